@@ -1,0 +1,240 @@
+//! Agents: prompts that can be called.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::{Access, Approval, Digest, Failure, Limits, ModelChoice, ModelSettings, Name, Payload, Schema};
+
+/// Everything that is known about an agent before it is called. Frozen: no call changes it.
+#[derive(Debug, Clone)]
+pub struct AgentSpec {
+    /// The name by which it is called.
+    pub name: Name,
+    /// What it does, for whoever may call it.
+    pub description: String,
+    /// Its instructions.
+    pub instructions: Arc<str>,
+    /// Its model; otherwise that of the run or the project.
+    pub model: Option<ModelChoice>,
+    /// Models to turn to when the first one is down.
+    pub fallback_models: Vec<ModelChoice>,
+    /// Settings of its requests.
+    pub settings: ModelSettings,
+    /// Single tools that it lists.
+    pub tools: Vec<Name>,
+    /// Toolsets and other agents (or itself) that it lists, with settings of its own.
+    pub toolsets: Vec<ToolsetChoice>,
+    /// The schema of its input; by default a text with attachments.
+    pub input: Option<Schema>,
+    /// How an input becomes the prompt; by default its text, or its JSON.
+    pub prompt: Option<Prompt>,
+    /// The schema of its answer; without one it answers with text.
+    pub output: Option<Schema>,
+    /// Its approval rules, by name or glob.
+    pub approval: Vec<ApprovalRule>,
+    /// What it and everything below it may do at most.
+    pub access: Access,
+    /// Its budgets.
+    pub limits: Limits,
+    /// The agents that it and the code of its tools may call, by name or glob; empty: all.
+    pub agents: Vec<String>,
+}
+
+/// A toolset, or another agent, as one agent lists it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolsetChoice {
+    /// The name.
+    pub name: Name,
+    /// Settings for this agent alone.
+    pub settings: Value,
+}
+
+/// What an agent says about the approval of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalRule {
+    /// A tool's name, `toolset.tool`, or a glob over either.
+    pub pattern: String,
+    /// The approval.
+    pub approval: Approval,
+}
+
+type Render = dyn Fn(&Payload) -> Result<String, Failure> + Send + Sync;
+
+/// Turns an input into the text of a prompt.
+#[derive(Clone)]
+pub struct Prompt {
+    render: Arc<Render>,
+    source: Digest,
+}
+
+impl Prompt {
+    /// A prompt made by a function. The source stands for the function in the pin of a run.
+    pub fn new(
+        source: impl AsRef<[u8]>,
+        render: impl Fn(&Payload) -> Result<String, Failure> + Send + Sync + 'static,
+    ) -> Self {
+        Self { render: Arc::new(render), source: Digest::of(source) }
+    }
+
+    /// Renders the prompt.
+    pub fn render(&self, input: &Payload) -> Result<String, Failure> {
+        (self.render)(input)
+    }
+
+    /// Returns the digest of its source.
+    pub fn digest(&self) -> Digest {
+        self.source
+    }
+}
+
+impl fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Prompt({:?})", self.source)
+    }
+}
+
+impl AgentSpec {
+    /// An agent with instructions and the defaults for everything else.
+    pub fn new(name: impl Into<Name>, instructions: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            instructions: instructions.into(),
+            model: None,
+            fallback_models: Vec::new(),
+            settings: ModelSettings::default(),
+            tools: Vec::new(),
+            toolsets: Vec::new(),
+            input: None,
+            prompt: None,
+            output: None,
+            approval: Vec::new(),
+            access: Access::Admin,
+            limits: Limits::default(),
+            agents: Vec::new(),
+        }
+    }
+
+    /// Sets the description.
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = text.into();
+        self
+    }
+
+    /// Sets the model.
+    #[must_use]
+    pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Adds a model to turn to when the others are down.
+    #[must_use]
+    pub fn fallback_model(mut self, model: impl Into<ModelChoice>) -> Self {
+        self.fallback_models.push(model.into());
+        self
+    }
+
+    /// Lists a single tool.
+    #[must_use]
+    pub fn tool(mut self, name: impl Into<Name>) -> Self {
+        self.tools.push(name.into());
+        self
+    }
+
+    /// Lists a toolset or another agent.
+    #[must_use]
+    pub fn toolset(self, name: impl Into<Name>) -> Self {
+        self.toolset_with(name, Value::Null)
+    }
+
+    /// Lists a toolset with settings for this agent alone.
+    #[must_use]
+    pub fn toolset_with(mut self, name: impl Into<Name>, settings: Value) -> Self {
+        self.toolsets.push(ToolsetChoice { name: name.into(), settings });
+        self
+    }
+
+    /// Adds an approval rule for a tool's name or a glob.
+    #[must_use]
+    pub fn rule(mut self, pattern: impl Into<String>, approval: Approval) -> Self {
+        self.approval.push(ApprovalRule { pattern: pattern.into(), approval });
+        self
+    }
+
+    /// Sets the schema of the input.
+    #[must_use]
+    pub fn input(mut self, schema: Schema) -> Self {
+        self.input = Some(schema);
+        self
+    }
+
+    /// Sets how an input becomes the prompt.
+    #[must_use]
+    pub fn prompt(mut self, prompt: Prompt) -> Self {
+        self.prompt = Some(prompt);
+        self
+    }
+
+    /// Sets the schema of the answer.
+    #[must_use]
+    pub fn output(mut self, schema: Schema) -> Self {
+        self.output = Some(schema);
+        self
+    }
+
+    /// Sets the ceiling of access.
+    #[must_use]
+    pub fn access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// Sets the budgets.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the settings of its requests.
+    #[must_use]
+    pub fn settings(mut self, settings: ModelSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Narrows the agents that may be called from here, by name or glob.
+    #[must_use]
+    pub fn may_call(mut self, pattern: impl Into<String>) -> Self {
+        self.agents.push(pattern.into());
+        self
+    }
+
+    /// The digest that a run is bound to: everything that changes what the agent does.
+    pub fn digest(&self) -> Digest {
+        let toolsets = self.toolsets.iter().map(|choice| json!([choice.name, choice.settings]));
+        let rules = self.approval.iter().map(|rule| json!([rule.pattern, rule.approval]));
+        let everything = json!([
+            self.name,
+            self.description,
+            self.instructions,
+            self.model.as_ref().map(ModelChoice::name),
+            self.fallback_models.iter().map(ModelChoice::name).collect::<Vec<_>>(),
+            self.settings,
+            self.tools,
+            toolsets.collect::<Vec<_>>(),
+            self.input,
+            self.output,
+            self.prompt.as_ref().map(Prompt::digest),
+            rules.collect::<Vec<_>>(),
+            self.access,
+            self.limits,
+            self.agents,
+        ]);
+        Payload::new(everything).digest()
+    }
+}

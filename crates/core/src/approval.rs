@@ -1,0 +1,309 @@
+//! Approvals: levels, assessments, requests, answers and the approver that gives them.
+
+use std::fmt;
+use std::future::Future;
+use std::path::{Component, Path};
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Access, Key, Money, Name, Payload};
+
+/// What a definition, rule or assessment says about a call.
+///
+/// Ordered from loose to strict, so the strictest of several is their maximum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    /// Runs without a question.
+    PreApproved,
+    /// Waits for an approval.
+    Ask,
+    /// Never runs.
+    Blocked,
+}
+
+/// How a run treats what must ask.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalMode {
+    /// Asks the approver; without one, denies.
+    #[default]
+    Prompt,
+    /// Allows what must ask. Never lifts a block.
+    ApproveAll,
+    /// Denies what must ask and ignores rules that loosen.
+    RejectAll,
+}
+
+/// A tool's own judgement of one call: what would it do?
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assessment {
+    /// Stricter or looser than the definition, but never looser than a block.
+    pub approval: Approval,
+    /// Why, where the approval needs words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What the call would do, for a person.
+    pub description: String,
+    /// A preview such as a diff.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// What the call touches, for scopes to be matched against.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subjects: Vec<Subject>,
+    /// Scopes that a person may grant instead of exactly this call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<Scope>,
+    /// What must still hold when the call runs (the digest of the old file, for instance).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precondition: Option<Value>,
+    /// Asks each time: no rule loosens it, no grant covers it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protected: bool,
+}
+
+impl Assessment {
+    /// An assessment that says no more than a level and what the call would do.
+    pub fn new(approval: Approval, description: impl Into<String>) -> Self {
+        Self {
+            approval,
+            reason: None,
+            description: description.into(),
+            preview: None,
+            subjects: Vec::new(),
+            scopes: vec![Scope::Tool],
+            precondition: None,
+            protected: false,
+        }
+    }
+}
+
+/// Something that a call touches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// A path, as the tool understands it.
+    Path(String),
+    /// A command with its arguments.
+    Command(Vec<String>),
+}
+
+/// How much a grant covers. Scopes are data, matched by the gate and not by the tool.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Exactly this call.
+    Exact,
+    /// Every call of this tool by this agent.
+    Tool,
+    /// Calls of this tool whose paths all lie in this directory.
+    Directory(String),
+    /// Calls of this tool whose commands all begin with these words.
+    CommandPrefix(Vec<String>),
+}
+
+impl Scope {
+    /// Says whether a call that touches these subjects lies within the scope. [`Scope::Exact`] is compared
+    /// by digest, not here.
+    pub fn covers(&self, subjects: &[Subject]) -> bool {
+        match self {
+            Self::Exact => false,
+            Self::Tool => true,
+            Self::Directory(directory) => {
+                !subjects.is_empty() && subjects.iter().all(|subject| is_path_below(subject, directory))
+            }
+            Self::CommandPrefix(prefix) => {
+                !subjects.is_empty()
+                    && !prefix.is_empty()
+                    && subjects.iter().all(|subject| begins_with(subject, prefix))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact => f.write_str("exactly this call"),
+            Self::Tool => f.write_str("every call of this tool"),
+            Self::Directory(directory) => write!(f, "this tool below `{directory}`"),
+            Self::CommandPrefix(words) => write!(f, "commands that begin with `{}`", words.join(" ")),
+        }
+    }
+}
+
+fn is_path_below(subject: &Subject, directory: &str) -> bool {
+    let Subject::Path(path) = subject else { return false };
+    let plain = |path: &Path| path.components().all(|part| !matches!(part, Component::ParentDir));
+    let (path, directory) = (Path::new(path), Path::new(directory));
+    plain(path) && plain(directory) && path.starts_with(directory)
+}
+
+fn begins_with(subject: &Subject, prefix: &[String]) -> bool {
+    matches!(subject, Subject::Command(words) if words.starts_with(prefix))
+}
+
+/// A question to a person: may this call run?
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ApprovalRequest {
+    /// The id, unique in its run: the key of the call.
+    pub id: Key,
+    /// The chain of callers, such as `main > organise() > namer > write_file`.
+    pub path: String,
+    /// The agent in whose name the call is made.
+    pub agent: Name,
+    /// The tool, agent or inner effect.
+    pub name: Name,
+    /// The toolset, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toolset: Option<Name>,
+    /// The final arguments: exactly these run.
+    pub arguments: Payload,
+    /// What the callable may do at most.
+    pub access: Access,
+    /// What the call would do.
+    pub description: String,
+    /// Why it asks.
+    pub reason: String,
+    /// A preview such as a diff.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// Scopes that may be granted for the session, besides exactly this call. Empty where nothing may be granted.
+    pub scopes: Vec<Scope>,
+    /// What was wrong with the arguments of the previous answer, where it edited them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edit_problem: Option<String>,
+}
+
+/// A person's answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Allows this one call.
+    Once,
+    /// Allows this call and, until the session ends, what the scope covers.
+    Session(Scope),
+    /// Allows the call with other arguments.
+    Edit(Value),
+    /// Denies it, with words that the model reads.
+    Deny(String),
+    /// Stops the run.
+    Stop,
+}
+
+/// A question about money: may the budget grow?
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExtensionRequest {
+    /// The chain of callers that ran out.
+    pub path: String,
+    /// What ran out.
+    pub exhausted: Exhausted,
+}
+
+/// A budget that does not suffice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exhausted {
+    /// What is limited.
+    pub what: Quantity,
+    /// Who set the limit: an agent's name, or the run.
+    pub owner: String,
+    /// The limit.
+    pub limit: u64,
+    /// What is used already.
+    pub used: u64,
+    /// What the next step would need.
+    pub needed: u64,
+}
+
+/// What a budget counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Tokens.
+    Tokens,
+    /// Billionths of a dollar.
+    Cost,
+    /// Tool and agent calls.
+    ToolCalls,
+}
+
+impl Quantity {
+    /// Writes an amount of it for a person.
+    pub fn show(self, amount: u64) -> String {
+        match self {
+            Self::Tokens => format!("{amount} tokens"),
+            Self::Cost => Money(amount).to_string(),
+            Self::ToolCalls => format!("{amount} tool calls"),
+        }
+    }
+}
+
+impl fmt::Display for Exhausted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let show = |amount| self.what.show(amount);
+        let (owner, limit, used) = (&self.owner, show(self.limit), show(self.used));
+        write!(
+            f,
+            "the limit of {limit} set by {owner} is used up ({used} used, {} more needed)",
+            show(self.needed)
+        )
+    }
+}
+
+/// Answers approval requests: a person at a terminal, a program, a test.
+///
+/// An approver that fails or panics denies. A closure is an approver.
+pub trait Approver: Send + Sync {
+    /// Answers a request. Several requests may be open at once.
+    fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>>;
+
+    /// Answers whether a budget may grow, and by how much. Only a person may say yes, so the default is no.
+    fn extend<'a>(&'a self, _request: &'a ExtensionRequest) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+/// Why an approver could not answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ApproverError(pub String);
+
+impl<F, Fut> Approver for F
+where
+    F: Fn(ApprovalRequest) -> Fut + Send + Sync,
+    Fut: Future<Output = Answer> + Send + 'static,
+{
+    fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
+        let answer = self(request.clone());
+        Box::pin(async move { Ok(answer.await) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_scope_never_reaches_beyond_its_directory() {
+        let scope = Scope::Directory("notes".into());
+        let path = |text: &str| [Subject::Path(text.into())];
+        assert!(scope.covers(&path("notes/a.txt")));
+        for outside in ["notes/../secret", "notesx/a", "../notes/a", "/notes/a", ""] {
+            assert!(!scope.covers(&path(outside)), "{outside}");
+        }
+        assert!(!scope.covers(&[]));
+        assert!(!scope.covers(&[Subject::Path("notes/a".into()), Subject::Path("b".into())]));
+    }
+
+    #[test]
+    fn a_command_prefix_compares_whole_words() {
+        let scope = Scope::CommandPrefix(vec!["git".into(), "log".into()]);
+        let command =
+            |words: &[&str]| [Subject::Command(words.iter().map(|word| (*word).to_owned()).collect())];
+        assert!(scope.covers(&command(&["git", "log", "-1"])));
+        assert!(!scope.covers(&command(&["git", "logs"])));
+        assert!(!scope.covers(&command(&["git"])));
+    }
+}

@@ -1,0 +1,256 @@
+//! Reads the argument text of a tool call as a model sent it.
+//!
+//! Only what cannot be misread is repaired: no text for no arguments, a code fence around one object, an
+//! object encoded as a string once. A cut text is never completed, a doubled key never decided by order.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// Arguments that were read, with a note on what had to be repaired.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arguments {
+    /// The arguments: always an object.
+    pub value: Value,
+    /// What was repaired, for the record.
+    pub repair: Option<&'static str>,
+}
+
+/// Why an argument text could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ArgumentsError {
+    /// The text ends in the middle.
+    #[error("the arguments are incomplete JSON: the text ends too early{}", at(field))]
+    Incomplete {
+        /// Where the text ends.
+        field: String,
+    },
+    /// A key stands twice in one object.
+    #[error("duplicate key `{key}` in the arguments")]
+    Duplicate {
+        /// The key, with its path.
+        key: String,
+    },
+    /// The text is not JSON.
+    #[error("the arguments are not valid JSON{}: {reason}", at(field))]
+    NotJson {
+        /// The field at which reading stopped, or nothing.
+        field: String,
+        /// What the parser says.
+        reason: String,
+    },
+    /// The value is no object.
+    #[error("the arguments must be a JSON object, not {found}")]
+    NotAnObject {
+        /// What was found.
+        found: &'static str,
+    },
+}
+
+fn at(field: &str) -> String {
+    if field.is_empty() { String::new() } else { format!(" at `{field}`") }
+}
+
+impl ArgumentsError {
+    /// Says what a model can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Incomplete { .. } => "send the whole call again; nothing was executed",
+            Self::Duplicate { .. } => "name each key once",
+            Self::NotJson { .. } => "send one JSON object with double quotes, and nothing around it",
+            Self::NotAnObject { .. } => "wrap the arguments in an object with the names of the parameters",
+        }
+    }
+}
+
+/// Reads the argument text of a tool call.
+pub fn parse_arguments(raw: &str) -> Result<Arguments, ArgumentsError> {
+    let text = raw.trim();
+    if text.is_empty() {
+        return Ok(Arguments {
+            value: Value::Object(Map::new()),
+            repair: Some("no text read as no arguments"),
+        });
+    }
+    if let Some(inner) = unfenced(text) {
+        let value = object(parse_strict(inner)?)?;
+        return Ok(Arguments { value, repair: Some("code fence removed") });
+    }
+    match parse_strict(text)? {
+        Value::Null => {
+            Ok(Arguments { value: Value::Object(Map::new()), repair: Some("null read as no arguments") })
+        }
+        Value::String(inner) if inner.trim_start().starts_with('{') => {
+            let value = object(parse_strict(&inner)?)?;
+            Ok(Arguments { value, repair: Some("object decoded from a string") })
+        }
+        value => Ok(Arguments { value: object(value)?, repair: None }),
+    }
+}
+
+/// Parses JSON strictly: no duplicate keys, no text after the value, bounded depth.
+pub fn parse_strict(text: &str) -> Result<Value, ArgumentsError> {
+    let path = RefCell::new(Path::default());
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = StrictValue { path: &path }
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value));
+    value.map_err(|error| describe(&error, path.into_inner()))
+}
+
+fn describe(error: &serde_json::Error, path: Path) -> ArgumentsError {
+    let field = path.segments.join(".");
+    if let Some(key) = path.duplicate {
+        return ArgumentsError::Duplicate { key };
+    }
+    if error.is_eof() {
+        return ArgumentsError::Incomplete { field };
+    }
+    ArgumentsError::NotJson { field, reason: error.to_string() }
+}
+
+fn object(value: Value) -> Result<Value, ArgumentsError> {
+    if value.is_object() { Ok(value) } else { Err(ArgumentsError::NotAnObject { found: json_type(&value) }) }
+}
+
+/// Names the JSON type of a value, with its article.
+pub(crate) fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn unfenced(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix("```")?.strip_suffix("```")?;
+    let (first_line, body) = inner.split_once('\n')?;
+    first_line.trim().chars().all(|c| c.is_ascii_alphanumeric()).then_some(body.trim())
+}
+
+/// Where the parser is, so that an error can name the field.
+#[derive(Default)]
+struct Path {
+    segments: Vec<String>,
+    duplicate: Option<String>,
+}
+
+struct StrictValue<'a> {
+    path: &'a RefCell<Path>,
+}
+
+impl StrictValue<'_> {
+    /// Reads one child. The segment stays on the path when reading fails: that is the place of the error.
+    fn child<T, E>(&self, segment: String, read: impl FnOnce(Self) -> Result<T, E>) -> Result<T, E> {
+        self.path.borrow_mut().segments.push(segment);
+        let value = read(Self { path: self.path })?;
+        self.path.borrow_mut().segments.pop();
+        Ok(value)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for StrictValue<'_> {
+    type Value = Value;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for StrictValue<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+        match i64::try_from(value) {
+            Ok(value) => Ok(value.into()),
+            Err(_) => Err(E::custom(format!("{value} does not fit into 64 bits"))),
+        }
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        // 1e3 and 1000 are one number. Beyond 2^53 a float is not exact, so it stays a float.
+        let exact = value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0;
+        #[expect(clippy::cast_possible_truncation, reason = "checked to be exact")]
+        Ok(if exact { Value::from(value as i64) } else { Value::from(value) })
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        loop {
+            let index = list.len().to_string();
+            match self.child(index, |seed| items.next_element_seed(seed))? {
+                Some(item) => list.push(item),
+                None => return Ok(Value::Array(list)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let value = self.child(key.clone(), |seed| entries.next_value_seed(seed))?;
+            if map.insert(key.clone(), value).is_some() {
+                let mut path = self.path.borrow_mut();
+                path.segments.push(key);
+                path.duplicate = Some(path.segments.join("."));
+                return Err(A::Error::custom("duplicate key"));
+            }
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_text_is_incomplete_wherever_it_is_cut() {
+        let whole = r#"{"path": "a", "list": [1, {"x": tru"#;
+        for end in 1..whole.len() {
+            let error = parse_arguments(&whole[..end]).unwrap_err();
+            assert!(matches!(error, ArgumentsError::Incomplete { .. }), "{end}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_number_beyond_its_range_names_the_field() {
+        let error = parse_arguments(r#"{"a": {"max_chars": 1e400}}"#).unwrap_err();
+        assert!(error.to_string().contains("`a.max_chars`"), "{error}");
+    }
+
+    #[test]
+    fn a_duplicate_key_names_its_path() {
+        let error = parse_arguments(r#"{"a": [{"b": 1, "b": 2}]}"#).unwrap_err();
+        assert_eq!(error, ArgumentsError::Duplicate { key: "a.0.b".into() });
+    }
+}

@@ -1,0 +1,295 @@
+//! What a tool sees of its call, and what it may do through it.
+//!
+//! A [`CallContext`] is owned: tool code may keep it, clone it and use it in parallel. Everything it does
+//! goes through a [`Caller`], which the runtime implements, and so through the gate.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    AgentSpec, Attachment, Context, Failure, Input, Key, Message, Name, Outcome, Output, Payload, Remaining,
+    RunId, ToolReply, UsageByModel, input_attachments,
+};
+
+/// Who a call is: written on each of its events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallInfo {
+    /// The run.
+    pub run: RunId,
+    /// The call's id: its key. Empty for the root of a run.
+    #[serde(rename = "call")]
+    pub id: Key,
+    /// The calling call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Key>,
+    /// How many agents stand on the path: 0 for code outside any agent.
+    pub depth: u32,
+    /// The chain of callers, such as `main > organise() > namer`.
+    pub path: Arc<str>,
+    /// The agent in whose name it acts.
+    pub agent: Name,
+}
+
+/// What tool code can do through its call. The runtime implements it.
+///
+/// No method returns a halt: a call that must not go on does not return, and its tool is dropped.
+pub trait Caller: Send + Sync {
+    /// Calls a tool or agent by name.
+    fn call(self: Arc<Self>, name: Name, input: Payload) -> BoxFuture<'static, Outcome>;
+    /// Puts an inner effect to the gate.
+    fn approve(self: Arc<Self>, effect: InnerEffect) -> BoxFuture<'static, Outcome>;
+    /// Takes a recorded sample of the clock or of chance.
+    fn sample(self: Arc<Self>, sample: Sample) -> BoxFuture<'static, Outcome>;
+    /// Runs blocking code where it harms nobody.
+    fn blocking(self: Arc<Self>, work: BlockingWork) -> BoxFuture<'static, ToolReply>;
+    /// Says something to whoever watches.
+    fn say(&self, remark: Remark);
+    /// Looks at the call as it is now.
+    fn inspect(&self) -> Inspection;
+}
+
+/// Blocking code of a sync tool.
+pub type BlockingWork = Box<dyn FnOnce() -> ToolReply + Send>;
+
+/// An effect inside a tool that wants its own approval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InnerEffect {
+    /// The name of the effect, such as `deploy.push`.
+    pub name: Name,
+    /// What it would do, exactly.
+    pub payload: Payload,
+    /// Why.
+    pub reason: String,
+}
+
+/// A value from outside that is recorded, so that code that runs again sees the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sample {
+    /// Milliseconds since 1970.
+    Clock,
+    /// 64 random bits.
+    Random,
+}
+
+/// Something said while a call runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remark {
+    /// How far the work is; seen live, not recorded.
+    Progress(String),
+    /// Something a person should know.
+    Notice(String),
+    /// A line of the call's error log.
+    Stderr(String),
+}
+
+/// A look at a call.
+#[derive(Debug, Clone, Default)]
+pub struct Inspection {
+    /// The messages of the agent's conversation so far.
+    pub messages: Vec<Arc<Message>>,
+    /// What the call and everything below it used.
+    pub usage: UsageByModel,
+    /// What is left of the budget.
+    pub remaining: Remaining,
+    /// What the call may name.
+    pub callables: Vec<Name>,
+    /// The calls made below this one so far, one line each.
+    pub trace: Vec<String>,
+}
+
+/// What a tool sees of its call.
+#[derive(Clone)]
+pub struct CallContext(Arc<Parts>);
+
+/// What a [`CallContext`] is made of.
+pub struct Parts {
+    /// Who the call is.
+    pub info: Arc<CallInfo>,
+    /// What it was given.
+    pub input: Payload,
+    /// The agent in whose name it acts, where there is one.
+    pub agent: Option<Arc<AgentSpec>>,
+    /// The name of that agent's model, where one is resolved.
+    pub model: Option<Name>,
+    /// The context values.
+    pub context: Arc<Context>,
+    /// The signal to stop.
+    pub cancellation: Cancellation,
+    /// The way back into the runtime.
+    pub caller: Arc<dyn Caller>,
+}
+
+impl CallContext {
+    /// Puts a context together.
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// Returns who the call is.
+    pub fn info(&self) -> &CallInfo {
+        &self.0.info
+    }
+
+    /// Returns the run's id.
+    pub fn run_id(&self) -> RunId {
+        self.0.info.run
+    }
+
+    /// Returns the call's key: stable over a resume, so it serves as an idempotency key.
+    pub fn key(&self) -> &Key {
+        &self.0.info.id
+    }
+
+    /// Returns the chain of callers.
+    pub fn path(&self) -> &str {
+        &self.0.info.path
+    }
+
+    /// Returns how many agents stand on the path.
+    pub fn depth(&self) -> u32 {
+        self.0.info.depth
+    }
+
+    /// Returns the agent in whose name the call acts.
+    pub fn agent(&self) -> Option<&AgentSpec> {
+        self.0.agent.as_deref()
+    }
+
+    /// Returns the model of that agent.
+    pub fn model(&self) -> Option<&Name> {
+        self.0.model.as_ref()
+    }
+
+    /// Returns what the call was given.
+    pub fn input(&self) -> &Payload {
+        &self.0.input
+    }
+
+    /// Returns the attachments of the input.
+    pub fn attachments(&self) -> Vec<Attachment> {
+        input_attachments(&self.0.input)
+    }
+
+    /// Returns the context values.
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    /// Calls a tool or an agent by name, through the same gate and into the same trace.
+    pub async fn call(&self, name: impl Into<Name>, input: impl Into<Input>) -> Result<Output, Failure> {
+        let payload = input.into().into_payload();
+        self.0.caller.clone().call(name.into(), payload).await.into_output()
+    }
+
+    /// Puts an inner effect to the gate before doing it. Returns only when it is allowed, with exactly what
+    /// was allowed: a person may have edited it.
+    pub async fn approve(
+        &self,
+        name: impl Into<Name>,
+        payload: impl Into<Value>,
+        reason: impl Into<String>,
+    ) -> Result<Payload, Failure> {
+        let effect =
+            InnerEffect { name: name.into(), payload: Payload::new(payload.into()), reason: reason.into() };
+        self.0.caller.clone().approve(effect).await.into_permit().map(|permit| permit.arguments.clone())
+    }
+
+    /// Returns the time in milliseconds since 1970, recorded so that a resumed call sees the same.
+    pub async fn now(&self) -> u64 {
+        self.0.caller.clone().sample(Sample::Clock).await.into_sample()
+    }
+
+    /// Returns random bits, recorded so that a resumed call sees the same.
+    pub async fn random(&self) -> u64 {
+        self.0.caller.clone().sample(Sample::Random).await.into_sample()
+    }
+
+    /// Runs blocking code on threads of its own. It cannot be stopped: past its time limit the call is
+    /// answered with an error while the code runs on, listed as still running.
+    pub async fn blocking(&self, work: impl FnOnce() -> ToolReply + Send + 'static) -> ToolReply {
+        self.0.caller.clone().blocking(Box::new(work)).await
+    }
+
+    /// Returns the signal to stop. Holding it gives the call a grace time when it is cancelled.
+    pub fn cancellation(&self) -> Cancellation {
+        self.0.cancellation.observe()
+    }
+
+    /// Returns the way to report progress.
+    pub fn progress(&self) -> Progress {
+        Progress(self.clone())
+    }
+
+    /// Tells people something.
+    pub fn notice(&self, text: impl Into<String>) {
+        self.0.caller.say(Remark::Notice(text.into()));
+    }
+
+    /// Writes a line to the call's error log.
+    pub fn stderr(&self, text: impl Into<String>) {
+        self.0.caller.say(Remark::Stderr(text.into()));
+    }
+
+    /// Looks at the call as it is now: messages, usage, budget, callables, trace.
+    pub fn inspect(&self) -> Inspection {
+        self.0.caller.inspect()
+    }
+}
+
+impl fmt::Debug for CallContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallContext").field("info", &self.0.info).finish_non_exhaustive()
+    }
+}
+
+/// Reports how far a call is.
+#[derive(Debug, Clone)]
+pub struct Progress(CallContext);
+
+impl Progress {
+    /// Reports progress in words.
+    pub fn report(&self, text: impl Into<String>) {
+        self.0.0.caller.say(Remark::Progress(text.into()));
+    }
+}
+
+/// The signal that a call shall stop.
+#[derive(Debug, Clone)]
+pub struct Cancellation {
+    token: CancellationToken,
+    observed: Arc<AtomicBool>,
+}
+
+impl Cancellation {
+    /// Wraps a token.
+    pub fn new(token: CancellationToken) -> Self {
+        Self { token, observed: Arc::default() }
+    }
+
+    /// Says whether the call shall stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.token.is_cancelled()
+    }
+
+    /// Waits until the call shall stop.
+    pub async fn cancelled(&self) {
+        self.token.cancelled().await;
+    }
+
+    /// Says whether tool code holds the signal, and so deserves time to react to it.
+    pub fn is_observed(&self) -> bool {
+        self.observed.load(Ordering::Relaxed)
+    }
+
+    fn observe(&self) -> Self {
+        self.observed.store(true, Ordering::Relaxed);
+        self.clone()
+    }
+}

@@ -1,0 +1,279 @@
+//! Events: the only way out of the runtime, and the record it keeps.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ApprovalRequest, Asker, CallInfo, Decision, Digest, Effect, Failure, Head, Key, Message, ModelError,
+    ModelResponse, Name, Output, Payload, Sample, Usage, UsageByModel,
+};
+
+/// The id of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub uuid::Uuid);
+
+impl std::fmt::Display for RunId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// The place in the run's record: gapless. Deltas and progress have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// The step it belongs to.
+    pub key: Key,
+    /// When, in RFC 3339.
+    pub time: jiff::Timestamp,
+    /// Whose it is.
+    #[serde(flatten)]
+    pub call: Arc<CallInfo>,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum EventBody {
+    /// A run began.
+    RunStarted {
+        /// The name of what is run.
+        entry: Name,
+        /// What it was given.
+        input: Payload,
+        /// The digest of agents, prompts, definitions and loop that this run is bound to.
+        pin: Digest,
+    },
+    /// A run went on from its record.
+    RunResumed {
+        /// Whether the project changed since the run began.
+        changed: bool,
+    },
+    /// A call of an agent, tool or entry began.
+    CallStarted {
+        /// What is called.
+        kind: CallKind,
+        /// Its name.
+        name: Name,
+        /// What it was given.
+        input: Payload,
+        /// Who asked.
+        asker: Asker,
+    },
+    /// The gate let a call pass; its effect begins now.
+    CallExecuting {
+        /// The digest of the arguments.
+        permit: Digest,
+        /// Whether it may be repeated.
+        effect: Effect,
+    },
+    /// A model is asked.
+    ModelRequest {
+        /// The model.
+        model: Name,
+        /// The ordinal of the turn.
+        turn: u32,
+        /// The messages since the previous request.
+        messages: Vec<Arc<Message>>,
+        /// The instructions, with the first request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instructions: Option<Arc<str>>,
+        /// The history.
+        head: Head,
+        /// The output tokens that the budget allows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_output: Option<u64>,
+    },
+    /// The model said more; not recorded.
+    TextDelta(Delta),
+    /// The model thought more; not recorded.
+    ThinkingDelta(Delta),
+    /// A model answered, or failed to.
+    ModelResponse {
+        /// The model that answered.
+        model: Name,
+        /// The answer.
+        #[serde(flatten)]
+        result: ModelResult,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// A person is asked.
+    ApprovalRequested(Arc<ApprovalRequest>),
+    /// The gate decided about a call.
+    ApprovalDecided {
+        /// The call.
+        id: Key,
+        /// What it decided.
+        #[serde(flatten)]
+        decision: Arc<Decision>,
+    },
+    /// A tool reported progress; not recorded.
+    ToolProgress(Delta),
+    /// A line of a call's error log.
+    Stderr {
+        /// The line.
+        text: String,
+    },
+    /// A call ended.
+    CallFinished {
+        /// What was called.
+        kind: CallKind,
+        /// Its name.
+        name: Name,
+        /// What it gave.
+        #[serde(flatten)]
+        result: CallResult,
+        /// How long it took.
+        duration_ms: u64,
+        /// What it and everything below it used.
+        usage: Usage,
+    },
+    /// A value was taken from outside.
+    Sampled {
+        /// Which.
+        sample: Sample,
+        /// The value.
+        value: u64,
+    },
+    /// Something that a person should know.
+    Notice {
+        /// The words.
+        text: String,
+    },
+    /// A run ended.
+    RunFinished {
+        /// How.
+        status: Status,
+        /// What it gave.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Output>,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// What it used.
+        usage: UsageByModel,
+        /// How long it took.
+        duration_ms: u64,
+    },
+}
+
+/// A piece of streamed text. A piece of a new attempt replaces those of earlier ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delta {
+    /// The attempt within the step.
+    pub attempt: u32,
+    /// The place within the attempt.
+    pub index: u64,
+    /// The text.
+    pub text: String,
+}
+
+/// How a model request ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ModelResult {
+    /// With an answer.
+    Response(Arc<ModelResponse>),
+    /// With an error.
+    Failed {
+        /// The error.
+        error: ModelError,
+    },
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallResult {
+    /// With a value.
+    Output(Output),
+    /// With a failure.
+    Error(Failure),
+    /// Not at all: the run halted while it was open.
+    Halted(String),
+}
+
+/// What is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallKind {
+    /// A prompt.
+    Agent,
+    /// Code.
+    Tool,
+    /// Code at the root of a run.
+    Entry,
+    /// A name that means nothing here.
+    Unknown,
+}
+
+impl CallKind {
+    /// Returns the word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Tool => "tool",
+            Self::Entry => "entry",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// With an answer.
+    Done,
+    /// With a failure of the called agent, tool or entry.
+    Failed,
+    /// The provider or the network failed.
+    Provider,
+    /// A budget or limit ran out.
+    Limit,
+    /// What was called was denied.
+    Denied,
+    /// The output does not fit its schema.
+    Output,
+    /// The wall time is over.
+    TimedOut,
+    /// It was interrupted, or stopped by a person.
+    Interrupted,
+    /// A call begun before a crash may have happened; a person must decide.
+    Unknown,
+    /// The record could not be written.
+    Record,
+}
+
+impl Status {
+    /// Returns the word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Provider => "provider",
+            Self::Limit => "limit",
+            Self::Denied => "denied",
+            Self::Output => "output",
+            Self::TimedOut => "timed_out",
+            Self::Interrupted => "interrupted",
+            Self::Unknown => "unknown",
+            Self::Record => "record",
+        }
+    }
+}
+
+impl EventBody {
+    /// Says whether the event stands in the record. Deltas and progress do not.
+    pub fn is_recorded(&self) -> bool {
+        !matches!(self, Self::TextDelta(_) | Self::ThinkingDelta(_) | Self::ToolProgress(_))
+    }
+}

@@ -1,0 +1,62 @@
+//! The words of llm-do.
+//!
+//! Agents, tools and entries are *callables*: a name, an input schema, a description, one call with JSON
+//! in and JSON or text out. This crate defines what they are made of: definitions, messages, the model
+//! trait, approvals, context, events, usage, and the steps that an engine performs.
+//!
+//! It does no I/O and runs nothing: `llm-do-runtime` does.
+
+mod agent;
+mod approval;
+mod arguments;
+mod call;
+mod clock;
+mod context;
+mod digest;
+mod engine;
+mod event;
+mod failure;
+mod grant;
+mod input;
+pub mod macros;
+mod message;
+mod model;
+mod name;
+mod output;
+mod payload;
+mod schema;
+mod tool;
+mod usage;
+
+pub use agent::{AgentSpec, ApprovalRule, Prompt, ToolsetChoice};
+pub use approval::{
+    Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Assessment, Exhausted,
+    ExtensionRequest, Quantity, Scope, Subject,
+};
+pub use arguments::{Arguments, ArgumentsError, parse_arguments, parse_strict};
+pub use call::{
+    BlockingWork, CallContext, CallInfo, Caller, Cancellation, InnerEffect, Inspection, Parts, Progress,
+    Remark, Sample,
+};
+pub use clock::{Clock, Random, SystemClock, SystemRandom};
+pub use context::{Context, FromCall, MissingNeed, Need, NeedSpec};
+pub use digest::Digest;
+pub use engine::{Asker, DecidedBy, Decision, Engine, Halt, Outcome, Performed, Permit, Step, StepKind};
+pub use event::{CallKind, CallResult, Delta, Event, EventBody, ModelResult, RunId, Status};
+pub use failure::{Failure, FailureKind, ToolError};
+pub use grant::{Grant, GrantSubject};
+pub use input::{Input, InputPart, input_attachments};
+pub use message::{Conversation, Head, Message, Origin, Part, ProviderBlock, Role, ToolCall, ToolResult};
+pub use model::{
+    Model, ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest, ModelResponse,
+    ModelSession, ModelSettings, ModelStream, Models, NoModels, StopReason,
+};
+pub use name::{Key, Name, nearest};
+pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
+pub use payload::{Payload, canonical_text};
+pub use schema::{Accepted, Problem, Schema, SchemaError, join_problems, schema_value_of};
+pub use tool::{
+    Access, Approved, Effect, Opening, StatelessToolset, Tool, ToolDefinition, ToolReply, Toolset,
+    ToolsetInstance, describe_call,
+};
+pub use usage::{Cost, Limits, Money, NoPrices, Prices, Remaining, Usage, UsageByModel};

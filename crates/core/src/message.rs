@@ -1,0 +1,242 @@
+//! Messages that lose nothing between providers, and the conversation they form.
+//!
+//! Each part keeps, beside the meaning that llm-do understands, what the provider sent it as, so that it
+//! can be sent back untouched. A [`Conversation`] knows its [`Head`]: a running digest that names the
+//! history without repeating it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Attachment, Digest, Name};
+
+/// Who a message is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The caller: input, and the results of tool calls.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who it is from.
+    pub role: Role,
+    /// What it consists of, in order.
+    pub parts: Vec<Part>,
+    /// Which model wrote it, and what its provider said about it as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+}
+
+/// Where an assistant message comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The provider's name.
+    pub provider: String,
+    /// The model's name.
+    pub model: String,
+    /// What the provider wants back with the message (an id, for instance).
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub data: Value,
+}
+
+/// One piece of a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Part {
+    /// Text.
+    Text {
+        /// The text.
+        text: Arc<str>,
+        /// The block as its provider sent it, where it holds more than the text (citations).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raw: Option<ProviderBlock>,
+    },
+    /// Thinking, with what proves it to its provider.
+    Thinking {
+        /// The readable part; empty when redacted.
+        text: Arc<str>,
+        /// The provider's signature.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+        /// The block as its provider sent it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raw: Option<ProviderBlock>,
+    },
+    /// A request to call a tool.
+    ToolCall(ToolCall),
+    /// The answer to a tool call.
+    ToolResult(ToolResult),
+    /// An image or file.
+    Attachment(Attachment),
+    /// A block that only its provider understands.
+    Opaque(ProviderBlock),
+}
+
+/// A block exactly as a provider sent it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProviderBlock {
+    /// The provider's name.
+    pub provider: String,
+    /// The block.
+    pub value: Value,
+}
+
+/// A model's request to call a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The provider's id, to which the result refers.
+    pub id: String,
+    /// The name that the model used.
+    pub name: Name,
+    /// The argument text as the model sent it.
+    pub arguments: Arc<str>,
+    /// The block as its provider sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<ProviderBlock>,
+}
+
+/// The answer to a tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The id of the call.
+    pub id: String,
+    /// The name of the tool.
+    pub name: Name,
+    /// The answer as text.
+    pub text: Arc<str>,
+    /// Whether the call failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+    /// Images and files of the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+}
+
+impl Part {
+    /// A part of plain text.
+    pub fn text(text: impl Into<Arc<str>>) -> Self {
+        Self::Text { text: text.into(), raw: None }
+    }
+
+    /// A part of thinking without a signature.
+    pub fn thinking(text: impl Into<Arc<str>>) -> Self {
+        Self::Thinking { text: text.into(), signature: None, raw: None }
+    }
+}
+
+impl Message {
+    /// A message from the caller.
+    pub fn user(text: impl Into<Arc<str>>) -> Self {
+        Self { role: Role::User, parts: vec![Part::text(text)], origin: None }
+    }
+
+    /// A message of the model that is only text.
+    pub fn assistant(text: impl Into<Arc<str>>) -> Self {
+        Self { role: Role::Assistant, parts: vec![Part::text(text)], origin: None }
+    }
+
+    /// The message that answers tool calls.
+    pub fn results(results: impl IntoIterator<Item = ToolResult>) -> Self {
+        Self { role: Role::User, parts: results.into_iter().map(Part::ToolResult).collect(), origin: None }
+    }
+
+    /// Returns the text parts, joined.
+    pub fn text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text { text, .. } => Some(&**text),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// Returns the tool calls in the model's order.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// Returns the answers to tool calls.
+    pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolResult(result) => Some(result),
+            _ => None,
+        })
+    }
+
+    fn digest(&self) -> Digest {
+        // Serialising a message cannot fail: it holds no map with other keys than strings.
+        Digest::of(serde_json::to_vec(self).unwrap_or_default())
+    }
+}
+
+/// Names a history: the digest of the previous head and the newest message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Head(Digest);
+
+impl Head {
+    /// The head of an empty conversation.
+    pub fn empty() -> Self {
+        Self(Digest::of(b""))
+    }
+
+    /// The head after one more message.
+    #[must_use]
+    pub fn after(&self, message: &Message) -> Self {
+        Self(self.0.then(&message.digest()))
+    }
+}
+
+/// The messages of a call, appended to and never changed.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    messages: Vec<Arc<Message>>,
+    head: Head,
+}
+
+impl Default for Conversation {
+    fn default() -> Self {
+        Self { messages: Vec::new(), head: Head::empty() }
+    }
+}
+
+impl Conversation {
+    /// A conversation that starts from earlier messages.
+    pub fn from_messages(messages: impl IntoIterator<Item = Arc<Message>>) -> Self {
+        let mut conversation = Self::default();
+        messages.into_iter().for_each(|message| conversation.push(message));
+        conversation
+    }
+
+    /// Appends a message.
+    pub fn push(&mut self, message: impl Into<Arc<Message>>) {
+        let message = message.into();
+        self.head = self.head.after(&message);
+        self.messages.push(message);
+    }
+
+    /// Returns the messages.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        &self.messages
+    }
+
+    /// Returns the head.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Goes back to an earlier length.
+    pub fn truncate(&mut self, length: usize) {
+        if length < self.messages.len() {
+            *self = Self::from_messages(self.messages.drain(..length));
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Arguments and inputs in canonical form.
+//!
+//! A [`Payload`] is parsed once and never changes: the gate shows it, a grant hashes it, the record stores
+//! it, the tool receives it. Two payloads are equal exactly if their digests are.
+//!
+//! The canonical text follows RFC 8785 (sorted keys, shortest numbers) with one deliberate difference:
+//! integers beyond 2^53 keep all their digits, so that two different arguments never share a digest.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::Digest;
+
+/// An immutable JSON value with its canonical text and digest.
+#[derive(Clone)]
+pub struct Payload(Arc<Canonical>);
+
+struct Canonical {
+    value: Value,
+    text: Box<str>,
+    digest: Digest,
+    unparsed: bool,
+}
+
+impl Payload {
+    /// Brings a value into canonical form.
+    pub fn new(value: Value) -> Self {
+        let text = canonical_text(&value);
+        let digest = Digest::of(&text);
+        Self(Arc::new(Canonical { value, text: text.into(), digest, unparsed: false }))
+    }
+
+    /// Keeps the text of arguments that could not be read, so that the refusal can show and count them.
+    pub fn unparsed(text: &str) -> Self {
+        let digest = Digest::of_parts([b"unparsed".as_slice(), text.as_bytes()]);
+        Self(Arc::new(Canonical {
+            value: Value::String(text.to_owned()),
+            text: text.into(),
+            digest,
+            unparsed: true,
+        }))
+    }
+
+    /// Serialises a value into a payload.
+    pub fn from_serialize(value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        serde_json::to_value(value).map(Self::new)
+    }
+
+    /// Returns the value.
+    pub fn value(&self) -> &Value {
+        &self.0.value
+    }
+
+    /// Returns the value as an object, if it is one.
+    pub fn object(&self) -> Option<&Map<String, Value>> {
+        self.0.value.as_object()
+    }
+
+    /// Returns the canonical text; for unparsed arguments, the text as it came.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Returns the digest of the canonical text.
+    pub fn digest(&self) -> Digest {
+        self.0.digest
+    }
+
+    /// Says whether this is the text of arguments that could not be read.
+    pub fn is_unparsed(&self) -> bool {
+        self.0.unparsed
+    }
+}
+
+impl From<Value> for Payload {
+    fn from(value: Value) -> Self {
+        Self::new(value)
+    }
+}
+
+impl PartialEq for Payload {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.digest == other.0.digest
+    }
+}
+
+impl Eq for Payload {}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+impl Serialize for Payload {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.value.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(Self::new)
+    }
+}
+
+/// Writes a value as canonical JSON.
+pub fn canonical_text(value: &Value) -> String {
+    let mut text = String::new();
+    write_canonical(value, &mut text);
+    text
+}
+
+fn write_canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Number(number) => write_number(number, out),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_canonical(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => write_object(map, out),
+        // `Display` of a JSON value is its compact text; strings are escaped as RFC 8785 asks.
+        Value::Null | Value::Bool(_) | Value::String(_) => write_plain(value, out),
+    }
+}
+
+fn write_plain(value: &Value, out: &mut String) {
+    use fmt::Write;
+    let _ = write!(out, "{value}");
+}
+
+fn write_object(map: &Map<String, Value>, out: &mut String) {
+    let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+    // RFC 8785 orders keys by UTF-16 code units, which differs from byte order beyond the basic plane.
+    entries.sort_by(|(a, _), (b, _)| {
+        if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
+    });
+    out.push('{');
+    for (index, (key, value)) in entries.into_iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_plain(&Value::String(key.clone()), out);
+        out.push(':');
+        write_canonical(value, out);
+    }
+    out.push('}');
+}
+
+fn write_number(number: &serde_json::Number, out: &mut String) {
+    match number.as_f64() {
+        Some(float) if !number.is_i64() && !number.is_u64() => {
+            out.push_str(ryu_js::Buffer::new().format_finite(if float == 0.0 { 0.0 } else { float }));
+        }
+        _ => out.push_str(&number.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn key_order_and_number_spelling_do_not_matter() {
+        let a: Value = serde_json::from_str(r#"{"b": 1e3, "a": [1.0, -0.0, "x\u0041"]}"#).unwrap();
+        let b: Value = serde_json::from_str(r#"{"a": [1, 0, "xA"], "b": 1000}"#).unwrap();
+        assert_eq!(Payload::new(a).text(), Payload::new(b).text());
+    }
+
+    #[test]
+    fn large_integers_keep_their_digits() {
+        let a = Payload::new(json!({"id": 9007199254740993_i64}));
+        let b = Payload::new(json!({"id": 9007199254740992_i64}));
+        assert_ne!(a.digest(), b.digest());
+        assert_eq!(a.text(), r#"{"id":9007199254740993}"#);
+    }
+
+    #[test]
+    fn keys_are_sorted_by_utf16_code_units() {
+        let value = json!({"\u{fb33}": 1, "\u{1f600}": 2, "a": 3});
+        assert_eq!(canonical_text(&value), "{\"a\":3,\"\u{1f600}\":2,\"\u{fb33}\":1}");
+    }
+}

@@ -1,0 +1,378 @@
+//! JSON Schemas that are compiled once and explain themselves.
+//!
+//! A schema accepts a value or says, field by field, what is wrong and what is expected. References to
+//! other documents are never fetched: neither from the network nor from files.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{ValidationError, Validator};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+use crate::arguments::json_type;
+use crate::name::nearest;
+
+/// A compiled JSON Schema.
+#[derive(Clone)]
+pub struct Schema {
+    source: Arc<Value>,
+    validator: Arc<Validator>,
+}
+
+/// A schema that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("not a usable JSON Schema: {0}")]
+pub struct SchemaError(String);
+
+/// One way in which a value does not fit its schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The field, as a dotted path; empty for the value itself.
+    pub field: String,
+    /// What is wrong and what is expected.
+    pub message: String,
+}
+
+/// A value that fits, completed with the schema's defaults.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accepted {
+    /// The completed value.
+    pub value: Value,
+    /// What had to be repaired, for the record.
+    pub repairs: Vec<String>,
+}
+
+impl Schema {
+    /// Compiles a schema.
+    pub fn new(source: Value) -> Result<Self, SchemaError> {
+        let validator = jsonschema::options()
+            .with_retriever(NoRetrieval)
+            .build(&source)
+            .map_err(|error| SchemaError(error.to_string()))?;
+        Ok(Self { source: Arc::new(source), validator: Arc::new(validator) })
+    }
+
+    /// Generates the schema of a Rust type, without references where the type allows it.
+    pub fn of<T: JsonSchema>() -> Result<Self, SchemaError> {
+        Self::new(schema_value_of::<T>())
+    }
+
+    /// The schema of a callable without parameters.
+    pub fn empty() -> Self {
+        Self::object([], [])
+    }
+
+    /// Builds an object schema from properties and the names of the required ones.
+    ///
+    /// A property that is no schema makes the object accept nothing, which a first test shows.
+    pub fn object(
+        properties: impl IntoIterator<Item = (String, Value)>,
+        required: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let properties: Map<String, Value> = properties.into_iter().collect();
+        let required: Vec<String> = required.into_iter().collect();
+        let source = json!({
+            "type": "object", "properties": properties, "required": required, "additionalProperties": false
+        });
+        Self::new(source).unwrap_or_else(|_| Self::nothing())
+    }
+
+    fn nothing() -> Self {
+        let source = json!(false);
+        #[expect(clippy::expect_used, reason = "`false` is a schema in every draft")]
+        let validator = jsonschema::options().build(&source).expect("`false` is a schema");
+        Self { source: Arc::new(source), validator: Arc::new(validator) }
+    }
+
+    /// Returns the schema as JSON.
+    pub fn source(&self) -> &Value {
+        &self.source
+    }
+
+    /// Says whether a value fits as it is.
+    pub fn fits(&self, value: &Value) -> bool {
+        self.validator.is_valid(value)
+    }
+
+    /// Completes a value with defaults and checks it; or says everything that is wrong.
+    pub fn accept(&self, mut value: Value) -> Result<Accepted, Vec<Problem>> {
+        let mut repairs = Vec::new();
+        let mut problems = Vec::new();
+        complete(&self.source, &mut value, "", &mut repairs, &mut problems);
+        if problems.is_empty() && self.validator.is_valid(&value) {
+            return Ok(Accepted { value, repairs });
+        }
+        problems.extend(self.problems(&value));
+        Err(problems)
+    }
+
+    /// Lists what is wrong with a value.
+    pub fn problems(&self, value: &Value) -> Vec<Problem> {
+        self.validator.iter_errors(value).map(|error| self.problem(&error)).collect()
+    }
+
+    fn problem(&self, error: &ValidationError<'_>) -> Problem {
+        let field = error.instance_path().as_str().trim_start_matches('/').replace('/', ".");
+        Problem { message: self.explain(error), field }
+    }
+
+    fn explain(&self, error: &ValidationError<'_>) -> String {
+        let found = error.instance();
+        match error.kind() {
+            ValidationErrorKind::Type { kind } => {
+                format!("expected {}, got {}", expected(kind), json_type(found))
+            }
+            ValidationErrorKind::Required { property } => {
+                let property = property.as_str().unwrap_or_default();
+                let written =
+                    found.as_object().map(|map| map.keys().map(String::as_str)).into_iter().flatten();
+                let known = self.known_properties(error);
+                let unknown = written.filter(|key| !known.contains(key));
+                match nearest(property, unknown) {
+                    Some(near) => format!("missing required field `{property}` (you wrote `{near}`)"),
+                    None => format!("missing required field `{property}`"),
+                }
+            }
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                self.unknown_fields(error, unexpected)
+            }
+            ValidationErrorKind::Enum { options } => format!("expected one of {options}, got {found}"),
+            ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
+                format!("{} fits none of the allowed forms", json_type(found))
+            }
+            _ => error.to_string(),
+        }
+    }
+
+    fn unknown_fields(&self, error: &ValidationError<'_>, unexpected: &[String]) -> String {
+        let known = self.known_properties(error);
+        let fields = unexpected.iter().map(|field| match nearest(field, known.iter().copied()) {
+            Some(near) => format!("unknown field `{field}`, did you mean `{near}`?"),
+            None if known.is_empty() => format!("unknown field `{field}`, no fields are expected"),
+            None => format!("unknown field `{field}`, expected: {}", known.join(", ")),
+        });
+        fields.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Properties of the object schema in which an error arose.
+    fn known_properties(&self, error: &ValidationError<'_>) -> Vec<&str> {
+        let location = error.schema_path().as_str();
+        let parent = location.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let schema = self.source.pointer(parent);
+        let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+        properties.map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default()
+    }
+}
+
+fn expected(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(one) => one.to_string(),
+        TypeKind::Multiple(several) => {
+            several.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
+        }
+    }
+}
+
+/// Returns the schema of a Rust type as JSON: subschemas inlined, without what only validators for other
+/// languages use.
+pub fn schema_value_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    tidy(&mut schema);
+    schema
+}
+
+/// Drops integer formats and titles of Rust types, which mean nothing to a model.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            let integer_format = map.get("format").and_then(Value::as_str).is_some_and(is_number_format);
+            if integer_format {
+                map.shift_remove("format");
+            }
+            if map.get("title").is_some_and(Value::is_string) {
+                map.shift_remove("title");
+            }
+            map.values_mut().for_each(tidy);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+fn is_number_format(format: &str) -> bool {
+    matches!(format, "float" | "double") || format.starts_with("int") || format.starts_with("uint")
+}
+
+/// Fills in defaults, reads `null` for an optional value as absent, and refuses integers beyond 64 bits.
+fn complete(
+    schema: &Value,
+    value: &mut Value,
+    field: &str,
+    repairs: &mut Vec<String>,
+    problems: &mut Vec<Problem>,
+) {
+    if schema.get("type") == Some(&json!("integer"))
+        && value.is_f64()
+        && value.as_f64().is_some_and(|f| f.fract() == 0.0)
+    {
+        problems
+            .push(Problem { field: field.to_owned(), message: format!("{value} does not fit into 64 bits") });
+    }
+    match value {
+        Value::Object(map) => complete_object(schema, map, field, repairs, problems),
+        Value::Array(items) => {
+            if let Some(item_schema) = schema.get("items") {
+                for (index, item) in items.iter_mut().enumerate() {
+                    complete(item_schema, item, &join(field, &index.to_string()), repairs, problems);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn complete_object(
+    schema: &Value,
+    map: &mut Map<String, Value>,
+    field: &str,
+    repairs: &mut Vec<String>,
+    problems: &mut Vec<Problem>,
+) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|list| list.iter().any(|item| item == name));
+    for (name, property) in properties {
+        let path = join(field, name);
+        if map.get(name) == Some(&Value::Null) && !is_required(name) && forbids_null(property) {
+            map.shift_remove(name);
+            repairs.push(format!("`{path}`: null read as absent"));
+        }
+        match (map.get_mut(name), property.get("default")) {
+            (Some(value), _) => complete(property, value, &path, repairs, problems),
+            (None, Some(default)) => {
+                map.insert(name.clone(), default.clone());
+            }
+            (None, None) => {}
+        }
+    }
+}
+
+fn forbids_null(property: &Value) -> bool {
+    match (property.get("type"), property.get("enum")) {
+        (Some(Value::String(one)), _) => one != "null",
+        (Some(Value::Array(several)), _) => !several.iter().any(|one| one == "null"),
+        (None, Some(Value::Array(options))) => !options.iter().any(Value::is_null),
+        _ => false,
+    }
+}
+
+fn join(field: &str, name: &str) -> String {
+    if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") }
+}
+
+/// Refuses every reference to another document: a hostile schema must not cause a request.
+struct NoRetrieval;
+
+impl jsonschema::Retrieve for NoRetrieval {
+    fn retrieve(
+        &self,
+        uri: &jsonschema::Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err(format!("references to other documents are not followed (`{uri}`)").into())
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.field.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "`{}`: {}", self.field, self.message)
+        }
+    }
+}
+
+/// Writes several problems as one line.
+pub fn join_problems(problems: &[Problem]) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Schema({})", self.source)
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.source.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Schema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(schema: Value, value: Value) -> String {
+        join_problems(&Schema::new(schema).unwrap().accept(value).unwrap_err())
+    }
+
+    #[test]
+    fn a_reference_to_another_document_is_not_fetched() {
+        let error = Schema::new(json!({"$ref": "http://127.0.0.1:9/schema.json"})).unwrap_err();
+        assert!(error.to_string().contains("not a usable JSON Schema"), "{error}");
+    }
+
+    #[test]
+    fn a_misnamed_field_is_named_with_the_one_that_was_meant() {
+        let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false});
+        let message = refusal(schema, json!({"file_path": "x"}));
+        assert!(message.contains("missing required field `path` (you wrote `file_path`)"), "{message}");
+        assert!(message.contains("unknown field `file_path`, did you mean `path`?"), "{message}");
+    }
+
+    #[test]
+    fn defaults_are_filled_in_at_every_level() {
+        let schema = json!({"type": "object", "properties": {"options": {"type": "object", "properties": {"depth": {"type": "integer", "default": 3}}}}});
+        let accepted = Schema::new(schema).unwrap().accept(json!({"options": {}})).unwrap();
+        assert_eq!(accepted.value, json!({"options": {"depth": 3}}));
+    }
+
+    #[test]
+    fn a_rust_type_gives_a_schema_without_references_and_rust_names() {
+        #[derive(JsonSchema)]
+        #[expect(dead_code)]
+        struct Inner {
+            count: u32,
+        }
+        #[derive(JsonSchema)]
+        #[expect(dead_code)]
+        struct Outer {
+            inner: Inner,
+        }
+        let text = Schema::of::<Outer>().unwrap().source().to_string();
+        assert!(!text.contains("$ref") && !text.contains("uint32") && !text.contains("title"), "{text}");
+    }
+}

@@ -1,0 +1,203 @@
+//! Tokens and money: what was used, what may be used, and what it costs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::{Add, AddAssign};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Name;
+
+/// What model requests used. All counts are disjoint except `reasoning`, which is part of `output`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Requests sent, each attempt counted.
+    pub requests: u64,
+    /// Input tokens that no cache served.
+    pub input: u64,
+    /// Output tokens, reasoning included.
+    pub output: u64,
+    /// Input tokens read from a cache.
+    pub cache_read: u64,
+    /// Input tokens written to a cache.
+    pub cache_write: u64,
+    /// Output tokens spent on reasoning.
+    pub reasoning: u64,
+    /// What it cost, where the price is known.
+    pub cost: Cost,
+}
+
+impl Usage {
+    /// Returns all tokens, in and out.
+    pub fn tokens(&self) -> u64 {
+        self.input + self.output + self.cache_read + self.cache_write
+    }
+
+    /// Returns all input tokens, cached or not.
+    pub fn total_input(&self) -> u64 {
+        self.input + self.cache_read + self.cache_write
+    }
+}
+
+impl Add for Usage {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            requests: self.requests + other.requests,
+            input: self.input + other.input,
+            output: self.output + other.output,
+            cache_read: self.cache_read + other.cache_read,
+            cache_write: self.cache_write + other.cache_write,
+            reasoning: self.reasoning + other.reasoning,
+            cost: self.cost + other.cost,
+        }
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+/// Money spent: a known amount, and how many requests had no known price.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cost {
+    /// The known part.
+    pub known: Money,
+    /// Requests whose price is unknown; their cost is not 0 but unknown.
+    pub unpriced: u64,
+}
+
+impl Add for Cost {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { known: self.known + other.known, unpriced: self.unpriced + other.unpriced }
+    }
+}
+
+/// An amount in billionths of a US dollar: exact, so that sums never drift.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Money(pub u64);
+
+impl Money {
+    /// Converts dollars, rounded up; negative and not finite amounts count as nothing.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates, checked not negative"
+    )]
+    pub fn from_dollars(dollars: f64) -> Self {
+        if dollars.is_finite() && dollars > 0.0 { Self((dollars * 1e9).ceil() as u64) } else { Self(0) }
+    }
+
+    /// Returns the amount in dollars.
+    #[expect(clippy::cast_precision_loss, reason = "for people; sums are kept exactly")]
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl Add for Money {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${:.4}", self.dollars())
+    }
+}
+
+/// Usage per model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UsageByModel(BTreeMap<Name, Usage>);
+
+impl UsageByModel {
+    /// Adds what a request to a model used.
+    pub fn add(&mut self, model: &Name, usage: Usage) {
+        match self.0.get_mut(model) {
+            Some(sum) => *sum += usage,
+            None => {
+                self.0.insert(model.clone(), usage);
+            }
+        }
+    }
+
+    /// Adds all of another sum.
+    pub fn merge(&mut self, other: &Self) {
+        other.0.iter().for_each(|(model, usage)| self.add(model, *usage));
+    }
+
+    /// Returns the sum over all models.
+    pub fn total(&self) -> Usage {
+        self.0.values().copied().fold(Usage::default(), Usage::add)
+    }
+
+    /// Returns what one model used.
+    pub fn of(&self, model: &str) -> Usage {
+        self.0.get(model).copied().unwrap_or_default()
+    }
+
+    /// Iterates over models and what they used.
+    pub fn iter(&self) -> impl Iterator<Item = (&Name, &Usage)> {
+        self.0.iter()
+    }
+}
+
+/// Knows what models cost. The table comes with the providers; an embedder may bring its own.
+pub trait Prices: Send + Sync {
+    /// Returns what the usage costs, or nothing where the price is unknown.
+    fn price(&self, model: &str, usage: &Usage) -> Option<Money>;
+}
+
+/// A price list without prices.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoPrices;
+
+impl Prices for NoPrices {
+    fn price(&self, _model: &str, _usage: &Usage) -> Option<Money> {
+        None
+    }
+}
+
+/// How far a call may go. `None` means: no limit of its own.
+///
+/// A limit on tokens, cost or tool calls is a ceiling over the call and everything below it; turns and
+/// time hold for the call itself, depth for the whole run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Nested agents on one path.
+    pub depth: Option<u32>,
+    /// Model turns of one agent call.
+    pub turns: Option<u32>,
+    /// Tool and agent calls in the subtree.
+    pub tool_calls: Option<u64>,
+    /// Tokens, in and out, of the subtree.
+    pub tokens: Option<u64>,
+    /// Cost of the subtree.
+    pub cost: Option<Money>,
+    /// Running time of the call, not counting what it waits for a person.
+    pub time: Option<Duration>,
+}
+
+/// What is left of the budgets that bind a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Remaining {
+    /// Nested agents still permitted below this call.
+    pub depth: u32,
+    /// Tool calls.
+    pub tool_calls: Option<u64>,
+    /// Tokens.
+    pub tokens: Option<u64>,
+    /// Cost.
+    pub cost: Option<Money>,
+}

@@ -1,0 +1,1 @@
+//! `#[tool]` and `#[toolset]`.
