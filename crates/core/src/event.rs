@@ -197,8 +197,6 @@ pub enum CallResult {
     Output(Output),
     /// With a failure.
     Error(Failure),
-    /// Not at all: the run halted while it was open.
-    Halted(String),
 }
 
 /// What is called.

@@ -48,8 +48,8 @@ pub use grant::{Grant, GrantSubject};
 pub use input::{Input, InputPart, input_attachments};
 pub use message::{Conversation, Head, Message, Origin, Part, ProviderBlock, Role, ToolCall, ToolResult};
 pub use model::{
-    Model, ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest, ModelResponse,
-    ModelSession, ModelSettings, ModelStream, Models, NoModels, StopReason,
+    FINAL_ANSWER, Model, ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest,
+    ModelResponse, ModelSession, ModelSettings, ModelStream, Models, NoModels, StopReason,
 };
 pub use name::{Key, Name, nearest};
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};

@@ -14,6 +14,9 @@ use serde_json::Value;
 
 use crate::{Conversation, Message, Name, Schema, ToolDefinition, Usage};
 
+/// The tool through which a model gives a structured answer, where its provider does not enforce a schema.
+pub const FINAL_ANSWER: &str = "final_answer";
+
 /// A model that can be asked.
 pub trait Model: Send + Sync {
     /// Returns the name as users write it, such as `anthropic:claude-sonnet`.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::Digest;
+use crate::{Digest, parse_arguments};
 
 /// An immutable JSON value with its canonical text and digest.
 #[derive(Clone)]
@@ -23,25 +23,34 @@ struct Canonical {
     text: Box<str>,
     digest: Digest,
     unparsed: bool,
+    repair: Option<&'static str>,
 }
 
 impl Payload {
     /// Brings a value into canonical form.
     pub fn new(value: Value) -> Self {
-        let text = canonical_text(&value);
-        let digest = Digest::of(&text);
-        Self(Arc::new(Canonical { value, text: text.into(), digest, unparsed: false }))
+        Self::repaired(value, None)
     }
 
-    /// Keeps the text of arguments that could not be read, so that the refusal can show and count them.
-    pub fn unparsed(text: &str) -> Self {
+    /// Reads the argument text of a model. A text that cannot be read is kept, so that the refusal can show
+    /// and count it.
+    pub fn from_model(text: &str) -> Self {
+        match parse_arguments(text) {
+            Ok(arguments) => Self::repaired(arguments.value, arguments.repair),
+            Err(_) => Self::unparsed(text),
+        }
+    }
+
+    fn repaired(value: Value, repair: Option<&'static str>) -> Self {
+        let text = canonical_text(&value);
+        let digest = Digest::of(&text);
+        Self(Arc::new(Canonical { value, text: text.into(), digest, unparsed: false, repair }))
+    }
+
+    fn unparsed(text: &str) -> Self {
         let digest = Digest::of_parts([b"unparsed".as_slice(), text.as_bytes()]);
-        Self(Arc::new(Canonical {
-            value: Value::String(text.to_owned()),
-            text: text.into(),
-            digest,
-            unparsed: true,
-        }))
+        let value = Value::String(text.to_owned());
+        Self(Arc::new(Canonical { value, text: text.into(), digest, unparsed: true, repair: None }))
     }
 
     /// Serialises a value into a payload.
@@ -67,6 +76,11 @@ impl Payload {
     /// Returns the digest of the canonical text.
     pub fn digest(&self) -> Digest {
         self.0.digest
+    }
+
+    /// Says what was repaired when the text of a model was read.
+    pub fn repair(&self) -> Option<&'static str> {
+        self.0.repair
     }
 
     /// Says whether this is the text of arguments that could not be read.

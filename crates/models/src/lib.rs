@@ -1,1 +1,71 @@
-//! Models for llm-do.
+//! Models that need no provider, and the catalogue that finds models by name.
+//!
+//! - [`Script`] answers with replies that its author wrote, in code or in a YAML file (`script:FILE`).
+//! - [`TestModel`] calls every tool once (`test`), or says what it is told (`test:echo`).
+//! - [`StandardModels`] knows them by these names, and others that are added to it.
+//!
+//! This crate knows `llm-do-core` only: it runs no tools and keeps no conversation.
+//!
+//! # Scripts in code
+//!
+//! ```
+//! use llm_do_models::{Script, asks, contains, result_of, says, thinks};
+//! use serde_json::json;
+//!
+//! let model = Script::new([
+//!     thinks("A file will do.").and(asks("write_file", json!({"path": "a.txt", "content": "a"}))),
+//!     says("Written."),
+//!     says("I cannot read that.").when(result_of("read_file").and(contains("error"))),
+//! ]);
+//! ```
+//!
+//! # Scripts in files
+//!
+//! A file is a list of replies, or a mapping with `mode` and `replies`. The modes are `in_order` (the
+//! default), `each_call` and `by_turn`; see [`Script::new`], [`Script::each_call`] and [`Script::by_turn`].
+//!
+//! ```
+//! # let text = r#"
+//! mode: by_turn
+//! replies:
+//!   - think: Two files, at once.
+//!     ask: {read_file: {path: a.txt}, list_files: }      # tool: arguments
+//!   - ask:                                               # the same tool twice
+//!       - {name: read_file, arguments: {path: b.txt}}
+//!       - {name: read_file, arguments: {path: c.txt}}
+//!   - raw: {name: read_file, text: '{"path": '}          # argument text that is no JSON
+//!   - say: Half of an answer, slowly
+//!     delay: 1.5s
+//!     usage: {input: 1200, output: 4}                    # instead of an estimate
+//!     stop: max_tokens
+//!   - cut: The connection broke in the mid
+//!   - fail: {kind: rate_limit, message: slow down, retry_after: 20s}
+//!   - say: I am the reviewer.                            # whenever all of `when` holds
+//!     when: {instructions: You review, contains: who are you, result_of: whoami}
+//! # "#;
+//! # llm_do_models::Script::from_yaml(text).map(|_| ()).unwrap_or_else(|error| panic!("{error}"));
+//! ```
+//!
+//! A reply with `when` is given as often as it fits, or once with `once: true`. The parts of a reply happen
+//! in this order, whatever the order of its keys: `delay`, `think`, `say`, `ask`, `raw`, `cut`, `fail`.
+//! The kinds of failures are those of [`ModelErrorKind`](llm_do_core::ModelErrorKind), the reasons to stop
+//! those of [`StopReason`](llm_do_core::StopReason), both in `snake_case`.
+
+mod catalogue;
+mod condition;
+mod delivery;
+mod history;
+mod minimal;
+mod pattern;
+mod reply;
+mod scalar;
+mod script;
+mod script_file;
+mod test_model;
+
+pub use catalogue::StandardModels;
+pub use condition::{Condition, contains, instructed, result_of};
+pub use reply::{Reply, asks, asks_all, asks_raw, cut, fails, replies, says, thinks};
+pub use script::Script;
+pub use script_file::ScriptFileError;
+pub use test_model::TestModel;
