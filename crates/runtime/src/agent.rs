@@ -1,0 +1,421 @@
+//! The agent loop: ask the model, dispatch its calls, append, repeat.
+//!
+//! The loop performs steps and nothing else: it spawns nothing, waits for nothing but steps, and reads no
+//! clock. It ends in text, or in a value that fits the agent's output schema.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use llm_do_core::{
+    Asker, Conversation, Effect, Engine, FINAL_ANSWER, Failure, FailureKind, Halt, Message, ModelResponse,
+    Outcome, Output, Part, Payload, Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult,
+    join_problems, parse_strict,
+};
+
+use crate::engine::Embedded;
+use crate::instances::Instances;
+use crate::live::{Frame, LiveCall, Seat};
+use crate::prompt;
+use crate::repeats::Advice;
+use crate::state::RunState;
+
+/// Turns of one agent call where nothing else is said.
+pub const DEFAULT_TURNS: u32 = 500;
+
+/// How often an answer that does not fit, or that was cut off, may be mended.
+const REPAIRS: u32 = 2;
+
+/// Runs one agent call: opens what it needs, converses, closes on every way out.
+pub(crate) async fn run(engine: &Embedded, step: Step) -> Performed {
+    let run = &engine.run;
+    let call = run.live(&step.call)?;
+    let frame = match frame_of(run, &call) {
+        Ok(frame) => Arc::new(frame),
+        Err(failure) => return Ok(Outcome::Failed(failure)),
+    };
+    call.set_frame(frame.clone());
+    run.book_earlier(&call, frame.ceiling);
+    let alarm = Alarm::set(&call);
+    let conversed = AssertUnwindSafe(converse(engine, &call, &frame, &step.payload)).catch_unwind().await;
+    if !run.keeps_instances(&call) {
+        frame.instances.close().await;
+    }
+    drop(alarm);
+    let performed = conversed.unwrap_or_else(|_| {
+        Ok(Outcome::Failed(Failure::new(
+            FailureKind::Panic,
+            format!("agent `{}` broke off in a panic", call.name),
+        )))
+    });
+    timed_out_or(performed, &call)
+}
+
+/// Makes the frame of an agent call: lesser rights, own ceiling, fresh instances, empty conversation.
+fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
+    let Some(plan) = run.shared.project.agents.get(&call.name) else {
+        return Err(Failure::new(FailureKind::Unknown, format!("there is no agent `{}`", call.name)));
+    };
+    let Some(spec) = &plan.spec else { unreachable!("agents have a spec") };
+    let caller = call.callers_frame();
+    let kept = &run.options;
+    let instances =
+        kept.instances.clone().filter(|_| call.is_top()).unwrap_or_else(|| Arc::new(Instances::of(plan)));
+    let fresh = || Arc::new(Seat::new(Conversation::default()));
+    let seat = kept.seat.clone().filter(|_| call.is_top()).unwrap_or_else(fresh);
+    if call.is_top() {
+        let _ = run.top.set(seat.clone());
+    }
+    Ok(Frame {
+        plan: plan.clone(),
+        access: spec.access.min(caller.access),
+        ceiling: run.ceiling_for(caller.ceiling, &spec.name, &spec.limits),
+        instances,
+        seat,
+    })
+}
+
+/// An agent that its own time limit ended has failed; its caller goes on.
+fn timed_out_or(performed: Performed, call: &LiveCall) -> Performed {
+    let caller_goes_on = call.parent.as_ref().is_some_and(|parent| !parent.cancel.is_cancelled());
+    if matches!(performed, Err(Halt::Interrupted)) && call.timed_out.get().is_some() && caller_goes_on {
+        let message = format!("agent `{}` took longer than its time limit", call.name);
+        return Ok(Outcome::Failed(Failure::new(FailureKind::TimedOut, message)));
+    }
+    performed
+}
+
+/// Ends the call when its time limit is reached.
+struct Alarm(Option<tokio::task::AbortHandle>);
+
+impl Alarm {
+    fn set(call: &Arc<LiveCall>) -> Self {
+        let limit = call.target.as_ref().and_then(|target| target.definition.time_limit);
+        let (Some(limit), Some(watch)) = (limit, call.watch.clone()) else { return Self(None) };
+        let call = call.clone();
+        let task = tokio::spawn(async move {
+            watch.reached(limit).await;
+            let _ = call.timed_out.set(());
+            call.cancel.cancel();
+        });
+        Self(Some(task.abort_handle()))
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
+}
+
+/// What a turn leads to.
+enum Next {
+    Turn,
+    End(Outcome),
+}
+
+async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, input: &Payload) -> Performed {
+    let run = &engine.run;
+    if let Err(failure) = frame.instances.open_all(&frame.plan, &call.info, &run.options.context).await {
+        return Ok(Outcome::Failed(failure));
+    }
+    let opening = match prompt::opening(run, call, frame, input).await {
+        Ok(message) => message,
+        Err(failure) => return Ok(Outcome::Failed(failure)),
+    };
+    frame.seat.talk.lock().await.conversation.push(opening);
+    let mut conversation = AgentLoop { engine, call, frame, turn: 0, repairs: 0 };
+    let limit = conversation.turn_limit();
+    while conversation.turn < limit {
+        conversation.turn += 1;
+        if let Next::End(outcome) = conversation.take_turn().await? {
+            return Ok(outcome);
+        }
+    }
+    let message = format!("agent `{}` used its {limit} turns without an answer", call.name);
+    Ok(Outcome::Failed(
+        Failure::new(FailureKind::Limit, message)
+            .with_hint("raise the limit of turns, or give it less to do"),
+    ))
+}
+
+struct AgentLoop<'a> {
+    engine: &'a Embedded,
+    call: &'a Arc<LiveCall>,
+    frame: &'a Arc<Frame>,
+    turn: u32,
+    repairs: u32,
+}
+
+impl AgentLoop<'_> {
+    fn turn_limit(&self) -> u32 {
+        let own = self.frame.plan.spec.as_ref().and_then(|spec| spec.limits.turns);
+        let run = self.engine.run.options.limits.turns;
+        match (own, run) {
+            (Some(own), Some(run)) => own.min(run),
+            (own, run) => own.or(run).unwrap_or(DEFAULT_TURNS),
+        }
+    }
+
+    /// One model request and what follows from it.
+    async fn take_turn(&mut self) -> Result<Next, Halt> {
+        let response = match self.ask().await? {
+            Ok(response) => response,
+            Err(failure) => return Ok(Next::End(Outcome::Failed(failure))),
+        };
+        let calls: Vec<ToolCall> = response.message.tool_calls().cloned().collect();
+        match response.stop {
+            StopReason::Refusal => Ok(Next::End(refused(&response))),
+            StopReason::Pause => self.go_on(&response).await,
+            StopReason::MaxTokens if !calls.is_empty() => self.cut_off(&response).await,
+            _ if calls.is_empty() => self.conclude(&response).await,
+            _ => self.dispatch(&response, &calls).await,
+        }
+    }
+
+    async fn ask(&self) -> Result<Result<Arc<ModelResponse>, Failure>, Halt> {
+        let head = self.frame.seat.talk.lock().await.conversation.head();
+        let key = self.call.info.id.child(format_args!("t{}/model", self.turn));
+        let kind = StepKind::Model { head, turn: self.turn };
+        let step = self.step(key, kind, self.call.name.clone(), self.call.input.clone(), Effect::Idempotent);
+        Ok(self.engine.perform(step).await?.into_response())
+    }
+
+    fn step(
+        &self,
+        key: llm_do_core::Key,
+        kind: StepKind,
+        name: llm_do_core::Name,
+        payload: Payload,
+        effect: Effect,
+    ) -> Step {
+        Step { key, call: self.call.info.id.clone(), kind, name, payload, effect }
+    }
+
+    async fn append(&self, messages: impl IntoIterator<Item = Arc<Message>>) {
+        let mut talk = self.frame.seat.talk.lock().await;
+        messages.into_iter().for_each(|message| talk.conversation.push(message));
+    }
+
+    async fn go_on(&self, response: &ModelResponse) -> Result<Next, Halt> {
+        self.append([response.message.clone()]).await;
+        Ok(Next::Turn)
+    }
+
+    /// A call from a message that did not end properly is neither run nor sent back.
+    async fn cut_off(&mut self, response: &ModelResponse) -> Result<Next, Halt> {
+        let whole = response.message.parts.iter().filter(|part| !matches!(part, Part::ToolCall(_))).cloned();
+        let parts: Vec<Part> = whole.collect();
+        if !parts.is_empty() {
+            let message = Message { parts, ..Message::clone(&response.message) };
+            self.append([Arc::new(message)]).await;
+        }
+        self.mend("your message was cut off at the output limit, so its tool calls were not run; send fewer or shorter calls").await
+    }
+
+    /// Tells the model what to mend, a bounded number of times.
+    async fn mend(&mut self, words: &str) -> Result<Next, Halt> {
+        self.repairs += 1;
+        if self.repairs > REPAIRS {
+            let message = format!("agent `{}` did not give a usable answer: {words}", self.call.name);
+            return Ok(Next::End(Outcome::Failed(Failure::new(FailureKind::Output, message))));
+        }
+        self.append([Arc::new(Message::user(words))]).await;
+        Ok(Next::Turn)
+    }
+
+    fn output_schema(&self) -> Option<&Schema> {
+        self.frame.plan.spec.as_ref().and_then(|spec| spec.output.as_ref())
+    }
+
+    /// The model is done: with text, or with a value in text.
+    async fn conclude(&mut self, response: &ModelResponse) -> Result<Next, Halt> {
+        self.append([response.message.clone()]).await;
+        let text = response.message.text();
+        let Some(schema) = self.output_schema() else {
+            if response.stop == StopReason::MaxTokens {
+                self.engine
+                    .run
+                    .notice(&self.call.info, "the answer was cut off at the output limit".to_owned());
+            }
+            return Ok(Next::End(Outcome::Value(Output::text(text))));
+        };
+        match value_in(&text, schema) {
+            Ok(value) => Ok(Next::End(Outcome::Value(value))),
+            Err(problem) => {
+                let words =
+                    format!("the answer must be a JSON value that fits the schema, nothing else: {problem}");
+                self.mend(&words).await
+            }
+        }
+    }
+
+    /// Runs the tool calls of a turn and appends their results, all at once.
+    async fn dispatch(&mut self, response: &ModelResponse, calls: &[ToolCall]) -> Result<Next, Halt> {
+        if let ([only], Some(schema)) = (calls, self.output_schema())
+            && only.name == FINAL_ANSWER
+        {
+            let answer = accept_answer(only, schema);
+            return self.take_answer(response, only, answer).await;
+        }
+        let outcomes = self.perform_calls(calls).await?;
+        let mut results = Vec::with_capacity(calls.len());
+        for (call, outcome) in calls.iter().zip(outcomes) {
+            match self.result(call, outcome)? {
+                Ok(result) => results.push(result),
+                Err(failure) => return Ok(Next::End(Outcome::Failed(failure))),
+            }
+        }
+        self.append([response.message.clone(), Arc::new(Message::results(results))]).await;
+        Ok(Next::Turn)
+    }
+
+    async fn take_answer(
+        &mut self,
+        response: &ModelResponse,
+        call: &ToolCall,
+        answer: Result<Output, String>,
+    ) -> Result<Next, Halt> {
+        let (text, is_error) = match &answer {
+            Ok(_) => ("accepted".into(), false),
+            Err(problem) => (problem.as_str().into(), true),
+        };
+        let result = ToolResult {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            text,
+            is_error,
+            attachments: Vec::new(),
+        };
+        self.append([response.message.clone(), Arc::new(Message::results([result]))]).await;
+        match answer {
+            Ok(output) => Ok(Next::End(Outcome::Value(output))),
+            Err(problem) => {
+                let words = format!("call `{FINAL_ANSWER}` again with a value that fits: {problem}");
+                self.mend(&words).await
+            }
+        }
+    }
+
+    /// Performs calls side by side, `sequential` ones alone; outcomes are in call order.
+    async fn perform_calls(&self, calls: &[ToolCall]) -> Result<Vec<Outcome>, Halt> {
+        let mut outcomes = Vec::with_capacity(calls.len());
+        let mut batch = Vec::new();
+        for (index, call) in calls.iter().enumerate() {
+            if call.name == FINAL_ANSWER && self.output_schema().is_some() {
+                outcomes.extend(self.perform_batch(&mut batch).await?);
+                outcomes.push(Outcome::Failed(not_alone()));
+                continue;
+            }
+            let alone = self.is_sequential(call);
+            if alone {
+                outcomes.extend(self.perform_batch(&mut batch).await?);
+            }
+            batch.push(self.call_step(index, call));
+            if alone {
+                outcomes.extend(self.perform_batch(&mut batch).await?);
+            }
+        }
+        outcomes.extend(self.perform_batch(&mut batch).await?);
+        Ok(outcomes)
+    }
+
+    fn is_sequential(&self, call: &ToolCall) -> bool {
+        self.frame.plan.target(&call.name).is_some_and(|target| target.definition.sequential)
+    }
+
+    fn call_step(&self, index: usize, call: &ToolCall) -> Step {
+        let key = self.call.info.id.child(format_args!("t{}/tool/{index}", self.turn));
+        let payload = Payload::from_model(&call.arguments);
+        self.step(key, StepKind::Call { asker: Asker::Model }, call.name.clone(), payload, Effect::Calls)
+    }
+
+    async fn perform_batch(&self, batch: &mut Vec<Step>) -> Result<Vec<Outcome>, Halt> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let performed = self.engine.perform_all(std::mem::take(batch)).await;
+        // The cause says more than the interruptions of its siblings.
+        let halt = performed
+            .iter()
+            .filter_map(|performed| performed.as_ref().err())
+            .max_by_key(|halt| **halt != Halt::Interrupted);
+        match halt {
+            Some(halt) => Err(halt.clone()),
+            None => Ok(performed.into_iter().flatten().collect()),
+        }
+    }
+
+    /// Writes the result that the model reads; stops a model that repeats a failing call.
+    fn result(&self, call: &ToolCall, outcome: Outcome) -> Result<Result<ToolResult, Failure>, Halt> {
+        let limit = self.engine.run.shared.repeat_limit;
+        let output = outcome.into_output();
+        let arguments = Payload::from_model(&call.arguments).digest();
+        let advice =
+            self.frame.seat.repeats.lock().count(&call.name, arguments, output.as_ref().err(), limit);
+        let (mut text, is_error, attachments) = match output {
+            Ok(output) => (output.to_text(), false, output.attachments),
+            Err(failure) => {
+                if let Advice::Stop(count) = advice {
+                    return stop_repeating(&self.call.name, call, &failure, count);
+                }
+                (failure.to_string().into(), true, Vec::new())
+            }
+        };
+        if let Advice::Tell(count) = advice {
+            text = format!(
+                "{text}\nnote: this same call has failed {count} times; change it or go on without it"
+            )
+            .into();
+        }
+        Ok(Ok(ToolResult { id: call.id.clone(), name: call.name.clone(), text, is_error, attachments }))
+    }
+}
+
+/// Equal denials end the run: nobody shall be asked the same again and again. Other failures end the agent.
+fn stop_repeating(
+    agent: &str,
+    call: &ToolCall,
+    failure: &Failure,
+    count: u32,
+) -> Result<Result<ToolResult, Failure>, Halt> {
+    let message = format!(
+        "agent `{agent}` made the same failing call of `{}` {count} times: {}",
+        call.name, failure.message
+    );
+    let limit = Failure::new(FailureKind::Limit, message);
+    if failure.is_denial() { Err(Halt::Limit(limit)) } else { Ok(Err(limit)) }
+}
+
+fn not_alone() -> Failure {
+    Failure::new(FailureKind::Arguments, format!("`{FINAL_ANSWER}` was called beside other tools"))
+        .with_hint("read the results first, then call it alone")
+}
+
+fn refused(response: &ModelResponse) -> Outcome {
+    let words = response.message.text();
+    let words = if words.trim().is_empty() { String::new() } else { format!(": {words}") };
+    Outcome::Failed(Failure::new(FailureKind::Model, format!("the model refused{words}")))
+}
+
+fn accept_answer(call: &ToolCall, schema: &Schema) -> Result<Output, String> {
+    let value = parse_strict(&call.arguments).map_err(|error| error.to_string())?;
+    accept_value(value, schema)
+}
+
+fn value_in(text: &str, schema: &Schema) -> Result<Output, String> {
+    let trimmed = text.trim();
+    let fenced = trimmed.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let body = fenced.map_or(trimmed, |rest| rest.trim_start_matches("json").trim());
+    let value = parse_strict(body).map_err(|error| error.to_string())?;
+    accept_value(value, schema)
+}
+
+fn accept_value(value: serde_json::Value, schema: &Schema) -> Result<Output, String> {
+    schema
+        .accept(value)
+        .map(|accepted| Output::json(accepted.value))
+        .map_err(|problems| join_problems(&problems))
+}

@@ -1,0 +1,331 @@
+//! The model request: reserve, send, stream, book.
+//!
+//! Retries on another model are inside one step. The conversation is borrowed, never copied.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use llm_do_core::{
+    Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Message, Model, ModelChoice, ModelError,
+    ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelResult, ModelStream, Name, Outcome,
+    Performed, Prices, ToolDefinition, Usage,
+};
+use tokio::time::Instant;
+
+use crate::budget::{Ask, Pricing, Reservation};
+use crate::engine::milliseconds;
+use crate::extension;
+use crate::live::{Frame, LiveCall, Partner, Talk};
+use crate::state::{RunState, amount};
+use crate::stopwatch::Activity;
+use crate::store::Durability;
+
+/// Asks the agent's model to continue the history that `head` names.
+pub(crate) async fn ask_model(
+    run: &Arc<RunState>,
+    call: &Arc<LiveCall>,
+    key: &Key,
+    head: Head,
+    turn: u32,
+) -> Performed {
+    let asking = Asking { run, call, frame: call.frame(), key, turn };
+    tokio::select! {
+        biased;
+        () = call.cancel.cancelled() => Err(Halt::Interrupted),
+        performed = asking.ask(head) => performed,
+    }
+}
+
+/// Brings the conversation up to a request whose answer is recorded, so that it is not announced again.
+pub(crate) async fn already_asked(call: &LiveCall, outcome: &Outcome) {
+    let Outcome::Response(response) = outcome else { return };
+    let mut talk = call.frame().seat.talk.lock().await;
+    let length = talk.conversation.messages().len();
+    talk.announced = length;
+    talk.measured = (response.usage.total_input() + response.usage.output, length + 1);
+}
+
+struct Asking<'a> {
+    run: &'a RunState,
+    call: &'a LiveCall,
+    frame: &'a Frame,
+    key: &'a Key,
+    turn: u32,
+}
+
+/// Why one attempt gave no answer.
+enum Missed {
+    Model(ModelError),
+    Refused(Failure),
+    Halted(Halt),
+}
+
+impl From<Halt> for Missed {
+    fn from(halt: Halt) -> Self {
+        Self::Halted(halt)
+    }
+}
+
+impl Asking<'_> {
+    async fn ask(&self, head: Head) -> Performed {
+        let _running = Activity::running(self.call.watch.as_ref());
+        let mut talk = self.frame.seat.talk.lock().await;
+        if talk.conversation.head() != head {
+            return Err(Halt::Record("the conversation is not the one that the step names".to_owned()));
+        }
+        let mut last = ModelError::new(ModelErrorKind::NoModel, NO_MODEL);
+        for (attempt, choice) in (0..).zip(self.candidates()) {
+            let missed = match self.attempt(&mut talk, &choice, attempt).await {
+                Ok(response) => return Ok(Outcome::Response(response)),
+                Err(missed) => missed,
+            };
+            match missed {
+                Missed::Halted(halt) => return Err(halt),
+                Missed::Refused(failure) => return Ok(Outcome::Failed(failure)),
+                Missed::Model(error) => last = error,
+            }
+            if !last.kind.is_outage() {
+                break;
+            }
+        }
+        failed(last)
+    }
+
+    /// The agent's model, else the run's, else the project's; then those to turn to when it is down.
+    fn candidates(&self) -> Vec<ModelChoice> {
+        let spec = self.frame.plan.spec.as_ref();
+        let own = spec.and_then(|spec| spec.model.clone());
+        let run = || self.run.options.model.clone();
+        let project = || self.run.shared.project.model.clone();
+        let fallbacks = spec.map(|spec| spec.fallback_models.clone()).unwrap_or_default();
+        own.or_else(run)
+            .or_else(project)
+            .into_iter()
+            .chain(fallbacks)
+            .chain(self.run.options.fallbacks.clone())
+            .collect()
+    }
+
+    async fn attempt(
+        &self,
+        talk: &mut Talk,
+        choice: &ModelChoice,
+        attempt: u32,
+    ) -> Result<Arc<ModelResponse>, Missed> {
+        let position = self.partner(talk, choice).map_err(Missed::Model)?;
+        let model = talk.partners[position].model.clone();
+        let tools = self.offered(&*model);
+        let ask = self.budget_ask(talk, &*model, tools)?;
+        let reservation = self.reserve(ask).await?;
+        let max_output = reservation.as_ref().map(Reservation::output);
+        self.announce(talk, model.name(), max_output).await?;
+
+        let started = Instant::now();
+        let result = self.converse(talk, position, tools, max_output, attempt).await;
+        let (result, usage) = match result {
+            Ok(mut response) => {
+                response.usage = self.run.priced(model.name(), response.usage);
+                let usage = response.usage;
+                (Ok(Arc::new(response)), Some(usage))
+            }
+            Err(mut error) => {
+                error.usage = error.usage.map(|usage| self.run.priced(model.name(), usage));
+                let usage = error.usage;
+                (Err(error), usage)
+            }
+        };
+        self.book(talk, model.name(), usage, reservation);
+        let recorded = match &result {
+            Ok(response) => ModelResult::Response(response.clone()),
+            Err(error) => ModelResult::Failed { error: error.clone() },
+        };
+        let duration_ms = milliseconds(started);
+        let body = EventBody::ModelResponse { model: model.name().clone(), result: recorded, duration_ms };
+        self.run.note(self.call, self.key, body);
+        result.map_err(Missed::Model)
+    }
+
+    /// Finds or opens the session with a model.
+    fn partner(&self, talk: &mut Talk, choice: &ModelChoice) -> Result<usize, ModelError> {
+        if let Some(position) = talk.partners.iter().position(|partner| partner.model.name() == choice.name())
+        {
+            return Ok(position);
+        }
+        let model = match choice {
+            ModelChoice::Given(model) => model.clone(),
+            ModelChoice::Named(name) => self.run.shared.models.resolve(name)?,
+        };
+        let _ = self.frame.seat.model.set(model.name().clone());
+        let session = model.open();
+        talk.partners.push(Partner { name: choice.name().clone(), model, session });
+        Ok(talk.partners.len() - 1)
+    }
+
+    /// Where the provider enforces the schema of the answer, the tool for it is not offered.
+    fn offered(&self, model: &dyn Model) -> &[Arc<ToolDefinition>] {
+        let offered = &self.frame.plan.offered;
+        let has_output = self.frame.plan.spec.as_ref().is_some_and(|spec| spec.output.is_some());
+        if has_output && model.profile().native_output { &offered[..offered.len() - 1] } else { offered }
+    }
+
+    /// Reserves what the request may use, asking for more where the budget does not suffice.
+    async fn reserve(&self, ask: Option<Ask>) -> Result<Option<Reservation<'_>>, Missed> {
+        let Some(ask) = ask else { return Ok(None) };
+        loop {
+            match self.run.budget.reserve(self.frame.ceiling, ask.clone()).await {
+                Ok(reservation) => return Ok(Some(reservation)),
+                Err(refusal) if extension::extended(self.run, self.call, &refusal).await? => {}
+                Err(refusal) => return Err(Missed::Refused(extension::exhausted(&refusal)?)),
+            }
+        }
+    }
+
+    /// An upper bound of the request: what the previous one reported, plus the bytes of what is new. Nothing
+    /// where no ceiling limits requests.
+    fn budget_ask(
+        &self,
+        talk: &Talk,
+        model: &dyn Model,
+        tools: &[Arc<ToolDefinition>],
+    ) -> Result<Option<Ask>, Missed> {
+        if !self.run.budget.limits_requests(self.frame.ceiling) {
+            return Ok(None);
+        }
+        let (reported, covered) = talk.measured;
+        let new: u64 = talk.conversation.messages().iter().skip(covered).map(|message| bytes(message)).sum();
+        let opening = if covered == 0 { self.opening_bytes(tools) } else { 0 };
+        let input = reported + new + opening;
+        let wanted = self.wanted_output().unwrap_or(model.profile().default_max_output);
+        let cost = self.pricing(model.name(), input)?;
+        Ok(Some(Ask { input, output: wanted, cost }))
+    }
+
+    fn opening_bytes(&self, tools: &[Arc<ToolDefinition>]) -> u64 {
+        let instructions = self.frame.plan.spec.as_ref().map_or(0, |spec| spec.instructions.len());
+        let size = |tool: &ToolDefinition| {
+            tool.name.len() + tool.description.len() + tool.input.source().to_string().len()
+        };
+        let tools: usize = tools.iter().map(|tool| size(tool)).sum();
+        (instructions + tools) as u64
+    }
+
+    fn wanted_output(&self) -> Option<u64> {
+        self.frame.plan.spec.as_ref().and_then(|spec| spec.settings.max_tokens)
+    }
+
+    /// What the request costs with so many output tokens, its input at the dearest rate.
+    fn pricing(&self, model: &Name, input: u64) -> Result<Option<Pricing>, Missed> {
+        let prices = self.run.shared.prices.clone();
+        let Some(dearest) = dearest_input(&*prices, model, input) else {
+            if self.run.budget.limits_cost(self.frame.ceiling) {
+                let message = format!("the cost is limited and the price of `{model}` is unknown");
+                let failure = Failure::new(FailureKind::Limit, message)
+                    .with_hint("give a price for it, or limit tokens instead");
+                return Err(Missed::Refused(failure));
+            }
+            return Ok(None);
+        };
+        let model = model.clone();
+        Ok(Some(Arc::new(move |output| {
+            let usage = Usage { output, ..Usage::default() };
+            dearest.saturating_add(prices.price(&model, &usage).map_or(u64::MAX, |money| money.0))
+        })))
+    }
+
+    /// Records that the model is asked, with the messages that are new to readers.
+    async fn announce(&self, talk: &mut Talk, model: &Name, max_output: Option<u64>) -> Result<(), Halt> {
+        let instructions = self.frame.plan.spec.as_ref().filter(|_| talk.announced == 0);
+        let body = EventBody::ModelRequest {
+            model: model.clone(),
+            turn: self.turn,
+            messages: talk.conversation.messages().iter().skip(talk.announced).cloned().collect(),
+            instructions: instructions.map(|spec| spec.instructions.clone()),
+            head: talk.conversation.head(),
+            max_output,
+        };
+        talk.announced = talk.conversation.messages().len();
+        self.run.log.commit(&self.call.info, self.key, body, Durability::Process).await
+    }
+
+    async fn converse(
+        &self,
+        talk: &mut Talk,
+        position: usize,
+        tools: &[Arc<ToolDefinition>],
+        max_output: Option<u64>,
+        attempt: u32,
+    ) -> Result<ModelResponse, ModelError> {
+        let Some(spec) = &self.frame.plan.spec else {
+            return Err(ModelError::new(ModelErrorKind::NoModel, NO_MODEL));
+        };
+        let partner = &mut talk.partners[position];
+        let native = partner.model.profile().native_output;
+        let request = ModelRequest {
+            instructions: &spec.instructions,
+            conversation: &talk.conversation,
+            tools,
+            output_schema: spec.output.as_ref().filter(|_| native),
+            settings: &spec.settings,
+            max_output: max_output.or(spec.settings.max_tokens),
+        };
+        let stream = partner.session.request(request).await?;
+        self.collect(stream, attempt).await
+    }
+
+    /// Passes deltas on and returns the whole answer. A stream that ends without it was cut.
+    async fn collect(&self, mut stream: ModelStream<'_>, attempt: u32) -> Result<ModelResponse, ModelError> {
+        let mut index = 0;
+        while let Some(part) = stream.next().await {
+            let delta = |text| Delta { attempt, index, text };
+            let body = match part? {
+                ModelPart::Finished(response) => return Ok(response),
+                ModelPart::Text(text) => EventBody::TextDelta(delta(text)),
+                ModelPart::Thinking(text) => EventBody::ThinkingDelta(delta(text)),
+            };
+            self.run.log.pass(&self.call.info, self.key, body);
+            index += 1;
+        }
+        Err(ModelError::new(ModelErrorKind::Truncated, "the stream ended before the answer was complete"))
+    }
+
+    /// Books what was used. Without a report, the reservation is booked in full when it is dropped.
+    fn book(
+        &self,
+        talk: &mut Talk,
+        model: &Name,
+        usage: Option<Usage>,
+        reservation: Option<Reservation<'_>>,
+    ) {
+        let Some(usage) = usage else { return };
+        talk.measured = (usage.total_input() + usage.output, talk.conversation.messages().len() + 1);
+        self.call.add_usage(model, usage);
+        self.run.shared.usage.lock().add(model, usage);
+        match reservation {
+            Some(reservation) => reservation.settle(amount(&usage)),
+            None => self.run.budget.book(self.frame.ceiling, amount(&usage)),
+        }
+    }
+}
+
+const NO_MODEL: &str = "no model is set: name one in the agent, in the run or in the project";
+
+/// A provider that is down ends the run; a request that it refuses is an answer.
+fn failed(error: ModelError) -> Performed {
+    if error.kind.is_outage() {
+        return Err(Halt::Provider(error));
+    }
+    Ok(Outcome::Failed(Failure::new(FailureKind::Model, error.to_string())))
+}
+
+fn dearest_input(prices: &dyn Prices, model: &str, tokens: u64) -> Option<u64> {
+    let kinds = [
+        Usage { input: tokens, ..Usage::default() },
+        Usage { cache_read: tokens, ..Usage::default() },
+        Usage { cache_write: tokens, ..Usage::default() },
+    ];
+    kinds.iter().filter_map(|usage| prices.price(model, usage)).max().map(|money| money.0)
+}
+
+fn bytes(message: &Message) -> u64 {
+    serde_json::to_vec(message).map_or(0, |text| text.len() as u64)
+}

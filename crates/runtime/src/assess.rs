@@ -1,0 +1,97 @@
+//! What a call would do, as its tool or the policy for agents judges it.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use llm_do_core::{Approval, Asker, Assessment, Name, Payload, input_attachments};
+
+use crate::caller;
+use crate::live::LiveCall;
+use crate::plan::{Target, TargetKind};
+use crate::state::RunState;
+
+/// How long a tool may think about what a call would do.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// When calls of agents must ask. By default they are free.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentCallPolicy {
+    /// Every call asks.
+    pub calls: bool,
+    /// Calls with attachments ask.
+    pub attachments: bool,
+    /// What holds for single agents instead.
+    pub overrides: Vec<AgentCallOverride>,
+}
+
+/// When calls of one agent must ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentCallOverride {
+    /// The agent that is called.
+    pub agent: Name,
+    /// Whether every call asks, where it differs.
+    pub calls: Option<bool>,
+    /// Whether calls with attachments ask, where it differs.
+    pub attachments: Option<bool>,
+}
+
+impl AgentCallPolicy {
+    fn must_ask(&self, agent: &Name, has_attachments: bool) -> bool {
+        let special = self.overrides.iter().find(|special| special.agent == *agent);
+        let calls = special.and_then(|special| special.calls).unwrap_or(self.calls);
+        let attachments = special.and_then(|special| special.attachments).unwrap_or(self.attachments);
+        calls || (attachments && has_attachments)
+    }
+}
+
+/// Judges a call without doing any of it.
+pub(crate) async fn assess(
+    run: &Arc<RunState>,
+    call: &Arc<LiveCall>,
+    target: &Target,
+    arguments: &Payload,
+) -> Assessment {
+    match &target.kind {
+        TargetKind::Agent => assess_agent(run, call, target, arguments),
+        TargetKind::Entry(_) => defined(target, arguments),
+        TargetKind::Tool(_) => match caller::tool_of(run, call).await {
+            Ok(tool) if !tool.assesses() => defined(target, arguments),
+            Ok(tool) => {
+                let context = caller::looking_only(run, call, arguments);
+                let judged =
+                    AssertUnwindSafe(async { tool.assess(arguments, &context).await }).catch_unwind();
+                match tokio::time::timeout(LIMIT, judged).await {
+                    Ok(Ok(assessment)) => assessment,
+                    Ok(Err(_panic)) => blocked(target, arguments, "its own judgement of the call panicked"),
+                    Err(_late) => blocked(target, arguments, "its own judgement of the call took too long"),
+                }
+            }
+            Err(failure) => blocked(target, arguments, &failure.message),
+        },
+    }
+}
+
+fn defined(target: &Target, arguments: &Payload) -> Assessment {
+    Assessment::new(target.definition.approval, target.definition.describe(arguments))
+}
+
+fn blocked(target: &Target, arguments: &Payload, reason: &str) -> Assessment {
+    let mut assessment = Assessment::new(Approval::Blocked, target.definition.describe(arguments));
+    assessment.reason = Some(reason.to_owned());
+    assessment
+}
+
+/// Calls of agents are free unless the policy says otherwise; what the embedding program starts is its choice.
+fn assess_agent(run: &RunState, call: &LiveCall, target: &Target, arguments: &Payload) -> Assessment {
+    let attachments = input_attachments(arguments);
+    let asks =
+        call.asker != Asker::Embedder && run.shared.agent_calls.must_ask(&call.name, !attachments.is_empty());
+    let mut description = format!("call agent {}", target.definition.name);
+    if !attachments.is_empty() {
+        let names: Vec<&str> = attachments.iter().map(|attachment| attachment.name.as_str()).collect();
+        description = format!("{description} with attachments: {}", names.join(", "));
+    }
+    Assessment::new(if asks { Approval::Ask } else { Approval::PreApproved }, description)
+}

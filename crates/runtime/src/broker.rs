@@ -1,0 +1,203 @@
+//! One broker for all approvals of a runtime: grants, open requests, and the way to the approver.
+//!
+//! A request blocks only its own branch. A new grant also releases the open requests that it covers.
+//! Whatever goes wrong on the way to an answer is a denial.
+//!
+//! This module does not decide whether a call must ask (see [`crate::gate`]).
+
+use std::sync::Arc;
+
+use futures::future::{self, Either, Future};
+use futures::{FutureExt, pin_mut};
+use llm_do_core::{Answer, ApprovalRequest, Approver, Digest, Grant, GrantSubject, Scope, Subject};
+use tokio::sync::oneshot;
+
+use crate::sync::Mutex;
+
+/// Grants and open requests.
+#[derive(Debug, Default)]
+pub(crate) struct Broker {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    grants: Vec<(GrantId, Grant)>,
+    open: Vec<Open>,
+    next: u64,
+}
+
+/// The handle of a grant, for listing and revoking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GrantId(pub u64);
+
+/// What is asked, as far as grants are concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Question {
+    pub(crate) subject: GrantSubject,
+    pub(crate) arguments: Digest,
+    pub(crate) touches: Vec<Subject>,
+    /// Whether a grant may answer it. Protected calls ask each time.
+    pub(crate) grantable: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    id: u64,
+    question: Question,
+    request: Arc<ApprovalRequest>,
+    release: oneshot::Sender<Scope>,
+}
+
+/// How a question was answered.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reply {
+    /// By a grant, given earlier or while it waited.
+    Granted(Scope),
+    /// By the approver. A session answer has already become a grant.
+    Answered(Answer, Option<Grant>),
+    /// Not at all: the words say why, and mean no.
+    Failed(String),
+    /// The run was stopped while it waited.
+    Stopped,
+}
+
+impl Broker {
+    /// Finds a grant that covers the question.
+    pub(crate) fn granted(&self, question: &Question) -> Option<Scope> {
+        self.state.lock().granted(question)
+    }
+
+    /// Puts a question to the approver. `stop` ends the waiting with the reply it resolves to.
+    pub(crate) async fn ask(
+        &self,
+        question: Question,
+        request: Arc<ApprovalRequest>,
+        approver: &dyn Approver,
+        stop: impl Future<Output = Reply>,
+    ) -> Reply {
+        let (entry, released) = match self.open(question.clone(), request.clone()) {
+            Ok(opened) => opened,
+            Err(scope) => return Reply::Granted(scope),
+        };
+        let answer = decide(approver, &request);
+        let released =
+            async { released.await.map_or_else(|_| Reply::Failed(CLOSED.to_owned()), Reply::Granted) };
+        pin_mut!(answer, released, stop);
+        let reply = match future::select(future::select(released, stop), answer).await {
+            Either::Left((either, _)) => either.factor_first().0,
+            Either::Right((Ok(answer), _)) => self.accept(answer, &question, &request),
+            Either::Right((Err(words), _)) => Reply::Failed(words),
+        };
+        drop(entry);
+        reply
+    }
+
+    /// Lists the grants.
+    pub(crate) fn grants(&self) -> Vec<(GrantId, Grant)> {
+        self.state.lock().grants.clone()
+    }
+
+    /// Lists the open requests, oldest first.
+    pub(crate) fn open_requests(&self) -> Vec<Arc<ApprovalRequest>> {
+        self.state.lock().open.iter().map(|open| open.request.clone()).collect()
+    }
+
+    /// Takes a grant back; says whether it was there.
+    pub(crate) fn revoke(&self, id: GrantId) -> bool {
+        let mut state = self.state.lock();
+        let before = state.grants.len();
+        state.grants.retain(|(other, _)| *other != id);
+        state.grants.len() < before
+    }
+
+    /// Adds a grant and releases what it covers.
+    pub(crate) fn grant(&self, grant: Grant) {
+        let mut state = self.state.lock();
+        if state.grants.iter().any(|(_, other)| *other == grant) {
+            return;
+        }
+        state.next += 1;
+        let id = GrantId(state.next);
+        let released = state.open.extract_if(.., |open| covers(&grant, &open.question)).collect::<Vec<_>>();
+        state.grants.push((id, grant.clone()));
+        drop(state);
+        for open in released {
+            // Who no longer waits needs no release.
+            let _ = open.release.send(grant.scope.clone());
+        }
+    }
+
+    /// Registers a question, unless a grant answers it already. Both under one lock, so that no grant is
+    /// missed between the look and the wait.
+    fn open(
+        &self,
+        question: Question,
+        request: Arc<ApprovalRequest>,
+    ) -> Result<(OpenEntry<'_>, oneshot::Receiver<Scope>), Scope> {
+        let mut state = self.state.lock();
+        if let Some(scope) = state.granted(&question) {
+            return Err(scope);
+        }
+        state.next += 1;
+        let id = state.next;
+        let (release, released) = oneshot::channel();
+        state.open.push(Open { id, question, request, release });
+        Ok((OpenEntry { broker: self, id }, released))
+    }
+
+    fn accept(&self, answer: Answer, question: &Question, request: &ApprovalRequest) -> Reply {
+        let Answer::Session(scope) = &answer else { return Reply::Answered(answer, None) };
+        if !question.grantable {
+            return Reply::Failed(
+                "this call asks each time and cannot be granted for the session".to_owned(),
+            );
+        }
+        if *scope != Scope::Exact && !request.scopes.contains(scope) {
+            return Reply::Failed(format!("the approver chose a scope that was not offered: {scope}"));
+        }
+        let arguments = (*scope == Scope::Exact).then_some(question.arguments);
+        let grant = Grant { subject: question.subject.clone(), scope: scope.clone(), arguments };
+        self.grant(grant.clone());
+        Reply::Answered(answer, Some(grant))
+    }
+}
+
+const CLOSED: &str = "the request was dropped before it was answered";
+
+/// Asks the approver; an error or a panic becomes words.
+async fn decide(approver: &dyn Approver, request: &ApprovalRequest) -> Result<Answer, String> {
+    let asked = std::panic::AssertUnwindSafe(async { approver.decide(request).await });
+    match asked.catch_unwind().await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(format!("the approver failed: {error}")),
+        Err(_panic) => Err("the approver panicked".to_owned()),
+    }
+}
+
+impl State {
+    fn granted(&self, question: &Question) -> Option<Scope> {
+        self.grants.iter().find(|(_, grant)| covers(grant, question)).map(|(_, grant)| grant.scope.clone())
+    }
+}
+
+fn covers(grant: &Grant, question: &Question) -> bool {
+    question.grantable
+        && grant.subject == question.subject
+        && match grant.arguments {
+            Some(digest) => digest == question.arguments,
+            None => grant.scope.covers(&question.touches),
+        }
+}
+
+/// Takes an open request off the list, however its waiting ends.
+struct OpenEntry<'a> {
+    broker: &'a Broker,
+    id: u64,
+}
+
+impl Drop for OpenEntry<'_> {
+    fn drop(&mut self) {
+        self.broker.state.lock().open.retain(|open| open.id != self.id);
+    }
+}

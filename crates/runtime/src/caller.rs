@@ -1,0 +1,332 @@
+//! What tool code holds: the way back into the runtime.
+//!
+//! An inner call is a task of the runtime. Tool code that drops its future cancels it, and its clean-up is
+//! awaited before the tool's own call ends. A halt never reaches tool code: the call does not return, and
+//! the tool is dropped.
+
+use std::future::pending;
+use std::sync::{Arc, OnceLock};
+
+use futures::future::BoxFuture;
+use llm_do_core::{
+    Asker, BlockingWork, CallContext, Caller, Cancellation, Delta, Effect, Engine, EventBody, Failure,
+    FailureKind, Halt, InnerEffect, Inspection, Key, Name, Outcome, Parts, Payload, Performed, Remaining,
+    Remark, Sample, Step, StepKind, Tool, ToolError, ToolReply,
+};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::engine::Embedded;
+use crate::live::LiveCall;
+use crate::plan::{Source, TargetKind};
+use crate::state::RunState;
+use crate::stopwatch::Activity;
+use crate::sync::Mutex;
+use crate::trace::Trace;
+
+/// The tool that a call is of, opening its toolset where need be.
+pub(crate) async fn tool_of(run: &RunState, call: &LiveCall) -> Result<Arc<dyn Tool>, Failure> {
+    let frame = call.callers_frame();
+    match call.target.as_ref().map(|target| &target.kind) {
+        Some(TargetKind::Tool(Source::Shared(tool)) | TargetKind::Entry(tool)) => Ok(tool.clone()),
+        Some(TargetKind::Tool(Source::Slot { slot, definition })) => {
+            let opener = opener_of(call);
+            frame
+                .instances
+                .tool(&frame.plan, *slot, &definition.name, &opener.info, &run.options.context)
+                .await
+        }
+        Some(TargetKind::Agent) | None => {
+            Err(Failure::new(FailureKind::Unknown, format!("`{}` is no tool", call.name)))
+        }
+    }
+}
+
+/// The call that a toolset is opened for: the agent, or the root.
+fn opener_of(call: &LiveCall) -> &LiveCall {
+    let mut opener = call;
+    while let Some(parent) = &opener.parent {
+        if matches!(opener.target.as_ref().map(|target| &target.kind), Some(TargetKind::Agent)) {
+            break;
+        }
+        opener = parent;
+    }
+    opener
+}
+
+fn context(
+    run: &RunState,
+    call: &LiveCall,
+    input: &Payload,
+    cancellation: Cancellation,
+    caller: Arc<dyn Caller>,
+) -> CallContext {
+    let frame = call.frame();
+    CallContext::new(Parts {
+        info: call.info.clone(),
+        input: input.clone(),
+        agent: frame.plan.spec.clone(),
+        model: frame.seat.model.get().cloned(),
+        context: run.options.context.clone(),
+        cancellation,
+        caller,
+    })
+}
+
+/// The context of an assessment: it looks, and can do nothing.
+pub(crate) fn looking_only(run: &RunState, call: &LiveCall, input: &Payload) -> CallContext {
+    context(run, call, input, Cancellation::new(call.cancel.clone()), Arc::new(LookingOnly))
+}
+
+struct LookingOnly;
+
+impl LookingOnly {
+    fn refusal() -> Failure {
+        Failure::new(FailureKind::Tool, "an assessment must have no effects, so it cannot call or ask")
+    }
+}
+
+impl Caller for LookingOnly {
+    fn call(self: Arc<Self>, _name: Name, _input: Payload) -> BoxFuture<'static, Outcome> {
+        Box::pin(std::future::ready(Outcome::Failed(Self::refusal())))
+    }
+
+    fn approve(self: Arc<Self>, _effect: InnerEffect) -> BoxFuture<'static, Outcome> {
+        Box::pin(std::future::ready(Outcome::Failed(Self::refusal())))
+    }
+
+    fn sample(self: Arc<Self>, _sample: Sample) -> BoxFuture<'static, Outcome> {
+        Box::pin(std::future::ready(Outcome::Sample(0)))
+    }
+
+    fn blocking(self: Arc<Self>, _work: BlockingWork) -> BoxFuture<'static, ToolReply> {
+        Box::pin(std::future::ready(Err(ToolError::new(Self::refusal().message))))
+    }
+
+    fn say(&self, _remark: Remark) {}
+
+    fn inspect(&self) -> Inspection {
+        Inspection::default()
+    }
+}
+
+/// The way back into the runtime for one tool call.
+pub(crate) struct ToolCaller {
+    engine: Embedded,
+    call: Arc<LiveCall>,
+    /// Ends the inner calls when the tool's own call ends.
+    scope: CancellationToken,
+    inner: TaskTracker,
+    activity: Activity,
+    in_flight: Mutex<usize>,
+    halt: OnceLock<Halt>,
+    halted: Notify,
+    progress: Mutex<u64>,
+}
+
+impl ToolCaller {
+    pub(crate) fn new(engine: &Embedded, call: &Arc<LiveCall>) -> Arc<Self> {
+        Arc::new(Self {
+            engine: engine.clone(),
+            call: call.clone(),
+            scope: call.cancel.child_token(),
+            inner: TaskTracker::new(),
+            activity: Activity::running(call.watch.as_ref()),
+            in_flight: Mutex::new(0),
+            halt: OnceLock::new(),
+            halted: Notify::new(),
+            progress: Mutex::new(0),
+        })
+    }
+
+    pub(crate) fn context(self: &Arc<Self>, input: &Payload, cancellation: Cancellation) -> CallContext {
+        context(&self.engine.run, &self.call, input, cancellation, self.clone())
+    }
+
+    /// Resolves when an inner step has halted the run.
+    pub(crate) async fn halted(&self) -> Halt {
+        loop {
+            let news = self.halted.notified();
+            match self.halt.get() {
+                Some(halt) => return halt.clone(),
+                None => news.await,
+            }
+        }
+    }
+
+    /// Ends what is left of inner calls and waits for it: nothing runs on unseen.
+    pub(crate) async fn settle(&self) {
+        self.scope.cancel();
+        self.inner.close();
+        self.inner.wait().await;
+    }
+
+    /// Performs an inner call as a task that outlives a dropped future by its clean-up only.
+    async fn perform(self: Arc<Self>, step: Step) -> Outcome {
+        if self.scope.is_cancelled() {
+            return self.ended().await;
+        }
+        let token = self.scope.child_token();
+        self.call.prepare(step.key.clone(), token.clone());
+        let engine = self.engine.clone();
+        let resting = Resting::begin(&self);
+        let task = self.inner.spawn(async move { engine.perform(step).await });
+        let cancel_on_drop = token.drop_guard();
+        let performed = task.await;
+        cancel_on_drop.disarm();
+        drop(resting);
+        match performed {
+            Ok(performed) => self.answer(performed).await,
+            Err(error) => Outcome::Failed(Failure::new(
+                FailureKind::Panic,
+                format!("the inner call broke off: {error}"),
+            )),
+        }
+    }
+
+    /// Gives an outcome to tool code; a halt stops here and goes up by another way.
+    async fn answer(&self, performed: Performed) -> Outcome {
+        match performed {
+            Ok(outcome) => outcome,
+            Err(halt) => {
+                let _ = self.halt.set(halt);
+                self.halted.notify_waiters();
+                pending().await
+            }
+        }
+    }
+
+    /// A context that outlives its call can do nothing more.
+    async fn ended(&self) -> Outcome {
+        if self.call.cancel.is_cancelled() {
+            return self.answer(Err(Halt::Interrupted)).await;
+        }
+        Outcome::Failed(Failure::new(
+            FailureKind::Tool,
+            format!("the call of `{}` has ended", self.call.name),
+        ))
+    }
+
+    fn step(&self, key: Key, kind: StepKind, name: Name, payload: Payload, effect: Effect) -> Step {
+        Step { key, call: self.call.info.id.clone(), kind, name, payload, effect }
+    }
+}
+
+impl Caller for ToolCaller {
+    fn call(self: Arc<Self>, name: Name, input: Payload) -> BoxFuture<'static, Outcome> {
+        let key = self.call.inner_key(&name, &input);
+        let step = self.step(key, StepKind::Call { asker: Asker::Code }, name, input, Effect::Calls);
+        Box::pin(self.perform(step))
+    }
+
+    fn approve(self: Arc<Self>, effect: InnerEffect) -> BoxFuture<'static, Outcome> {
+        let key = self.call.inner_key(&effect.name, &effect.payload).child("gate");
+        let kind = StepKind::Gate { reason: Some(effect.reason) };
+        let step = self.step(key, kind, effect.name, effect.payload, Effect::Pure);
+        Box::pin(async move {
+            if self.scope.is_cancelled() {
+                return self.ended().await;
+            }
+            let resting = Resting::begin(&self);
+            let performed = self.engine.perform(step).await;
+            drop(resting);
+            self.answer(performed).await
+        })
+    }
+
+    fn sample(self: Arc<Self>, sample: Sample) -> BoxFuture<'static, Outcome> {
+        let input = Payload::new(serde_json::Value::Null);
+        let name = match sample {
+            Sample::Clock => "clock",
+            Sample::Random => "random",
+        };
+        let key = self.call.inner_key(name, &input);
+        let step = self.step(key, StepKind::Sample(sample), name.into(), input, Effect::Pure);
+        Box::pin(async move {
+            let performed = self.engine.perform(step).await;
+            self.answer(performed).await
+        })
+    }
+
+    fn blocking(self: Arc<Self>, work: BlockingWork) -> BoxFuture<'static, ToolReply> {
+        let running = self.engine.run.shared.still_running.begin(self.call.info.path.to_string());
+        Box::pin(async move {
+            let task = tokio::task::spawn_blocking(move || {
+                let reply = work();
+                drop(running);
+                reply
+            });
+            match task.await {
+                Ok(reply) => reply,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(error) => Err(ToolError::new(error)),
+                },
+            }
+        })
+    }
+
+    fn say(&self, remark: Remark) {
+        let run = &self.engine.run;
+        let key = &self.call.info.id;
+        match remark {
+            Remark::Notice(text) => run.notice(&self.call.info, text),
+            Remark::Stderr(text) => run.note(&self.call, key, EventBody::Stderr { text }),
+            Remark::Progress(text) => {
+                let mut next = self.progress.lock();
+                let delta = Delta { attempt: 0, index: *next, text };
+                *next += 1;
+                run.log.pass(&self.call.info, key, EventBody::ToolProgress(delta));
+            }
+        }
+    }
+
+    fn inspect(&self) -> Inspection {
+        let (run, frame) = (&self.engine.run, self.call.frame());
+        let left = run.budget.remaining(frame.ceiling);
+        let max_depth = run.options.limits.depth.unwrap_or(run.shared.max_depth);
+        let messages = frame.seat.talk.try_lock().map(|talk| talk.conversation.messages().to_vec());
+        let agents = run.shared.project.agents.keys().filter(|name| frame.plan.may_call_agent(name));
+        let mut callables: Vec<Name> = frame.plan.names().map(Name::from).chain(agents.cloned()).collect();
+        callables.sort();
+        callables.dedup();
+        Inspection {
+            messages: messages.unwrap_or_default(),
+            usage: self.call.usage(),
+            remaining: Remaining {
+                depth: max_depth.saturating_sub(self.call.info.depth),
+                tool_calls: left.tool_calls,
+                tokens: left.tokens,
+                cost: left.cost.map(llm_do_core::Money),
+            },
+            callables,
+            trace: Trace::of(&run.log.events()).lines_below(&self.call.info.id),
+        }
+    }
+}
+
+/// While inner steps are in flight, the tool itself does not count as running.
+struct Resting(Arc<ToolCaller>);
+
+impl Resting {
+    fn begin(caller: &Arc<ToolCaller>) -> Self {
+        let mut in_flight = caller.in_flight.lock();
+        *in_flight += 1;
+        if *in_flight == 1 {
+            caller.activity.rests();
+        }
+        drop(in_flight);
+        Self(caller.clone())
+    }
+}
+
+impl Drop for Resting {
+    fn drop(&mut self) {
+        let mut in_flight = self.0.in_flight.lock();
+        *in_flight -= 1;
+        if *in_flight == 0 {
+            self.0.activity.runs();
+        }
+    }
+}

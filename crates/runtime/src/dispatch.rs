@@ -1,0 +1,119 @@
+//! The dispatcher: one call from its name to its result.
+//!
+//! Every call of every kind goes through [`call`], whoever makes it: a model, the code of a tool or entry,
+//! the embedding program.
+
+use std::sync::Arc;
+
+use llm_do_core::{
+    Asker, Content, Effect, Engine, EventBody, Failure, Outcome, Output, Payload, Performed, Permit, Step,
+    StepKind,
+};
+use tokio::time::Instant;
+
+use crate::engine::{Embedded, finish};
+use crate::live::LiveCall;
+use crate::plan::{Target, TargetKind};
+use crate::state::RunState;
+
+/// Performs one call: resolve, decide, execute, record.
+pub(crate) async fn call(engine: &Embedded, step: Step) -> Performed {
+    let run = &engine.run;
+    let caller = run.live(&step.call)?;
+    let StepKind::Call { asker } = step.kind else { unreachable!("only calls are dispatched") };
+    let started = Instant::now();
+
+    let target = resolve(run, &caller, &step, asker);
+    let live =
+        LiveCall::below(&caller, step.key, step.name, step.payload, asker, target.as_ref().ok().cloned());
+    let registered = run.register(Arc::new(live));
+    let call = &registered.call;
+    begin(run, call);
+
+    let outcome = match target {
+        Ok(_) => permitted(engine, call).await?,
+        Err(failure) => Outcome::Failed(failure),
+    };
+    finish(run, call, &outcome, started);
+    Ok(outcome)
+}
+
+/// Finds what a name stands for. A model may name what its agent lists; code also any agent.
+fn resolve(run: &RunState, caller: &LiveCall, step: &Step, asker: Asker) -> Result<Target, Failure> {
+    let plan = &caller.frame().plan;
+    let project = &run.shared.project;
+    let listed = plan.target(&step.name);
+    let any_agent =
+        || project.root.target(&step.name).filter(|target| matches!(target.kind, TargetKind::Agent));
+    let found = match asker {
+        Asker::Model => listed,
+        Asker::Code | Asker::Embedder => listed.or_else(any_agent),
+    };
+    let callable =
+        found.filter(|target| !matches!(target.kind, TargetKind::Agent) || plan.may_call_agent(&step.name));
+    callable.cloned().ok_or_else(|| {
+        let agents = project.agents.keys().map(|name| name.as_str());
+        let more: Vec<&str> = match asker {
+            Asker::Model => Vec::new(),
+            _ => agents.filter(|name| plan.may_call_agent(name) && plan.target(name).is_none()).collect(),
+        };
+        plan.unknown(&step.name, &more)
+    })
+}
+
+fn begin(run: &RunState, call: &LiveCall) {
+    if run.replay.as_ref().is_some_and(|replay| replay.was_started(&call.info.id)) {
+        return;
+    }
+    let (kind, name, input) = (call.kind(), call.name.clone(), call.input.clone());
+    run.note(call, &call.info.id, EventBody::CallStarted { kind, name, input, asker: call.asker });
+}
+
+/// Puts the call to the gate and executes what it allows.
+async fn permitted(engine: &Embedded, call: &Arc<LiveCall>) -> Performed {
+    let gate = step_of(call, "gate", StepKind::Gate { reason: None }, call.input.clone(), Effect::Pure);
+    let permit = match engine.perform(gate).await?.into_permit() {
+        Ok(permit) => permit,
+        Err(failure) => return Ok(Outcome::Failed(failure)),
+    };
+    let outcome = execute(engine, call, &permit).await?;
+    Ok(if permit.edited && call.asker == Asker::Model {
+        mention_edit(outcome, &permit.arguments)
+    } else {
+        outcome
+    })
+}
+
+/// Runs the loop of an agent, or the effect of a tool or entry.
+async fn execute(engine: &Embedded, call: &Arc<LiveCall>, permit: &Permit) -> Performed {
+    let Some(target) = &call.target else { unreachable!("only what was resolved passes the gate") };
+    let arguments = permit.arguments.clone();
+    if matches!(target.kind, TargetKind::Agent) {
+        return engine.perform(step_of(call, "agent", StepKind::Agent, arguments, Effect::Calls)).await;
+    }
+    let kind = StepKind::Effect { permit: permit.digest, precondition: permit.precondition.clone() };
+    let effect = target.definition.effect;
+    let step = Step { key: call.info.id.clone(), ..step_of(call, "", kind, arguments, effect) };
+    engine.perform(step).await
+}
+
+fn step_of(call: &LiveCall, part: &str, kind: StepKind, payload: Payload, effect: Effect) -> Step {
+    let key = call.info.id.child(part);
+    Step { key, call: call.info.id.clone(), kind, name: call.name.clone(), payload, effect }
+}
+
+/// The assistant message stays as the provider sent it, so the result says which arguments were used.
+fn mention_edit(outcome: Outcome, used: &Payload) -> Outcome {
+    let note = format!("note: a person changed the arguments of this call to {}", used.text());
+    match outcome {
+        Outcome::Value(output) => {
+            let text = format!("{note}\n{}", output.to_text());
+            Outcome::Value(Output { content: Content::Text(text.into()), ..output })
+        }
+        Outcome::Failed(mut failure) => {
+            failure.message = format!("{note}\n{}", failure.message);
+            Outcome::Failed(failure)
+        }
+        other => other,
+    }
+}

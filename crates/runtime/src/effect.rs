@@ -1,0 +1,150 @@
+//! Effects: runs the code of a tool or entry that passed the gate.
+//!
+//! A panic, a time limit, a cancellation or a halt below ends the code; what it had started is awaited.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use llm_do_core::{
+    Approved, CallContext, Cancellation, Digest, EventBody, Failure, FailureKind, Halt, Key, Outcome, Output,
+    Payload, Performed, Sample, Step, Tool, ToolDefinition, ToolReply, join_problems,
+};
+use serde_json::Value;
+
+use crate::caller::{ToolCaller, tool_of};
+use crate::engine::Embedded;
+use crate::live::LiveCall;
+use crate::state::RunState;
+use crate::store::Durability;
+
+/// How the code of a tool ended.
+enum Ended {
+    Reply(ToolReply),
+    Panicked(String),
+    TimedOut,
+    Halted(Halt),
+}
+
+/// Runs the effect of a call, with exactly the arguments that the gate allowed.
+pub(crate) async fn run(
+    engine: &Embedded,
+    call: &Arc<LiveCall>,
+    step: &Step,
+    permit: Digest,
+    precondition: Option<Value>,
+) -> Performed {
+    if step.payload.digest() != permit {
+        return Err(Halt::Record(format!(
+            "the arguments of `{}` are not those that were approved",
+            step.name
+        )));
+    }
+    let tool = match tool_of(&engine.run, call).await {
+        Ok(tool) => tool,
+        Err(failure) => return Ok(Outcome::Failed(failure)),
+    };
+    let caller = ToolCaller::new(engine, call);
+    let ended = supervise(engine, call, &caller, &*tool, seal(&step.payload, precondition)).await;
+    caller.settle().await;
+    match ended {
+        Ended::Reply(Ok(output)) => Ok(checked(tool.definition(), output)),
+        Ended::Reply(Err(error)) => Ok(Outcome::Failed(error.into_failure())),
+        Ended::Panicked(words) => Ok(Outcome::Failed(Failure::new(
+            FailureKind::Panic,
+            format!("`{}` panicked: {words}", step.name),
+        ))),
+        Ended::TimedOut => Ok(Outcome::Failed(timed_out(tool.definition()))),
+        Ended::Halted(halt) => Err(halt),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where the gate's permit becomes what the tool receives"
+)]
+fn seal(payload: &Payload, precondition: Option<Value>) -> Approved {
+    Approved::issued_by_gate(payload.clone(), precondition)
+}
+
+/// Runs the code until it ends or must end.
+async fn supervise(
+    engine: &Embedded,
+    call: &Arc<LiveCall>,
+    caller: &Arc<ToolCaller>,
+    tool: &dyn Tool,
+    input: Approved,
+) -> Ended {
+    let cancellation = Cancellation::new(call.cancel.clone());
+    let context = caller.context(input.payload(), cancellation.clone());
+    tokio::select! {
+        biased;
+        ended = code(tool, input, &context) => ended,
+        halt = caller.halted() => Ended::Halted(halt),
+        () = limit_reached(call, tool.definition()) => Ended::TimedOut,
+        () = stopped(call, &cancellation, engine.run.shared.grace) => Ended::Halted(Halt::Interrupted),
+    }
+}
+
+async fn code(tool: &dyn Tool, input: Approved, context: &CallContext) -> Ended {
+    let running = AssertUnwindSafe(async { tool.run(input, context).await });
+    match running.catch_unwind().await {
+        Ok(reply) => Ended::Reply(reply),
+        Err(panic) => Ended::Panicked(panic_words(&*panic)),
+    }
+}
+
+async fn limit_reached(call: &LiveCall, definition: &ToolDefinition) {
+    match (definition.time_limit, &call.watch) {
+        (Some(limit), Some(watch)) => watch.reached(limit).await,
+        _ => std::future::pending().await,
+    }
+}
+
+/// Resolves when the call is cancelled; code that watches for it gets a grace time to react.
+async fn stopped(call: &LiveCall, cancellation: &Cancellation, grace: Duration) {
+    call.cancel.cancelled().await;
+    if cancellation.is_observed() {
+        tokio::time::sleep(grace).await;
+    }
+}
+
+fn panic_words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+fn timed_out(definition: &ToolDefinition) -> Failure {
+    let limit = definition.time_limit.unwrap_or_default();
+    let message = format!("`{}` took longer than its time limit of {limit:?} and was ended", definition.name);
+    Failure::new(FailureKind::TimedOut, message)
+        .with_hint("ask for less at once; what it had done until then may remain")
+}
+
+/// A value that does not fit the declared output schema is an error.
+fn checked(definition: &ToolDefinition, output: Output) -> Outcome {
+    let Some(schema) = &definition.output else { return Outcome::Value(output) };
+    let value = output.to_value();
+    if schema.fits(&value) {
+        return Outcome::Value(output);
+    }
+    let problems = join_problems(&schema.problems(&value));
+    let message = format!(
+        "`{}` answered with a value that does not fit its own output schema: {problems}",
+        definition.name
+    );
+    Outcome::Failed(Failure::new(FailureKind::Output, message))
+}
+
+/// Takes a recorded sample of the clock or of chance.
+pub(crate) async fn sample(run: &RunState, call: &LiveCall, key: &Key, sample: Sample) -> Performed {
+    let value = match sample {
+        Sample::Clock => u64::try_from(run.shared.clock.now().as_millisecond()).unwrap_or_default(),
+        Sample::Random => run.shared.random.bits(),
+    };
+    let body = EventBody::Sampled { sample, value };
+    run.log.commit(&call.info, key, body, Durability::Process).await?;
+    Ok(Outcome::Sample(value))
+}

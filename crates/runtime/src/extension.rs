@@ -1,0 +1,46 @@
+//! Asks a person for more when a budget runs out. No mode, grant or ready-made approver answers this.
+
+use std::panic::AssertUnwindSafe;
+
+use futures::FutureExt;
+use llm_do_core::{ExtensionRequest, Failure, FailureKind, Halt};
+
+use crate::budget::{Budget, Refusal};
+use crate::gate::Stop;
+use crate::live::LiveCall;
+use crate::state::RunState;
+use crate::stopwatch::Activity;
+
+/// Counts a call against the budget, asking for more where it is used up.
+pub(crate) async fn count_tool_call(run: &RunState, call: &LiveCall) -> Result<(), Stop> {
+    loop {
+        let Err(refusal) = run.budget.count_tool_call(call.callers_frame().ceiling) else { return Ok(()) };
+        if !extended(run, call, &refusal).await? {
+            let failure = Failure::new(FailureKind::Limit, refusal.exhausted.to_string());
+            return Err(failure.with_hint("answer with what there is").into());
+        }
+    }
+}
+
+/// Asks whether the budget may grow, and lets it grow.
+pub(crate) async fn extended(run: &RunState, call: &LiveCall, refusal: &Refusal) -> Result<bool, Halt> {
+    let Some(approver) = &run.options.approver else { return Ok(false) };
+    let request = ExtensionRequest { path: call.info.path.to_string(), exhausted: refusal.exhausted.clone() };
+    let _waiting = Activity::waiting(call.watch.as_ref());
+    let asked = AssertUnwindSafe(async { approver.extend(&request).await }).catch_unwind();
+    let answer = tokio::select! {
+        () = call.cancel.cancelled() => return Err(Halt::Interrupted),
+        answer = asked => answer,
+    };
+    let Ok(Some(more)) = answer else { return Ok(false) };
+    run.budget.extend(refusal.ceiling, refusal.exhausted.what, more);
+    let text = format!("{} extended by {}", request.exhausted, refusal.exhausted.what.show(more));
+    run.notice(&call.info, text);
+    Ok(more > 0)
+}
+
+/// A budget of the run ends the run; one of an agent is an answer at that level.
+pub(crate) fn exhausted(refusal: &Refusal) -> Result<Failure, Halt> {
+    let failure = Failure::new(FailureKind::Limit, refusal.exhausted.to_string());
+    if refusal.ceiling == Budget::ROOT { Err(Halt::Limit(failure)) } else { Ok(failure) }
+}

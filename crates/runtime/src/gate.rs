@@ -1,0 +1,454 @@
+//! The gate: may this call run, and with which arguments?
+//!
+//! Limits, access, arguments, needs and approval are one decision, recorded for every call and read back
+//! on a resume. Whatever fails on the way to an answer is a refusal.
+//!
+//! This module runs nothing (see [`crate::effect`]) and draws no prompts: it asks through the broker.
+
+use std::sync::Arc;
+
+use llm_do_core::{
+    Access, Answer, Approval, ApprovalMode, ApprovalRequest, Approver, Asker, Assessment, DecidedBy,
+    Decision, Digest, EventBody, Failure, FailureKind, Grant, GrantSubject, Halt, Key, Name, Outcome,
+    Payload, Performed, Permit, Schema, Scope, Step, describe_call, join_problems, parse_arguments,
+};
+use serde_json::Value;
+
+use crate::assess::assess;
+use crate::broker::{Question, Reply};
+use crate::extension;
+use crate::live::LiveCall;
+use crate::plan::{Target, TargetKind};
+use crate::state::RunState;
+use crate::stopwatch::Activity;
+use crate::store::Durability;
+
+/// Why a call does not pass: an answer for the caller, or the end of the run.
+pub(crate) enum Stop {
+    Refuse(Failure),
+    Halt(Halt),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Refuse(failure)
+    }
+}
+
+impl From<Halt> for Stop {
+    fn from(halt: Halt) -> Self {
+        Self::Halt(halt)
+    }
+}
+
+/// Decides about a call, or about an inner effect that a tool puts to the gate.
+pub(crate) async fn decide(
+    run: &Arc<RunState>,
+    call: &Arc<LiveCall>,
+    step: &Step,
+    reason: Option<&str>,
+) -> Performed {
+    let considered = match (reason, &call.target) {
+        (Some(reason), _) => consider_inner(run, call, step, reason).await,
+        (None, Some(target)) => consider_call(run, call, target).await,
+        (None, None) => Err(Stop::Refuse(Failure::new(FailureKind::Unknown, "nothing to decide about"))),
+    };
+    let decision = Arc::new(match considered {
+        Ok(permit) => Decision::Allow(Arc::new(permit)),
+        Err(Stop::Refuse(failure)) => Decision::Refuse(failure),
+        Err(Stop::Halt(halt)) => return Err(halt),
+    });
+    let id = call.info.id.clone();
+    run.note(call, &step.key, EventBody::ApprovalDecided { id, decision: decision.clone() });
+    Ok(Outcome::Decision(decision))
+}
+
+/// Steps 2 to 6 of a call.
+async fn consider_call(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Target) -> Result<Permit, Stop> {
+    check_limits(run, call, target).await?;
+    check_access(call, target)?;
+    let checked = check_arguments(call, target, &call.input)?;
+    check_needs(run, target)?;
+    let case = Case {
+        id: call.info.id.clone(),
+        path: call.info.path.to_string(),
+        name: &call.name,
+        target: Some(target),
+        access: target.definition.access,
+        definition: target.digest,
+        reason: None,
+    };
+    case.approve(run, call, checked).await
+}
+
+/// An inner effect has no schema and no definition: it asks, unless a rule of the agent says otherwise.
+async fn consider_inner(
+    run: &Arc<RunState>,
+    call: &Arc<LiveCall>,
+    step: &Step,
+    reason: &str,
+) -> Result<Permit, Stop> {
+    let target = call.target.as_ref();
+    let case = Case {
+        id: step.key.clone(),
+        path: format!("{} > {}", call.info.path, step.name),
+        name: &step.name,
+        target: None,
+        access: target.map_or(Access::Write, |target| target.definition.access),
+        definition: target.map_or_else(|| Digest::of(b""), |target| target.digest),
+        reason: Some(reason),
+    };
+    case.approve(run, call, Checked { arguments: step.payload.clone(), repairs: Vec::new() }).await
+}
+
+async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> Result<(), Stop> {
+    if call.cancel.is_cancelled() {
+        return Err(Halt::Interrupted.into());
+    }
+    let max_depth = run.options.limits.depth.unwrap_or(run.shared.max_depth);
+    if matches!(target.kind, TargetKind::Agent) && call.info.depth > max_depth {
+        let message = format!(
+            "`{}` would be agent {} on the path `{}`, and {max_depth} are permitted",
+            call.name, call.info.depth, call.info.path
+        );
+        let failure = Failure::new(FailureKind::Depth, message);
+        return Err(failure.with_hint("do the work here, or answer with what there is").into());
+    }
+    if call.asker != Asker::Embedder {
+        extension::count_tool_call(run, call).await?;
+    }
+    Ok(())
+}
+
+fn check_access(call: &LiveCall, target: &Target) -> Result<(), Failure> {
+    let (needed, ceiling) = (target.definition.access, call.callers_frame().access);
+    if matches!(target.kind, TargetKind::Tool(_)) && needed > ceiling {
+        let (needed, ceiling) = (needed.word(), ceiling.word());
+        let message = format!("`{}` needs {needed} access, and this call has {ceiling} access", call.name);
+        return Err(Failure::new(FailureKind::Access, message));
+    }
+    Ok(())
+}
+
+/// Arguments that fit, and what was repaired on the way.
+struct Checked {
+    arguments: Payload,
+    repairs: Vec<String>,
+}
+
+fn check_arguments(call: &LiveCall, target: &Target, input: &Payload) -> Result<Checked, Failure> {
+    if input.is_unparsed() {
+        return Err(unreadable(&call.name, input));
+    }
+    // Code may give an agent without a schema any object; its JSON becomes the prompt.
+    let free = !target.has_own_input && call.asker != Asker::Model;
+    let mut checked =
+        if free { check_free(input)? } else { check_schema(&call.name, &target.definition.input, input)? };
+    checked.repairs.extend(input.repair().map(str::to_owned));
+    Ok(checked)
+}
+
+fn check_free(input: &Payload) -> Result<Checked, Failure> {
+    if input.object().is_none() {
+        return Err(Failure::new(FailureKind::Arguments, "the input must be a text or an object"));
+    }
+    Ok(Checked { arguments: input.clone(), repairs: Vec::new() })
+}
+
+fn check_schema(name: &str, schema: &Schema, input: &Payload) -> Result<Checked, Failure> {
+    match schema.accept(input.value().clone()) {
+        Ok(accepted) => {
+            let unchanged = accepted.value == *input.value();
+            let arguments = if unchanged { input.clone() } else { Payload::new(accepted.value) };
+            Ok(Checked { arguments, repairs: accepted.repairs })
+        }
+        Err(problems) => {
+            let message = format!("invalid arguments for `{name}`: {}", join_problems(&problems));
+            Err(Failure::new(FailureKind::Arguments, message)
+                .with_hint("mend the named fields and call it again"))
+        }
+    }
+}
+
+fn unreadable(name: &str, input: &Payload) -> Failure {
+    match parse_arguments(input.text()) {
+        Err(error) => {
+            let message = format!("invalid arguments for `{name}`: {error}");
+            Failure::new(FailureKind::Arguments, message).with_hint(error.hint())
+        }
+        Ok(_) => {
+            Failure::new(FailureKind::Arguments, format!("the arguments for `{name}` could not be read"))
+        }
+    }
+}
+
+fn check_needs(run: &RunState, target: &Target) -> Result<(), Failure> {
+    let context = &run.options.context;
+    match target.definition.needs.iter().find(|need| !context.meets(need)) {
+        Some(need) => {
+            let message = format!(
+                "`{}` needs the context value `{}`, which this run does not provide",
+                target.definition.name,
+                need.label()
+            );
+            Err(Failure::new(FailureKind::Context, message).with_hint(need.how_to_provide()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What is to be approved.
+struct Case<'a> {
+    id: Key,
+    path: String,
+    name: &'a Name,
+    /// The target of a call; none for an inner effect.
+    target: Option<&'a Target>,
+    access: Access,
+    definition: Digest,
+    reason: Option<&'a str>,
+}
+
+/// What rules, assessment and definition come to.
+struct Level {
+    approval: Approval,
+    by: DecidedBy,
+}
+
+impl Case<'_> {
+    /// Step 6: definition, rules, mode, grants, approver.
+    async fn approve(
+        &self,
+        run: &Arc<RunState>,
+        call: &Arc<LiveCall>,
+        checked: Checked,
+    ) -> Result<Permit, Stop> {
+        let assessment = self.assess(run, call, &checked.arguments).await;
+        let level = self.level(run, call, &assessment)?;
+        let by = match (level.approval, run.options.mode) {
+            (Approval::PreApproved, _) => level.by,
+            (_, ApprovalMode::ApproveAll) => DecidedBy::Mode,
+            (_, ApprovalMode::RejectAll) => return Err(self.rejected().into()),
+            (_, ApprovalMode::Prompt) => return self.ask(run, call, checked, assessment).await,
+        };
+        Ok(permit(checked, by, &assessment))
+    }
+
+    async fn assess(&self, run: &Arc<RunState>, call: &Arc<LiveCall>, arguments: &Payload) -> Assessment {
+        match self.target {
+            Some(target) => assess(run, call, target, arguments).await,
+            None => Assessment::new(Approval::Ask, describe_call(self.name, arguments)),
+        }
+    }
+
+    /// A block wins over everything; else the agent's strictest rule replaces the assessment. `reject_all`
+    /// ignores loosening, and what is protected is never loosened.
+    fn level(&self, run: &RunState, call: &LiveCall, assessment: &Assessment) -> Result<Level, Failure> {
+        let toolset = self.target.and_then(|target| target.definition.toolset.as_ref());
+        let rule = self.rules_of(call).strictest(self.name, toolset);
+        let defined = self.target.map_or(Approval::Ask, |target| target.definition.approval);
+        if [Some(defined), Some(assessment.approval), rule].contains(&Some(Approval::Blocked)) {
+            return Err(self.blocked(assessment, rule));
+        }
+        let never_loosen = assessment.protected || run.options.mode == ApprovalMode::RejectAll;
+        Ok(match rule {
+            _ if assessment.protected => Level { approval: Approval::Ask, by: DecidedBy::Definition },
+            Some(rule) if !never_loosen || rule >= assessment.approval => {
+                Level { approval: rule, by: DecidedBy::Rule }
+            }
+            _ => Level { approval: assessment.approval, by: DecidedBy::Definition },
+        })
+    }
+
+    /// A call is judged by the rules of its caller's agent, an inner effect by those of the tool's own.
+    fn rules_of<'c>(&self, call: &'c LiveCall) -> &'c crate::rules::Rules {
+        match self.target {
+            Some(_) => &call.callers_frame().plan.rules,
+            None => &call.frame().plan.rules,
+        }
+    }
+
+    fn blocked(&self, assessment: &Assessment, rule: Option<Approval>) -> Failure {
+        let why = match (&assessment.reason, rule) {
+            (Some(reason), _) => format!(": {reason}"),
+            (None, Some(Approval::Blocked)) => " by a rule of the agent".to_owned(),
+            _ => String::new(),
+        };
+        Failure::new(FailureKind::Blocked, format!("blocked: `{}` may not run{why}", self.name))
+    }
+
+    fn rejected(&self) -> Failure {
+        let message =
+            format!("denied: `{}` must ask, and this run rejects everything that must ask", self.name);
+        Failure::new(FailureKind::Denied, message)
+    }
+
+    /// Asks until there is a decision: only edited arguments that do not fit are asked about again.
+    async fn ask(
+        &self,
+        run: &Arc<RunState>,
+        call: &Arc<LiveCall>,
+        mut checked: Checked,
+        mut assessment: Assessment,
+    ) -> Result<Permit, Stop> {
+        let mut edit_problem = None;
+        loop {
+            let question = self.question(call, &checked.arguments, &assessment);
+            if let Some(scope) = run.shared.broker.granted(&question) {
+                return Ok(permit(checked, DecidedBy::Grant(scope), &assessment));
+            }
+            let Some(approver) = run.options.approver.clone() else { return Err(self.unasked(run).into()) };
+            let request = self.request(call, &checked.arguments, &assessment, edit_problem.take());
+            let body = EventBody::ApprovalRequested(request.clone());
+            run.log.commit(&call.info, &self.id, body, Durability::Process).await?;
+            match self.put(run, call, question, request, &*approver).await {
+                Reply::Granted(scope) => return Ok(permit(checked, DecidedBy::Grant(scope), &assessment)),
+                Reply::Stopped => return Err(Halt::Interrupted.into()),
+                Reply::Failed(words) => return Err(denied(&words).into()),
+                Reply::Answered(Answer::Once, _) => {
+                    return Ok(permit(checked, DecidedBy::Approver, &assessment));
+                }
+                Reply::Answered(Answer::Session(_), grant) => {
+                    return Ok(granting(checked, &assessment, grant));
+                }
+                Reply::Answered(Answer::Deny(words), _) => return Err(denied(&words).into()),
+                Reply::Answered(Answer::Stop, _) => return Err(self.stopped(run).into()),
+                Reply::Answered(Answer::Edit(value), _) => match self.check_edit(call, value) {
+                    Ok(edited) => return self.accept_edit(run, call, edited).await,
+                    Err(problem) => edit_problem = Some(problem.to_string()),
+                },
+            }
+            assessment = self.assess(run, call, &checked.arguments).await;
+            checked.repairs.dedup();
+        }
+    }
+
+    /// Waits for an answer. The clocks of the call and its callers stand still meanwhile.
+    async fn put(
+        &self,
+        run: &RunState,
+        call: &LiveCall,
+        question: Question,
+        request: Arc<ApprovalRequest>,
+        approver: &dyn Approver,
+    ) -> Reply {
+        let _waiting = Activity::waiting(call.watch.as_ref());
+        let limit = run.shared.approver_limit;
+        let stop = async {
+            tokio::select! {
+                () = call.cancel.cancelled() => Reply::Stopped,
+                () = crate::timing::after(limit) => Reply::Failed("nobody answered in time".to_owned()),
+            }
+        };
+        run.shared.broker.ask(question, request, approver, stop).await
+    }
+
+    fn check_edit(&self, call: &LiveCall, value: Value) -> Result<Checked, Failure> {
+        let payload = Payload::new(value);
+        match self.target {
+            Some(target) => check_arguments(call, target, &payload),
+            None => Ok(Checked { arguments: payload, repairs: Vec::new() }),
+        }
+    }
+
+    /// Edited arguments are assessed again: a block refuses them, otherwise the person has answered already.
+    async fn accept_edit(
+        &self,
+        run: &Arc<RunState>,
+        call: &Arc<LiveCall>,
+        edited: Checked,
+    ) -> Result<Permit, Stop> {
+        let assessment = self.assess(run, call, &edited.arguments).await;
+        if assessment.approval == Approval::Blocked {
+            return Err(self.blocked(&assessment, None).into());
+        }
+        Ok(Permit { edited: true, ..permit(edited, DecidedBy::Approver, &assessment) })
+    }
+
+    fn question(&self, call: &LiveCall, arguments: &Payload, assessment: &Assessment) -> Question {
+        let subject = GrantSubject {
+            agent: self.agent_of(call),
+            toolset: self.target.and_then(|target| target.definition.toolset.clone()),
+            name: self.name.clone(),
+            definition: self.definition,
+        };
+        Question {
+            subject,
+            arguments: arguments.digest(),
+            touches: assessment.subjects.clone(),
+            grantable: !assessment.protected,
+        }
+    }
+
+    /// The agent in whose name the call is made: the caller's.
+    fn agent_of(&self, call: &LiveCall) -> Name {
+        match (self.target, &call.parent) {
+            (Some(_), Some(parent)) => parent.info.agent.clone(),
+            _ => call.info.agent.clone(),
+        }
+    }
+
+    fn request(
+        &self,
+        call: &LiveCall,
+        arguments: &Payload,
+        assessment: &Assessment,
+        edit_problem: Option<String>,
+    ) -> Arc<ApprovalRequest> {
+        let default_reason = || format!("`{}` must ask before it runs", self.name);
+        let reason = self
+            .reason
+            .map(str::to_owned)
+            .or_else(|| assessment.reason.clone())
+            .unwrap_or_else(default_reason);
+        let scopes = if assessment.protected { Vec::new() } else { assessment.scopes.clone() };
+        Arc::new(ApprovalRequest {
+            id: self.id.clone(),
+            path: self.path.clone(),
+            agent: self.agent_of(call),
+            name: self.name.clone(),
+            toolset: self.target.and_then(|target| target.definition.toolset.clone()),
+            arguments: arguments.clone(),
+            access: self.access,
+            description: assessment.description.clone(),
+            reason,
+            preview: assessment.preview.clone(),
+            scopes: scopes.into_iter().filter(|scope| *scope != Scope::Exact).collect(),
+            edit_problem,
+        })
+    }
+
+    fn unasked(&self, run: &RunState) -> Failure {
+        run.mark_unasked();
+        let message = format!("denied: `{}` must ask, and there is nobody to ask", self.name);
+        Failure::new(FailureKind::Unasked, message)
+            .with_hint("give the run an approver, or a rule or mode that allows it")
+    }
+
+    fn stopped(&self, run: &RunState) -> Halt {
+        let halt = Halt::Stopped { name: self.name.clone() };
+        run.halt(halt.clone());
+        halt
+    }
+}
+
+fn denied(words: &str) -> Failure {
+    let message = if words.trim().is_empty() { "denied".to_owned() } else { format!("denied: {words}") };
+    Failure::new(FailureKind::Denied, message)
+}
+
+fn permit(checked: Checked, by: DecidedBy, assessment: &Assessment) -> Permit {
+    Permit {
+        digest: checked.arguments.digest(),
+        arguments: checked.arguments,
+        by,
+        edited: false,
+        repairs: checked.repairs,
+        precondition: assessment.precondition.clone(),
+        grant: None,
+    }
+}
+
+fn granting(checked: Checked, assessment: &Assessment, grant: Option<Grant>) -> Permit {
+    Permit { grant, ..permit(checked, DecidedBy::Approver, assessment) }
+}

@@ -1,0 +1,50 @@
+//! Runs agents and tools.
+//!
+//! A [`Project`] links agents, tools, toolsets and entries by name. A [`Runtime`] runs them: every call of
+//! every kind goes through one dispatcher and one gate, is budgeted, recorded and shown as events.
+//!
+//! The crate prints nothing and reads no terminal, home directory or environment: it is told, and it emits
+//! events. See `ARCHITECTURE.md` for the way of one call from prompt to answer.
+
+mod agent;
+mod ask;
+mod assess;
+mod broker;
+mod budget;
+mod caller;
+mod dispatch;
+mod effect;
+mod engine;
+mod entry;
+mod extension;
+mod gate;
+mod instances;
+mod live;
+mod log;
+mod plan;
+mod project;
+mod prompt;
+mod repeats;
+mod replay;
+mod rules;
+mod run;
+mod runtime;
+mod session;
+mod state;
+mod stopwatch;
+mod store;
+mod sync;
+mod timing;
+mod trace;
+
+pub use agent::DEFAULT_TURNS;
+pub use assess::{AgentCallOverride, AgentCallPolicy};
+pub use broker::GrantId;
+pub use entry::{EntrySpec, PromptInput};
+pub use log::EventReader;
+pub use project::{LinkError, LinkErrors, Project, ProjectBuilder};
+pub use run::{Canceller, Run, RunBuilder, RunError, RunReport};
+pub use runtime::{DEFAULT_DEPTH, MOST_DEPTH, Runtime, RuntimeBuilder};
+pub use session::Session;
+pub use store::{Durability, MemoryStore, Store, StoreError};
+pub use trace::{Trace, TraceCall};

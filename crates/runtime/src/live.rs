@@ -1,0 +1,217 @@
+//! Calls that are running now, and what belongs to each.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use llm_do_core::{
+    Access, Asker, CallInfo, CallKind, Conversation, Key, Model, ModelSession, Name, Payload, RunId, Usage,
+    UsageByModel,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::budget::CeilingId;
+use crate::instances::Instances;
+use crate::plan::{Plan, Target, TargetKind};
+use crate::repeats::Repeats;
+use crate::stopwatch::Stopwatch;
+use crate::sync::Mutex;
+
+/// One call from its start to its end.
+pub(crate) struct LiveCall {
+    pub(crate) info: Arc<CallInfo>,
+    pub(crate) name: Name,
+    pub(crate) input: Payload,
+    pub(crate) asker: Asker,
+    pub(crate) target: Option<Target>,
+    pub(crate) parent: Option<Arc<LiveCall>>,
+    pub(crate) cancel: CancellationToken,
+    /// The nearest stopwatch: its own where the call has a time limit.
+    pub(crate) watch: Option<Arc<Stopwatch>>,
+    usage: Mutex<UsageByModel>,
+    /// The agent in whose name it acts. An agent's own frame is set when its loop is entered.
+    frame: OnceLock<Arc<Frame>>,
+    /// How often this call has made each inner call, for their keys.
+    occurrences: Mutex<HashMap<String, u32>>,
+    /// Tokens made ahead for inner calls, so that code that drops one cancels just that one.
+    prepared: Mutex<HashMap<Key, CancellationToken>>,
+    /// Set when the call's own time limit ended it.
+    pub(crate) timed_out: OnceLock<()>,
+}
+
+/// What belongs to one agent call, or to the code outside any: plan, rights, instances, conversation.
+pub(crate) struct Frame {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) access: Access,
+    pub(crate) ceiling: CeilingId,
+    pub(crate) instances: Arc<Instances>,
+    pub(crate) seat: Arc<Seat>,
+}
+
+/// The conversation of an agent with its models. A chat keeps it over turns.
+pub(crate) struct Seat {
+    pub(crate) talk: tokio::sync::Mutex<Talk>,
+    pub(crate) repeats: Mutex<Repeats>,
+    /// The model that answered last, for tools that look at their call.
+    pub(crate) model: OnceLock<Name>,
+}
+
+/// The conversation itself, and the caches that models keep of it.
+#[derive(Default)]
+pub(crate) struct Talk {
+    pub(crate) conversation: Conversation,
+    /// How many messages events have shown already.
+    pub(crate) announced: usize,
+    /// Input tokens that the previous request reported, and the messages it covered.
+    pub(crate) measured: (u64, usize),
+    pub(crate) partners: Vec<Partner>,
+}
+
+/// A model that takes part in a conversation.
+pub(crate) struct Partner {
+    /// The name by which it was chosen.
+    pub(crate) name: Name,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) session: Box<dyn ModelSession>,
+}
+
+impl Seat {
+    pub(crate) fn new(conversation: Conversation) -> Self {
+        let talk = Talk { conversation, ..Talk::default() };
+        Self { talk: tokio::sync::Mutex::new(talk), repeats: Mutex::default(), model: OnceLock::new() }
+    }
+}
+
+impl LiveCall {
+    /// The root of a run: code outside any agent.
+    pub(crate) fn root(run: RunId, frame: Frame, cancel: CancellationToken) -> Self {
+        let owner = Name::from("");
+        let info =
+            CallInfo { run, id: Key::root(), parent: None, depth: 0, path: "".into(), agent: owner.clone() };
+        Self {
+            info: Arc::new(info),
+            name: owner,
+            input: Payload::new(serde_json::Value::Null),
+            asker: Asker::Embedder,
+            target: None,
+            parent: None,
+            cancel,
+            watch: None,
+            usage: Mutex::default(),
+            frame: OnceLock::from(Arc::new(frame)),
+            occurrences: Mutex::default(),
+            prepared: Mutex::default(),
+            timed_out: OnceLock::new(),
+        }
+    }
+
+    /// A call below another one.
+    pub(crate) fn below(
+        parent: &Arc<LiveCall>,
+        key: Key,
+        name: Name,
+        input: Payload,
+        asker: Asker,
+        target: Option<Target>,
+    ) -> Self {
+        let is_agent = matches!(target.as_ref().map(|target| &target.kind), Some(TargetKind::Agent));
+        let depth = parent.info.depth + u32::from(is_agent);
+        let limit = target.as_ref().and_then(|target| target.definition.time_limit);
+        let watch =
+            if limit.is_some() { Some(Stopwatch::start(parent.watch.clone())) } else { parent.watch.clone() };
+        let info = CallInfo {
+            run: parent.info.run,
+            id: key,
+            parent: Some(parent.info.id.clone()),
+            depth,
+            path: parent.path_below(&name).into(),
+            agent: if is_agent { name.clone() } else { parent.info.agent.clone() },
+        };
+        let cancel = parent.prepared.lock().remove(&info.id).unwrap_or_else(|| parent.cancel.child_token());
+        let frame = if is_agent { OnceLock::new() } else { OnceLock::from(parent.frame().clone()) };
+        Self {
+            info: Arc::new(info),
+            name,
+            input,
+            asker,
+            target,
+            parent: Some(parent.clone()),
+            cancel,
+            watch,
+            usage: Mutex::default(),
+            frame,
+            occurrences: Mutex::default(),
+            prepared: Mutex::default(),
+            timed_out: OnceLock::new(),
+        }
+    }
+
+    fn path_below(&self, name: &str) -> String {
+        match (self.info.path.is_empty(), self.kind()) {
+            (true, _) => name.to_owned(),
+            (false, CallKind::Agent) => format!("{} > {name}", self.info.path),
+            (false, _) => format!("{}() > {name}", self.info.path),
+        }
+    }
+
+    /// What the call is of.
+    pub(crate) fn kind(&self) -> CallKind {
+        match self.target.as_ref().map(|target| &target.kind) {
+            Some(TargetKind::Agent) => CallKind::Agent,
+            Some(TargetKind::Tool(_)) => CallKind::Tool,
+            Some(TargetKind::Entry(_)) => CallKind::Entry,
+            None => CallKind::Unknown,
+        }
+    }
+
+    /// The frame of the agent in whose name the call acts; before an agent's own is open, its caller's.
+    pub(crate) fn frame(&self) -> &Arc<Frame> {
+        match (self.frame.get(), &self.parent) {
+            (Some(frame), _) => frame,
+            (None, Some(parent)) => parent.frame(),
+            (None, None) => unreachable!("a root is made with its frame"),
+        }
+    }
+
+    /// The frame of the caller, by whose rules the call is judged.
+    pub(crate) fn callers_frame(&self) -> &Arc<Frame> {
+        self.parent.as_ref().map_or_else(|| self.frame(), |parent| parent.frame())
+    }
+
+    pub(crate) fn set_frame(&self, frame: Arc<Frame>) {
+        // Set once, when the agent's loop is entered.
+        let _ = self.frame.set(frame);
+    }
+
+    /// Adds usage to the call and all its callers.
+    pub(crate) fn add_usage(&self, model: &Name, usage: Usage) {
+        self.usage.lock().add(model, usage);
+        if let Some(parent) = &self.parent {
+            parent.add_usage(model, usage);
+        }
+    }
+
+    /// What the call and everything below it used.
+    pub(crate) fn usage(&self) -> UsageByModel {
+        self.usage.lock().clone()
+    }
+
+    /// Makes ready the token of an inner call.
+    pub(crate) fn prepare(&self, key: Key, token: CancellationToken) {
+        self.prepared.lock().insert(key, token);
+    }
+
+    /// Says whether this is the call that a run was started for.
+    pub(crate) fn is_top(&self) -> bool {
+        self.parent.as_ref().is_some_and(|parent| parent.parent.is_none())
+    }
+
+    /// The key of an inner call by code: independent of the order in which calls arrive.
+    pub(crate) fn inner_key(&self, name: &str, input: &Payload) -> Key {
+        let base = format!("{name}#{}", input.digest().short());
+        let mut occurrences = self.occurrences.lock();
+        let count = occurrences.entry(base.clone()).or_insert(0);
+        let key = self.info.id.child(format_args!("{base}.{count}"));
+        *count += 1;
+        key
+    }
+}

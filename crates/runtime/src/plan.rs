@@ -1,0 +1,227 @@
+//! Plans: what an agent, or code outside any agent, can name, worked out once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use globset::GlobMatcher;
+use llm_do_core::{
+    Access, AgentSpec, Approval, Digest, Effect, FINAL_ANSWER, Failure, FailureKind, Name, Schema, Tool,
+    ToolDefinition, Toolset, nearest,
+};
+use serde_json::{Value, json};
+
+use crate::rules::{Rules, glob};
+
+/// Descriptions that agents get from their instructions are cut at this many characters.
+const DESCRIPTION: usize = 200;
+
+/// What an agent can name, and what its model is offered. Frozen.
+pub(crate) struct Plan {
+    pub(crate) spec: Option<Arc<AgentSpec>>,
+    pub(crate) rules: Rules,
+    pub(crate) slots: Vec<SlotPlan>,
+    /// The tools offered to the model, in a fixed order; the last one takes a structured answer.
+    pub(crate) offered: Arc<[Arc<ToolDefinition>]>,
+    order: Vec<Name>,
+    table: HashMap<Name, Target>,
+    ambiguous: HashMap<Name, Vec<String>>,
+    narrowing: Vec<GlobMatcher>,
+}
+
+/// A toolset as one agent lists it.
+pub(crate) struct SlotPlan {
+    pub(crate) toolset: Arc<dyn Toolset>,
+    pub(crate) settings: Value,
+}
+
+/// What a name stands for.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(crate) kind: TargetKind,
+    pub(crate) definition: Arc<ToolDefinition>,
+    pub(crate) digest: Digest,
+    /// Whether the input has a schema of its own, which code must keep to as well.
+    pub(crate) has_own_input: bool,
+}
+
+#[derive(Clone)]
+pub(crate) enum TargetKind {
+    Agent,
+    Tool(Source),
+    Entry(Arc<dyn Tool>),
+}
+
+/// Where a tool comes from.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// A single tool without state.
+    Shared(Arc<dyn Tool>),
+    /// A tool of a toolset, taken from the instance of the call.
+    Slot { slot: usize, definition: Arc<ToolDefinition> },
+}
+
+impl Target {
+    pub(crate) fn tool(source: Source) -> Self {
+        let definition = match &source {
+            Source::Shared(tool) => tool.definition().clone(),
+            Source::Slot { definition, .. } => definition.clone(),
+        };
+        Self { kind: TargetKind::Tool(source), digest: definition.digest(), definition, has_own_input: true }
+    }
+
+    pub(crate) fn entry(tool: Arc<dyn Tool>) -> Self {
+        let definition = tool.definition().clone();
+        Self { kind: TargetKind::Entry(tool), digest: definition.digest(), definition, has_own_input: true }
+    }
+
+    pub(crate) fn agent(spec: &AgentSpec) -> Self {
+        let definition = Arc::new(agent_definition(spec));
+        Self {
+            kind: TargetKind::Agent,
+            digest: spec.digest(),
+            definition,
+            has_own_input: spec.input.is_some(),
+        }
+    }
+}
+
+/// An agent as a tool: its name, description and input schema.
+fn agent_definition(spec: &AgentSpec) -> ToolDefinition {
+    let input = spec.input.clone().unwrap_or_else(prompt_schema);
+    let mut definition = ToolDefinition::new(spec.name.clone(), agent_description(spec), input);
+    definition.access = Access::Read;
+    definition.approval = Approval::PreApproved;
+    definition.effect = Effect::Calls;
+    definition.time_limit = spec.limits.time;
+    definition
+}
+
+fn agent_description(spec: &AgentSpec) -> String {
+    if !spec.description.is_empty() {
+        return spec.description.clone();
+    }
+    let instructions = spec.instructions.trim();
+    match instructions.char_indices().nth(DESCRIPTION) {
+        Some((end, _)) => format!("{}...", &instructions[..end]),
+        None => instructions.to_owned(),
+    }
+}
+
+/// The input of an agent without a schema: a text, and paths of files.
+pub(crate) fn prompt_schema() -> Schema {
+    let input = json!({"type": "string", "description": "What the agent shall do"});
+    let attachments =
+        json!({"type": "array", "items": {"type": "string"}, "description": "Paths of files to attach"});
+    Schema::object([("input".into(), input), ("attachments".into(), attachments)], ["input".into()])
+}
+
+impl Plan {
+    pub(crate) fn new(spec: Option<Arc<AgentSpec>>) -> Self {
+        let patterns = spec.as_ref().map(|spec| spec.agents.as_slice()).unwrap_or_default();
+        // A pattern that is no glob matches nothing, which narrows more and not less.
+        let narrowing = patterns.iter().filter_map(|pattern| glob(pattern).ok()).collect();
+        Self {
+            spec,
+            rules: Rules::default(),
+            slots: Vec::new(),
+            offered: Arc::new([]),
+            order: Vec::new(),
+            table: HashMap::new(),
+            ambiguous: HashMap::new(),
+            narrowing,
+        }
+    }
+
+    /// The name of the agent, or of the code outside any.
+    pub(crate) fn owner(&self) -> Name {
+        self.spec.as_ref().map_or_else(|| Name::from(""), |spec| spec.name.clone())
+    }
+
+    pub(crate) fn add_slot(&mut self, toolset: Arc<dyn Toolset>, settings: Value) -> usize {
+        self.slots.push(SlotPlan { toolset, settings });
+        self.slots.len() - 1
+    }
+
+    pub(crate) fn add(&mut self, name: Name, target: Target) {
+        self.order.push(name.clone());
+        self.table.insert(name, target);
+    }
+
+    /// Adds a name unless another toolset has it too; then only the qualified names work.
+    pub(crate) fn add_or_mark_ambiguous(&mut self, name: Name, target: Target, qualified: &str) {
+        match self.table.get(&name).map(|other| other.definition.toolset.clone()) {
+            None if !self.ambiguous.contains_key(&name) => self.add(name, target),
+            other => {
+                let first = other.flatten().map(|toolset| format!("{toolset}.{name}"));
+                let choices = self.ambiguous.entry(name.clone()).or_default();
+                choices.extend(first);
+                choices.push(qualified.to_owned());
+                self.table.remove(&name);
+                self.order.retain(|other| *other != name);
+            }
+        }
+    }
+
+    /// Fixes what the model is offered.
+    pub(crate) fn finish(&mut self) {
+        let listed = self.order.iter().filter(|name| self.may_call_agent(name) || !self.is_agent(name));
+        let mut offered: Vec<_> =
+            listed.filter_map(|name| self.table.get(name)).map(|target| target.definition.clone()).collect();
+        if let Some(output) = self.spec.as_ref().and_then(|spec| spec.output.clone()) {
+            let description = "Gives the final answer. Call it alone, once, when everything else is done.";
+            offered.push(Arc::new(ToolDefinition::new(FINAL_ANSWER, description, output)));
+        }
+        self.offered = offered.into();
+    }
+
+    pub(crate) fn target(&self, name: &str) -> Option<&Target> {
+        self.table.get(name)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.order.iter().map(Name::as_str)
+    }
+
+    pub(crate) fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        self.order
+            .iter()
+            .filter_map(|name| self.table.get(name))
+            .map(|target| target.definition.clone())
+            .collect()
+    }
+
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &Target> {
+        self.table.values()
+    }
+
+    /// Says whether the agent and the code of its tools may call an agent of this name.
+    pub(crate) fn may_call_agent(&self, name: &str) -> bool {
+        let narrowed = self.spec.as_ref().is_some_and(|spec| !spec.agents.is_empty());
+        !narrowed || self.narrowing.iter().any(|glob| glob.is_match(name))
+    }
+
+    fn is_agent(&self, name: &str) -> bool {
+        self.table.get(name).is_some_and(|target| matches!(target.kind, TargetKind::Agent))
+    }
+
+    /// Explains that a name means nothing here, with the nearest one.
+    pub(crate) fn unknown(&self, name: &str, others: &[&str]) -> Failure {
+        if let Some(choices) = self.ambiguous.get(name) {
+            let message = format!("`{name}` is ambiguous");
+            return Failure::new(FailureKind::Unknown, message)
+                .with_hint(format!("name one of {}", choices.join(", ")));
+        }
+        let known: Vec<&str> = self.names().chain(others.iter().copied()).collect();
+        let failure =
+            Failure::new(FailureKind::Unknown, format!("there is no tool or agent `{name}` to call here"));
+        match nearest(name, known.iter().copied()) {
+            Some(near) => {
+                failure.with_hint(format!("did you mean `{near}`? available: {}", known.join(", ")))
+            }
+            None if known.is_empty() => {
+                failure.with_hint("nothing can be called here; answer without calling")
+            }
+            None => failure.with_hint(format!("available: {}", known.join(", "))),
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! Projects: agents, tools, toolsets and entries, linked by name and frozen.
+//!
+//! Everything that can be known before the first token is checked here, all problems in one pass.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use llm_do_core::{
+    AgentSpec, ApprovalRule, Digest, FINAL_ANSWER, ModelChoice, Name, NeedSpec, Tool, ToolDefinition,
+    Toolset, ToolsetChoice, nearest,
+};
+
+use crate::entry::EntrySpec;
+use crate::plan::{Plan, Source, Target};
+use crate::rules::Rules;
+
+/// Agents, tools, toolsets and entries, linked and frozen.
+#[derive(Clone)]
+pub struct Project {
+    linked: Arc<Linked>,
+}
+
+pub(crate) struct Linked {
+    pub(crate) agents: BTreeMap<Name, Arc<Plan>>,
+    pub(crate) root: Arc<Plan>,
+    pub(crate) model: Option<ModelChoice>,
+    pub(crate) pin: Digest,
+}
+
+/// Changes with the agent loop: a run that began under another loop is not resumed silently.
+const LOOP_VERSION: &str = "loop 1";
+
+impl Project {
+    /// Begins a project in code.
+    pub fn builder() -> ProjectBuilder {
+        ProjectBuilder::default()
+    }
+
+    /// Returns the names of the agents.
+    pub fn agents(&self) -> impl Iterator<Item = &Name> {
+        self.linked.agents.keys()
+    }
+
+    /// Returns the definition of everything that can be called from outside any agent.
+    pub fn callables(&self) -> Vec<Arc<ToolDefinition>> {
+        self.linked.root.definitions()
+    }
+
+    pub(crate) fn linked(&self) -> &Arc<Linked> {
+        &self.linked
+    }
+}
+
+/// Collects the parts of a project.
+#[derive(Default)]
+pub struct ProjectBuilder {
+    agents: Vec<AgentSpec>,
+    tools: Vec<Arc<dyn Tool>>,
+    toolsets: Vec<Arc<dyn Toolset>>,
+    entries: Vec<EntrySpec>,
+    model: Option<ModelChoice>,
+}
+
+impl ProjectBuilder {
+    /// Adds an agent.
+    #[must_use]
+    pub fn agent(mut self, agent: AgentSpec) -> Self {
+        self.agents.push(agent);
+        self
+    }
+
+    /// Adds a single tool, which agents list under `tools`.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Into<Arc<dyn Tool>>) -> Self {
+        self.tools.push(tool.into());
+        self
+    }
+
+    /// Adds a toolset.
+    #[must_use]
+    pub fn toolset(mut self, toolset: impl Toolset + 'static) -> Self {
+        self.toolsets.push(Arc::new(toolset));
+        self
+    }
+
+    /// Adds code that can be the root of a run.
+    #[must_use]
+    pub fn entry(mut self, entry: EntrySpec) -> Self {
+        self.entries.push(entry);
+        self
+    }
+
+    /// Sets the model of agents that name none.
+    #[must_use]
+    pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Links everything by name, or lists every problem.
+    pub fn build(self) -> Result<Project, LinkErrors> {
+        let mut problems = Vec::new();
+        self.check_names(&mut problems);
+        let agents: BTreeMap<Name, Arc<Plan>> = self
+            .agents
+            .iter()
+            .map(|spec| (spec.name.clone(), Arc::new(self.link_agent(spec, &mut problems))))
+            .collect();
+        if !problems.is_empty() {
+            return Err(LinkErrors(problems));
+        }
+        let root = Arc::new(self.link_root(&agents));
+        let pin = pin(&agents, &root);
+        Ok(Project { linked: Arc::new(Linked { agents, root, model: self.model, pin }) })
+    }
+
+    fn check_names(&self, problems: &mut Vec<LinkError>) {
+        let agents = self.agents.iter().map(|agent| ("agent", &agent.name));
+        let entries = self.entries.iter().map(|entry| ("entry", entry.name()));
+        let tools = self.tools.iter().map(|tool| ("tool", &tool.definition().name));
+        let toolsets = self.toolsets.iter().map(|toolset| ("toolset", toolset.name()));
+        // An agent, entry or tool is called by its name; an agent is listed where toolsets are.
+        check_unique(agents.clone().chain(entries).chain(tools), problems);
+        check_unique(agents.chain(toolsets), problems);
+    }
+
+    fn link_agent(&self, spec: &AgentSpec, problems: &mut Vec<LinkError>) -> Plan {
+        let mut plan = Plan::new(Some(Arc::new(spec.clone())));
+        for name in &spec.tools {
+            match self.tools.iter().find(|tool| tool.definition().name == *name) {
+                Some(tool) => {
+                    add(&mut plan, name.clone(), Target::tool(Source::Shared(tool.clone())), problems)
+                }
+                None => problems.push(self.unknown(spec, "tool", name, self.tool_names())),
+            }
+        }
+        for choice in &spec.toolsets {
+            self.link_toolset(spec, choice, &mut plan, problems);
+        }
+        if spec.output.is_some() && plan.target(FINAL_ANSWER).is_some() {
+            problems.push(LinkError::ReservedName { agent: spec.name.clone(), name: FINAL_ANSWER.into() });
+        }
+        plan.rules = self.link_rules(spec, &plan, problems);
+        plan.finish();
+        plan
+    }
+
+    fn link_toolset(
+        &self,
+        spec: &AgentSpec,
+        choice: &ToolsetChoice,
+        plan: &mut Plan,
+        problems: &mut Vec<LinkError>,
+    ) {
+        if let Some(agent) = self.agents.iter().find(|agent| agent.name == choice.name) {
+            return add(plan, agent.name.clone(), Target::agent(agent), problems);
+        }
+        let Some(toolset) = self.toolsets.iter().find(|toolset| *toolset.name() == choice.name) else {
+            return problems.push(self.unknown(spec, "toolset", &choice.name, self.toolset_names()));
+        };
+        let slot = plan.add_slot(toolset.clone(), choice.settings.clone());
+        for definition in toolset.definitions() {
+            add(plan, definition.name.clone(), Target::tool(Source::Slot { slot, definition }), problems);
+        }
+    }
+
+    fn link_rules(&self, spec: &AgentSpec, plan: &Plan, problems: &mut Vec<LinkError>) -> Rules {
+        for rule in &spec.approval {
+            if let Some(problem) = self.rule_problem(spec, rule, plan) {
+                problems.push(problem);
+            }
+        }
+        match Rules::compile(&spec.approval) {
+            Ok(rules) => rules,
+            Err(reason) => {
+                problems.push(LinkError::BadGlob { agent: spec.name.clone(), reason });
+                Rules::default()
+            }
+        }
+    }
+
+    /// A plain name in a rule that names nothing is a misspelling. Globs may match nothing, and a dotted name
+    /// may be an inner effect that only its tool knows.
+    fn rule_problem(&self, spec: &AgentSpec, rule: &ApprovalRule, plan: &Plan) -> Option<LinkError> {
+        let pattern = rule.pattern.as_str();
+        let known = plan.names().chain(self.agents.iter().map(|agent| &*agent.name));
+        let plain = !pattern.contains(['*', '?', '[', '{', '.']);
+        (plain && !known.clone().any(|name| name == pattern)).then(|| LinkError::Unknown {
+            agent: spec.name.clone(),
+            what: "approval rule",
+            name: pattern.into(),
+            nearest: nearest(pattern, known).map(str::to_owned),
+        })
+    }
+
+    /// The plan of code outside any agent: everything by name, `toolset.tool` where a name is ambiguous.
+    fn link_root(&self, agents: &BTreeMap<Name, Arc<Plan>>) -> Plan {
+        let mut plan = Plan::new(None);
+        for plan_of_agent in agents.values() {
+            if let Some(spec) = &plan_of_agent.spec {
+                plan.add(spec.name.clone(), Target::agent(spec));
+            }
+        }
+        for entry in &self.entries {
+            plan.add(entry.name().clone(), Target::entry(entry.tool()));
+        }
+        for tool in &self.tools {
+            plan.add(tool.definition().name.clone(), Target::tool(Source::Shared(tool.clone())));
+        }
+        for toolset in &self.toolsets {
+            let slot = plan.add_slot(toolset.clone(), serde_json::Value::Null);
+            for definition in toolset.definitions() {
+                let qualified = format!("{}.{}", toolset.name(), definition.name);
+                let target = Target::tool(Source::Slot { slot, definition: definition.clone() });
+                plan.add(qualified.as_str().into(), target.clone());
+                plan.add_or_mark_ambiguous(definition.name.clone(), target, &qualified);
+            }
+        }
+        plan.finish();
+        plan
+    }
+
+    fn unknown(&self, spec: &AgentSpec, what: &'static str, name: &Name, known: Vec<&str>) -> LinkError {
+        let nearest = nearest(name, known).map(str::to_owned);
+        LinkError::Unknown { agent: spec.name.clone(), what, name: name.clone(), nearest }
+    }
+
+    fn tool_names(&self) -> Vec<&str> {
+        self.tools.iter().map(|tool| tool.definition().name.as_str()).collect()
+    }
+
+    fn toolset_names(&self) -> Vec<&str> {
+        let toolsets = self.toolsets.iter().map(|toolset| toolset.name().as_str());
+        toolsets.chain(self.agents.iter().map(|agent| agent.name.as_str())).collect()
+    }
+}
+
+fn check_unique<'a>(names: impl Iterator<Item = (&'static str, &'a Name)>, problems: &mut Vec<LinkError>) {
+    let mut seen: BTreeMap<&Name, &'static str> = BTreeMap::new();
+    for (what, name) in names {
+        if !Name::is_valid(name) {
+            let problem = LinkError::BadName { what, name: name.clone() };
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+        if let Some(other) = seen.insert(name, what) {
+            let problem = LinkError::Duplicate { name: name.clone(), first: other, second: what };
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+    }
+}
+
+fn add(plan: &mut Plan, name: Name, target: Target, problems: &mut Vec<LinkError>) {
+    if plan.target(&name).is_some() {
+        let agent = plan.owner();
+        problems.push(LinkError::Collision { agent, name });
+    } else {
+        plan.add(name, target);
+    }
+}
+
+fn pin(agents: &BTreeMap<Name, Arc<Plan>>, root: &Plan) -> Digest {
+    let agents = agents.values().filter_map(|plan| plan.spec.as_ref().map(|spec| spec.digest()));
+    let definitions = root.definitions().into_iter().map(|definition| definition.digest());
+    let loop_version = Digest::of(LOOP_VERSION);
+    agents.chain(definitions).fold(loop_version, |pin, digest| pin.then(&digest))
+}
+
+/// Everything that is wrong with a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkErrors(pub Vec<LinkError>);
+
+/// One thing that is wrong with a project.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// A name that cannot be called.
+    #[error("the {what} name `{name}` is not valid")]
+    BadName {
+        /// What has the name.
+        what: &'static str,
+        /// The name.
+        name: Name,
+    },
+    /// Two things share one name.
+    #[error("the name `{name}` is used by both {first} and {second}", first = article(first), second = article(second))]
+    Duplicate {
+        /// The name.
+        name: Name,
+        /// What has it first.
+        first: &'static str,
+        /// What has it too.
+        second: &'static str,
+    },
+    /// An agent lists something that does not exist.
+    #[error("agent `{agent}` names the {what} `{name}`, which does not exist")]
+    Unknown {
+        /// The agent.
+        agent: Name,
+        /// What it names.
+        what: &'static str,
+        /// The name.
+        name: Name,
+        /// What may have been meant.
+        nearest: Option<String>,
+    },
+    /// Two tools of one agent share a name.
+    #[error("agent `{agent}` lists two tools with the name `{name}`")]
+    Collision {
+        /// The agent.
+        agent: Name,
+        /// The name.
+        name: Name,
+    },
+    /// A tool has a name that the runtime needs.
+    #[error("agent `{agent}` has an output schema and lists a tool with the reserved name `{name}`")]
+    ReservedName {
+        /// The agent.
+        agent: Name,
+        /// The name.
+        name: Name,
+    },
+    /// An approval rule is no glob.
+    #[error("agent `{agent}` has an approval rule that cannot be read: {reason}")]
+    BadGlob {
+        /// The agent.
+        agent: Name,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A tool needs a context value that nobody provides.
+    #[error("the tool `{tool}` needs the context value `{}`, which nobody provides", need.label())]
+    MissingNeed {
+        /// The tool.
+        tool: Name,
+        /// What it needs.
+        need: NeedSpec,
+        /// What is provided.
+        provided: Vec<String>,
+    },
+    /// A limit cannot be kept.
+    #[error("{problem}")]
+    BadLimit {
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        hint: String,
+    },
+}
+
+impl LinkError {
+    /// Says what can be done about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::BadName { .. } => Some("use 1 to 64 letters, digits, `_` and `-`".into()),
+            Self::Duplicate { .. } => Some("rename one of them".into()),
+            Self::Unknown { nearest, .. } => nearest.as_ref().map(|near| format!("did you mean `{near}`?")),
+            Self::Collision { .. } => Some("list only one of them, or give one toolset a prefix".into()),
+            Self::ReservedName { .. } => {
+                Some("rename the tool: the answer is given through that name".into())
+            }
+            Self::BadGlob { .. } => {
+                Some("write a tool's name, `toolset.tool`, or a glob such as `write_*`".into())
+            }
+            Self::MissingNeed { need, provided, .. } => {
+                let provided = if provided.is_empty() { "nothing".to_owned() } else { provided.join(", ") };
+                Some(format!("{}; provided now: {provided}", need.how_to_provide()))
+            }
+            Self::BadLimit { hint, .. } => Some(hint.clone()),
+        }
+    }
+}
+
+fn article(what: &str) -> String {
+    if what.starts_with(['a', 'e']) { format!("an {what}") } else { format!("a {what}") }
+}
+
+impl fmt::Display for LinkErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            let separator = if index > 0 { "\n" } else { "" };
+            write!(f, "{separator}{problem}")?;
+            if let Some(hint) = problem.hint() {
+                write!(f, "\nhint: {hint}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for LinkErrors {}

@@ -1,0 +1,48 @@
+//! Approval rules of one agent, compiled. The strictest of all that match wins, whatever their order.
+
+use globset::{GlobBuilder, GlobMatcher};
+use llm_do_core::{Approval, ApprovalRule, Name};
+
+/// The approval rules of one agent. They belong to its plan and touch nothing that is shared.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rules(Vec<(GlobMatcher, Approval)>);
+
+impl Rules {
+    /// Compiles rules.
+    pub(crate) fn compile(rules: &[ApprovalRule]) -> Result<Self, String> {
+        let compiled = rules.iter().map(|rule| Ok((glob(&rule.pattern)?, rule.approval)));
+        compiled.collect::<Result<Vec<_>, String>>().map(Self)
+    }
+
+    /// Returns the strictest rule that matches the name or `toolset.name`.
+    pub(crate) fn strictest(&self, name: &str, toolset: Option<&Name>) -> Option<Approval> {
+        let qualified = toolset.map(|toolset| format!("{toolset}.{name}"));
+        let matches = |glob: &GlobMatcher| {
+            glob.is_match(name) || qualified.as_ref().is_some_and(|name| glob.is_match(name))
+        };
+        self.0.iter().filter(|(glob, _)| matches(glob)).map(|(_, approval)| *approval).max()
+    }
+}
+
+/// Compiles a glob over names.
+pub(crate) fn glob(pattern: &str) -> Result<GlobMatcher, String> {
+    GlobBuilder::new(pattern).build().map(|glob| glob.compile_matcher()).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strictest_rule_wins_in_any_order() {
+        let rule = |pattern: &str, approval| ApprovalRule { pattern: pattern.into(), approval };
+        let loose = rule("write_*", Approval::PreApproved);
+        let strict = rule("files.*", Approval::Blocked);
+        for rules in [[loose.clone(), strict.clone()], [strict, loose]] {
+            let rules = Rules::compile(&rules).unwrap();
+            assert_eq!(rules.strictest("write_file", Some(&"files".into())), Some(Approval::Blocked));
+            assert_eq!(rules.strictest("write_file", Some(&"other".into())), Some(Approval::PreApproved));
+            assert_eq!(rules.strictest("read_file", Some(&"other".into())), None);
+        }
+    }
+}

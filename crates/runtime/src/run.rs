@@ -1,0 +1,550 @@
+//! Runs: one entry call from its start to its end.
+//!
+//! A run is a task of the runtime; what the user holds is a handle. Dropping the handle cancels the run,
+//! and the task still closes what it opened.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use llm_do_core::{
+    Access, ApprovalMode, Approver, Asker, Attachment, CallInfo, Context, Conversation, Effect, Engine,
+    Event, EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, Name, Outcome,
+    Output, Payload, Performed, RunId, Status, Step, StepKind, UsageByModel,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::budget::Budget;
+use crate::engine::{Embedded, milliseconds};
+use crate::instances::Instances;
+use crate::live::{Frame, LiveCall, Seat};
+use crate::log::{EventReader, RunLog};
+use crate::replay::Replay;
+use crate::runtime::{Runtime, Shared, Subscriber};
+use crate::state::{RunSettings, RunState};
+use crate::store::Durability;
+use crate::trace::Trace;
+
+/// A run that is about to start. Awaiting it starts it and returns its report.
+#[must_use = "a run starts when it is awaited or started"]
+pub struct RunBuilder {
+    shared: Arc<Shared>,
+    entry: Name,
+    input: Input,
+    attachments: Vec<Attachment>,
+    options: Options,
+}
+
+/// What a run may be started with.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) mode: Option<ApprovalMode>,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) model: Option<ModelChoice>,
+    pub(crate) fallbacks: Vec<ModelChoice>,
+    pub(crate) limits: Limits,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) context: Context,
+    pub(crate) subscribers: Vec<Subscriber>,
+    pub(crate) seat: Option<Arc<Seat>>,
+    pub(crate) instances: Option<Arc<Instances>>,
+    /// The ordinal of the user's message: the first part of every key.
+    pub(crate) ordinal: u32,
+}
+
+impl RunBuilder {
+    pub(crate) fn new(runtime: &Runtime, entry: Name, input: Input) -> Self {
+        let options = Options { ordinal: 1, ..Options::default() };
+        Self { shared: runtime.shared().clone(), entry, input, attachments: Vec::new(), options }
+    }
+
+    pub(crate) fn with_options(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// Attaches a file: by path, or bytes with a media type.
+    pub fn attach(mut self, attachment: Attachment) -> Self {
+        self.attachments.push(attachment);
+        self
+    }
+
+    /// Sets the model of agents that name none.
+    pub fn model(self, model: impl Into<ModelChoice>) -> Self {
+        self.with_options(|options| options.model = Some(model.into()))
+    }
+
+    /// Adds a model to turn to when the others are down.
+    pub fn fallback_model(self, model: impl Into<ModelChoice>) -> Self {
+        self.with_options(|options| options.fallbacks.push(model.into()))
+    }
+
+    /// Sets who answers approval requests of this run.
+    pub fn approver(self, approver: impl Approver + 'static) -> Self {
+        self.with_options(|options| options.approver = Some(Arc::new(approver)))
+    }
+
+    /// Sets how this run treats what must ask.
+    pub fn approval_mode(self, mode: ApprovalMode) -> Self {
+        self.with_options(|options| options.mode = Some(mode))
+    }
+
+    /// Sets limits of this run; those not given are the runtime's.
+    pub fn limits(self, limits: Limits) -> Self {
+        self.with_options(|options| options.limits = limits)
+    }
+
+    /// Sets the wall time after which the run is stopped, waiting for a person included.
+    pub fn timeout(self, limit: Duration) -> Self {
+        self.with_options(|options| options.timeout = Some(limit))
+    }
+
+    /// Provides a context value for this run.
+    pub fn provide<T: Send + Sync + 'static>(self, value: T) -> Self {
+        self.with_options(|options| options.context = std::mem::take(&mut options.context).with(value))
+    }
+
+    /// Provides a context value by name for this run.
+    pub fn provide_named(self, name: impl Into<Name>, value: Value) -> Self {
+        self.with_options(|options| {
+            options.context = std::mem::take(&mut options.context).with_named(name, value)
+        })
+    }
+
+    /// Reads the events of this run, in a task of its own: a slow or panicking reader never harms the run.
+    pub fn on_event(self, subscriber: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.with_options(|options| options.subscribers.push(Arc::new(subscriber)))
+    }
+
+    /// Starts from the messages of an earlier run.
+    pub fn messages(self, messages: impl IntoIterator<Item = Arc<Message>>) -> Self {
+        let conversation = Conversation::from_messages(messages);
+        self.with_options(|options| options.seat = Some(Arc::new(Seat::new(conversation))))
+    }
+
+    /// Starts the run as a task. Must be called inside a Tokio runtime.
+    pub fn start(self) -> Run {
+        let payload = self.input.with_attachments(self.attachments).into_payload();
+        let id = self.shared.new_run_id();
+        start(self.shared, id, self.entry, payload, self.options, Vec::new())
+    }
+
+    /// Runs to the end on an executor of its own, for programs that are not async.
+    pub fn blocking(self) -> Result<RunReport, RunError> {
+        let executor = tokio::runtime::Builder::new_multi_thread().enable_time().build();
+        match executor {
+            Ok(executor) => executor.block_on(self.into_future()),
+            Err(error) => {
+                let id = self.shared.new_run_id();
+                Err(RunError::new(RunReport::unstarted(id), format!("no executor could be started: {error}")))
+            }
+        }
+    }
+}
+
+impl IntoFuture for RunBuilder {
+    type Output = Result<RunReport, RunError>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.start().await })
+    }
+}
+
+/// A run in progress. Awaiting it gives its report; dropping it cancels the run.
+pub struct Run {
+    id: RunId,
+    log: Arc<RunLog>,
+    cancel: CancellationToken,
+    task: JoinHandle<Result<RunReport, RunError>>,
+    _cancel_on_drop: DropGuard,
+}
+
+impl Run {
+    /// Returns the run's id.
+    pub fn id(&self) -> RunId {
+        self.id
+    }
+
+    /// Reads the events of the run from the first one.
+    pub fn events(&self) -> EventReader {
+        EventReader::new(self.log.clone())
+    }
+
+    /// Cancels the whole tree. The run still ends in order: await it.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Returns a handle with which other code can cancel the run.
+    pub fn canceller(&self) -> Canceller {
+        Canceller(self.cancel.clone())
+    }
+}
+
+/// Cancels a run from elsewhere.
+#[derive(Debug, Clone)]
+pub struct Canceller(CancellationToken);
+
+impl Canceller {
+    /// Cancels the whole tree.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+impl Future for Run {
+    type Output = Result<RunReport, RunError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.task).poll(context).map(|joined| {
+            joined.unwrap_or_else(|error| {
+                Err(RunError::new(RunReport::unstarted(self.id), format!("the run broke off: {error}")))
+            })
+        })
+    }
+}
+
+/// Starts a run, or goes on with a recorded one.
+pub(crate) fn start(
+    shared: Arc<Shared>,
+    id: RunId,
+    entry: Name,
+    input: Payload,
+    options: Options,
+    earlier: Vec<Arc<Event>>,
+) -> Run {
+    let cancel = CancellationToken::new();
+    let replay = (!earlier.is_empty()).then(|| Replay::of(&earlier));
+    let log = Arc::new(RunLog::new(shared.store.clone(), shared.clock.clone(), earlier));
+    for subscriber in shared.subscribers.iter().chain(&options.subscribers) {
+        shared.tasks.spawn(read_events(EventReader::new(log.clone()), subscriber.clone()));
+    }
+    let (timeout, ordinal) = (options.timeout, options.ordinal);
+    let settings = settings(&shared, options);
+    let state = Arc::new(RunState::new(id, shared.clone(), settings, log.clone(), replay, cancel.clone()));
+    let task = shared.tasks.spawn(execute(state, entry, input, timeout, ordinal));
+    Run { id, log, cancel: cancel.clone(), task, _cancel_on_drop: cancel.drop_guard() }
+}
+
+/// The run's own options, completed by the runtime's.
+fn settings(shared: &Shared, options: Options) -> RunSettings {
+    RunSettings {
+        mode: options.mode.unwrap_or(shared.mode),
+        approver: options.approver.or_else(|| shared.approver.clone()),
+        model: options.model.or_else(|| shared.model.clone()),
+        fallbacks: options.fallbacks,
+        limits: merged(options.limits, &shared.limits),
+        context: if options.context.is_empty() {
+            shared.context.clone()
+        } else {
+            Arc::new(Context::clone(&shared.context).and(&options.context))
+        },
+        seat: options.seat,
+        instances: options.instances,
+    }
+}
+
+fn merged(own: Limits, shared: &Limits) -> Limits {
+    Limits {
+        depth: own.depth.or(shared.depth).map(|depth| depth.min(crate::runtime::MOST_DEPTH)),
+        turns: own.turns.or(shared.turns),
+        tool_calls: own.tool_calls.or(shared.tool_calls),
+        tokens: own.tokens.or(shared.tokens),
+        cost: own.cost.or(shared.cost),
+        time: own.time.or(shared.time),
+    }
+}
+
+async fn read_events(mut reader: EventReader, subscriber: Subscriber) {
+    while let Some(event) = reader.next().await {
+        subscriber(&event);
+    }
+}
+
+async fn execute(
+    run: Arc<RunState>,
+    entry: Name,
+    input: Payload,
+    timeout: Option<Duration>,
+    ordinal: u32,
+) -> Result<RunReport, RunError> {
+    let started = Instant::now();
+    let root = root_of(&run);
+    let registered = run.register(root.clone());
+    let _alarm = timeout.map(|limit| Alarm::set(&run, limit));
+    let performed = match begin(&run, &root.info, &entry, &input).await {
+        Ok(()) => enter(&run, entry, input, ordinal).await,
+        Err(halt) => Err(halt),
+    };
+    root.frame().instances.close().await;
+    drop(registered);
+    finish(&run, &root, performed, started).await
+}
+
+/// The code outside any agent: it sees everything, its instances are opened on demand and closed with the run.
+fn root_of(run: &Arc<RunState>) -> Arc<LiveCall> {
+    let plan = run.shared.project.root.clone();
+    let frame = Frame {
+        access: Access::Admin,
+        ceiling: Budget::ROOT,
+        instances: Arc::new(Instances::of(&plan)),
+        seat: Arc::new(Seat::new(Conversation::default())),
+        plan,
+    };
+    Arc::new(LiveCall::root(run.id, frame, run.cancel.clone()))
+}
+
+/// Records that the run begins, or that it goes on.
+async fn begin(run: &RunState, root: &Arc<CallInfo>, entry: &Name, input: &Payload) -> Result<(), Halt> {
+    let key = Key::root();
+    let pin = run.shared.project.pin;
+    let Some(replay) = &run.replay else {
+        let body = EventBody::RunStarted { entry: entry.clone(), input: input.clone(), pin };
+        return run.log.commit(root, &key, body, Durability::Process).await;
+    };
+    replay.grants().for_each(|grant| run.shared.broker.grant(grant.clone()));
+    let pinned = run.log.events().iter().find_map(|event| match &event.body {
+        EventBody::RunStarted { pin, .. } => Some(*pin),
+        _ => None,
+    });
+    let changed = pinned != Some(pin);
+    run.log.commit(root, &key, EventBody::RunResumed { changed }, Durability::Process).await?;
+    if changed {
+        run.notice(root, "the project has changed since this run began".to_owned());
+    }
+    Ok(())
+}
+
+async fn enter(run: &Arc<RunState>, entry: Name, input: Payload, ordinal: u32) -> Performed {
+    let step = Step {
+        key: Key::root().child(ordinal),
+        call: Key::root(),
+        kind: StepKind::Call { asker: Asker::Embedder },
+        name: entry,
+        payload: input,
+        effect: Effect::Calls,
+    };
+    Embedded { run: run.clone() }.perform(step).await
+}
+
+/// Stops a run when its wall time is over.
+struct Alarm(JoinHandle<()>);
+
+impl Alarm {
+    fn set(run: &Arc<RunState>, limit: Duration) -> Self {
+        let run = run.clone();
+        Self(tokio::spawn(async move {
+            tokio::time::sleep(limit).await;
+            run.halt(Halt::TimedOut);
+        }))
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn finish(
+    run: &RunState,
+    root: &Arc<LiveCall>,
+    performed: Performed,
+    started: Instant,
+) -> Result<RunReport, RunError> {
+    let ended = ending(run, performed);
+    let usage = root.usage();
+    let body = EventBody::RunFinished {
+        status: ended.status,
+        output: ended.output.clone(),
+        error: ended.error.clone(),
+        usage: usage.clone(),
+        duration_ms: milliseconds(started),
+    };
+    // A record that is broken already says so in the report.
+    let _ = run.log.commit(&root.info, &Key::root(), body, Durability::Process).await;
+    run.log.close();
+    let messages = match run.top.get() {
+        Some(seat) => seat.talk.lock().await.conversation.messages().to_vec(),
+        None => Vec::new(),
+    };
+    let report = RunReport {
+        id: run.id,
+        status: ended.status,
+        output: ended.output,
+        failure: ended.failure,
+        usage,
+        messages,
+        nobody_to_ask: run.had_nobody_to_ask(),
+        duration: started.elapsed(),
+        log: Some(run.log.clone()),
+    };
+    match ended.error {
+        None => Ok(report),
+        Some(words) => Err(RunError::new(report, words)),
+    }
+}
+
+struct Ending {
+    status: Status,
+    output: Option<Output>,
+    failure: Option<Failure>,
+    error: Option<String>,
+}
+
+fn ending(run: &RunState, performed: Performed) -> Ending {
+    match performed.map_err(|halt| run.cause_of(halt)).map(Outcome::into_output) {
+        Ok(Ok(output)) => Ending { status: Status::Done, output: Some(output), failure: None, error: None },
+        Ok(Err(failure)) => {
+            let error = Some(failure.to_string());
+            Ending { status: status_of_failure(failure.kind), output: None, failure: Some(failure), error }
+        }
+        Err(halt) => {
+            let failure = if let Halt::Limit(failure) = &halt { Some(failure.clone()) } else { None };
+            Ending { status: status_of_halt(&halt), output: None, failure, error: Some(halt.to_string()) }
+        }
+    }
+}
+
+fn status_of_failure(kind: FailureKind) -> Status {
+    match kind {
+        FailureKind::Blocked | FailureKind::Denied | FailureKind::Unasked => Status::Denied,
+        FailureKind::Limit | FailureKind::Depth => Status::Limit,
+        FailureKind::Output => Status::Output,
+        FailureKind::Model => Status::Provider,
+        FailureKind::Unknown
+        | FailureKind::Arguments
+        | FailureKind::Access
+        | FailureKind::Context
+        | FailureKind::Tool
+        | FailureKind::Panic
+        | FailureKind::TimedOut
+        | FailureKind::Toolset => Status::Failed,
+    }
+}
+
+fn status_of_halt(halt: &Halt) -> Status {
+    match halt {
+        Halt::Interrupted | Halt::Stopped { .. } => Status::Interrupted,
+        Halt::TimedOut => Status::TimedOut,
+        Halt::Unknown { .. } => Status::Unknown,
+        Halt::Record(_) => Status::Record,
+        Halt::Limit(_) => Status::Limit,
+        Halt::Provider(_) => Status::Provider,
+    }
+}
+
+/// What a run gave, and what it took.
+#[derive(Clone)]
+pub struct RunReport {
+    /// The run.
+    pub id: RunId,
+    /// How it ended.
+    pub status: Status,
+    /// What it gave.
+    pub output: Option<Output>,
+    /// The failure that it ended in, where it ended in one.
+    pub failure: Option<Failure>,
+    /// What it used, per model.
+    pub usage: UsageByModel,
+    /// The messages of the agent that it was started for.
+    pub messages: Vec<Arc<Message>>,
+    /// Whether a call had to ask and nobody could be asked.
+    pub nobody_to_ask: bool,
+    /// How long it took.
+    pub duration: Duration,
+    log: Option<Arc<RunLog>>,
+}
+
+impl RunReport {
+    fn unstarted(id: RunId) -> Self {
+        Self {
+            id,
+            status: Status::Failed,
+            output: None,
+            failure: None,
+            usage: UsageByModel::default(),
+            messages: Vec::new(),
+            nobody_to_ask: false,
+            duration: Duration::ZERO,
+            log: None,
+        }
+    }
+
+    /// Returns the answer as text; empty where there is none.
+    pub fn text(&self) -> Arc<str> {
+        self.output.as_ref().map(Output::to_text).unwrap_or_default()
+    }
+
+    /// Reads the answer as a Rust value.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        match &self.output {
+            Some(output) => output.parse(),
+            None => Err(Failure::new(FailureKind::Output, "the run gave no answer")),
+        }
+    }
+
+    /// Returns the recorded events.
+    pub fn events(&self) -> Vec<Arc<Event>> {
+        self.log.as_ref().map(|log| log.events()).unwrap_or_default()
+    }
+
+    /// Returns the tree of calls.
+    pub fn trace(&self) -> Trace {
+        Trace::of(&self.events())
+    }
+
+    /// Returns the lines that calls wrote to their error log, in order.
+    pub fn stderr_log(&self) -> Vec<String> {
+        let lines = self.events().into_iter().filter_map(|event| match &event.body {
+            EventBody::Stderr { text } => Some(text.clone()),
+            _ => None,
+        });
+        lines.collect()
+    }
+}
+
+impl fmt::Debug for RunReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunReport")
+            .field("status", &self.status)
+            .field("output", &self.output)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A run that gave no answer. The report says what it did and used until then.
+#[derive(Debug, Clone)]
+pub struct RunError {
+    /// What was done and used.
+    pub report: Box<RunReport>,
+    message: String,
+}
+
+impl RunError {
+    pub(crate) fn new(report: RunReport, message: String) -> Self {
+        Self { report: Box::new(report), message }
+    }
+
+    /// How the run ended.
+    pub fn status(&self) -> Status {
+        self.report.status
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for RunError {}

@@ -1,0 +1,448 @@
+//! The runtime: a project with everything that its runs share.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use llm_do_core::{
+    ApprovalMode, ApprovalRequest, Approver, Clock, Context, Event, EventBody, Grant, Input, Limits,
+    ModelChoice, Models, Name, NeedSpec, NoModels, NoPrices, Prices, Random, RunId, SystemClock,
+    SystemRandom, Usage, UsageByModel,
+};
+use serde_json::Value;
+use tokio_util::task::TaskTracker;
+
+use crate::assess::AgentCallPolicy;
+use crate::broker::{Broker, GrantId};
+use crate::project::{LinkError, LinkErrors, Linked, Project};
+use crate::run::{Options, Run, RunBuilder, start};
+use crate::session::Session;
+use crate::store::{NoStore, Store, StoreError};
+use crate::sync::Mutex;
+
+/// Nested agents permitted where nothing else is said.
+pub const DEFAULT_DEPTH: u32 = 5;
+/// The most nested agents that can be permitted.
+pub const MOST_DEPTH: u32 = 64;
+/// Equal failing calls after which an agent is stopped.
+const DEFAULT_REPEATS: u32 = 3;
+/// How long code that watches for cancellation may take to react.
+const DEFAULT_GRACE: Duration = Duration::from_secs(2);
+/// How long a shutdown waits for blocking code that cannot be stopped.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
+
+/// Reads events.
+pub(crate) type Subscriber = Arc<dyn Fn(&Event) + Send + Sync>;
+
+/// Runs the agents, tools and entries of a project.
+///
+/// Cloning it gives another handle to the same runtime. Grants and usage live as long as it does.
+#[derive(Clone)]
+pub struct Runtime {
+    shared: Arc<Shared>,
+}
+
+/// What all runs of a runtime share.
+pub(crate) struct Shared {
+    pub(crate) project: Arc<Linked>,
+    pub(crate) context: Arc<Context>,
+    pub(crate) models: Arc<dyn Models>,
+    pub(crate) model: Option<ModelChoice>,
+    pub(crate) prices: Arc<dyn Prices>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Random>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) approver_limit: Option<Duration>,
+    pub(crate) mode: ApprovalMode,
+    pub(crate) agent_calls: AgentCallPolicy,
+    pub(crate) limits: Limits,
+    pub(crate) max_depth: u32,
+    pub(crate) repeat_limit: u32,
+    pub(crate) grace: Duration,
+    pub(crate) root: Option<PathBuf>,
+    pub(crate) subscribers: Vec<Subscriber>,
+    pub(crate) broker: Broker,
+    pub(crate) usage: Mutex<UsageByModel>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) still_running: StillRunning,
+}
+
+impl Shared {
+    /// A version 7 id: the time first, so that ids sort by age.
+    pub(crate) fn new_run_id(&self) -> RunId {
+        let mut random = [0; 10];
+        let bits = self.random.bits().to_le_bytes();
+        random[..8].copy_from_slice(&bits);
+        random[8..].copy_from_slice(&self.random.bits().to_le_bytes()[..2]);
+        let milliseconds = u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default();
+        RunId(uuid::Builder::from_unix_timestamp_millis(milliseconds, &random).into_uuid())
+    }
+}
+
+impl Runtime {
+    /// Begins a runtime for a project.
+    pub fn builder(project: Project) -> RuntimeBuilder {
+        RuntimeBuilder::new(project)
+    }
+
+    /// Runs an agent, tool or entry by name.
+    pub fn run(&self, name: impl Into<Name>, input: impl Into<Input>) -> RunBuilder {
+        RunBuilder::new(self, name.into(), input.into())
+    }
+
+    /// Begins a conversation of several turns with memory.
+    pub fn session(&self, name: impl Into<Name>) -> Session {
+        Session::new(self.clone(), name.into())
+    }
+
+    /// Goes on with a recorded run. What is recorded as done is not done again.
+    pub async fn resume(&self, run: RunId) -> Result<Run, StoreError> {
+        let events = self.shared.store.read(run).await?;
+        let begun = events.iter().find_map(|event| match &event.body {
+            EventBody::RunStarted { entry, input, .. } => Some((entry.clone(), input.clone())),
+            _ => None,
+        });
+        let (entry, input) =
+            begun.ok_or_else(|| StoreError(format!("the record of run {run} does not say what was run")))?;
+        let options = Options { ordinal: 1, ..Options::default() };
+        Ok(start(self.shared.clone(), run, entry, input, options, events))
+    }
+
+    /// Lists the grants that people gave.
+    pub fn grants(&self) -> Vec<(GrantId, Grant)> {
+        self.shared.broker.grants()
+    }
+
+    /// Takes a grant back; says whether it was there.
+    pub fn revoke(&self, grant: GrantId) -> bool {
+        self.shared.broker.revoke(grant)
+    }
+
+    /// Lists the approval requests that wait for an answer, oldest first.
+    pub fn open_requests(&self) -> Vec<Arc<ApprovalRequest>> {
+        self.shared.broker.open_requests()
+    }
+
+    /// Returns what all runs used, per model.
+    pub fn usage(&self) -> UsageByModel {
+        self.shared.usage.lock().clone()
+    }
+
+    /// Lists the paths of blocking tools that outlived their calls and still run.
+    pub fn still_running(&self) -> Vec<String> {
+        self.shared.still_running.list()
+    }
+
+    /// Waits until every run has ended, and for blocking code as long as is reasonable.
+    pub async fn shutdown(self) {
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+        let _ = tokio::time::timeout(SHUTDOWN_LIMIT, self.shared.still_running.none()).await;
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
+
+/// Collects what a runtime needs besides its project.
+#[must_use]
+pub struct RuntimeBuilder {
+    project: Project,
+    context: Context,
+    expected: HashSet<NeedSpec>,
+    models: Arc<dyn Models>,
+    model: Option<ModelChoice>,
+    prices: Arc<dyn Prices>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    store: Arc<dyn Store>,
+    approver: Option<Arc<dyn Approver>>,
+    approver_limit: Option<Duration>,
+    mode: ApprovalMode,
+    agent_calls: AgentCallPolicy,
+    limits: Limits,
+    repeat_limit: u32,
+    grace: Duration,
+    root: Option<PathBuf>,
+    subscribers: Vec<Subscriber>,
+}
+
+impl RuntimeBuilder {
+    fn new(project: Project) -> Self {
+        Self {
+            project,
+            context: Context::default(),
+            expected: HashSet::new(),
+            models: Arc::new(NoModels),
+            model: None,
+            prices: Arc::new(NoPrices),
+            clock: Arc::new(SystemClock),
+            random: Arc::new(SystemRandom),
+            store: Arc::new(NoStore),
+            approver: None,
+            approver_limit: None,
+            mode: ApprovalMode::default(),
+            agent_calls: AgentCallPolicy::default(),
+            limits: Limits::default(),
+            repeat_limit: DEFAULT_REPEATS,
+            grace: DEFAULT_GRACE,
+            root: None,
+            subscribers: Vec::new(),
+        }
+    }
+
+    /// Provides a context value by its type.
+    pub fn provide<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.context = self.context.with(value);
+        self
+    }
+
+    /// Provides a context value by name, for tools that are not written in Rust.
+    pub fn provide_named(mut self, name: impl Into<Name>, value: Value) -> Self {
+        self.context = self.context.with_named(name, value);
+        self
+    }
+
+    /// Says that runs will provide a value of this type themselves, so that it is checked at the call.
+    pub fn expect<T: 'static>(mut self) -> Self {
+        self.expected.insert(NeedSpec::typed::<T>());
+        self
+    }
+
+    /// Says that runs will provide a value of this name themselves, so that it is checked at the call.
+    pub fn expect_named(mut self, name: impl Into<String>) -> Self {
+        self.expected.insert(NeedSpec::named(name));
+        self
+    }
+
+    /// Sets the catalogue in which models are found by name.
+    pub fn models(mut self, models: impl Models + 'static) -> Self {
+        self.models = Arc::new(models);
+        self
+    }
+
+    /// Sets the model of agents that name none.
+    pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Sets what models cost.
+    pub fn prices(mut self, prices: impl Prices + 'static) -> Self {
+        self.prices = Arc::new(prices);
+        self
+    }
+
+    /// Sets the clock that dates events.
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Sets the source of chance.
+    pub fn random(mut self, random: impl Random + 'static) -> Self {
+        self.random = Arc::new(random);
+        self
+    }
+
+    /// Sets where records are kept, so that runs can be resumed.
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = store;
+        self
+    }
+
+    /// Sets who answers approval requests. Without one, what must ask is denied.
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// Sets how long a request may wait for its answer before it is denied.
+    pub fn approver_time_limit(mut self, limit: Duration) -> Self {
+        self.approver_limit = Some(limit);
+        self
+    }
+
+    /// Sets how runs treat what must ask.
+    pub fn approval_mode(mut self, mode: ApprovalMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Sets when calls of agents must ask.
+    pub fn agent_calls(mut self, policy: AgentCallPolicy) -> Self {
+        self.agent_calls = policy;
+        self
+    }
+
+    /// Sets the limits of each run.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets how many equal failing calls an agent may make before it is stopped.
+    pub fn repeat_limit(mut self, limit: u32) -> Self {
+        self.repeat_limit = limit.max(1);
+        self
+    }
+
+    /// Sets how long code that watches for cancellation may take to react.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Sets the project's root, below which agents and tools may attach files.
+    pub fn root(mut self, root: impl Into<PathBuf>) -> Self {
+        self.root = Some(root.into());
+        self
+    }
+
+    /// Reads the events of all runs, in a task per run.
+    pub fn on_event(mut self, subscriber: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.subscribers.push(Arc::new(subscriber));
+        self
+    }
+
+    /// Checks what can be checked before the first run.
+    pub fn build(self) -> Result<Runtime, LinkErrors> {
+        let mut problems = self.missing_needs();
+        problems.extend(self.bad_limits());
+        if !problems.is_empty() {
+            return Err(LinkErrors(problems));
+        }
+        let shared = Shared {
+            project: self.project.linked().clone(),
+            context: Arc::new(self.context),
+            models: self.models,
+            model: self.model,
+            prices: self.prices,
+            clock: self.clock,
+            random: self.random,
+            store: self.store,
+            approver: self.approver,
+            approver_limit: self.approver_limit,
+            mode: self.mode,
+            agent_calls: self.agent_calls,
+            max_depth: self.limits.depth.unwrap_or(DEFAULT_DEPTH),
+            limits: self.limits,
+            repeat_limit: self.repeat_limit,
+            grace: self.grace,
+            root: self.root,
+            subscribers: self.subscribers,
+            broker: Broker::default(),
+            usage: Mutex::default(),
+            tasks: TaskTracker::new(),
+            still_running: StillRunning::default(),
+        };
+        Ok(Runtime { shared: Arc::new(shared) })
+    }
+
+    fn missing_needs(&self) -> Vec<LinkError> {
+        let linked = self.project.linked();
+        let plans = linked.agents.values().chain([&linked.root]);
+        // A tool that several agents list is reported once.
+        let definitions: BTreeMap<_, _> = plans
+            .flat_map(|plan| plan.targets())
+            .map(|target| (target.definition.name.clone(), target.definition.clone()))
+            .collect();
+        let mut problems = Vec::new();
+        for definition in definitions.values() {
+            for need in &definition.needs {
+                if !self.context.meets(need) && !self.expected.contains(need) {
+                    let provided = self.context.provided();
+                    problems.push(LinkError::MissingNeed {
+                        tool: definition.name.clone(),
+                        need: need.clone(),
+                        provided,
+                    });
+                }
+            }
+        }
+        problems
+    }
+
+    fn bad_limits(&self) -> Vec<LinkError> {
+        let mut problems = Vec::new();
+        if let Some(depth) = self.limits.depth.filter(|depth| *depth == 0 || *depth > MOST_DEPTH) {
+            let problem = format!("the depth {depth} is not between 1 and {MOST_DEPTH}");
+            let hint = format!("nested agents use memory and money; {DEFAULT_DEPTH} is the default");
+            problems.push(LinkError::BadLimit { problem, hint });
+        }
+        problems.extend(self.unpriced_limits());
+        problems
+    }
+
+    /// A cost limit can be kept only where the price is known.
+    fn unpriced_limits(&self) -> Vec<LinkError> {
+        let linked = self.project.linked();
+        let fallback = self.model.as_ref().or(linked.model.as_ref()).map(ModelChoice::name);
+        let agents = linked.agents.values().filter_map(|plan| plan.spec.as_ref());
+        let limited = agents.filter(|spec| self.limits.cost.is_some() || spec.limits.cost.is_some());
+        let unpriced = limited.filter_map(|spec| {
+            let model = spec.model.as_ref().map(ModelChoice::name).or(fallback)?;
+            let sample = Usage { input: 1_000, output: 1_000, requests: 1, ..Usage::default() };
+            self.prices.price(model, &sample).is_none().then(|| LinkError::BadLimit {
+                problem: format!(
+                    "the cost of agent `{}` is limited and the price of its model `{model}` is unknown",
+                    spec.name
+                ),
+                hint: "give a price for the model, or limit tokens instead".to_owned(),
+            })
+        });
+        unpriced.collect()
+    }
+}
+
+/// Blocking code that is running now. It cannot be stopped, only listed and waited for.
+#[derive(Debug, Default)]
+pub(crate) struct StillRunning {
+    state: Arc<StillRunningState>,
+}
+
+#[derive(Debug, Default)]
+struct StillRunningState {
+    next: Mutex<(u64, BTreeMap<u64, String>)>,
+    changed: tokio::sync::Notify,
+}
+
+impl StillRunning {
+    pub(crate) fn begin(&self, path: String) -> StillRunningGuard {
+        let mut next = self.state.next.lock();
+        next.0 += 1;
+        let id = next.0;
+        next.1.insert(id, path);
+        StillRunningGuard { state: self.state.clone(), id }
+    }
+
+    fn list(&self) -> Vec<String> {
+        self.state.next.lock().1.values().cloned().collect()
+    }
+
+    async fn none(&self) {
+        loop {
+            let changed = self.state.changed.notified();
+            if self.list().is_empty() {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// Keeps a piece of blocking code listed.
+pub(crate) struct StillRunningGuard {
+    state: Arc<StillRunningState>,
+    id: u64,
+}
+
+impl Drop for StillRunningGuard {
+    fn drop(&mut self) {
+        self.state.next.lock().1.remove(&self.id);
+        self.state.changed.notify_waiters();
+    }
+}

@@ -1,0 +1,187 @@
+//! The state of one run: what its steps share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use llm_do_core::{
+    ApprovalMode, Approver, CallInfo, Context, EventBody, Halt, Key, Limits, ModelChoice, RunId, Usage,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::budget::{Amount, Budget, CeilingId};
+use crate::instances::Instances;
+use crate::live::{LiveCall, Seat};
+use crate::log::RunLog;
+use crate::replay::Replay;
+use crate::runtime::Shared;
+use crate::sync::Mutex;
+
+/// The state of one run.
+pub(crate) struct RunState {
+    pub(crate) id: RunId,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) options: RunSettings,
+    pub(crate) log: Arc<RunLog>,
+    pub(crate) budget: Budget,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) replay: Option<Replay>,
+    live: Mutex<HashMap<Key, Arc<LiveCall>>>,
+    /// Why the run was cancelled, where it was not simply interrupted.
+    cause: OnceLock<Halt>,
+    /// The conversation of the agent that the run was started for.
+    pub(crate) top: OnceLock<Arc<Seat>>,
+    /// Whether something had to ask and nobody could be asked.
+    unasked: OnceLock<()>,
+}
+
+/// What a run was started with, after defaults.
+pub(crate) struct RunSettings {
+    pub(crate) mode: ApprovalMode,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) model: Option<ModelChoice>,
+    pub(crate) fallbacks: Vec<ModelChoice>,
+    pub(crate) limits: Limits,
+    pub(crate) context: Arc<Context>,
+    /// The conversation that the top agent continues.
+    pub(crate) seat: Option<Arc<Seat>>,
+    /// The instances that a session keeps over its turns.
+    pub(crate) instances: Option<Arc<Instances>>,
+}
+
+impl RunState {
+    pub(crate) fn new(
+        id: RunId,
+        shared: Arc<Shared>,
+        options: RunSettings,
+        log: Arc<RunLog>,
+        replay: Option<Replay>,
+        cancel: CancellationToken,
+    ) -> Self {
+        let budget = Budget::new(ceilings(&options.limits));
+        Self {
+            id,
+            shared,
+            options,
+            log,
+            budget,
+            cancel,
+            replay,
+            live: Mutex::default(),
+            cause: OnceLock::new(),
+            top: OnceLock::new(),
+            unasked: OnceLock::new(),
+        }
+    }
+
+    /// The live call of a key. Steps are performed only inside live calls.
+    pub(crate) fn live(&self, key: &Key) -> Result<Arc<LiveCall>, Halt> {
+        self.live
+            .lock()
+            .get(key)
+            .cloned()
+            .ok_or_else(|| Halt::Record(format!("the call `{key}` is not running here")))
+    }
+
+    /// Registers a call for as long as the guard lives.
+    pub(crate) fn register(self: &Arc<Self>, call: Arc<LiveCall>) -> Registered {
+        self.live.lock().insert(call.info.id.clone(), call.clone());
+        Registered { run: self.clone(), call }
+    }
+
+    pub(crate) fn note(&self, call: &LiveCall, key: &Key, body: EventBody) {
+        self.log.note(&call.info, key, body);
+    }
+
+    pub(crate) fn notice(&self, call: &Arc<CallInfo>, text: String) {
+        self.log.note(call, &call.id, EventBody::Notice { text });
+    }
+
+    /// Cancels the run for a reason.
+    pub(crate) fn halt(&self, cause: Halt) {
+        let _ = self.cause.set(cause);
+        self.cancel.cancel();
+    }
+
+    /// Names the reason behind an interruption.
+    pub(crate) fn cause_of(&self, halt: Halt) -> Halt {
+        match halt {
+            Halt::Interrupted => self.cause.get().cloned().unwrap_or(Halt::Interrupted),
+            other => other,
+        }
+    }
+
+    pub(crate) fn mark_unasked(&self) {
+        let _ = self.unasked.set(());
+    }
+
+    pub(crate) fn had_nobody_to_ask(&self) -> bool {
+        self.unasked.get().is_some()
+    }
+
+    /// Adds the cost to a usage, where the price is known.
+    pub(crate) fn priced(&self, model: &str, mut usage: Usage) -> Usage {
+        match self.shared.prices.price(model, &usage) {
+            Some(money) => usage.cost.known = money,
+            None => usage.cost.unpriced = usage.requests,
+        }
+        usage
+    }
+
+    /// Adds a ceiling for a call that has limits of its own.
+    pub(crate) fn ceiling_for(&self, parent: CeilingId, owner: &str, limits: &Limits) -> CeilingId {
+        let ceilings = ceilings(limits);
+        if ceilings.is_unlimited() {
+            parent
+        } else {
+            self.budget.add(parent, format!("agent `{owner}`"), ceilings)
+        }
+    }
+
+    /// Says whether a session keeps the instances of this call.
+    pub(crate) fn keeps_instances(&self, call: &LiveCall) -> bool {
+        call.is_top() && self.options.instances.is_some()
+    }
+
+    /// Books what a finished call of a resumed run had used: it is not entered again.
+    pub(crate) fn book_finished(&self, caller: &LiveCall, key: &Key) {
+        let Some(replay) = &self.replay else { return };
+        for (model, usage) in replay.spent_below(key) {
+            caller.add_usage(model, usage);
+            self.budget.book(caller.frame().ceiling, amount(&usage));
+        }
+    }
+
+    /// Books what a call of a resumed run had used before.
+    pub(crate) fn book_earlier(&self, call: &LiveCall, at: CeilingId) {
+        let Some(replay) = &self.replay else { return };
+        for (model, usage) in replay.spent_by(&call.info.id) {
+            call.add_usage(model, usage);
+            self.budget.book(at, amount(&usage));
+        }
+    }
+}
+
+/// What a usage charges to a budget.
+pub(crate) fn amount(usage: &Usage) -> Amount {
+    Amount { tokens: usage.tokens(), cost: usage.cost.known.0 }
+}
+
+fn ceilings(limits: &Limits) -> crate::budget::Ceilings {
+    crate::budget::Ceilings {
+        tokens: limits.tokens,
+        cost: limits.cost.map(|money| money.0),
+        tool_calls: limits.tool_calls,
+    }
+}
+
+/// Keeps a call registered.
+pub(crate) struct Registered {
+    run: Arc<RunState>,
+    pub(crate) call: Arc<LiveCall>,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.run.live.lock().remove(&self.call.info.id);
+    }
+}
