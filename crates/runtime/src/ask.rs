@@ -147,8 +147,11 @@ impl Asking<'_> {
 
     /// Finds or opens the session with a model.
     fn partner(&self, talk: &mut Talk, choice: &ModelChoice) -> Result<usize, ModelError> {
-        if let Some(position) = talk.partners.iter().position(|partner| partner.model.name() == choice.name())
-        {
+        let is_chosen = |partner: &Partner| match choice {
+            ModelChoice::Given(model) => Arc::ptr_eq(&partner.model, model),
+            ModelChoice::Named(name) => partner.name == *name,
+        };
+        if let Some(position) = talk.partners.iter().position(is_chosen) {
             return Ok(position);
         }
         let model = match choice {
