@@ -116,6 +116,11 @@ impl ToolError {
         Self(Failure::new(FailureKind::Tool, message.to_string()))
     }
 
+    /// An error that keeps the kind of a failure.
+    pub fn of(failure: Failure) -> Self {
+        Self(failure)
+    }
+
     /// Adds what the model can do about it.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {

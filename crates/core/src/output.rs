@@ -98,6 +98,13 @@ impl From<String> for Output {
     }
 }
 
+/// A tool that returns nothing says that it is done: an empty answer makes models try again.
+impl From<()> for Output {
+    fn from((): ()) -> Self {
+        Self::text("done")
+    }
+}
+
 impl From<Value> for Output {
     fn from(value: Value) -> Self {
         Self::json(value)

@@ -62,6 +62,11 @@ impl Schema {
         Self::new(schema_value_of::<T>())
     }
 
+    /// Generates the schema of what a Rust type is written as, which can differ from what it is read from.
+    pub fn of_output<T: JsonSchema>() -> Result<Self, SchemaError> {
+        Self::new(generated::<T>(SchemaSettings::draft2020_12().for_serialize()))
+    }
+
     /// The schema of a callable without parameters.
     pub fn empty() -> Self {
         Self::object([], [])
@@ -182,7 +187,11 @@ fn expected(kind: &TypeKind) -> String {
 /// Returns the schema of a Rust type as JSON: subschemas inlined, without what only validators for other
 /// languages use.
 pub fn schema_value_of<T: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
+    generated::<T>(SchemaSettings::draft2020_12())
+}
+
+fn generated<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });

@@ -1,0 +1,7 @@
+/// Is no function.
+#[llm_do_macros::tool]
+pub struct Counter {
+    count: u32,
+}
+
+fn main() {}
