@@ -1,0 +1,66 @@
+//! Agents and tools under one calling convention.
+//!
+//! ```
+//! use llm_do::prelude::*;
+//! use serde_json::json;
+//!
+//! /// Adds two numbers.
+//! #[tool(access = "read", approval = "pre_approved", effect = "pure")]
+//! fn add(a: i64, b: i64) -> i64 {
+//!     a + b
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let main = AgentSpec::new("main", "Use `add`.").tool("add").model("test");
+//! let project = Project::builder().agent(main).tool(add).build()?;
+//! let runtime = llm_do::runtime(project).build()?;
+//! let report = runtime.run("main", "what is 2 + 3?").blocking()?;
+//! println!("{}\n{}", report.text(), report.trace());
+//! # assert_eq!(runtime.run("add", json!({"a": 2, "b": 3})).blocking()?.parse::<i64>()?, 5);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! An agent can call a tool, another agent or itself; a tool can call agents ([`CallContext::call`]). Every
+//! call passes the same gate, is budgeted, recorded and shown as events.
+
+pub use llm_do_core::macros;
+pub use llm_do_core::{
+    Accepted, Access, AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, ApprovalRule, Approved,
+    Approver, ApproverError, Asker, Assessment, Attachment, AttachmentSource, Bytes, CallContext, CallInfo,
+    CallKind, CallResult, Cancellation, Clock, Content, Context, Conversation, Cost, DecidedBy, Decision,
+    Delta, Digest, Effect, Event, EventBody, Exhausted, ExtensionRequest, Failure, FailureKind, FromCall,
+    Grant, GrantSubject, Halt, Head, Input, InputPart, Inspection, Key, Limits, Message, MissingNeed, Model,
+    ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest, ModelResponse,
+    ModelResult, ModelSession, ModelSettings, ModelStream, Models, Money, Name, Need, NeedSpec, NoModels,
+    NoPrices, Opening, Origin, Outcome, Output, Part, Payload, Permit, Prices, Problem, Progress, Prompt,
+    ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId, Schema, SchemaError, Scope,
+    StatelessToolset, Status, StopReason, Subject, SystemClock, SystemRandom, Tool, ToolCall, ToolDefinition,
+    ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel,
+    schema_value_of,
+};
+pub use llm_do_macros::{tool, toolset};
+pub use llm_do_models::{
+    Condition, Reply, Script, ScriptFileError, StandardModels, TestModel, asks, asks_all, asks_raw, contains,
+    cut, fails, instructed, replies, result_of, says, thinks,
+};
+pub use llm_do_runtime::{
+    AgentCallOverride, AgentCallPolicy, Canceller, DEFAULT_DEPTH, DEFAULT_TURNS, Durability, EntrySpec,
+    EventReader, GrantId, LinkError, LinkErrors, MOST_DEPTH, MemoryStore, Project, ProjectBuilder,
+    PromptInput, Run, RunBuilder, RunError, RunReport, Runtime, RuntimeBuilder, Session, Store, StoreError,
+    Trace, TraceCall,
+};
+
+/// Begins a runtime that knows the built-in models by name. Script files are found below the working
+/// directory.
+pub fn runtime(project: Project) -> RuntimeBuilder {
+    Runtime::builder(project).models(StandardModels::new("."))
+}
+
+/// What most programs need.
+pub mod prelude {
+    pub use crate::{
+        AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, CallContext, Cancellation, EntrySpec,
+        Failure, Limits, Need, Output, Progress, Project, PromptInput, Runtime, ToolError, tool, toolset,
+    };
+}
