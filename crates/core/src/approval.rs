@@ -150,11 +150,15 @@ fn begins_with(subject: &Subject, prefix: &[String]) -> bool {
 pub struct ApprovalRequest {
     /// The id, unique in its run: the key of the call.
     pub id: Key,
-    /// The chain of callers, such as `main > organise() > namer > write_file`.
+    /// The chain of callers, such as `main > organise() > namer > write_file`. Written as `chain`, as the
+    /// event that carries the request has a `path` of its own.
+    #[serde(rename = "chain")]
     pub path: String,
     /// The agent in whose name the call is made.
+    #[serde(rename = "caller")]
     pub agent: Name,
     /// The tool, agent or inner effect.
+    #[serde(rename = "tool")]
     pub name: Name,
     /// The toolset, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,6 +5,7 @@
 //! the tool is dropped.
 
 use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
@@ -123,6 +124,7 @@ pub(crate) struct ToolCaller {
     halt: OnceLock<Halt>,
     halted: Notify,
     progress: Mutex<u64>,
+    settled: AtomicBool,
 }
 
 impl ToolCaller {
@@ -137,6 +139,7 @@ impl ToolCaller {
             halt: OnceLock::new(),
             halted: Notify::new(),
             progress: Mutex::new(0),
+            settled: AtomicBool::new(false),
         })
     }
 
@@ -157,6 +160,7 @@ impl ToolCaller {
 
     /// Ends what is left of inner calls and waits for it: nothing runs on unseen.
     pub(crate) async fn settle(&self) {
+        self.settled.store(true, Ordering::Release);
         self.scope.cancel();
         self.inner.close();
         self.inner.wait().await;
@@ -197,15 +201,13 @@ impl ToolCaller {
         }
     }
 
-    /// A context that outlives its call can do nothing more.
+    /// A context that outlives its call can do nothing more; in a call that is being cancelled, nothing returns.
     async fn ended(&self) -> Outcome {
-        if self.call.cancel.is_cancelled() {
+        if !self.settled.load(Ordering::Acquire) {
             return self.answer(Err(Halt::Interrupted)).await;
         }
-        Outcome::Failed(Failure::new(
-            FailureKind::Tool,
-            format!("the call of `{}` has ended", self.call.name),
-        ))
+        let message = format!("the call of `{}` has ended", self.call.name);
+        Outcome::Failed(Failure::new(FailureKind::Tool, message))
     }
 
     fn step(&self, key: Key, kind: StepKind, name: Name, payload: Payload, effect: Effect) -> Step {

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Assessment, EventBody, FailureKind, Output,
-    Scope, Status, Subject, ToolError,
+    AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Assessment,
+    EventBody, FailureKind, Output, Scope, Status, Subject, ToolError,
 };
 use llm_do_models::{Reply, Script, asks, asks_all, contains, instructed, says};
 use llm_do_runtime::{AgentCallOverride, AgentCallPolicy, Runtime};
-use llm_do_testing::{Approvals, EffectRecorder, FunctionTool, TestProject, TestRun, deny, edit, for_session, once, stop};
+use llm_do_testing::{
+    Approvals, EffectRecorder, FunctionTool, TestProject, TestRun, deny, edit, for_session, once, stop,
+};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -73,7 +75,12 @@ async fn modes_rules_and_definitions_decide_in_the_documented_order() {
 #[tokio::test]
 async fn without_an_approver_what_must_ask_is_denied_and_the_report_says_so() {
     let recorder = EffectRecorder::default();
-    let run = TestProject::new().agent(main_agent()).tool(write(&recorder)).model_replies([write_a(), says("done")]).run("go").await;
+    let run = TestProject::new()
+        .agent(main_agent())
+        .tool(write(&recorder))
+        .model_replies([write_a(), says("done")])
+        .run("go")
+        .await;
     assert_eq!(&*run.answer(), "done");
     assert!(run.report().nobody_to_ask);
     assert_eq!(run.failure_of("write").kind, FailureKind::Unasked);
@@ -97,13 +104,19 @@ impl Approver for Broken {
 
 #[tokio::test(start_paused = true)]
 async fn an_approver_that_fails_panics_or_never_answers_denies() {
-    for (how, words) in [("error", "the terminal is gone"), ("panic", "the approver panicked"), ("never", "nobody answered in time")] {
+    for (how, words) in [
+        ("error", "the terminal is gone"),
+        ("panic", "the approver panicked"),
+        ("never", "nobody answered in time"),
+    ] {
         let recorder = EffectRecorder::default();
         let run = TestProject::new()
             .agent(main_agent())
             .tool(write(&recorder))
             .model_replies([write_a(), says("done")])
-            .runtime(move |runtime| runtime.approver(Broken(how)).approver_time_limit(Duration::from_secs(60)))
+            .runtime(move |runtime| {
+                runtime.approver(Broken(how)).approver_time_limit(Duration::from_secs(60))
+            })
             .run("go")
             .await;
         assert_eq!(&*run.answer(), "done");
@@ -148,7 +161,8 @@ async fn edited_arguments_that_the_tool_blocks_are_refused() {
     let recorder = EffectRecorder::default();
     let judged = write(&recorder).assessed(|input| {
         let blocked = input.value()["path"] == "secret";
-        let mut assessment = Assessment::new(if blocked { Approval::Blocked } else { Approval::Ask }, "write a file");
+        let mut assessment =
+            Assessment::new(if blocked { Approval::Blocked } else { Approval::Ask }, "write a file");
         assessment.reason = blocked.then(|| "it is secret".to_owned());
         assessment
     });
@@ -169,7 +183,10 @@ async fn stop_ends_the_run_and_its_siblings() {
     let run = TestProject::new()
         .agent(main_agent())
         .tool(write(&recorder))
-        .model_replies([asks_all([("write", json!({"path": "a"})), ("write", json!({"path": "b"}))]), says("never")])
+        .model_replies([
+            asks_all([("write", json!({"path": "a"})), ("write", json!({"path": "b"}))]),
+            says("never"),
+        ])
         .approvals([stop(), stop()])
         .run("go")
         .await;
@@ -207,7 +224,9 @@ async fn a_directory_grant_covers_what_the_tool_says_it_touches() {
     let run = TestProject::new()
         .agent(main_agent())
         .tool(judged)
-        .model_replies(paths.map(|path| asks("write", json!({ "path": path }))).into_iter().chain([says("done")]))
+        .model_replies(
+            paths.map(|path| asks("write", json!({ "path": path }))).into_iter().chain([says("done")]),
+        )
         .approvals([for_session(Scope::Directory("notes".into())), deny("outside")])
         .run("go")
         .await;
@@ -265,7 +284,10 @@ async fn grants_live_as_long_as_the_runtime_and_can_be_listed_and_revoked() {
     assert_eq!(approvals.requests().len(), 1);
 
     let [(id, grant)] = &runtime.grants()[..] else { panic!("one grant") };
-    assert_eq!((grant.subject.agent.as_str(), grant.subject.name.as_str(), &grant.scope), ("main", "write", &Scope::Tool));
+    assert_eq!(
+        (grant.subject.agent.as_str(), grant.subject.name.as_str(), &grant.scope),
+        ("main", "write", &Scope::Tool)
+    );
     assert!(runtime.revoke(*id));
     assert!(!runtime.revoke(*id));
     runtime.run("main", "three").await.unwrap();
@@ -299,7 +321,8 @@ async fn a_grant_of_one_agent_is_no_grant_of_another() {
 async fn rules_of_two_agents_on_one_toolset_never_leak_in_either_order() {
     async fn effects(first: &str, second: &str) -> Vec<String> {
         let recorder = EffectRecorder::default();
-        let agent = |name: &str, approval| AgentSpec::new(name, "You write.").tool("write").rule("write", approval);
+        let agent =
+            |name: &str, approval| AgentSpec::new(name, "You write.").tool("write").rule("write", approval);
         TestProject::new()
             .agent(AgentSpec::new("main", "You are main.").toolset("free").toolset("barred"))
             .agent(agent("free", Approval::PreApproved))
@@ -319,9 +342,15 @@ async fn rules_of_two_agents_on_one_toolset_never_leak_in_either_order() {
     }
     // The free agent writes in each of its two calls, the barred one never, whichever came first.
     let keys = effects("free", "barred").await;
-    assert!(keys.len() == 2 && keys[0].starts_with("1/t1/tool/0") && keys[1].starts_with("1/t3/tool/0"), "{keys:?}");
+    assert!(
+        keys.len() == 2 && keys[0].starts_with("1/t1/tool/0") && keys[1].starts_with("1/t3/tool/0"),
+        "{keys:?}"
+    );
     let keys = effects("barred", "free").await;
-    assert!(keys.len() == 2 && keys[0].starts_with("1/t2/tool/0") && keys[1].starts_with("1/t3/tool/1"), "{keys:?}");
+    assert!(
+        keys.len() == 2 && keys[0].starts_with("1/t2/tool/0") && keys[1].starts_with("1/t3/tool/1"),
+        "{keys:?}"
+    );
 }
 
 /// Hands each request to the test, which answers when it likes.
@@ -378,8 +407,11 @@ async fn ten_branches_at_depth_five_all_ask_and_each_answer_releases_one() {
         open.push(desk.recv().await.unwrap());
     }
     assert_eq!(runtime.open_requests().len(), 10);
-    assert!(open.iter().all(|(request, _)| request.path == "level1 > level2 > level3 > level4 > level5 > write"));
-    let mut shown: Vec<String> = open.iter().map(|(request, _)| request.arguments.text().to_owned()).collect();
+    assert!(
+        open.iter().all(|(request, _)| request.path == "level1 > level2 > level3 > level4 > level5 > write")
+    );
+    let mut shown: Vec<String> =
+        open.iter().map(|(request, _)| request.arguments.text().to_owned()).collect();
     shown.sort();
     shown.dedup();
     assert_eq!(shown.len(), 10);
@@ -407,7 +439,10 @@ async fn a_new_grant_releases_the_open_requests_that_it_covers() {
     let runtime = TestProject::new()
         .agent(main_agent())
         .tool(write(&recorder))
-        .model_replies([asks_all(["a", "b", "c"].map(|path| ("write", json!({ "path": path })))), says("done")])
+        .model_replies([
+            asks_all(["a", "b", "c"].map(|path| ("write", json!({ "path": path })))),
+            says("done"),
+        ])
         .runtime(|runtime| runtime.approver(Desk(sender)))
         .build();
     let run = runtime.run("main", "go").start();
@@ -427,7 +462,8 @@ async fn an_inner_effect_is_put_to_the_same_gate() {
     let deploy = FunctionTool::new("deploy", move |input, call| {
         let recorder = recorder.clone();
         async move {
-            let allowed = call.approve("deploy.push", json!({"to": input["to"]}), "the build is green").await?;
+            let allowed =
+                call.approve("deploy.push", json!({"to": input["to"]}), "the build is green").await?;
             recorder.happened(&call, "deploy.push", allowed.value());
             Ok(Output::text(format!("pushed to {}", allowed.value()["to"])))
         }
@@ -444,7 +480,10 @@ async fn an_inner_effect_is_put_to_the_same_gate() {
         .await;
     assert_eq!(run.tool_results(), ["denied: not on a Friday", "pushed to \"staging\""]);
     let request = &approvals.requests()[0];
-    assert_eq!((request.path.as_str(), request.reason.as_str()), ("main > deploy > deploy.push", "the build is green"));
+    assert_eq!(
+        (request.path.as_str(), request.reason.as_str()),
+        ("main > deploy > deploy.push", "the build is green")
+    );
     assert_eq!(pushed.effects()[0].arguments, json!({"to": "staging"}));
 }
 
@@ -473,7 +512,11 @@ async fn calls_of_agents_ask_where_the_policy_says_so() {
         TestProject::new()
             .agent(AgentSpec::new("main", "You are main.").toolset("child"))
             .agent(AgentSpec::new("child", "You are child."))
-            .model(Script::new([says("x").when(instructed("You are child")), asks("child", input), says("done")]))
+            .model(Script::new([
+                says("x").when(instructed("You are child")),
+                asks("child", input),
+                says("done"),
+            ]))
             .approver(approvals.clone())
             .runtime(|runtime| runtime.agent_calls(policy).root(root))
             .run("go")
@@ -538,10 +581,15 @@ async fn the_time_of_a_call_stands_still_while_a_person_thinks() {
     let recorder = EffectRecorder::default();
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
-    let outer = FunctionTool::new("outer", |_, call| async move { Ok(call.call("write", json!({"path": "a"})).await?) }).define(|tool| {
-        tool.approval = Approval::PreApproved;
-        tool.time_limit = Some(Duration::from_secs(5));
-    });
+    let outer =
+        FunctionTool::new(
+            "outer",
+            |_, call| async move { Ok(call.call("write", json!({"path": "a"})).await?) },
+        )
+        .define(|tool| {
+            tool.approval = Approval::PreApproved;
+            tool.time_limit = Some(Duration::from_secs(5));
+        });
     let run = TestProject::new()
         .agent(main_agent().tool("outer"))
         .tool(write(&recorder))
@@ -569,13 +617,21 @@ async fn an_assessment_can_do_nothing_but_look() {
         fn definition(&self) -> &Arc<llm_do_core::ToolDefinition> {
             &self.0
         }
-        fn assess<'a>(&'a self, _: &'a llm_do_core::Payload, call: &'a llm_do_core::CallContext) -> BoxFuture<'a, Assessment> {
+        fn assess<'a>(
+            &'a self,
+            _: &'a llm_do_core::Payload,
+            call: &'a llm_do_core::CallContext,
+        ) -> BoxFuture<'a, Assessment> {
             Box::pin(async move {
                 let refused = call.call("write", json!({"path": "a"})).await.unwrap_err();
                 Assessment::new(Approval::PreApproved, refused.message)
             })
         }
-        fn run<'a>(&'a self, _: llm_do_core::Approved, _: &'a llm_do_core::CallContext) -> BoxFuture<'a, llm_do_core::ToolReply> {
+        fn run<'a>(
+            &'a self,
+            _: llm_do_core::Approved,
+            _: &'a llm_do_core::CallContext,
+        ) -> BoxFuture<'a, llm_do_core::ToolReply> {
             Box::pin(async { Ok(Output::text("ran")) })
         }
     }

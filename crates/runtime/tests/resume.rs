@@ -9,7 +9,9 @@ use llm_do_core::{
     AgentSpec, Answer, Approval, ApprovalRequest, Effect, Event, EventBody, Output, RunId, Scope, Status,
 };
 use llm_do_models::{Script, asks, asks_all, says};
-use llm_do_runtime::{Durability, EntrySpec, MemoryStore, PromptInput, RunReport, Runtime, Store, StoreError};
+use llm_do_runtime::{
+    Durability, EntrySpec, MemoryStore, PromptInput, RunReport, Runtime, Store, StoreError,
+};
 use llm_do_testing::{EffectRecorder, FunctionTool, TestProject, TestRun};
 use serde_json::json;
 
@@ -25,7 +27,8 @@ impl CrashingStore {
     }
 
     fn write(&self) -> Result<(), StoreError> {
-        let left = self.writes_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        let left =
+            self.writes_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         left.map(drop).map_err(|_| StoreError("crashed".to_owned()))
     }
 }
@@ -81,7 +84,11 @@ impl World {
 
     fn project(&self) -> TestProject {
         let main = AgentSpec::new("main", "You are main.").model(Script::by_turn([
-            asks_all([("note", json!({"n": 1})), ("worker", json!({"input": "deep"})), ("note", json!({"n": 2}))]),
+            asks_all([
+                ("note", json!({"n": 1})),
+                ("worker", json!({"input": "deep"})),
+                ("note", json!({"n": 2})),
+            ]),
             asks("fan_out", json!({})),
             asks("look", json!({"n": 3})),
             says("main is done"),
@@ -136,14 +143,19 @@ fn check_events(events: &[Arc<Event>], at: usize) {
         }
     }
     for (key, (started, finished)) in brackets {
-        assert!(started == 1 && finished <= 1, "crash after {at}: {key} started {started}, finished {finished}");
+        assert!(
+            started == 1 && finished <= 1,
+            "crash after {at}: {key} started {started}, finished {finished}"
+        );
     }
 }
 
 /// No effect happens that the surviving record does not announce.
 fn check_announced(recorder: &EffectRecorder, record: &[Arc<Event>], at: usize) {
     for effect in recorder.effects() {
-        let announced = record.iter().any(|event| event.key == effect.key && matches!(event.body, EventBody::CallExecuting { .. }));
+        let announced = record
+            .iter()
+            .any(|event| event.key == effect.key && matches!(event.body, EventBody::CallExecuting { .. }));
         assert!(announced, "crash after {at}: {} happened without a record", effect.key);
     }
 }
@@ -169,7 +181,11 @@ async fn a_run_crashed_after_any_write_ends_equal_or_honestly_unknown_and_repeat
         let kept = Arc::new(MemoryStore::default());
         let crashed = run_until_crash(&world, &kept, at).await;
         check_announced(&world.recorder, &kept.read(crashed.id).await.unwrap_or_default(), at);
-        assert!(matches!(crashed.status, Status::Record | Status::Done), "crash after {at}: {:?}", crashed.status);
+        assert!(
+            matches!(crashed.status, Status::Record | Status::Done),
+            "crash after {at}: {:?}",
+            crashed.status
+        );
         let Ok(record) = kept.read(crashed.id).await else {
             nothing += 1;
             assert_eq!(world.recorder.effects(), [], "crash after {at}: an effect without a record");
@@ -188,14 +204,19 @@ async fn a_run_crashed_after_any_write_ends_equal_or_honestly_unknown_and_repeat
                 equal += 1;
                 assert_eq!(resumed.answer(), unbroken.text(), "crash after {at}");
                 assert_eq!(resumed.report().usage, unbroken.usage, "crash after {at}");
-                let notes = |recorder: &EffectRecorder| recorder.names().iter().filter(|name| *name == "note").count();
+                let notes = |recorder: &EffectRecorder| {
+                    recorder.names().iter().filter(|name| *name == "note").count()
+                };
                 assert_eq!(notes(&world.recorder), notes(&whole.recorder), "crash after {at}");
             }
         }
     }
     println!("{writes} writes: {equal} equal, {unknown} unknown, {nothing} before the first write");
     assert_eq!(equal + unknown + nothing, writes);
-    assert!(equal > unknown && unknown > 0 && nothing == 1, "{equal} equal, {unknown} unknown, {nothing} nothing");
+    assert!(
+        equal > unknown && unknown > 0 && nothing == 1,
+        "{equal} equal, {unknown} unknown, {nothing} nothing"
+    );
 }
 
 #[tokio::test]
@@ -226,14 +247,18 @@ async fn a_changed_project_is_told_when_a_run_is_resumed() {
     let changed = run("new", kept).resume(first.id).await.unwrap().await.unwrap();
     let notices = |report: &RunReport| {
         let events = report.events();
-        events.iter().filter(|event| matches!(&event.body, EventBody::Notice { text } if text.contains("changed"))).count()
+        events
+            .iter()
+            .filter(|event| matches!(&event.body, EventBody::Notice { text } if text.contains("changed")))
+            .count()
     };
     assert_eq!((notices(&same), notices(&changed)), (0, 1));
 }
 
 #[tokio::test]
 async fn a_run_that_was_never_kept_cannot_be_resumed_and_says_so() {
-    let runtime = TestProject::new().agent(AgentSpec::new("main", "x").model(Script::by_turn([says("hi")]))).build();
+    let runtime =
+        TestProject::new().agent(AgentSpec::new("main", "x").model(Script::by_turn([says("hi")]))).build();
     let report = runtime.run("main", "x").await.unwrap();
     let Err(error) = runtime.resume(report.id).await else { panic!("resumed") };
     assert!(error.to_string().contains("no store is set"), "{error}");

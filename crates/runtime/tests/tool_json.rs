@@ -21,7 +21,9 @@ async fn call_with(tool: &str, schema: &Value, raw: &str) -> (TestRun, Vec<Value
     });
     let run = TestProject::new()
         .agent(AgentSpec::new("main", "x").tool(tool))
-        .tool(recording.takes(schema.clone()).define(|definition| definition.approval = Approval::PreApproved))
+        .tool(
+            recording.takes(schema.clone()).define(|definition| definition.approval = Approval::PreApproved),
+        )
         .model_replies([asks_raw(tool, raw), says("done")])
         .run("go")
         .await;
@@ -62,7 +64,8 @@ async fn every_argument_text_of_the_corpus_gets_the_expected_reaction() {
     let cases = corpus["cases"].as_array().unwrap();
     for case in cases {
         let (id, tool) = (case["id"].as_str().unwrap(), case["tool"].as_str().unwrap());
-        let (run, received) = call_with(tool, &corpus["tools"][tool]["schema"], case["raw"].as_str().unwrap()).await;
+        let (run, received) =
+            call_with(tool, &corpus["tools"][tool]["schema"], case["raw"].as_str().unwrap()).await;
         let reaction = reaction(&run, &received);
         let also_ok = case["also_ok"].as_array().cloned().unwrap_or_default();
         if reaction != case["expect"] && !also_ok.iter().any(|other| other == reaction) {

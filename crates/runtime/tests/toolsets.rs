@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    AgentSpec, Approval, Effect, FailureKind, Name, Opening, Output, Schema, Status, Tool, ToolDefinition, ToolError, Toolset,
-    ToolsetInstance,
+    AgentSpec, Approval, Effect, FailureKind, Name, Opening, Output, Schema, Status, Tool, ToolDefinition,
+    ToolError, Toolset, ToolsetInstance,
 };
 use llm_do_models::{Script, asks, contains, instructed, says};
 use llm_do_runtime::Runtime;
@@ -59,7 +59,10 @@ impl Toolset for Counters {
         ["count", "fail", "panic", "hang"].map(|name| Arc::new(definition(name))).into()
     }
 
-    fn open<'a>(&'a self, opening: Opening<'a>) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+    fn open<'a>(
+        &'a self,
+        opening: Opening<'a>,
+    ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
         let start = opening.settings["start"].as_u64().unwrap_or(0);
         Box::pin(async move {
             if self.fails_to_open {
@@ -75,8 +78,10 @@ impl Toolset for Counters {
             let panicking = FunctionTool::new("panic", |_, _| async { panic!("in a tool") });
             let hanging = FunctionTool::new("hang", |_, _| std::future::pending());
             let tools = [("count", counting), ("fail", failing), ("panic", panicking), ("hang", hanging)];
-            let tools = tools.map(|(name, tool)| tool.define(|other| *other = definition(name)).shared()).into();
-            Ok(Arc::new(Counter { tools, ledger: self.ledger.clone(), closings: AtomicU32::new(0) }) as Arc<dyn ToolsetInstance>)
+            let tools =
+                tools.map(|(name, tool)| tool.define(|other| *other = definition(name)).shared()).into();
+            Ok(Arc::new(Counter { tools, ledger: self.ledger.clone(), closings: AtomicU32::new(0) })
+                as Arc<dyn ToolsetInstance>)
         })
     }
 }
@@ -165,7 +170,10 @@ async fn instances_are_closed_once_when_the_run_is_cancelled_dropped_or_out_of_t
             _ => {
                 let run = run.start();
                 let mut events = run.events();
-                while !matches!(events.next().await.unwrap().body, llm_do_core::EventBody::CallExecuting { .. }) {}
+                while !matches!(
+                    events.next().await.unwrap().body,
+                    llm_do_core::EventBody::CallExecuting { .. }
+                ) {}
                 if way == "cancel" {
                     run.cancel();
                     let error = run.await.unwrap_err();
@@ -200,7 +208,11 @@ async fn a_toolset_that_cannot_be_opened_fails_its_agent_and_nothing_else() {
 async fn settings_of_one_agent_are_not_those_of_another() {
     let ledger = Ledger::default();
     let run = TestProject::new()
-        .agent(AgentSpec::new("main", "You are main.").toolset_with("counters", json!({"start": 10})).toolset("child"))
+        .agent(
+            AgentSpec::new("main", "You are main.")
+                .toolset_with("counters", json!({"start": 10}))
+                .toolset("child"),
+        )
         .agent(AgentSpec::new("child", "You are child.").toolset("counters"))
         .toolset(counters(&ledger))
         .model(Script::new([
@@ -245,7 +257,11 @@ async fn a_session_keeps_conversation_and_instances_over_its_turns() {
 #[tokio::test]
 async fn a_session_that_is_dropped_closes_its_instances() {
     let ledger = Ledger::default();
-    let runtime = TestProject::new().agent(main_agent()).toolset(counters(&ledger)).model_replies([says("one")]).build();
+    let runtime = TestProject::new()
+        .agent(main_agent())
+        .toolset(counters(&ledger))
+        .model_replies([says("one")])
+        .build();
     let mut session = runtime.session("main");
     session.send("first").await.unwrap();
     drop(session);
@@ -278,8 +294,10 @@ async fn children_start_empty_and_the_parent_sees_only_their_result() {
         .agent(AgentSpec::new("main", "You are main.").toolset("child"))
         .agent(AgentSpec::new("child", "You are child."))
         .model(Script::new([
-            llm_do_models::replies(|request| says(format!("I see {} messages", request.conversation.messages().len())))
-                .when(instructed("You are child")),
+            llm_do_models::replies(|request| {
+                says(format!("I see {} messages", request.conversation.messages().len()))
+            })
+            .when(instructed("You are child")),
             asks("child", json!({"input": "x"})),
             asks("child", json!({"input": "y"})),
             says("done"),
@@ -299,7 +317,18 @@ async fn a_tool_of_a_toolset_is_called_from_outside_by_its_name_or_its_full_name
 
     let both = TestProject::new().toolset(counters(&first)).toolset(other).build();
     let run = TestRun::of(both.run("count", json!({})).await);
-    assert!(run.error().contains("`count` is ambiguous") && run.error().contains("counters.count"), "{}", run.error());
-    assert_eq!(both.run("others.count", Value::Object(serde_json::Map::default())).await.unwrap().parse::<u64>().unwrap(), 1);
+    assert!(
+        run.error().contains("`count` is ambiguous") && run.error().contains("counters.count"),
+        "{}",
+        run.error()
+    );
+    assert_eq!(
+        both.run("others.count", Value::Object(serde_json::Map::default()))
+            .await
+            .unwrap()
+            .parse::<u64>()
+            .unwrap(),
+        1
+    );
     assert_eq!(second.counts(), (1, 1, 0));
 }
