@@ -1,0 +1,101 @@
+//! Asks a person at the terminal.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use llm_do::prelude::*;
+use llm_do::{Approver, ApproverError, Scope};
+use tokio::sync::Mutex;
+
+/// What the flag `--approve` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Approve {
+    Ask,
+    All,
+    None,
+}
+
+impl Approve {
+    pub(crate) fn from_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let approve = match (arguments.next().as_deref(), arguments.next().as_deref()) {
+            (None, _) => Self::Ask,
+            (Some("--approve"), Some("ask")) => Self::Ask,
+            (Some("--approve"), Some("all")) => Self::All,
+            (Some("--approve"), Some("none")) => Self::None,
+            (Some(other), _) => return Err(format!("`{other}` is not understood here")),
+        };
+        match arguments.next() {
+            Some(other) => Err(format!("`{other}` is too much")),
+            None => Ok(approve),
+        }
+    }
+
+    pub(crate) fn mode(self) -> ApprovalMode {
+        match self {
+            Self::Ask => ApprovalMode::Prompt,
+            Self::All => ApprovalMode::ApproveAll,
+            Self::None => ApprovalMode::RejectAll,
+        }
+    }
+}
+
+/// The terminal, one question at a time.
+pub(crate) struct TerminalDesk(Mutex<()>);
+
+impl TerminalDesk {
+    /// The desk, where there is a terminal to ask at.
+    pub(crate) fn open() -> Option<Self> {
+        (std::io::stdin().is_terminal() && std::io::stderr().is_terminal()).then(|| Self(Mutex::new(())))
+    }
+}
+
+impl Approver for TerminalDesk {
+    fn decide<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+    ) -> futures::future::BoxFuture<'a, Result<Answer, ApproverError>> {
+        Box::pin(async move {
+            let _one_at_a_time = self.0.lock().await;
+            let question = question(request);
+            let answer = tokio::task::spawn_blocking(move || ask(&question)).await;
+            answer.map_err(|error| ApproverError(error.to_string()))?
+        })
+    }
+}
+
+fn question(request: &ApprovalRequest) -> String {
+    let preview = request.preview.as_deref().unwrap_or_default();
+    let shown = format!("{}\n{preview}", request.arguments.text());
+    format!(
+        "\n{} wants to {}\n{}\n[y] once  [a] every call of this tool  [n] deny  [q] stop > ",
+        request.path,
+        request.description,
+        shown.lines().map(|line| format!("  {}", visible(line))).collect::<Vec<_>>().join("\n"),
+    )
+}
+
+/// Shows control and direction signs instead of obeying them.
+fn visible(text: &str) -> String {
+    let hidden = |sign: char| {
+        sign.is_control()
+            || matches!(sign, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+    };
+    text.chars()
+        .map(|sign| if hidden(sign) { sign.escape_default().to_string() } else { sign.to_string() })
+        .collect()
+}
+
+fn ask(question: &str) -> Result<Answer, ApproverError> {
+    let failed = |error: std::io::Error| ApproverError(error.to_string());
+    eprint!("{question}");
+    std::io::stderr().flush().map_err(failed)?;
+    let mut line = String::new();
+    if std::io::stdin().lock().read_line(&mut line).map_err(failed)? == 0 {
+        return Err(ApproverError("the terminal was closed".to_owned()));
+    }
+    Ok(match line.trim() {
+        "y" => Answer::Once,
+        "a" => Answer::Session(Scope::Tool),
+        "q" => Answer::Stop,
+        words => Answer::Deny(words.trim_start_matches('n').trim().to_owned()),
+    })
+}
