@@ -5,11 +5,13 @@
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use llm_do_core::{
     Access, ApprovalMode, Approver, Asker, Attachment, CallInfo, Context, Conversation, Effect, Engine,
@@ -223,7 +225,7 @@ pub(crate) fn start(
     earlier: Vec<Arc<Event>>,
 ) -> Run {
     let cancel = CancellationToken::new();
-    let replay = (!earlier.is_empty()).then(|| Replay::of(&earlier));
+    let replay = (!earlier.is_empty()).then(|| Box::new(Replay::of(&earlier)));
     let log = Arc::new(RunLog::new(shared.store.clone(), shared.clock.clone(), earlier));
     for subscriber in shared.subscribers.iter().chain(&options.subscribers) {
         shared.tasks.spawn(read_events(EventReader::new(log.clone()), subscriber.clone()));
@@ -281,13 +283,19 @@ async fn execute(
     let root = root_of(&run);
     let registered = run.register(root.clone());
     let _alarm = timeout.map(|limit| Alarm::set(&run, limit));
-    let performed = match begin(&run, &root.info, &entry, &input).await {
-        Ok(()) => enter(&run, entry, input, ordinal).await,
-        Err(halt) => Err(halt),
-    };
+    let performed = AssertUnwindSafe(async {
+        begin(&run, &root.info, &entry, &input).await?;
+        enter(&run, entry, input, ordinal).await
+    });
+    // Whatever breaks, the run ends in order: what it opened is closed, and its readers see the end.
+    let performed = performed.catch_unwind().await.unwrap_or_else(|_| Ok(Outcome::Failed(broke_off())));
     root.frame().instances.close().await;
     drop(registered);
     finish(&run, &root, performed, started).await
+}
+
+fn broke_off() -> Failure {
+    Failure::new(FailureKind::Panic, "the run broke off in a panic")
 }
 
 /// The code outside any agent: it sees everything, its instances are opened on demand and closed with the run.
@@ -361,7 +369,7 @@ async fn finish(
     performed: Performed,
     started: Instant,
 ) -> Result<RunReport, RunError> {
-    let ended = ending(run, performed);
+    let mut ended = ending(run, performed);
     let usage = root.usage();
     let body = EventBody::RunFinished {
         status: ended.status,
@@ -370,8 +378,9 @@ async fn finish(
         usage: usage.clone(),
         duration_ms: milliseconds(started),
     };
-    // A record that is broken already says so in the report.
-    let _ = run.log.commit(&root.info, &Key::root(), body, Durability::Process).await;
+    if let Err(halt) = run.log.commit(&root.info, &Key::root(), body, Durability::Process).await {
+        ended = Ending { status: status_of_halt(&halt), error: Some(halt.to_string()), ..ended };
+    }
     run.log.close();
     let messages = match run.top.get() {
         Some(seat) => seat.talk.lock().await.conversation.messages().to_vec(),
