@@ -10,6 +10,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::payload::whole;
+
 /// Arguments that were read, with a note on what had to be repaired.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arguments {
@@ -190,9 +192,7 @@ impl<'de> Visitor<'de> for StrictValue<'_> {
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
         // 1e3 and 1000 are one number. Beyond 2^53 a float is not exact, so it stays a float.
-        let exact = value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0;
-        #[expect(clippy::cast_possible_truncation, reason = "checked to be exact")]
-        Ok(if exact { Value::from(value as i64) } else { Value::from(value) })
+        Ok(whole(value).map_or_else(|| Value::from(value), Value::from))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {

@@ -40,15 +40,20 @@ impl Digest {
 
     /// Returns the first 12 hexadecimal digits, for keys and for people.
     pub fn short(&self) -> String {
+        self.prefix(12)
+    }
+
+    /// Returns the first hexadecimal digits, at most 64.
+    pub fn prefix(&self, digits: usize) -> String {
         let mut text = self.to_string();
-        text.truncate(12);
+        text.truncate(digits);
         text
     }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
     }
 }
 

@@ -167,7 +167,7 @@ pub struct Permit {
     pub precondition: Option<Value>,
     /// The grant that came with it, where a person gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grant: Option<Grant>,
+    pub grant: Option<Box<Grant>>,
 }
 
 /// Who or what allowed a call.

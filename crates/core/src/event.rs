@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApprovalRequest, Asker, CallInfo, Decision, Digest, Effect, Failure, Head, Key, Message, ModelError,
-    ModelResponse, Name, Output, Payload, Sample, Usage, UsageByModel,
+    ApprovalMode, ApprovalRequest, Asker, CallInfo, Decision, Digest, Effect, Failure, Head, Key, Limits,
+    Message, ModelError, ModelResponse, Name, Output, Payload, Sample, Usage, UsageByModel,
 };
 
 /// The id of a run.
@@ -50,6 +50,12 @@ pub enum EventBody {
         input: Payload,
         /// The digest of agents, prompts, definitions and loop that this run is bound to.
         pin: Digest,
+        /// How the run treats what must ask.
+        mode: ApprovalMode,
+        /// The limits of the run.
+        limits: Limits,
+        /// The ordinal of the user's message: the first part of every key.
+        ordinal: u32,
     },
     /// A run went on from its record.
     RunResumed {

@@ -41,7 +41,8 @@ impl Payload {
         }
     }
 
-    fn repaired(value: Value, repair: Option<&'static str>) -> Self {
+    fn repaired(mut value: Value, repair: Option<&'static str>) -> Self {
+        normalise(&mut value);
         let text = canonical_text(&value);
         let digest = Digest::of(&text);
         Self(Arc::new(Canonical { value, text: text.into(), digest, unparsed: false, repair }))
@@ -121,61 +122,87 @@ impl<'de> Deserialize<'de> for Payload {
     }
 }
 
-/// Writes a value as canonical JSON.
-pub fn canonical_text(value: &Value) -> String {
-    let mut text = String::new();
-    write_canonical(value, &mut text);
-    text
+/// Brings a value itself into canonical form: what a tool walks over is what its text shows.
+fn normalise(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.sort_keys();
+            map.values_mut().for_each(normalise);
+        }
+        Value::Array(items) => items.iter_mut().for_each(normalise),
+        Value::Number(number) => {
+            if let Some(whole) = number.as_f64().filter(|_| number.is_f64()).and_then(whole) {
+                *value = whole.into();
+            }
+        }
+        _ => {}
+    }
 }
 
-fn write_canonical(value: &Value, out: &mut String) {
+/// A float that is exactly an integer, as that integer.
+pub(crate) fn whole(float: f64) -> Option<i64> {
+    let exact = float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0;
+    #[expect(clippy::cast_possible_truncation, reason = "checked to be exact")]
+    exact.then_some(float as i64)
+}
+
+/// Writes a value as canonical JSON.
+pub fn canonical_text(value: &Value) -> String {
+    let mut text = Vec::new();
+    write_canonical(value, &mut text);
+    // JSON is UTF-8, and nothing else was written.
+    String::from_utf8(text).unwrap_or_default()
+}
+
+fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Number(number) => write_number(number, out),
         Value::Array(items) => {
-            out.push('[');
+            out.push(b'[');
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
                 write_canonical(item, out);
             }
-            out.push(']');
+            out.push(b']');
         }
         Value::Object(map) => write_object(map, out),
-        // `Display` of a JSON value is its compact text; strings are escaped as RFC 8785 asks.
         Value::Null | Value::Bool(_) | Value::String(_) => write_plain(value, out),
     }
 }
 
-fn write_plain(value: &Value, out: &mut String) {
-    use fmt::Write;
-    let _ = write!(out, "{value}");
+/// Writes compact JSON, in which strings are escaped as RFC 8785 asks.
+fn write_plain(value: &impl Serialize, out: &mut Vec<u8>) {
+    // Neither serialising plain values nor writing into memory can fail.
+    let _ = serde_json::to_writer(out, value);
 }
 
-fn write_object(map: &Map<String, Value>, out: &mut String) {
+fn write_object(map: &Map<String, Value>, out: &mut Vec<u8>) {
     let mut entries: Vec<(&String, &Value)> = map.iter().collect();
     // RFC 8785 orders keys by UTF-16 code units, which differs from byte order beyond the basic plane.
     entries.sort_by(|(a, _), (b, _)| {
         if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
     });
-    out.push('{');
+    out.push(b'{');
     for (index, (key, value)) in entries.into_iter().enumerate() {
         if index > 0 {
-            out.push(',');
+            out.push(b',');
         }
-        write_plain(&Value::String(key.clone()), out);
-        out.push(':');
+        write_plain(key, out);
+        out.push(b':');
         write_canonical(value, out);
     }
-    out.push('}');
+    out.push(b'}');
 }
 
-fn write_number(number: &serde_json::Number, out: &mut String) {
+fn write_number(number: &serde_json::Number, out: &mut Vec<u8>) {
     match number.as_f64() {
         Some(float) if !number.is_i64() && !number.is_u64() => {
-            out.push_str(ryu_js::Buffer::new().format_finite(if float == 0.0 { 0.0 } else { float }));
+            let float = if float == 0.0 { 0.0 } else { float };
+            out.extend_from_slice(ryu_js::Buffer::new().format_finite(float).as_bytes());
         }
-        _ => out.push_str(&number.to_string()),
+        _ => write_plain(number, out),
     }
 }
 

@@ -34,6 +34,8 @@ pub struct SchemaError(String);
 pub struct Problem {
     /// The field, as a dotted path; empty for the value itself.
     pub field: String,
+    /// The place, as a JSON pointer: the field itself, or the unknown key.
+    pub pointer: String,
     /// What is wrong and what is expected.
     pub message: String,
 }
@@ -118,12 +120,25 @@ impl Schema {
 
     /// Lists what is wrong with a value.
     pub fn problems(&self, value: &Value) -> Vec<Problem> {
-        self.validator.iter_errors(value).map(|error| self.problem(&error)).collect()
+        self.validator.iter_errors(value).flat_map(|error| self.problems_of(&error)).collect()
     }
 
-    fn problem(&self, error: &ValidationError<'_>) -> Problem {
-        let field = error.instance_path().as_str().trim_start_matches('/').replace('/', ".");
-        Problem { message: self.explain(error), field }
+    /// One problem, or one for each unknown key.
+    fn problems_of(&self, error: &ValidationError<'_>) -> Vec<Problem> {
+        let pointer = error.instance_path().as_str().to_owned();
+        let field = pointer.trim_start_matches('/').replace('/', ".");
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                let known = self.known_properties(error);
+                let problem = |name: &String| {
+                    let pointer = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+                    Problem { field: field.clone(), pointer, message: unknown_field(name, &known) }
+                };
+                unexpected.iter().map(problem).collect()
+            }
+            _ => vec![Problem { message: self.explain(error), field, pointer }],
+        }
     }
 
     fn explain(&self, error: &ValidationError<'_>) -> String {
@@ -143,26 +158,25 @@ impl Schema {
                     None => format!("missing required field `{property}`"),
                 }
             }
-            ValidationErrorKind::AdditionalProperties { unexpected }
-            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                self.unknown_fields(error, unexpected)
-            }
             ValidationErrorKind::Enum { options } => format!("expected one of {options}, got {found}"),
             ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
-                format!("{} fits none of the allowed forms", json_type(found))
+                match self.alternatives(error) {
+                    forms if forms.is_empty() => {
+                        format!("{} fits none of the allowed forms", json_type(found))
+                    }
+                    forms => format!("expected {}, got {found}", forms.join(" or ")),
+                }
             }
             _ => error.to_string(),
         }
     }
 
-    fn unknown_fields(&self, error: &ValidationError<'_>, unexpected: &[String]) -> String {
-        let known = self.known_properties(error);
-        let fields = unexpected.iter().map(|field| match nearest(field, known.iter().copied()) {
-            Some(near) => format!("unknown field `{field}`, did you mean `{near}`?"),
-            None if known.is_empty() => format!("unknown field `{field}`, no fields are expected"),
-            None => format!("unknown field `{field}`, expected: {}", known.join(", ")),
-        });
-        fields.collect::<Vec<_>>().join("; ")
+    /// The alternatives of a schema in words: fixed values, else types.
+    fn alternatives(&self, error: &ValidationError<'_>) -> Vec<String> {
+        let forms = self.source.pointer(error.schema_path().as_str()).and_then(Value::as_array);
+        let mut words: Vec<String> = forms.into_iter().flatten().flat_map(form_words).collect();
+        words.dedup();
+        words
     }
 
     /// Properties of the object schema in which an error arose.
@@ -172,6 +186,24 @@ impl Schema {
         let schema = self.source.pointer(parent);
         let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
         properties.map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default()
+    }
+}
+
+fn unknown_field(name: &str, known: &[&str]) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("unknown field `{name}`, did you mean `{near}`?"),
+        None if known.is_empty() => format!("unknown field `{name}`, no fields are expected"),
+        None => format!("unknown field `{name}`, expected: {}", known.join(", ")),
+    }
+}
+
+/// What one alternative of a schema allows: fixed values, else types.
+fn form_words(form: &Value) -> Vec<String> {
+    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match form.get("const").or_else(|| form.get("enum")).or_else(|| form.get("type")) {
+        Some(Value::Array(items)) => items.iter().map(word).collect(),
+        Some(value) => vec![word(value)],
+        None => Vec::new(),
     }
 }
 
@@ -230,12 +262,13 @@ fn complete(
     repairs: &mut Vec<String>,
     problems: &mut Vec<Problem>,
 ) {
-    if schema.get("type") == Some(&json!("integer"))
+    if schema.get("type").is_some_and(|kind| kind == "integer")
         && value.is_f64()
         && value.as_f64().is_some_and(|f| f.fract() == 0.0)
     {
-        problems
-            .push(Problem { field: field.to_owned(), message: format!("{value} does not fit into 64 bits") });
+        let pointer = format!("/{}", field.replace('.', "/"));
+        let message = format!("{value} does not fit into 64 bits");
+        problems.push(Problem { field: field.to_owned(), pointer, message });
     }
     match value {
         Value::Object(map) => complete_object(schema, map, field, repairs, problems),

@@ -119,7 +119,14 @@ impl ToolDefinition {
 /// Describes a call for a person: `name(key: value, ..)`.
 pub fn describe_call(name: &str, input: &Payload) -> String {
     let arguments = match input.object() {
-        Some(map) => map.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join(", "),
+        Some(map) => {
+            let plain = |sign: char| sign.is_ascii_alphanumeric() || sign == '_' || sign == '-';
+            // A key that a model made up is shown as JSON, so that it cannot dress up the line.
+            let shown = |key: &str| {
+                if key.chars().all(plain) { key.to_owned() } else { Value::from(key).to_string() }
+            };
+            map.iter().map(|(key, value)| format!("{}: {value}", shown(key))).collect::<Vec<_>>().join(", ")
+        }
         None => input.text().to_owned(),
     };
     format!("{name}({arguments})")

@@ -13,6 +13,7 @@ use llm_do_core::{
     join_problems, parse_strict,
 };
 
+use crate::caller::opener;
 use crate::engine::Embedded;
 use crate::instances::Instances;
 use crate::live::{Frame, LiveCall, Seat};
@@ -26,8 +27,11 @@ pub const DEFAULT_TURNS: u32 = 500;
 /// How often an answer that does not fit, or that was cut off, may be mended.
 const REPAIRS: u32 = 2;
 
+const CUT_OFF: &str = "your message was cut off before it ended properly, so its tool calls were not run; \
+    send fewer or shorter calls";
+
 /// Runs one agent call: opens what it needs, converses, closes on every way out.
-pub(crate) async fn run(engine: &Embedded, step: Step) -> Performed {
+pub(crate) async fn run(engine: &Embedded, step: &Step) -> Performed {
     let run = &engine.run;
     let call = run.live(&step.call)?;
     let frame = match frame_of(run, &call) {
@@ -68,7 +72,6 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
     }
     Ok(Frame {
         plan: plan.clone(),
-        access: spec.access.min(caller.access),
         ceiling: run.ceiling_for(caller.ceiling, &spec.name, &spec.limits),
         instances,
         seat,
@@ -90,8 +93,7 @@ struct Alarm(Option<tokio::task::AbortHandle>);
 
 impl Alarm {
     fn set(call: &Arc<LiveCall>) -> Self {
-        let limit = call.target.as_ref().and_then(|target| target.definition.time_limit);
-        let (Some(limit), Some(watch)) = (limit, call.watch.clone()) else { return Self(None) };
+        let (Some(limit), Some(watch)) = (call.time_limit, call.watch.clone()) else { return Self(None) };
         let call = call.clone();
         let task = tokio::spawn(async move {
             watch.reached(limit).await;
@@ -118,14 +120,20 @@ enum Next {
 
 async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, input: &Payload) -> Performed {
     let run = &engine.run;
-    if let Err(failure) = frame.instances.open_all(&frame.plan, &call.info, &run.options.context).await {
+    let opened = frame.instances.open_all(&opener(run, call, call, frame)).await;
+    if call.cancel.is_cancelled() {
+        return Err(Halt::Interrupted);
+    }
+    if let Err(failure) = opened {
         return Ok(Outcome::Failed(failure));
     }
     let opening = match prompt::opening(run, call, frame, input).await {
-        Ok(message) => message,
+        Ok(messages) => messages,
         Err(failure) => return Ok(Outcome::Failed(failure)),
     };
-    frame.seat.talk.lock().await.conversation.push(opening);
+    let mut talk = frame.seat.talk.lock().await;
+    opening.into_iter().for_each(|message| talk.conversation.push(message));
+    drop(talk);
     let mut conversation = AgentLoop { engine, call, frame, turn: 0, repairs: 0 };
     let limit = conversation.turn_limit();
     while conversation.turn < limit {
@@ -139,6 +147,18 @@ async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, i
         Failure::new(FailureKind::Limit, message)
             .with_hint("raise the limit of turns, or give it less to do"),
     ))
+}
+
+/// A call that the model asks for, with its arguments read once.
+struct Request<'a> {
+    call: &'a ToolCall,
+    arguments: Payload,
+}
+
+impl<'a> Request<'a> {
+    fn read(call: &'a ToolCall) -> Self {
+        Self { call, arguments: Payload::from_model(&call.arguments) }
+    }
 }
 
 struct AgentLoop<'a> {
@@ -165,13 +185,16 @@ impl AgentLoop<'_> {
             Ok(response) => response,
             Err(failure) => return Ok(Next::End(Outcome::Failed(failure))),
         };
-        let calls: Vec<ToolCall> = response.message.tool_calls().cloned().collect();
+        let calls: Vec<&ToolCall> = response.message.tool_calls().collect();
         match response.stop {
             StopReason::Refusal => Ok(Next::End(refused(&response))),
-            StopReason::Pause => self.go_on(&response).await,
-            StopReason::MaxTokens if !calls.is_empty() => self.cut_off(&response).await,
+            StopReason::Pause if calls.is_empty() => self.go_on(&response).await,
             _ if calls.is_empty() => self.conclude(&response).await,
-            _ => self.dispatch(&response, &calls).await,
+            StopReason::ToolUse | StopReason::EndTurn | StopReason::StopSequence => {
+                self.dispatch(&response, &calls).await
+            }
+            // Calls are run only from a message that ended properly.
+            StopReason::MaxTokens | StopReason::Pause | StopReason::Other(_) => self.cut_off(&response).await,
         }
     }
 
@@ -212,7 +235,7 @@ impl AgentLoop<'_> {
             let message = Message { parts, ..Message::clone(&response.message) };
             self.append([Arc::new(message)]).await;
         }
-        self.mend("your message was cut off at the output limit, so its tool calls were not run; send fewer or shorter calls").await
+        self.mend(CUT_OFF).await
     }
 
     /// Tells the model what to mend, a bounded number of times.
@@ -253,17 +276,18 @@ impl AgentLoop<'_> {
     }
 
     /// Runs the tool calls of a turn and appends their results, all at once.
-    async fn dispatch(&mut self, response: &ModelResponse, calls: &[ToolCall]) -> Result<Next, Halt> {
+    async fn dispatch(&mut self, response: &ModelResponse, calls: &[&ToolCall]) -> Result<Next, Halt> {
         if let ([only], Some(schema)) = (calls, self.output_schema())
             && only.name == FINAL_ANSWER
         {
             let answer = accept_answer(only, schema);
             return self.take_answer(response, only, answer).await;
         }
-        let outcomes = self.perform_calls(calls).await?;
+        let requests: Vec<Request<'_>> = calls.iter().map(|call| Request::read(call)).collect();
+        let outcomes = self.perform_calls(&requests).await?;
         let mut results = Vec::with_capacity(calls.len());
-        for (call, outcome) in calls.iter().zip(outcomes) {
-            match self.result(call, outcome)? {
+        for (request, outcome) in requests.iter().zip(outcomes) {
+            match self.result(request, outcome)? {
                 Ok(result) => results.push(result),
                 Err(failure) => return Ok(Next::End(Outcome::Failed(failure))),
             }
@@ -300,20 +324,20 @@ impl AgentLoop<'_> {
     }
 
     /// Performs calls side by side, `sequential` ones alone; outcomes are in call order.
-    async fn perform_calls(&self, calls: &[ToolCall]) -> Result<Vec<Outcome>, Halt> {
-        let mut outcomes = Vec::with_capacity(calls.len());
+    async fn perform_calls(&self, requests: &[Request<'_>]) -> Result<Vec<Outcome>, Halt> {
+        let mut outcomes = Vec::with_capacity(requests.len());
         let mut batch = Vec::new();
-        for (index, call) in calls.iter().enumerate() {
-            if call.name == FINAL_ANSWER && self.output_schema().is_some() {
+        for (index, request) in requests.iter().enumerate() {
+            if request.call.name == FINAL_ANSWER && self.output_schema().is_some() {
                 outcomes.extend(self.perform_batch(&mut batch).await?);
                 outcomes.push(Outcome::Failed(not_alone()));
                 continue;
             }
-            let alone = self.is_sequential(call);
+            let alone = self.is_sequential(request.call);
             if alone {
                 outcomes.extend(self.perform_batch(&mut batch).await?);
             }
-            batch.push(self.call_step(index, call));
+            batch.push(self.call_step(index, request));
             if alone {
                 outcomes.extend(self.perform_batch(&mut batch).await?);
             }
@@ -326,10 +350,10 @@ impl AgentLoop<'_> {
         self.frame.plan.target(&call.name).is_some_and(|target| target.definition.sequential)
     }
 
-    fn call_step(&self, index: usize, call: &ToolCall) -> Step {
+    fn call_step(&self, index: usize, request: &Request<'_>) -> Step {
         let key = self.call.info.id.child(format_args!("t{}/tool/{index}", self.turn));
-        let payload = Payload::from_model(&call.arguments);
-        self.step(key, StepKind::Call { asker: Asker::Model }, call.name.clone(), payload, Effect::Calls)
+        let (name, payload) = (request.call.name.clone(), request.arguments.clone());
+        self.step(key, StepKind::Call { asker: Asker::Model }, name, payload, Effect::Calls)
     }
 
     async fn perform_batch(&self, batch: &mut Vec<Step>) -> Result<Vec<Outcome>, Halt> {
@@ -349,10 +373,10 @@ impl AgentLoop<'_> {
     }
 
     /// Writes the result that the model reads; stops a model that repeats a failing call.
-    fn result(&self, call: &ToolCall, outcome: Outcome) -> Result<Result<ToolResult, Failure>, Halt> {
+    fn result(&self, request: &Request<'_>, outcome: Outcome) -> Result<Result<ToolResult, Failure>, Halt> {
         let limit = self.engine.run.shared.repeat_limit;
         let output = outcome.into_output();
-        let arguments = Payload::from_model(&call.arguments).digest();
+        let (call, arguments) = (request.call, request.arguments.digest());
         let advice =
             self.frame.seat.repeats.lock().count(&call.name, arguments, output.as_ref().err(), limit);
         let (mut text, is_error, attachments) = match output {

@@ -28,12 +28,7 @@ pub(crate) async fn ask_model(
     head: Head,
     turn: u32,
 ) -> Performed {
-    let asking = Asking { run, call, frame: call.frame(), key, turn };
-    tokio::select! {
-        biased;
-        () = call.cancel.cancelled() => Err(Halt::Interrupted),
-        performed = asking.ask(head) => performed,
-    }
+    Asking { run, call, frame: call.frame(), key, turn }.ask(head).await
 }
 
 /// Brings the conversation up to a request whose answer is recorded, so that it is not announced again.
@@ -68,7 +63,6 @@ impl From<Halt> for Missed {
 
 impl Asking<'_> {
     async fn ask(&self, head: Head) -> Performed {
-        let _running = Activity::running(self.call.watch.as_ref());
         let mut talk = self.frame.seat.talk.lock().await;
         if talk.conversation.head() != head {
             return Err(Halt::Record("the conversation is not the one that the step names".to_owned()));
@@ -116,12 +110,15 @@ impl Asking<'_> {
         let model = talk.partners[position].model.clone();
         let tools = self.offered(&*model);
         let ask = self.budget_ask(talk, &*model, tools)?;
-        let reservation = self.reserve(ask).await?;
+        let reservation = self.unless_cancelled(self.reserve(ask)).await??;
         let max_output = reservation.as_ref().map(Reservation::output);
         self.announce(talk, model.name(), max_output).await?;
 
         let started = Instant::now();
-        let result = self.converse(talk, position, tools, max_output, attempt).await;
+        // Waiting for the budget, or for a person to extend it, is not running.
+        let _running = Activity::running(self.call.watch.as_ref());
+        let conversed = self.converse(talk, position, tools, max_output, attempt);
+        let result = self.unless_cancelled(conversed).await?;
         let (result, usage) = match result {
             Ok(mut response) => {
                 response.usage = self.run.priced(model.name(), response.usage);
@@ -134,6 +131,9 @@ impl Asking<'_> {
                 (Err(error), usage)
             }
         };
+        if result.is_ok() {
+            *self.frame.seat.model.lock() = Some(model.name().clone());
+        }
         self.book(talk, model.name(), usage, reservation);
         let recorded = match &result {
             Ok(response) => ModelResult::Response(response.clone()),
@@ -143,6 +143,16 @@ impl Asking<'_> {
         let body = EventBody::ModelResponse { model: model.name().clone(), result: recorded, duration_ms };
         self.run.note(self.call, self.key, body);
         result.map_err(Missed::Model)
+    }
+
+    /// Waits for what a cancellation may cut short. Writing the record is not among it: an event that is
+    /// given up half-way would keep readers from those behind it.
+    async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, Halt> {
+        tokio::select! {
+            biased;
+            () = self.call.cancel.cancelled() => Err(Halt::Interrupted),
+            done = work => Ok(done),
+        }
     }
 
     /// Finds or opens the session with a model.
@@ -158,7 +168,6 @@ impl Asking<'_> {
             ModelChoice::Given(model) => model.clone(),
             ModelChoice::Named(name) => self.run.shared.models.resolve(name)?,
         };
-        let _ = self.frame.seat.model.set(model.name().clone());
         let session = model.open();
         talk.partners.push(Partner { name: choice.name().clone(), model, session });
         Ok(talk.partners.len() - 1)
@@ -173,10 +182,17 @@ impl Asking<'_> {
 
     /// Reserves what the request may use, asking for more where the budget does not suffice.
     async fn reserve(&self, ask: Option<Ask>) -> Result<Option<Reservation<'_>>, Missed> {
-        let Some(ask) = ask else { return Ok(None) };
+        match ask {
+            // Boxed: few calls have a budget, and none of the others shall take the memory for one.
+            Some(ask) => Box::pin(self.reserve_within(ask)).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn reserve_within(&self, ask: Ask) -> Result<Reservation<'_>, Missed> {
         loop {
             match self.run.budget.reserve(self.frame.ceiling, ask.clone()).await {
-                Ok(reservation) => return Ok(Some(reservation)),
+                Ok(reservation) => return Ok(reservation),
                 Err(refusal) if extension::extended(self.run, self.call, &refusal).await? => {}
                 Err(refusal) => return Err(Missed::Refused(extension::exhausted(&refusal)?)),
             }

@@ -55,9 +55,9 @@ pub(crate) async fn assess(
 ) -> Assessment {
     match &target.kind {
         TargetKind::Agent => assess_agent(run, call, target, arguments),
-        TargetKind::Entry(_) => defined(target, arguments),
+        TargetKind::Entry(_) => defined(target),
         TargetKind::Tool(_) => match caller::tool_of(run, call).await {
-            Ok(tool) if !tool.assesses() => defined(target, arguments),
+            Ok(tool) if !tool.assesses() => defined(target),
             Ok(tool) => {
                 let context = caller::looking_only(run, call, arguments);
                 let judged =
@@ -73,8 +73,9 @@ pub(crate) async fn assess(
     }
 }
 
-fn defined(target: &Target, arguments: &Payload) -> Assessment {
-    Assessment::new(target.definition.approval, target.definition.describe(arguments))
+/// What the definition says. Few calls are shown to a person, so the description is left to the request.
+fn defined(target: &Target) -> Assessment {
+    Assessment::new(target.definition.approval, "")
 }
 
 fn blocked(target: &Target, arguments: &Payload, reason: &str) -> Assessment {

@@ -7,12 +7,11 @@
 
 use std::sync::Arc;
 
-use futures::future::{self, Either, Future};
+use futures::future::Future;
 use futures::{FutureExt, pin_mut};
 use llm_do_core::{Answer, ApprovalRequest, Approver, Digest, Grant, GrantSubject, Scope, Subject};
-use tokio::sync::oneshot;
 
-use crate::sync::Mutex;
+use crate::sync::{Mutex, oneshot};
 
 /// Grants and open requests.
 #[derive(Debug, Default)]
@@ -24,6 +23,8 @@ pub(crate) struct Broker {
 struct State {
     grants: Vec<(GrantId, Grant)>,
     open: Vec<Open>,
+    /// Grants that were taken back: reading an old record does not bring them to life again.
+    revoked: Vec<Grant>,
     next: u64,
 }
 
@@ -81,13 +82,16 @@ impl Broker {
             Err(scope) => return Reply::Granted(scope),
         };
         let answer = decide(approver, &request);
-        let released =
-            async { released.await.map_or_else(|_| Reply::Failed(CLOSED.to_owned()), Reply::Granted) };
-        pin_mut!(answer, released, stop);
-        let reply = match future::select(future::select(released, stop), answer).await {
-            Either::Left((either, _)) => either.factor_first().0,
-            Either::Right((Ok(answer), _)) => self.accept(answer, &question, &request),
-            Either::Right((Err(words), _)) => Reply::Failed(words),
+        pin_mut!(answer);
+        let reply = tokio::select! {
+            biased;
+            stopped = stop => stopped,
+            scope = released => match answer.as_mut().now_or_never() {
+                // A person's answer that came before the grant counts: a denial is final for its call.
+                Some(answered) => self.accept(answered, &question, &request),
+                None => scope.map_or_else(|_| Reply::Failed(CLOSED.to_owned()), Reply::Granted),
+            },
+            answered = answer.as_mut() => self.accept(answered, &question, &request),
         };
         drop(entry);
         reply
@@ -106,26 +110,24 @@ impl Broker {
     /// Takes a grant back; says whether it was there.
     pub(crate) fn revoke(&self, id: GrantId) -> bool {
         let mut state = self.state.lock();
-        let before = state.grants.len();
-        state.grants.retain(|(other, _)| *other != id);
-        state.grants.len() < before
+        let Some(place) = state.grants.iter().position(|(other, _)| *other == id) else { return false };
+        let (_, grant) = state.grants.remove(place);
+        state.revoked.push(grant);
+        true
+    }
+
+    /// Adds a grant from a record, unless it was taken back since. Both under one lock, so that it is not
+    /// taken back between the look and the addition.
+    pub(crate) fn restore(&self, grant: Grant) {
+        let mut state = self.state.lock();
+        if !state.revoked.contains(&grant) {
+            state.add(grant);
+        }
     }
 
     /// Adds a grant and releases what it covers.
     pub(crate) fn grant(&self, grant: Grant) {
-        let mut state = self.state.lock();
-        if state.grants.iter().any(|(_, other)| *other == grant) {
-            return;
-        }
-        state.next += 1;
-        let id = GrantId(state.next);
-        let released = state.open.extract_if(.., |open| covers(&grant, &open.question)).collect::<Vec<_>>();
-        state.grants.push((id, grant.clone()));
-        drop(state);
-        for open in released {
-            // Who no longer waits needs no release.
-            let _ = open.release.send(grant.scope.clone());
-        }
+        self.state.lock().add(grant);
     }
 
     /// Registers a question, unless a grant answers it already. Both under one lock, so that no grant is
@@ -146,7 +148,16 @@ impl Broker {
         Ok((OpenEntry { broker: self, id }, released))
     }
 
-    fn accept(&self, answer: Answer, question: &Question, request: &ApprovalRequest) -> Reply {
+    fn accept(
+        &self,
+        answered: Result<Answer, String>,
+        question: &Question,
+        request: &ApprovalRequest,
+    ) -> Reply {
+        let answer = match answered {
+            Ok(answer) => answer,
+            Err(words) => return Reply::Failed(words),
+        };
         let Answer::Session(scope) = &answer else { return Reply::Answered(answer, None) };
         if !question.grantable {
             return Reply::Failed(
@@ -178,6 +189,18 @@ async fn decide(approver: &dyn Approver, request: &ApprovalRequest) -> Result<An
 impl State {
     fn granted(&self, question: &Question) -> Option<Scope> {
         self.grants.iter().find(|(_, grant)| covers(grant, question)).map(|(_, grant)| grant.scope.clone())
+    }
+
+    fn add(&mut self, grant: Grant) {
+        if self.grants.iter().any(|(_, other)| *other == grant) {
+            return;
+        }
+        for open in self.open.extract_if(.., |open| covers(&grant, &open.question)) {
+            // Who no longer waits needs no release.
+            let _ = open.release.send(grant.scope.clone());
+        }
+        self.next += 1;
+        self.grants.push((GrantId(self.next), grant));
     }
 }
 

@@ -10,9 +10,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use llm_do_core::{Exhausted, Quantity};
-use tokio::sync::oneshot;
 
-use crate::sync::Mutex;
+use crate::sync::{Mutex, oneshot};
 
 /// The fewest output tokens worth asking for.
 pub(crate) const LEAST_OUTPUT: u64 = 256;
@@ -161,7 +160,8 @@ impl Budget {
     pub(crate) fn extend(&self, at: CeilingId, what: Quantity, by: u64) {
         let mut state = self.state.lock();
         let ceiling = &mut state.ceilings[at.0];
-        ceiling.overrun = false;
+        // More tool calls, or nothing more, do not say that requests may go on after an overrun.
+        ceiling.overrun &= what == Quantity::ToolCalls || by == 0;
         if let Some(limit) = ceiling.limits.of_mut(what) {
             *limit = limit.saturating_add(by);
         }
@@ -171,6 +171,11 @@ impl Budget {
     /// Books usage that happened before this process: a resumed run has spent what it has spent.
     pub(crate) fn book(&self, at: CeilingId, amount: Amount) {
         self.state.lock().each_on_path(at, |ceiling| ceiling.used.add(amount));
+    }
+
+    /// Books tool calls that were made before this process.
+    pub(crate) fn book_tool_calls(&self, at: CeilingId, calls: u64) {
+        self.state.lock().each_on_path(at, |ceiling| ceiling.tool_calls += calls);
     }
 
     /// Returns what is left on the path: the least of all ceilings, per quantity.
@@ -191,6 +196,17 @@ impl Budget {
     pub(crate) fn limits_cost(&self, at: CeilingId) -> bool {
         let state = self.state.lock();
         state.path(at).any(|id| state.ceilings[id.0].limits.cost.is_some())
+    }
+
+    /// Confirms a reservation to a request that waited for it: after an overrun nothing starts, even if its
+    /// turn had come before.
+    fn confirm(&self, at: CeilingId, charge: Charge) -> Result<Charge, Refusal> {
+        let state = self.state.lock();
+        let Some(id) = state.path(at).find(|id| state.ceilings[id.0].overrun) else { return Ok(charge) };
+        let refusal = state.ceilings[id.0].overrun_refusal(id, charge.amount);
+        drop(state);
+        self.settle(at, charge.amount, Amount::default());
+        Err(refusal)
     }
 
     fn settle(&self, at: CeilingId, reserved: Amount, used: Amount) {
@@ -225,10 +241,13 @@ impl State {
 
     /// Decides about a request as the budget stands.
     fn judge(&self, at: CeilingId, ask: &Ask) -> Verdict {
-        match self.fit(at, ask, Ceiling::free) {
-            Ok(charge) => Verdict::Fits(charge),
-            // Were everything in flight refunded, would the request fit? Then it is worth waiting.
-            Err(_) if self.fit(at, ask, Ceiling::left_amounts).is_ok() => Verdict::Wait,
+        if let Ok(charge) = self.fit(at, ask, Ceiling::free) {
+            return Verdict::Fits(charge);
+        }
+        // Were everything in flight refunded, would the request fit? Then it is worth waiting. If not, the
+        // ceiling to name is the one that is used up, not one that is only reserved.
+        match self.fit(at, ask, Ceiling::left_amounts) {
+            Ok(_) => Verdict::Wait,
             Err(refusal) => Verdict::Refuse(refusal),
         }
     }
@@ -249,17 +268,19 @@ impl State {
         available: impl Fn(&Ceiling) -> (Option<u64>, Option<u64>),
     ) -> Result<Charge, Refusal> {
         let mut output = ask.output;
+        let least = LEAST_OUTPUT.min(ask.output);
+        let needed = ask.input.saturating_add(least);
         for id in self.path(at) {
             let ceiling = &self.ceilings[id.0];
             let (tokens, cost) = available(ceiling);
-            let least = LEAST_OUTPUT.min(ask.output);
             if ceiling.overrun {
-                return Err(ceiling.refusal(id, Quantity::Tokens, ask.input + least));
+                let cost = ask.cost.as_ref().map_or(0, |price| price(least));
+                return Err(ceiling.overrun_refusal(id, Amount { tokens: needed, cost }));
             }
             if let Some(tokens) = tokens {
                 output = output.min(tokens.saturating_sub(ask.input));
-                if ask.input + least > tokens {
-                    return Err(ceiling.refusal(id, Quantity::Tokens, ask.input + least));
+                if needed > tokens {
+                    return Err(ceiling.refusal(id, Quantity::Tokens, needed));
                 }
             }
             if let (Some(cost), Some(price)) = (cost, &ask.cost) {
@@ -270,7 +291,7 @@ impl State {
             }
         }
         let cost = ask.cost.as_ref().map_or(0, |price| price(output));
-        Ok(Charge { output, amount: Amount { tokens: ask.input + output, cost } })
+        Ok(Charge { output, amount: Amount { tokens: ask.input.saturating_add(output), cost } })
     }
 
     /// Serves who waits, in order, until one must go on waiting.
@@ -340,6 +361,14 @@ impl Ceiling {
         Refusal { ceiling: id, exhausted: Exhausted { what, owner: self.owner.clone(), limit, used, needed } }
     }
 
+    /// A refusal because of an overrun, in the terms of what the ceiling limits.
+    fn overrun_refusal(&self, id: CeilingId, needed: Amount) -> Refusal {
+        match self.limits.tokens {
+            Some(_) => self.refusal(id, Quantity::Tokens, needed.tokens),
+            None => self.refusal(id, Quantity::Cost, needed.cost),
+        }
+    }
+
     fn tool_call_refusal(&self, id: CeilingId) -> Option<Refusal> {
         let limit = self.limits.tool_calls?;
         (self.tool_calls >= limit).then(|| self.refusal(id, Quantity::ToolCalls, 1))
@@ -394,7 +423,7 @@ impl Amount {
 }
 
 /// A request that waits for refunds. Dropped after it was served but before it noticed, it gives the
-/// reservation back.
+/// reservation back; dropped earlier, it makes way for those behind it.
 struct Waiting<'a> {
     budget: &'a Budget,
     at: CeilingId,
@@ -404,7 +433,7 @@ struct Waiting<'a> {
 impl Waiting<'_> {
     async fn charge(mut self) -> Result<Charge, Refusal> {
         match (&mut self.answer).await {
-            Ok(answer) => answer,
+            Ok(answer) => answer.and_then(|charge| self.budget.confirm(self.at, charge)),
             // The sender lives in the budget, which this borrows; it is never dropped unanswered.
             Err(_closed) => {
                 Err(self.budget.state.lock().ceilings[self.at.0].refusal(self.at, Quantity::Tokens, 0))
@@ -416,8 +445,9 @@ impl Waiting<'_> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.answer.close();
-        if let Ok(Ok(charge)) = self.answer.try_recv() {
-            self.budget.settle(self.at, charge.amount, Amount::default());
+        match self.answer.try_recv() {
+            Ok(Ok(charge)) => self.budget.settle(self.at, charge.amount, Amount::default()),
+            Ok(Err(_)) | Err(_) => self.budget.state.lock().serve_waiting(),
         }
     }
 }
@@ -452,6 +482,158 @@ impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if !self.settled {
             self.budget.settle(self.at, self.charge.amount, self.charge.amount);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+    use std::time::Duration;
+
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    /// Chance that can be repeated: splitmix64.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, end: u64) -> u64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            (bits ^ (bits >> 31)) % end
+        }
+
+        fn index(&mut self, end: usize) -> usize {
+            usize::try_from(self.below(end as u64)).unwrap()
+        }
+    }
+
+    /// A budget, and beside it what can be seen from outside: reservations enter it after they are granted
+    /// and leave it before they are refunded, so it never holds more than the budget does.
+    struct Tree {
+        budget: Budget,
+        seen: Vec<Seen>,
+    }
+
+    #[derive(Default)]
+    struct Seen {
+        parent: Option<usize>,
+        limits: Ceilings,
+        tokens: AtomicU64,
+        cost: AtomicU64,
+    }
+
+    impl Tree {
+        fn any(dice: &mut Dice) -> Self {
+            let root = Seen::any(None, dice);
+            let mut tree = Self { budget: Budget::new(root.limits), seen: vec![root] };
+            for _ in 0..dice.below(6) {
+                let parent = dice.index(tree.seen.len());
+                let seen = Seen::any(Some(parent), dice);
+                tree.budget.add(CeilingId(parent), String::new(), seen.limits);
+                tree.seen.push(seen);
+            }
+            tree
+        }
+
+        fn path(&self, at: usize) -> impl Iterator<Item = &Seen> {
+            std::iter::successors(Some(&self.seen[at]), |seen| Some(&self.seen[seen.parent?]))
+        }
+
+        /// Makes requests that use no more than they reserved; some give up waiting.
+        async fn use_it(self: Arc<Self>, mut dice: Dice) {
+            for _ in 0..=dice.below(3) {
+                let at = dice.index(self.seen.len());
+                let (input, output) = (dice.below(300), 1 + dice.below(900));
+                let ask = Ask { input, output, cost: Some(Arc::new(move |output| input + 3 * output)) };
+                let reserve = self.budget.reserve(CeilingId(at), ask);
+                let impatient = dice.below(4) == 0;
+                let reserved = tokio::select! {
+                    biased;
+                    reserved = reserve => reserved,
+                    () = yields(dice.below(3)), if impatient => continue,
+                };
+                let Ok(reservation) = reserved else { continue };
+                let Amount { tokens, cost } = reservation.charge.amount;
+                self.path(at).for_each(|seen| seen.enter(tokens, cost));
+                yields(dice.below(3)).await;
+                let used = Amount { tokens: dice.below(tokens + 1), cost: dice.below(cost + 1) };
+                self.path(at).for_each(|seen| seen.strike(tokens - used.tokens, cost - used.cost));
+                reservation.settle(used);
+            }
+        }
+
+        /// Everything that was not used is free again, and nobody waits.
+        fn check_end(&self) {
+            let state = self.budget.state.lock();
+            assert!(state.waiting.is_empty());
+            for (ceiling, seen) in state.ceilings.iter().zip(&self.seen) {
+                let used = Amount { tokens: seen.tokens.load(SeqCst), cost: seen.cost.load(SeqCst) };
+                assert_eq!((ceiling.reserved, ceiling.used), (Amount::default(), used));
+            }
+        }
+    }
+
+    impl Seen {
+        fn any(parent: Option<usize>, dice: &mut Dice) -> Self {
+            let mut perhaps = |most| (dice.below(3) > 0).then(|| 256 + dice.below(most));
+            let limits = Ceilings { tokens: perhaps(4_000), cost: perhaps(9_000), tool_calls: None };
+            Self { parent, limits, ..Self::default() }
+        }
+
+        fn enter(&self, tokens: u64, cost: u64) {
+            let tokens = tokens + self.tokens.fetch_add(tokens, SeqCst);
+            let cost = cost + self.cost.fetch_add(cost, SeqCst);
+            assert!(
+                self.limits.tokens.is_none_or(|limit| tokens <= limit),
+                "{tokens} tokens: {:?}",
+                self.limits
+            );
+            assert!(
+                self.limits.cost.is_none_or(|limit| cost <= limit),
+                "a cost of {cost}: {:?}",
+                self.limits
+            );
+        }
+
+        fn strike(&self, tokens: u64, cost: u64) {
+            self.tokens.fetch_sub(tokens, SeqCst);
+            self.cost.fetch_sub(cost, SeqCst);
+        }
+    }
+
+    async fn yields(times: u64) {
+        for _ in 0..times {
+            yield_now().await;
+        }
+    }
+
+    async fn try_out(seed: u64) {
+        let mut dice = Dice(seed);
+        let tree = Arc::new(Tree::any(&mut dice));
+        let tasks: Vec<_> = (0..2 + dice.below(5))
+            .map(|_| tokio::spawn(tree.clone().use_it(Dice(dice.below(u64::MAX)))))
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        tree.check_end();
+    }
+
+    /// As many trees as `LLM_DO_BUDGET_TREES` says. A failure names the seed of its tree.
+    #[test]
+    fn a_budget_tree_never_overshoots_and_never_gets_stuck() {
+        let trees = std::env::var("LLM_DO_BUDGET_TREES").map_or(10_000, |trees| trees.parse().unwrap());
+        let executor =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_time().build().unwrap();
+        for seed in 0..trees {
+            let tried = executor.block_on(async {
+                tokio::spawn(tokio::time::timeout(Duration::from_secs(30), try_out(seed))).await
+            });
+            assert!(matches!(tried, Ok(Ok(()))), "tree {seed}: {tried:?}");
         }
     }
 }

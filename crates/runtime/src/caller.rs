@@ -5,7 +5,6 @@
 //! the tool is dropped.
 
 use std::future::pending;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
@@ -19,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::engine::Embedded;
-use crate::live::LiveCall;
+use crate::instances::Opener;
+use crate::live::{Frame, LiveCall};
 use crate::plan::{Source, TargetKind};
 use crate::state::RunState;
 use crate::stopwatch::Activity;
@@ -32,15 +32,28 @@ pub(crate) async fn tool_of(run: &RunState, call: &LiveCall) -> Result<Arc<dyn T
     match call.target.as_ref().map(|target| &target.kind) {
         Some(TargetKind::Tool(Source::Shared(tool)) | TargetKind::Entry(tool)) => Ok(tool.clone()),
         Some(TargetKind::Tool(Source::Slot { slot, definition })) => {
-            let opener = opener_of(call);
-            frame
-                .instances
-                .tool(&frame.plan, *slot, &definition.name, &opener.info, &run.options.context)
-                .await
+            let opener = opener(run, call, opener_of(call), frame);
+            frame.instances.tool(*slot, definition, &opener).await
         }
         Some(TargetKind::Agent) | None => {
             Err(Failure::new(FailureKind::Unknown, format!("`{}` is no tool", call.name)))
         }
+    }
+}
+
+/// For whom and for how long a toolset is opened: in the name of one call, while another waits for it.
+pub(crate) fn opener<'a>(
+    run: &'a RunState,
+    waiting: &'a LiveCall,
+    owner: &'a LiveCall,
+    frame: &'a Frame,
+) -> Opener<'a> {
+    Opener {
+        plan: &frame.plan,
+        call: &owner.info,
+        context: &run.options.context,
+        cancel: &waiting.cancel,
+        tasks: &run.shared.tasks,
     }
 }
 
@@ -68,7 +81,7 @@ fn context(
         info: call.info.clone(),
         input: input.clone(),
         agent: frame.plan.spec.clone(),
-        model: frame.seat.model.get().cloned(),
+        model: frame.seat.model.lock().clone(),
         context: run.options.context.clone(),
         cancellation,
         caller,
@@ -124,7 +137,8 @@ pub(crate) struct ToolCaller {
     halt: OnceLock<Halt>,
     halted: Notify,
     progress: Mutex<u64>,
-    settled: AtomicBool,
+    /// Set when the tool's own call ends: nothing begins and nothing is said after that.
+    settled: Mutex<bool>,
 }
 
 impl ToolCaller {
@@ -139,7 +153,7 @@ impl ToolCaller {
             halt: OnceLock::new(),
             halted: Notify::new(),
             progress: Mutex::new(0),
-            settled: AtomicBool::new(false),
+            settled: Mutex::new(false),
         })
     }
 
@@ -160,27 +174,43 @@ impl ToolCaller {
 
     /// Ends what is left of inner calls and waits for it: nothing runs on unseen.
     pub(crate) async fn settle(&self) {
-        self.settled.store(true, Ordering::Release);
+        *self.settled.lock() = true;
         self.scope.cancel();
         self.inner.close();
         self.inner.wait().await;
     }
 
-    /// Performs an inner call as a task that outlives a dropped future by its clean-up only.
+    /// Does something, unless the tool's own call has ended; it does not end meanwhile.
+    fn unless_settled<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
+        let settled = self.settled.lock();
+        (!*settled).then(act)
+    }
+
+    /// Performs an inner step as a task that outlives a dropped future by its clean-up only.
     async fn perform(self: Arc<Self>, step: Step) -> Outcome {
         if self.scope.is_cancelled() {
             return self.ended().await;
         }
         let token = self.scope.child_token();
-        self.call.prepare(step.key.clone(), token.clone());
-        let engine = self.engine.clone();
+        if !matches!(step.kind, StepKind::Sample(_)) {
+            self.call.prepare(step.key.clone(), token.clone());
+        }
+        let (caller, given_up) = (self.clone(), token.clone());
         let resting = Resting::begin(&self);
-        let task = self.inner.spawn(async move { engine.perform(step).await });
+        let begun = self.unless_settled(|| {
+            self.inner.spawn(async move {
+                let performed = caller.engine.perform(step).await;
+                caller.notice(&performed, &given_up);
+                performed
+            })
+        });
+        let Some(task) = begun else { return self.ended().await };
         let cancel_on_drop = token.drop_guard();
         let performed = task.await;
         cancel_on_drop.disarm();
         drop(resting);
         match performed {
+            Ok(Err(_)) if *self.settled.lock() => self.ended().await,
             Ok(performed) => self.answer(performed).await,
             Err(error) => Outcome::Failed(Failure::new(
                 FailureKind::Panic,
@@ -189,13 +219,31 @@ impl ToolCaller {
         }
     }
 
+    /// Notices a halt below, whether or not tool code looks. An inner call that was given up says nothing.
+    fn notice(&self, performed: &Performed, given_up: &CancellationToken) {
+        match performed {
+            Err(Halt::Interrupted) if given_up.is_cancelled() => {}
+            Err(halt) => self.set_halt(halt.clone()),
+            Ok(_) => {}
+        }
+    }
+
+    fn set_halt(&self, halt: Halt) {
+        let _ = self.halt.set(halt);
+        self.halted.notify_waiters();
+    }
+
+    /// The halt below this call, which wins over whatever its code answered.
+    pub(crate) fn halt(&self) -> Option<Halt> {
+        self.halt.get().cloned()
+    }
+
     /// Gives an outcome to tool code; a halt stops here and goes up by another way.
     async fn answer(&self, performed: Performed) -> Outcome {
         match performed {
             Ok(outcome) => outcome,
             Err(halt) => {
-                let _ = self.halt.set(halt);
-                self.halted.notify_waiters();
+                self.set_halt(halt);
                 pending().await
             }
         }
@@ -203,7 +251,8 @@ impl ToolCaller {
 
     /// A context that outlives its call can do nothing more; in a call that is being cancelled, nothing returns.
     async fn ended(&self) -> Outcome {
-        if !self.settled.load(Ordering::Acquire) {
+        let is_settled = *self.settled.lock();
+        if !is_settled {
             return self.answer(Err(Halt::Interrupted)).await;
         }
         let message = format!("the call of `{}` has ended", self.call.name);
@@ -226,15 +275,7 @@ impl Caller for ToolCaller {
         let key = self.call.inner_key(&effect.name, &effect.payload).child("gate");
         let kind = StepKind::Gate { reason: Some(effect.reason) };
         let step = self.step(key, kind, effect.name, effect.payload, Effect::Pure);
-        Box::pin(async move {
-            if self.scope.is_cancelled() {
-                return self.ended().await;
-            }
-            let resting = Resting::begin(&self);
-            let performed = self.engine.perform(step).await;
-            drop(resting);
-            self.answer(performed).await
-        })
+        Box::pin(self.perform(step))
     }
 
     fn sample(self: Arc<Self>, sample: Sample) -> BoxFuture<'static, Outcome> {
@@ -245,15 +286,13 @@ impl Caller for ToolCaller {
         };
         let key = self.call.inner_key(name, &input);
         let step = self.step(key, StepKind::Sample(sample), name.into(), input, Effect::Pure);
-        Box::pin(async move {
-            let performed = self.engine.perform(step).await;
-            self.answer(performed).await
-        })
+        Box::pin(self.perform(step))
     }
 
     fn blocking(self: Arc<Self>, work: BlockingWork) -> BoxFuture<'static, ToolReply> {
-        let running = self.engine.run.shared.still_running.begin(self.call.info.path.to_string());
+        let (running, waiting) = self.engine.run.shared.still_running.begin(self.call.info.path.to_string());
         Box::pin(async move {
+            let _waiting = waiting;
             let task = tokio::task::spawn_blocking(move || {
                 let reply = work();
                 drop(running);
@@ -272,7 +311,7 @@ impl Caller for ToolCaller {
     fn say(&self, remark: Remark) {
         let run = &self.engine.run;
         let key = &self.call.info.id;
-        match remark {
+        self.unless_settled(|| match remark {
             Remark::Notice(text) => run.notice(&self.call.info, text),
             Remark::Stderr(text) => run.note(&self.call, key, EventBody::Stderr { text }),
             Remark::Progress(text) => {
@@ -281,7 +320,7 @@ impl Caller for ToolCaller {
                 *next += 1;
                 run.log.pass(&self.call.info, key, EventBody::ToolProgress(delta));
             }
-        }
+        });
     }
 
     fn inspect(&self) -> Inspection {

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Asker, Content, Effect, Engine, EventBody, Failure, Outcome, Output, Payload, Performed, Permit, Step,
-    StepKind,
+    Asker, Content, Effect, Engine, EventBody, Failure, Key, Outcome, Output, Payload, Performed, Permit,
+    Step, StepKind,
 };
 use tokio::time::Instant;
 
@@ -17,15 +17,16 @@ use crate::plan::{Target, TargetKind};
 use crate::state::RunState;
 
 /// Performs one call: resolve, decide, execute, record.
-pub(crate) async fn call(engine: &Embedded, step: Step) -> Performed {
+pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
     let run = &engine.run;
     let caller = run.live(&step.call)?;
     let StepKind::Call { asker } = step.kind else { unreachable!("only calls are dispatched") };
     let started = Instant::now();
 
-    let target = resolve(run, &caller, &step, asker);
-    let live =
-        LiveCall::below(&caller, step.key, step.name, step.payload, asker, target.as_ref().ok().cloned());
+    let target = resolve(run, &caller, step, asker);
+    // The time limit of a run is that of its top call.
+    let run_limit = run.options.limits.time.filter(|_| asker == Asker::Embedder);
+    let live = LiveCall::below(&caller, step, asker, target.as_ref().ok().cloned(), run_limit);
     let registered = run.register(Arc::new(live));
     let call = &registered.call;
     begin(run, call);
@@ -71,7 +72,8 @@ fn begin(run: &RunState, call: &LiveCall) {
 
 /// Puts the call to the gate and executes what it allows.
 async fn permitted(engine: &Embedded, call: &Arc<LiveCall>) -> Performed {
-    let gate = step_of(call, "gate", StepKind::Gate { reason: None }, call.input.clone(), Effect::Pure);
+    let key = call.info.id.child("gate");
+    let gate = step_of(call, key, StepKind::Gate { reason: None }, call.input.clone(), Effect::Pure);
     let permit = match engine.perform(gate).await?.into_permit() {
         Ok(permit) => permit,
         Err(failure) => return Ok(Outcome::Failed(failure)),
@@ -89,16 +91,15 @@ async fn execute(engine: &Embedded, call: &Arc<LiveCall>, permit: &Permit) -> Pe
     let Some(target) = &call.target else { unreachable!("only what was resolved passes the gate") };
     let arguments = permit.arguments.clone();
     if matches!(target.kind, TargetKind::Agent) {
-        return engine.perform(step_of(call, "agent", StepKind::Agent, arguments, Effect::Calls)).await;
+        let key = call.info.id.child("agent");
+        return engine.perform(step_of(call, key, StepKind::Agent, arguments, Effect::Calls)).await;
     }
     let kind = StepKind::Effect { permit: permit.digest, precondition: permit.precondition.clone() };
     let effect = target.definition.effect;
-    let step = Step { key: call.info.id.clone(), ..step_of(call, "", kind, arguments, effect) };
-    engine.perform(step).await
+    engine.perform(step_of(call, call.info.id.clone(), kind, arguments, effect)).await
 }
 
-fn step_of(call: &LiveCall, part: &str, kind: StepKind, payload: Payload, effect: Effect) -> Step {
-    let key = call.info.id.child(part);
+fn step_of(call: &LiveCall, key: Key, kind: StepKind, payload: Payload, effect: Effect) -> Step {
     Step { key, call: call.info.id.clone(), kind, name: call.name.clone(), payload, effect }
 }
 

@@ -44,19 +44,23 @@ pub(crate) async fn run(
     }
     let tool = match tool_of(&engine.run, call).await {
         Ok(tool) => tool,
+        Err(_) if call.cancel.is_cancelled() => return Err(Halt::Interrupted),
         Err(failure) => return Ok(Outcome::Failed(failure)),
     };
     let caller = ToolCaller::new(engine, call);
     let ended = supervise(engine, call, &caller, &*tool, seal(&step.payload, precondition)).await;
     caller.settle().await;
+    if let Some(halt) = caller.halt() {
+        return Err(halt);
+    }
     match ended {
-        Ended::Reply(Ok(output)) => Ok(checked(tool.definition(), output)),
+        Ended::Reply(Ok(output)) => Ok(checked(definition_of(call, &*tool), output)),
         Ended::Reply(Err(error)) => Ok(Outcome::Failed(error.into_failure())),
         Ended::Panicked(words) => Ok(Outcome::Failed(Failure::new(
             FailureKind::Panic,
             format!("`{}` panicked: {words}", step.name),
         ))),
-        Ended::TimedOut => Ok(Outcome::Failed(timed_out(tool.definition()))),
+        Ended::TimedOut => Ok(Outcome::Failed(timed_out(call))),
         Ended::Halted(halt) => Err(halt),
     }
 }
@@ -83,7 +87,7 @@ async fn supervise(
         biased;
         ended = code(tool, input, &context) => ended,
         halt = caller.halted() => Ended::Halted(halt),
-        () = limit_reached(call, tool.definition()) => Ended::TimedOut,
+        () = limit_reached(call) => Ended::TimedOut,
         () = stopped(call, &cancellation, engine.run.shared.grace) => Ended::Halted(Halt::Interrupted),
     }
 }
@@ -96,8 +100,13 @@ async fn code(tool: &dyn Tool, input: Approved, context: &CallContext) -> Ended 
     }
 }
 
-async fn limit_reached(call: &LiveCall, definition: &ToolDefinition) {
-    match (definition.time_limit, &call.watch) {
+/// The definition under which the call was linked and approved.
+fn definition_of<'a>(call: &'a LiveCall, tool: &'a dyn Tool) -> &'a ToolDefinition {
+    call.target.as_ref().map_or_else(|| tool.definition(), |target| &target.definition)
+}
+
+async fn limit_reached(call: &LiveCall) {
+    match (call.time_limit, &call.watch) {
         (Some(limit), Some(watch)) => watch.reached(limit).await,
         _ => std::future::pending().await,
     }
@@ -116,9 +125,9 @@ fn panic_words(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
 
-fn timed_out(definition: &ToolDefinition) -> Failure {
-    let limit = definition.time_limit.unwrap_or_default();
-    let message = format!("`{}` took longer than its time limit of {limit:?} and was ended", definition.name);
+fn timed_out(call: &LiveCall) -> Failure {
+    let limit = call.time_limit.unwrap_or_default();
+    let message = format!("`{}` took longer than its time limit of {limit:?} and was ended", call.name);
     Failure::new(FailureKind::TimedOut, message)
         .with_hint("ask for less at once; what it had done until then may remain")
 }

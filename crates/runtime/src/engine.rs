@@ -3,12 +3,14 @@
 //! An agent scope, and each of several scopes performed at once, is a task of its own: the stack does not
 //! grow with the depth of agents, and branches use all cores. Leaves run inside the task of their scope.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use llm_do_core::{
-    CallResult, Engine, EventBody, Failure, FailureKind, Halt, Outcome, Performed, Step, StepKind,
+    CallResult, Engine, EventBody, Failure, FailureKind, Halt, Head, Key, Outcome, Performed, Sample, Step,
+    StepKind,
 };
 use tokio::time::Instant;
 
@@ -26,10 +28,18 @@ pub(crate) struct Embedded {
 
 impl Engine for Embedded {
     fn perform(&self, step: Step) -> BoxFuture<'_, Performed> {
-        match step.kind {
-            StepKind::Agent => Box::pin(self.spawn(step)),
-            StepKind::Call { .. } => Box::pin(self.scope(step)),
-            _ => Box::pin(self.leaf(step)),
+        match self.run.replay.as_ref().map(|replay| replay.known(&step)) {
+            Some(Known::Done(outcome)) => Box::pin(self.read_back(step, outcome)),
+            // What must happen at most once is never repeated silently.
+            Some(Known::Begun) if !step.effect.may_repeat() => {
+                Box::pin(ready(Err(Halt::Unknown { key: step.key, name: step.name })))
+            }
+            Some(Known::Mismatch) => {
+                let words = "the record holds another conversation than this run has; a turn of a session cannot be \
+                    resumed without it";
+                Box::pin(ready(Err(Halt::Record(words.to_owned()))))
+            }
+            _ => self.begin(step),
         }
     }
 
@@ -44,38 +54,50 @@ impl Engine for Embedded {
 }
 
 impl Embedded {
-    /// Enters a call, unless its end is recorded.
-    async fn scope(&self, step: Step) -> Performed {
-        if let Some(Known::Done(outcome)) = self.run.replay.as_ref().map(|replay| replay.known(&step)) {
-            self.run.book_finished(&*self.run.live(&step.call)?, &step.key);
-            return Ok(outcome);
+    /// Begins a step. Each kind is a future of its own: while it waits, it takes the memory of its kind.
+    fn begin(&self, step: Step) -> BoxFuture<'_, Performed> {
+        match step.kind {
+            StepKind::Agent => Box::pin(self.spawn(step)),
+            StepKind::Call { .. } => Box::pin(async move { dispatch::call(self, &step).await }),
+            StepKind::Gate { .. } => Box::pin(async move { self.decide(&step).await }),
+            StepKind::Model { head, turn } => Box::pin(self.ask(step.call, step.key, head, turn)),
+            StepKind::Effect { .. } => Box::pin(async move { self.effect(&step).await }),
+            StepKind::Sample(sample) => Box::pin(self.sample(step.call, step.key, sample)),
         }
-        dispatch::call(self, step).await
     }
 
-    /// Does a leaf, unless its end is recorded; never repeats silently what must happen at most once.
-    async fn leaf(&self, step: Step) -> Performed {
-        match self.run.replay.as_ref().map(|replay| replay.known(&step)) {
-            Some(Known::Done(outcome)) => {
-                ask::already_asked(&*self.run.live(&step.call)?, &outcome).await;
-                return Ok(outcome);
-            }
-            Some(Known::Begun) if !step.effect.may_repeat() => {
-                return Err(Halt::Unknown { key: step.key, name: step.name });
-            }
-            _ => {}
-        }
+    /// Answers with the recorded end of a step, and books what it had used.
+    async fn read_back(&self, step: Step, outcome: Outcome) -> Performed {
         let call = self.run.live(&step.call)?;
-        match &step.kind {
-            StepKind::Gate { reason } => gate::decide(&self.run, &call, &step, reason.as_deref()).await,
-            StepKind::Model { head, turn } => ask::ask_model(&self.run, &call, &step.key, *head, *turn).await,
-            StepKind::Effect { permit, precondition } => {
-                self.begin_effect(&call, &step).await?;
-                effect::run(self, &call, &step, *permit, precondition.clone()).await
-            }
-            StepKind::Sample(sample) => effect::sample(&self.run, &call, &step.key, *sample).await,
-            StepKind::Agent | StepKind::Call { .. } => unreachable!("scopes are entered, not done"),
+        match step.kind {
+            StepKind::Call { .. } => self.run.book_finished(&call, &step.key),
+            StepKind::Gate { reason: None } => self.run.book_call(&call),
+            _ => ask::already_asked(&call, &outcome).await,
         }
+        Ok(outcome)
+    }
+
+    async fn decide(&self, step: &Step) -> Performed {
+        let call = self.run.live(&step.call)?;
+        let StepKind::Gate { reason } = &step.kind else { unreachable!("only calls are decided about") };
+        gate::decide(&self.run, &call, step, reason.as_deref()).await
+    }
+
+    async fn ask(&self, call: Key, key: Key, head: Head, turn: u32) -> Performed {
+        let call = self.run.live(&call)?;
+        ask::ask_model(&self.run, &call, &key, head, turn).await
+    }
+
+    async fn effect(&self, step: &Step) -> Performed {
+        let call = self.run.live(&step.call)?;
+        let StepKind::Effect { permit, precondition } = &step.kind else { unreachable!("only effects run") };
+        self.begin_effect(&call, step).await?;
+        effect::run(self, &call, step, *permit, precondition.clone()).await
+    }
+
+    async fn sample(&self, call: Key, key: Key, sample: Sample) -> Performed {
+        let call = self.run.live(&call)?;
+        effect::sample(&self.run, &call, &key, sample).await
     }
 
     /// Records the intent: nothing happens that the record does not announce.
@@ -85,7 +107,10 @@ impl Embedded {
         }
         let durability = if step.effect.may_repeat() { Durability::Process } else { Durability::Power };
         let body = EventBody::CallExecuting { permit: step.payload.digest(), effect: step.effect };
-        self.run.log.commit(&call.info, &step.key, body, durability).await
+        self.run.log.commit(&call.info, &step.key, body, durability).await?;
+        // The record may have taken its time. What was cancelled meanwhile does not begin; a resume cannot know
+        // that, so it asks a person about a call that must happen at most once.
+        if call.cancel.is_cancelled() { Err(Halt::Interrupted) } else { Ok(()) }
     }
 
     /// Runs a scope as a task of its own, which ends even where nobody waits for it any more.
@@ -93,8 +118,8 @@ impl Embedded {
         let engine = self.clone();
         let task = self.run.shared.tasks.spawn(async move {
             match step.kind {
-                StepKind::Agent => agent::run(&engine, step).await,
-                _ => engine.scope(step).await,
+                StepKind::Agent => agent::run(&engine, &step).await,
+                _ => engine.perform(step).await,
             }
         });
         match task.await {

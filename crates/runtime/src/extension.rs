@@ -30,13 +30,17 @@ pub(crate) async fn extended(run: &RunState, call: &LiveCall, refusal: &Refusal)
     let asked = AssertUnwindSafe(async { approver.extend(&request).await }).catch_unwind();
     let answer = tokio::select! {
         () = call.cancel.cancelled() => return Err(Halt::Interrupted),
+        () = crate::timing::after(run.shared.approver_limit) => return Ok(false),
         answer = asked => answer,
     };
-    let Ok(Some(more)) = answer else { return Ok(false) };
+    let more = match answer {
+        Ok(Some(more)) if more > 0 => more,
+        _ => return Ok(false),
+    };
     run.budget.extend(refusal.ceiling, refusal.exhausted.what, more);
     let text = format!("{} extended by {}", request.exhausted, refusal.exhausted.what.show(more));
     run.notice(&call.info, text);
-    Ok(more > 0)
+    Ok(true)
 }
 
 /// A budget of the run ends the run; one of an agent is an answer at that level.

@@ -5,6 +5,7 @@
 //!
 //! This module runs nothing (see [`crate::effect`]) and draws no prompts: it asks through the broker.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use llm_do_core::{
@@ -13,6 +14,7 @@ use llm_do_core::{
     Payload, Performed, Permit, Schema, Scope, Step, describe_call, join_problems, parse_arguments,
 };
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::assess::assess;
 use crate::broker::{Question, Reply};
@@ -22,6 +24,9 @@ use crate::plan::{Target, TargetKind};
 use crate::state::RunState;
 use crate::stopwatch::Activity;
 use crate::store::Durability;
+
+/// Calls inside one another, tools included: a tool that calls itself comes to an end.
+const MOST_LEVELS: u32 = 256;
 
 /// Why a call does not pass: an answer for the caller, or the end of the run.
 pub(crate) enum Stop {
@@ -58,8 +63,15 @@ pub(crate) async fn decide(
         Err(Stop::Refuse(failure)) => Decision::Refuse(failure),
         Err(Stop::Halt(halt)) => return Err(halt),
     });
-    let id = call.info.id.clone();
-    run.note(call, &step.key, EventBody::ApprovalDecided { id, decision: decision.clone() });
+    let id = if reason.is_some() { step.key.clone() } else { call.info.id.clone() };
+    let body = EventBody::ApprovalDecided { id, decision: decision.clone() };
+    match (reason, &*decision) {
+        // No `call_executing` stands between this decision and an inner effect, so it is itself the barrier.
+        (Some(_), Decision::Allow(_)) => {
+            run.log.commit(&call.info, &step.key, body, Durability::Power).await?;
+        }
+        _ => run.note(call, &step.key, body),
+    }
     Ok(Outcome::Decision(decision))
 }
 
@@ -77,6 +89,7 @@ async fn consider_call(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Targe
         access: target.definition.access,
         definition: target.digest,
         reason: None,
+        cancel: call.cancel.clone(),
     };
     case.approve(run, call, checked).await
 }
@@ -95,8 +108,12 @@ async fn consider_inner(
         name: &step.name,
         target: None,
         access: target.map_or(Access::Write, |target| target.definition.access),
-        definition: target.map_or_else(|| Digest::of(b""), |target| target.digest),
+        // An effect inside a tool is no call of that tool, even where it has the same name.
+        definition: target
+            .map_or_else(|| Digest::of(b""), |target| target.digest)
+            .then(&Digest::of(b"inside")),
         reason: Some(reason),
+        cancel: call.token_for(&step.key),
     };
     case.approve(run, call, Checked { arguments: step.payload.clone(), repairs: Vec::new() }).await
 }
@@ -114,6 +131,13 @@ async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> 
         let failure = Failure::new(FailureKind::Depth, message);
         return Err(failure.with_hint("do the work here, or answer with what there is").into());
     }
+    if call.level > MOST_LEVELS {
+        let message = format!(
+            "`{}` would be call {} inside another, and {MOST_LEVELS} are permitted",
+            call.name, call.level
+        );
+        return Err(Failure::new(FailureKind::Depth, message).into());
+    }
     if call.asker != Asker::Embedder {
         extension::count_tool_call(run, call).await?;
     }
@@ -121,7 +145,8 @@ async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> 
 }
 
 fn check_access(call: &LiveCall, target: &Target) -> Result<(), Failure> {
-    let (needed, ceiling) = (target.definition.access, call.callers_frame().access);
+    let callers = call.parent.as_ref().map_or(Access::Admin, |parent| parent.access);
+    let (needed, ceiling) = (target.definition.access, callers);
     if matches!(target.kind, TargetKind::Tool(_)) && needed > ceiling {
         let (needed, ceiling) = (needed.word(), ceiling.word());
         let message = format!("`{}` needs {needed} access, and this call has {ceiling} access", call.name);
@@ -207,6 +232,8 @@ struct Case<'a> {
     access: Access,
     definition: Digest,
     reason: Option<&'a str>,
+    /// Ends the waiting for an answer.
+    cancel: CancellationToken,
 }
 
 /// What rules, assessment and definition come to.
@@ -221,17 +248,23 @@ impl Case<'_> {
         &self,
         run: &Arc<RunState>,
         call: &Arc<LiveCall>,
-        checked: Checked,
+        mut checked: Checked,
     ) -> Result<Permit, Stop> {
-        let assessment = self.assess(run, call, &checked.arguments).await;
+        let mut assessment = self.assess(run, call, &checked.arguments).await;
+        if self.cancel.is_cancelled() {
+            return Err(Halt::Interrupted.into());
+        }
         let level = self.level(run, call, &assessment)?;
         let by = match (level.approval, run.options.mode) {
             (Approval::PreApproved, _) => level.by,
             (_, ApprovalMode::ApproveAll) => DecidedBy::Mode,
             (_, ApprovalMode::RejectAll) => return Err(self.rejected().into()),
-            (_, ApprovalMode::Prompt) => return self.ask(run, call, checked, assessment).await,
+            // Boxed: few decisions ask, and none of the others shall take the memory for it.
+            (_, ApprovalMode::Prompt) => {
+                return Box::pin(self.ask(run, call, &mut checked, &mut assessment)).await;
+            }
         };
-        Ok(permit(checked, by, &assessment))
+        Ok(permit(&checked, by, &assessment))
     }
 
     async fn assess(&self, run: &Arc<RunState>, call: &Arc<LiveCall>, arguments: &Payload) -> Assessment {
@@ -288,28 +321,28 @@ impl Case<'_> {
         &self,
         run: &Arc<RunState>,
         call: &Arc<LiveCall>,
-        mut checked: Checked,
-        mut assessment: Assessment,
+        checked: &mut Checked,
+        assessment: &mut Assessment,
     ) -> Result<Permit, Stop> {
         let mut edit_problem = None;
         loop {
-            let question = self.question(call, &checked.arguments, &assessment);
+            let question = self.question(call, &checked.arguments, assessment);
             if let Some(scope) = run.shared.broker.granted(&question) {
-                return Ok(permit(checked, DecidedBy::Grant(scope), &assessment));
+                return Ok(permit(checked, DecidedBy::Grant(scope), assessment));
             }
             let Some(approver) = run.options.approver.clone() else { return Err(self.unasked(run).into()) };
-            let request = self.request(call, &checked.arguments, &assessment, edit_problem.take());
+            let request = self.request(call, &checked.arguments, assessment, edit_problem.take());
             let body = EventBody::ApprovalRequested(request.clone());
             run.log.commit(&call.info, &self.id, body, Durability::Process).await?;
-            match self.put(run, call, question, request, &*approver).await {
-                Reply::Granted(scope) => return Ok(permit(checked, DecidedBy::Grant(scope), &assessment)),
+            match self.put(run, call, &question, request, &*approver).await {
+                Reply::Granted(scope) => return Ok(permit(checked, DecidedBy::Grant(scope), assessment)),
                 Reply::Stopped => return Err(Halt::Interrupted.into()),
                 Reply::Failed(words) => return Err(denied(&words).into()),
                 Reply::Answered(Answer::Once, _) => {
-                    return Ok(permit(checked, DecidedBy::Approver, &assessment));
+                    return Ok(permit(checked, DecidedBy::Approver, assessment));
                 }
                 Reply::Answered(Answer::Session(_), grant) => {
-                    return Ok(granting(checked, &assessment, grant));
+                    return Ok(granting(checked, assessment, grant));
                 }
                 Reply::Answered(Answer::Deny(words), _) => return Err(denied(&words).into()),
                 Reply::Answered(Answer::Stop, _) => return Err(self.stopped(run).into()),
@@ -318,8 +351,9 @@ impl Case<'_> {
                     Err(problem) => edit_problem = Some(problem.to_string()),
                 },
             }
-            assessment = self.assess(run, call, &checked.arguments).await;
-            checked.repairs.dedup();
+            *assessment = self.assess(run, call, &checked.arguments).await;
+            // Time has passed: what is blocked by now is not asked about again.
+            self.level(run, call, assessment)?;
         }
     }
 
@@ -328,19 +362,19 @@ impl Case<'_> {
         &self,
         run: &RunState,
         call: &LiveCall,
-        question: Question,
+        question: &Question,
         request: Arc<ApprovalRequest>,
         approver: &dyn Approver,
     ) -> Reply {
         let _waiting = Activity::waiting(call.watch.as_ref());
         let limit = run.shared.approver_limit;
-        let stop = async {
+        let stop = pin!(async {
             tokio::select! {
-                () = call.cancel.cancelled() => Reply::Stopped,
+                () = self.cancel.cancelled() => Reply::Stopped,
                 () = crate::timing::after(limit) => Reply::Failed("nobody answered in time".to_owned()),
             }
-        };
-        run.shared.broker.ask(question, request, approver, stop).await
+        });
+        run.shared.broker.ask(question.clone(), request, approver, stop).await
     }
 
     fn check_edit(&self, call: &LiveCall, value: Value) -> Result<Checked, Failure> {
@@ -362,7 +396,7 @@ impl Case<'_> {
         if assessment.approval == Approval::Blocked {
             return Err(self.blocked(&assessment, None).into());
         }
-        Ok(Permit { edited: true, ..permit(edited, DecidedBy::Approver, &assessment) })
+        Ok(Permit { edited: true, ..permit(&edited, DecidedBy::Approver, &assessment) })
     }
 
     fn question(&self, call: &LiveCall, arguments: &Payload, assessment: &Assessment) -> Question {
@@ -410,12 +444,20 @@ impl Case<'_> {
             toolset: self.target.and_then(|target| target.definition.toolset.clone()),
             arguments: arguments.clone(),
             access: self.access,
-            description: assessment.description.clone(),
+            description: self.description(arguments, assessment),
             reason,
             preview: assessment.preview.clone(),
             scopes: scopes.into_iter().filter(|scope| *scope != Scope::Exact).collect(),
             edit_problem,
         })
+    }
+
+    /// What the call would do: in the words of its tool, else its name and arguments.
+    fn description(&self, arguments: &Payload, assessment: &Assessment) -> String {
+        match self.target {
+            Some(target) if assessment.description.is_empty() => target.definition.describe(arguments),
+            _ => assessment.description.clone(),
+        }
     }
 
     fn unasked(&self, run: &RunState) -> Failure {
@@ -437,18 +479,18 @@ fn denied(words: &str) -> Failure {
     Failure::new(FailureKind::Denied, message)
 }
 
-fn permit(checked: Checked, by: DecidedBy, assessment: &Assessment) -> Permit {
+fn permit(checked: &Checked, by: DecidedBy, assessment: &Assessment) -> Permit {
     Permit {
         digest: checked.arguments.digest(),
-        arguments: checked.arguments,
+        arguments: checked.arguments.clone(),
         by,
         edited: false,
-        repairs: checked.repairs,
+        repairs: checked.repairs.clone(),
         precondition: assessment.precondition.clone(),
         grant: None,
     }
 }
 
-fn granting(checked: Checked, assessment: &Assessment, grant: Option<Grant>) -> Permit {
-    Permit { grant, ..permit(checked, DecidedBy::Approver, assessment) }
+fn granting(checked: &Checked, assessment: &Assessment, grant: Option<Grant>) -> Permit {
+    Permit { grant: grant.map(Box::new), ..permit(checked, DecidedBy::Approver, assessment) }
 }

@@ -6,11 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
-use llm_do_core::{CallInfo, Context, Failure, FailureKind, Opening, Tool, ToolsetInstance};
-use tokio::sync::OnceCell;
+use llm_do_core::{CallInfo, Context, Failure, FailureKind, Opening, Tool, ToolDefinition, ToolsetInstance};
+use tokio::sync::{OnceCell, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::plan::{Plan, SlotPlan};
 
+/// How long a toolset may take to open.
+const OPEN_LIMIT: Duration = Duration::from_secs(60);
 /// How long an instance may take to close before it is left behind.
 const CLOSE_LIMIT: Duration = Duration::from_secs(10);
 
@@ -20,6 +24,15 @@ pub(crate) struct Instances {
     closed: AtomicBool,
 }
 
+/// For whom an instance is opened.
+pub(crate) struct Opener<'a> {
+    pub(crate) plan: &'a Arc<Plan>,
+    pub(crate) call: &'a Arc<CallInfo>,
+    pub(crate) context: &'a Arc<Context>,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) tasks: &'a TaskTracker,
+}
+
 impl Instances {
     /// Room for the toolsets of a plan, none of them open.
     pub(crate) fn of(plan: &Plan) -> Self {
@@ -27,14 +40,9 @@ impl Instances {
     }
 
     /// Opens all toolsets of a plan.
-    pub(crate) async fn open_all(
-        &self,
-        plan: &Plan,
-        call: &CallInfo,
-        context: &Context,
-    ) -> Result<(), Failure> {
-        for slot in 0..plan.slots.len() {
-            self.instance(plan, slot, call, context).await?;
+    pub(crate) async fn open_all(&self, opener: &Opener<'_>) -> Result<(), Failure> {
+        for slot in 0..opener.plan.slots.len() {
+            self.instance(slot, opener).await?;
         }
         Ok(())
     }
@@ -42,31 +50,34 @@ impl Instances {
     /// Returns a tool of a toolset, opening the toolset where it is not open yet.
     pub(crate) async fn tool(
         &self,
-        plan: &Plan,
         slot: usize,
-        name: &str,
-        call: &CallInfo,
-        context: &Context,
+        announced: &Arc<ToolDefinition>,
+        opener: &Opener<'_>,
     ) -> Result<Arc<dyn Tool>, Failure> {
-        let instance = self.instance(plan, slot, call, context).await?;
-        let tool = instance.tools().iter().find(|tool| tool.definition().name == *name).cloned();
-        tool.ok_or_else(|| {
-            let toolset = plan.slots[slot].toolset.name();
-            Failure::new(
-                FailureKind::Toolset,
-                format!("the toolset `{toolset}` announced `{name}` but does not have it"),
-            )
-        })
+        let instance = self.instance(slot, opener).await?;
+        let (toolset, name) = (opener.plan.slots[slot].toolset.name(), &announced.name);
+        let Some(tool) = instance.tools().iter().find(|tool| tool.definition().name == *name) else {
+            return Err(failed(format!("the toolset `{toolset}` announced `{name}` but does not have it")));
+        };
+        // What was linked, ruled about and granted is the announced definition, so nothing else runs under it.
+        let found = tool.definition();
+        if !Arc::ptr_eq(found, announced) && found != announced {
+            return Err(failed(format!(
+                "the toolset `{toolset}` opened `{name}` with another definition than announced"
+            )));
+        }
+        Ok(tool.clone())
     }
 
-    async fn instance(
-        &self,
-        plan: &Plan,
-        slot: usize,
-        call: &CallInfo,
-        context: &Context,
-    ) -> Result<&Arc<dyn ToolsetInstance>, Failure> {
-        self.slots[slot].get_or_try_init(|| open(&plan.slots[slot], call, context)).await
+    async fn instance(&self, slot: usize, opener: &Opener<'_>) -> Result<&Arc<dyn ToolsetInstance>, Failure> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(failed("the call whose toolsets these were has ended".to_owned()));
+        }
+        match self.slots[slot].get() {
+            Some(instance) => Ok(instance),
+            // Boxed: it happens once per instance, and looking it up shall not take the memory for it.
+            None => Box::pin(self.slots[slot].get_or_try_init(|| open_owned(slot, opener))).await,
+        }
     }
 
     /// Closes every open instance. A second call does nothing.
@@ -75,11 +86,44 @@ impl Instances {
             return;
         }
         for instance in self.slots.iter().filter_map(OnceCell::get) {
-            let closing = AssertUnwindSafe(async { instance.close().await }).catch_unwind();
-            // A panic or a hang in one instance must not keep the others open.
-            let _ = tokio::time::timeout(CLOSE_LIMIT, closing).await;
+            close(&**instance).await;
         }
     }
+}
+
+/// A panic or a hang in one instance must not keep the others open.
+async fn close(instance: &dyn ToolsetInstance) {
+    let closing = AssertUnwindSafe(async { instance.close().await }).catch_unwind();
+    let _ = tokio::time::timeout(CLOSE_LIMIT, closing).await;
+}
+
+fn failed(message: String) -> Failure {
+    Failure::new(FailureKind::Toolset, message)
+}
+
+/// Opens an instance as a task of the runtime: whoever waits for it may give up, and an instance that comes too
+/// late is closed.
+async fn open_owned(slot: usize, opener: &Opener<'_>) -> Result<Arc<dyn ToolsetInstance>, Failure> {
+    let (sender, mut arrived) = oneshot::channel();
+    let (plan, call, context) = (opener.plan.clone(), opener.call.clone(), opener.context.clone());
+    opener.tasks.spawn(async move {
+        let opened = open(&plan.slots[slot], &call, &context).await;
+        if let Err(Ok(instance)) = sender.send(opened) {
+            close(&*instance).await;
+        }
+    });
+    let name = opener.plan.slots[slot].toolset.name();
+    let gave_up = tokio::select! {
+        biased;
+        opened = &mut arrived => return opened.unwrap_or_else(|_| Err(failed(format!("the toolset `{name}` broke off")))),
+        () = opener.cancel.cancelled() => "was not awaited: the call was cancelled",
+        () = tokio::time::sleep(OPEN_LIMIT) => "took too long to open",
+    };
+    arrived.close();
+    if let Ok(Ok(instance)) = arrived.try_recv() {
+        close(&*instance).await;
+    }
+    Err(failed(format!("the toolset `{name}` {gave_up}")))
 }
 
 async fn open(
@@ -91,13 +135,7 @@ async fn open(
     let name = plan.toolset.name();
     match AssertUnwindSafe(async { plan.toolset.open(opening).await }).catch_unwind().await {
         Ok(Ok(instance)) => Ok(instance),
-        Ok(Err(error)) => Err(Failure::new(
-            FailureKind::Toolset,
-            format!("the toolset `{name}` could not be opened: {error}"),
-        )),
-        Err(_panic) => Err(Failure::new(
-            FailureKind::Toolset,
-            format!("the toolset `{name}` panicked while it was opened"),
-        )),
+        Ok(Err(error)) => Err(failed(format!("the toolset `{name}` could not be opened: {error}"))),
+        Err(_panic) => Err(failed(format!("the toolset `{name}` panicked while it was opened"))),
     }
 }

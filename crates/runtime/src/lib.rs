@@ -33,6 +33,7 @@ mod session;
 mod state;
 mod stopwatch;
 mod store;
+mod subscribers;
 mod sync;
 mod timing;
 mod trace;

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use llm_do_core::{
-    Access, Asker, CallInfo, CallKind, Conversation, Key, Model, ModelSession, Name, Payload, RunId, Usage,
-    UsageByModel,
+    Access, Asker, CallInfo, CallKind, Conversation, Key, Model, ModelSession, Name, Payload, RunId, Step,
+    Usage, UsageByModel,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +26,12 @@ pub(crate) struct LiveCall {
     pub(crate) target: Option<Target>,
     pub(crate) parent: Option<Arc<LiveCall>>,
     pub(crate) cancel: CancellationToken,
+    /// What it and everything below it may do: the lesser of its caller's access and its own definition's.
+    pub(crate) access: Access,
+    /// How many calls stand on its path, tools included.
+    pub(crate) level: u32,
+    /// How long it may run.
+    pub(crate) time_limit: Option<Duration>,
     /// The nearest stopwatch: its own where the call has a time limit.
     pub(crate) watch: Option<Arc<Stopwatch>>,
     usage: Mutex<UsageByModel>,
@@ -41,7 +48,6 @@ pub(crate) struct LiveCall {
 /// What belongs to one agent call, or to the code outside any: plan, rights, instances, conversation.
 pub(crate) struct Frame {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) access: Access,
     pub(crate) ceiling: CeilingId,
     pub(crate) instances: Arc<Instances>,
     pub(crate) seat: Arc<Seat>,
@@ -52,7 +58,7 @@ pub(crate) struct Seat {
     pub(crate) talk: tokio::sync::Mutex<Talk>,
     pub(crate) repeats: Mutex<Repeats>,
     /// The model that answered last, for tools that look at their call.
-    pub(crate) model: OnceLock<Name>,
+    pub(crate) model: Mutex<Option<Name>>,
 }
 
 /// The conversation itself, and the caches that models keep of it.
@@ -77,7 +83,7 @@ pub(crate) struct Partner {
 impl Seat {
     pub(crate) fn new(conversation: Conversation) -> Self {
         let talk = Talk { conversation, ..Talk::default() };
-        Self { talk: tokio::sync::Mutex::new(talk), repeats: Mutex::default(), model: OnceLock::new() }
+        Self { talk: tokio::sync::Mutex::new(talk), repeats: Mutex::default(), model: Mutex::default() }
     }
 }
 
@@ -95,6 +101,9 @@ impl LiveCall {
             target: None,
             parent: None,
             cancel,
+            access: Access::Admin,
+            level: 0,
+            time_limit: None,
             watch: None,
             usage: Mutex::default(),
             frame: OnceLock::from(Arc::new(frame)),
@@ -107,35 +116,42 @@ impl LiveCall {
     /// A call below another one.
     pub(crate) fn below(
         parent: &Arc<LiveCall>,
-        key: Key,
-        name: Name,
-        input: Payload,
+        step: &Step,
         asker: Asker,
         target: Option<Target>,
+        run_limit: Option<Duration>,
     ) -> Self {
+        let name = step.name.clone();
         let is_agent = matches!(target.as_ref().map(|target| &target.kind), Some(TargetKind::Agent));
         let depth = parent.info.depth + u32::from(is_agent);
-        let limit = target.as_ref().and_then(|target| target.definition.time_limit);
-        let watch =
-            if limit.is_some() { Some(Stopwatch::start(parent.watch.clone())) } else { parent.watch.clone() };
+        let own_limit = target.as_ref().and_then(|target| target.definition.time_limit);
+        let time_limit = [own_limit, run_limit].into_iter().flatten().min();
+        let watch = match time_limit {
+            Some(_) => Some(Stopwatch::start(parent.watch.clone())),
+            None => parent.watch.clone(),
+        };
         let info = CallInfo {
             run: parent.info.run,
-            id: key,
+            id: step.key.clone(),
             parent: Some(parent.info.id.clone()),
             depth,
             path: parent.path_below(&name).into(),
             agent: if is_agent { name.clone() } else { parent.info.agent.clone() },
         };
-        let cancel = parent.prepared.lock().remove(&info.id).unwrap_or_else(|| parent.cancel.child_token());
+        let cancel = parent.token_for(&info.id);
+        let access = target.as_ref().map_or(parent.access, |target| parent.access.min(target.ceiling));
         let frame = if is_agent { OnceLock::new() } else { OnceLock::from(parent.frame().clone()) };
         Self {
             info: Arc::new(info),
             name,
-            input,
+            input: step.payload.clone(),
             asker,
             target,
             parent: Some(parent.clone()),
             cancel,
+            access,
+            level: parent.level + 1,
+            time_limit,
             watch,
             usage: Mutex::default(),
             frame,
@@ -195,6 +211,11 @@ impl LiveCall {
         self.usage.lock().clone()
     }
 
+    /// Returns the token of an inner call: the one made ready for it, or a new one.
+    pub(crate) fn token_for(&self, key: &Key) -> CancellationToken {
+        self.prepared.lock().remove(key).unwrap_or_else(|| self.cancel.child_token())
+    }
+
     /// Makes ready the token of an inner call.
     pub(crate) fn prepare(&self, key: Key, token: CancellationToken) {
         self.prepared.lock().insert(key, token);
@@ -207,7 +228,7 @@ impl LiveCall {
 
     /// The key of an inner call by code: independent of the order in which calls arrive.
     pub(crate) fn inner_key(&self, name: &str, input: &Payload) -> Key {
-        let base = format!("{name}#{}", input.digest().short());
+        let base = format!("{name}#{}", input.digest().prefix(32));
         let mut occurrences = self.occurrences.lock();
         let count = occurrences.entry(base.clone()).or_insert(0);
         let key = self.info.id.child(format_args!("{base}.{count}"));

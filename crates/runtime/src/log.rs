@@ -159,7 +159,12 @@ pub struct EventReader {
 
 impl EventReader {
     pub(crate) fn new(log: Arc<RunLog>) -> Self {
-        Self { log, next_event: 0, next_delta: 0, dropped: 0 }
+        Self::starting_at(log, 0)
+    }
+
+    /// A reader that passes over earlier events.
+    pub(crate) fn starting_at(log: Arc<RunLog>, next_event: usize) -> Self {
+        Self { log, next_event, next_delta: 0, dropped: 0 }
     }
 
     /// Returns the next event; `None` when the run has ended and everything was read.

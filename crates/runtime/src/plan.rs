@@ -40,6 +40,8 @@ pub(crate) struct Target {
     pub(crate) kind: TargetKind,
     pub(crate) definition: Arc<ToolDefinition>,
     pub(crate) digest: Digest,
+    /// What the call and everything below it may do at most.
+    pub(crate) ceiling: Access,
     /// Whether the input has a schema of its own, which code must keep to as well.
     pub(crate) has_own_input: bool,
 }
@@ -61,17 +63,25 @@ pub(crate) enum Source {
 }
 
 impl Target {
-    pub(crate) fn tool(source: Source) -> Self {
-        let definition = match &source {
-            Source::Shared(tool) => tool.definition().clone(),
-            Source::Slot { definition, .. } => definition.clone(),
+    /// A tool under the name of its toolset, whatever its author wrote there: rules and grants go by it.
+    pub(crate) fn tool(source: Source, toolset: Option<&Name>) -> Self {
+        let announced = match &source {
+            Source::Shared(tool) => tool.definition(),
+            Source::Slot { definition, .. } => definition,
         };
-        Self { kind: TargetKind::Tool(source), digest: definition.digest(), definition, has_own_input: true }
+        let definition = if announced.toolset.as_ref() == toolset {
+            announced.clone()
+        } else {
+            Arc::new(ToolDefinition { toolset: toolset.cloned(), ..ToolDefinition::clone(announced) })
+        };
+        let (digest, ceiling) = (definition.digest(), definition.access);
+        Self { kind: TargetKind::Tool(source), digest, definition, ceiling, has_own_input: true }
     }
 
     pub(crate) fn entry(tool: Arc<dyn Tool>) -> Self {
         let definition = tool.definition().clone();
-        Self { kind: TargetKind::Entry(tool), digest: definition.digest(), definition, has_own_input: true }
+        let (digest, ceiling) = (definition.digest(), definition.access);
+        Self { kind: TargetKind::Entry(tool), digest, definition, ceiling, has_own_input: true }
     }
 
     pub(crate) fn agent(spec: &AgentSpec) -> Self {
@@ -80,6 +90,7 @@ impl Target {
             kind: TargetKind::Agent,
             digest: spec.digest(),
             definition,
+            ceiling: spec.access,
             has_own_input: spec.input.is_some(),
         }
     }

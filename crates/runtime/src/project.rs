@@ -13,7 +13,7 @@ use llm_do_core::{
 
 use crate::entry::EntrySpec;
 use crate::plan::{Plan, Source, Target};
-use crate::rules::Rules;
+use crate::rules::{Rules, glob};
 
 /// Agents, tools, toolsets and entries, linked and frozen.
 #[derive(Clone)]
@@ -130,7 +130,7 @@ impl ProjectBuilder {
         for name in &spec.tools {
             match self.tools.iter().find(|tool| tool.definition().name == *name) {
                 Some(tool) => {
-                    add(&mut plan, name.clone(), Target::tool(Source::Shared(tool.clone())), problems)
+                    add(&mut plan, name.clone(), Target::tool(Source::Shared(tool.clone()), None), problems)
                 }
                 None => problems.push(self.unknown(spec, "tool", name, self.tool_names())),
             }
@@ -161,7 +161,12 @@ impl ProjectBuilder {
         };
         let slot = plan.add_slot(toolset.clone(), choice.settings.clone());
         for definition in toolset.definitions() {
-            add(plan, definition.name.clone(), Target::tool(Source::Slot { slot, definition }), problems);
+            add(
+                plan,
+                definition.name.clone(),
+                Target::tool(Source::Slot { slot, definition }, Some(toolset.name())),
+                problems,
+            );
         }
     }
 
@@ -169,6 +174,11 @@ impl ProjectBuilder {
         for rule in &spec.approval {
             if let Some(problem) = self.rule_problem(spec, rule, plan) {
                 problems.push(problem);
+            }
+        }
+        for pattern in &spec.agents {
+            if let Err(reason) = glob(pattern) {
+                problems.push(LinkError::BadGlob { agent: spec.name.clone(), reason });
             }
         }
         match Rules::compile(&spec.approval) {
@@ -206,13 +216,14 @@ impl ProjectBuilder {
             plan.add(entry.name().clone(), Target::entry(entry.tool()));
         }
         for tool in &self.tools {
-            plan.add(tool.definition().name.clone(), Target::tool(Source::Shared(tool.clone())));
+            plan.add(tool.definition().name.clone(), Target::tool(Source::Shared(tool.clone()), None));
         }
         for toolset in &self.toolsets {
             let slot = plan.add_slot(toolset.clone(), serde_json::Value::Null);
             for definition in toolset.definitions() {
                 let qualified = format!("{}.{}", toolset.name(), definition.name);
-                let target = Target::tool(Source::Slot { slot, definition: definition.clone() });
+                let target =
+                    Target::tool(Source::Slot { slot, definition: definition.clone() }, Some(toolset.name()));
                 plan.add(qualified.as_str().into(), target.clone());
                 plan.add_or_mark_ambiguous(definition.name.clone(), target, &qualified);
             }
@@ -323,8 +334,8 @@ pub enum LinkError {
         /// The name.
         name: Name,
     },
-    /// An approval rule is no glob.
-    #[error("agent `{agent}` has an approval rule that cannot be read: {reason}")]
+    /// A name or glob cannot be read.
+    #[error("agent `{agent}` has an approval rule or agent name that cannot be read: {reason}")]
     BadGlob {
         /// The agent.
         agent: Name,
@@ -340,6 +351,14 @@ pub enum LinkError {
         need: NeedSpec,
         /// What is provided.
         provided: Vec<String>,
+    },
+    /// A policy for calls of agents names an agent that does not exist.
+    #[error("the policy for calls of agents names the agent `{name}`, which does not exist")]
+    UnknownOverride {
+        /// The name.
+        name: Name,
+        /// What may have been meant.
+        nearest: Option<String>,
     },
     /// A limit cannot be kept.
     #[error("{problem}")]
@@ -368,6 +387,9 @@ impl LinkError {
             Self::MissingNeed { need, provided, .. } => {
                 let provided = if provided.is_empty() { "nothing".to_owned() } else { provided.join(", ") };
                 Some(format!("{}; provided now: {provided}", need.how_to_provide()))
+            }
+            Self::UnknownOverride { nearest, .. } => {
+                nearest.as_ref().map(|near| format!("did you mean `{near}`?"))
             }
             Self::BadLimit { hint, .. } => Some(hint.clone()),
         }

@@ -17,17 +17,18 @@ use crate::state::RunState;
 /// The largest file that is attached.
 const LARGEST: u64 = 32 * 1024 * 1024;
 
-/// Makes the message with which an agent's conversation begins; on a resume, takes the recorded one.
+/// Makes the messages with which an agent's conversation goes on; on a resume, takes the recorded ones, with the
+/// history that came before them where the conversation is still empty.
 pub(crate) async fn opening(
     run: &RunState,
     call: &LiveCall,
     frame: &Frame,
     input: &Payload,
-) -> Result<Arc<Message>, Failure> {
+) -> Result<Vec<Arc<Message>>, Failure> {
     let first_request = call.info.id.child("t1/model");
     let recorded = run.replay.as_ref().and_then(|replay| replay.request_messages(&first_request));
-    if let Some(message) = recorded.and_then(<[_]>::last) {
-        return Ok(message.clone());
+    if let Some(messages) = recorded.filter(|messages| !messages.is_empty()) {
+        return Ok(messages.to_vec());
     }
     let text = match frame.plan.spec.as_ref().and_then(|spec| spec.prompt.as_ref()) {
         Some(prompt) => prompt.render(input)?,
@@ -37,7 +38,7 @@ pub(crate) async fn opening(
     for attachment in input_attachments(input) {
         parts.push(Part::Attachment(load(run.shared.root.clone(), attachment, call.asker).await?));
     }
-    Ok(Arc::new(Message { role: Role::User, parts, origin: None }))
+    Ok(vec![Arc::new(Message { role: Role::User, parts, origin: None })])
 }
 
 /// The text of an input, or its JSON where it is more than a text with attachments.
@@ -81,7 +82,9 @@ async fn load(root: Option<PathBuf>, attachment: Attachment, asker: Asker) -> Re
 
 fn read_any(root: Option<&Path>, path: &Path) -> Result<Vec<u8>, String> {
     let path = root.map_or_else(|| path.to_path_buf(), |root| root.join(path));
-    let file = std::fs::File::open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let metadata = std::fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    check_kind(metadata.is_file())?;
+    let file = std::fs::File::open(&path).map_err(|error| error.to_string())?;
     let metadata = file.metadata().map_err(|error| error.to_string())?;
     read_bounded(file, metadata.is_file(), metadata.len())
 }
@@ -89,18 +92,22 @@ fn read_any(root: Option<&Path>, path: &Path) -> Result<Vec<u8>, String> {
 fn read_below(root: Option<&Path>, path: &Path) -> Result<Vec<u8>, String> {
     let root = root.ok_or("no project root is set, so agents and tools cannot attach files")?;
     let directory = Dir::open_ambient_dir(root, ambient_authority()).map_err(|error| error.to_string())?;
-    let file = directory
-        .open(path)
-        .map_err(|error| format!("{error}; only files below the project root can be attached"))?;
+    let outside =
+        |error: std::io::Error| format!("{error}; only files below the project root can be attached");
+    check_kind(directory.metadata(path).map_err(outside)?.is_file())?;
+    let file = directory.open(path).map_err(outside)?;
     let metadata = file.metadata().map_err(|error| error.to_string())?;
     read_bounded(file, metadata.is_file(), metadata.len())
 }
 
+/// Looked at before a file is opened, as opening a pipe waits for its other end.
+fn check_kind(is_file: bool) -> Result<(), String> {
+    if is_file { Ok(()) } else { Err("it is not a regular file".to_owned()) }
+}
+
 fn read_bounded(file: impl std::io::Read, is_file: bool, size: u64) -> Result<Vec<u8>, String> {
     use std::io::Read;
-    if !is_file {
-        return Err("it is not a regular file".to_owned());
-    }
+    check_kind(is_file)?;
     if size > LARGEST {
         return Err(format!("it has {size} bytes, and at most {LARGEST} can be attached"));
     }

@@ -30,11 +30,12 @@ impl Repeats {
         failure: Option<&Failure>,
         limit: u32,
     ) -> Advice {
+        if failure.is_none() && self.failures.is_empty() {
+            return Advice::New;
+        }
         let key = (name.to_owned(), arguments);
         if failure.is_none() {
-            if !self.failures.is_empty() {
-                self.failures.remove(&key);
-            }
+            self.failures.remove(&key);
             return Advice::New;
         }
         let count = self.failures.entry(key).or_insert(0);

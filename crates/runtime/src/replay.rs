@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use llm_do_core::{
-    CallResult, Decision, Event, EventBody, Grant, Key, Message, ModelResponse, ModelResult, Name, Outcome,
-    Step, StepKind, Usage,
+    CallResult, Decision, Digest, Event, EventBody, Grant, Head, Key, Message, ModelResponse, ModelResult,
+    Name, Outcome, Step, StepKind, Usage,
 };
 
 /// An index over the recorded events of a run, by key.
@@ -16,9 +16,18 @@ pub(crate) struct Replay {
     finished: HashMap<Key, Outcome>,
     decisions: HashMap<Key, Arc<Decision>>,
     responses: HashMap<Key, Arc<ModelResponse>>,
-    requests: HashMap<Key, Vec<Arc<Message>>>,
+    requests: HashMap<Key, Request>,
     samples: HashMap<Key, u64>,
     spent: Vec<(Key, Name, Usage)>,
+    /// Whether the project has changed since the run began.
+    pub(crate) changed: bool,
+}
+
+/// A recorded request: the history it continued, and the messages that were new.
+#[derive(Debug)]
+struct Request {
+    head: Head,
+    messages: Vec<Arc<Message>>,
 }
 
 /// What is known of a step.
@@ -29,12 +38,18 @@ pub(crate) enum Known {
     Begun,
     /// It ended.
     Done(Outcome),
+    /// The record is about something else.
+    Mismatch,
 }
 
 impl Replay {
     /// Indexes a record.
-    pub(crate) fn of(events: &[Arc<Event>]) -> Self {
-        let mut replay = Self::default();
+    pub(crate) fn of(events: &[Arc<Event>], pin: Digest) -> Self {
+        let pinned = events.iter().find_map(|event| match &event.body {
+            EventBody::RunStarted { pin, .. } => Some(*pin),
+            _ => None,
+        });
+        let mut replay = Self { changed: pinned != Some(pin), ..Self::default() };
         events.iter().for_each(|event| replay.add(event));
         replay
     }
@@ -52,7 +67,12 @@ impl Replay {
                 self.finished.insert(key, outcome);
             }
             EventBody::ApprovalDecided { decision, .. } => drop(self.decisions.insert(key, decision.clone())),
-            EventBody::ModelRequest { messages, .. } => drop(self.requests.insert(key, messages.clone())),
+            // Another attempt of the same request has nothing new to tell.
+            EventBody::ModelRequest { messages, head, .. } => {
+                self.requests
+                    .entry(key)
+                    .or_insert_with(|| Request { head: *head, messages: messages.clone() });
+            }
             EventBody::ModelResponse { model, result, .. } => self.add_response(event, model, result),
             EventBody::Sampled { value, .. } => drop(self.samples.insert(key, *value)),
             _ => {}
@@ -83,12 +103,27 @@ impl Replay {
             StepKind::Effect { .. } | StepKind::Agent => None,
         };
         match done {
+            Some(_) if self.is_other_history(step) => Known::Mismatch,
+            // What a changed project allows is decided anew.
+            Some(Outcome::Decision(_)) if self.changed => Known::Nothing,
             Some(outcome) => Known::Done(outcome),
+            None if self.is_other_history(step) => Known::Mismatch,
             None if matches!(step.kind, StepKind::Effect { .. }) && self.executing.contains(key) => {
                 Known::Begun
             }
             None => Known::Nothing,
         }
+    }
+
+    /// Says whether a recorded request continued another history than the step names.
+    fn is_other_history(&self, step: &Step) -> bool {
+        let StepKind::Model { head, .. } = step.kind else { return false };
+        self.requests.get(&step.key).is_some_and(|request| request.head != head)
+    }
+
+    /// Counts the calls begun by a call and everything below it, itself included.
+    pub(crate) fn calls_below(&self, call: &Key) -> u64 {
+        self.started.iter().filter(|key| is_below(key, call)).count() as u64
     }
 
     /// Says whether the bracket of a call was opened.
@@ -98,7 +133,7 @@ impl Replay {
 
     /// Returns the messages that a recorded request added.
     pub(crate) fn request_messages(&self, key: &Key) -> Option<&[Arc<Message>]> {
-        self.requests.get(key).map(Vec::as_slice)
+        self.requests.get(key).map(|request| request.messages.as_slice())
     }
 
     /// Returns what requests of a call used.
@@ -108,17 +143,21 @@ impl Replay {
 
     /// Returns what requests of a call and of everything below it used.
     pub(crate) fn spent_below<'a>(&'a self, call: &'a Key) -> impl Iterator<Item = (&'a Name, Usage)> {
-        let below = move |key: &Key| {
-            key.strip_prefix(call.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.spent.iter().filter(move |(key, _, _)| below(key)).map(|(_, model, usage)| (model, *usage))
+        self.spent
+            .iter()
+            .filter(move |(key, _, _)| is_below(key, call))
+            .map(|(_, model, usage)| (model, *usage))
     }
 
     /// Returns the grants that came with recorded decisions.
     pub(crate) fn grants(&self) -> impl Iterator<Item = &Grant> {
         self.decisions.values().filter_map(|decision| match &**decision {
-            Decision::Allow(permit) => permit.grant.as_ref(),
+            Decision::Allow(permit) => permit.grant.as_deref(),
             Decision::Refuse(_) => None,
         })
     }
+}
+
+fn is_below(key: &Key, call: &Key) -> bool {
+    key.strip_prefix(call.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -14,12 +14,13 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Access, ApprovalMode, Approver, Asker, Attachment, CallInfo, Context, Conversation, Effect, Engine,
-    Event, EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, Name, Outcome,
-    Output, Payload, Performed, RunId, Status, Step, StepKind, UsageByModel,
+    ApprovalMode, Approver, Asker, Attachment, CallInfo, Context, Conversation, Effect, Engine, Event,
+    EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, Name, Outcome, Output,
+    Payload, Performed, RunId, Status, Step, StepKind, UsageByModel,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -30,9 +31,10 @@ use crate::instances::Instances;
 use crate::live::{Frame, LiveCall, Seat};
 use crate::log::{EventReader, RunLog};
 use crate::replay::Replay;
-use crate::runtime::{Runtime, Shared, Subscriber};
+use crate::runtime::{Runtime, Shared};
 use crate::state::{RunSettings, RunState};
 use crate::store::Durability;
+use crate::subscribers::Subscriber;
 use crate::trace::Trace;
 
 /// A run that is about to start. Awaiting it starts it and returns its report.
@@ -139,18 +141,33 @@ impl RunBuilder {
         start(self.shared, id, self.entry, payload, self.options, Vec::new())
     }
 
-    /// Runs to the end on an executor of its own, for programs that are not async.
+    /// Runs to the end on an executor of its own, for programs that are not async. Subscribers have read
+    /// everything when it returns; blocking code that outlived its call is left behind.
     pub fn blocking(self) -> Result<RunReport, RunError> {
-        let executor = tokio::runtime::Builder::new_multi_thread().enable_time().build();
-        match executor {
-            Ok(executor) => executor.block_on(self.into_future()),
+        let executor = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+            Ok(executor) => executor,
             Err(error) => {
                 let id = self.shared.new_run_id();
-                Err(RunError::new(RunReport::unstarted(id), format!("no executor could be started: {error}")))
+                return Err(RunError::new(
+                    RunReport::unstarted(id),
+                    format!("no executor could be started: {error}"),
+                ));
             }
-        }
+        };
+        let report = executor.block_on(async {
+            let mut run = self.start();
+            let readings = std::mem::take(&mut run.readings);
+            let report = run.await;
+            let _ = tokio::time::timeout(READING_LIMIT, futures::future::join_all(readings)).await;
+            report
+        });
+        executor.shutdown_background();
+        report
     }
 }
+
+/// How long a blocking run waits for its subscribers.
+const READING_LIMIT: Duration = Duration::from_secs(10);
 
 impl IntoFuture for RunBuilder {
     type Output = Result<RunReport, RunError>;
@@ -167,6 +184,7 @@ pub struct Run {
     log: Arc<RunLog>,
     cancel: CancellationToken,
     task: JoinHandle<Result<RunReport, RunError>>,
+    readings: Vec<oneshot::Receiver<()>>,
     _cancel_on_drop: DropGuard,
 }
 
@@ -225,16 +243,28 @@ pub(crate) fn start(
     earlier: Vec<Arc<Event>>,
 ) -> Run {
     let cancel = CancellationToken::new();
-    let replay = (!earlier.is_empty()).then(|| Box::new(Replay::of(&earlier)));
+    let replay = (!earlier.is_empty()).then(|| Box::new(Replay::of(&earlier, shared.project.pin)));
+    let earlier_events = earlier.len();
     let log = Arc::new(RunLog::new(shared.store.clone(), shared.clock.clone(), earlier));
-    for subscriber in shared.subscribers.iter().chain(&options.subscribers) {
-        shared.tasks.spawn(read_events(EventReader::new(log.clone()), subscriber.clone()));
-    }
+    let subscribers = shared.subscribers.iter().chain(&options.subscribers);
+    let readings = subscribers
+        .map(|subscriber| {
+            let reader = EventReader::starting_at(log.clone(), earlier_events);
+            let reading = shared.readings.read(reader, subscriber.clone());
+            let (ended, end) = oneshot::channel();
+            shared.tasks.spawn(async move {
+                let _ = reading.await;
+                let _ = ended.send(());
+            });
+            end
+        })
+        .collect();
     let (timeout, ordinal) = (options.timeout, options.ordinal);
     let settings = settings(&shared, options);
     let state = Arc::new(RunState::new(id, shared.clone(), settings, log.clone(), replay, cancel.clone()));
+    shared.running.lock().insert(id);
     let task = shared.tasks.spawn(execute(state, entry, input, timeout, ordinal));
-    Run { id, log, cancel: cancel.clone(), task, _cancel_on_drop: cancel.drop_guard() }
+    Run { id, log, cancel: cancel.clone(), task, readings, _cancel_on_drop: cancel.drop_guard() }
 }
 
 /// The run's own options, completed by the runtime's.
@@ -266,12 +296,6 @@ fn merged(own: Limits, shared: &Limits) -> Limits {
     }
 }
 
-async fn read_events(mut reader: EventReader, subscriber: Subscriber) {
-    while let Some(event) = reader.next().await {
-        subscriber(&event);
-    }
-}
-
 async fn execute(
     run: Arc<RunState>,
     entry: Name,
@@ -284,7 +308,7 @@ async fn execute(
     let registered = run.register(root.clone());
     let _alarm = timeout.map(|limit| Alarm::set(&run, limit));
     let performed = AssertUnwindSafe(async {
-        begin(&run, &root.info, &entry, &input).await?;
+        begin(&run, &root.info, &entry, &input, ordinal).await?;
         enter(&run, entry, input, ordinal).await
     });
     // Whatever breaks, the run ends in order: what it opened is closed, and its readers see the end.
@@ -302,7 +326,6 @@ fn broke_off() -> Failure {
 fn root_of(run: &Arc<RunState>) -> Arc<LiveCall> {
     let plan = run.shared.project.root.clone();
     let frame = Frame {
-        access: Access::Admin,
         ceiling: Budget::ROOT,
         instances: Arc::new(Instances::of(&plan)),
         seat: Arc::new(Seat::new(Conversation::default())),
@@ -312,19 +335,28 @@ fn root_of(run: &Arc<RunState>) -> Arc<LiveCall> {
 }
 
 /// Records that the run begins, or that it goes on.
-async fn begin(run: &RunState, root: &Arc<CallInfo>, entry: &Name, input: &Payload) -> Result<(), Halt> {
+async fn begin(
+    run: &RunState,
+    root: &Arc<CallInfo>,
+    entry: &Name,
+    input: &Payload,
+    ordinal: u32,
+) -> Result<(), Halt> {
     let key = Key::root();
     let pin = run.shared.project.pin;
     let Some(replay) = &run.replay else {
-        let body = EventBody::RunStarted { entry: entry.clone(), input: input.clone(), pin };
+        let body = EventBody::RunStarted {
+            entry: entry.clone(),
+            input: input.clone(),
+            pin,
+            mode: run.options.mode,
+            limits: run.options.limits.clone(),
+            ordinal,
+        };
         return run.log.commit(root, &key, body, Durability::Process).await;
     };
-    replay.grants().for_each(|grant| run.shared.broker.grant(grant.clone()));
-    let pinned = run.log.events().iter().find_map(|event| match &event.body {
-        EventBody::RunStarted { pin, .. } => Some(*pin),
-        _ => None,
-    });
-    let changed = pinned != Some(pin);
+    replay.grants().for_each(|grant| run.shared.broker.restore(grant.clone()));
+    let changed = replay.changed;
     run.log.commit(root, &key, EventBody::RunResumed { changed }, Durability::Process).await?;
     if changed {
         run.notice(root, "the project has changed since this run began".to_owned());
@@ -382,6 +414,7 @@ async fn finish(
         ended = Ending { status: status_of_halt(&halt), error: Some(halt.to_string()), ..ended };
     }
     run.log.close();
+    run.shared.running.lock().remove(&run.id);
     let messages = match run.top.get() {
         Some(seat) => seat.talk.lock().await.conversation.messages().to_vec(),
         None => Vec::new(),

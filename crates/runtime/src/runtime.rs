@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use llm_do_core::{
     ApprovalMode, ApprovalRequest, Approver, Clock, Context, Event, EventBody, Grant, Input, Limits,
-    ModelChoice, Models, Name, NeedSpec, NoModels, NoPrices, Prices, Random, RunId, SystemClock,
-    SystemRandom, Usage, UsageByModel,
+    ModelChoice, Models, Name, NeedSpec, NoModels, NoPrices, Prices, Random, RunId, Status, SystemClock,
+    SystemRandom, Usage, UsageByModel, nearest,
 };
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
@@ -19,6 +19,7 @@ use crate::project::{LinkError, LinkErrors, Linked, Project};
 use crate::run::{Options, Run, RunBuilder, start};
 use crate::session::Session;
 use crate::store::{NoStore, Store, StoreError};
+use crate::subscribers::{Subscriber, Subscribers};
 use crate::sync::Mutex;
 
 /// Nested agents permitted where nothing else is said.
@@ -31,9 +32,6 @@ const DEFAULT_REPEATS: u32 = 3;
 const DEFAULT_GRACE: Duration = Duration::from_secs(2);
 /// How long a shutdown waits for blocking code that cannot be stopped.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
-
-/// Reads events.
-pub(crate) type Subscriber = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// Runs the agents, tools and entries of a project.
 ///
@@ -63,6 +61,9 @@ pub(crate) struct Shared {
     pub(crate) grace: Duration,
     pub(crate) root: Option<PathBuf>,
     pub(crate) subscribers: Vec<Subscriber>,
+    pub(crate) readings: Subscribers,
+    /// Runs in progress: none of them can be resumed.
+    pub(crate) running: Mutex<HashSet<RunId>>,
     pub(crate) broker: Broker,
     pub(crate) usage: Mutex<UsageByModel>,
     pub(crate) tasks: TaskTracker,
@@ -97,16 +98,30 @@ impl Runtime {
         Session::new(self.clone(), name.into())
     }
 
-    /// Goes on with a recorded run. What is recorded as done is not done again.
+    /// Goes on with a recorded run, in its own approval mode or a stricter one, and within its own limits. What is
+    /// recorded as done is not done again. The approver, models and context are those of this runtime.
     pub async fn resume(&self, run: RunId) -> Result<Run, StoreError> {
         let events = self.shared.store.read(run).await?;
         let begun = events.iter().find_map(|event| match &event.body {
-            EventBody::RunStarted { entry, input, .. } => Some((entry.clone(), input.clone())),
+            EventBody::RunStarted { entry, input, mode, limits, ordinal, .. } => {
+                let mode = Some(stricter(*mode, self.shared.mode));
+                let options =
+                    Options { mode, limits: limits.clone(), ordinal: *ordinal, ..Options::default() };
+                Some((entry.clone(), input.clone(), options))
+            }
             _ => None,
         });
-        let (entry, input) =
-            begun.ok_or_else(|| StoreError(format!("the record of run {run} does not say what was run")))?;
-        let options = Options { ordinal: 1, ..Options::default() };
+        let unsaid = || StoreError(format!("the record of run {run} does not say what was run"));
+        let (entry, input, options) = begun.ok_or_else(unsaid)?;
+        if let Some(status) = ended(&events) {
+            return Err(StoreError(format!(
+                "run {run} has ended ({}): there is nothing to resume",
+                status.word()
+            )));
+        }
+        if self.shared.running.lock().contains(&run) {
+            return Err(StoreError(format!("run {run} is still running")));
+        }
         Ok(start(self.shared.clone(), run, entry, input, options, events))
     }
 
@@ -145,6 +160,27 @@ impl Runtime {
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
+}
+
+fn stricter(one: ApprovalMode, other: ApprovalMode) -> ApprovalMode {
+    let strictness = |mode| match mode {
+        ApprovalMode::ApproveAll => 0,
+        ApprovalMode::Prompt => 1,
+        ApprovalMode::RejectAll => 2,
+    };
+    if strictness(one) >= strictness(other) { one } else { other }
+}
+
+/// How a run ended, where it ended for good.
+fn ended(events: &[Arc<Event>]) -> Option<Status> {
+    let last = events.iter().rev().find_map(|event| match &event.body {
+        EventBody::RunFinished { status, .. } => Some(Some(*status)),
+        EventBody::RunResumed { .. } => Some(None),
+        _ => None,
+    });
+    let is_final =
+        |status: &Status| matches!(status, Status::Done | Status::Failed | Status::Denied | Status::Output);
+    last.flatten().filter(is_final)
 }
 
 /// Collects what a runtime needs besides its project.
@@ -312,6 +348,7 @@ impl RuntimeBuilder {
     pub fn build(self) -> Result<Runtime, LinkErrors> {
         let mut problems = self.missing_needs();
         problems.extend(self.bad_limits());
+        problems.extend(self.unknown_overrides());
         if !problems.is_empty() {
             return Err(LinkErrors(problems));
         }
@@ -334,6 +371,8 @@ impl RuntimeBuilder {
             grace: self.grace,
             root: self.root,
             subscribers: self.subscribers,
+            readings: Subscribers::default(),
+            running: Mutex::default(),
             broker: Broker::default(),
             usage: Mutex::default(),
             tasks: TaskTracker::new(),
@@ -364,6 +403,17 @@ impl RuntimeBuilder {
             }
         }
         problems
+    }
+
+    fn unknown_overrides(&self) -> Vec<LinkError> {
+        let agents = &self.project.linked().agents;
+        let names = self.agent_calls.overrides.iter().map(|special| &special.agent);
+        let unknown =
+            names.filter(|name| !agents.contains_key(*name)).map(|name| LinkError::UnknownOverride {
+                name: name.clone(),
+                nearest: nearest(name, agents.keys().map(Name::as_str)).map(str::to_owned),
+            });
+        unknown.collect()
     }
 
     fn bad_limits(&self) -> Vec<LinkError> {
@@ -398,7 +448,7 @@ impl RuntimeBuilder {
     }
 }
 
-/// Blocking code that is running now. It cannot be stopped, only listed and waited for.
+/// Blocking code. It cannot be stopped, only listed once it has outlived its call, and waited for.
 #[derive(Debug, Default)]
 pub(crate) struct StillRunning {
     state: Arc<StillRunningState>,
@@ -406,27 +456,35 @@ pub(crate) struct StillRunning {
 
 #[derive(Debug, Default)]
 struct StillRunningState {
-    next: Mutex<(u64, BTreeMap<u64, String>)>,
+    pieces: Mutex<BTreeMap<u64, Piece>>,
     changed: tokio::sync::Notify,
 }
 
+#[derive(Debug)]
+struct Piece {
+    path: String,
+    left_behind: bool,
+}
+
 impl StillRunning {
-    pub(crate) fn begin(&self, path: String) -> StillRunningGuard {
-        let mut next = self.state.next.lock();
-        next.0 += 1;
-        let id = next.0;
-        next.1.insert(id, path);
-        StillRunningGuard { state: self.state.clone(), id }
+    /// Registers a piece of blocking code: one guard for the code, one for the call that waits for it.
+    pub(crate) fn begin(&self, path: String) -> (CodeGuard, CallGuard) {
+        let mut pieces = self.state.pieces.lock();
+        let id = pieces.keys().next_back().map_or(0, |last| last + 1);
+        pieces.insert(id, Piece { path, left_behind: false });
+        let state = &self.state;
+        (CodeGuard { state: state.clone(), id }, CallGuard { state: state.clone(), id })
     }
 
     fn list(&self) -> Vec<String> {
-        self.state.next.lock().1.values().cloned().collect()
+        let pieces = self.state.pieces.lock();
+        pieces.values().filter(|piece| piece.left_behind).map(|piece| piece.path.clone()).collect()
     }
 
     async fn none(&self) {
         loop {
             let changed = self.state.changed.notified();
-            if self.list().is_empty() {
+            if self.state.pieces.lock().is_empty() {
                 return;
             }
             changed.await;
@@ -434,15 +492,29 @@ impl StillRunning {
     }
 }
 
-/// Keeps a piece of blocking code listed.
-pub(crate) struct StillRunningGuard {
+/// Lives as long as the code runs.
+pub(crate) struct CodeGuard {
     state: Arc<StillRunningState>,
     id: u64,
 }
 
-impl Drop for StillRunningGuard {
+impl Drop for CodeGuard {
     fn drop(&mut self) {
-        self.state.next.lock().1.remove(&self.id);
+        self.state.pieces.lock().remove(&self.id);
         self.state.changed.notify_waiters();
+    }
+}
+
+/// Lives as long as the call waits for the code.
+pub(crate) struct CallGuard {
+    state: Arc<StillRunningState>,
+    id: u64,
+}
+
+impl Drop for CallGuard {
+    fn drop(&mut self) {
+        if let Some(piece) = self.state.pieces.lock().get_mut(&self.id) {
+            piece.left_behind = true;
+        }
     }
 }

@@ -9,7 +9,7 @@ use llm_do_core::{Conversation, Input, Message, Name, Output, UsageByModel};
 
 use crate::instances::Instances;
 use crate::live::Seat;
-use crate::run::{RunBuilder, RunError, RunReport};
+use crate::run::{Canceller, Run, RunBuilder, RunError, RunReport};
 use crate::runtime::Runtime;
 
 /// A conversation of several runs.
@@ -18,9 +18,17 @@ pub struct Session {
     entry: Name,
     seat: Arc<Seat>,
     instances: Option<Arc<Instances>>,
+    /// The turn in progress. One whose caller gave it up is awaited before anything else happens.
+    current: Option<Current>,
     turns: u32,
     usage: UsageByModel,
     stderr: Vec<String>,
+}
+
+struct Current {
+    run: Run,
+    /// How many messages the conversation had before this turn.
+    before: usize,
 }
 
 impl Session {
@@ -28,13 +36,23 @@ impl Session {
         let plan = runtime.shared().project.agents.get(&entry);
         let instances = plan.map(|plan| Arc::new(Instances::of(plan)));
         let seat = Arc::new(Seat::new(Conversation::default()));
-        Self { runtime, entry, seat, instances, turns: 0, usage: UsageByModel::default(), stderr: Vec::new() }
+        Self {
+            runtime,
+            entry,
+            seat,
+            instances,
+            current: None,
+            turns: 0,
+            usage: UsageByModel::default(),
+            stderr: Vec::new(),
+        }
     }
 
     /// Sends a message and returns the answer of this turn.
+    ///
+    /// Giving the future up cancels the turn; the next one waits until it has ended in order.
     pub async fn send(&mut self, input: impl Into<Input>) -> Result<RunReport, RunError> {
-        let turn = self.turn(input);
-        self.finish(turn).await
+        self.send_with(input, |run| run).await
     }
 
     /// Sends a message with options of its own: attachments, approver, subscriber, limits.
@@ -43,8 +61,15 @@ impl Session {
         input: impl Into<Input>,
         options: impl FnOnce(RunBuilder) -> RunBuilder,
     ) -> Result<RunReport, RunError> {
+        self.settle().await;
         let turn = options(self.turn(input));
-        self.finish(turn).await
+        let before = self.seat.talk.lock().await.conversation.messages().len();
+        let run = turn.start();
+        let guard = CancelOnDrop(Some(run.canceller()));
+        self.current = Some(Current { run, before });
+        let report = self.finish().await;
+        guard.disarm();
+        report.unwrap_or_else(|| unreachable!("the turn was just started"))
     }
 
     /// Calls a tool or agent by name, beside the conversation.
@@ -71,6 +96,10 @@ impl Session {
 
     /// Ends the conversation and closes its toolset instances.
     pub async fn close(mut self) {
+        if let Some(current) = &self.current {
+            current.run.cancel();
+        }
+        self.settle().await;
         if let Some(instances) = self.instances.take() {
             instances.close().await;
         }
@@ -86,14 +115,21 @@ impl Session {
         })
     }
 
-    async fn finish(&mut self, turn: RunBuilder) -> Result<RunReport, RunError> {
-        let before = self.seat.talk.lock().await.conversation.messages().len();
-        let report = turn.await;
+    /// Waits for a turn that was given up, so that nothing works on the conversation beside the next one.
+    async fn settle(&mut self) {
+        let _ = self.finish().await;
+    }
+
+    /// Waits for the turn in progress and takes account of it.
+    async fn finish(&mut self) -> Option<Result<RunReport, RunError>> {
+        let current = self.current.as_mut()?;
+        let (report, before) = ((&mut current.run).await, current.before);
+        self.current = None;
         if report.is_err() {
             self.forget_unanswered(before).await;
         }
         self.count(&report);
-        report
+        Some(report)
     }
 
     /// A message that got no reply at all is not kept: the next turn would follow it as if it had.
@@ -117,9 +153,35 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let Some(instances) = self.instances.take() else { return };
-        if tokio::runtime::Handle::try_current().is_ok() {
-            self.runtime.shared().tasks.spawn(async move { instances.close().await });
+        let (current, instances) = (self.current.take(), self.instances.take());
+        if tokio::runtime::Handle::try_current().is_err() {
+            return;
+        }
+        self.runtime.shared().tasks.spawn(async move {
+            if let Some(current) = current {
+                current.run.cancel();
+                let _ = current.run.await;
+            }
+            if let Some(instances) = instances {
+                instances.close().await;
+            }
+        });
+    }
+}
+
+/// Cancels a turn whose caller gave it up.
+struct CancelOnDrop(Option<Canceller>);
+
+impl CancelOnDrop {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(canceller) = &self.0 {
+            canceller.cancel();
         }
     }
 }

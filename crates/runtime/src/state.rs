@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
-    ApprovalMode, Approver, CallInfo, Context, EventBody, Halt, Key, Limits, ModelChoice, RunId, Usage,
+    ApprovalMode, Approver, Asker, CallInfo, Context, EventBody, Halt, Key, Limits, ModelChoice, RunId, Usage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +24,8 @@ pub(crate) struct RunState {
     pub(crate) log: Arc<RunLog>,
     pub(crate) budget: Budget,
     pub(crate) cancel: CancellationToken,
-    pub(crate) replay: Option<Replay>,
+    /// The index of an earlier record, where the run goes on from one.
+    pub(crate) replay: Option<Box<Replay>>,
     live: Mutex<HashMap<Key, Arc<LiveCall>>>,
     /// Why the run was cancelled, where it was not simply interrupted.
     cause: OnceLock<Halt>,
@@ -54,7 +55,7 @@ impl RunState {
         shared: Arc<Shared>,
         options: RunSettings,
         log: Arc<RunLog>,
-        replay: Option<Replay>,
+        replay: Option<Box<Replay>>,
         cancel: CancellationToken,
     ) -> Self {
         let budget = Budget::new(ceilings(&options.limits));
@@ -148,6 +149,14 @@ impl RunState {
         for (model, usage) in replay.spent_below(key) {
             caller.add_usage(model, usage);
             self.budget.book(caller.frame().ceiling, amount(&usage));
+        }
+        self.budget.book_tool_calls(caller.frame().ceiling, replay.calls_below(key));
+    }
+
+    /// Counts a call whose decision is read back: it was made before this process.
+    pub(crate) fn book_call(&self, call: &LiveCall) {
+        if call.asker != Asker::Embedder {
+            self.budget.book_tool_calls(call.callers_frame().ceiling, 1);
         }
     }
 

@@ -1,9 +1,12 @@
-//! The locks of the parts that are tested under every schedule.
+//! The locks and channels of the parts that are tested under many schedules.
 //!
 //! The member `schedules` compiles [`crate::budget`] and [`crate::broker`] against another module of this
-//! name, in which the lock is shuttle's. So these two modules take their lock from here and nowhere else.
+//! name, in which the lock is shuttle's and every use of a channel may switch tasks. So these two modules
+//! take their locks and channels from here and nowhere else.
 
 use std::sync::{MutexGuard, PoisonError};
+
+pub(crate) use tokio::sync::oneshot;
 
 /// A lock that a panic elsewhere does not make unusable: what it guards is consistent at every unlock.
 #[derive(Debug, Default)]

@@ -2,8 +2,8 @@
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, EventBody, ExtensionRequest, FailureKind,
-    Limits, ModelSettings, Money, Output, Prices, Quantity, Status, Usage,
+    AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, EventBody,
+    ExtensionRequest, FailureKind, Limits, ModelSettings, Money, Output, Prices, Quantity, Status, Usage,
 };
 use llm_do_models::{Script, asks, instructed, replies, says};
 use llm_do_testing::{FunctionTool, TestProject, TestRun};
@@ -14,7 +14,8 @@ fn tokens(limit: u64) -> Limits {
 }
 
 fn look() -> FunctionTool {
-    FunctionTool::new("look", |_, _| async { Ok(Output::text("seen")) }).define(|tool| tool.approval = Approval::PreApproved)
+    FunctionTool::new("look", |_, _| async { Ok(Output::text("seen")) })
+        .define(|tool| tool.approval = Approval::PreApproved)
 }
 
 /// An agent that looks for ever, each turn using so many tokens.
@@ -46,7 +47,12 @@ async fn a_budget_of_the_run_ends_the_run_before_it_overshoots() {
 async fn a_budget_of_an_agent_is_a_result_for_its_caller() {
     let run = TestProject::new()
         .agent(AgentSpec::new("main", "You are main.").toolset("child"))
-        .agent(AgentSpec::new("child", "You are child.").tool("look").limits(tokens(2_000)).model(endless(300, 200)))
+        .agent(
+            AgentSpec::new("child", "You are child.")
+                .tool("look")
+                .limits(tokens(2_000))
+                .model(endless(300, 200)),
+        )
         .tool(look())
         .model_replies([asks("child", json!({"input": "x"})), says("went on")])
         .run("go")
@@ -82,7 +88,12 @@ async fn the_output_is_capped_by_what_is_free_and_the_cap_is_recorded() {
 
 #[tokio::test]
 async fn a_budget_too_small_for_one_request_sends_none() {
-    let run = TestProject::new().agent(AgentSpec::new("main", "x")).model_replies([says("never")]).runtime(|runtime| runtime.limits(tokens(100))).run("go").await;
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x"))
+        .model_replies([says("never")])
+        .runtime(|runtime| runtime.limits(tokens(100)))
+        .run("go")
+        .await;
     assert_eq!((run.status(), requests(&run)), (Status::Limit, 0));
 }
 
@@ -110,7 +121,10 @@ async fn a_person_can_extend_a_budget() {
     let generous = std::sync::Arc::new(Generous { more: 1_000, asked: std::sync::Mutex::default() });
     struct Shared(std::sync::Arc<Generous>);
     impl Approver for Shared {
-        fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
+        fn decide<'a>(
+            &'a self,
+            request: &'a ApprovalRequest,
+        ) -> BoxFuture<'a, Result<Answer, ApproverError>> {
             self.0.decide(request)
         }
         fn extend<'a>(&'a self, request: &'a ExtensionRequest) -> BoxFuture<'a, Option<u64>> {
@@ -129,7 +143,10 @@ async fn a_person_can_extend_a_budget() {
     assert_eq!(run.tool_results(), ["seen"; 4]);
     let asked = generous.asked.lock().unwrap();
     assert_eq!(asked.len(), 1);
-    assert_eq!((asked[0].path.as_str(), asked[0].exhausted.what, asked[0].exhausted.used), ("main > look", Quantity::ToolCalls, 2));
+    assert_eq!(
+        (asked[0].path.as_str(), asked[0].exhausted.what, asked[0].exhausted.used),
+        ("main > look", Quantity::ToolCalls, 2)
+    );
     assert!(run.events().iter().any(|event| matches!(&event.body, EventBody::Notice { text } if text.contains("extended by 1000 tool calls"))));
 }
 
@@ -206,5 +223,8 @@ async fn a_tool_sees_what_is_left() {
         .runtime(|runtime| runtime.limits(Limits { tool_calls: Some(10), ..Limits::default() }))
         .run("go")
         .await;
-    assert_eq!(run.tool_results(), [r#"4 agents, Some(9) calls, 0 tokens used, callables ["left", "main"], 1 messages"#]);
+    assert_eq!(
+        run.tool_results(),
+        [r#"4 agents, Some(9) calls, 0 tokens used, callables ["left", "main"], 1 messages"#]
+    );
 }
