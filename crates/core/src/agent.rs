@@ -18,6 +18,8 @@ pub struct AgentSpec {
     pub instructions: Arc<str>,
     /// Its model; otherwise that of the run or the project.
     pub model: Option<ModelChoice>,
+    /// Globs that the model of the run or project must match, where the agent names none; empty: any.
+    pub compatible_models: Vec<String>,
     /// Models to turn to when the first one is down.
     pub fallback_models: Vec<ModelChoice>,
     /// Settings of its requests.
@@ -103,6 +105,7 @@ impl AgentSpec {
             description: String::new(),
             instructions: instructions.into(),
             model: None,
+            compatible_models: Vec::new(),
             fallback_models: Vec::new(),
             settings: ModelSettings::default(),
             tools: Vec::new(),
@@ -128,6 +131,13 @@ impl AgentSpec {
     #[must_use]
     pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
         self.model = Some(model.into());
+        self
+    }
+
+    /// Adds a glob that the model of the run or project must match.
+    #[must_use]
+    pub fn compatible_model(mut self, pattern: impl Into<String>) -> Self {
+        self.compatible_models.push(pattern.into());
         self
     }
 
@@ -223,6 +233,7 @@ impl AgentSpec {
             self.description,
             self.instructions,
             self.model.as_ref().map(ModelChoice::name),
+            self.compatible_models,
             self.fallback_models.iter().map(ModelChoice::name).collect::<Vec<_>>(),
             self.settings,
             self.tools,

@@ -7,7 +7,7 @@
 //! integers beyond 2^53 keep all their digits, so that two different arguments never share a digest.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -30,6 +30,12 @@ impl Payload {
     /// Brings a value into canonical form.
     pub fn new(value: Value) -> Self {
         Self::repaired(value, None)
+    }
+
+    /// The value `null`, which every run needs once and all share.
+    pub fn null() -> Self {
+        static NULL: LazyLock<Payload> = LazyLock::new(|| Payload::new(Value::Null));
+        NULL.clone()
     }
 
     /// Reads the argument text of a model. A text that cannot be read is kept, so that the refusal can show

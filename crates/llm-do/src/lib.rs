@@ -24,6 +24,8 @@
 //! An agent can call a tool, another agent or itself; a tool can call agents ([`CallContext::call`]). Every
 //! call passes the same gate, is budgeted, recorded and shown as events.
 
+use std::path::Path;
+
 pub use llm_do_core::macros;
 pub use llm_do_core::{
     Accepted, Access, AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, ApprovalRule, Approved,
@@ -44,12 +46,34 @@ pub use llm_do_models::{
     Condition, Reply, Script, ScriptFileError, StandardModels, TestModel, asks, asks_all, asks_raw, contains,
     cut, fails, instructed, replies, result_of, says, thinks,
 };
+pub use llm_do_project::{
+    Catalogue, Diagnostic, Diagnostics, LoadedProject, NoToolsets, Severity, header_schema, manifest_schema,
+};
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, Canceller, DEFAULT_DEPTH, DEFAULT_TURNS, Durability, EntrySpec,
     EventReader, GrantId, LinkError, LinkErrors, MOST_DEPTH, MemoryStore, Project, ProjectBuilder,
     PromptInput, Run, RunBuilder, RunError, RunReport, Runtime, RuntimeBuilder, Session, Store, StoreError,
     Trace, TraceCall,
 };
+
+/// Reads a project from files: a manifest, a directory or a lone agent file.
+///
+/// ```
+/// let project = llm_do::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/newsroom"))?;
+/// let runtime = llm_do::runtime_of(&project).build()?;
+/// let report = runtime.run(project.entry.clone(), "Write two lines about the harbour.").blocking()?;
+/// assert!(report.text().starts_with("Ships"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn load(path: impl AsRef<Path>) -> Result<LoadedProject, Diagnostics> {
+    llm_do_project::load(path, &NoToolsets)
+}
+
+/// Begins a runtime for a project from files, as its manifest says. Script files are found below its directory.
+pub fn runtime_of(loaded: &LoadedProject) -> RuntimeBuilder {
+    let builder = Runtime::builder(loaded.project.clone()).models(StandardModels::new(&loaded.root));
+    loaded.configure(builder)
+}
 
 /// Begins a runtime that knows the built-in models by name. Script files are found below the working
 /// directory.

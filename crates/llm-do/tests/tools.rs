@@ -1,5 +1,7 @@
 //! `#[tool]` and `#[toolset]` in a real runtime, and tools tested alone.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -32,7 +34,8 @@ async fn find_titles(
     if word.is_empty() {
         return Err(ToolError::new("the word is empty").with_hint("name a word"));
     }
-    let mut titles: Vec<String> = library.0.iter().filter(|title| title.contains(&word)).map(|title| (*title).to_owned()).collect();
+    let mut titles: Vec<String> =
+        library.0.iter().filter(|title| title.contains(&word)).map(|title| (*title).to_owned()).collect();
     titles.sort();
     if matches!(order, Some(Order::Down)) {
         titles.reverse();
@@ -89,7 +92,11 @@ async fn a_function_is_a_tool_for_models_and_code_alike() {
 
 #[tokio::test]
 async fn a_sync_function_is_gated_and_runs_off_the_executor() {
-    let run = project().model_replies([asks("burn", json!({"title": "Emma"})), says("done")]).approvals([once()]).run("go").await;
+    let run = project()
+        .model_replies([asks("burn", json!({"title": "Emma"})), says("done")])
+        .approvals([once()])
+        .run("go")
+        .await;
     assert_eq!(run.tool_results(), ["burnt Emma"]);
     let run = project().model_replies([asks("burn", json!({"title": "Emma"})), says("done")]).run("go").await;
     assert_eq!(run.failure_of("burn").kind, FailureKind::Unasked);
@@ -97,7 +104,11 @@ async fn a_sync_function_is_gated_and_runs_off_the_executor() {
 
 #[tokio::test]
 async fn a_missing_value_is_known_when_the_runtime_is_built() {
-    let project = Project::builder().agent(AgentSpec::new("main", "x").tool("find_titles")).tool(find_titles).build().unwrap();
+    let project = Project::builder()
+        .agent(AgentSpec::new("main", "x").tool("find_titles"))
+        .tool(find_titles)
+        .build()
+        .unwrap();
     let error = llm_do::runtime(project).build().err().unwrap().to_string();
     assert!(error.contains("the tool `find_titles` needs the context value `tools::Library`"), "{error}");
 }
@@ -128,15 +139,24 @@ impl Basket {
 async fn an_impl_block_with_state_is_a_toolset_with_an_instance_per_call() {
     let closed = Arc::new(AtomicU32::new(0));
     let counter = closed.clone();
-    let toolset = Basket::toolset("basket", move |_| Ok(Basket { closed: counter.clone(), ..Basket::default() }));
+    let toolset =
+        Basket::toolset("basket", move |_| Ok(Basket { closed: counter.clone(), ..Basket::default() }));
     let runtime = TestProject::new()
         .agent(AgentSpec::new("main", "x").toolset("basket"))
         .toolset(toolset)
-        .model(llm_do::Script::each_call([asks("put", json!({"item": "a"})), asks("put", json!({"item": "b"})), says("done")]))
+        .model(llm_do::Script::each_call([
+            asks("put", json!({"item": "a"})),
+            asks("put", json!({"item": "b"})),
+            says("done"),
+        ]))
         .build();
     for _ in 0..2 {
         let report = runtime.run("main", "go").await.unwrap();
-        let counts: Vec<usize> = report.trace().calls[0].calls.iter().filter_map(|call| call.output.as_ref()?.parse().ok()).collect();
+        let counts: Vec<usize> = report.trace().calls[0]
+            .calls
+            .iter()
+            .filter_map(|call| call.output.as_ref()?.parse().ok())
+            .collect();
         assert_eq!(counts, [1, 2]);
     }
     assert_eq!(closed.load(Ordering::SeqCst), 2);
@@ -151,7 +171,10 @@ async fn a_tool_is_tested_alone_with_values_calls_and_approvals() {
     let invalid = TestCall::new().provide(library()).run(find_titles, json!({"wrod": "E"})).await;
     assert!(invalid.error().contains("did you mean `word`?"), "{}", invalid.error());
 
-    let counted = TestCall::new().on_call("find_titles", |_| Ok(json!(["a", "b", "c"]).into())).run(count_titles, json!({"word": "x"})).await;
+    let counted = TestCall::new()
+        .on_call("find_titles", |_| Ok(json!(["a", "b", "c"]).into()))
+        .run(count_titles, json!({"word": "x"}))
+        .await;
     assert_eq!(&*counted.text(), "3");
     assert_eq!(counted.calls()[0].0, "find_titles");
     let unstubbed = TestCall::new().run(count_titles, json!({"word": "x"})).await;
@@ -160,7 +183,12 @@ async fn a_tool_is_tested_alone_with_values_calls_and_approvals() {
 
 /// Publishes something, asking inside.
 #[tool(approval = "pre_approved")]
-async fn publish(call: &CallContext, progress: Progress, cancellation: Cancellation, what: String) -> Result<String, ToolError> {
+async fn publish(
+    call: &CallContext,
+    progress: Progress,
+    cancellation: Cancellation,
+    what: String,
+) -> Result<String, ToolError> {
     progress.report("checking");
     if cancellation.is_cancelled() {
         return Err(ToolError::new("stopped"));
@@ -175,7 +203,8 @@ async fn inner_effects_progress_and_cancellation_are_seen_by_a_test() {
     assert_eq!(&*done.text(), "published \"book\"");
     assert_eq!(done.approvals()[0].reason, "it is ready");
     assert_eq!(done.remarks().len(), 1);
-    let denied = TestCall::new().deny("publish.push", "too early").run(publish, json!({"what": "book"})).await;
+    let denied =
+        TestCall::new().deny("publish.push", "too early").run(publish, json!({"what": "book"})).await;
     assert_eq!(denied.error(), "denied: too early");
     let stopped = TestCall::new().cancelled().run(publish, json!({"what": "book"})).await;
     assert_eq!(stopped.error(), "stopped");
@@ -191,7 +220,8 @@ fn a_program_that_is_not_async_runs_to_the_end() {
 
 #[test]
 fn an_unknown_model_is_an_error_that_names_the_known_ones() {
-    let project = Project::builder().agent(AgentSpec::new("main", "x").model("scirpt:a.yaml")).build().unwrap();
+    let project =
+        Project::builder().agent(AgentSpec::new("main", "x").model("scirpt:a.yaml")).build().unwrap();
     let error = llm_do::runtime(project).build().unwrap().run("main", "hello").blocking().unwrap_err();
     assert_eq!(error.status(), Status::Provider);
     assert!(error.to_string().contains("script"), "{error}");

@@ -16,6 +16,7 @@ use crate::budget::{Ask, Pricing, Reservation};
 use crate::engine::milliseconds;
 use crate::extension;
 use crate::live::{Frame, LiveCall, Partner, Talk};
+use crate::rules::glob;
 use crate::state::{RunState, amount};
 use crate::stopwatch::Activity;
 use crate::store::Durability;
@@ -37,7 +38,7 @@ pub(crate) async fn already_asked(call: &LiveCall, outcome: &Outcome) {
     let mut talk = call.frame().seat.talk.lock().await;
     let length = talk.conversation.messages().len();
     talk.announced = length;
-    talk.measured = (response.usage.total_input() + response.usage.output, length + 1);
+    talk.measured = (response.usage.tokens(), length + 1);
 }
 
 struct Asking<'a> {
@@ -100,12 +101,31 @@ impl Asking<'_> {
             .collect()
     }
 
+    /// A model that the agent does not name itself must be one that the agent says it works with.
+    fn check_compatible(&self, choice: &ModelChoice) -> Result<(), ModelError> {
+        let Some(spec) = self.frame.plan.spec.as_ref().filter(|spec| !spec.compatible_models.is_empty())
+        else {
+            return Ok(());
+        };
+        let own = spec.model.iter().chain(&spec.fallback_models).any(|model| model.name() == choice.name());
+        let matches =
+            |pattern: &String| glob(pattern).is_ok_and(|glob| glob.is_match(choice.name().as_str()));
+        if own || spec.compatible_models.iter().any(matches) {
+            return Ok(());
+        }
+        let globs = spec.compatible_models.join(", ");
+        let message =
+            format!("agent `{}` works with {globs}, and the model is `{}`", spec.name, choice.name());
+        Err(ModelError::new(ModelErrorKind::NoModel, message))
+    }
+
     async fn attempt(
         &self,
         talk: &mut Talk,
         choice: &ModelChoice,
         attempt: u32,
     ) -> Result<Arc<ModelResponse>, Missed> {
+        self.check_compatible(choice).map_err(Missed::Model)?;
         let position = self.partner(talk, choice).map_err(Missed::Model)?;
         let model = talk.partners[position].model.clone();
         let tools = self.offered(&*model);
@@ -169,6 +189,7 @@ impl Asking<'_> {
             ModelChoice::Named(name) => self.run.shared.models.resolve(name)?,
         };
         let session = model.open();
+        talk.partners.reserve_exact(1); // few agents ever turn to a second model
         talk.partners.push(Partner { name: choice.name().clone(), model, session });
         Ok(talk.partners.len() - 1)
     }
@@ -213,7 +234,7 @@ impl Asking<'_> {
         let (reported, covered) = talk.measured;
         let new: u64 = talk.conversation.messages().iter().skip(covered).map(|message| bytes(message)).sum();
         let opening = if covered == 0 { self.opening_bytes(tools) } else { 0 };
-        let input = reported + new + opening;
+        let input = reported.saturating_add(new + opening);
         let wanted = self.wanted_output().unwrap_or(model.profile().default_max_output);
         let cost = self.pricing(model.name(), input)?;
         Ok(Some(Ask { input, output: wanted, cost }))
@@ -316,7 +337,7 @@ impl Asking<'_> {
         reservation: Option<Reservation<'_>>,
     ) {
         let Some(usage) = usage else { return };
-        talk.measured = (usage.total_input() + usage.output, talk.conversation.messages().len() + 1);
+        talk.measured = (usage.tokens(), talk.conversation.messages().len() + 1);
         self.call.add_usage(model, usage);
         self.run.shared.usage.lock().add(model, usage);
         match reservation {

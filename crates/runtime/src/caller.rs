@@ -279,7 +279,7 @@ impl Caller for ToolCaller {
     }
 
     fn sample(self: Arc<Self>, sample: Sample) -> BoxFuture<'static, Outcome> {
-        let input = Payload::new(serde_json::Value::Null);
+        let input = Payload::null();
         let name = match sample {
             Sample::Clock => "clock",
             Sample::Random => "random",

@@ -6,6 +6,7 @@
 use std::future::ready;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use llm_do_core::{
@@ -47,7 +48,7 @@ impl Engine for Embedded {
         if steps.len() == 1
             && let Some(step) = steps.pop()
         {
-            return Box::pin(async move { vec![self.perform(step).await] });
+            return Box::pin(self.perform(step).map(|performed| vec![performed]));
         }
         Box::pin(self.branches(steps))
     }

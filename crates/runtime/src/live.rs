@@ -96,7 +96,7 @@ impl LiveCall {
         Self {
             info: Arc::new(info),
             name: owner,
-            input: Payload::new(serde_json::Value::Null),
+            input: Payload::null(),
             asker: Asker::Embedder,
             target: None,
             parent: None,

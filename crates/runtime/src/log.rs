@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use llm_do_core::{CallInfo, Clock, Event, EventBody, Halt, Key};
 use tokio::sync::Notify;
@@ -22,6 +23,7 @@ pub(crate) struct RunLog {
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
     news: Notify,
+    ended: Notify,
 }
 
 #[derive(Default)]
@@ -62,7 +64,7 @@ impl RunLog {
     /// A log that continues after earlier events.
     pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, earlier: Vec<Arc<Event>>) -> Self {
         let state = State { visible: earlier.len(), events: earlier, ..State::default() };
-        Self { store, clock, state: Mutex::new(state), news: Notify::new() }
+        Self { store, clock, state: Mutex::new(state), news: Notify::new(), ended: Notify::new() }
     }
 
     /// Notes an event of bookkeeping. A store that refuses it breaks the log, which the next barrier tells.
@@ -126,6 +128,7 @@ impl RunLog {
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.news.notify_waiters();
+        self.ended.notify_waiters();
     }
 
     /// Returns the recorded events so far.
@@ -178,6 +181,19 @@ impl EventReader {
                 Poll::Nothing => news.await,
             }
         }
+    }
+
+    /// Returns the next event. What follows at once is left to gather for a moment, so that a burst wakes the
+    /// reader once and not for every event.
+    pub(crate) async fn next_gathered(&mut self, moment: Duration) -> Option<Arc<Event>> {
+        let log = self.log.clone();
+        let ended = log.ended.notified();
+        match self.poll() {
+            Poll::Event(event) => return Some(event),
+            Poll::Ended => return None,
+            Poll::Nothing => drop(tokio::time::timeout(moment, ended).await),
+        }
+        self.next().await
     }
 
     /// Returns how many deltas this reader missed because it was slow.

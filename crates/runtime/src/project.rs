@@ -84,6 +84,13 @@ impl ProjectBuilder {
         self
     }
 
+    /// Adds a toolset that is shared already.
+    #[must_use]
+    pub fn shared_toolset(mut self, toolset: Arc<dyn Toolset>) -> Self {
+        self.toolsets.push(toolset);
+        self
+    }
+
     /// Adds code that can be the root of a run.
     #[must_use]
     pub fn entry(mut self, entry: EntrySpec) -> Self {

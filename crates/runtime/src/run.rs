@@ -250,13 +250,7 @@ pub(crate) fn start(
     let readings = subscribers
         .map(|subscriber| {
             let reader = EventReader::starting_at(log.clone(), earlier_events);
-            let reading = shared.readings.read(reader, subscriber.clone());
-            let (ended, end) = oneshot::channel();
-            shared.tasks.spawn(async move {
-                let _ = reading.await;
-                let _ = ended.send(());
-            });
-            end
+            shared.readings.read(reader, subscriber.clone(), &shared.tasks)
         })
         .collect();
     let (timeout, ordinal) = (options.timeout, options.ordinal);

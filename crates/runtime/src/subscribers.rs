@@ -4,9 +4,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use llm_do_core::Event;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::log::EventReader;
 
@@ -23,15 +26,25 @@ struct Reading {
     reader: EventReader,
     subscriber: Subscriber,
     ended: oneshot::Sender<()>,
+    /// Lets a shutdown wait for it.
+    _tracked: TaskTrackerToken,
 }
+
+/// How long events gather for a subscriber that has just read: short for a person, long for a run.
+const MOMENT: Duration = Duration::from_millis(1);
 
 impl Subscribers {
     /// Lets a subscriber read a run. What it returns resolves when the subscriber has read everything.
-    pub(crate) fn read(&self, reader: EventReader, subscriber: Subscriber) -> oneshot::Receiver<()> {
+    pub(crate) fn read(
+        &self,
+        reader: EventReader,
+        subscriber: Subscriber,
+        tasks: &TaskTracker,
+    ) -> oneshot::Receiver<()> {
         let (ended, end) = oneshot::channel();
         if let Some(desk) = self.desk.get_or_init(start) {
             // A thread that is gone has nobody to tell; dropping the reading ends the wait for it.
-            let _ = desk.send(Reading { reader, subscriber, ended });
+            let _ = desk.send(Reading { reader, subscriber, ended, _tracked: tasks.token() });
         }
         end
     }
@@ -40,7 +53,7 @@ impl Subscribers {
 /// Starts the thread; nothing where the system refuses one.
 fn start() -> Option<mpsc::UnboundedSender<Reading>> {
     let (sender, mut desk) = mpsc::unbounded_channel::<Reading>();
-    let executor = tokio::runtime::Builder::new_current_thread().build().ok()?;
+    let executor = tokio::runtime::Builder::new_current_thread().enable_time().build().ok()?;
     let work = move || {
         let readings = tokio::task::LocalSet::new();
         readings.block_on(&executor, async {
@@ -55,7 +68,7 @@ fn start() -> Option<mpsc::UnboundedSender<Reading>> {
 }
 
 async fn read(mut reading: Reading) {
-    while let Some(event) = reading.reader.next().await {
+    while let Some(event) = reading.reader.next_gathered(MOMENT).await {
         let subscriber = &reading.subscriber;
         if catch_unwind(AssertUnwindSafe(|| subscriber(&event))).is_err() {
             break;

@@ -1,5 +1,7 @@
 //! Structured answers, prompts, attachments, cut messages, limits.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+
 use llm_do_core::{
     AgentSpec, Approval, Attachment, AttachmentSource, EventBody, FailureKind, InputPart, Limits,
     ModelProfile, Output, Part, Prompt, Schema, Status, StopReason,

@@ -1,5 +1,7 @@
 //! The gate: who may allow what, in which order, and what happens when asking fails.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

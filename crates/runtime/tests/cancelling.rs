@@ -1,5 +1,7 @@
 //! Cancelling a tree: everything ends, is awaited and cleaned up; blocking code is listed.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;

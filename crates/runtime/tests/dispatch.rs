@@ -1,5 +1,7 @@
 //! Calls by models and by code: results, failures, nesting.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+
 use std::sync::Arc;
 use std::time::Duration;
 

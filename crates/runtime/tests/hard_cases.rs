@@ -1,5 +1,7 @@
 //! Hard cases of the gate, of resuming, cancelling, sessions and embedding, each of which went wrong once.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,7 @@
 //! What is known before the first token is checked before it, all of it, with a hint.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+
 use llm_do_core::{
     AgentSpec, Approval, Limits, Money, NeedSpec, Output, Prices, Schema, StatelessToolset, Tool, Usage,
 };
@@ -205,4 +207,20 @@ async fn an_agent_without_a_model_fails_when_it_is_called_and_not_before() {
         .await;
     assert_eq!(&*run.answer(), "went on");
     assert!(run.tool_results()[0].contains("`acme:none`"), "{:?}", run.tool_results());
+}
+
+#[tokio::test]
+async fn an_agent_says_which_models_of_the_run_it_works_with() {
+    let agent = || AgentSpec::new("main", "x").compatible_model("script*").compatible_model("acme:*");
+    let script = |name: &str| llm_do_models::Script::new([says("hi")]).named(name);
+    let run = TestProject::new().agent(agent()).model(script("script:a")).run("go").await;
+    assert_eq!(&*run.answer(), "hi");
+    let run = TestProject::new().agent(agent()).model(script("other:a")).run("go").await;
+    assert!(
+        run.error().contains("agent `main` works with script*, acme:*, and the model is `other:a`"),
+        "{}",
+        run.error()
+    );
+    let run = TestProject::new().agent(agent().model(script("other:a"))).run("go").await;
+    assert_eq!(&*run.answer(), "hi");
 }

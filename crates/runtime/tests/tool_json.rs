@@ -1,5 +1,7 @@
 //! Argument texts as models send them, from a corpus: accepted, repaired, or refused with words that help.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+
 use std::sync::{Arc, Mutex};
 
 use llm_do_core::{AgentSpec, Approval, Decision, EventBody, Output};

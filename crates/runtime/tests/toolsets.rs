@@ -1,5 +1,7 @@
 //! Toolset instances: fresh per agent call, closed exactly once on every way out. Sessions keep theirs.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! The tour shows what the README says it shows.
 
+#![expect(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
+
 use std::process::{Command, Output, Stdio};
 
 fn tour(arguments: &[&str]) -> Output {

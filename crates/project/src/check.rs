@@ -1,0 +1,126 @@
+//! Checks documents against the schema of their type, and reads them into it.
+
+use std::sync::OnceLock;
+
+use llm_do_core::{Problem, Schema, nearest};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Source};
+use crate::document::{Content, Node};
+use crate::header::Header;
+use crate::manifest::Manifest;
+
+/// A kind of document: its type and the schema made from it.
+pub(crate) trait Format: DeserializeOwned + JsonSchema {
+    /// The schema, made once.
+    fn schema() -> Option<&'static Schema>;
+}
+
+impl Format for Manifest {
+    fn schema() -> Option<&'static Schema> {
+        static SCHEMA: OnceLock<Option<Schema>> = OnceLock::new();
+        SCHEMA.get_or_init(|| Schema::of::<Self>().ok()).as_ref()
+    }
+}
+
+impl Format for Header {
+    fn schema() -> Option<&'static Schema> {
+        static SCHEMA: OnceLock<Option<Schema>> = OnceLock::new();
+        SCHEMA.get_or_init(|| Schema::of::<Self>().ok()).as_ref()
+    }
+}
+
+/// Returns the JSON Schema of manifests, for editors.
+pub fn manifest_schema() -> Value {
+    titled::<Manifest>("llm-do project")
+}
+
+/// Returns the JSON Schema of the header of agent files, for editors.
+pub fn header_schema() -> Value {
+    titled::<Header>("llm-do agent")
+}
+
+fn titled<T: Format>(title: &str) -> Value {
+    let mut schema = T::schema().map(|schema| schema.source().clone()).unwrap_or_default();
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = title.into();
+    schema
+}
+
+/// Checks a document and reads it, or says everything that is wrong with it.
+pub(crate) fn read<T: Format>(source: &Source, node: &Node, out: &mut Diagnostics) -> Option<T> {
+    let value = node.to_value();
+    let problems = T::schema().map(|schema| schema.problems(&value)).unwrap_or_default();
+    for problem in &problems {
+        out.push(diagnostic(source, node, problem));
+    }
+    if !problems.is_empty() {
+        return None;
+    }
+    serde_json::from_value(value)
+        .map_err(|error| out.push(Diagnostic::at(source, &node.place, error.to_string())))
+        .ok()
+}
+
+fn diagnostic(source: &Source, node: &Node, problem: &Problem) -> Diagnostic {
+    let mut message =
+        problem.message.replace("expected array", "expected list").replace("an array", "a list");
+    if !problem.field.is_empty() && !message.contains(&format!("`{}`", last(&problem.field))) {
+        message = format!("`{}`: {message}", problem.field);
+    }
+    let (message, hint) = match message.split_once(", did you mean ") {
+        Some((message, meant)) => (message.to_owned(), Some(format!("did you mean {meant}"))),
+        None => (message, None),
+    };
+    let diagnostic = Diagnostic::at(source, &node.place_at(&problem.pointer), message);
+    match hint {
+        Some(hint) => diagnostic.with_hint(hint),
+        None => diagnostic,
+    }
+}
+
+fn last(field: &str) -> &str {
+    field.rsplit('.').next().unwrap_or(field)
+}
+
+impl Node {
+    /// The place of a JSON pointer: of the key where the value is a field, else of the value.
+    fn place_at(&self, pointer: &str) -> std::ops::Range<usize> {
+        let mut node = self;
+        let mut place = self.place.clone();
+        for part in pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")) {
+            match &node.content {
+                Content::Table(fields) => {
+                    let Some(field) = fields.iter().find(|field| field.name == part) else { break };
+                    place = field.place.clone();
+                    node = &field.value;
+                }
+                Content::List(items) => {
+                    let Some(item) = part.parse::<usize>().ok().and_then(|index| items.get(index)) else {
+                        break;
+                    };
+                    place = item.place.clone();
+                    node = item;
+                }
+                _ => break,
+            }
+        }
+        place
+    }
+}
+
+/// Says which names may have been meant: the nearest, and all that begin as it was written.
+pub(crate) fn meant<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let mut near: Vec<&str> = known.iter().copied().filter(|name| name.starts_with(written)).collect();
+    near.extend(nearest(written, known.iter().copied()));
+    near.sort_unstable();
+    near.dedup();
+    match (&near[..], &known[..]) {
+        ([], []) => "there is none to name".to_owned(),
+        ([], known) => format!("there are: {}", known.join(", ")),
+        (near, _) => format!("did you mean `{}`?", near.join("` or `")),
+    }
+}

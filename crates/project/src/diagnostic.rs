@@ -1,0 +1,218 @@
+//! Diagnostics: what is wrong with a project, where, and what to do about it.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+/// A file of a project with its text.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    /// The path as people know it: relative to the project where it lies inside.
+    pub(crate) path: PathBuf,
+    pub(crate) text: Arc<str>,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The project cannot be used.
+    Error,
+    /// The project works; something should be known.
+    Notice,
+}
+
+/// One thing that a project's author should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong and what is expected.
+    pub message: String,
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// The column in characters, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    #[serde(skip)]
+    excerpt: Option<Excerpt>,
+}
+
+/// The line in question, and which part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Excerpt {
+    line: String,
+    before: usize,
+    length: usize,
+}
+
+/// The longest part of a line that is shown.
+const SHOWN: usize = 120;
+
+impl Diagnostic {
+    /// An error about a file as a whole.
+    pub(crate) fn error(file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            message: message.into(),
+            file: file.into(),
+            line: None,
+            column: None,
+            hint: None,
+            excerpt: None,
+        }
+    }
+
+    /// An error at a place.
+    pub(crate) fn at(source: &Source, place: &Range<usize>, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::error(&source.path, "") }.placed(&source.text, place)
+    }
+
+    /// Makes it a notice.
+    pub(crate) fn notice(mut self) -> Self {
+        self.severity = Severity::Notice;
+        self
+    }
+
+    /// Adds what to do about it.
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn placed(mut self, text: &str, place: &Range<usize>) -> Self {
+        let start = floor(text, place.start);
+        let line_start = text[..start].rfind('\n').map_or(0, |end| end + 1);
+        let line = text[line_start..].lines().next().unwrap_or_default();
+        let before = text[line_start..start].chars().count();
+        let end = floor(text, place.end).clamp(start, line_start + line.len().max(start - line_start));
+        self.line = Some(text[..line_start].matches('\n').count() + 1);
+        self.column = Some(before + 1);
+        let length = text[start..end].chars().count().max(1);
+        self.excerpt = (!line.trim().is_empty()).then(|| Excerpt { line: shown(line), before, length });
+        self
+    }
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// Shows control and direction signs instead of obeying them.
+fn shown(line: &str) -> String {
+    let hidden = |sign: char| {
+        sign.is_control()
+            || matches!(sign, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+    };
+    line.chars()
+        .take(SHOWN)
+        .map(|sign| {
+            if sign == '\t' {
+                ' '
+            } else if hidden(sign) {
+                '\u{fffd}'
+            } else {
+                sign
+            }
+        })
+        .collect()
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Notice => "notice",
+        };
+        write!(f, "{severity}: {}\n  at {}", shown_text(&self.message), self.file.display())?;
+        if let (Some(line), Some(column)) = (self.line, self.column) {
+            write!(f, ", line {line}, column {column}")?;
+            if let Some(excerpt) = &self.excerpt {
+                let margin = line.to_string();
+                let bar = " ".repeat(margin.len());
+                let length = excerpt.length.min(SHOWN.saturating_sub(excerpt.before).max(1));
+                write!(f, "\n {bar} |\n {margin} | {}\n", excerpt.line)?;
+                write!(f, " {bar} | {}{}", " ".repeat(excerpt.before.min(SHOWN)), "^".repeat(length))?;
+            }
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {}", shown_text(hint)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn shown_text(text: &str) -> String {
+    text.chars().map(|sign| if sign.is_control() && sign != '\n' { '\u{fffd}' } else { sign }).collect()
+}
+
+/// Everything that was found, in the order of files and places.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl Diagnostics {
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        if !self.0.contains(&diagnostic) {
+            self.0.push(diagnostic);
+        }
+    }
+
+    /// Says whether the project cannot be used.
+    pub fn has_errors(&self) -> bool {
+        self.0.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Returns the notices alone.
+    pub fn notices(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.0.iter().filter(|diagnostic| diagnostic.severity == Severity::Notice)
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, diagnostic) in self.0.iter().enumerate() {
+            write!(f, "{}{diagnostic}", if index > 0 { "\n\n" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+/// Writes a path relative to a directory where it lies below it.
+pub(crate) fn relative(path: &Path, directory: &Path) -> PathBuf {
+    path.strip_prefix(directory).unwrap_or(path).to_path_buf()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diagnostic_shows_the_line_and_underlines_the_part() {
+        let source =
+            Source { path: "agents/main.agent".into(), text: "---\nname: main\ntoolset: [x]\n---\n".into() };
+        let start = source.text.find("toolset").unwrap();
+        let diagnostic = Diagnostic::at(&source, &(start..start + 7), "unknown key `toolset`")
+            .with_hint("did you mean `toolsets`?");
+        let expected = "error: unknown key `toolset`\n  at agents/main.agent, line 3, column 1\n   |\n 3 | toolset: [x]\n   | ^^^^^^^\nhint: did you mean `toolsets`?";
+        assert_eq!(diagnostic.to_string(), expected);
+    }
+
+    #[test]
+    fn a_place_beyond_the_text_or_inside_a_sign_does_no_harm() {
+        let source = Source { path: "x".into(), text: "ä\u{1b}b".into() };
+        for place in [0..1, 1..1, 1..99, 99..100] {
+            assert!(!Diagnostic::at(&source, &place, "m").to_string().contains('\u{1b}'));
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Finds the files of a project and reads them. Nothing of the project is executed.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::agent_file::{self, AgentFile};
+use crate::check;
+use crate::diagnostic::{Diagnostic, Diagnostics, Source, relative};
+use crate::document::{self, Content, Field, Language, Node};
+use crate::manifest::Manifest;
+use crate::older;
+
+/// The names under which a manifest is looked for in a directory.
+const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "project.yml", "project.toml"];
+
+/// No file of a project is larger than this.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// The files of a project, read but not linked.
+pub(crate) struct Files {
+    pub(crate) root: PathBuf,
+    pub(crate) manifest: Option<ManifestFile>,
+    pub(crate) agents: Vec<AgentFile>,
+    /// Whether there is a manifest that could not be read: then agents are checked and nothing is linked.
+    pub(crate) broken_manifest: bool,
+}
+
+/// A manifest with its document.
+pub(crate) struct ManifestFile {
+    pub(crate) source: Source,
+    pub(crate) node: Node,
+    pub(crate) manifest: Manifest,
+}
+
+/// Reads a project: a manifest, a directory, or a lone agent file.
+pub(crate) fn load(path: &Path, out: &mut Diagnostics) -> Option<Files> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => load_directory(path, out),
+        Ok(_) if is_agent_file(path) => {
+            let root = path.parent().unwrap_or(Path::new(".")).to_path_buf();
+            let agents = read_agents(&root, &[path.to_path_buf()], out);
+            Some(Files { root, manifest: None, agents, broken_manifest: false })
+        }
+        Ok(_) => load_manifest(path, out),
+        Err(error) => {
+            out.push(Diagnostic::error(path, format!("`{}` cannot be read: {error}", path.display())));
+            None
+        }
+    }
+}
+
+fn is_agent_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "agent" || extension == "worker")
+}
+
+fn load_directory(directory: &Path, out: &mut Diagnostics) -> Option<Files> {
+    if let Some(manifest) = MANIFESTS.iter().map(|name| directory.join(name)).find(|path| path.exists()) {
+        return load_manifest(&manifest, out);
+    }
+    let mut agents: Vec<PathBuf> =
+        std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    agents.retain(|path| is_agent_file(path));
+    agents.sort();
+    if agents.is_empty() {
+        let message =
+            format!("`{}` is no project: it has neither a manifest nor an agent file", directory.display());
+        let hint = format!("looked for {}, main.agent and *.agent", MANIFESTS.join(", "));
+        out.push(Diagnostic::error(directory, message).with_hint(hint));
+        return None;
+    }
+    let agents = read_agents(directory, &agents, out);
+    Some(Files { root: directory.to_path_buf(), manifest: None, agents, broken_manifest: false })
+}
+
+fn load_manifest(path: &Path, out: &mut Diagnostics) -> Option<Files> {
+    let root = path.parent().unwrap_or(Path::new(".")).to_path_buf();
+    let source = read_source(path, &root, out)?;
+    let language = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("yaml" | "yml") => Language::Yaml,
+        Some("toml") => Language::Toml,
+        _ => Language::Json,
+    };
+    let mut node = document::read(&source.text, language)
+        .map_err(|error| out.push(Diagnostic::at(&source, &error.place, error.message)))
+        .ok()?;
+    older::rename_in_manifest(&source, &mut node, out);
+    check_version(&source, &node, out)?;
+    let manifest: Option<Manifest> = check::read(&source, &node, out);
+    // Files are listed even where another part of the manifest is wrong, so that all problems show at once.
+    let listed = listed_files(&source, &node, &root, "agent_files", out);
+    let _ = listed_files(&source, &node, &root, "python_files", out);
+    let agents = read_agents(&root, &listed, out);
+    let Some(manifest) = manifest else {
+        return Some(Files { root, manifest: None, agents, broken_manifest: true });
+    };
+    check_generated(&source, &node, &manifest, out);
+    Some(Files {
+        root,
+        manifest: Some(ManifestFile { source, node, manifest }),
+        agents,
+        broken_manifest: false,
+    })
+}
+
+fn check_version(source: &Source, node: &Node, out: &mut Diagnostics) -> Option<()> {
+    let Some(field) = node.field("version") else { return Some(()) };
+    match &field.value.content {
+        Content::Number(number) if number.as_u64() != Some(1) => {
+            let message = format!("version {number} of the manifest is not supported");
+            out.push(Diagnostic::at(source, &field.value.place, message).with_hint("write `version: 1`"));
+            None
+        }
+        _ => Some(()),
+    }
+}
+
+/// Agents that agents create are part of the project, so they lie in it.
+fn check_generated(source: &Source, node: &Node, manifest: &Manifest, out: &mut Diagnostics) {
+    let (Some(directory), Some(field)) = (&manifest.generated_agents_dir, node.field("generated_agents_dir"))
+    else {
+        return;
+    };
+    let path = Path::new(directory);
+    if path.is_absolute() || path.components().any(|part| part == Component::ParentDir) {
+        let message = format!("`generated_agents_dir`: `{directory}` lies outside the project");
+        out.push(Diagnostic::at(source, &field.value.place, message));
+    }
+}
+
+/// Resolves a list of files: names and globs, inside the project, each once.
+fn listed_files(source: &Source, node: &Node, root: &Path, key: &str, out: &mut Diagnostics) -> Vec<PathBuf> {
+    let Some(Field { value: Node { content: Content::List(items), .. }, .. }) = node.field(key) else {
+        return Vec::new();
+    };
+    let mut files: Vec<PathBuf> = Vec::new();
+    let mut written: Vec<&str> = Vec::new();
+    for item in items {
+        let Content::Text(name) = &item.content else { continue };
+        if written.contains(&name.as_str()) {
+            out.push(
+                Diagnostic::at(source, &item.place, format!("duplicate entry `{name}` in `{key}`"))
+                    .with_hint("list each file once"),
+            );
+            continue;
+        }
+        written.push(name);
+        match resolve(root, name) {
+            Ok(found) => {
+                files.extend(found.into_iter().filter(|path| !files.contains(path)).collect::<Vec<_>>())
+            }
+            Err(message) => out.push(Diagnostic::at(source, &item.place, format!("`{key}`: {message}"))),
+        }
+    }
+    files
+}
+
+fn resolve(root: &Path, name: &str) -> Result<Vec<PathBuf>, String> {
+    if name.trim().is_empty() {
+        return Err("an entry is empty".to_owned());
+    }
+    if name.contains(['*', '?', '[', '{']) {
+        let found = matching(root, name)?;
+        return if found.is_empty() { Err(format!("no file matches `{name}`")) } else { Ok(found) };
+    }
+    let path = root.join(name);
+    let escapes = Path::new(name).components().any(|part| part == Component::ParentDir)
+        || Path::new(name).is_absolute();
+    let real = path.canonicalize();
+    let real_root = root.canonicalize().map_err(|error| error.to_string())?;
+    match real {
+        Ok(real) if !real.starts_with(&real_root) => Err(format!("`{name}` lies outside the project")),
+        Ok(real) if real.is_dir() => Err(format!("`{name}` is a directory")),
+        Ok(_) => Ok(vec![path]),
+        Err(_) if escapes => Err(format!("`{name}` lies outside the project")),
+        Err(_) if path.is_symlink() => {
+            Err(format!("`{name}` is a link that leads nowhere or outside the project"))
+        }
+        Err(_) => Err(format!("`{name}` was not found")),
+    }
+}
+
+/// Files below the root that match a glob, in order. Links are not followed out of the project.
+fn matching(root: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
+    let glob: GlobMatcher = GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .build()
+        .map_err(|error| format!("`{pattern}` is no glob: {}", error.kind()))?
+        .compile_matcher();
+    let mut found = Vec::new();
+    walk(root, Path::new(""), &glob, &mut found, 0);
+    found.sort();
+    Ok(found)
+}
+
+fn walk(root: &Path, below: &Path, glob: &GlobMatcher, found: &mut Vec<PathBuf>, depth: usize) {
+    if depth > 16 || found.len() > 10_000 {
+        return;
+    }
+    for entry in std::fs::read_dir(root.join(below)).into_iter().flatten().flatten() {
+        let path = below.join(entry.file_name());
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => walk(root, &path, glob, found, depth + 1),
+            Ok(kind) if kind.is_file() && glob.is_match(&path) => found.push(root.join(path)),
+            _ => {}
+        }
+    }
+}
+
+fn read_agents(root: &Path, paths: &[PathBuf], out: &mut Diagnostics) -> Vec<AgentFile> {
+    let mut agents = Vec::new();
+    for path in paths {
+        let Some(source) = read_source(path, root, out) else { continue };
+        match agent_file::read(source) {
+            Ok(mut file) => {
+                older::rename_in_header(&file.source, &mut file.header, out);
+                agents.push(file);
+            }
+            Err(diagnostic) => out.push(*diagnostic),
+        }
+    }
+    agents
+}
+
+/// Reads a text file: regular, not too large, UTF-8; a byte order mark is passed over.
+pub(crate) fn read_source(path: &Path, root: &Path, out: &mut Diagnostics) -> Option<Source> {
+    let shown = relative(path, root);
+    let refuse = |message: String| Diagnostic::error(&shown, message);
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            out.push(refuse(format!("`{}` is a directory, not a file", shown.display())));
+            return None;
+        }
+        Ok(metadata) => metadata,
+        Err(error) => {
+            out.push(refuse(format!("`{}` cannot be read: {error}", shown.display())));
+            return None;
+        }
+    };
+    if !metadata.is_file() || metadata.len() > LARGEST {
+        out.push(refuse(format!("`{}` is not a regular file of at most {LARGEST} bytes", shown.display())));
+        return None;
+    }
+    match std::fs::read(path).map(String::from_utf8) {
+        Ok(Ok(text)) => {
+            Some(Source { path: shown, text: Arc::from(text.strip_prefix('\u{feff}').unwrap_or(&text)) })
+        }
+        Ok(Err(_)) => {
+            out.push(
+                refuse(format!("`{}` is not UTF-8 text", shown.display())).with_hint("save it as UTF-8"),
+            );
+            None
+        }
+        Err(error) => {
+            out.push(refuse(format!("`{}` cannot be read: {error}", shown.display())));
+            None
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The manifest: `project.json`, `project.yaml` or `project.toml`.
+//!
+//! These types are the format: the JSON Schema that editors use is generated from them, and documents are
+//! checked against that schema before they are read into them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A project.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Manifest {
+    /// The version of the format: 1.
+    #[expect(dead_code, reason = "checked before the manifest is read")]
+    pub(crate) version: u64,
+    /// The model of agents that name none, as `provider:model`.
+    #[serde(default)]
+    pub(crate) model: Option<String>,
+    /// What a run starts with.
+    pub(crate) entry: Entry,
+    /// Agent files, relative to the manifest; globs are allowed.
+    #[serde(default)]
+    #[expect(dead_code, reason = "resolved from the document, which knows the places")]
+    pub(crate) agent_files: Vec<String>,
+    /// Python files, relative to the manifest; globs are allowed.
+    #[serde(default)]
+    pub(crate) python_files: Vec<String>,
+    /// Whether the command line may give the input.
+    #[serde(default = "yes")]
+    pub(crate) allow_cli_input: bool,
+    /// Where agents that agents create are kept.
+    #[serde(default)]
+    pub(crate) generated_agents_dir: Option<String>,
+    /// Toolsets by name: built-in ones with settings of this project.
+    #[serde(default)]
+    pub(crate) toolsets: BTreeMap<String, ToolsetSection>,
+    /// How runs behave.
+    #[serde(default)]
+    pub(crate) runtime: RuntimeSection,
+    /// Values that tools ask for by name.
+    #[serde(default)]
+    pub(crate) context: BTreeMap<String, Value>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What a run starts with: an agent or a function, not both.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    /// The name of an agent.
+    #[serde(default)]
+    pub(crate) agent: Option<String>,
+    /// A function, as `path.py:name`.
+    #[serde(default)]
+    pub(crate) function: Option<String>,
+    /// The input where the command line gives none.
+    #[serde(default)]
+    pub(crate) args: Option<serde_json::Map<String, Value>>,
+}
+
+/// A built-in toolset with settings.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ToolsetSection {
+    /// The built-in toolset.
+    pub(crate) toolset: String,
+    /// Its settings.
+    #[serde(default)]
+    pub(crate) settings: Value,
+}
+
+/// How runs behave.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RuntimeSection {
+    /// What happens to calls that must ask.
+    pub(crate) approval_mode: Option<Mode>,
+    /// Nested agents on one path.
+    #[schemars(range(min = 1, max = 64))]
+    pub(crate) max_depth: Option<u32>,
+    /// Budgets of a run.
+    pub(crate) limits: Option<LimitsSection>,
+    /// Whether a denial is a result (the default) or ends the run.
+    pub(crate) return_permission_errors: Option<bool>,
+    /// Whether calls of agents must ask.
+    pub(crate) agent_calls_require_approval: bool,
+    /// Whether calls of agents with attachments must ask.
+    pub(crate) agent_attachments_require_approval: bool,
+    /// What holds for single agents instead.
+    pub(crate) agent_approval_overrides: BTreeMap<String, AgentOverride>,
+    /// How the provider is signed in to: only `oauth_off` is supported.
+    pub(crate) auth_mode: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Mode {
+    Prompt,
+    ApproveAll,
+    RejectAll,
+}
+
+/// When calls of one agent must ask.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AgentOverride {
+    /// Every call.
+    pub(crate) calls_require_approval: Option<bool>,
+    /// Calls with attachments.
+    pub(crate) attachments_require_approval: Option<bool>,
+}
+
+/// Budgets.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LimitsSection {
+    /// Model turns of one agent call.
+    pub(crate) turns: Option<u32>,
+    /// Tool and agent calls.
+    pub(crate) tool_calls: Option<u64>,
+    /// Tokens, in and out.
+    pub(crate) tokens: Option<u64>,
+    /// US dollars.
+    #[schemars(range(min = 0.0))]
+    pub(crate) cost: Option<f64>,
+    /// Seconds of running time.
+    #[schemars(range(min = 0.0))]
+    pub(crate) time: Option<f64>,
+}

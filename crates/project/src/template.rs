@@ -1,0 +1,81 @@
+//! Prompt templates over the input of an agent.
+
+use llm_do_core::{Failure, FailureKind, Payload, Prompt};
+use minijinja::{Environment, UndefinedBehavior};
+use serde_json::{Map, Value};
+
+use crate::check::meant;
+
+/// The work that a template may do: it comes with a project that nobody may have read.
+const FUEL: u64 = 100_000;
+
+/// Compiles a prompt and checks the names that it uses against the input schema.
+pub(crate) fn prompt(source: &str, schema: Option<&Map<String, Value>>) -> Result<Prompt, String> {
+    let environment = environment();
+    let template =
+        environment.template_from_str(source).map_err(|error| format!("`prompt` is no template: {error}"))?;
+    let known = known_names(schema);
+    let is_built_in = |name: &str| environment.globals().any(|(global, _)| global == name);
+    let mut used: Vec<String> = template.undeclared_variables(false).into_iter().collect();
+    used.sort();
+    if let Some(name) = used.iter().find(|name| !known.contains(&name.as_str()) && !is_built_in(name)) {
+        return Err(format!("`prompt` uses `{name}`, which the input does not have; {}", meant(name, known)));
+    }
+    let text = source.to_owned();
+    Ok(Prompt::new(source, move |input| render(&text, input)))
+}
+
+fn known_names(schema: Option<&Map<String, Value>>) -> Vec<&str> {
+    match schema {
+        Some(schema) => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            properties.map(|properties| properties.keys().map(String::as_str).collect()).unwrap_or_default()
+        }
+        None => vec!["input", "attachments"],
+    }
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_fuel(Some(FUEL));
+    environment
+}
+
+fn render(source: &str, input: &Payload) -> Result<String, Failure> {
+    let rendered = environment().render_str(source, minijinja::value::Serde(input.value()));
+    rendered.map_err(|error| {
+        Failure::new(FailureKind::Arguments, format!("the prompt could not be made: {error}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_prompt_is_made_from_the_input() {
+        let schema = json!({"properties": {"topic": {}, "words": {}}});
+        let prompt = prompt("{{ topic }} in {{ words }} words", schema.as_object()).unwrap();
+        let input = Payload::new(json!({"topic": "Rust", "words": 5}));
+        assert_eq!(prompt.render(&input).unwrap(), "Rust in 5 words");
+    }
+
+    #[test]
+    fn a_name_that_the_input_lacks_is_found_before_a_run() {
+        let schema = json!({"properties": {"topic": {}}});
+        let error = prompt("{{ topc }}", schema.as_object()).unwrap_err();
+        assert!(error.contains("`topc`") && error.contains("did you mean `topic`?"), "{error}");
+    }
+
+    #[test]
+    fn an_endless_template_runs_out_of_fuel() {
+        let endless = prompt(
+            "{% for a in range(100000) %}{% for b in range(100000) %}{{ input }}{% endfor %}{% endfor %}",
+            None,
+        )
+        .unwrap();
+        assert!(endless.render(&Payload::new(json!({"input": "x"}))).is_err());
+    }
+}
