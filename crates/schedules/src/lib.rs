@@ -1,0 +1,31 @@
+//! Runs the two concurrency cores of the runtime, approvals and budgets, under many schedules.
+//!
+//! The modules `broker` and `budget` are those of the runtime, compiled against a `sync` in which shuttle
+//! decides who runs next at every lock and channel. A scenario starts a few tasks over them and checks what
+//! they saw against a log or ledger of its own; [`explore`] runs it under many schedules. Shuttle itself
+//! reports a deadlock, and prints the schedule of a failure so that it can be replayed.
+//!
+//! - [`approvals`]: grants, revocations and cancellations while requests are open.
+//! - [`budgets`]: reservations, refunds, abandoned waits and overruns below shared ceilings.
+
+// The unit tests of the runtime's modules know nothing of shuttle, so there is no build with them.
+#![cfg(not(test))]
+#![expect(clippy::expect_used, reason = "a broken property must stop the test")]
+
+#[allow(dead_code, unreachable_pub, reason = "the runtime uses more of it than the scenarios do")]
+#[path = "../../runtime/src/broker.rs"]
+mod broker;
+#[allow(dead_code, unreachable_pub, reason = "the runtime uses more of it than the scenarios do")]
+#[path = "../../runtime/src/budget.rs"]
+mod budget;
+
+pub mod approvals;
+pub mod budgets;
+mod desk;
+mod dice;
+mod explore;
+mod ledger;
+mod observed;
+mod sync;
+
+pub use explore::explore;
