@@ -1,6 +1,7 @@
 //! Crashes a run after every record write and enters it again from the record.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+#![allow(clippy::print_stdout, reason = "the figures are part of the result")]
 
 use std::collections::HashMap;
 use std::sync::Arc;
