@@ -47,13 +47,17 @@ impl Input {
 
     fn into_value(self) -> Value {
         match self {
-            Self::Text(text) => json!({ "input": text }),
+            Self::Text(text) => prompt_value(text),
             Self::Parts(parts) => parts_value(parts),
-            Self::Object(Value::String(text)) => json!({ "input": text }),
             Self::Object(value @ Value::Object(_)) => value,
-            Self::Object(other) => json!({ "input": other }),
+            Self::Object(other) => prompt_value(other),
         }
     }
+}
+
+/// An object with one field, and with room for no more: every run and every call keeps its input.
+fn prompt_value(input: impl Into<Value>) -> Value {
+    Value::Object(Map::from_iter([("input".to_owned(), input.into())]))
 }
 
 fn parts_value(parts: Vec<InputPart>) -> Value {

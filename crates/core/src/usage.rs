@@ -32,25 +32,26 @@ pub struct Usage {
 impl Usage {
     /// Returns all tokens, in and out.
     pub fn tokens(&self) -> u64 {
-        self.input + self.output + self.cache_read + self.cache_write
+        self.total_input().saturating_add(self.output)
     }
 
     /// Returns all input tokens, cached or not.
     pub fn total_input(&self) -> u64 {
-        self.input + self.cache_read + self.cache_write
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 }
 
+// Sums saturate: the numbers come from providers, and one that is absurd must not wrap around to a small one.
 impl Add for Usage {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self {
             requests: self.requests + other.requests,
-            input: self.input + other.input,
-            output: self.output + other.output,
-            cache_read: self.cache_read + other.cache_read,
-            cache_write: self.cache_write + other.cache_write,
-            reasoning: self.reasoning + other.reasoning,
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
             cost: self.cost + other.cost,
         }
     }

@@ -119,21 +119,9 @@ enum Next {
 }
 
 async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, input: &Payload) -> Performed {
-    let run = &engine.run;
-    let opened = frame.instances.open_all(&opener(run, call, call, frame)).await;
-    if call.cancel.is_cancelled() {
-        return Err(Halt::Interrupted);
-    }
-    if let Err(failure) = opened {
+    if let Err(failure) = open(&engine.run, call, frame, input).await? {
         return Ok(Outcome::Failed(failure));
     }
-    let opening = match prompt::opening(run, call, frame, input).await {
-        Ok(messages) => messages,
-        Err(failure) => return Ok(Outcome::Failed(failure)),
-    };
-    let mut talk = frame.seat.talk.lock().await;
-    opening.into_iter().for_each(|message| talk.conversation.push(message));
-    drop(talk);
     let mut conversation = AgentLoop { engine, call, frame, turn: 0, repairs: 0 };
     let limit = conversation.turn_limit();
     while conversation.turn < limit {
@@ -147,6 +135,29 @@ async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, i
         Failure::new(FailureKind::Limit, message)
             .with_hint("raise the limit of turns, or give it less to do"),
     ))
+}
+
+/// Opens the toolsets of an agent call and begins its conversation.
+async fn open(
+    run: &RunState,
+    call: &Arc<LiveCall>,
+    frame: &Arc<Frame>,
+    input: &Payload,
+) -> Result<Result<(), Failure>, Halt> {
+    let opened = frame.instances.open_all(&opener(run, call, call, frame)).await;
+    if call.cancel.is_cancelled() {
+        return Err(Halt::Interrupted);
+    }
+    if opened.is_err() {
+        return Ok(opened);
+    }
+    let opening = match prompt::opening(run, call, frame, input).await {
+        Ok(messages) => messages,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    let mut talk = frame.seat.talk.lock().await;
+    opening.into_iter().for_each(|message| talk.conversation.push(message));
+    Ok(Ok(()))
 }
 
 /// A call that the model asks for, with its arguments read once.

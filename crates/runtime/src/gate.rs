@@ -334,7 +334,7 @@ impl Case<'_> {
             let request = self.request(call, &checked.arguments, assessment, edit_problem.take());
             let body = EventBody::ApprovalRequested(request.clone());
             run.log.commit(&call.info, &self.id, body, Durability::Process).await?;
-            match self.put(run, call, &question, request, &*approver).await {
+            let edited = match self.put(run, call, &question, request, &*approver).await {
                 Reply::Granted(scope) => return Ok(permit(checked, DecidedBy::Grant(scope), assessment)),
                 Reply::Stopped => return Err(Halt::Interrupted.into()),
                 Reply::Failed(words) => return Err(denied(&words).into()),
@@ -346,10 +346,11 @@ impl Case<'_> {
                 }
                 Reply::Answered(Answer::Deny(words), _) => return Err(denied(&words).into()),
                 Reply::Answered(Answer::Stop, _) => return Err(self.stopped(run).into()),
-                Reply::Answered(Answer::Edit(value), _) => match self.check_edit(call, value) {
-                    Ok(edited) => return self.accept_edit(run, call, edited).await,
-                    Err(problem) => edit_problem = Some(problem.to_string()),
-                },
+                Reply::Answered(Answer::Edit(value), _) => self.check_edit(call, value),
+            };
+            match edited {
+                Ok(edited) => return self.accept_edit(run, call, edited).await,
+                Err(problem) => edit_problem = Some(problem.to_string()),
             }
             *assessment = self.assess(run, call, &checked.arguments).await;
             // Time has passed: what is blocked by now is not asked about again.
