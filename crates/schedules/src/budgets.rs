@@ -64,10 +64,10 @@ pub fn new_room_serves_all_who_fit() {
         })
         .collect();
     block_on(pause());
-    let mut held = Some(held);
-    match held.take_if(|_| one_in(2)) {
-        Some(held) => held.settle(Amount { tokens: 100, cost: 0 }),
-        None => budget.extend(Budget::ROOT, Quantity::Tokens, 700),
+    if one_in(2) {
+        held.settle(Amount { tokens: 100, cost: 0 });
+    } else {
+        budget.extend(Budget::ROOT, Quantity::Tokens, 700);
     }
     for one in pair {
         block_on(one).expect("both have met");
