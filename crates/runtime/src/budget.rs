@@ -552,9 +552,10 @@ mod tests {
                 let reserve = self.budget.reserve(CeilingId(at), ask);
                 let impatient = dice.below(4) == 0;
                 let reserved = tokio::select! {
+                    // Who gives up does so even if its turn has just come.
                     biased;
+                    () = yields(1 + dice.below(3)), if impatient => continue,
                     reserved = reserve => reserved,
-                    () = yields(dice.below(3)), if impatient => continue,
                 };
                 let Ok(reservation) = reserved else { continue };
                 let Amount { tokens, cost } = reservation.charge.amount;

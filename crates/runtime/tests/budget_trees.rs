@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::join_all;
-use llm_do_core::{AgentSpec, Event, EventBody, Key, Limits, ModelRequest, ModelResult, Status};
+use llm_do_core::{
+    AgentSpec, Event, EventBody, Key, Limits, ModelProfile, ModelRequest, ModelResult, Status,
+};
 use llm_do_models::{Reply, Script, asks_all, instructed, replies, says};
 use llm_do_testing::{TestProject, TestRun};
 use serde_json::json;
@@ -81,8 +83,11 @@ impl Tree {
         }
         let limits = Limits { tokens: self.run_limit, ..Limits::default() };
         let tree = self.clone();
+        let script = Script::new([replies(move |request| tree.reply(request)).when(instructed("You are"))]);
+        // A model that reserves little leaves room for others, one that reserves much lets them wait.
+        let default_max_output = if self.seed.is_multiple_of(2) { 600 } else { 8_192 };
         let run = project
-            .model(Script::new([replies(move |request| tree.reply(request)).when(instructed("You are"))]))
+            .model(script.with_profile(ModelProfile { default_max_output, ..ModelProfile::default() }))
             .runtime(move |runtime| runtime.limits(limits))
             .run("r");
         let run = tokio::time::timeout(Duration::from_secs(60), run).await;
@@ -108,18 +113,17 @@ impl Tree {
         reply.tokens(input, output).after(Duration::from_millis(dice.below(5)))
     }
 
-    /// Uses anything up to what was reserved, or now and then far more.
+    /// Uses anything up to what was reserved, or now and then more output than was permitted.
     fn usage(&self, agent: usize, path: &str, request: &ModelRequest<'_>, dice: &mut Dice) -> (u64, u64) {
         let mut asked = self.asked.lock().unwrap();
         let before = asked.iter().rfind(|asked| asked.path == path).map_or(0, |asked| asked.tokens);
-        let (input, output) = if self.overruns && dice.below(8) == 0 {
-            // The second sum exceeds what fits into a number.
-            [(OVERRUN, OVERRUN), (u64::MAX, 1)][usize::from(dice.below(2) == 0)]
-        } else {
-            (
-                before.saturating_add(dice.below(10)),
-                1 + dice.below(request.max_output.unwrap_or(500).min(1_500)),
-            )
+        let input = before.saturating_add(dice.below(10));
+        let most = request.max_output.unwrap_or(500);
+        let output = match dice.below(16) {
+            0..=2 if self.overruns => most + OVERRUN,
+            // Together with the input more than fits into a number.
+            3 if self.overruns => u64::MAX,
+            _ => 1 + dice.below(most.min(1_500)),
         };
         asked.push(Asked { path: path.to_owned(), agent, tokens: input.saturating_add(output) });
         (input, output)
@@ -160,15 +164,17 @@ impl Tree {
         let events = run.events();
         let calls = Calls::of(&events);
         let mut closed: HashSet<Key> = HashSet::new();
+        let mut permitted: HashMap<Key, u64> = HashMap::new();
         for event in &events {
             let above = calls.path(&event.call.id);
             match &event.body {
-                EventBody::ModelRequest { .. } => {
+                EventBody::ModelRequest { max_output, .. } => {
+                    permitted.insert(event.call.id.clone(), max_output.unwrap_or(u64::MAX));
                     let below = above.iter().find(|key| closed.contains(*key));
                     assert_eq!(below, None, "a request after the overrun, {}", self.name(run));
                 }
                 EventBody::ModelResponse { result: ModelResult::Response(response), .. }
-                    if response.usage.input >= OVERRUN =>
+                    if response.usage.output > permitted[&event.call.id] =>
                 {
                     closed.extend(above.into_iter().filter(|key| self.limit_of(key, &calls).is_some()));
                 }
@@ -190,7 +196,8 @@ impl Tree {
     }
 }
 
-const OVERRUN: u64 = 1_000_000;
+/// More than the bound of a request's input exceeds its real input.
+const OVERRUN: u64 = 3_000;
 
 /// Who called whom.
 #[derive(Default)]
