@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::{Access, Approval, Digest, Failure, Limits, ModelChoice, ModelSettings, Name, Payload, Schema};
+use crate::{
+    Access, Approval, Digest, Failure, Limits, ModelChoice, ModelSettings, Name, Payload, Schema, ServerTool,
+    Toolset,
+};
 
 /// Everything that is known about an agent before it is called. Frozen: no call changes it.
 #[derive(Debug, Clone)]
@@ -16,6 +19,8 @@ pub struct AgentSpec {
     pub description: String,
     /// Its instructions.
     pub instructions: Arc<str>,
+    /// How an input becomes the instructions, where they are a template.
+    pub template: Option<Prompt>,
     /// Its model; otherwise that of the run or the project.
     pub model: Option<ModelChoice>,
     /// Globs that the model of the run or project must match, where the agent names none; empty: any.
@@ -28,6 +33,8 @@ pub struct AgentSpec {
     pub tools: Vec<Name>,
     /// Toolsets and other agents (or itself) that it lists, with settings of its own.
     pub toolsets: Vec<ToolsetChoice>,
+    /// Tools that the provider runs.
+    pub server_tools: Vec<ServerTool>,
     /// The schema of its input; by default a text with attachments.
     pub input: Option<Schema>,
     /// How an input becomes the prompt; by default its text, or its JSON.
@@ -45,12 +52,20 @@ pub struct AgentSpec {
 }
 
 /// A toolset, or another agent, as one agent lists it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub struct ToolsetChoice {
     /// The name.
     pub name: Name,
     /// Settings for this agent alone.
     pub settings: Value,
+    /// A factory for this agent alone, made with its settings; otherwise the project's of that name.
+    pub own: Option<Arc<dyn Toolset>>,
+}
+
+impl fmt::Debug for ToolsetChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.settings)
+    }
 }
 
 /// What an agent says about the approval of a tool.
@@ -104,12 +119,14 @@ impl AgentSpec {
             name: name.into(),
             description: String::new(),
             instructions: instructions.into(),
+            template: None,
             model: None,
             compatible_models: Vec::new(),
             fallback_models: Vec::new(),
             settings: ModelSettings::default(),
             tools: Vec::new(),
             toolsets: Vec::new(),
+            server_tools: Vec::new(),
             input: None,
             prompt: None,
             output: None,
@@ -164,7 +181,7 @@ impl AgentSpec {
     /// Lists a toolset with settings for this agent alone.
     #[must_use]
     pub fn toolset_with(mut self, name: impl Into<Name>, settings: Value) -> Self {
-        self.toolsets.push(ToolsetChoice { name: name.into(), settings });
+        self.toolsets.push(ToolsetChoice { name: name.into(), settings, own: None });
         self
     }
 
@@ -238,6 +255,8 @@ impl AgentSpec {
             self.settings,
             self.tools,
             toolsets.collect::<Vec<_>>(),
+            self.server_tools,
+            self.template.as_ref().map(Prompt::digest),
             self.input,
             self.output,
             self.prompt.as_ref().map(Prompt::digest),

@@ -26,7 +26,7 @@ pub struct CallInfo {
     #[serde(rename = "call")]
     pub id: Key,
     /// The calling call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub parent: Option<Key>,
     /// How many agents stand on the path: 0 for code outside any agent.
     pub depth: u32,

@@ -198,6 +198,9 @@ pub enum Halt {
         /// What was to be approved.
         name: Name,
     },
+    /// A call was denied, and the project says that this ends the run.
+    #[error("{0}")]
+    Denied(Failure),
     /// The wall time of the run is over.
     #[error("the time limit of the run is over")]
     TimedOut,

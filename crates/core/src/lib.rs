@@ -25,6 +25,7 @@ mod name;
 mod output;
 mod payload;
 mod schema;
+mod server_tool;
 mod tool;
 mod usage;
 
@@ -55,6 +56,7 @@ pub use name::{Key, Name, nearest};
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};
 pub use schema::{Accepted, Problem, Schema, SchemaError, join_problems, schema_value_of};
+pub use server_tool::ServerTool;
 pub use tool::{
     Access, Approved, Effect, Opening, StatelessToolset, Tool, ToolDefinition, ToolReply, Toolset,
     ToolsetInstance, describe_call,

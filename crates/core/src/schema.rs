@@ -137,6 +137,12 @@ impl Schema {
                 };
                 unexpected.iter().map(problem).collect()
             }
+            ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+                match meant_form(error, context) {
+                    Some(errors) => errors.iter().flat_map(|error| self.problems_of(error)).collect(),
+                    None => vec![Problem { message: self.explain(error), field, pointer }],
+                }
+            }
             _ => vec![Problem { message: self.explain(error), field, pointer }],
         }
     }
@@ -186,6 +192,24 @@ impl Schema {
         let schema = self.source.pointer(parent);
         let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
         properties.map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default()
+    }
+}
+
+/// The one of several allowed forms that the value was meant to have: right in kind, wrong in a detail.
+fn meant_form<'e>(
+    error: &ValidationError<'_>,
+    forms: &'e [Vec<ValidationError<'static>>],
+) -> Option<&'e Vec<ValidationError<'static>>> {
+    let is_scalar = !error.instance().is_object() && !error.instance().is_array();
+    let is_other_form = |inner: &ValidationError<'_>| {
+        let same_place = inner.instance_path().as_str() == error.instance_path().as_str();
+        let other_kind = matches!(inner.kind(), ValidationErrorKind::Type { .. }) && same_place;
+        other_kind || matches!(inner.kind(), ValidationErrorKind::Constant { .. })
+    };
+    let mut meant = forms.iter().filter(|errors| !errors.is_empty() && !errors.iter().any(is_other_form));
+    match (meant.next(), meant.next()) {
+        (Some(form), None) if !is_scalar => Some(form),
+        _ => None,
     }
 }
 

@@ -24,7 +24,11 @@
 //! An agent can call a tool, another agent or itself; a tool can call agents ([`CallContext::call`]). Every
 //! call passes the same gate, is budgeted, recorded and shown as events.
 
+mod catalogue;
+
 use std::path::Path;
+
+pub use catalogue::StandardCatalogue;
 
 pub use llm_do_core::macros;
 pub use llm_do_core::{
@@ -36,24 +40,25 @@ pub use llm_do_core::{
     ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest, ModelResponse,
     ModelResult, ModelSession, ModelSettings, ModelStream, Models, Money, Name, Need, NeedSpec, NoModels,
     NoPrices, Opening, Origin, Outcome, Output, Part, Payload, Permit, Prices, Problem, Progress, Prompt,
-    ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId, Schema, SchemaError, Scope,
+    ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId, Schema, SchemaError, Scope, ServerTool,
     StatelessToolset, Status, StopReason, Subject, SystemClock, SystemRandom, Tool, ToolCall, ToolDefinition,
     ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel,
-    schema_value_of,
+    input_attachments, nearest, parse_strict, schema_value_of,
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
-    Condition, Reply, Script, ScriptFileError, StandardModels, TestModel, asks, asks_all, asks_raw, contains,
-    cut, fails, instructed, replies, result_of, says, thinks,
+    Condition, PROTOCOLS, PROVIDERS, Reply, Script, ScriptFileError, StandardModels, TestModel, asks,
+    asks_all, asks_raw, contains, cut, fails, instructed, replies, result_of, says, thinks,
 };
 pub use llm_do_project::{
-    Catalogue, Diagnostic, Diagnostics, LoadedProject, NoToolsets, Severity, header_schema, manifest_schema,
+    Catalogue, Diagnostic, Diagnostics, LoadedProject, McpServer, NoToolsets, Provider, Reach, ReachedAgent,
+    ReachedCall, ReachedKind, Severity, WantedToolset, header_schema, manifest_schema,
 };
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, Canceller, DEFAULT_DEPTH, DEFAULT_TURNS, Durability, EntrySpec,
-    EventReader, GrantId, LinkError, LinkErrors, MOST_DEPTH, MemoryStore, Project, ProjectBuilder,
-    PromptInput, Run, RunBuilder, RunError, RunReport, Runtime, RuntimeBuilder, Session, Store, StoreError,
-    Trace, TraceCall,
+    EventReader, GrantId, LinkError, LinkErrors, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable, Project,
+    ProjectBuilder, PromptInput, Run, RunBuilder, RunError, RunReport, Runtime, RuntimeBuilder, Session,
+    Store, StoreError, Trace, TraceCall, Verdict, VerdictKind,
 };
 
 /// Reads a project from files: a manifest, a directory or a lone agent file.
@@ -66,7 +71,17 @@ pub use llm_do_runtime::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn load(path: impl AsRef<Path>) -> Result<LoadedProject, Diagnostics> {
-    llm_do_project::load(path, &NoToolsets)
+    load_changed(path, &[], &StandardCatalogue::new("."))
+}
+
+/// Reads a project with changes over its files (`runtime.max_depth=3`, `agents.NAME.model=test`), against a
+/// catalogue of one's own.
+pub fn load_changed(
+    path: impl AsRef<Path>,
+    changes: &[String],
+    catalogue: &dyn Catalogue,
+) -> Result<LoadedProject, Diagnostics> {
+    llm_do_project::load_changed(path, changes, catalogue)
 }
 
 /// Begins a runtime for a project from files, as its manifest says. Script files are found below its directory.

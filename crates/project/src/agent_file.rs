@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn file(text: &str) -> Result<AgentFile, Box<Diagnostic>> {
-        read(Source { path: "main.agent".into(), text: text.into() })
+        read(Source::new("main.agent", text))
     }
 
     #[test]

@@ -13,6 +13,26 @@ pub(crate) struct Source {
     /// The path as people know it: relative to the project where it lies inside.
     pub(crate) path: PathBuf,
     pub(crate) text: Arc<str>,
+    /// What the command line set in it; such values stand at places beyond every text.
+    pub(crate) set: Vec<String>,
+}
+
+impl Source {
+    /// A file with its text.
+    pub(crate) fn new(path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> Self {
+        Self { path: path.into(), text: text.into(), set: Vec::new() }
+    }
+
+    /// Notes something that the command line set, and returns the place at which it stands.
+    pub(crate) fn add_set(&mut self, text: &str) -> Range<usize> {
+        let place = usize::MAX - self.set.len();
+        self.set.push(text.to_owned());
+        place..place
+    }
+
+    fn set_at(&self, place: &Range<usize>) -> Option<&str> {
+        self.set.get(usize::MAX - place.start).map(String::as_str)
+    }
 }
 
 /// How bad it is.
@@ -74,7 +94,16 @@ impl Diagnostic {
 
     /// An error at a place.
     pub(crate) fn at(source: &Source, place: &Range<usize>, message: impl Into<String>) -> Self {
-        Self { message: message.into(), ..Self::error(&source.path, "") }.placed(&source.text, place)
+        match source.set_at(place) {
+            Some(text) => Self::error(format!("--set {text}"), message),
+            None => Self::error(&source.path, message).placed(&source.text, place),
+        }
+    }
+
+    /// A notice that a key is read and checked, and does nothing yet.
+    pub(crate) fn without_effect(source: &Source, place: &Range<usize>, key: &str) -> Self {
+        let message = format!("`{key}` is read and checked, and has no effect in this version");
+        Self::at(source, place, message).notice()
     }
 
     /// Makes it a notice.
@@ -159,9 +188,12 @@ fn shown_text(text: &str) -> String {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
+/// More problems than these help nobody; a hostile file could have any number of them.
+const MOST: usize = 200;
+
 impl Diagnostics {
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        if !self.0.contains(&diagnostic) {
+        if self.0.len() < MOST && !self.0.contains(&diagnostic) {
             self.0.push(diagnostic);
         }
     }
@@ -199,8 +231,7 @@ mod tests {
 
     #[test]
     fn a_diagnostic_shows_the_line_and_underlines_the_part() {
-        let source =
-            Source { path: "agents/main.agent".into(), text: "---\nname: main\ntoolset: [x]\n---\n".into() };
+        let source = Source::new("agents/main.agent", "---\nname: main\ntoolset: [x]\n---\n");
         let start = source.text.find("toolset").unwrap();
         let diagnostic = Diagnostic::at(&source, &(start..start + 7), "unknown key `toolset`")
             .with_hint("did you mean `toolsets`?");
@@ -210,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_place_beyond_the_text_or_inside_a_sign_does_no_harm() {
-        let source = Source { path: "x".into(), text: "ä\u{1b}b".into() };
+        let source = Source::new("x", "ä\u{1b}b");
         for place in [0..1, 1..1, 1..99, 99..100] {
             assert!(!Diagnostic::at(&source, &place, "m").to_string().contains('\u{1b}'));
         }

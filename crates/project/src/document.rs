@@ -1,5 +1,6 @@
 //! Documents: JSON, YAML and TOML as one tree in which everything knows its place.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use llm_do_core::parse_strict;
@@ -48,6 +49,11 @@ pub(crate) struct Unreadable {
     pub(crate) message: String,
 }
 
+/// The place of a field's value, or of the whole table where it has no such field.
+pub(crate) fn place_of(node: &Node, field: &str) -> Range<usize> {
+    node.field(field).map_or_else(|| node.place.clone(), |field| field.value.place.clone())
+}
+
 /// Reads a document.
 pub(crate) fn read(text: &str, language: Language) -> Result<Node, Unreadable> {
     if text.trim().is_empty() {
@@ -74,6 +80,28 @@ impl Node {
                 Value::Object(entries.collect::<Map<_, _>>())
             }
         }
+    }
+
+    /// Makes a tree of a value, all of it at one place.
+    pub(crate) fn of_value(value: &Value, place: &Range<usize>) -> Self {
+        let content = match value {
+            Value::Null => Content::Null,
+            Value::Bool(value) => Content::Bool(*value),
+            Value::Number(number) => Content::Number(number.clone()),
+            Value::String(text) => Content::Text(text.clone()),
+            Value::Array(items) => {
+                Content::List(items.iter().map(|item| Self::of_value(item, place)).collect())
+            }
+            Value::Object(map) => {
+                let field = |(name, value): (&String, &Value)| Field {
+                    name: name.clone(),
+                    place: place.clone(),
+                    value: Self::of_value(value, place),
+                };
+                Content::Table(map.iter().map(field).collect())
+            }
+        };
+        Self { place: place.clone(), content }
     }
 
     /// Returns the field of a table.
@@ -204,16 +232,18 @@ fn scalar_length(rest: &str) -> usize {
 
 fn find_duplicate(node: &Node, path: &str) -> Option<Unreadable> {
     match &node.content {
-        Content::Table(fields) => fields.iter().enumerate().find_map(|(index, field)| {
-            let here = if path.is_empty() { field.name.clone() } else { format!("{path}.{}", field.name) };
-            let twice = fields[..index].iter().any(|earlier| earlier.name == field.name);
-            let message = || format!("duplicate key `{here}`");
-            if twice {
-                Some(Unreadable { place: field.place.clone(), message: message() })
-            } else {
-                find_duplicate(&field.value, &here)
-            }
-        }),
+        Content::Table(fields) => {
+            let mut seen = HashSet::new();
+            fields.iter().find_map(|field| {
+                let here =
+                    if path.is_empty() { field.name.clone() } else { format!("{path}.{}", field.name) };
+                if seen.insert(&field.name) {
+                    return find_duplicate(&field.value, &here);
+                }
+                let message = format!("duplicate key `{here}`");
+                Some(Unreadable { place: field.place.clone(), message })
+            })
+        }
         Content::List(items) => items.iter().find_map(|item| find_duplicate(item, path)),
         _ => None,
     }
@@ -267,6 +297,11 @@ fn yaml_words(text: &str, start: usize, error: &serde_saphyr::Error) -> String {
 }
 
 fn location_offset(text: &str, location: Location) -> usize {
+    // Counting lines and columns for each of many nodes would take quadratic time.
+    let known = location.span().byte_offset().and_then(|offset| usize::try_from(offset).ok());
+    if let Some(offset) = known.filter(|offset| text.is_char_boundary(*offset)) {
+        return offset;
+    }
     let line = usize::try_from(location.line()).unwrap_or(1);
     let column = usize::try_from(location.column()).unwrap_or(1);
     offset(text, line, column)
@@ -316,9 +351,13 @@ fn placed_field(text: &str, name: Spanned<String>, value: Spanned<YamlNode>) -> 
     Field { place: start..end, value: value.value.placed(text, value.referenced), name: name.value }
 }
 
+/// The most that is looked at to find where a scalar ends.
+const UNDERLINED: usize = 200;
+
 /// The end of a scalar, for underlining: the end of its line without a comment.
 fn scalar_end(text: &str, start: usize) -> usize {
-    let line = text[start..].lines().next().unwrap_or_default();
+    let near = (start..=text.len().min(start + UNDERLINED)).rev().find(|end| text.is_char_boundary(*end));
+    let line = text[start..near.unwrap_or(start)].lines().next().unwrap_or_default();
     let end = line.find(" #").unwrap_or(line.len());
     start + line[..end].trim_end().len().max(1).min(text.len() - start)
 }

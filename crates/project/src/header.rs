@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use llm_do_core::ServerTool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -35,16 +36,22 @@ pub(crate) struct Header {
     pub(crate) tools: Vec<String>,
     /// Toolsets and other agents: names, or names with settings.
     #[serde(default)]
-    pub(crate) toolsets: Vec<ToolsetEntry>,
+    pub(crate) toolsets: Toolsets,
+    /// The input as a Python class, as `schemas.py:Class`.
+    #[serde(default)]
+    pub(crate) input_model_ref: Option<String>,
     /// The JSON Schema of the input.
     #[serde(default)]
     pub(crate) input_schema: Option<Map<String, Value>>,
     /// A template that makes the prompt from the input.
     #[serde(default)]
     pub(crate) prompt: Option<String>,
-    /// The JSON Schema of the answer.
+    /// The JSON Schema of the answer, or a Python class as `schemas.py:Class`.
     #[serde(default)]
-    pub(crate) output_schema: Option<Map<String, Value>>,
+    pub(crate) output_schema: Option<OutputSchema>,
+    /// Tools that the provider runs.
+    #[serde(default)]
+    pub(crate) server_side_tools: Vec<ServerTool>,
     /// Approval rules by tool name or glob.
     #[serde(default)]
     pub(crate) approval: BTreeMap<String, Level>,
@@ -60,6 +67,27 @@ pub(crate) struct Header {
     /// Whether this agent is the entry of the project.
     #[serde(default)]
     pub(crate) entry: bool,
+    /// Whether the instructions are a template over the input.
+    #[serde(default)]
+    pub(crate) template: bool,
+    /// Whether tools that create agents must leave this file alone.
+    #[serde(default)]
+    pub(crate) locked: bool,
+    /// Agents that this one can start as programs.
+    #[serde(default)]
+    pub(crate) programs: Vec<Program>,
+    /// Whether long results become file descriptors.
+    #[serde(default)]
+    pub(crate) file_descriptors: Option<bool>,
+    /// Files whose content the agent starts with.
+    #[serde(default)]
+    pub(crate) preload: Vec<String>,
+    /// What the agent is told about its surroundings: everything, nothing, or a list.
+    #[serde(default)]
+    pub(crate) env_info: Option<EnvironmentInfo>,
+    /// Tests of the agent, run offline.
+    #[serde(default)]
+    pub(crate) tests: Vec<Map<String, Value>>,
 }
 
 /// Settings of an agent's requests.
@@ -75,12 +103,78 @@ pub(crate) struct Settings {
     pub(crate) extra: Map<String, Value>,
 }
 
+/// The toolsets and agents of an agent: a list, or the older mapping from names to settings.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Toolsets {
+    /// Names, or names with settings.
+    List(Vec<ToolsetEntry>),
+    /// Names with settings. `_approval_config` among them holds approval rules.
+    Mapping(Map<String, Value>),
+}
+
+impl Default for Toolsets {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
+impl Toolsets {
+    /// Returns the names with their settings, in order.
+    pub(crate) fn entries(&self) -> Vec<(&str, &Value)> {
+        match self {
+            Self::List(list) => list.iter().flat_map(ToolsetEntry::entries).collect(),
+            Self::Mapping(map) => map.iter().map(|(name, settings)| (name.as_str(), settings)).collect(),
+        }
+    }
+}
+
 /// A toolset or agent: its name, or a mapping from its name to settings.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum ToolsetEntry {
     Name(String),
-    WithSettings(BTreeMap<String, Value>),
+    WithSettings(Map<String, Value>),
+}
+
+impl ToolsetEntry {
+    fn entries(&self) -> Vec<(&str, &Value)> {
+        match self {
+            Self::Name(name) => vec![(name, &Value::Null)],
+            Self::WithSettings(map) => map.iter().map(|(name, settings)| (name.as_str(), settings)).collect(),
+        }
+    }
+}
+
+/// The schema of an answer: inline, or a Python class.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum OutputSchema {
+    Inline(Map<String, Value>),
+    Reference(String),
+}
+
+/// An agent that another one can start as a program.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "checked here; programs are started by a later version, and a notice says so")]
+pub(crate) struct Program {
+    /// The name by which it is started.
+    pub(crate) name: String,
+    /// Its file, relative to this one.
+    pub(crate) file: String,
+    /// What it does.
+    #[serde(default)]
+    pub(crate) description: Option<String>,
+}
+
+/// What an agent is told about its surroundings.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "checked here; used by a later version, and a notice says so")]
+pub(crate) enum EnvironmentInfo {
+    All(bool),
+    Some(Vec<String>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]

@@ -1,30 +1,54 @@
 //! Reads manifests and agent files into a linked project, or says everything that is wrong with them.
 //!
 //! [`load`] reads a manifest (`project.json`, `.yaml`, `.toml`), a directory or a lone agent file, checks it
-//! against the schemas that its types make, and links it against a catalogue of toolsets. Nothing of the
-//! project is executed, and no model or tool is called.
+//! against the schemas that its types make, and links it against a [`Catalogue`]. Nothing of the project is
+//! executed, and no model or tool is called.
 
 mod agent_file;
+mod catalogue;
 mod check;
 mod diagnostic;
 mod document;
+mod entry;
 mod header;
 mod link;
 mod load;
 mod manifest;
 mod older;
+mod python;
+mod reach;
+mod reach_text;
+mod run_settings;
+mod services;
+mod set;
 mod template;
+mod toolsets;
 
 use std::path::Path;
 
+pub use catalogue::{Catalogue, NoToolsets, WantedToolset};
 pub use check::{header_schema, manifest_schema};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use link::{Catalogue, LoadedProject, NoToolsets};
+pub use link::LoadedProject;
+pub use manifest::{McpServer, Provider};
+pub use reach::{Reach, ReachedAgent, ReachedCall, ReachedKind};
 
 /// Reads and links a project. All problems are found in one pass.
 pub fn load(path: impl AsRef<Path>, catalogue: &dyn Catalogue) -> Result<LoadedProject, Diagnostics> {
+    load_changed(path, &[], catalogue)
+}
+
+/// Reads and links a project with changes over its files: `KEY=VALUE` sets a key of the manifest,
+/// `agents.NAME.KEY=VALUE` one of an agent.
+pub fn load_changed(
+    path: impl AsRef<Path>,
+    changes: &[String],
+    catalogue: &dyn Catalogue,
+) -> Result<LoadedProject, Diagnostics> {
     let mut out = Diagnostics::default();
-    let loaded = load::load(path.as_ref(), &mut out).and_then(|files| link::link(files, catalogue, &mut out));
+    let changes = set::Changes::read(changes, &mut out);
+    let loaded = load::load(path.as_ref(), &changes, &mut out)
+        .and_then(|files| link::link(files, catalogue, &mut out));
     match loaded {
         Some(project) if !out.has_errors() => Ok(project),
         _ => Err(out),

@@ -1,7 +1,6 @@
 //! Finds the files of a project and reads them. Nothing of the project is executed.
 
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
 
@@ -11,6 +10,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Source, relative};
 use crate::document::{self, Content, Field, Language, Node};
 use crate::manifest::Manifest;
 use crate::older;
+use crate::set::Changes;
 
 /// The names under which a manifest is looked for in a directory.
 const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "project.yml", "project.toml"];
@@ -35,15 +35,13 @@ pub(crate) struct ManifestFile {
 }
 
 /// Reads a project: a manifest, a directory, or a lone agent file.
-pub(crate) fn load(path: &Path, out: &mut Diagnostics) -> Option<Files> {
+pub(crate) fn load(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Option<Files> {
     match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => load_directory(path, out),
+        Ok(metadata) if metadata.is_dir() => load_directory(path, changes, out),
         Ok(_) if is_agent_file(path) => {
-            let root = path.parent().unwrap_or(Path::new(".")).to_path_buf();
-            let agents = read_agents(&root, &[path.to_path_buf()], out);
-            Some(Files { root, manifest: None, agents, broken_manifest: false })
+            Some(without_manifest(directory_of(path), &[path.to_path_buf()], changes, out))
         }
-        Ok(_) => load_manifest(path, out),
+        Ok(_) => load_manifest(path, changes, out),
         Err(error) => {
             out.push(Diagnostic::error(path, format!("`{}` cannot be read: {error}", path.display())));
             None
@@ -51,13 +49,35 @@ pub(crate) fn load(path: &Path, out: &mut Diagnostics) -> Option<Files> {
     }
 }
 
+fn directory_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// A project of agent files alone. What the command line sets for the manifest makes one.
+fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &mut Diagnostics) -> Files {
+    let agents = read_agents(&root, agents, changes, out);
+    let mut files = Files { root, manifest: None, agents, broken_manifest: false };
+    if changes.change_manifest() {
+        let mut source = Source::new("--set", "");
+        let mut node = Node::of_value(&serde_json::json!({"version": 1, "entry": {}}), &(0..0));
+        changes.apply_to_manifest(&mut source, &mut node, out);
+        let manifest = check::read(&source, &node, out);
+        files.broken_manifest = manifest.is_none();
+        files.manifest = manifest.map(|manifest| ManifestFile { source, node, manifest });
+    }
+    files
+}
+
 fn is_agent_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "agent" || extension == "worker")
 }
 
-fn load_directory(directory: &Path, out: &mut Diagnostics) -> Option<Files> {
+fn load_directory(directory: &Path, changes: &Changes, out: &mut Diagnostics) -> Option<Files> {
     if let Some(manifest) = MANIFESTS.iter().map(|name| directory.join(name)).find(|path| path.exists()) {
-        return load_manifest(&manifest, out);
+        return load_manifest(&manifest, changes, out);
     }
     let mut agents: Vec<PathBuf> =
         std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
@@ -70,13 +90,12 @@ fn load_directory(directory: &Path, out: &mut Diagnostics) -> Option<Files> {
         out.push(Diagnostic::error(directory, message).with_hint(hint));
         return None;
     }
-    let agents = read_agents(directory, &agents, out);
-    Some(Files { root: directory.to_path_buf(), manifest: None, agents, broken_manifest: false })
+    Some(without_manifest(directory.to_path_buf(), &agents, changes, out))
 }
 
-fn load_manifest(path: &Path, out: &mut Diagnostics) -> Option<Files> {
-    let root = path.parent().unwrap_or(Path::new(".")).to_path_buf();
-    let source = read_source(path, &root, out)?;
+fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Option<Files> {
+    let root = directory_of(path);
+    let mut source = read_source(path, &root, out)?;
     let language = match path.extension().and_then(|extension| extension.to_str()) {
         Some("yaml" | "yml") => Language::Yaml,
         Some("toml") => Language::Toml,
@@ -85,23 +104,20 @@ fn load_manifest(path: &Path, out: &mut Diagnostics) -> Option<Files> {
     let mut node = document::read(&source.text, language)
         .map_err(|error| out.push(Diagnostic::at(&source, &error.place, error.message)))
         .ok()?;
+    changes.apply_to_manifest(&mut source, &mut node, out);
     older::rename_in_manifest(&source, &mut node, out);
     check_version(&source, &node, out)?;
-    let manifest: Option<Manifest> = check::read(&source, &node, out);
+    let manifest = check::read(&source, &node, out);
     // Files are listed even where another part of the manifest is wrong, so that all problems show at once.
     let listed = listed_files(&source, &node, &root, "agent_files", out);
     let _ = listed_files(&source, &node, &root, "python_files", out);
-    let agents = read_agents(&root, &listed, out);
+    let agents = read_agents(&root, &listed, changes, out);
     let Some(manifest) = manifest else {
         return Some(Files { root, manifest: None, agents, broken_manifest: true });
     };
     check_generated(&source, &node, &manifest, out);
-    Some(Files {
-        root,
-        manifest: Some(ManifestFile { source, node, manifest }),
-        agents,
-        broken_manifest: false,
-    })
+    let manifest = Some(ManifestFile { source, node, manifest });
+    Some(Files { root, manifest, agents, broken_manifest: false })
 }
 
 fn check_version(source: &Source, node: &Node, out: &mut Diagnostics) -> Option<()> {
@@ -208,7 +224,7 @@ fn walk(root: &Path, below: &Path, glob: &GlobMatcher, found: &mut Vec<PathBuf>,
     }
 }
 
-fn read_agents(root: &Path, paths: &[PathBuf], out: &mut Diagnostics) -> Vec<AgentFile> {
+fn read_agents(root: &Path, paths: &[PathBuf], changes: &Changes, out: &mut Diagnostics) -> Vec<AgentFile> {
     let mut agents = Vec::new();
     for path in paths {
         let Some(source) = read_source(path, root, out) else { continue };
@@ -220,6 +236,7 @@ fn read_agents(root: &Path, paths: &[PathBuf], out: &mut Diagnostics) -> Vec<Age
             Err(diagnostic) => out.push(*diagnostic),
         }
     }
+    changes.apply_to_agents(&mut agents, out);
     agents
 }
 
@@ -243,9 +260,7 @@ pub(crate) fn read_source(path: &Path, root: &Path, out: &mut Diagnostics) -> Op
         return None;
     }
     match std::fs::read(path).map(String::from_utf8) {
-        Ok(Ok(text)) => {
-            Some(Source { path: shown, text: Arc::from(text.strip_prefix('\u{feff}').unwrap_or(&text)) })
-        }
+        Ok(Ok(text)) => Some(Source::new(shown, text.strip_prefix('\u{feff}').unwrap_or(&text))),
         Ok(Err(_)) => {
             out.push(
                 refuse(format!("`{}` is not UTF-8 text", shown.display())).with_hint("save it as UTF-8"),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A project.
@@ -28,12 +28,21 @@ pub(crate) struct Manifest {
     /// Python files, relative to the manifest; globs are allowed.
     #[serde(default)]
     pub(crate) python_files: Vec<String>,
+    /// The Python interpreter; by default that of the project's `.venv`, `$VIRTUAL_ENV` or the `PATH`.
+    #[serde(default)]
+    pub(crate) python: Option<String>,
     /// Whether the command line may give the input.
     #[serde(default = "yes")]
     pub(crate) allow_cli_input: bool,
     /// Where agents that agents create are kept.
     #[serde(default)]
     pub(crate) generated_agents_dir: Option<String>,
+    /// MCP servers by name. Agents list such a name under `toolsets`.
+    #[serde(default)]
+    pub(crate) mcp_servers: BTreeMap<String, McpServer>,
+    /// Providers of models besides the built-in ones, by the prefix of their models.
+    #[serde(default)]
+    pub(crate) providers: BTreeMap<String, Provider>,
     /// Toolsets by name: built-in ones with settings of this project.
     #[serde(default)]
     pub(crate) toolsets: BTreeMap<String, ToolsetSection>,
@@ -62,6 +71,49 @@ pub(crate) struct Entry {
     /// The input where the command line gives none.
     #[serde(default)]
     pub(crate) args: Option<serde_json::Map<String, Value>>,
+}
+
+/// A server that speaks the Model Context Protocol: a program to start, or an address.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpServer {
+    /// The program that is started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Environment variables that it gets; it inherits none that hold secrets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Its working directory, relative to the manifest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The address of a server that runs already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Headers that are sent to the address.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Put before the names of its tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+}
+
+/// A provider of models besides the built-in ones.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Provider {
+    /// The protocol that it speaks, by the prefix of a built-in provider such as `openai-chat`.
+    pub api: String,
+    /// Its address.
+    pub base_url: String,
+    /// The environment variable that holds its key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// Headers that are sent with each request.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
 }
 
 /// A built-in toolset with settings.

@@ -5,21 +5,48 @@ use minijinja::{Environment, UndefinedBehavior};
 use serde_json::{Map, Value};
 
 use crate::check::meant;
+use crate::diagnostic::{Diagnostic, Source};
 
 /// The work that a template may do: it comes with a project that nobody may have read.
 const FUEL: u64 = 100_000;
 
-/// Compiles a prompt and checks the names that it uses against the input schema.
-pub(crate) fn prompt(source: &str, schema: Option<&Map<String, Value>>) -> Result<Prompt, String> {
+/// What is wrong with a template.
+#[derive(Debug)]
+pub(crate) struct TemplateProblem {
+    message: String,
+    hint: Option<String>,
+}
+
+impl TemplateProblem {
+    /// Says it at the place of the template.
+    pub(crate) fn at(self, source: &Source, place: &std::ops::Range<usize>) -> Diagnostic {
+        let diagnostic = Diagnostic::at(source, place, self.message);
+        match self.hint {
+            Some(hint) => diagnostic.with_hint(hint),
+            None => diagnostic,
+        }
+    }
+}
+
+/// Compiles a template and checks the names that it uses against the input schema.
+pub(crate) fn compile(
+    what: &str,
+    source: &str,
+    schema: Option<&Map<String, Value>>,
+) -> Result<Prompt, TemplateProblem> {
     let environment = environment();
-    let template =
-        environment.template_from_str(source).map_err(|error| format!("`prompt` is no template: {error}"))?;
+    let template = environment.template_from_str(source).map_err(|error| {
+        let line = error.line().map(|line| format!(" in its line {line}")).unwrap_or_default();
+        let words = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+        TemplateProblem { message: format!("`{what}` is no template: {words}{line}"), hint: None }
+    })?;
     let known = known_names(schema);
     let is_built_in = |name: &str| environment.globals().any(|(global, _)| global == name);
     let mut used: Vec<String> = template.undeclared_variables(false).into_iter().collect();
     used.sort();
     if let Some(name) = used.iter().find(|name| !known.contains(&name.as_str()) && !is_built_in(name)) {
-        return Err(format!("`prompt` uses `{name}`, which the input does not have; {}", meant(name, known)));
+        let message = format!("`{what}` uses `{name}`, which the input does not have");
+        return Err(TemplateProblem { message, hint: Some(meant(name, known)) });
     }
     let text = source.to_owned();
     Ok(Prompt::new(source, move |input| render(&text, input)))
@@ -57,7 +84,7 @@ mod tests {
     #[test]
     fn a_prompt_is_made_from_the_input() {
         let schema = json!({"properties": {"topic": {}, "words": {}}});
-        let prompt = prompt("{{ topic }} in {{ words }} words", schema.as_object()).unwrap();
+        let prompt = compile("prompt", "{{ topic }} in {{ words }} words", schema.as_object()).unwrap();
         let input = Payload::new(json!({"topic": "Rust", "words": 5}));
         assert_eq!(prompt.render(&input).unwrap(), "Rust in 5 words");
     }
@@ -65,13 +92,15 @@ mod tests {
     #[test]
     fn a_name_that_the_input_lacks_is_found_before_a_run() {
         let schema = json!({"properties": {"topic": {}}});
-        let error = prompt("{{ topc }}", schema.as_object()).unwrap_err();
-        assert!(error.contains("`topc`") && error.contains("did you mean `topic`?"), "{error}");
+        let problem = compile("prompt", "{{ topc }}", schema.as_object()).unwrap_err();
+        assert!(problem.message.contains("`topc`"), "{problem:?}");
+        assert_eq!(problem.hint.as_deref(), Some("did you mean `topic`?"));
     }
 
     #[test]
     fn an_endless_template_runs_out_of_fuel() {
-        let endless = prompt(
+        let endless = compile(
+            "prompt",
             "{% for a in range(100000) %}{% for b in range(100000) %}{{ input }}{% endfor %}{% endfor %}",
             None,
         )

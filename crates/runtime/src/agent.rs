@@ -151,6 +151,9 @@ async fn open(
     if opened.is_err() {
         return Ok(opened);
     }
+    if let Err(failure) = prompt::instruct(frame, input) {
+        return Ok(Err(failure));
+    }
     let opening = match prompt::opening(run, call, frame, input).await {
         Ok(messages) => messages,
         Err(failure) => return Ok(Err(failure)),

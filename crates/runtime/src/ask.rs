@@ -241,7 +241,7 @@ impl Asking<'_> {
     }
 
     fn opening_bytes(&self, tools: &[Arc<ToolDefinition>]) -> u64 {
-        let instructions = self.frame.plan.spec.as_ref().map_or(0, |spec| spec.instructions.len());
+        let instructions = self.frame.instructions().map_or(0, |text| text.len());
         let size = |tool: &ToolDefinition| {
             tool.name.len() + tool.description.len() + tool.input.source().to_string().len()
         };
@@ -274,12 +274,12 @@ impl Asking<'_> {
 
     /// Records that the model is asked, with the messages that are new to readers.
     async fn announce(&self, talk: &mut Talk, model: &Name, max_output: Option<u64>) -> Result<(), Halt> {
-        let instructions = self.frame.plan.spec.as_ref().filter(|_| talk.announced == 0);
+        let instructions = self.frame.instructions().filter(|_| talk.announced == 0).cloned();
         let body = EventBody::ModelRequest {
             model: model.clone(),
             turn: self.turn,
             messages: talk.conversation.messages().iter().skip(talk.announced).cloned().collect(),
-            instructions: instructions.map(|spec| spec.instructions.clone()),
+            instructions,
             head: talk.conversation.head(),
             max_output,
         };
@@ -301,7 +301,7 @@ impl Asking<'_> {
         let partner = &mut talk.partners[position];
         let native = partner.model.profile().native_output;
         let request = ModelRequest {
-            instructions: &spec.instructions,
+            instructions: self.frame.instructions().map_or("", |text| text),
             conversation: &talk.conversation,
             tools,
             output_schema: spec.output.as_ref().filter(|_| native),

@@ -38,7 +38,8 @@ pub struct AgentCallOverride {
 }
 
 impl AgentCallPolicy {
-    fn must_ask(&self, agent: &Name, has_attachments: bool) -> bool {
+    /// Says whether a call of an agent must ask.
+    pub fn must_ask(&self, agent: &Name, has_attachments: bool) -> bool {
         let special = self.overrides.iter().find(|special| special.agent == *agent);
         let calls = special.and_then(|special| special.calls).unwrap_or(self.calls);
         let attachments = special.and_then(|special| special.attachments).unwrap_or(self.attachments);

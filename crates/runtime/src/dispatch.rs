@@ -40,7 +40,12 @@ pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
 }
 
 /// Finds what a name stands for. A model may name what its agent lists; code also any agent.
-fn resolve(run: &RunState, caller: &LiveCall, step: &Step, asker: Asker) -> Result<Target, Failure> {
+pub(crate) fn resolve(
+    run: &RunState,
+    caller: &LiveCall,
+    step: &Step,
+    asker: Asker,
+) -> Result<Target, Failure> {
     let plan = &caller.frame().plan;
     let project = &run.shared.project;
     let listed = plan.target(&step.name);

@@ -72,7 +72,14 @@ impl Embedded {
         let call = self.run.live(&step.call)?;
         match step.kind {
             StepKind::Call { .. } => self.run.book_finished(&call, &step.key),
-            StepKind::Gate { reason: None } => self.run.book_call(&call),
+            StepKind::Gate { ref reason } => {
+                if reason.is_none() {
+                    self.run.book_call(&call);
+                }
+                if let Outcome::Decision(decision) = &outcome {
+                    gate::end_at_denial(&self.run, decision)?;
+                }
+            }
             _ => ask::already_asked(&call, &outcome).await,
         }
         Ok(outcome)

@@ -24,6 +24,7 @@ use crate::plan::{Target, TargetKind};
 use crate::state::RunState;
 use crate::stopwatch::Activity;
 use crate::store::Durability;
+use crate::verdict::Verdict;
 
 /// Calls inside one another, tools included: a tool that calls itself comes to an end.
 const MOST_LEVELS: u32 = 256;
@@ -72,26 +73,50 @@ pub(crate) async fn decide(
         }
         _ => run.note(call, &step.key, body),
     }
+    end_at_denial(run, &decision)?;
     Ok(Outcome::Decision(decision))
+}
+
+/// Ends the run at a denial, where the project says so; otherwise the caller reads it as a result.
+pub(crate) fn end_at_denial(run: &RunState, decision: &Decision) -> Result<(), Halt> {
+    match decision {
+        Decision::Refuse(failure) if run.shared.denials_end_runs && failure.is_denial() => {
+            let halt = Halt::Denied(failure.clone());
+            run.halt(halt.clone());
+            Err(halt)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Steps 2 to 6 of a call.
 async fn consider_call(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Target) -> Result<Permit, Stop> {
+    let checked = check(run, call, target).await?;
+    Case::of(call, target).approve(run, call, checked).await
+}
+
+/// What the gate would say to a call. Nobody is asked and nothing runs.
+pub(crate) async fn judge(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Target) -> Verdict {
+    let considered = async {
+        let checked = check(run, call, target).await?;
+        Case::of(call, target).verdict(run, call, checked).await
+    };
+    match considered.await {
+        Ok(verdict) => verdict,
+        Err(Stop::Refuse(failure)) => Verdict::refused(&failure, call),
+        Err(Stop::Halt(halt)) => {
+            Verdict::refused(&Failure::new(FailureKind::Unknown, halt.to_string()), call)
+        }
+    }
+}
+
+/// Steps 2 to 5: limits, access, arguments, needs.
+async fn check(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Target) -> Result<Checked, Stop> {
     check_limits(run, call, target).await?;
     check_access(call, target)?;
     let checked = check_arguments(call, target, &call.input)?;
     check_needs(run, target)?;
-    let case = Case {
-        id: call.info.id.clone(),
-        path: call.info.path.to_string(),
-        name: &call.name,
-        target: Some(target),
-        access: target.definition.access,
-        definition: target.digest,
-        reason: None,
-        cancel: call.cancel.clone(),
-    };
-    case.approve(run, call, checked).await
+    Ok(checked)
 }
 
 /// An inner effect has no schema and no definition: it asks, unless a rule of the agent says otherwise.
@@ -242,7 +267,20 @@ struct Level {
     by: DecidedBy,
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
+    fn of(call: &'a LiveCall, target: &'a Target) -> Self {
+        Self {
+            id: call.info.id.clone(),
+            path: call.info.path.to_string(),
+            name: &call.name,
+            target: Some(target),
+            access: target.definition.access,
+            definition: target.digest,
+            reason: None,
+            cancel: call.cancel.clone(),
+        }
+    }
+
     /// Step 6: definition, rules, mode, grants, approver.
     async fn approve(
         &self,
@@ -254,17 +292,45 @@ impl Case<'_> {
         if self.cancel.is_cancelled() {
             return Err(Halt::Interrupted.into());
         }
-        let level = self.level(run, call, &assessment)?;
-        let by = match (level.approval, run.options.mode) {
-            (Approval::PreApproved, _) => level.by,
-            (_, ApprovalMode::ApproveAll) => DecidedBy::Mode,
-            (_, ApprovalMode::RejectAll) => return Err(self.rejected().into()),
+        match self.settle(run, call, &assessment)? {
+            Some(by) => Ok(permit(&checked, by, &assessment)),
             // Boxed: few decisions ask, and none of the others shall take the memory for it.
-            (_, ApprovalMode::Prompt) => {
-                return Box::pin(self.ask(run, call, &mut checked, &mut assessment)).await;
-            }
-        };
-        Ok(permit(&checked, by, &assessment))
+            None => Box::pin(self.ask(run, call, &mut checked, &mut assessment)).await,
+        }
+    }
+
+    /// What definition, rules and mode come to: who allows the call, or nobody before somebody is asked.
+    fn settle(
+        &self,
+        run: &RunState,
+        call: &LiveCall,
+        assessment: &Assessment,
+    ) -> Result<Option<DecidedBy>, Failure> {
+        let level = self.level(run, call, assessment)?;
+        match (level.approval, run.options.mode) {
+            (Approval::PreApproved, _) => Ok(Some(level.by)),
+            (_, ApprovalMode::ApproveAll) => Ok(Some(DecidedBy::Mode)),
+            (_, ApprovalMode::RejectAll) => Err(self.rejected()),
+            (_, ApprovalMode::Prompt) => Ok(None),
+        }
+    }
+
+    /// What the gate would say to the call, without asking anybody.
+    async fn verdict(
+        &self,
+        run: &Arc<RunState>,
+        call: &Arc<LiveCall>,
+        checked: Checked,
+    ) -> Result<Verdict, Stop> {
+        let assessment = self.assess(run, call, &checked.arguments).await;
+        let settled = self.settle(run, call, &assessment)?;
+        let granted = || run.shared.broker.granted(&self.question(call, &checked.arguments, &assessment));
+        let by = settled.or_else(|| granted().map(DecidedBy::Grant));
+        let request = self.request(call, &checked.arguments, &assessment, None);
+        Ok(match by {
+            Some(by) => Verdict::allowed(&by, &request),
+            None => Verdict::asks(&request),
+        })
     }
 
     async fn assess(&self, run: &Arc<RunState>, call: &Arc<LiveCall>, arguments: &Payload) -> Assessment {

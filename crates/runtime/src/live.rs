@@ -59,6 +59,8 @@ pub(crate) struct Seat {
     pub(crate) repeats: Mutex<Repeats>,
     /// The model that answered last, for tools that look at their call.
     pub(crate) model: Mutex<Option<Name>>,
+    /// The instructions, where they are made from the first input.
+    pub(crate) instructions: OnceLock<Arc<str>>,
 }
 
 /// The conversation itself, and the caches that models keep of it.
@@ -83,14 +85,27 @@ pub(crate) struct Partner {
 impl Seat {
     pub(crate) fn new(conversation: Conversation) -> Self {
         let talk = Talk { conversation, ..Talk::default() };
-        Self { talk: tokio::sync::Mutex::new(talk), repeats: Mutex::default(), model: Mutex::default() }
+        Self {
+            talk: tokio::sync::Mutex::new(talk),
+            repeats: Mutex::default(),
+            model: Mutex::default(),
+            instructions: OnceLock::new(),
+        }
+    }
+}
+
+impl Frame {
+    /// The instructions of the agent; none for code outside any.
+    pub(crate) fn instructions(&self) -> Option<&Arc<str>> {
+        self.seat.instructions.get().or_else(|| self.plan.spec.as_ref().map(|spec| &spec.instructions))
     }
 }
 
 impl LiveCall {
-    /// The root of a run: code outside any agent.
+    /// The root of a run: code outside any agent, or in the name of one.
     pub(crate) fn root(run: RunId, frame: Frame, cancel: CancellationToken) -> Self {
-        let owner = Name::from("");
+        let owner = frame.plan.owner();
+        let access = frame.plan.spec.as_ref().map_or(Access::Admin, |spec| spec.access);
         let info =
             CallInfo { run, id: Key::root(), parent: None, depth: 0, path: "".into(), agent: owner.clone() };
         Self {
@@ -101,7 +116,7 @@ impl LiveCall {
             target: None,
             parent: None,
             cancel,
-            access: Access::Admin,
+            access,
             level: 0,
             time_limit: None,
             watch: None,

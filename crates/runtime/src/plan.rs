@@ -164,13 +164,17 @@ impl Plan {
             None if !self.ambiguous.contains_key(&name) => self.add(name, target),
             other => {
                 let first = other.flatten().map(|toolset| format!("{toolset}.{name}"));
-                let choices = self.ambiguous.entry(name.clone()).or_default();
-                choices.extend(first);
-                choices.push(qualified.to_owned());
-                self.table.remove(&name);
-                self.order.retain(|other| *other != name);
+                first.into_iter().for_each(|first| self.mark_ambiguous(&name, first));
+                self.mark_ambiguous(&name, qualified.to_owned());
             }
         }
+    }
+
+    /// Takes a name out, and remembers what can be named instead.
+    pub(crate) fn mark_ambiguous(&mut self, name: &Name, choice: String) {
+        self.ambiguous.entry(name.clone()).or_default().push(choice);
+        self.table.remove(name);
+        self.order.retain(|other| other != name);
     }
 
     /// Fixes what the model is offered.
@@ -191,6 +195,11 @@ impl Plan {
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.order.iter().map(Name::as_str)
+    }
+
+    /// What can be named, in order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Name, &Target)> {
+        self.order.iter().filter_map(|name| self.table.get(name).map(|target| (name, target)))
     }
 
     pub(crate) fn definitions(&self) -> Vec<Arc<ToolDefinition>> {

@@ -163,7 +163,8 @@ impl ProjectBuilder {
         if let Some(agent) = self.agents.iter().find(|agent| agent.name == choice.name) {
             return add(plan, agent.name.clone(), Target::agent(agent), problems);
         }
-        let Some(toolset) = self.toolsets.iter().find(|toolset| *toolset.name() == choice.name) else {
+        let shared = || self.toolsets.iter().find(|toolset| *toolset.name() == choice.name);
+        let Some(toolset) = choice.own.as_ref().or_else(shared) else {
             return problems.push(self.unknown(spec, "toolset", &choice.name, self.toolset_names()));
         };
         let slot = plan.add_slot(toolset.clone(), choice.settings.clone());
@@ -201,7 +202,8 @@ impl ProjectBuilder {
     /// may be an inner effect that only its tool knows.
     fn rule_problem(&self, spec: &AgentSpec, rule: &ApprovalRule, plan: &Plan) -> Option<LinkError> {
         let pattern = rule.pattern.as_str();
-        let known = plan.names().chain(self.agents.iter().map(|agent| &*agent.name));
+        let server_tools = spec.server_tools.iter().map(|tool| -> &str { tool.name() });
+        let known = plan.names().chain(self.agents.iter().map(|agent| &*agent.name)).chain(server_tools);
         let plain = !pattern.contains(['*', '?', '[', '{', '.']);
         (plain && !known.clone().any(|name| name == pattern)).then(|| LinkError::Unknown {
             agent: spec.name.clone(),
@@ -225,18 +227,30 @@ impl ProjectBuilder {
         for tool in &self.tools {
             plan.add(tool.definition().name.clone(), Target::tool(Source::Shared(tool.clone()), None));
         }
-        for toolset in &self.toolsets {
-            let slot = plan.add_slot(toolset.clone(), serde_json::Value::Null);
-            for definition in toolset.definitions() {
-                let qualified = format!("{}.{}", toolset.name(), definition.name);
-                let target =
-                    Target::tool(Source::Slot { slot, definition: definition.clone() }, Some(toolset.name()));
-                plan.add(qualified.as_str().into(), target.clone());
-                plan.add_or_mark_ambiguous(definition.name.clone(), target, &qualified);
-            }
-        }
+        self.toolsets.iter().for_each(|toolset| add_to_root(&mut plan, toolset));
+        self.link_own_toolsets(&mut plan);
         plan.finish();
         plan
+    }
+
+    /// Toolsets that agents have with settings of their own: by name where only one agent has it.
+    fn link_own_toolsets(&self, plan: &mut Plan) {
+        let mut owners: BTreeMap<&Name, Vec<Owned<'_>>> = BTreeMap::new();
+        for spec in &self.agents {
+            for choice in &spec.toolsets {
+                if let Some(toolset) = &choice.own {
+                    owners.entry(&choice.name).or_default().push((&spec.name, toolset));
+                }
+            }
+        }
+        for (name, owners) in owners {
+            match &owners[..] {
+                [(_, toolset)] if self.toolsets.iter().all(|shared| shared.name() != name) => {
+                    add_to_root(plan, toolset);
+                }
+                several => mark_as_owned(plan, several),
+            }
+        }
     }
 
     fn unknown(&self, spec: &AgentSpec, what: &'static str, name: &Name, known: Vec<&str>) -> LinkError {
@@ -251,6 +265,30 @@ impl ProjectBuilder {
     fn toolset_names(&self) -> Vec<&str> {
         let toolsets = self.toolsets.iter().map(|toolset| toolset.name().as_str());
         toolsets.chain(self.agents.iter().map(|agent| agent.name.as_str())).collect()
+    }
+}
+
+/// A toolset that an agent has for itself, after the agent's name.
+type Owned<'a> = (&'a Name, &'a Arc<dyn Toolset>);
+
+/// Adds the tools of a toolset: as `toolset.tool`, and alone where that is not ambiguous.
+fn add_to_root(plan: &mut Plan, toolset: &Arc<dyn Toolset>) {
+    let slot = plan.add_slot(toolset.clone(), serde_json::Value::Null);
+    for definition in toolset.definitions() {
+        let qualified = format!("{}.{}", toolset.name(), definition.name);
+        let target =
+            Target::tool(Source::Slot { slot, definition: definition.clone() }, Some(toolset.name()));
+        plan.add(qualified.as_str().into(), target.clone());
+        plan.add_or_mark_ambiguous(definition.name.clone(), target, &qualified);
+    }
+}
+
+/// Several agents have the toolset, each with settings of its own: nobody can say whose is meant.
+fn mark_as_owned(plan: &mut Plan, owners: &[Owned<'_>]) {
+    for (agent, toolset) in owners {
+        for definition in toolset.definitions() {
+            plan.mark_ambiguous(&definition.name, format!("it in the name of the agent `{agent}`"));
+        }
     }
 }
 

@@ -41,6 +41,17 @@ pub(crate) async fn opening(
     Ok(vec![Arc::new(Message { role: Role::User, parts, origin: None })])
 }
 
+/// Makes the instructions from the first input, where they are a template. A chat keeps them over its turns.
+pub(crate) fn instruct(frame: &Frame, input: &Payload) -> Result<(), Failure> {
+    let Some(template) = frame.plan.spec.as_ref().and_then(|spec| spec.template.as_ref()) else {
+        return Ok(());
+    };
+    if frame.seat.instructions.get().is_none() {
+        let _ = frame.seat.instructions.set(template.render(input)?.into());
+    }
+    Ok(())
+}
+
 /// The text of an input, or its JSON where it is more than a text with attachments.
 fn default_prompt(input: &Payload) -> String {
     let only_text = |map: &Map<String, Value>| map.keys().all(|key| key == "input" || key == "attachments");

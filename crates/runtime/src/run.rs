@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use llm_do_core::{
     ApprovalMode, Approver, Asker, Attachment, CallInfo, Context, Conversation, Effect, Engine, Event,
     EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, Name, Outcome, Output,
-    Payload, Performed, RunId, Status, Step, StepKind, UsageByModel,
+    Payload, Performed, RunId, Status, Step, StepKind, UsageByModel, nearest,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -33,9 +33,11 @@ use crate::log::{EventReader, RunLog};
 use crate::replay::Replay;
 use crate::runtime::{Runtime, Shared};
 use crate::state::{RunSettings, RunState};
-use crate::store::Durability;
+use crate::store::{Durability, NoStore};
 use crate::subscribers::Subscriber;
 use crate::trace::Trace;
+use crate::verdict::Verdict;
+use crate::{dispatch, gate};
 
 /// A run that is about to start. Awaiting it starts it and returns its report.
 #[must_use = "a run starts when it is awaited or started"]
@@ -62,6 +64,8 @@ pub(crate) struct Options {
     pub(crate) instances: Option<Arc<Instances>>,
     /// The ordinal of the user's message: the first part of every key.
     pub(crate) ordinal: u32,
+    /// The agent in whose name the call is made.
+    pub(crate) agent: Option<Name>,
 }
 
 impl RunBuilder {
@@ -126,6 +130,21 @@ impl RunBuilder {
     /// Reads the events of this run, in a task of its own: a slow or panicking reader never harms the run.
     pub fn on_event(self, subscriber: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.with_options(|options| options.subscribers.push(Arc::new(subscriber)))
+    }
+
+    /// Makes the call in the name of an agent: with its toolsets, settings, rules and access.
+    pub fn as_agent(self, agent: impl Into<Name>) -> Self {
+        self.with_options(|options| options.agent = Some(agent.into()))
+    }
+
+    /// Says what the gate would answer. Nobody is asked, nothing is recorded and nothing runs.
+    pub async fn judge(self) -> Verdict {
+        let payload = self.input.with_attachments(self.attachments).into_payload();
+        let log = Arc::new(RunLog::new(Arc::new(NoStore), self.shared.clock.clone(), Vec::new()));
+        let (id, ordinal) = (self.shared.new_run_id(), self.options.ordinal);
+        let settings = settings(&self.shared, self.options);
+        let state = RunState::new(id, self.shared, settings, log, None, CancellationToken::new());
+        judge(&Arc::new(state), self.entry, payload, ordinal).await
     }
 
     /// Starts from the messages of an earlier run.
@@ -276,6 +295,7 @@ fn settings(shared: &Shared, options: Options) -> RunSettings {
         },
         seat: options.seat,
         instances: options.instances,
+        agent: options.agent,
     }
 }
 
@@ -316,9 +336,12 @@ fn broke_off() -> Failure {
     Failure::new(FailureKind::Panic, "the run broke off in a panic")
 }
 
-/// The code outside any agent: it sees everything, its instances are opened on demand and closed with the run.
+/// The code outside any agent sees everything, that in the name of an agent what the agent sees. Instances are
+/// opened on demand and closed with the run.
 fn root_of(run: &Arc<RunState>) -> Arc<LiveCall> {
-    let plan = run.shared.project.root.clone();
+    let project = &run.shared.project;
+    let named = run.options.agent.as_ref().and_then(|agent| project.agents.get(agent));
+    let plan = named.unwrap_or(&project.root).clone();
     let frame = Frame {
         ceiling: Budget::ROOT,
         instances: Arc::new(Instances::of(&plan)),
@@ -359,15 +382,54 @@ async fn begin(
 }
 
 async fn enter(run: &Arc<RunState>, entry: Name, input: Payload, ordinal: u32) -> Performed {
-    let step = Step {
+    if let Some(failure) = unknown_agent(run) {
+        return Ok(Outcome::Failed(failure));
+    }
+    Embedded { run: run.clone() }.perform(first_step(entry, input, ordinal)).await
+}
+
+fn first_step(entry: Name, input: Payload, ordinal: u32) -> Step {
+    Step {
         key: Key::root().child(ordinal),
         call: Key::root(),
         kind: StepKind::Call { asker: Asker::Embedder },
         name: entry,
         payload: input,
         effect: Effect::Calls,
+    }
+}
+
+/// A call in the name of an agent that does not exist.
+fn unknown_agent(run: &RunState) -> Option<Failure> {
+    let agent = run.options.agent.as_ref()?;
+    let agents = &run.shared.project.agents;
+    if agents.contains_key(agent) {
+        return None;
+    }
+    let failure = Failure::new(FailureKind::Unknown, format!("there is no agent `{agent}`"));
+    Some(match nearest(agent, agents.keys().map(Name::as_str)) {
+        Some(near) => failure.with_hint(format!("did you mean `{near}`?")),
+        None => failure,
+    })
+}
+
+/// Puts a call to the gate as a run would, closes what that opened, and goes no further.
+async fn judge(run: &Arc<RunState>, entry: Name, input: Payload, ordinal: u32) -> Verdict {
+    let root = root_of(run);
+    let _registered = run.register(root.clone());
+    let step = first_step(entry, input, ordinal);
+    let target = match unknown_agent(run) {
+        Some(failure) => Err(failure),
+        None => dispatch::resolve(run, &root, &step, Asker::Embedder),
     };
-    Embedded { run: run.clone() }.perform(step).await
+    let call = LiveCall::below(&root, &step, Asker::Embedder, target.as_ref().ok().cloned(), None);
+    let call = Arc::new(call);
+    let verdict = match &target {
+        Ok(target) => gate::judge(run, &call, target).await,
+        Err(failure) => Verdict::refused(failure, &call),
+    };
+    root.frame().instances.close().await;
+    verdict
 }
 
 /// Stops a run when its wall time is over.
@@ -445,7 +507,10 @@ fn ending(run: &RunState, performed: Performed) -> Ending {
             Ending { status: status_of_failure(failure.kind), output: None, failure: Some(failure), error }
         }
         Err(halt) => {
-            let failure = if let Halt::Limit(failure) = &halt { Some(failure.clone()) } else { None };
+            let failure = match &halt {
+                Halt::Limit(failure) | Halt::Denied(failure) => Some(failure.clone()),
+                _ => None,
+            };
             Ending { status: status_of_halt(&halt), output: None, failure, error: Some(halt.to_string()) }
         }
     }
@@ -471,6 +536,7 @@ fn status_of_failure(kind: FailureKind) -> Status {
 fn status_of_halt(halt: &Halt) -> Status {
     match halt {
         Halt::Interrupted | Halt::Stopped { .. } => Status::Interrupted,
+        Halt::Denied(_) => Status::Denied,
         Halt::TimedOut => Status::TimedOut,
         Halt::Unknown { .. } => Status::Unknown,
         Halt::Record(_) => Status::Record,

@@ -55,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) approver_limit: Option<Duration>,
     pub(crate) mode: ApprovalMode,
     pub(crate) agent_calls: AgentCallPolicy,
+    pub(crate) denials_end_runs: bool,
     pub(crate) limits: Limits,
     pub(crate) max_depth: u32,
     pub(crate) repeat_limit: u32,
@@ -105,8 +106,10 @@ impl Runtime {
         let begun = events.iter().find_map(|event| match &event.body {
             EventBody::RunStarted { entry, input, mode, limits, ordinal, .. } => {
                 let mode = Some(stricter(*mode, self.shared.mode));
-                let options =
-                    Options { mode, limits: limits.clone(), ordinal: *ordinal, ..Options::default() };
+                // The root acts in the name of nobody, or of the agent that the call was made for.
+                let agent = Some(event.call.agent.clone()).filter(|agent| !agent.is_empty());
+                let (limits, ordinal) = (limits.clone(), *ordinal);
+                let options = Options { mode, limits, ordinal, agent, ..Options::default() };
                 Some((entry.clone(), input.clone(), options))
             }
             _ => None,
@@ -148,6 +151,11 @@ impl Runtime {
     /// Lists the paths of blocking tools that outlived their calls and still run.
     pub fn still_running(&self) -> Vec<String> {
         self.shared.still_running.list()
+    }
+
+    /// Waits until the readers of all runs that have ended have read everything. A run in progress is waited for.
+    pub async fn readers_done(&self) {
+        self.shared.readings.done().await;
     }
 
     /// Waits until every run has ended, and for blocking code as long as is reasonable.
@@ -199,6 +207,7 @@ pub struct RuntimeBuilder {
     approver_limit: Option<Duration>,
     mode: ApprovalMode,
     agent_calls: AgentCallPolicy,
+    denials_end_runs: bool,
     limits: Limits,
     repeat_limit: u32,
     grace: Duration,
@@ -222,6 +231,7 @@ impl RuntimeBuilder {
             approver_limit: None,
             mode: ApprovalMode::default(),
             agent_calls: AgentCallPolicy::default(),
+            denials_end_runs: false,
             limits: Limits::default(),
             repeat_limit: DEFAULT_REPEATS,
             grace: DEFAULT_GRACE,
@@ -314,6 +324,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Ends a run at its first denial, instead of answering the caller with it.
+    pub fn denials_end_runs(mut self, end: bool) -> Self {
+        self.denials_end_runs = end;
+        self
+    }
+
     /// Sets the limits of each run.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -365,6 +381,7 @@ impl RuntimeBuilder {
             approver_limit: self.approver_limit,
             mode: self.mode,
             agent_calls: self.agent_calls,
+            denials_end_runs: self.denials_end_runs,
             max_depth: self.limits.depth.unwrap_or(DEFAULT_DEPTH),
             limits: self.limits,
             repeat_limit: self.repeat_limit,

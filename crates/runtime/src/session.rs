@@ -61,10 +61,21 @@ impl Session {
         input: impl Into<Input>,
         options: impl FnOnce(RunBuilder) -> RunBuilder,
     ) -> Result<RunReport, RunError> {
+        self.send_watched(input, options, |_| ()).await
+    }
+
+    /// Sends a message and hands out what cancels its turn, before the turn is over.
+    pub async fn send_watched(
+        &mut self,
+        input: impl Into<Input>,
+        options: impl FnOnce(RunBuilder) -> RunBuilder,
+        watch: impl FnOnce(Canceller),
+    ) -> Result<RunReport, RunError> {
         self.settle().await;
         let turn = options(self.turn(input));
         let before = self.seat.talk.lock().await.conversation.messages().len();
         let run = turn.start();
+        watch(run.canceller());
         let guard = CancelOnDrop(Some(run.canceller()));
         self.current = Some(Current { run, before });
         let report = self.finish().await;

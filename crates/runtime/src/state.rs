@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
-    ApprovalMode, Approver, Asker, CallInfo, Context, EventBody, Halt, Key, Limits, ModelChoice, RunId, Usage,
+    ApprovalMode, Approver, Asker, CallInfo, Context, EventBody, Halt, Key, Limits, ModelChoice, Name, RunId,
+    Usage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -47,6 +48,8 @@ pub(crate) struct RunSettings {
     pub(crate) seat: Option<Arc<Seat>>,
     /// The instances that a session keeps over its turns.
     pub(crate) instances: Option<Arc<Instances>>,
+    /// The agent in whose name the call is made.
+    pub(crate) agent: Option<Name>,
 }
 
 impl RunState {

@@ -20,14 +20,15 @@ pub(crate) type Subscriber = Arc<dyn Fn(&Event) + Send + Sync>;
 #[derive(Default)]
 pub(crate) struct Subscribers {
     desk: OnceLock<Option<mpsc::UnboundedSender<Reading>>>,
+    tracker: TaskTracker,
 }
 
 struct Reading {
     reader: EventReader,
     subscriber: Subscriber,
     ended: oneshot::Sender<()>,
-    /// Lets a shutdown wait for it.
-    _tracked: TaskTrackerToken,
+    /// Lets a shutdown wait for it, and whoever waits for readers.
+    _tracked: [TaskTrackerToken; 2],
 }
 
 /// How long events gather for a subscriber that has just read: short for a person, long for a run.
@@ -44,9 +45,21 @@ impl Subscribers {
         let (ended, end) = oneshot::channel();
         if let Some(desk) = self.desk.get_or_init(start) {
             // A thread that is gone has nobody to tell; dropping the reading ends the wait for it.
-            let _ = desk.send(Reading { reader, subscriber, ended, _tracked: tasks.token() });
+            let _ = desk.send(Reading {
+                reader,
+                subscriber,
+                ended,
+                _tracked: [tasks.token(), self.tracker.token()],
+            });
         }
         end
+    }
+
+    /// Waits until every reader has read everything.
+    pub(crate) async fn done(&self) {
+        self.tracker.close();
+        self.tracker.wait().await;
+        self.tracker.reopen();
     }
 }
 

@@ -1,0 +1,40 @@
+//! Who answers approval requests: a person at the terminal, or a program.
+
+mod editor;
+mod program;
+mod terminal;
+
+use std::sync::Arc;
+
+pub(crate) use program::ProgramApprover;
+pub(crate) use terminal::TerminalApprover;
+
+use llm_do::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest};
+
+/// Whoever can be asked in this process.
+#[derive(Clone)]
+pub(crate) enum Desk {
+    /// A person.
+    Terminal(Arc<TerminalApprover>),
+    /// A program.
+    Program(Arc<ProgramApprover>),
+}
+
+impl Approver for Desk {
+    fn decide<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+    ) -> futures::future::BoxFuture<'a, Result<Answer, ApproverError>> {
+        match self {
+            Self::Terminal(approver) => approver.decide(request),
+            Self::Program(approver) => approver.decide(request),
+        }
+    }
+
+    fn extend<'a>(&'a self, request: &'a ExtensionRequest) -> futures::future::BoxFuture<'a, Option<u64>> {
+        match self {
+            Self::Terminal(approver) => approver.extend(request),
+            Self::Program(approver) => approver.extend(request),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Asks a person at the terminal, also where stdin is a pipe.
+//!
+//! The question is shown literally and completely; what was typed before it appeared is thrown away, so that
+//! nothing is approved unseen. One question is asked at a time.
+
+use std::fs::File;
+use std::io::{IsTerminal, Read, Write, stderr, stdin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::future::BoxFuture;
+use llm_do::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Money, Quantity, Scope};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::termios::{QueueSelector, tcflush};
+use tokio_util::sync::CancellationToken;
+
+use super::editor;
+use crate::screen::{Paint, Screen};
+use crate::text::visible;
+
+/// How often a waiting question looks whether it is still needed.
+const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// A person at the terminal.
+pub(crate) struct TerminalApprover {
+    screen: Arc<Screen>,
+    terminal: Arc<File>,
+    turn: tokio::sync::Mutex<()>,
+    waiting: AtomicUsize,
+}
+
+impl TerminalApprover {
+    /// The person, where there is a terminal and somebody looks at it.
+    pub(crate) fn open(screen: Arc<Screen>) -> Option<Self> {
+        if !stderr().is_terminal() && !stdin().is_terminal() {
+            return None;
+        }
+        let terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
+        Some(Self {
+            screen,
+            terminal: Arc::new(terminal),
+            turn: tokio::sync::Mutex::new(()),
+            waiting: AtomicUsize::new(0),
+        })
+    }
+
+    /// Asks when it is this question's turn. Giving the future up takes the question back.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Conversation) -> Result<T, ApproverError> + Send + 'static,
+    ) -> Result<T, ApproverError> {
+        let _counted = Counted::new(&self.waiting);
+        let _turn = self.turn.lock().await;
+        let _suspended = self.screen.suspend();
+        let withdrawn = CancellationToken::new();
+        let _guard = withdrawn.clone().drop_guard();
+        let conversation = Conversation {
+            terminal: self.terminal.clone(),
+            paint: self.screen.paint,
+            others: self.waiting.load(Ordering::Relaxed).saturating_sub(1),
+            withdrawn,
+        };
+        let asked = tokio::task::spawn_blocking(move || question(&conversation)).await;
+        asked.map_err(|error| ApproverError(error.to_string()))?
+    }
+}
+
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Approver for TerminalApprover {
+    fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
+        let request = request.clone();
+        Box::pin(self.ask(move |conversation| conversation.decide(&request)))
+    }
+
+    fn extend<'a>(&'a self, request: &'a ExtensionRequest) -> BoxFuture<'a, Option<u64>> {
+        let request = request.clone();
+        Box::pin(
+            async move { self.ask(move |conversation| conversation.extend(&request)).await.ok().flatten() },
+        )
+    }
+}
+
+/// One question and its answer.
+struct Conversation {
+    terminal: Arc<File>,
+    paint: Paint,
+    others: usize,
+    withdrawn: CancellationToken,
+}
+
+impl Conversation {
+    fn decide(&self, request: &ApprovalRequest) -> Result<Answer, ApproverError> {
+        self.say(&question(request, self.paint, self.others))?;
+        // What was typed before the question could be read is no answer to it.
+        let _ = tcflush(&*self.terminal, QueueSelector::IFlush);
+        loop {
+            self.say(&self.choices(request))?;
+            let line = self.read_line()?;
+            let (key, words) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+            match key {
+                "y" => return Ok(Answer::Once),
+                "n" => return self.deny(words),
+                "q" => return Ok(Answer::Stop),
+                "a" => {
+                    if let Some(scope) = self.scope(request)? {
+                        return Ok(Answer::Session(scope));
+                    }
+                }
+                "e" => match editor::edit(request.arguments.value(), &self.terminal) {
+                    Ok(edited) => return Ok(Answer::Edit(edited)),
+                    Err(problem) => self.say(&format!("{}\n", visible(&problem)))?,
+                },
+                _ => self.say("y, a, e, n or q, then Enter\n")?,
+            }
+        }
+    }
+
+    fn choices(&self, request: &ApprovalRequest) -> String {
+        let always = if request.scopes.is_empty() { "" } else { "  [a] always..." };
+        self.paint.bold(&format!("[y] once{always}  [e] edit  [n] deny  [q] stop > "))
+    }
+
+    fn deny(&self, words: &str) -> Result<Answer, ApproverError> {
+        if !words.is_empty() {
+            return Ok(Answer::Deny(words.to_owned()));
+        }
+        self.say("why? the model reads it (Enter: no reason) > ")?;
+        Ok(Answer::Deny(self.read_line()?.trim().to_owned()))
+    }
+
+    /// Lets the person choose how far the answer reaches.
+    fn scope(&self, request: &ApprovalRequest) -> Result<Option<Scope>, ApproverError> {
+        if request.scopes.is_empty() {
+            self.say("this call asks each time\n")?;
+            return Ok(None);
+        }
+        let scopes: Vec<Scope> = [Scope::Exact].into_iter().chain(request.scopes.clone()).collect();
+        let lines = scopes
+            .iter()
+            .enumerate()
+            .map(|(place, scope)| format!("  {}  {}\n", place + 1, visible(&scope.to_string())));
+        self.say(&format!(
+            "until this session ends, allow\n{}number (Enter: back) > ",
+            lines.collect::<String>()
+        ))?;
+        let line = self.read_line()?;
+        let chosen = line.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        Ok(chosen.and_then(|place| scopes.get(place).cloned()))
+    }
+
+    fn extend(&self, request: &ExtensionRequest) -> Result<Option<u64>, ApproverError> {
+        let exhausted = &request.exhausted;
+        let unit = match exhausted.what {
+            Quantity::Cost => "US dollars",
+            Quantity::Tokens => "tokens",
+            Quantity::ToolCalls => "calls",
+        };
+        let text = format!(
+            "\n{}\n{}\nextend by how many {unit}? (Enter: not at all) > ",
+            self.paint.bold(&visible(&request.path)),
+            visible(&exhausted.to_string())
+        );
+        self.say(&text)?;
+        let _ = tcflush(&*self.terminal, QueueSelector::IFlush);
+        let line = self.read_line()?;
+        let amount = line.trim().trim_start_matches('$');
+        Ok(match exhausted.what {
+            Quantity::Cost => amount.parse().ok().map(|dollars| Money::from_dollars(dollars).0),
+            Quantity::Tokens | Quantity::ToolCalls => amount.parse().ok(),
+        })
+    }
+
+    fn say(&self, text: &str) -> Result<(), ApproverError> {
+        (&*self.terminal).write_all(text.as_bytes()).map_err(|error| ApproverError(error.to_string()))
+    }
+
+    /// Reads a line, until the question is taken back.
+    fn read_line(&self) -> Result<String, ApproverError> {
+        let failed = |error: std::io::Error| ApproverError(error.to_string());
+        let mut line = Vec::new();
+        loop {
+            if self.withdrawn.is_cancelled() {
+                return Err(ApproverError("the question was taken back".to_owned()));
+            }
+            let mut waiting = [PollFd::new(&*self.terminal, PollFlags::IN)];
+            if poll(&mut waiting, Some(&LOOK)).map_err(|error| failed(error.into()))? == 0 {
+                continue;
+            }
+            let mut byte = [0];
+            if (&*self.terminal).read(&mut byte).map_err(failed)? == 0 {
+                return Err(ApproverError("the terminal was closed".to_owned()));
+            }
+            if byte[0] == b'\n' {
+                return Ok(String::from_utf8_lossy(&line).into_owned());
+            }
+            line.push(byte[0]);
+        }
+    }
+}
+
+/// The question: who wants to do what, with which arguments, and what it would change.
+fn question(request: &ApprovalRequest, paint: Paint, others: usize) -> String {
+    let more = if others > 0 { format!("  ({others} more waiting)") } else { String::new() };
+    let mut text =
+        format!("\n{}{more}\n{}\n", paint.bold(&visible(&request.path)), visible(&request.description));
+    text.push_str(&paint.dim(&format!("{}\n", visible(&request.reason))));
+    let arguments = serde_json::to_string_pretty(request.arguments.value()).unwrap_or_default();
+    for line in visible(&arguments).lines() {
+        text.push_str(&format!("  {line}\n"));
+    }
+    for line in request.preview.iter().flat_map(|preview| preview.lines()) {
+        text.push_str(&format!("  {}\n", paint.diff_line(&visible(line))));
+    }
+    if let Some(problem) = &request.edit_problem {
+        text.push_str(&format!("the edited arguments do not fit: {}\n", visible(problem)));
+    }
+    text
+}

@@ -1,0 +1,356 @@
+//! The arguments of the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::exit::Exit;
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  llm-do init hello                         a project to start from
+  llm-do run hello \"Good morning\"           run it
+  llm-do hello \"Good morning\"               the same, in short
+  cat notes.txt | llm-do run summary.agent  input from a pipe
+  llm-do check hello --reach                what it can touch, before it runs
+
+Exit codes: 0 done, 1 failed, 2 bad usage or project, 3 provider, 4 limit, 5 denied, 6 output does not fit,
+124 out of time, 130 interrupted.";
+
+/// Runs agents (prompt files) and tools (code) under one calling convention.
+#[derive(Debug, Parser)]
+#[command(name = "llm-do", version, after_help = EXAMPLES, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs a project and prints its answer. `llm-do PATH [PROMPT]` means the same
+    Run(RunArguments),
+    /// Talks with a project over several turns, with memory
+    Chat(ChatArguments),
+    /// Finds every problem of a project; no model or tool is called
+    Check(CheckArguments),
+    /// Lists agents, toolsets and tools with schemas, approvals and needs
+    List(ListArguments),
+    /// Calls any agent or tool of a project by name
+    Call(CallArguments),
+    /// Writes a project to start from
+    Init(InitArguments),
+    /// Prints the JSON Schemas of project files, for editors
+    Schema(SchemaArguments),
+    /// Prints completions for a shell
+    Completions(CompletionArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    pub(crate) project: ProjectArguments,
+    /// The prompt; also read from stdin where that is no terminal
+    pub(crate) prompt: Option<String>,
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+    /// Goes on as a chat after the answer
+    #[arg(long)]
+    pub(crate) chat: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChatArguments {
+    #[command(flatten)]
+    pub(crate) project: ProjectArguments,
+    /// The first message
+    pub(crate) prompt: Option<String>,
+    /// Attaches a file to the first message (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) attach: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    #[command(flatten)]
+    pub(crate) project: ProjectArguments,
+    /// Shows what the entry can touch, by which path and behind which approval
+    #[arg(long)]
+    pub(crate) reach: bool,
+    /// How to print it; `mermaid` draws the reach as a graph
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) output: CheckOutput,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    #[command(flatten)]
+    pub(crate) project: ProjectArguments,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) output: ListOutput,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArguments {
+    #[command(flatten)]
+    pub(crate) project: ProjectArguments,
+    /// The agent or tool, or `toolset.tool` where a name is ambiguous
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+    /// Prints the gate's decision and runs nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Calls in the name of an agent: with its toolsets, settings and rules
+    #[arg(long = "as", value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArguments {
+    /// Where to write it; the directory is made if need be
+    #[arg(default_value = ".")]
+    pub(crate) directory: PathBuf,
+    /// What to start from
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) template: Template,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArguments {
+    /// Which schema; without one, both in one object
+    #[arg(value_enum)]
+    pub(crate) which: Option<SchemaKind>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// The project and changes to it.
+#[derive(Debug, Args)]
+pub(crate) struct ProjectArguments {
+    /// A project file, a directory or an agent file
+    pub(crate) path: PathBuf,
+    /// Sets a key of the manifest (`runtime.max_depth=3`) or of an agent (`agents.NAME.model=test`), repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+/// What a run is given.
+#[derive(Debug, Args)]
+pub(crate) struct InputArguments {
+    /// The input as JSON, from a file (`@FILE`) or from stdin (`-`)
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    pub(crate) input_json: Option<String>,
+    /// Attaches a file (repeatable); its type is found from its content
+    #[arg(long, value_name = "FILE")]
+    pub(crate) attach: Vec<PathBuf>,
+}
+
+/// How a run behaves.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// The model of agents that name none, as `provider:model` [env: LLM_DO_MODEL]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// What happens to calls that must ask
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) approve: Option<Approve>,
+    /// The same as `--approve all`
+    #[arg(long, conflicts_with_all = ["approve", "reject_all"])]
+    pub(crate) approve_all: bool,
+    /// The same as `--approve none`
+    #[arg(long, conflicts_with = "approve")]
+    pub(crate) reject_all: bool,
+    /// Asks a program: JSON lines over a descriptor (`3`, or `3,4` to read and write) or a Unix socket
+    #[arg(long, value_name = "FD|SOCKET", conflicts_with_all = ["approve_all", "reject_all"])]
+    pub(crate) approvals_from: Option<String>,
+    /// Nested agents on one path
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) max_depth: Option<u32>,
+    /// Model turns of one agent call
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// US dollars that the run may cost
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub(crate) max_cost: Option<f64>,
+    /// The wall time of the run: seconds, or `90s`, `5m`, `1h`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// What stdout carries: the answer, one object, or every event as a line
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) output: Output,
+    /// Shows calls and results on stderr; `-vv` also streamed text, `-vvv` also whole requests
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Runs without a full-screen view, as this version always does
+    #[arg(long)]
+    pub(crate) headless: bool,
+    /// Keeps no record of the run, as this version never does
+    #[arg(long)]
+    pub(crate) no_record: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Approve {
+    /// Ask at the terminal
+    Prompt,
+    /// Allow them; what is blocked stays blocked
+    All,
+    /// Deny them
+    None,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    #[default]
+    Text,
+    Json,
+    Jsonl,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckOutput {
+    #[default]
+    Text,
+    Json,
+    Mermaid,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListOutput {
+    #[default]
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaKind {
+    /// The manifest, `project.json`
+    Manifest,
+    /// The header of an agent file
+    Agent,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Template {
+    /// One agent
+    #[default]
+    Minimal,
+    /// An agent that calls others
+    Nested,
+    /// An agent with a typed input and a structured answer
+    TypedInput,
+}
+
+/// Reads the arguments. What is no command and no flag of the whole program is a path to run.
+pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Refused> {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    if is_short_form(&arguments) {
+        arguments.insert(1, "run".into());
+    }
+    Cli::try_parse_from(arguments).map(|cli| cli.command).map_err(Refused)
+}
+
+fn is_short_form(arguments: &[OsString]) -> bool {
+    let Some(first) = arguments.get(1).and_then(|first| first.to_str()) else { return arguments.len() > 1 };
+    let command = Cli::command();
+    let is_command = command.get_subcommands().any(|command| command.get_name() == first);
+    !is_command && !matches!(first, "help" | "-h" | "--help" | "-V" | "--version")
+}
+
+/// Returns the command that a mistyped path may have been meant as.
+pub(crate) fn command_like(path: &str) -> Option<String> {
+    let command = Cli::command();
+    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    llm_do::nearest(path, names).map(str::to_owned)
+}
+
+/// Arguments that are no command: a mistake, or a question for help.
+#[derive(Debug)]
+pub(crate) struct Refused(clap::Error);
+
+impl Refused {
+    /// Answers on the right stream.
+    pub(crate) fn show(&self) -> Exit {
+        let _ = self.0.print();
+        match self.0.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Done,
+            _ => Exit::Usage,
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let number = text.trim_end_matches(|sign: char| sign.is_ascii_alphabetic());
+    let seconds = match &text[number.len()..] {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" => 60.0,
+        "h" => 3600.0,
+        unit => return Err(format!("`{unit}` is no unit: write `90`, `90s`, `5m` or `1h`")),
+    };
+    let amount: f64 =
+        number.parse().map_err(|_| "expected a number of seconds, or `90s`, `5m`".to_owned())?;
+    Duration::try_from_secs_f64(amount * seconds)
+        .ok()
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| "a time must be more than nothing".to_owned())
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount: f64 =
+        text.trim_start_matches('$').parse().map_err(|_| "expected US dollars, such as `0.50`")?;
+    if amount.is_finite() && amount >= 0.0 { Ok(amount) } else { Err("a cost cannot be negative".to_owned()) }
+}
+
+/// Writes completions for a shell.
+pub(crate) fn completions(shell: clap_complete::Shell) {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "llm-do", &mut text);
+    output::to_stdout(&String::from_utf8_lossy(&text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        for wrong in ["", "x", "-1", "5d", "0", "nan", "inf", "1e400"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_path_without_a_command_is_run() {
+        let short = |words: &[&str]| {
+            let words: Vec<OsString> = ["llm-do"].iter().chain(words).map(OsString::from).collect();
+            is_short_form(&words)
+        };
+        assert!(short(&["project", "hi"]) && short(&["-v", "project"]));
+        assert!(!short(&["run", "project"]) && !short(&["--help"]) && !short(&[]));
+    }
+}

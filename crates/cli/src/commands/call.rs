@@ -1,0 +1,32 @@
+//! `llm-do call`: any agent or tool by name, through the same gate as everybody else.
+
+use crate::arguments::{CallArguments, Output};
+use crate::exit::Exit;
+use crate::host::{self, Host, Plan};
+use crate::problem::Problem;
+use crate::{input, output};
+
+/// Calls an agent or tool, or says what the gate would answer.
+pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, Problem> {
+    let project = host::load(&arguments.project)?;
+    let given = input::of_call(&arguments.input)?;
+    let plan = Plan::new(project, &arguments.options)?;
+    host::block_on(async {
+        let host = Host::start(plan)?;
+        let mut call = host.prepare(arguments.name.as_str(), given);
+        if let Some(agent) = arguments.agent.as_deref() {
+            call = call.as_agent(agent);
+        }
+        if !arguments.dry_run {
+            return Ok(host.run(call).await);
+        }
+        let verdict = call.judge().await;
+        let text = match arguments.options.output {
+            Output::Text => format!("{}: {}", verdict.decision.word(), verdict.reason),
+            Output::Json | Output::Jsonl => serde_json::to_string(&verdict).unwrap_or_default(),
+        };
+        output::to_stdout(&text);
+        host.runtime.shutdown().await;
+        Ok(Exit::Done)
+    })
+}

@@ -1,0 +1,244 @@
+//! `llm-do chat`: several turns with memory, line by line.
+
+use std::io::{BufRead, IsTerminal, stdin};
+use std::path::PathBuf;
+
+use etcetera::BaseStrategy;
+use llm_do::{Input, RunError, RunReport, Session};
+use rustyline::error::ReadlineError;
+
+use crate::arguments::{ChatArguments, Output};
+use crate::exit::Exit;
+use crate::host::{self, Host, Plan};
+use crate::input;
+use crate::output::{self, usage_line};
+use crate::problem::Problem;
+
+const HELP: &str = "\
+/help            this text
+/usage           what this conversation used so far
+/grants          what you allowed for this session
+/revoke N        takes grant N back
+/call NAME JSON  calls an agent or tool beside the conversation
+/quit            leaves (also Ctrl-D)
+A line that ends in \\ goes on in the next one. Ctrl-C stops a turn.";
+
+/// Talks with a project.
+pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, Problem> {
+    let project = host::load(&arguments.project)?;
+    if !project.allow_cli_input {
+        return Err(Problem::with_hint(
+            "this project takes no input from the command line",
+            "its manifest says `allow_cli_input: false`; use `llm-do run`",
+        ));
+    }
+    let attachments = input::attachments(&arguments.attach)?;
+    let first = match &arguments.prompt {
+        Some(prompt) => Some(Input::from(prompt.as_str()).with_attachments(attachments)),
+        None if attachments.is_empty() => None,
+        None => {
+            return Err(Problem::with_hint("`--attach` goes with the first message", "give a prompt too"));
+        }
+    };
+    let plan = Plan::new(project, &arguments.options)?;
+    plan.check_model(&plan.project.entry)?;
+    host::block_on(async { Ok(converse(Host::start(plan)?, first).await) })
+}
+
+/// Holds a conversation until the person leaves; the exit is that of the last turn.
+pub(crate) async fn converse(host: Host, first: Option<Input>) -> Exit {
+    let mut chat = Chat { session: host.runtime.session(host.project.entry.clone()), host, exit: Exit::Done };
+    if let Some(input) = first {
+        chat.turn(input).await;
+    }
+    let mut lines = Lines::open();
+    loop {
+        let (rest, line) = lines.next().await;
+        lines = rest;
+        match line {
+            Line::Text(text) if text.trim().is_empty() => {}
+            Line::Text(text) if text.trim() == "/quit" => break,
+            Line::Text(text) => chat.take(text.trim()).await,
+            Line::Interrupted => chat.host.screen.line("/quit or Ctrl-D leaves"),
+            Line::End => break,
+        }
+    }
+    lines.save();
+    chat.session.close().await;
+    chat.host.runtime.shutdown().await;
+    chat.exit
+}
+
+struct Chat {
+    session: Session,
+    host: Host,
+    exit: Exit,
+}
+
+impl Chat {
+    async fn take(&mut self, line: &str) {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "/help" => self.say(HELP),
+            "/usage" => self.say(&usage_line(&self.session.usage().total())),
+            "/grants" => self.say(&self.grants()),
+            "/revoke" => self.revoke(rest.trim()),
+            "/call" => self.call(rest.trim()).await,
+            _ if word.starts_with('/') && word.len() > 1 && !word[1..].contains('/') => {
+                self.say(&format!("there is no command `{word}`; /help lists them"));
+            }
+            _ => self.turn(self.input(line)).await,
+        }
+    }
+
+    /// A typed input can be written as JSON.
+    fn input(&self, line: &str) -> Input {
+        match llm_do::parse_strict(line) {
+            Ok(object) if object.is_object() => object.into(),
+            _ => line.into(),
+        }
+    }
+
+    async fn turn(&mut self, input: Input) {
+        let host = &self.host;
+        let sent = self.session.send_watched(
+            input,
+            |run| host.with_timeout(run),
+            |run| host.interrupts().watch(run),
+        );
+        let result = sent.await;
+        self.end(&result).await;
+    }
+
+    async fn call(&mut self, line: &str) {
+        let (name, json) = line.split_once(' ').unwrap_or((line, "{}"));
+        let Ok(value) = llm_do::parse_strict(json) else {
+            return self.say("write `/call NAME {\"key\": \"value\"}`");
+        };
+        let run = self.host.prepare(name, value.into()).start();
+        self.host.interrupts().watch(run.canceller());
+        let result = run.await;
+        self.end(&result).await;
+    }
+
+    async fn end(&mut self, result: &Result<RunReport, RunError>) {
+        self.host.interrupts().rest();
+        self.host.runtime.readers_done().await;
+        self.exit = self.host.print(result);
+    }
+
+    fn grants(&self) -> String {
+        let grants = self.host.runtime.grants();
+        if grants.is_empty() {
+            return "nothing is allowed beyond single calls".to_owned();
+        }
+        let lines =
+            grants.iter().map(|(id, grant)| format!("{}  {}: {}", id.0, grant.subject.name, grant.scope));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn revoke(&self, number: &str) {
+        let grants = self.host.runtime.grants();
+        match grants.iter().find(|(id, _)| id.0.to_string() == number) {
+            Some((id, _)) => {
+                self.host.runtime.revoke(*id);
+                self.say("taken back");
+            }
+            None => self.say(&format!("there is no grant `{number}`; /grants lists them")),
+        }
+    }
+
+    fn say(&self, text: &str) {
+        if self.host.output == Output::Text {
+            self.host.screen.line(text);
+        } else {
+            output::to_stderr(text);
+        }
+    }
+}
+
+/// Where lines come from.
+enum Lines {
+    Terminal(Box<rustyline::DefaultEditor>),
+    Pipe,
+}
+
+enum Line {
+    Text(String),
+    Interrupted,
+    End,
+}
+
+impl Lines {
+    fn open() -> Self {
+        if !stdin().is_terminal() {
+            return Self::Pipe;
+        }
+        match rustyline::DefaultEditor::new() {
+            Ok(mut editor) => {
+                if let Some(path) = history_file() {
+                    let _ = editor.load_history(&path);
+                }
+                Self::Terminal(Box::new(editor))
+            }
+            Err(_) => Self::Pipe,
+        }
+    }
+
+    /// Reads the next message where it blocks nobody.
+    async fn next(self) -> (Self, Line) {
+        let read = tokio::task::spawn_blocking(move || match self {
+            Self::Terminal(mut editor) => {
+                let line = read_terminal(&mut editor);
+                (Self::Terminal(editor), line)
+            }
+            Self::Pipe => (Self::Pipe, read_pipe()),
+        });
+        read.await.unwrap_or((Self::Pipe, Line::End))
+    }
+
+    fn save(&mut self) {
+        if let (Self::Terminal(editor), Some(path)) = (self, history_file()) {
+            if let Some(parent) = path.parent() {
+                let _ = std::fs::create_dir_all(parent);
+            }
+            let _ = editor.save_history(&path);
+        }
+    }
+}
+
+fn history_file() -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("llm-do").join("history"))
+}
+
+/// Reads a message: a line, and further ones while they end in a backslash.
+fn read_terminal(editor: &mut rustyline::DefaultEditor) -> Line {
+    let mut text = String::new();
+    loop {
+        let prompt = if text.is_empty() { "> " } else { ". " };
+        match editor.readline(prompt) {
+            Ok(line) => match line.strip_suffix('\\') {
+                Some(part) => {
+                    text.push_str(part);
+                    text.push('\n');
+                }
+                None => {
+                    text.push_str(&line);
+                    let _ = editor.add_history_entry(&text);
+                    return Line::Text(text);
+                }
+            },
+            Err(ReadlineError::Interrupted) => return Line::Interrupted,
+            Err(_) => return Line::End,
+        }
+    }
+}
+
+fn read_pipe() -> Line {
+    let mut text = String::new();
+    match stdin().lock().read_line(&mut text) {
+        Ok(0) | Err(_) => Line::End,
+        Ok(_) => Line::Text(text),
+    }
+}

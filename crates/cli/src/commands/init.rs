@@ -1,0 +1,69 @@
+//! `llm-do init`: a project to start from, which runs offline at once.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::arguments::{InitArguments, Template};
+use crate::exit::Exit;
+use crate::output;
+use crate::problem::Problem;
+
+type Files = &'static [(&'static str, &'static str)];
+
+const MINIMAL: Files = &[("main.agent", include_str!("../../templates/minimal/main.agent"))];
+
+const NESTED: Files = &[
+    ("project.yaml", include_str!("../../templates/nested/project.yaml")),
+    ("agents/main.agent", include_str!("../../templates/nested/agents/main.agent")),
+    ("agents/writer.agent", include_str!("../../templates/nested/agents/writer.agent")),
+    ("agents/critic.agent", include_str!("../../templates/nested/agents/critic.agent")),
+    ("scripts/main.yaml", include_str!("../../templates/nested/scripts/main.yaml")),
+    ("scripts/writer.yaml", include_str!("../../templates/nested/scripts/writer.yaml")),
+    ("scripts/critic.yaml", include_str!("../../templates/nested/scripts/critic.yaml")),
+];
+
+const TYPED_INPUT: Files = &[
+    ("project.yaml", include_str!("../../templates/typed-input/project.yaml")),
+    ("planner.agent", include_str!("../../templates/typed-input/planner.agent")),
+    ("scripts/planner.yaml", include_str!("../../templates/typed-input/scripts/planner.yaml")),
+];
+
+/// Writes a project. Nothing that exists is overwritten.
+pub(crate) fn init(arguments: &InitArguments) -> Result<Exit, Problem> {
+    let directory = &arguments.directory;
+    let (files, next) = match arguments.template {
+        Template::Minimal => (MINIMAL, "\"Good morning\""),
+        Template::Nested => (NESTED, "\"A haiku about rain\" -v"),
+        Template::TypedInput => (TYPED_INPUT, "--input-json '{\"topic\": \"Rust\", \"days\": 2}'"),
+    };
+    refuse_existing(directory, files)?;
+    for (name, content) in files {
+        write_new(&directory.join(name), content)?;
+        output::to_stderr(&format!("wrote {}", directory.join(name).display()));
+    }
+    let shown = if directory == Path::new(".") { ".".to_owned() } else { directory.display().to_string() };
+    output::to_stderr(&format!("\nnext: llm-do run {shown} {next}"));
+    Ok(Exit::Done)
+}
+
+fn refuse_existing(directory: &Path, files: Files) -> Result<(), Problem> {
+    let existing =
+        files.iter().map(|(name, _)| directory.join(name)).find(|path| path.symlink_metadata().is_ok());
+    match existing {
+        Some(path) => Err(Problem::with_hint(
+            format!("`{}` exists already, and nothing is overwritten", path.display()),
+            "name an empty directory: `llm-do init hello`",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn write_new(path: &Path, content: &str) -> Result<(), Problem> {
+    let refuse =
+        |error: std::io::Error| Problem::usage(format!("`{}` cannot be written: {error}", path.display()));
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(refuse)?;
+    }
+    let mut file = std::fs::File::create_new(path).map_err(refuse)?;
+    file.write_all(content.as_bytes()).map_err(refuse)
+}

@@ -1,0 +1,186 @@
+//! `llm-do list`: agents, toolsets and tools with schemas, approvals and needs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use llm_do::{
+    Access, AgentSpec, Approval, CallKind, LoadedProject, NeedSpec, Outline, OutlinedCallable, ToolDefinition,
+};
+use serde_json::{Value, json};
+
+use crate::arguments::{ListArguments, ListOutput};
+use crate::exit::Exit;
+use crate::host;
+use crate::output;
+use crate::problem::Problem;
+use crate::text::{shortened, visible};
+
+/// How much of a description stands on a line.
+const SHOWN: usize = 100;
+
+/// Lists what a project has.
+pub(crate) fn list(arguments: &ListArguments) -> Result<Exit, Problem> {
+    let project = host::load(&arguments.project)?;
+    let text = match arguments.output {
+        ListOutput::Text => as_text(&project),
+        ListOutput::Json => serde_json::to_string_pretty(&as_json(&project)).unwrap_or_default(),
+    };
+    output::to_stdout(text.trim_end());
+    Ok(Exit::Done)
+}
+
+/// The tools that agents list, by toolset.
+fn tools(project: &LoadedProject) -> BTreeMap<String, Vec<OutlinedCallable>> {
+    let mut tools: BTreeMap<String, Vec<OutlinedCallable>> = BTreeMap::new();
+    for callable in project.project.outline().into_iter().flat_map(|outline| outline.callables) {
+        if callable.kind != CallKind::Tool {
+            continue;
+        }
+        let toolset = callable.definition.toolset.as_ref().map(ToString::to_string).unwrap_or_default();
+        let listed = tools.entry(toolset).or_default();
+        if listed.iter().all(|other| other.definition != callable.definition) {
+            listed.push(callable);
+        }
+    }
+    tools
+}
+
+fn as_text(project: &LoadedProject) -> String {
+    let mut text = String::from("agents\n");
+    for outline in project.project.outline() {
+        if let Some(spec) = &outline.agent {
+            agent_text(&mut text, project, spec, &outline);
+        }
+    }
+    for (toolset, tools) in tools(project) {
+        let title = if toolset.is_empty() { "single tools".to_owned() } else { format!("toolset {toolset}") };
+        let _ = writeln!(text, "\n{title}");
+        for tool in tools {
+            tool_text(&mut text, project, &tool.definition);
+        }
+    }
+    text
+}
+
+fn agent_text(text: &mut String, project: &LoadedProject, spec: &AgentSpec, outline: &Outline) {
+    let entry = if spec.name == project.entry { "  (entry)" } else { "" };
+    let model = match &spec.model {
+        Some(model) => model.name().to_string(),
+        None => project.model.clone().unwrap_or_else(|| "model of the run".to_owned()),
+    };
+    let _ = writeln!(text, "  {}{entry}  {model}", spec.name);
+    if !spec.description.is_empty() {
+        let _ = writeln!(text, "    {}", shortened(&spec.description, SHOWN));
+    }
+    if let Some(input) = &spec.input {
+        fields_text(text, "input", input.source());
+    }
+    if let Some(answer) = &spec.output {
+        fields_text(text, "answer", answer.source());
+    }
+    let calls: Vec<String> = outline.callables.iter().map(call_words).collect();
+    if !calls.is_empty() {
+        let _ = writeln!(text, "    calls {}", calls.join(", "));
+    }
+    let server: Vec<&str> = spec.server_tools.iter().map(|tool| tool.name()).collect();
+    if !server.is_empty() {
+        let _ = writeln!(text, "    at the provider: {}", server.join(", "));
+    }
+}
+
+fn call_words(callable: &OutlinedCallable) -> String {
+    format!("{} ({})", callable.name, approval_words(callable.approval))
+}
+
+fn approval_words(approval: Approval) -> &'static str {
+    match approval {
+        Approval::PreApproved => "runs freely",
+        Approval::Ask => "asks first",
+        Approval::Blocked => "blocked",
+    }
+}
+
+fn tool_text(text: &mut String, project: &LoadedProject, definition: &ToolDefinition) {
+    let access = match definition.access {
+        Access::Read => "read",
+        Access::Write => "write",
+        Access::Admin => "admin",
+    };
+    let approval = approval_words(definition.approval);
+    let _ = writeln!(text, "  {}  {access} access, {approval}", definition.name);
+    let _ = writeln!(text, "    {}", shortened(&definition.description, SHOWN));
+    fields_text(text, "input", definition.input.source());
+    for need in &definition.needs {
+        let _ = writeln!(text, "    needs `{}`: {}", need.label(), provider(project, need));
+    }
+}
+
+fn provider(project: &LoadedProject, need: &NeedSpec) -> String {
+    if project.provides(need) { "`context` of the manifest".to_owned() } else { need.how_to_provide() }
+}
+
+/// The fields of an object schema, one per line.
+fn fields_text(text: &mut String, title: &str, schema: &Value) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    let required = schema.get("required").and_then(Value::as_array);
+    for (name, property) in properties {
+        let optional = !required.is_some_and(|required| required.iter().any(|other| other == name));
+        let kind = match property.get("type") {
+            Some(Value::String(kind)) => kind.clone(),
+            Some(other) => other.to_string(),
+            None => "any".to_owned(),
+        };
+        let mark = if optional { ", optional" } else { "" };
+        let words = property.get("description").and_then(Value::as_str).unwrap_or_default();
+        let line = format!("    {title} {}: {kind}{mark}  {}", visible(name), shortened(words, SHOWN));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+}
+
+fn as_json(project: &LoadedProject) -> Value {
+    let agents: Vec<Value> =
+        project.project.outline().iter().filter_map(|outline| agent_value(project, outline)).collect();
+    let tools: Vec<Value> =
+        tools(project).into_values().flatten().map(|tool| tool_value(project, &tool)).collect();
+    json!({"entry": project.entry, "agents": agents, "tools": tools, "mcp_servers": project.mcp_servers, "providers": project.providers})
+}
+
+fn agent_value(project: &LoadedProject, outline: &Outline) -> Option<Value> {
+    let spec = outline.agent.as_ref()?;
+    let calls = outline.callables.iter().map(|callable| {
+        json!({
+            "name": callable.name, "kind": callable.kind, "toolset": callable.definition.toolset,
+            "approval": callable.approval, "by_rule": callable.by_rule,
+        })
+    });
+    Some(json!({
+        "name": spec.name,
+        "entry": spec.name == project.entry,
+        "description": spec.description,
+        "model": spec.model.as_ref().map(|model| model.name()),
+        "access": spec.access,
+        "input": spec.input,
+        "output": spec.output,
+        "calls": calls.collect::<Vec<_>>(),
+        "server_side_tools": spec.server_tools,
+    }))
+}
+
+fn tool_value(project: &LoadedProject, tool: &OutlinedCallable) -> Value {
+    let definition = &tool.definition;
+    let needs = definition
+        .needs
+        .iter()
+        .map(|need| json!({"name": need.label(), "provided": project.provides(need), "how": need.how_to_provide()}));
+    json!({
+        "name": definition.name,
+        "toolset": definition.toolset,
+        "description": definition.description,
+        "input": definition.input,
+        "output": definition.output,
+        "access": definition.access,
+        "approval": definition.approval,
+        "effect": definition.effect,
+        "needs": needs.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,66 @@
+//! Exit codes: the contract with scripts.
+
+use std::process::ExitCode;
+
+use llm_do::{RunReport, Status};
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done,
+    /// The run failed.
+    Failed,
+    /// Bad usage or a bad project.
+    Usage,
+    /// The provider or the network failed.
+    Provider,
+    /// A budget or limit ran out.
+    Limit,
+    /// The called tool was denied, or a call had to ask and nobody could be asked.
+    Denied,
+    /// The output does not fit its schema.
+    Output,
+    /// The wall time of the run is over.
+    TimedOut,
+    /// Interrupted.
+    Interrupted,
+}
+
+impl Exit {
+    /// The exit of a run. A call that had to ask while nobody could be asked shows even where the run ended well.
+    pub(crate) fn of(report: &RunReport) -> Self {
+        match report.status {
+            Status::Done if report.nobody_to_ask => Self::Denied,
+            Status::Done => Self::Done,
+            Status::Failed | Status::Unknown | Status::Record => Self::Failed,
+            Status::Provider => Self::Provider,
+            Status::Limit => Self::Limit,
+            Status::Denied => Self::Denied,
+            Status::Output => Self::Output,
+            Status::TimedOut => Self::TimedOut,
+            Status::Interrupted => Self::Interrupted,
+        }
+    }
+
+    /// Returns the number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Provider => 3,
+            Self::Limit => 4,
+            Self::Denied => 5,
+            Self::Output => 6,
+            Self::TimedOut => 124,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}

@@ -1,0 +1,288 @@
+//! Where runs take place: a runtime with its approver, its readers and its interrupts.
+
+use std::io::{IsTerminal, stdout};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use llm_do::{
+    ApprovalMode, Content, Event, Input, Limits, LoadedProject, Money, Name, PROVIDERS, Run, RunBuilder,
+    RunError, RunReport, Runtime, StandardCatalogue,
+};
+
+use crate::approvals::{Desk, ProgramApprover, TerminalApprover};
+use crate::arguments::{Approve, Output, ProjectArguments, RunOptions, command_like};
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::narration::Narration;
+use crate::output::{self, usage_line};
+use crate::problem::Problem;
+use crate::progress::Progress;
+use crate::screen::Screen;
+use crate::signals::Interrupts;
+use crate::text::printable;
+
+/// Reads the project that the arguments name, and says what its author should know.
+pub(crate) fn load(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
+    let project = load_quietly(arguments)?;
+    if !project.notices.0.is_empty() {
+        let paint = crate::screen::Paint::for_stderr();
+        output::to_stderr(&paint.message(&project.notices.to_string()));
+    }
+    Ok(project)
+}
+
+/// Reads the project that the arguments name.
+pub(crate) fn load_quietly(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
+    if !arguments.path.exists() {
+        return Err(no_project(&arguments.path));
+    }
+    let directory = std::env::current_dir().unwrap_or_else(|_| ".".into());
+    let mut catalogue = StandardCatalogue::new(directory);
+    if let Some(path) = std::env::var_os("PATH") {
+        catalogue = catalogue.search_path(path);
+    }
+    Ok(llm_do::load_changed(&arguments.path, &arguments.set, &catalogue)?)
+}
+
+fn no_project(path: &Path) -> Problem {
+    let message = format!("there is no project at `{}`", path.display());
+    match path.to_str().and_then(command_like) {
+        Some(command) => Problem::with_hint(message, format!("did you mean the command `{command}`?")),
+        None => Problem::with_hint(message, "name a project file, a directory or an agent file"),
+    }
+}
+
+/// What a host is made of, before anything is started.
+pub(crate) struct Plan {
+    pub(crate) project: LoadedProject,
+    model: Option<String>,
+    desk: Option<ProgramApprover>,
+    mode: ApprovalMode,
+    limits: Limits,
+    timeout: Option<Duration>,
+    output: Output,
+    verbose: u8,
+}
+
+impl Plan {
+    /// Completes a project with flags and environment.
+    pub(crate) fn new(project: LoadedProject, options: &RunOptions) -> Result<Self, Problem> {
+        // First of all: nothing else may have opened a descriptor of that number.
+        let desk = options.approvals_from.as_deref().map(ProgramApprover::open).transpose()?;
+        let environment = Environment::of_project(&project.root)?;
+        let model = options.model.clone().or_else(|| environment.get("LLM_DO_MODEL"));
+        if let Some(model) = &model {
+            check_provider(&project, model)?;
+        }
+        let mode = mode(options).unwrap_or_else(|| project.approval_mode());
+        let limits = limits(&project, options);
+        let (timeout, output, verbose) = (options.timeout, options.output, options.verbose);
+        Ok(Self { project, model, desk, mode, limits, timeout, output, verbose })
+    }
+
+    /// Refuses to start an agent that has no model, before the first token.
+    pub(crate) fn check_model(&self, agent: &Name) -> Result<(), Problem> {
+        let outlines = self.project.project.outline();
+        let specs = outlines.into_iter().filter_map(|outline| outline.agent);
+        let has_own = specs.filter(|spec| spec.name == *agent).any(|spec| spec.model.is_some());
+        if has_own || self.model.is_some() || self.project.model.is_some() {
+            return Ok(());
+        }
+        Err(Problem::with_hint(
+            format!("no model: the agent `{agent}` names none, and neither does anything else"),
+            "write `model: provider:model` in the agent or the manifest, use `--model`, or set LLM_DO_MODEL",
+        ))
+    }
+}
+
+fn check_provider(project: &LoadedProject, model: &str) -> Result<(), Problem> {
+    let provider = model.split([':', '/']).next().unwrap_or_default();
+    let known: Vec<&str> =
+        PROVIDERS.iter().copied().chain(project.providers.keys().map(String::as_str)).collect();
+    if known.contains(&provider) {
+        return Ok(());
+    }
+    let message = format!("the model `{model}` names the provider `{provider}`, which does not exist");
+    Err(match llm_do::nearest(provider, known.iter().copied()) {
+        Some(near) => Problem::with_hint(message, format!("did you mean `{near}`?")),
+        None => Problem::with_hint(message, format!("known: {}", known.join(", "))),
+    })
+}
+
+fn mode(options: &RunOptions) -> Option<ApprovalMode> {
+    match (options.approve_all, options.reject_all, options.approve) {
+        (true, _, _) | (_, _, Some(Approve::All)) => Some(ApprovalMode::ApproveAll),
+        (_, true, _) | (_, _, Some(Approve::None)) => Some(ApprovalMode::RejectAll),
+        (_, _, Some(Approve::Prompt)) => Some(ApprovalMode::Prompt),
+        (false, false, None) => None,
+    }
+}
+
+fn limits(project: &LoadedProject, options: &RunOptions) -> Limits {
+    let own = project.limits().clone();
+    Limits {
+        depth: options.max_depth.or(own.depth),
+        turns: options.max_turns.or(own.turns),
+        cost: options.max_cost.map(Money::from_dollars).or(own.cost),
+        ..own
+    }
+}
+
+/// A runtime at work.
+pub(crate) struct Host {
+    pub(crate) project: LoadedProject,
+    pub(crate) runtime: Runtime,
+    pub(crate) screen: Arc<Screen>,
+    pub(crate) output: Output,
+    interrupts: Interrupts,
+    timeout: Option<Duration>,
+    verbose: u8,
+    progress: Option<Progress>,
+    /// Set when nobody reads stdout any more.
+    unread: Arc<AtomicBool>,
+}
+
+impl Host {
+    /// Starts the runtime. Must be called inside a Tokio runtime.
+    pub(crate) fn start(plan: Plan) -> Result<Self, Problem> {
+        let screen = Arc::new(Screen::stderr());
+        let interrupts = Interrupts::listen(screen.clone()).map_err(|error| Problem::Other(error.into()))?;
+        let progress = if plan.verbose == 0 { Progress::start(&screen) } else { None };
+        let unread = Arc::new(AtomicBool::new(false));
+        let narration = Narration::new(screen.clone(), plan.verbose);
+        let mut builder = llm_do::runtime_of(&plan.project)
+            .approval_mode(plan.mode)
+            .limits(plan.limits)
+            .on_event(move |event| narration.tell(event));
+        if let Some(progress) = &progress {
+            builder = builder.on_event(progress.reader());
+        }
+        if plan.output == Output::Jsonl {
+            builder = builder.on_event(lines_to_stdout(unread.clone(), interrupts.clone()));
+        }
+        if let Some(model) = plan.model.as_deref() {
+            builder = builder.model(model);
+        }
+        let person =
+            || TerminalApprover::open(screen.clone()).map(|approver| Desk::Terminal(Arc::new(approver)));
+        let desk = plan.desk.map(|approver| Desk::Program(Arc::new(approver))).or_else(person);
+        if let Some(desk) = desk {
+            builder = builder.approver(desk);
+        }
+        let runtime = builder.build()?;
+        let (project, output, timeout, verbose) = (plan.project, plan.output, plan.timeout, plan.verbose);
+        Ok(Self { project, runtime, screen, output, interrupts, timeout, verbose, progress, unread })
+    }
+
+    /// Prepares a run with the options of this host.
+    pub(crate) fn prepare(&self, name: impl Into<Name>, input: Input) -> RunBuilder {
+        self.with_timeout(self.runtime.run(name, input))
+    }
+
+    /// Gives a run the wall time of this host.
+    pub(crate) fn with_timeout(&self, run: RunBuilder) -> RunBuilder {
+        match self.timeout {
+            Some(limit) => run.timeout(limit),
+            None => run,
+        }
+    }
+
+    /// Runs to the end and prints what came of it.
+    pub(crate) async fn run(mut self, run: RunBuilder) -> Exit {
+        let run: Run = run.start();
+        self.interrupts.watch(run.canceller());
+        let result = run.await;
+        self.runtime.readers_done().await;
+        self.progress = None;
+        let exit = self.print(&result);
+        self.runtime.shutdown().await;
+        exit
+    }
+
+    /// Makes interrupts end a run while it lasts.
+    pub(crate) fn interrupts(&self) -> &Interrupts {
+        &self.interrupts
+    }
+
+    /// Prints the end of a run, each part on its stream.
+    pub(crate) fn print(&self, result: &Result<RunReport, RunError>) -> Exit {
+        let (report, error) = match result {
+            Ok(report) => (report, None),
+            Err(error) => (&*error.report, Some(error.to_string())),
+        };
+        if self.unread.load(Ordering::Relaxed) {
+            return Exit::Interrupted;
+        }
+        match self.output {
+            Output::Text => print_text(report),
+            Output::Json => {
+                output::to_stdout(&output::report_value(report, error.as_deref()).to_string());
+            }
+            Output::Jsonl => {}
+        }
+        let exit = Exit::of(report);
+        self.explain(report, error.as_deref(), exit);
+        exit
+    }
+
+    /// Says on stderr what the answer alone does not say.
+    fn explain(&self, report: &RunReport, error: Option<&str>, exit: Exit) {
+        let mut lines = Vec::new();
+        if let Some(error) = error {
+            lines.push(format!("error: {}", crate::text::visible(error)));
+        }
+        if exit == Exit::Interrupted || exit == Exit::TimedOut {
+            lines.push(report.trace().to_string().trim_end().to_owned());
+        }
+        if exit == Exit::Denied && report.nobody_to_ask {
+            lines.push("notice: a call had to ask and nobody could be asked, so it was denied".to_owned());
+            lines.push(
+                "hint: run it in a terminal, answer through `--approvals-from`, or allow with `--approve all`".to_owned(),
+            );
+        }
+        let total = report.usage.total();
+        if self.verbose > 0 || exit == Exit::Interrupted || exit == Exit::TimedOut {
+            lines.push(format!("{} in {:.1} s", usage_line(&total), report.duration.as_secs_f64()));
+        }
+        if !lines.is_empty() {
+            self.screen.line(&self.screen.paint.message(&lines.join("\n")));
+        }
+    }
+}
+
+fn print_text(report: &RunReport) {
+    let Some(answer) = &report.output else { return };
+    let terminal = stdout().is_terminal();
+    let text = match &answer.content {
+        Content::Text(text) if terminal => printable(text),
+        Content::Text(text) => text.to_string(),
+        Content::Json(value) if terminal => {
+            printable(&serde_json::to_string_pretty(value).unwrap_or_default())
+        }
+        Content::Json(value) => value.to_string(),
+    };
+    output::to_stdout(&text);
+}
+
+/// Writes events to stdout. When nobody reads them any more, the run ends.
+fn lines_to_stdout(unread: Arc<AtomicBool>, interrupts: Interrupts) -> impl Fn(&Event) + Send + Sync {
+    move |event| {
+        if !unread.load(Ordering::Relaxed) && !output::to_stdout(&output::event_line(event)) {
+            unread.store(true, Ordering::Relaxed);
+            interrupts.cancel();
+        }
+    }
+}
+
+/// Runs async work on an executor of its own. Threads that wait for a terminal are left behind.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+    let executor = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Problem::Other(error.into()))?;
+    let result = executor.block_on(work);
+    executor.shutdown_background();
+    result
+}

@@ -1,0 +1,28 @@
+//! The command line of llm-do: arguments in, exit code out.
+//!
+//! stdout carries only the answer; everything else goes to stderr. What a run does is in the library: this
+//! binary reads files, flags, the environment and the terminal, and draws events.
+
+mod approvals;
+mod arguments;
+mod commands;
+mod environment;
+mod exit;
+mod host;
+mod input;
+mod narration;
+mod output;
+mod problem;
+mod progress;
+mod screen;
+mod signals;
+mod text;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match arguments::parse(std::env::args_os()) {
+        Ok(command) => commands::execute(command).into(),
+        Err(refused) => refused.show().into(),
+    }
+}

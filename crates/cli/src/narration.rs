@@ -1,0 +1,103 @@
+//! Tells on stderr what happens, as far as `-v` asks for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use llm_do::{CallResult, Decision, Delta, Event, EventBody, Key, ModelResult};
+
+use crate::screen::Screen;
+use crate::text::{shortened, visible};
+
+/// How much of an input and of a result a line shows.
+const SHOWN: usize = 400;
+
+/// Tells what happens.
+pub(crate) struct Narration {
+    screen: Arc<Screen>,
+    level: u8,
+    /// Streamed text that does not fill a line yet, per call: streams of several calls never mix.
+    open: Mutex<HashMap<Key, String>>,
+}
+
+impl Narration {
+    /// Tells at a level: 0 what a person should know, 1 calls, 2 streamed text, 3 whole requests.
+    pub(crate) fn new(screen: Arc<Screen>, level: u8) -> Self {
+        Self { screen, level, open: Mutex::default() }
+    }
+
+    /// Tells about one event.
+    pub(crate) fn tell(&self, event: &Event) {
+        match &event.body {
+            EventBody::Notice { text } => self.line(event, &format!("notice: {}", visible(text))),
+            EventBody::Stderr { text } => self.line(event, &visible(text)),
+            _ if self.level == 0 => {}
+            EventBody::CallStarted { input, .. } => {
+                self.line(event, &shortened(input.text(), SHOWN));
+            }
+            EventBody::CallFinished { result, duration_ms, .. } => {
+                self.flush(event);
+                self.line(event, &format!("{}  {duration_ms} ms", result_words(result)));
+            }
+            EventBody::ApprovalRequested(request) => {
+                self.line(event, &format!("asks: {}", shortened(&request.description, SHOWN)));
+            }
+            EventBody::ApprovalDecided { decision, .. } => self.decision(event, decision),
+            EventBody::ModelResponse { result: ModelResult::Failed { error }, .. } => {
+                self.line(event, &format!("the model failed: {}", visible(&error.to_string())));
+            }
+            EventBody::ToolProgress(delta) => self.line(event, &shortened(&delta.text, SHOWN)),
+            _ if self.level == 1 => {}
+            EventBody::TextDelta(delta) => self.streamed(event, delta, ""),
+            EventBody::ThinkingDelta(delta) => self.streamed(event, delta, "thinking: "),
+            EventBody::ModelResponse { .. } => self.flush(event),
+            EventBody::ModelRequest { .. } if self.level > 2 => {
+                let request = serde_json::to_string_pretty(&event.body).unwrap_or_default();
+                self.line(event, &visible(&request));
+            }
+            _ => {}
+        }
+    }
+
+    fn decision(&self, event: &Event, decision: &Decision) {
+        match decision {
+            Decision::Refuse(failure) => self.line(event, &shortened(&failure.message, SHOWN)),
+            Decision::Allow(permit) if permit.edited => {
+                self.line(event, &format!("runs with {}", shortened(permit.arguments.text(), SHOWN)));
+            }
+            Decision::Allow(_) => {}
+        }
+    }
+
+    /// Passes whole lines on and keeps the rest.
+    fn streamed(&self, event: &Event, delta: &Delta, mark: &str) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = open.entry(event.call.id.clone()).or_default();
+        text.push_str(&delta.text);
+        while let Some(end) = text.find('\n') {
+            let line: String = text.drain(..=end).collect();
+            self.line(event, &format!("{mark}{}", visible(line.trim_end())));
+        }
+    }
+
+    fn flush(&self, event: &Event) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rest) = open.remove(&event.call.id).filter(|rest| !rest.is_empty()) {
+            self.line(event, &visible(&rest));
+        }
+    }
+
+    fn line(&self, event: &Event, text: &str) {
+        let path = match &*event.call.path {
+            "" => "run",
+            path => path,
+        };
+        self.screen.line(&format!("{} {text}", self.screen.paint.dim(&format!("[{}]", visible(path)))));
+    }
+}
+
+fn result_words(result: &CallResult) -> String {
+    match result {
+        CallResult::Output(output) => format!("-> {}", shortened(&output.to_text(), SHOWN)),
+        CallResult::Error(failure) => format!("failed: {}", shortened(&failure.message, SHOWN)),
+    }
+}

@@ -1,0 +1,92 @@
+//! Writing to stdout and stderr. A reader that went away is no error worth a word.
+
+use std::io::{self, Write};
+
+use llm_do::{Event, RunReport, Usage};
+use serde_json::{Map, Value, json};
+
+/// Writes a line to stdout; says whether anybody reads it.
+pub(crate) fn to_stdout(text: &str) -> bool {
+    write_line(&mut io::stdout().lock(), text)
+}
+
+/// Writes a line to stderr.
+pub(crate) fn to_stderr(text: &str) {
+    write_line(&mut io::stderr().lock(), text);
+}
+
+/// One write per line, so that lines of several threads never mix.
+fn write_line(stream: &mut impl Write, text: &str) -> bool {
+    let mut line = text.to_owned();
+    if !line.ends_with('\n') {
+        line.push('\n');
+    }
+    stream.write_all(line.as_bytes()).and_then(|()| stream.flush()).is_ok()
+}
+
+/// Writes an event as one line of JSON.
+pub(crate) fn event_line(event: &Event) -> String {
+    serde_json::to_string(event).unwrap_or_default()
+}
+
+/// The result of a run as one object.
+pub(crate) fn report_value(report: &RunReport, error: Option<&str>) -> Value {
+    let total = report.usage.total();
+    let models: Map<String, Value> =
+        report.usage.iter().map(|(model, usage)| (model.to_string(), usage_value(usage))).collect();
+    let mut usage = usage_value(&total);
+    usage["models"] = models.into();
+    json!({
+        "status": report.status.word(),
+        "output": report.output.as_ref().map(|output| output.to_value()),
+        "usage": usage,
+        "cost_usd": cost(&total),
+        "run_id": report.id.to_string(),
+        "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+        "error": error,
+        "stderr": report.stderr_log(),
+    })
+}
+
+/// A run that never began, in the form of its result.
+pub(crate) fn refusal_value(status: &str, error: &str) -> Value {
+    json!({
+        "status": status,
+        "output": null,
+        "usage": usage_value(&Usage::default()),
+        "cost_usd": 0.0,
+        "run_id": null,
+        "duration_ms": 0,
+        "error": error,
+        "stderr": [],
+    })
+}
+
+fn usage_value(usage: &Usage) -> Value {
+    json!({
+        "requests": usage.requests,
+        "input": usage.input,
+        "output": usage.output,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "reasoning": usage.reasoning,
+        "cost_usd": cost(usage),
+    })
+}
+
+/// What it cost; nothing where a price is unknown, as half a sum would look like a whole one.
+fn cost(usage: &Usage) -> Option<f64> {
+    (usage.cost.unpriced == 0).then(|| usage.cost.known.dollars())
+}
+
+/// Writes what was used as one line for a person.
+pub(crate) fn usage_line(usage: &Usage) -> String {
+    let requests = if usage.requests == 1 { "request" } else { "requests" };
+    let tokens = usage.tokens();
+    let cost = match (usage.cost.unpriced, usage.cost.known.0) {
+        (0, _) => format!(", {}", usage.cost.known),
+        (_, 0) => String::new(),
+        (_, _) => format!(", at least {}", usage.cost.known),
+    };
+    format!("{} {requests}, {tokens} tokens{cost}", usage.requests)
+}

@@ -1,0 +1,79 @@
+//! What keeps a command from doing its work, and how it is said.
+
+use llm_do::{Diagnostics, LinkErrors};
+
+use crate::exit::Exit;
+use crate::output;
+use crate::screen::Paint;
+
+/// Why a command ends before its work begins.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// Arguments, files or input that cannot be used.
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// A project that cannot be used.
+    Project(Diagnostics),
+    /// Something that should not happen.
+    Other(anyhow::Error),
+}
+
+impl Problem {
+    /// A problem without a hint.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: None }
+    }
+
+    /// A problem with what to do about it.
+    pub(crate) fn with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// Says it on stderr and returns how the process ends.
+    pub(crate) fn show(&self) -> Exit {
+        let paint = Paint::for_stderr();
+        output::to_stderr(&paint.message(&self.to_string()));
+        self.exit()
+    }
+
+    /// How the process ends.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Usage { .. } | Self::Project(_) => Exit::Usage,
+            Self::Other(_) => Exit::Failed,
+        }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Usage { message, hint: None } => write!(f, "error: {message}"),
+            Self::Usage { message, hint: Some(hint) } => write!(f, "error: {message}\nhint: {hint}"),
+            Self::Project(diagnostics) => diagnostics.fmt(f),
+            Self::Other(error) => write!(f, "error: {error:#}"),
+        }
+    }
+}
+
+impl From<Diagnostics> for Problem {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::Project(diagnostics)
+    }
+}
+
+impl From<LinkErrors> for Problem {
+    fn from(errors: LinkErrors) -> Self {
+        Self::usage(errors.to_string())
+    }
+}
+
+impl From<anyhow::Error> for Problem {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Other(error)
+    }
+}

@@ -1,0 +1,162 @@
+//! The terminal behind stderr: lines, a status line that is redrawn, and colours where they are wanted.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// stderr as everything of this process writes to it.
+///
+/// The status line stands below everything else and is redrawn after each line. It exists only on a terminal.
+pub(crate) struct Screen {
+    pub(crate) paint: Paint,
+    terminal: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    status: String,
+    drawn: bool,
+    suspended: usize,
+}
+
+impl Screen {
+    /// The screen of this process.
+    pub(crate) fn stderr() -> Self {
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let terminal = stderr().is_terminal() && !dumb;
+        Self { paint: Paint::for_stderr(), terminal, state: Mutex::default() }
+    }
+
+    /// Says whether a status line can be drawn.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// Writes a line above the status line.
+    pub(crate) fn line(&self, text: &str) {
+        let mut state = self.state();
+        state.erase();
+        let mut line = text.to_owned();
+        line.push('\n');
+        write(&line);
+        state.draw();
+    }
+
+    /// Replaces the status line; an empty one erases it.
+    pub(crate) fn status(&self, text: String) {
+        if !self.terminal {
+            return;
+        }
+        let mut state = self.state();
+        state.erase();
+        state.status = text;
+        state.draw();
+    }
+
+    /// Keeps the status line away while something else has the terminal.
+    pub(crate) fn suspend(&self) -> Suspended<'_> {
+        let mut state = self.state();
+        state.erase();
+        state.suspended += 1;
+        Suspended(self)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn erase(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            write("\r\u{1b}[2K");
+        }
+    }
+
+    fn draw(&mut self) {
+        if self.suspended == 0 && !self.status.is_empty() {
+            write(&self.status);
+            self.drawn = true;
+        }
+    }
+}
+
+fn write(text: &str) {
+    let mut stream = stderr().lock();
+    let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+}
+
+/// The time in which the status line stays away.
+pub(crate) struct Suspended<'a>(&'a Screen);
+
+impl Drop for Suspended<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.suspended = state.suspended.saturating_sub(1);
+        state.draw();
+    }
+}
+
+/// Colours, or none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paint {
+    colours: bool,
+}
+
+impl Paint {
+    /// Colours on a terminal, unless `NO_COLOR` is set.
+    pub(crate) fn for_stderr() -> Self {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Self { colours: stderr().is_terminal() && !refused && !dumb }
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    pub(crate) fn red(self, text: &str) -> String {
+        self.with("31;1", text)
+    }
+
+    pub(crate) fn green(self, text: &str) -> String {
+        self.with("32", text)
+    }
+
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.with("33;1", text)
+    }
+
+    pub(crate) fn cyan(self, text: &str) -> String {
+        self.with("36;1", text)
+    }
+
+    /// Colours the words with which messages begin.
+    pub(crate) fn message(self, text: &str) -> String {
+        let lines = text.lines().map(|line| match line.split_once(": ") {
+            Some(("error", rest)) => format!("{}: {rest}", self.red("error")),
+            Some(("notice", rest)) => format!("{}: {rest}", self.yellow("notice")),
+            Some(("hint", rest)) => format!("{}: {rest}", self.cyan("hint")),
+            _ => line.to_owned(),
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Colours a diff, line by line.
+    pub(crate) fn diff_line(self, line: &str) -> String {
+        match line.as_bytes().first() {
+            Some(b'+') => self.green(line),
+            Some(b'-') => self.with("31", line),
+            Some(b'@') => self.with("36", line),
+            _ => line.to_owned(),
+        }
+    }
+
+    fn with(self, code: &str, text: &str) -> String {
+        if self.colours { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}

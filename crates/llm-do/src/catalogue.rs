@@ -1,0 +1,55 @@
+//! What the files of a project may name besides each other: built-in toolsets, providers, programs.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use llm_do_core::Toolset;
+use llm_do_models::{PROTOCOLS, PROVIDERS};
+use llm_do_project::{Catalogue, WantedToolset};
+
+/// Everything that comes with llm-do.
+#[derive(Debug, Clone, Default)]
+pub struct StandardCatalogue {
+    directory: PathBuf,
+    search_path: Option<OsString>,
+}
+
+impl StandardCatalogue {
+    /// A catalogue for a process that works in a directory.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), search_path: None }
+    }
+
+    /// Looks programs up in these directories, written as in `PATH`; otherwise none is looked up.
+    #[must_use]
+    pub fn search_path(mut self, path: impl Into<OsString>) -> Self {
+        self.search_path = Some(path.into());
+        self
+    }
+}
+
+impl Catalogue for StandardCatalogue {
+    fn toolsets(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String> {
+        Err(format!("there is no toolset `{}`", wanted.built_in))
+    }
+
+    fn providers(&self) -> Vec<&str> {
+        PROVIDERS.to_vec()
+    }
+
+    fn protocols(&self) -> Vec<&str> {
+        PROTOCOLS.to_vec()
+    }
+
+    fn has_program(&self, program: &str) -> bool {
+        match &self.search_path {
+            Some(path) => which::which_in(program, Some(path), &self.directory).is_ok(),
+            None => true,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What a project is linked against: the toolsets, providers and programs that exist outside its files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use llm_do_core::{Name, Toolset};
+use serde_json::Value;
+
+/// Knows what the files of a project may name besides each other.
+pub trait Catalogue {
+    /// Returns the names of all built-in toolsets.
+    fn toolsets(&self) -> Vec<&str>;
+
+    /// Makes a built-in toolset; the words of an error say what is wrong with its settings.
+    fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String>;
+
+    /// Returns the prefixes of models that are known without the manifest; nothing: they are not checked.
+    fn providers(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// Returns the protocols that providers of a manifest may speak; nothing: they are not checked.
+    fn protocols(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// Says whether a program can be started. Only its presence is looked at.
+    fn has_program(&self, _program: &str) -> bool {
+        true
+    }
+}
+
+/// A built-in toolset as a project wants it.
+#[derive(Debug, Clone, Copy)]
+pub struct WantedToolset<'a> {
+    /// The built-in name.
+    pub built_in: &'a str,
+    /// The name under which agents list it.
+    pub name: &'a Name,
+    /// Its settings, or null.
+    pub settings: &'a Value,
+    /// The directory of the project.
+    pub root: &'a Path,
+}
+
+/// A catalogue of nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoToolsets;
+
+impl Catalogue for NoToolsets {
+    fn toolsets(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String> {
+        Err(format!("there is no toolset `{}`", wanted.built_in))
+    }
+}

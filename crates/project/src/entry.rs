@@ -1,0 +1,115 @@
+//! Finds what a run of the project starts with.
+
+use std::path::Path;
+
+use llm_do_core::Name;
+
+use crate::check::meant;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::place_of;
+use crate::link::Agent;
+use crate::load::ManifestFile;
+use crate::python;
+
+/// The entry: what the manifest names, else the one agent that says so, else `main`, else the only agent.
+pub(crate) fn find_entry(
+    manifest: Option<&ManifestFile>,
+    agents: &[Agent],
+    root: &Path,
+    out: &mut Diagnostics,
+) -> Option<Name> {
+    let marked: Vec<&Agent> = agents.iter().filter(|agent| agent.header.entry).collect();
+    if let [_, _, ..] = &marked[..] {
+        let names: Vec<String> = marked.iter().map(|agent| format!("`{}`", agent.header.name)).collect();
+        for agent in &marked {
+            let message = format!("several agents say `entry: true`: {}", names.join(", "));
+            let place = place_of(&agent.file.header, "entry");
+            out.push(
+                Diagnostic::at(&agent.file.source, &place, message).with_hint("leave it with one of them"),
+            );
+        }
+        return None;
+    }
+    match (manifest, &marked[..]) {
+        (Some(file), _) => named_entry(file, &marked, agents, root, out),
+        (None, [agent]) => Some(agent.header.name.as_str().into()),
+        (None, _) => sole_entry(agents, root, out),
+    }
+}
+
+fn named_entry(
+    file: &ManifestFile,
+    marked: &[&Agent],
+    agents: &[Agent],
+    root: &Path,
+    out: &mut Diagnostics,
+) -> Option<Name> {
+    let entry = &file.manifest.entry;
+    let place = place_of(&file.node, "entry");
+    match (entry.agent.as_deref(), entry.function.as_deref(), marked) {
+        (Some(_), Some(_), _) => {
+            let message = "`entry` names both an `agent` and a `function`";
+            out.push(Diagnostic::at(&file.source, &place, message).with_hint("name one of them"));
+            None
+        }
+        (Some(name), None, [other]) if other.header.name != name => {
+            let message = format!(
+                "`entry` names the agent `{name}`, and the agent `{}` says `entry: true`",
+                other.header.name
+            );
+            out.push(Diagnostic::at(&file.source, &place, message).with_hint("keep one of them"));
+            None
+        }
+        (None, Some(function), [other]) => {
+            let message = format!(
+                "`entry` names the function `{function}`, and the agent `{}` says `entry: true`",
+                other.header.name
+            );
+            out.push(Diagnostic::at(&file.source, &place, message).with_hint("keep one of them"));
+            None
+        }
+        (Some(name), None, _) if agents.iter().any(|agent| agent.header.name == name) => Some(name.into()),
+        (Some(name), None, _) => {
+            let known = agents.iter().map(|agent| agent.header.name.as_str());
+            let message = format!("`entry` names the agent `{name}`, which does not exist");
+            out.push(Diagnostic::at(&file.source, &place, message).with_hint(meant(name, known)));
+            None
+        }
+        (None, Some(function), _) => {
+            python::check_entry(file, function, root, out);
+            None
+        }
+        (None, None, [agent]) => Some(agent.header.name.as_str().into()),
+        // A manifest that only the command line wrote.
+        (None, None, _) if file.source.text.is_empty() => sole_entry(agents, root, out),
+        (None, None, _) => {
+            let message = "`entry` names neither an `agent` nor a `function`";
+            out.push(
+                Diagnostic::at(&file.source, &place, message)
+                    .with_hint("write `\"entry\": {\"agent\": \"main\"}`"),
+            );
+            None
+        }
+    }
+}
+
+fn sole_entry(agents: &[Agent], root: &Path, out: &mut Diagnostics) -> Option<Name> {
+    let main = agents.iter().find(|agent| agent.header.name == "main");
+    let main_file =
+        agents.iter().find(|agent| agent.file.source.path.file_stem().is_some_and(|stem| stem == "main"));
+    if let Some(agent) = main.or(main_file) {
+        return Some(agent.header.name.as_str().into());
+    }
+    match agents {
+        [agent] => Some(agent.header.name.as_str().into()),
+        [] => None,
+        several => {
+            let names: Vec<&str> = several.iter().map(|agent| agent.header.name.as_str()).collect();
+            let message = format!("no entry: there are several agents ({})", names.join(", "));
+            out.push(
+                Diagnostic::error(root, message).with_hint("name one `main`, or write `entry: true` in one"),
+            );
+            None
+        }
+    }
+}

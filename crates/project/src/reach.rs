@@ -1,0 +1,377 @@
+//! What an entry can touch before it ever runs: by which path, behind which approval, how deep.
+//!
+//! The reach is an upper bound. A tool may judge single calls more strictly than its definition, and code may
+//! call fewer agents than it is free to call.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use llm_do_core::{Access, Approval, ApprovalMode, CallKind, Effect, ModelChoice, Name};
+use llm_do_runtime::{AgentCallPolicy, DEFAULT_DEPTH, Outline, OutlinedCallable};
+use serde::Serialize;
+
+use crate::link::LoadedProject;
+
+/// Everything that can be reached from the entry of a project.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reach {
+    /// Where a run starts.
+    pub entry: Name,
+    /// How many agents may stand on one path.
+    pub max_depth: u32,
+    /// How many agents stand on one path in the worst case.
+    pub worst_depth: u32,
+    /// The agents that can be reached, nearest first.
+    pub agents: Vec<ReachedAgent>,
+    /// What they can call, in the order of the agents.
+    pub calls: Vec<ReachedCall>,
+}
+
+/// An agent that can be reached.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReachedAgent {
+    /// Its name.
+    pub name: Name,
+    /// The shortest way to it.
+    pub path: String,
+    /// How many agents stand on that way.
+    pub depth: u32,
+    /// What it may do at most, on the way that allows most.
+    pub access: Access,
+    /// The model that it names; otherwise that of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Whether it can call itself again, directly or through others.
+    pub recursive: bool,
+}
+
+/// A call that an agent can make.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReachedCall {
+    /// What is called.
+    pub name: Name,
+    /// What it is.
+    pub kind: ReachedKind,
+    /// The toolset, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub toolset: Option<Name>,
+    /// The agent that can call it.
+    pub agent: Name,
+    /// The shortest way to it.
+    pub path: String,
+    /// Behind which approval it stands.
+    pub approval: Approval,
+    /// What decided that: `definition`, `rule`, `mode` or `policy`.
+    pub decided_by: &'static str,
+    /// What it may do at most.
+    pub access: Access,
+    /// What happens when it is begun twice; none for agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+    /// Whether the code of a tool makes the call, and not the model.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_code: bool,
+    /// Whether the called agent stands on the way to the call already.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recursive: bool,
+    /// Why the call is refused whatever anybody answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// What can be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReachedKind {
+    /// Another agent, or the same.
+    Agent,
+    /// Code.
+    Tool,
+    /// A tool that the provider runs.
+    ServerTool,
+}
+
+impl LoadedProject {
+    /// Works out what the entry can touch. Nothing is called.
+    pub fn reach(&self) -> Reach {
+        let outlines = self.project.outline();
+        let table =
+            outlines.iter().filter_map(|outline| Some((outline.agent.as_ref()?.name.clone(), outline)));
+        let search = Search {
+            outlines: table.collect(),
+            mode: self.settings.mode,
+            policy: &self.settings.policy,
+            max_depth: self.settings.limits.depth.unwrap_or(DEFAULT_DEPTH),
+        };
+        search.from(&self.entry)
+    }
+}
+
+/// An agent with the access that its callers leave it.
+type State = (Name, Access);
+
+struct Search<'a> {
+    outlines: BTreeMap<Name, &'a Outline>,
+    mode: ApprovalMode,
+    policy: &'a AgentCallPolicy,
+    max_depth: u32,
+}
+
+/// How a state is reached first.
+struct Way {
+    depth: u32,
+    path: String,
+    agents: Vec<Name>,
+}
+
+impl<'a> Search<'a> {
+    fn from(&self, entry: &Name) -> Reach {
+        let ways = self.ways(entry);
+        let recursive = self.recursive();
+        let mut agents: Vec<ReachedAgent> = Vec::new();
+        let mut calls: Vec<ReachedCall> = Vec::new();
+        let mut places: HashMap<(Name, Name, bool), usize> = HashMap::new();
+        for ((name, access), way) in &ways {
+            // The first way is the shortest; a later one may allow more.
+            match agents.iter_mut().find(|agent| agent.name == *name) {
+                Some(agent) => agent.access = agent.access.max(*access),
+                None => agents.push(self.reached(name, *access, way, &recursive)),
+            }
+            for call in self.calls(name, *access, way) {
+                let place = *places
+                    .entry((call.agent.clone(), call.name.clone(), call.by_code))
+                    .or_insert(calls.len());
+                match calls.get_mut(place) {
+                    Some(known) if known.refused.is_some() && call.refused.is_none() => *known = call,
+                    Some(_) => {}
+                    None => calls.push(call),
+                }
+            }
+        }
+        Reach {
+            entry: entry.clone(),
+            max_depth: self.max_depth,
+            worst_depth: self.worst_depth(entry),
+            agents,
+            calls,
+        }
+    }
+
+    fn reached(&self, name: &Name, access: Access, way: &Way, recursive: &HashSet<Name>) -> ReachedAgent {
+        let spec = self.outlines.get(name).and_then(|outline| outline.agent.as_ref());
+        ReachedAgent {
+            name: name.clone(),
+            path: way.path.clone(),
+            depth: way.depth,
+            access,
+            model: spec
+                .and_then(|spec| spec.model.as_ref())
+                .map(|model: &ModelChoice| model.name().to_string()),
+            recursive: recursive.contains(name),
+        }
+    }
+
+    /// Every agent with every access it can have, nearest first.
+    fn ways(&self, entry: &Name) -> Vec<(State, Way)> {
+        let mut found: Vec<(State, Way)> = Vec::new();
+        let mut seen: HashSet<State> = HashSet::new();
+        let mut open: VecDeque<(State, Way)> = VecDeque::new();
+        let first = Way { depth: 1, path: entry.to_string(), agents: vec![entry.clone()] };
+        open.push_back(((entry.clone(), self.access_of(entry)), first));
+        while let Some((state, way)) = open.pop_front() {
+            if way.depth > self.max_depth || !seen.insert(state.clone()) {
+                continue;
+            }
+            for edge in self.edges(&state.0) {
+                let access = state.1.min(self.access_of(&edge.agent));
+                let agents = way.agents.iter().chain([&edge.agent]).cloned().collect();
+                let next = Way { depth: way.depth + 1, path: edge.path_from(&way.path), agents };
+                open.push_back(((edge.agent, access), next));
+            }
+            found.push((state, way));
+        }
+        found
+    }
+
+    fn access_of(&self, agent: &Name) -> Access {
+        let spec = self.outlines.get(agent).and_then(|outline| outline.agent.as_ref());
+        spec.map_or(Access::Admin, |spec| spec.access)
+    }
+
+    /// The agents that an agent can call, itself or through the code of its tools. What is blocked leads nowhere.
+    fn edges(&self, agent: &Name) -> Vec<Edge> {
+        let Some(outline) = self.outlines.get(agent) else { return Vec::new() };
+        let allowed = |callable: &&OutlinedCallable| self.judged(callable).0 != Approval::Blocked;
+        let listed =
+            outline.callables.iter().filter(|callable| callable.kind == CallKind::Agent).filter(allowed);
+        let mut edges: Vec<Edge> =
+            listed.map(|callable| Edge { agent: callable.name.clone(), through: None }).collect();
+        let calling = |callable: &&OutlinedCallable| {
+            callable.kind == CallKind::Tool && callable.definition.effect == Effect::Calls
+        };
+        for tool in outline.callables.iter().filter(calling).filter(allowed) {
+            let agents = outline.agents_by_code.iter();
+            edges.extend(agents.map(|name| Edge { agent: name.clone(), through: Some(tool.name.clone()) }));
+        }
+        edges
+    }
+
+    fn calls(&self, agent: &Name, access: Access, way: &Way) -> Vec<ReachedCall> {
+        let Some(outline) = self.outlines.get(agent) else { return Vec::new() };
+        let mut calls: Vec<ReachedCall> =
+            outline.callables.iter().map(|callable| self.call(agent, access, way, callable)).collect();
+        for edge in self.edges(agent).into_iter().filter(|edge| edge.through.is_some()) {
+            calls.push(self.call_by_code(agent, way, &edge));
+        }
+        let rules = outline.agent.as_ref();
+        for tool in rules.into_iter().flat_map(|spec| &spec.server_tools) {
+            calls.push(server_call(agent, way, tool.name()));
+        }
+        calls
+    }
+
+    fn call(&self, agent: &Name, access: Access, way: &Way, callable: &OutlinedCallable) -> ReachedCall {
+        let is_agent = callable.kind == CallKind::Agent;
+        let (approval, decided_by) = self.judged(callable);
+        let needed = callable.definition.access;
+        let refused = match is_agent {
+            true => self.too_deep(way),
+            false if needed > access => {
+                Some(format!("it needs {} access, and here is {} access", needed.word(), access.word()))
+            }
+            false => None,
+        };
+        ReachedCall {
+            name: callable.name.clone(),
+            kind: if is_agent { ReachedKind::Agent } else { ReachedKind::Tool },
+            toolset: callable.definition.toolset.clone(),
+            agent: agent.clone(),
+            path: format!("{} > {}", way.path, callable.name),
+            approval,
+            decided_by,
+            access: needed,
+            effect: (!is_agent).then_some(callable.definition.effect),
+            by_code: false,
+            recursive: is_agent && way.agents.contains(&callable.name),
+            refused,
+        }
+    }
+
+    fn call_by_code(&self, agent: &Name, way: &Way, edge: &Edge) -> ReachedCall {
+        let (approval, decided_by) = self.judged_agent(&edge.agent, Approval::PreApproved, false);
+        ReachedCall {
+            name: edge.agent.clone(),
+            kind: ReachedKind::Agent,
+            toolset: None,
+            agent: agent.clone(),
+            path: edge.path_from(&way.path),
+            approval,
+            decided_by,
+            access: Access::Read,
+            effect: None,
+            by_code: true,
+            recursive: way.agents.contains(&edge.agent),
+            refused: self.too_deep(way),
+        }
+    }
+
+    fn too_deep(&self, way: &Way) -> Option<String> {
+        (way.depth >= self.max_depth).then(|| format!("`max_depth` is {}", self.max_depth))
+    }
+
+    /// What definition, rules, policy and mode come to.
+    fn judged(&self, callable: &OutlinedCallable) -> (Approval, &'static str) {
+        if callable.kind == CallKind::Agent {
+            return self.judged_agent(&callable.name, callable.approval, callable.by_rule);
+        }
+        let strict = self.mode == ApprovalMode::RejectAll && callable.approval < callable.definition.approval;
+        let (approval, by_rule) = if strict {
+            (callable.definition.approval, false)
+        } else {
+            (callable.approval, callable.by_rule)
+        };
+        self.under_mode(approval, if by_rule { "rule" } else { "definition" })
+    }
+
+    fn judged_agent(&self, name: &Name, approval: Approval, by_rule: bool) -> (Approval, &'static str) {
+        match approval {
+            approval if by_rule => self.under_mode(approval, "rule"),
+            _ if self.policy.must_ask(name, false) => self.under_mode(Approval::Ask, "policy"),
+            approval => self.under_mode(approval, "definition"),
+        }
+    }
+
+    fn under_mode(&self, approval: Approval, by: &'static str) -> (Approval, &'static str) {
+        match (approval, self.mode) {
+            (Approval::Ask, ApprovalMode::ApproveAll) => (Approval::PreApproved, "mode"),
+            (Approval::Ask, ApprovalMode::RejectAll) => (Approval::Blocked, "mode"),
+            (approval, _) => (approval, by),
+        }
+    }
+
+    /// The agents that can come back to themselves.
+    fn recursive(&self) -> HashSet<Name> {
+        let edges: HashMap<&Name, Vec<Name>> = self
+            .outlines
+            .keys()
+            .map(|agent| (agent, self.edges(agent).into_iter().map(|edge| edge.agent).collect()))
+            .collect();
+        let returns = |start: &Name| {
+            let mut seen: HashSet<&Name> = HashSet::new();
+            let mut open: Vec<&Name> = edges.get(start).into_iter().flatten().collect();
+            while let Some(agent) = open.pop() {
+                if agent == start {
+                    return true;
+                }
+                if seen.insert(agent) {
+                    open.extend(edges.get(agent).into_iter().flatten());
+                }
+            }
+            false
+        };
+        self.outlines.keys().filter(|agent| returns(agent)).cloned().collect()
+    }
+
+    /// The longest path of agents, cut where the depth is.
+    fn worst_depth(&self, entry: &Name) -> u32 {
+        let mut level: HashSet<Name> = HashSet::from([entry.clone()]);
+        for depth in 1..self.max_depth {
+            level = level.iter().flat_map(|agent| self.edges(agent)).map(|edge| edge.agent).collect();
+            if level.is_empty() {
+                return depth;
+            }
+        }
+        self.max_depth
+    }
+}
+
+fn server_call(agent: &Name, way: &Way, name: &'static str) -> ReachedCall {
+    ReachedCall {
+        name: name.into(),
+        kind: ReachedKind::ServerTool,
+        toolset: None,
+        agent: agent.clone(),
+        path: format!("{} > {name}", way.path),
+        approval: Approval::PreApproved,
+        decided_by: "definition",
+        access: Access::Read,
+        effect: None,
+        by_code: false,
+        recursive: false,
+        refused: None,
+    }
+}
+
+/// A call of an agent, perhaps through a tool.
+struct Edge {
+    agent: Name,
+    through: Option<Name>,
+}
+
+impl Edge {
+    fn path_from(&self, path: &str) -> String {
+        match &self.through {
+            Some(tool) => format!("{path} > {tool}() > {}", self.agent),
+            None => format!("{path} > {}", self.agent),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The reach of a project as text and as a Mermaid graph.
+
+use std::collections::HashSet;
+use std::fmt::{self, Write};
+
+use llm_do_core::{Approval, Name};
+
+use crate::reach::{Reach, ReachedCall, ReachedKind};
+
+impl fmt::Display for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut drawn = HashSet::new();
+        writeln!(f, "{}", self.heading(&self.entry))?;
+        self.draw(f, &self.entry, "", &mut drawn)?;
+        writeln!(f)?;
+        let tools: Vec<&ReachedCall> = self
+            .calls
+            .iter()
+            .filter(|call| call.kind != ReachedKind::Agent && call.refused.is_none())
+            .collect();
+        let count = |approval| tools.iter().filter(|call| call.approval == approval).count();
+        writeln!(
+            f,
+            "agents: {}, at most {} deep (limit {})",
+            self.agents.len(),
+            self.worst_depth,
+            self.max_depth
+        )?;
+        write!(
+            f,
+            "tools: {} run freely, {} ask first, {} are blocked",
+            count(Approval::PreApproved),
+            count(Approval::Ask),
+            count(Approval::Blocked)
+        )
+    }
+}
+
+impl Reach {
+    fn heading(&self, agent: &Name) -> String {
+        let Some(agent) = self.agents.iter().find(|other| other.name == *agent) else {
+            return agent.to_string();
+        };
+        let model = agent.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
+        let recursive = if agent.recursive { ", recursive" } else { "" };
+        format!(
+            "{}  (agent, depth {}, {} access{model}{recursive})",
+            agent.name,
+            agent.depth,
+            agent.access.word()
+        )
+    }
+
+    /// Draws what an agent can call. Each agent is opened once.
+    fn draw(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        agent: &Name,
+        indent: &str,
+        drawn: &mut HashSet<Name>,
+    ) -> fmt::Result {
+        drawn.insert(agent.clone());
+        let calls: Vec<&ReachedCall> = self.calls.iter().filter(|call| call.agent == *agent).collect();
+        for (index, call) in calls.iter().enumerate() {
+            let is_last = index + 1 == calls.len();
+            let (branch, below) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            let opens = call.kind == ReachedKind::Agent && call.is_open() && !drawn.contains(&call.name);
+            writeln!(f, "{indent}{branch}{}", self.line(call, opens))?;
+            if opens {
+                self.draw(f, &call.name, &format!("{indent}{below}"), drawn)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&self, call: &ReachedCall, opens: bool) -> String {
+        let what = match call.kind {
+            ReachedKind::Agent if opens => self.heading(&call.name),
+            ReachedKind::Agent if call.recursive => format!("{}  (agent, again)", call.name),
+            ReachedKind::Agent if call.is_open() => format!("{}  (agent, see elsewhere)", call.name),
+            ReachedKind::Agent => format!("{}  (agent)", call.name),
+            ReachedKind::Tool => match &call.toolset {
+                Some(toolset) => format!("{}  ({toolset}, {} access)", call.name, call.access.word()),
+                None => format!("{}  (tool, {} access)", call.name, call.access.word()),
+            },
+            ReachedKind::ServerTool => format!("{}  (at the provider)", call.name),
+        };
+        let by_code = if call.by_code { ", called by code" } else { "" };
+        format!("{what}: {}{by_code}", call.fate())
+    }
+
+    /// Draws the reach as a Mermaid flowchart.
+    pub fn mermaid(&self) -> String {
+        let mut text = String::from("flowchart TD\n");
+        let id = |name: &Name| {
+            let place = self.agents.iter().position(|agent| agent.name == *name);
+            place.map_or_else(|| "unreached".to_owned(), |place| format!("agent{place}"))
+        };
+        for (place, agent) in self.agents.iter().enumerate() {
+            let _ = writeln!(text, "    agent{place}[\"{}\"]", escaped(&agent.name));
+        }
+        for (place, call) in self.calls.iter().enumerate() {
+            let from = id(&call.agent);
+            let label = escaped(&call.fate());
+            let arrow = if call.by_code { "-.->" } else { "-->" };
+            let to = match call.kind {
+                ReachedKind::Agent if call.is_open() => id(&call.name),
+                ReachedKind::Agent => format!("call{place}[\"{}\"]", escaped(&call.name)),
+                _ => format!("call{place}([\"{}\"])", escaped(&call.name)),
+            };
+            let _ = writeln!(text, "    {from} {arrow}|\"{label}\"| {to}");
+        }
+        text
+    }
+}
+
+impl ReachedCall {
+    /// Says whether the call can ever be made.
+    fn is_open(&self) -> bool {
+        self.refused.is_none() && self.approval != Approval::Blocked
+    }
+
+    /// What happens to such a call, in words.
+    fn fate(&self) -> String {
+        if let Some(reason) = &self.refused {
+            return format!("refused, {reason}");
+        }
+        let words = match self.approval {
+            Approval::PreApproved => "runs freely",
+            Approval::Ask => "asks first",
+            Approval::Blocked => "blocked",
+        };
+        match self.decided_by {
+            "rule" => format!("{words} by a rule"),
+            "mode" => format!("{words} by the approval mode"),
+            "policy" => format!("{words} by the policy for agents"),
+            _ => words.to_owned(),
+        }
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
+}

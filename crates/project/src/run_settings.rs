@@ -1,0 +1,73 @@
+//! What a manifest says about runs.
+
+use std::time::Duration;
+
+use llm_do_core::{ApprovalMode, Limits, Money, nearest};
+use llm_do_runtime::{AgentCallOverride, AgentCallPolicy};
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Source};
+use crate::document::place_of;
+use crate::load::ManifestFile;
+use crate::manifest::{LimitsSection, Mode};
+
+/// How runs of a project behave.
+#[derive(Debug, Default)]
+pub(crate) struct RunSettings {
+    pub(crate) mode: ApprovalMode,
+    pub(crate) limits: Limits,
+    pub(crate) policy: AgentCallPolicy,
+    pub(crate) denials_end_runs: bool,
+}
+
+/// Reads what the manifest says about runs.
+pub(crate) fn run_settings(file: &ManifestFile, out: &mut Diagnostics) -> RunSettings {
+    let runtime = &file.manifest.runtime;
+    check_auth(file, &file.source, out);
+    let mode = match runtime.approval_mode {
+        Some(Mode::ApproveAll) => ApprovalMode::ApproveAll,
+        Some(Mode::RejectAll) => ApprovalMode::RejectAll,
+        Some(Mode::Prompt) | None => ApprovalMode::Prompt,
+    };
+    let limits =
+        Limits { depth: runtime.max_depth, ..runtime.limits.as_ref().map(limits).unwrap_or_default() };
+    let overrides = runtime.agent_approval_overrides.iter().map(|(agent, special)| AgentCallOverride {
+        agent: agent.as_str().into(),
+        calls: special.calls_require_approval,
+        attachments: special.attachments_require_approval,
+    });
+    let policy = AgentCallPolicy {
+        calls: runtime.agent_calls_require_approval,
+        attachments: runtime.agent_attachments_require_approval,
+        overrides: overrides.collect(),
+    };
+    let denials_end_runs = runtime.return_permission_errors == Some(false);
+    RunSettings { mode, limits, policy, denials_end_runs }
+}
+
+fn check_auth(file: &ManifestFile, source: &Source, out: &mut Diagnostics) {
+    let Some(mode) = file.manifest.runtime.auth_mode.as_deref().filter(|mode| *mode != "oauth_off") else {
+        return;
+    };
+    let place = file.node.field("runtime").map_or(0..0, |runtime| place_of(&runtime.value, "auth_mode"));
+    let known = ["oauth_off", "oauth_auto", "oauth_required"];
+    let message = match nearest(mode, known).filter(|near| *near == mode) {
+        Some(_) => format!("`auth_mode: {mode}` is not supported"),
+        None => format!("`auth_mode` is `{mode}`, expected `oauth_off`"),
+    };
+    out.push(
+        Diagnostic::at(source, &place, message)
+            .with_hint("sign in with a key from the environment: `oauth_off`"),
+    );
+}
+
+/// Reads a section of limits.
+pub(crate) fn limits(section: &LimitsSection) -> Limits {
+    Limits {
+        depth: None,
+        turns: section.turns,
+        tool_calls: section.tool_calls,
+        tokens: section.tokens,
+        cost: section.cost.map(Money::from_dollars),
+        time: section.time.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+    }
+}

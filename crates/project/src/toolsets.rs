@@ -1,0 +1,258 @@
+//! Resolves the toolsets and agents that an agent lists.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use llm_do_core::{AgentSpec, Approval, ApprovalRule, Name, Toolset, ToolsetChoice};
+use serde_json::{Map, Value};
+
+use crate::catalogue::{Catalogue, WantedToolset};
+use crate::check::meant;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::place_of;
+use crate::link::Agent;
+use crate::load::ManifestFile;
+use crate::manifest::ToolsetSection;
+use crate::services::inner_place;
+
+/// The key under which the older mapping form keeps approval rules.
+const APPROVAL_CONFIG: &str = "_approval_config";
+
+/// What agents may list under `toolsets`.
+pub(crate) struct Toolsets<'a> {
+    manifest: Option<&'a ManifestFile>,
+    agents: HashSet<&'a str>,
+    catalogue: &'a dyn Catalogue,
+    root: &'a Path,
+    /// Toolsets without settings of one agent, made once.
+    shared: BTreeMap<Name, Arc<dyn Toolset>>,
+    /// Sections of the manifest that could not be made: said once, at their own place.
+    broken: HashSet<&'a str>,
+}
+
+/// Why something that an agent lists cannot be had.
+struct Refused {
+    message: String,
+    hint: Option<String>,
+}
+
+impl From<String> for Refused {
+    fn from(message: String) -> Self {
+        Self { message, hint: None }
+    }
+}
+
+/// Names of sections that something else has already.
+pub(crate) fn check_sections(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
+    let built_in = catalogue.toolsets();
+    for name in file.manifest.toolsets.keys() {
+        let place = inner_place(&file.node, "toolsets", name);
+        let taken = match name.as_str() {
+            name if built_in.contains(&name) => Some("a built-in toolset"),
+            name if file.manifest.mcp_servers.contains_key(name) => Some("an MCP server"),
+            _ => None,
+        };
+        if let Some(other) = taken {
+            let message = format!("the toolset name `{name}` is the name of {other}");
+            out.push(Diagnostic::at(&file.source, &place, message).with_hint("rename the toolset"));
+        }
+        if !Name::is_valid(name) {
+            let message = format!("the toolset name `{name}` is not valid");
+            let hint = "use 1 to 64 letters, digits, `_` and `-`";
+            out.push(Diagnostic::at(&file.source, &place, message).with_hint(hint));
+        }
+    }
+}
+
+impl<'a> Toolsets<'a> {
+    /// Makes the toolsets of the manifest, and says what is wrong with them.
+    pub(crate) fn new(
+        manifest: Option<&'a ManifestFile>,
+        agents: &'a [Agent],
+        catalogue: &'a dyn Catalogue,
+        root: &'a Path,
+        out: &mut Diagnostics,
+    ) -> Self {
+        let agents = agents.iter().map(|agent| agent.header.name.as_str()).collect();
+        let mut toolsets =
+            Self { manifest, agents, catalogue, root, shared: BTreeMap::new(), broken: HashSet::new() };
+        for (name, section) in manifest.into_iter().flat_map(|file| &file.manifest.toolsets) {
+            toolsets.check_section(name, section, out);
+        }
+        toolsets
+    }
+
+    fn check_section(&mut self, name: &'a str, section: &ToolsetSection, out: &mut Diagnostics) {
+        let Some(file) = self.manifest else { return };
+        let place = inner_place(&file.node, "toolsets", name);
+        let made = match self.agents.contains(name) {
+            true => Err(Refused::from(format!("the name `{name}` is used by both a toolset and an agent"))),
+            false => self.make(&section.toolset, name, &section.settings).map(drop),
+        };
+        if let Err(refused) = made {
+            self.broken.insert(name);
+            let message = format!("toolset `{name}`: {}", refused.message);
+            out.push(with_hint(Diagnostic::at(&file.source, &place, message), refused.hint));
+        }
+    }
+
+    /// Returns the toolsets that agents list without settings of their own.
+    pub(crate) fn shared(self) -> impl Iterator<Item = Arc<dyn Toolset>> {
+        self.shared.into_values()
+    }
+
+    /// Adds to an agent what it lists under `tools` and `toolsets`.
+    pub(crate) fn add_to(&mut self, agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
+        self.refuse_tools(agent, out);
+        let place = place_of(&agent.file.header, "toolsets");
+        let mut seen: HashSet<&str> = HashSet::new();
+        for (name, settings) in agent.header.toolsets.entries() {
+            if !seen.insert(name) {
+                let message = format!("duplicate entry `{name}` in `toolsets`");
+                out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("list it once"));
+                continue;
+            }
+            match self.choice(name, settings, spec) {
+                Ok(choice) => spec.toolsets.extend(choice),
+                Err(refused) => {
+                    let message = format!("agent `{}`: {}", spec.name, refused.message);
+                    out.push(with_hint(Diagnostic::at(&agent.file.source, &place, message), refused.hint));
+                }
+            }
+        }
+    }
+
+    /// Single tools come with Python files and embedding programs; a project of files has none of them.
+    fn refuse_tools(&self, agent: &Agent, out: &mut Diagnostics) {
+        for tool in &agent.header.tools {
+            let place = place_of(&agent.file.header, "tools");
+            let name = &agent.header.name;
+            let message = format!("agent `{name}` names the tool `{tool}`, which does not exist");
+            let hint = meant(tool, self.known());
+            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+        }
+    }
+
+    fn choice(
+        &mut self,
+        name: &str,
+        settings: &Value,
+        spec: &mut AgentSpec,
+    ) -> Result<Option<ToolsetChoice>, Refused> {
+        if self.broken.contains(name) {
+            return Ok(None);
+        }
+        let (settings, rules) = split_rules(settings)?;
+        let choice = |own| ToolsetChoice { name: name.into(), settings: settings.clone(), own };
+        let is_plain = settings.is_null() || settings.as_object().is_some_and(Map::is_empty);
+        if self.agents.contains(name) {
+            let no_settings = format!("`{name}` is an agent, which takes no settings");
+            spec.approval.extend(read_rules(rules, |_| Some(name.to_owned()))?);
+            return if is_plain { Ok(Some(choice(None))) } else { Err(no_settings.into()) };
+        }
+        let toolset = self.toolset(name, &settings, is_plain)?;
+        let names: Vec<Name> =
+            toolset.definitions().iter().map(|definition| definition.name.clone()).collect();
+        spec.approval.extend(read_rules(rules, |tool| {
+            names.iter().any(|name| name == tool).then(|| format!("{name}.{tool}"))
+        })?);
+        Ok(Some(choice((!is_plain).then_some(toolset))))
+    }
+
+    /// A toolset of the manifest or a built-in one: shared where the agent has no settings of its own.
+    fn toolset(&mut self, name: &str, settings: &Value, is_plain: bool) -> Result<Arc<dyn Toolset>, Refused> {
+        if let Some(made) = self.shared.get(name).filter(|_| is_plain) {
+            return Ok(made.clone());
+        }
+        let section = self.manifest.and_then(|file| file.manifest.toolsets.get(name));
+        let toolset = match section {
+            Some(section) => self.make(&section.toolset, name, &merged(&section.settings, settings))?,
+            None => self.make(name, name, settings)?,
+        };
+        if is_plain {
+            self.shared.insert(name.into(), toolset.clone());
+        }
+        Ok(toolset)
+    }
+
+    fn make(&self, built_in: &str, name: &str, settings: &Value) -> Result<Arc<dyn Toolset>, Refused> {
+        let manifest = self.manifest.map(|file| &file.manifest);
+        if manifest.is_some_and(|manifest| manifest.mcp_servers.contains_key(built_in)) {
+            return Err(format!("`{built_in}` is an MCP server, and this version starts none").into());
+        }
+        if !self.catalogue.toolsets().contains(&built_in) {
+            let message = format!("there is no toolset or agent `{built_in}`");
+            return Err(Refused { message, hint: Some(meant(built_in, self.known())) });
+        }
+        let name = Name::from(name);
+        let wanted = WantedToolset { built_in, name: &name, settings, root: self.root };
+        self.catalogue.toolset(wanted).map_err(|words| format!("toolset `{name}`: {words}").into())
+    }
+
+    fn known(&self) -> Vec<&str> {
+        let sections =
+            self.manifest.into_iter().flat_map(|file| file.manifest.toolsets.keys().map(String::as_str));
+        let mut agents: Vec<&str> = self.agents.iter().copied().collect();
+        agents.sort_unstable();
+        self.catalogue.toolsets().into_iter().chain(sections).chain(agents).collect()
+    }
+}
+
+fn with_hint(diagnostic: Diagnostic, hint: Option<String>) -> Diagnostic {
+    match hint {
+        Some(hint) => diagnostic.with_hint(hint),
+        None => diagnostic,
+    }
+}
+
+/// The settings of a section with those of an agent over them.
+fn merged(section: &Value, own: &Value) -> Value {
+    match (section, own) {
+        (Value::Object(section), Value::Object(own)) => {
+            Value::Object(section.clone().into_iter().chain(own.clone()).collect())
+        }
+        (section, Value::Null) => section.clone(),
+        (_, own) => own.clone(),
+    }
+}
+
+/// Takes the approval rules of the older form out of the settings.
+fn split_rules(settings: &Value) -> Result<(Value, Map<String, Value>), Refused> {
+    let Value::Object(map) = settings else { return Ok((settings.clone(), Map::new())) };
+    let mut map = map.clone();
+    match map.shift_remove(APPROVAL_CONFIG) {
+        None => Ok((Value::Object(map), Map::new())),
+        Some(Value::Object(rules)) => Ok((Value::Object(map), rules)),
+        Some(_) => Err(format!("`{APPROVAL_CONFIG}` must map tools to `{{pre_approved: true}}`").into()),
+    }
+}
+
+/// Reads `{tool: {pre_approved: true}}`; the pattern of a tool is nothing where it does not exist.
+fn read_rules(
+    rules: Map<String, Value>,
+    pattern: impl Fn(&str) -> Option<String>,
+) -> Result<Vec<ApprovalRule>, Refused> {
+    let read = rules.into_iter().map(|(tool, config)| {
+        let pattern = pattern(&tool)
+            .ok_or_else(|| format!("`{APPROVAL_CONFIG}` names `{tool}`, which it does not have"))?;
+        let flag = |key: &str| config.get(key) == Some(&Value::Bool(true));
+        let unknown = config.as_object().and_then(|map| {
+            map.iter().find(|(key, value)| {
+                !matches!(key.as_str(), "pre_approved" | "blocked") || !value.is_boolean()
+            })
+        });
+        let approval = match (&config, unknown) {
+            (Value::Object(_), None) if flag("blocked") => Approval::Blocked,
+            (Value::Object(_), None) if flag("pre_approved") => Approval::PreApproved,
+            (Value::Object(_), None) => Approval::Ask,
+            _ => {
+                let message = format!("`{APPROVAL_CONFIG}` of `{tool}` is {config}");
+                let hint = Some("write `{pre_approved: true}` or `{blocked: true}`".to_owned());
+                return Err(Refused { message, hint });
+            }
+        };
+        Ok(ApprovalRule { pattern, approval })
+    });
+    read.collect()
+}
