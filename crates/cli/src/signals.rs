@@ -1,6 +1,6 @@
 //! Interrupts: the first one ends the run in order, the second one leaves at once.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use llm_do::Canceller;
 use tokio::signal::unix::{SignalKind, signal};
@@ -11,7 +11,19 @@ use crate::screen::Screen;
 /// Listens for Ctrl-C and for requests to terminate.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupts {
-    running: Arc<Mutex<Option<Canceller>>>,
+    watched: Arc<Mutex<Watched>>,
+}
+
+/// What an interrupt ends.
+#[derive(Default)]
+enum Watched {
+    /// Nothing: the process itself.
+    #[default]
+    Nothing,
+    /// A run.
+    Run(Canceller),
+    /// A run that is not known yet.
+    NextRun,
 }
 
 impl Interrupts {
@@ -21,7 +33,7 @@ impl Interrupts {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
-        let running = interrupts.running.clone();
+        let listening = interrupts.clone();
         tokio::spawn(async move {
             loop {
                 tokio::select! {
@@ -29,37 +41,46 @@ impl Interrupts {
                     _ = terminate.recv() => {}
                     _ = hangup.recv() => {}
                 }
-                let current = running.lock().unwrap_or_else(PoisonError::into_inner).take();
-                match current {
-                    Some(run) => {
-                        screen.line("stopping; interrupt again to leave at once");
-                        run.cancel();
-                    }
-                    // Whatever still runs has been told; nobody waits for it any longer.
-                    None => {
-                        screen.status(String::new());
-                        std::process::exit(Exit::Interrupted.code().into());
-                    }
-                }
+                listening.interrupt(&screen);
             }
         });
         Ok(interrupts)
     }
 
+    fn interrupt(&self, screen: &Screen) {
+        if let Watched::Run(run) = std::mem::take(&mut *self.watched()) {
+            screen.line("stopping; interrupt again to leave at once");
+            return run.cancel();
+        }
+        // Whatever still runs has been told; nobody waits for it any longer.
+        screen.status(String::new());
+        std::process::exit(Exit::Interrupted.code().into());
+    }
+
     /// Makes the next interrupt end this run.
     pub(crate) fn watch(&self, run: Canceller) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
+        let mut watched = self.watched();
+        if matches!(*watched, Watched::NextRun) {
+            run.cancel();
+        }
+        *watched = Watched::Run(run);
     }
 
     /// Says that the run has ended: the next interrupt ends the process.
     pub(crate) fn rest(&self) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.watched() = Watched::Nothing;
     }
 
-    /// Ends the run as an interrupt would, without a word.
+    /// Ends the run, or the next one where none is known yet, without a word.
     pub(crate) fn cancel(&self) {
-        if let Some(run) = self.running.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            run.cancel();
+        let mut watched = self.watched();
+        match std::mem::take(&mut *watched) {
+            Watched::Run(run) => run.cancel(),
+            Watched::Nothing | Watched::NextRun => *watched = Watched::NextRun,
         }
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

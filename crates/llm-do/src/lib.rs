@@ -47,8 +47,8 @@ pub use llm_do_core::{
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
-    Condition, PROTOCOLS, PROVIDERS, Reply, Script, ScriptFileError, StandardModels, TestModel, asks,
-    asks_all, asks_raw, contains, cut, fails, instructed, replies, result_of, says, thinks,
+    Condition, PROTOCOLS, PROVIDERS, Reply, Script, ScriptFileError, StandardModels, StandardPrices,
+    TestModel, asks, asks_all, asks_raw, contains, cut, fails, instructed, replies, result_of, says, thinks,
 };
 pub use llm_do_project::{
     Catalogue, Diagnostic, Diagnostics, LoadedProject, McpServer, NoToolsets, Provider, Reach, ReachedAgent,
@@ -86,14 +86,16 @@ pub fn load_changed(
 
 /// Begins a runtime for a project from files, as its manifest says. Script files are found below its directory.
 pub fn runtime_of(loaded: &LoadedProject) -> RuntimeBuilder {
-    let builder = Runtime::builder(loaded.project.clone()).models(StandardModels::new(&loaded.root));
+    let builder = Runtime::builder(loaded.project.clone())
+        .models(StandardModels::new(&loaded.root))
+        .prices(StandardPrices);
     loaded.configure(builder)
 }
 
 /// Begins a runtime that knows the built-in models by name. Script files are found below the working
 /// directory.
 pub fn runtime(project: Project) -> RuntimeBuilder {
-    Runtime::builder(project).models(StandardModels::new("."))
+    Runtime::builder(project).models(StandardModels::new(".")).prices(StandardPrices)
 }
 
 /// What most programs need.

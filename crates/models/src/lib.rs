@@ -57,6 +57,7 @@ mod delivery;
 mod history;
 mod minimal;
 mod pattern;
+mod prices;
 mod providers;
 mod reply;
 mod scalar;
@@ -66,6 +67,7 @@ mod test_model;
 
 pub use catalogue::StandardModels;
 pub use condition::{Condition, contains, instructed, result_of};
+pub use prices::StandardPrices;
 pub use providers::{PROTOCOLS, PROVIDERS};
 pub use reply::{Reply, asks, asks_all, asks_raw, cut, fails, replies, says, thinks};
 pub use script::Script;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Source};
-use crate::document::{self, Language, Node};
+use crate::document::{self, Content, Language, Node};
 
 /// An agent file, split and its header read.
 #[derive(Debug)]
@@ -11,6 +11,16 @@ pub(crate) struct AgentFile {
     pub(crate) source: Source,
     pub(crate) header: Node,
     pub(crate) instructions: Arc<str>,
+}
+
+impl AgentFile {
+    /// Returns the name as it is written, whether the rest of the header is right or not.
+    pub(crate) fn written_name(&self) -> Option<&str> {
+        match &self.header.field("name")?.value.content {
+            Content::Text(name) => Some(name),
+            _ => None,
+        }
+    }
 }
 
 /// Splits an agent file and reads its header. Places in the header are places in the file.

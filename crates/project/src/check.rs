@@ -67,6 +67,8 @@ pub(crate) fn read<T: Format>(source: &Source, node: &Node, out: &mut Diagnostic
 fn diagnostic(source: &Source, node: &Node, problem: &Problem) -> Diagnostic {
     let mut message =
         problem.message.replace("expected array", "expected list").replace("an array", "a list");
+    message =
+        message.replace("unknown field", "unknown key").replace("missing required field", "missing key");
     if !problem.field.is_empty() && !message.contains(&format!("`{}`", last(&problem.field))) {
         message = format!("`{}`: {message}", problem.field);
     }

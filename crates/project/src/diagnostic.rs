@@ -10,7 +10,7 @@ use serde::Serialize;
 /// A file of a project with its text.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
-    /// The path as people know it: relative to the project where it lies inside.
+    /// The path as people would write it.
     pub(crate) path: PathBuf,
     pub(crate) text: Arc<str>,
     /// What the command line set in it; such values stand at places beyond every text.
@@ -220,9 +220,9 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// Writes a path relative to a directory where it lies below it.
-pub(crate) fn relative(path: &Path, directory: &Path) -> PathBuf {
-    path.strip_prefix(directory).unwrap_or(path).to_path_buf()
+/// Writes a path as people would: without the `./` of the working directory.
+pub(crate) fn shown_path(path: &Path) -> PathBuf {
+    path.strip_prefix(".").unwrap_or(path).to_path_buf()
 }
 
 #[cfg(test)]

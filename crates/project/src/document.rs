@@ -54,6 +54,21 @@ pub(crate) fn place_of(node: &Node, field: &str) -> Range<usize> {
     node.field(field).map_or_else(|| node.place.clone(), |field| field.value.place.clone())
 }
 
+/// The place of one entry of a list or table, by its name; of the whole field where there is no such entry.
+pub(crate) fn entry_place(node: &Node, field: &str, name: &str) -> Range<usize> {
+    let named = |item: &Node| match &item.content {
+        Content::Text(text) => text == name,
+        Content::Table(fields) => fields.iter().any(|field| field.name == name),
+        _ => false,
+    };
+    let found = node.field(field).and_then(|field| match &field.value.content {
+        Content::List(items) => items.iter().rfind(|item| named(item)).map(|item| item.place.clone()),
+        Content::Table(_) => field.value.field(name).map(|field| field.place.clone()),
+        _ => None,
+    });
+    found.unwrap_or_else(|| place_of(node, field))
+}
+
 /// Reads a document.
 pub(crate) fn read(text: &str, language: Language) -> Result<Node, Unreadable> {
     if text.trim().is_empty() {

@@ -15,6 +15,7 @@ use crate::python;
 pub(crate) fn find_entry(
     manifest: Option<&ManifestFile>,
     agents: &[Agent],
+    unread: &[String],
     root: &Path,
     out: &mut Diagnostics,
 ) -> Option<Name> {
@@ -31,8 +32,9 @@ pub(crate) fn find_entry(
         return None;
     }
     match (manifest, &marked[..]) {
-        (Some(file), _) => named_entry(file, &marked, agents, root, out),
+        (Some(file), _) => named_entry(file, &marked, agents, unread, root, out),
         (None, [agent]) => Some(agent.header.name.as_str().into()),
+        (None, _) if !unread.is_empty() => None,
         (None, _) => sole_entry(agents, root, out),
     }
 }
@@ -41,6 +43,7 @@ fn named_entry(
     file: &ManifestFile,
     marked: &[&Agent],
     agents: &[Agent],
+    unread: &[String],
     root: &Path,
     out: &mut Diagnostics,
 ) -> Option<Name> {
@@ -69,6 +72,7 @@ fn named_entry(
             None
         }
         (Some(name), None, _) if agents.iter().any(|agent| agent.header.name == name) => Some(name.into()),
+        (Some(name), None, _) if unread.iter().any(|other| other == name) => None,
         (Some(name), None, _) => {
             let known = agents.iter().map(|agent| agent.header.name.as_str());
             let message = format!("`entry` names the agent `{name}`, which does not exist");

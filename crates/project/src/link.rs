@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
 use llm_do_core::{Access, AgentSpec, Approval, ApprovalRule, ModelSettings, Name, Schema};
-use llm_do_runtime::{LinkError, LinkErrors, Project, ProjectBuilder, RuntimeBuilder};
+use llm_do_runtime::{LinkError, LinkErrors, OutlinedCallable, Project, ProjectBuilder, RuntimeBuilder};
 use serde_json::{Map, Value};
 
 use crate::agent_file::AgentFile;
@@ -65,6 +65,11 @@ impl LoadedProject {
         &self.settings.limits
     }
 
+    /// Returns the approval that a call stands behind, by its definition, the agent's rules, and the manifest.
+    pub fn approval_of(&self, callable: &OutlinedCallable) -> Approval {
+        self.settings.judged(callable).0
+    }
+
     /// Says whether the manifest provides a context value.
     pub fn provides(&self, need: &llm_do_core::NeedSpec) -> bool {
         self.context.keys().any(|name| *need == llm_do_core::NeedSpec::named(name.as_str()))
@@ -84,18 +89,19 @@ pub(crate) struct Agent {
 
 /// Links files.
 pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostics) -> Option<LoadedProject> {
-    let agents = read_headers(files.agents, out);
+    let Headers { agents, unread } = read_headers(files.agents, out);
     let manifest = files.manifest.as_ref();
     check_names(&agents, catalogue, out);
     // Without its manifest nobody can say what a project starts with.
-    let entry = if files.broken_manifest { None } else { find_entry(manifest, &agents, &files.root, out) };
+    let entry =
+        if files.broken_manifest { None } else { find_entry(manifest, &agents, &unread, &files.root, out) };
     let models = ModelNames::new(manifest, catalogue);
     let settings = manifest.map(|file| check_manifest(file, catalogue, &models, out)).unwrap_or_default();
-    let mut toolsets = Toolsets::new(manifest, &agents, catalogue, &files.root, out);
+    let mut toolsets = Toolsets::new(manifest, &agents, &unread, catalogue, &files.root, out);
     let mut builder = Project::builder();
     for agent in &agents {
         models.check_agent(agent, out);
-        builder = builder.agent(agent_spec(agent, &files.root, &mut toolsets, out));
+        builder = builder.agent(agent_spec(agent, &mut toolsets, out));
     }
     let builder = toolsets.shared().fold(builder, ProjectBuilder::shared_toolset);
     let builder = match manifest.and_then(|file| file.manifest.model.as_deref()) {
@@ -177,12 +183,22 @@ fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnost
     }
 }
 
-fn read_headers(files: Vec<AgentFile>, out: &mut Diagnostics) -> Vec<Agent> {
-    let read = files.into_iter().filter_map(|file| {
-        let header = check::read(&file.source, &file.header, out)?;
-        Some(Agent { file, header })
-    });
-    read.collect()
+/// The agents of a project, and the names of those whose header is wrong: they exist, and it is said already
+/// what is wrong with them.
+struct Headers {
+    agents: Vec<Agent>,
+    unread: Vec<String>,
+}
+
+fn read_headers(files: Vec<AgentFile>, out: &mut Diagnostics) -> Headers {
+    let mut headers = Headers { agents: Vec::new(), unread: Vec::new() };
+    for file in files {
+        match check::read(&file.source, &file.header, out) {
+            Some(header) => headers.agents.push(Agent { file, header }),
+            None => headers.unread.extend(file.written_name().map(str::to_owned)),
+        }
+    }
+    headers
 }
 
 fn check_names(agents: &[Agent], catalogue: &dyn Catalogue, out: &mut Diagnostics) {
@@ -204,7 +220,7 @@ fn check_names(agents: &[Agent], catalogue: &dyn Catalogue, out: &mut Diagnostic
 }
 
 /// Reads one agent. Problems are said, and what is wrong is left out.
-fn agent_spec(agent: &Agent, root: &Path, toolsets: &mut Toolsets<'_>, out: &mut Diagnostics) -> AgentSpec {
+fn agent_spec(agent: &Agent, toolsets: &mut Toolsets<'_>, out: &mut Diagnostics) -> AgentSpec {
     let header = &agent.header;
     let mut spec = AgentSpec::new(header.name.as_str(), agent.file.instructions.clone());
     spec.description = header.description.clone().unwrap_or_default();
@@ -217,7 +233,7 @@ fn agent_spec(agent: &Agent, root: &Path, toolsets: &mut Toolsets<'_>, out: &mut
     spec.agents = header.agents.clone();
     spec.server_tools = header.server_side_tools.clone();
     spec.approval = header.approval.iter().map(|(pattern, level)| rule(pattern, *level)).collect();
-    add_schemas(agent, root, &mut spec, out);
+    add_schemas(agent, &mut spec, out);
     add_templates(agent, &mut spec, out);
     toolsets.add_to(agent, &mut spec, out);
     notice_later_keys(agent, out);
@@ -245,10 +261,10 @@ fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
     globs.clone()
 }
 
-fn add_schemas(agent: &Agent, root: &Path, spec: &mut AgentSpec, out: &mut Diagnostics) {
+fn add_schemas(agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
     let header = &agent.header;
     if let Some(reference) = &header.input_model_ref {
-        python::check_reference(agent, "input_model_ref", reference, root, out);
+        python::check_reference(agent, "input_model_ref", reference, out);
         if header.input_schema.is_some() {
             let place = place_of(&agent.file.header, "input_schema");
             let message = "`input_schema` and `input_model_ref` exclude each other";
@@ -259,7 +275,7 @@ fn add_schemas(agent: &Agent, root: &Path, spec: &mut AgentSpec, out: &mut Diagn
     match &header.output_schema {
         Some(OutputSchema::Inline(inline)) => spec.output = schema(agent, "output_schema", Some(inline), out),
         Some(OutputSchema::Reference(reference)) => {
-            python::check_reference(agent, "output_schema", reference, root, out);
+            python::check_reference(agent, "output_schema", reference, out);
         }
         None => {}
     }

@@ -6,7 +6,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::agent_file::{self, AgentFile};
 use crate::check;
-use crate::diagnostic::{Diagnostic, Diagnostics, Source, relative};
+use crate::diagnostic::{Diagnostic, Diagnostics, Source, shown_path};
 use crate::document::{self, Content, Field, Language, Node};
 use crate::manifest::Manifest;
 use crate::older;
@@ -58,7 +58,7 @@ fn directory_of(path: &Path) -> PathBuf {
 
 /// A project of agent files alone. What the command line sets for the manifest makes one.
 fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &mut Diagnostics) -> Files {
-    let agents = read_agents(&root, agents, changes, out);
+    let agents = read_agents(agents, changes, out);
     let mut files = Files { root, manifest: None, agents, broken_manifest: false };
     if changes.change_manifest() {
         let mut source = Source::new("--set", "");
@@ -95,7 +95,7 @@ fn load_directory(directory: &Path, changes: &Changes, out: &mut Diagnostics) ->
 
 fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Option<Files> {
     let root = directory_of(path);
-    let mut source = read_source(path, &root, out)?;
+    let mut source = read_source(path, out)?;
     let language = match path.extension().and_then(|extension| extension.to_str()) {
         Some("yaml" | "yml") => Language::Yaml,
         Some("toml") => Language::Toml,
@@ -111,7 +111,7 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     // Files are listed even where another part of the manifest is wrong, so that all problems show at once.
     let listed = listed_files(&source, &node, &root, "agent_files", out);
     let _ = listed_files(&source, &node, &root, "python_files", out);
-    let agents = read_agents(&root, &listed, changes, out);
+    let agents = read_agents(&listed, changes, out);
     let Some(manifest) = manifest else {
         return Some(Files { root, manifest: None, agents, broken_manifest: true });
     };
@@ -224,10 +224,10 @@ fn walk(root: &Path, below: &Path, glob: &GlobMatcher, found: &mut Vec<PathBuf>,
     }
 }
 
-fn read_agents(root: &Path, paths: &[PathBuf], changes: &Changes, out: &mut Diagnostics) -> Vec<AgentFile> {
+fn read_agents(paths: &[PathBuf], changes: &Changes, out: &mut Diagnostics) -> Vec<AgentFile> {
     let mut agents = Vec::new();
     for path in paths {
-        let Some(source) = read_source(path, root, out) else { continue };
+        let Some(source) = read_source(path, out) else { continue };
         match agent_file::read(source) {
             Ok(mut file) => {
                 older::rename_in_header(&file.source, &mut file.header, out);
@@ -241,8 +241,8 @@ fn read_agents(root: &Path, paths: &[PathBuf], changes: &Changes, out: &mut Diag
 }
 
 /// Reads a text file: regular, not too large, UTF-8; a byte order mark is passed over.
-pub(crate) fn read_source(path: &Path, root: &Path, out: &mut Diagnostics) -> Option<Source> {
-    let shown = relative(path, root);
+pub(crate) fn read_source(path: &Path, out: &mut Diagnostics) -> Option<Source> {
+    let shown = shown_path(path);
     let refuse = |message: String| Diagnostic::error(&shown, message);
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {

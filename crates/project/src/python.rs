@@ -37,7 +37,7 @@ pub(crate) fn check_entry(file: &ManifestFile, function: &str, root: &Path, out:
         out.push(at(format!("`entry.function` names `{path}`, which `python_files` does not list")));
         return;
     }
-    let Some(source) = read_source(&root.join(path), root, out) else { return };
+    let Some(source) = read_source(&root.join(path), out) else { return };
     let defined = top_level_names(&source.text);
     out.push(match defined.contains(&name) {
         true => at(format!("the entry `{name}` of `{path}` cannot be called: {UNSUPPORTED}")),
@@ -47,7 +47,7 @@ pub(crate) fn check_entry(file: &ManifestFile, function: &str, root: &Path, out:
 }
 
 /// Checks a reference to a class: `path.py:Class`, relative to the agent's file.
-pub(crate) fn check_reference(agent: &Agent, key: &str, reference: &str, root: &Path, out: &mut Diagnostics) {
+pub(crate) fn check_reference(agent: &Agent, key: &str, reference: &str, out: &mut Diagnostics) {
     let name = &agent.header.name;
     let place = place_of(&agent.file.header, key);
     let at = |message: String| Diagnostic::at(&agent.file.source, &place, message);
@@ -59,12 +59,12 @@ pub(crate) fn check_reference(agent: &Agent, key: &str, reference: &str, root: &
         return;
     };
     let folder = agent.file.source.path.parent().unwrap_or(Path::new(""));
-    let file = root.join(folder).join(path);
+    let file = folder.join(path);
     if !file.is_file() {
         out.push(at(format!("agent `{name}`: `{key}` names `{path}`, which was not found")));
         return;
     }
-    let Some(source) = read_source(&file, root, out) else { return };
+    let Some(source) = read_source(&file, out) else { return };
     let defined = top_level_names(&source.text);
     out.push(match defined.contains(&class) {
         true => at(format!("agent `{name}`: `{key}` names a Python class, and {UNSUPPORTED}"))

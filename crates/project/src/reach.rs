@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use llm_do_core::{Access, Approval, ApprovalMode, CallKind, Effect, ModelChoice, Name};
-use llm_do_runtime::{AgentCallPolicy, DEFAULT_DEPTH, Outline, OutlinedCallable};
+use llm_do_core::{Access, Approval, CallKind, Effect, ModelChoice, Name};
+use llm_do_runtime::{DEFAULT_DEPTH, Outline, OutlinedCallable};
 use serde::Serialize;
 
 use crate::link::LoadedProject;
+use crate::run_settings::RunSettings;
 
 /// Everything that can be reached from the entry of a project.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -98,8 +99,7 @@ impl LoadedProject {
             outlines.iter().filter_map(|outline| Some((outline.agent.as_ref()?.name.clone(), outline)));
         let search = Search {
             outlines: table.collect(),
-            mode: self.settings.mode,
-            policy: &self.settings.policy,
+            settings: &self.settings,
             max_depth: self.settings.limits.depth.unwrap_or(DEFAULT_DEPTH),
         };
         search.from(&self.entry)
@@ -111,8 +111,7 @@ type State = (Name, Access);
 
 struct Search<'a> {
     outlines: BTreeMap<Name, &'a Outline>,
-    mode: ApprovalMode,
-    policy: &'a AgentCallPolicy,
+    settings: &'a RunSettings,
     max_depth: u32,
 }
 
@@ -200,7 +199,7 @@ impl<'a> Search<'a> {
     /// The agents that an agent can call, itself or through the code of its tools. What is blocked leads nowhere.
     fn edges(&self, agent: &Name) -> Vec<Edge> {
         let Some(outline) = self.outlines.get(agent) else { return Vec::new() };
-        let allowed = |callable: &&OutlinedCallable| self.judged(callable).0 != Approval::Blocked;
+        let allowed = |callable: &&OutlinedCallable| self.settings.judged(callable).0 != Approval::Blocked;
         let listed =
             outline.callables.iter().filter(|callable| callable.kind == CallKind::Agent).filter(allowed);
         let mut edges: Vec<Edge> =
@@ -231,7 +230,7 @@ impl<'a> Search<'a> {
 
     fn call(&self, agent: &Name, access: Access, way: &Way, callable: &OutlinedCallable) -> ReachedCall {
         let is_agent = callable.kind == CallKind::Agent;
-        let (approval, decided_by) = self.judged(callable);
+        let (approval, decided_by) = self.settings.judged(callable);
         let needed = callable.definition.access;
         let refused = match is_agent {
             true => self.too_deep(way),
@@ -257,7 +256,7 @@ impl<'a> Search<'a> {
     }
 
     fn call_by_code(&self, agent: &Name, way: &Way, edge: &Edge) -> ReachedCall {
-        let (approval, decided_by) = self.judged_agent(&edge.agent, Approval::PreApproved, false);
+        let (approval, decided_by) = self.settings.judged_agent(&edge.agent, Approval::PreApproved, false);
         ReachedCall {
             name: edge.agent.clone(),
             kind: ReachedKind::Agent,
@@ -276,36 +275,6 @@ impl<'a> Search<'a> {
 
     fn too_deep(&self, way: &Way) -> Option<String> {
         (way.depth >= self.max_depth).then(|| format!("`max_depth` is {}", self.max_depth))
-    }
-
-    /// What definition, rules, policy and mode come to.
-    fn judged(&self, callable: &OutlinedCallable) -> (Approval, &'static str) {
-        if callable.kind == CallKind::Agent {
-            return self.judged_agent(&callable.name, callable.approval, callable.by_rule);
-        }
-        let strict = self.mode == ApprovalMode::RejectAll && callable.approval < callable.definition.approval;
-        let (approval, by_rule) = if strict {
-            (callable.definition.approval, false)
-        } else {
-            (callable.approval, callable.by_rule)
-        };
-        self.under_mode(approval, if by_rule { "rule" } else { "definition" })
-    }
-
-    fn judged_agent(&self, name: &Name, approval: Approval, by_rule: bool) -> (Approval, &'static str) {
-        match approval {
-            approval if by_rule => self.under_mode(approval, "rule"),
-            _ if self.policy.must_ask(name, false) => self.under_mode(Approval::Ask, "policy"),
-            approval => self.under_mode(approval, "definition"),
-        }
-    }
-
-    fn under_mode(&self, approval: Approval, by: &'static str) -> (Approval, &'static str) {
-        match (approval, self.mode) {
-            (Approval::Ask, ApprovalMode::ApproveAll) => (Approval::PreApproved, "mode"),
-            (Approval::Ask, ApprovalMode::RejectAll) => (Approval::Blocked, "mode"),
-            (approval, _) => (approval, by),
-        }
     }
 
     /// The agents that can come back to themselves.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use llm_do_core::{ApprovalMode, Limits, Money, nearest};
-use llm_do_runtime::{AgentCallOverride, AgentCallPolicy};
+use llm_do_core::{Approval, ApprovalMode, CallKind, Limits, Money, Name, nearest};
+use llm_do_runtime::{AgentCallOverride, AgentCallPolicy, OutlinedCallable};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::place_of;
@@ -17,6 +17,44 @@ pub(crate) struct RunSettings {
     pub(crate) limits: Limits,
     pub(crate) policy: AgentCallPolicy,
     pub(crate) denials_end_runs: bool,
+}
+
+impl RunSettings {
+    /// What definition, rules, policy and mode come to.
+    pub(crate) fn judged(&self, callable: &OutlinedCallable) -> (Approval, &'static str) {
+        if callable.kind == CallKind::Agent {
+            return self.judged_agent(&callable.name, callable.approval, callable.by_rule);
+        }
+        let strict = self.mode == ApprovalMode::RejectAll && callable.approval < callable.definition.approval;
+        let (approval, by_rule) = if strict {
+            (callable.definition.approval, false)
+        } else {
+            (callable.approval, callable.by_rule)
+        };
+        self.under_mode(approval, if by_rule { "rule" } else { "definition" })
+    }
+
+    /// What they come to for a call of an agent.
+    pub(crate) fn judged_agent(
+        &self,
+        name: &Name,
+        approval: Approval,
+        by_rule: bool,
+    ) -> (Approval, &'static str) {
+        match approval {
+            approval if by_rule => self.under_mode(approval, "rule"),
+            _ if self.policy.must_ask(name, false) => self.under_mode(Approval::Ask, "policy"),
+            approval => self.under_mode(approval, "definition"),
+        }
+    }
+
+    fn under_mode(&self, approval: Approval, by: &'static str) -> (Approval, &'static str) {
+        match (approval, self.mode) {
+            (Approval::Ask, ApprovalMode::ApproveAll) => (Approval::PreApproved, "mode"),
+            (Approval::Ask, ApprovalMode::RejectAll) => (Approval::Blocked, "mode"),
+            (approval, _) => (approval, by),
+        }
+    }
 }
 
 /// Reads what the manifest says about runs.

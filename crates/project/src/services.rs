@@ -4,7 +4,7 @@ use llm_do_core::{Name, nearest};
 
 use crate::catalogue::Catalogue;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::{Node, place_of};
+use crate::document::{entry_place, place_of};
 use crate::link::Agent;
 use crate::load::ManifestFile;
 use crate::manifest::{McpServer, Provider};
@@ -12,7 +12,7 @@ use crate::manifest::{McpServer, Provider};
 /// Checks servers and providers of a manifest.
 pub(crate) fn check(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
     for (name, server) in &file.manifest.mcp_servers {
-        let place = inner_place(&file.node, "mcp_servers", name);
+        let place = entry_place(&file.node, "mcp_servers", name);
         for problem in server_problems(name, server, catalogue) {
             out.push(Diagnostic::at(&file.source, &place, format!("MCP server `{name}`: {problem}")));
         }
@@ -22,17 +22,11 @@ pub(crate) fn check(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Di
         out.push(Diagnostic::without_effect(&file.source, &place, "mcp_servers"));
     }
     for (name, provider) in &file.manifest.providers {
-        let place = inner_place(&file.node, "providers", name);
+        let place = entry_place(&file.node, "providers", name);
         for problem in provider_problems(name, provider, catalogue) {
             out.push(Diagnostic::at(&file.source, &place, format!("provider `{name}`: {problem}")));
         }
     }
-}
-
-/// The place of an entry of a table.
-pub(crate) fn inner_place(node: &Node, table: &str, name: &str) -> std::ops::Range<usize> {
-    let field = node.field(table).and_then(|table| table.value.field(name));
-    field.map_or_else(|| place_of(node, table), |field| field.place.clone())
 }
 
 fn server_problems(name: &str, server: &McpServer, catalogue: &dyn Catalogue) -> Vec<String> {
@@ -118,7 +112,8 @@ impl<'a> ModelNames<'a> {
         let own = agent.header.model.iter().map(|model| ("model", model));
         let fallbacks = agent.header.fallback_models.iter().map(|model| ("fallback_models", model));
         for (key, model) in own.chain(fallbacks) {
-            self.check(model, &owner, &agent.file.source, &place_of(&agent.file.header, key), out);
+            let place = entry_place(&agent.file.header, key, model);
+            self.check(model, &owner, &agent.file.source, &place, out);
         }
     }
 

@@ -52,23 +52,16 @@ impl Changes {
     pub(crate) fn apply_to_agents(&self, agents: &mut [AgentFile], out: &mut Diagnostics) {
         for change in &self.0 {
             let Some(name) = &change.agent else { continue };
-            match agents.iter_mut().find(|file| written_name(file) == Some(name)) {
+            match agents.iter_mut().find(|file| file.written_name() == Some(name)) {
                 Some(file) => change.apply(&mut file.source, &mut file.header, out),
                 None => {
-                    let known: Vec<&str> = agents.iter().filter_map(written_name).collect();
+                    let known: Vec<&str> = agents.iter().filter_map(AgentFile::written_name).collect();
                     let message = format!("there is no agent `{name}`");
                     let diagnostic = Diagnostic::error(format!("--set {}", change.text), message);
                     out.push(diagnostic.with_hint(meant(name, known)));
                 }
             }
         }
-    }
-}
-
-fn written_name(file: &AgentFile) -> Option<&str> {
-    match &file.header.field("name")?.value.content {
-        Content::Text(name) => Some(name),
-        _ => None,
     }
 }
 

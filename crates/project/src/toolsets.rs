@@ -10,11 +10,10 @@ use serde_json::{Map, Value};
 use crate::catalogue::{Catalogue, WantedToolset};
 use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::place_of;
+use crate::document::entry_place;
 use crate::link::Agent;
 use crate::load::ManifestFile;
 use crate::manifest::ToolsetSection;
-use crate::services::inner_place;
 
 /// The key under which the older mapping form keeps approval rules.
 const APPROVAL_CONFIG: &str = "_approval_config";
@@ -47,7 +46,7 @@ impl From<String> for Refused {
 pub(crate) fn check_sections(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
     let built_in = catalogue.toolsets();
     for name in file.manifest.toolsets.keys() {
-        let place = inner_place(&file.node, "toolsets", name);
+        let place = entry_place(&file.node, "toolsets", name);
         let taken = match name.as_str() {
             name if built_in.contains(&name) => Some("a built-in toolset"),
             name if file.manifest.mcp_servers.contains_key(name) => Some("an MCP server"),
@@ -70,11 +69,13 @@ impl<'a> Toolsets<'a> {
     pub(crate) fn new(
         manifest: Option<&'a ManifestFile>,
         agents: &'a [Agent],
+        unread: &'a [String],
         catalogue: &'a dyn Catalogue,
         root: &'a Path,
         out: &mut Diagnostics,
     ) -> Self {
-        let agents = agents.iter().map(|agent| agent.header.name.as_str()).collect();
+        let names = agents.iter().map(|agent| agent.header.name.as_str());
+        let agents = names.chain(unread.iter().map(String::as_str)).collect();
         let mut toolsets =
             Self { manifest, agents, catalogue, root, shared: BTreeMap::new(), broken: HashSet::new() };
         for (name, section) in manifest.into_iter().flat_map(|file| &file.manifest.toolsets) {
@@ -85,7 +86,7 @@ impl<'a> Toolsets<'a> {
 
     fn check_section(&mut self, name: &'a str, section: &ToolsetSection, out: &mut Diagnostics) {
         let Some(file) = self.manifest else { return };
-        let place = inner_place(&file.node, "toolsets", name);
+        let place = entry_place(&file.node, "toolsets", name);
         let made = match self.agents.contains(name) {
             true => Err(Refused::from(format!("the name `{name}` is used by both a toolset and an agent"))),
             false => self.make(&section.toolset, name, &section.settings).map(drop),
@@ -105,9 +106,9 @@ impl<'a> Toolsets<'a> {
     /// Adds to an agent what it lists under `tools` and `toolsets`.
     pub(crate) fn add_to(&mut self, agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
         self.refuse_tools(agent, out);
-        let place = place_of(&agent.file.header, "toolsets");
         let mut seen: HashSet<&str> = HashSet::new();
         for (name, settings) in agent.header.toolsets.entries() {
+            let place = entry_place(&agent.file.header, "toolsets", name);
             if !seen.insert(name) {
                 let message = format!("duplicate entry `{name}` in `toolsets`");
                 out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("list it once"));
@@ -126,7 +127,7 @@ impl<'a> Toolsets<'a> {
     /// Single tools come with Python files and embedding programs; a project of files has none of them.
     fn refuse_tools(&self, agent: &Agent, out: &mut Diagnostics) {
         for tool in &agent.header.tools {
-            let place = place_of(&agent.file.header, "tools");
+            let place = entry_place(&agent.file.header, "tools", tool);
             let name = &agent.header.name;
             let message = format!("agent `{name}` names the tool `{tool}`, which does not exist");
             let hint = meant(tool, self.known());

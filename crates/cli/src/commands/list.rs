@@ -78,7 +78,7 @@ fn agent_text(text: &mut String, project: &LoadedProject, spec: &AgentSpec, outl
     if let Some(answer) = &spec.output {
         fields_text(text, "answer", answer.source());
     }
-    let calls: Vec<String> = outline.callables.iter().map(call_words).collect();
+    let calls: Vec<String> = outline.callables.iter().map(|callable| call_words(project, callable)).collect();
     if !calls.is_empty() {
         let _ = writeln!(text, "    calls {}", calls.join(", "));
     }
@@ -88,8 +88,8 @@ fn agent_text(text: &mut String, project: &LoadedProject, spec: &AgentSpec, outl
     }
 }
 
-fn call_words(callable: &OutlinedCallable) -> String {
-    format!("{} ({})", callable.name, approval_words(callable.approval))
+fn call_words(project: &LoadedProject, callable: &OutlinedCallable) -> String {
+    format!("{} ({})", callable.name, approval_words(project.approval_of(callable)))
 }
 
 fn approval_words(approval: Approval) -> &'static str {
@@ -150,7 +150,7 @@ fn agent_value(project: &LoadedProject, outline: &Outline) -> Option<Value> {
     let calls = outline.callables.iter().map(|callable| {
         json!({
             "name": callable.name, "kind": callable.kind, "toolset": callable.definition.toolset,
-            "approval": callable.approval, "by_rule": callable.by_rule,
+            "approval": project.approval_of(callable), "by_rule": callable.by_rule,
         })
     });
     Some(json!({

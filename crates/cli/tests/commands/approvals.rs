@@ -1,0 +1,183 @@
+//! Approvals by a program: JSON lines over a socket or descriptors.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::support::{Ran, Sandbox};
+
+/// Runs with a program that answers each request in turn; returns the requests too.
+fn answered(
+    sandbox: &Sandbox,
+    arguments: &[&str],
+    answer: impl Fn(&Value) -> Option<Value>,
+) -> (Ran, Vec<Value>) {
+    let socket = sandbox.path("approvals.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let from = socket.to_string_lossy().into_owned();
+    let arguments: Vec<&str> = arguments.iter().copied().chain(["--approvals-from", &from]).collect();
+    let child = sandbox.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    let requests = serve(&stream, answer);
+    drop(stream);
+    (child.wait_with_output().unwrap().into(), requests)
+}
+
+fn serve(stream: &UnixStream, answer: impl Fn(&Value) -> Option<Value>) -> Vec<Value> {
+    let mut requests = Vec::new();
+    for line in BufReader::new(stream).lines() {
+        let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let reply = answer(&request);
+        requests.push(request.clone());
+        let Some(mut reply) = reply else { break };
+        if reply.get("id").is_none() {
+            reply["id"] = request["id"].clone();
+        }
+        writeln!(&*stream, "{reply}").unwrap();
+    }
+    requests
+}
+
+#[test]
+fn a_program_allows_once_with_everything_before_its_eyes() {
+    let sandbox = Sandbox::asking();
+    let (ran, requests) = answered(&sandbox, &["run", ".", "x", "-v"], |_| Some(json!({"decision": "once"})));
+    ran.ended(0).said("the end\n").told("[main > helper] -> may I");
+    let [request] = &requests[..] else { panic!("{requests:?}") };
+    assert_eq!(request["type"], "approval_requested");
+    assert_eq!(request["chain"], "main > helper");
+    assert_eq!(request["tool"], "helper");
+    assert_eq!(request["arguments"], json!({"input": "may I"}));
+}
+
+#[test]
+fn a_program_denies_with_words_edits_and_stops() {
+    let deny = json!({"decision": "deny", "words": "not today"});
+    let (ran, _) = answered(&Sandbox::asking(), &["run", ".", "x", "-v"], |_| Some(deny.clone()));
+    ran.ended(0).said("the end\n").told("denied: not today");
+    let edit = json!({"decision": "edit", "arguments": {"input": "something else"}});
+    let (ran, _) = answered(&Sandbox::asking(), &["run", ".", "x", "-v"], |_| Some(edit.clone()));
+    ran.ended(0).told("-> note: a person changed the arguments of this call").told("something else");
+    let stop = json!({"decision": "stop"});
+    let (ran, _) = answered(&Sandbox::asking(), &["run", ".", "x"], |_| Some(stop.clone()));
+    ran.ended(130).said("").told("stopped at the approval of `helper`");
+}
+
+#[test]
+fn edited_arguments_that_do_not_fit_are_asked_about_again() {
+    let sandbox = Sandbox::asking();
+    let (ran, requests) = answered(&sandbox, &["run", ".", "x"], |request| {
+        let again = request.get("edit_problem").is_some();
+        let arguments = if again { json!({"input": "good"}) } else { json!({"inptu": 1}) };
+        Some(json!({"decision": "edit", "arguments": arguments}))
+    });
+    ran.ended(0);
+    assert_eq!(requests.len(), 2);
+    assert!(requests[1]["edit_problem"].as_str().unwrap().contains("inptu"), "{requests:?}");
+}
+
+#[test]
+fn a_program_that_goes_away_denies() {
+    let (ran, requests) = answered(&Sandbox::asking(), &["run", ".", "x", "-v"], |_| None);
+    ran.said("the end\n").told("denied");
+    assert_eq!(requests.len(), 1);
+}
+
+#[test]
+fn answers_that_mean_nothing_are_passed_over_with_a_notice() {
+    let sandbox = Sandbox::asking();
+    let socket = sandbox.path("approvals.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let from = socket.to_string_lossy().into_owned();
+    let arguments = ["run", ".", "x", "--approvals-from", &from];
+    let child = sandbox.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line).unwrap();
+    let request: Value = serde_json::from_str(&line).unwrap();
+    for noise in ["no json", r#"{"id": "other", "decision": "once"}"#, r#"{"id": 1}"#] {
+        writeln!(&stream, "{noise}").unwrap();
+    }
+    writeln!(&stream, "{}", json!({"id": request["id"], "decision": "once"})).unwrap();
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    ran.ended(0).told("no open approval has the id `other`").told("cannot be read");
+}
+
+#[test]
+fn several_requests_are_open_at_once_and_answered_in_any_order() {
+    let sandbox = Sandbox::asking().file(
+        "script.yaml",
+        "mode: by_turn\nreplies:\n  - ask:\n      - {name: helper, arguments: {input: first}}\n      \
+         - {name: helper, arguments: {input: second}}\n  - say: the end\n",
+    );
+    let socket = sandbox.path("approvals.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let from = socket.to_string_lossy().into_owned();
+    let arguments = ["run", ".", "x", "--output", "jsonl", "--approvals-from", &from];
+    let child = sandbox.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    let mut lines = BufReader::new(&stream).lines();
+    let mut requests: Vec<Value> =
+        (0..2).map(|_| serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap()).collect();
+    requests.reverse();
+    for request in &requests {
+        writeln!(&stream, "{}", json!({"id": request["id"], "decision": "once"})).unwrap();
+    }
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    let finished: Vec<Value> = ran
+        .ended(0)
+        .lines()
+        .into_iter()
+        .filter(|event| event["type"] == "call_finished" && event["name"] == "helper")
+        .collect();
+    assert_eq!(finished.len(), 2);
+    assert!(finished.iter().all(|event| event.get("output").is_some()), "{finished:?}");
+}
+
+#[test]
+fn a_grant_for_the_session_covers_what_it_says() {
+    let sandbox = Sandbox::asking().file(
+        "script.yaml",
+        "mode: by_turn\nreplies:\n  - ask: {helper: {input: one}}\n  - ask: {helper: {input: two}}\n  - say: the end\n",
+    );
+    let grant = json!({"decision": "session", "scope": "tool"});
+    let (ran, requests) = answered(&sandbox, &["run", ".", "x"], |_| Some(grant.clone()));
+    ran.ended(0).said("the end\n");
+    assert_eq!(requests.len(), 1, "the second call is covered");
+}
+
+#[test]
+fn a_channel_that_cannot_be_opened_is_said_at_once() {
+    let sandbox = Sandbox::asking();
+    sandbox
+        .run(&["run", ".", "x", "--approvals-from", "nowhere.sock"])
+        .ended(2)
+        .said("")
+        .told("cannot be opened");
+    sandbox.run(&["run", ".", "x", "--approvals-from", "1"]).ended(2).told("stdin, stdout and stderr");
+    sandbox.run(&["run", ".", "x", "--approvals-from", "987"]).ended(2).told("descriptor 987 is not open");
+}
+
+#[test]
+fn descriptors_work_like_a_socket() {
+    let sandbox = Sandbox::asking();
+    let script = format!(
+        "exec 5<>requests 6<>answers; \"$LLM_DO\" run . x --approvals-from 6,5 & read -r line <requests; \
+         id=$(printf '%s' \"$line\" | sed 's/.*\"id\":\"\\([^\"]*\\)\".*/\\1/'); \
+         printf '{{\"id\":\"%s\",\"decision\":\"once\"}}\\n' \"$id\" >&6; wait $!"
+    );
+    for pipe in ["requests", "answers"] {
+        assert!(std::process::Command::new("mkfifo").arg(sandbox.path(pipe)).status().unwrap().success());
+    }
+    let mut command = std::process::Command::new("sh");
+    let output = command
+        .args(["-c", &script])
+        .env("LLM_DO", env!("CARGO_BIN_EXE_llm-do"))
+        .current_dir(sandbox.root())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Ran::from(output).ended(0).said("the end\n");
+}

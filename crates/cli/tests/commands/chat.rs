@@ -1,0 +1,53 @@
+//! `llm-do chat` over a pipe: a message per line.
+
+use crate::support::Sandbox;
+
+/// Says what it remembers.
+fn remembering() -> Sandbox {
+    Sandbox::scripted(
+        "mode: by_turn\nreplies:\n  - say: first\n  - say: second\n  - say: third\n  - say: fourth\n",
+    )
+}
+
+#[test]
+fn every_line_is_a_turn_with_memory() {
+    let ran = remembering().run_with(&["chat", "."], b"one\ntwo\n\nthree\n").ended(0);
+    // A script by turn counts the turns of one conversation: three lines, one conversation.
+    ran.said("first\nsecond\nthird\n");
+}
+
+#[test]
+fn a_prompt_is_the_first_message() {
+    remembering().run_with(&["chat", ".", "hello"], b"again\n").ended(0).said("first\nsecond\n");
+    remembering().run_with(&["run", ".", "hello", "--chat"], b"again\n").ended(0).said("first\nsecond\n");
+}
+
+#[test]
+fn commands_are_answered_on_stderr() {
+    let ran =
+        remembering().run_with(&["chat", "."], b"one\n/usage\n/grants\n/help\n/nonsense\n/quit\nnever\n");
+    let ran = ran.ended(0).said("first\n").told("1 request,").told("nothing is allowed beyond single calls");
+    ran.told("/revoke N").told("there is no command `/nonsense`");
+}
+
+#[test]
+fn a_call_stands_beside_the_conversation() {
+    let ran =
+        Sandbox::asking().run_with(&["chat", "."], b"/call helper {\"input\": \"aside\"}\n/call helper {\n");
+    ran.ended(0).said("aside\n").told("write `/call NAME");
+}
+
+#[test]
+fn the_exit_is_that_of_the_last_turn() {
+    let sandbox = Sandbox::scripted(
+        "mode: by_turn\nreplies:\n  - say: fine\n  - fail: {kind: server, message: down}\n",
+    );
+    sandbox.run_with(&["chat", "."], b"one\ntwo\n").ended(3).said("fine\n").told("down");
+}
+
+#[test]
+fn events_of_all_turns_come_as_lines() {
+    let ran = remembering().run_with(&["chat", ".", "--output", "jsonl"], b"one\ntwo\n").ended(0);
+    let starts = ran.lines().iter().filter(|event| event["type"] == "run_started").count();
+    assert_eq!(starts, 2);
+}

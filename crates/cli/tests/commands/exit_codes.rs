@@ -1,0 +1,112 @@
+//! Each exit code, and the same word as `status`.
+
+use crate::support::Sandbox;
+
+#[test]
+fn a_run_that_answers_ends_with_0() {
+    Sandbox::echo().run(&["run", ".", "hello"]).ended(0).said("hello\n").told_nothing();
+}
+
+#[test]
+fn a_call_that_fails_ends_with_1() {
+    let ran = Sandbox::echo().run(&["call", ".", "nobody", "--output", "json"]).ended(1);
+    assert_eq!(ran.json()["status"], "failed");
+    ran.told("there is no tool or agent `nobody`");
+}
+
+#[test]
+fn bad_usage_and_bad_projects_end_with_2() {
+    let sandbox = Sandbox::echo().file("bad/main.agent", "---\nnam: main\n---\nx");
+    sandbox.run(&["run", ".", "hello", "--nonsense"]).ended(2).said("").told("--nonsense");
+    sandbox.run(&["run", "missing", "hello"]).ended(2).said("").told("there is no project at `missing`");
+    sandbox.run(&["run", "bad", "hello"]).ended(2).said("").told("did you mean `name`?");
+    let refused = sandbox.run(&["run", "bad", "hello", "--output", "json"]).ended(2);
+    assert_eq!(refused.json()["status"], "invalid");
+}
+
+#[test]
+fn a_mistyped_command_is_named() {
+    Sandbox::echo().run(&["chekc", "."]).ended(2).told("did you mean the command `check`?");
+}
+
+#[test]
+fn a_provider_that_fails_ends_with_3() {
+    let sandbox = Sandbox::scripted("- fail: {kind: server, message: out of order}\n");
+    let ran = sandbox.run(&["run", ".", "hello", "--output", "json"]).ended(3);
+    assert_eq!(ran.json()["status"], "provider");
+    ran.told("out of order");
+}
+
+#[test]
+fn a_limit_that_runs_out_ends_with_4() {
+    let sandbox = Sandbox::new()
+        .file("main.agent", "---\nname: main\nmodel: script:script.yaml\ntoolsets: [main]\n---\nAgain.\n")
+        .file("script.yaml", "mode: by_turn\nreplies:\n  - ask: {main: {input: again}}\n  - say: done\n");
+    let ran = sandbox.run(&["run", ".", "hello", "--max-turns", "1", "--output", "json"]).ended(4);
+    assert_eq!(ran.json()["status"], "limit");
+    ran.told("1 turns");
+}
+
+#[test]
+fn a_call_that_had_to_ask_and_could_not_ends_with_5_even_with_an_answer() {
+    let ran = Sandbox::asking().run(&["run", ".", "hello"]).ended(5).said("the end\n");
+    ran.told("nobody could be asked").told("hint:");
+}
+
+#[test]
+fn a_denial_that_somebody_chose_leaves_0() {
+    Sandbox::asking().run(&["run", ".", "hello", "--approve", "none"]).ended(0).said("the end\n");
+    Sandbox::asking().run(&["run", ".", "hello", "--reject-all"]).ended(0).said("the end\n");
+}
+
+#[test]
+fn a_project_can_end_runs_at_the_first_denial() {
+    let set = "runtime.return_permission_errors=false";
+    let ran = Sandbox::asking()
+        .run(&["run", ".", "hello", "--reject-all", "--set", set, "--output", "json"])
+        .ended(5);
+    assert_eq!(ran.json()["status"], "denied");
+    ran.told("denied: `helper` must ask");
+}
+
+#[test]
+fn an_output_that_does_not_fit_ends_with_6() {
+    let agent = "---\nname: main\nmodel: script:script.yaml\noutput_schema: {type: object, required: [n], \
+        properties: {n: {type: integer}}}\n---\nCount.\n";
+    let sandbox = Sandbox::new().file("main.agent", agent).file(
+        "script.yaml",
+        "mode: by_turn\nreplies: [{say: many}, {say: several}, {say: lots}, {say: more}]\n",
+    );
+    let ran = sandbox.run(&["run", ".", "hello", "--output", "json"]).ended(6);
+    assert_eq!(ran.json()["status"], "output");
+}
+
+#[test]
+fn a_run_that_takes_too_long_ends_with_124_and_says_what_was_done() {
+    let sandbox = Sandbox::scripted("- say: late\n  delay: 60s\n");
+    let ran = sandbox.run(&["run", ".", "hello", "--timeout", "200ms", "--output", "json"]).ended(124);
+    assert_eq!(ran.json()["status"], "timed_out");
+    ran.told("agent main").told("0 requests, 0 tokens");
+}
+
+#[test]
+fn no_model_is_said_before_the_first_token() {
+    let sandbox = Sandbox::new().file("main.agent", "---\nname: main\n---\nx");
+    sandbox.run(&["run", ".", "hello"]).ended(2).told("no model").told("LLM_DO_MODEL");
+    sandbox.run(&["run", ".", "hello", "--model", "test:echo"]).ended(0).said("hello\n");
+    sandbox.run(&["run", ".", "hello", "--model", "tset:echo"]).ended(2).told("did you mean `test`?");
+    let mut command = sandbox.command(&["run", ".", "hello"]);
+    let ran: crate::support::Ran = command.env("LLM_DO_MODEL", "test:echo").output().unwrap().into();
+    ran.ended(0).said("hello\n");
+}
+
+#[test]
+fn a_dot_env_beside_the_project_never_overrides_the_environment() {
+    let sandbox = Sandbox::new()
+        .file("main.agent", "---\nname: main\n---\nx")
+        .file(".env", "# comment\nLLM_DO_MODEL=test:echo\n");
+    sandbox.run(&["run", ".", "hello"]).ended(0).said("hello\n");
+    let mut command = sandbox.command(&["run", ".", "hello"]);
+    let ran: crate::support::Ran = command.env("LLM_DO_MODEL", "nosuch:x").output().unwrap().into();
+    ran.ended(2).told("`nosuch`");
+}

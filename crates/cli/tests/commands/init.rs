@@ -1,0 +1,30 @@
+//! `llm-do init`: what it writes runs at once.
+
+use crate::support::Sandbox;
+
+#[test]
+fn every_template_checks_and_runs_offline() {
+    let sandbox = Sandbox::new();
+    for (template, directory) in [("minimal", "a"), ("nested", "b"), ("typed-input", "c")] {
+        let ran = sandbox.run(&["init", directory, "--template", template]).ended(0).said("");
+        assert!(ran.stderr.contains(&format!("next: llm-do run {directory} ")), "{ran:?}");
+        sandbox.run(&["check", directory]).ended(0).told_nothing();
+    }
+    sandbox.run(&["run", "a", "Good morning"]).ended(0).said("Good morning\n");
+    let nested = sandbox.run(&["run", "b", "A haiku about rain", "-v"]).ended(0).told("[main > critic]");
+    assert!(nested.stdout.starts_with("Rain on the tin roof\n"), "{nested:?}");
+    let typed = sandbox.run(&["run", "c", "--input-json", r#"{"topic": "Rust", "days": 2}"#]).ended(0);
+    assert_eq!(typed.json()["title"], "Rust in two days");
+    sandbox
+        .run(&["run", "c", "--input-json", r#"{"days": 2}"#])
+        .ended(1)
+        .told("missing required field `topic`");
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let sandbox = Sandbox::new().file("main.agent", "mine");
+    sandbox.run(&["init"]).ended(2).told("`./main.agent` exists already");
+    assert_eq!(std::fs::read_to_string(sandbox.path("main.agent")).unwrap(), "mine");
+    sandbox.run(&["init", "--template", "nested"]).ended(0);
+}

@@ -1,0 +1,19 @@
+//! What users see, through the binary: one module per command or matter.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a broken set-up must stop the test")]
+#![allow(missing_docs, unreachable_pub, reason = "nobody else uses these tests")]
+
+mod approvals;
+mod call;
+mod chat;
+mod check;
+mod exit_codes;
+mod init;
+mod input;
+mod interrupts;
+mod list;
+mod output;
+mod reference;
+mod schema;
+mod support;
+mod terminal;

@@ -1,0 +1,118 @@
+//! What stdout carries in each mode, and that stderr carries the rest.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::Sandbox;
+
+#[test]
+fn text_is_the_answer_and_nothing_else() {
+    let ran = Sandbox::asking().run(&["run", ".", "hello", "--approve-all", "-v"]).ended(0);
+    ran.said("the end\n").told("[main > helper]").told("requests");
+}
+
+#[test]
+fn a_structured_answer_is_json() {
+    let agent = "---\nname: main\nmodel: test\noutput_schema: {type: object, required: [n], \
+        properties: {n: {type: integer}}}\n---\nCount.\n";
+    let ran = Sandbox::new().file("main.agent", agent).run(&["run", ".", "hello"]).ended(0);
+    assert!(ran.json()["n"].is_i64(), "{ran:?}");
+}
+
+#[test]
+fn json_is_one_object_with_the_same_keys_whatever_happens() {
+    let good = Sandbox::echo().run(&["run", ".", "hello", "--output", "json"]).ended(0);
+    let failed = Sandbox::scripted("- fail: {kind: server, message: no}\n")
+        .run(&["run", ".", "x", "--output", "json"]);
+    let refused = Sandbox::echo().run(&["run", ".", "--output", "json"]).ended(2);
+    let keys = ["status", "output", "usage", "cost_usd", "run_id", "duration_ms", "error", "stderr"];
+    for ran in [&good, &failed, &refused] {
+        assert_eq!(ran.stdout.lines().count(), 1, "{ran:?}");
+        let object = ran.json();
+        assert_eq!(object.as_object().unwrap().keys().collect::<Vec<_>>(), keys, "{ran:?}");
+    }
+    assert_eq!(good.json()["output"], "hello");
+    assert_eq!(good.json()["usage"]["requests"], 1);
+    assert_eq!(good.json()["usage"]["models"]["test:echo"]["requests"], 1);
+    assert_eq!(good.json()["error"], Value::Null);
+    assert!(failed.json()["error"].as_str().unwrap().contains("no"));
+}
+
+#[test]
+fn jsonl_is_every_event_in_order_without_a_gap() {
+    let ran = Sandbox::asking().run(&["run", ".", "hello", "--approve-all", "--output", "jsonl"]).ended(0);
+    let events = ran.lines();
+    let seqs: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
+    assert_eq!(seqs, (0..seqs.len() as u64).collect::<Vec<_>>());
+    for event in &events {
+        let object = event.as_object().unwrap();
+        for key in ["run", "call", "parent", "depth", "path", "agent", "type", "time", "key"] {
+            assert!(object.contains_key(key), "{key} is not in {event}");
+        }
+    }
+    assert_eq!(events.first().unwrap()["type"], "run_started");
+    assert_eq!(events.last().unwrap()["type"], "run_finished");
+    assert!(events.iter().any(|event| event["type"] == "call_started" && event["path"] == "main > helper"));
+    let deltas = events.iter().filter(|event| event["type"] == "text_delta");
+    for delta in deltas {
+        assert!(delta.get("seq").is_none() && delta["index"].is_u64(), "{delta}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let sandbox = Sandbox::scripted("- say: late\n  delay: 60s\n");
+    let mut command = sandbox.command(&["run", ".", "hello", "--output", "jsonl"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    // The request is written after the reader has gone, and ends the run long before its answer.
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(130), ""));
+    for arguments in [["schema", "manifest"], ["completions", "bash"], ["run", "--help"]] {
+        let mut child =
+            sandbox.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn more_v_tells_more() {
+    let sandbox = Sandbox::asking();
+    let told = |level: &str| sandbox.run(&["run", ".", "hello", "--approve-all", level]).ended(0).stderr;
+    let (one, two, three) = (told("-v"), told("-vv"), told("-vvv"));
+    assert!(one.contains("[main > helper] -> may I") && !one.contains("[main] the end"), "{one}");
+    assert!(two.contains("[main] the end") && !two.contains("instructions"), "{two}");
+    assert!(three.contains("\"instructions\": \"Ask.\""), "{three}");
+}
+
+#[test]
+fn nothing_is_coloured_in_a_pipe() {
+    let ran = Sandbox::asking().run(&["run", ".", "hello", "-vv"]);
+    assert!(!ran.stderr.contains('\u{1b}') && !ran.stdout.contains('\u{1b}'), "{ran:?}");
+}
+
+#[test]
+fn changes_by_set_reach_manifest_and_agents() {
+    let sandbox = Sandbox::asking();
+    sandbox.run(&["run", ".", "x", "--set", "runtime.agent_calls_require_approval=false"]).ended(0);
+    sandbox.run(&["run", ".", "x", "--set", "agents.main.model=test:echo"]).ended(0).said("x\n");
+    let wrong = sandbox.run(&["run", ".", "x", "--set", "runtime.max_dept=3"]).ended(2);
+    wrong.told("--set runtime.max_dept=3").told("did you mean `max_depth`?");
+    sandbox.run(&["run", ".", "x", "--set", "agents.mian.model=test"]).ended(2).told("did you mean `main`?");
+    // A lone agent has no manifest: what is set makes one.
+    Sandbox::echo().run(&["run", "main.agent", "x", "--set", "runtime.max_depth=1"]).ended(0).said("x\n");
+}
+
+#[test]
+fn older_spellings_are_read_with_a_notice() {
+    let sandbox = Sandbox::new()
+        .file("project.json", r#"{"version": 1, "runtime": {}, "entry": {"input": {"input": "old"}}, "worker_files": ["main.worker"]}"#)
+        .file("main.worker", "---\nname: main\nmodel: test:echo\nentry: true\n---\nx");
+    let ran = sandbox.run(&["run", "."]).ended(0).said("old\n");
+    ran.told("`worker_files` is an older spelling of `agent_files`");
+}

@@ -1,0 +1,115 @@
+//! The reference pages are made from the program, so they cannot drift.
+//!
+//! `UPDATE_DOCS=1 cargo test -p llm-do-cli reference` writes them anew.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::Sandbox;
+
+fn page(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name)
+}
+
+#[track_caller]
+fn compare(name: &str, made: &str) {
+    let path = page(name);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, made).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == made, "docs/reference/{name} is out of date: run with UPDATE_DOCS=1");
+}
+
+#[test]
+fn the_command_line_is_documented_as_it_is() {
+    let sandbox = Sandbox::new();
+    let mut text = String::from("# The command line\n\nMade from `--help`; a test keeps it so.\n\n");
+    for command in ["", "run", "chat", "check", "list", "call", "init", "schema", "completions"] {
+        let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+        let help = sandbox.command(&arguments).env("COLUMNS", "110").output().unwrap().stdout;
+        let title = if command.is_empty() { "llm-do".to_owned() } else { format!("llm-do {command}") };
+        let help = String::from_utf8(help).unwrap();
+        let lines: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
+        let _ = write!(text, "## {title}\n\n```text\n{}\n```\n\n", lines.join("\n"));
+    }
+    compare("command-line.md", &format!("{}\n", text.trim_end()));
+}
+
+#[test]
+fn the_manifest_is_documented_as_it_is_read() {
+    let schema = Sandbox::new().run(&["schema", "manifest"]).json();
+    let opening = "# The manifest\n\n`project.json`, `project.yaml` or `project.toml`. Made from its JSON Schema \
+        (`llm-do schema manifest`); a test keeps it so.\n\n";
+    compare("manifest.md", &keys_page(opening, &schema));
+}
+
+#[test]
+fn the_agent_file_is_documented_as_it_is_read() {
+    let schema = Sandbox::new().run(&["schema", "agent"]).json();
+    let opening = "# The agent file\n\nA YAML header between `---` lines, then the instructions. Made from the JSON \
+        Schema of the header (`llm-do schema agent`); a test keeps it so.\n\n";
+    compare("agent-file.md", &keys_page(opening, &schema));
+}
+
+fn keys_page(opening: &str, schema: &Value) -> String {
+    let mut text = format!("{opening}| Key | Type | Meaning |\n| --- | --- | --- |\n");
+    rows(&mut text, "", schema);
+    text
+}
+
+fn rows(text: &mut String, path: &str, schema: &Value) {
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let key = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let mark = if required.iter().any(|other| other == name) { ", required" } else { "" };
+        let words = property["description"].as_str().unwrap_or_default().replace(['\n', '|'], " ");
+        let _ = writeln!(text, "| `{key}` | {}{mark} | {words} |", kind(property));
+        below(text, &key, property);
+    }
+}
+
+/// Rows for what stands inside: objects, values of maps, items of lists, alternatives.
+fn below(text: &mut String, key: &str, schema: &Value) {
+    rows(text, key, schema);
+    if schema["additionalProperties"].is_object() {
+        rows(text, &format!("{key}.NAME"), &schema["additionalProperties"]);
+    }
+    if schema["items"].is_object() {
+        for form in forms(&schema["items"]) {
+            rows(text, &format!("{key}[]"), form);
+        }
+    }
+    if schema["anyOf"].is_array() {
+        forms(schema).into_iter().for_each(|form| rows(text, key, form));
+    }
+}
+
+fn forms(schema: &Value) -> Vec<&Value> {
+    match schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array()) {
+        Some(forms) => forms.iter().collect(),
+        None => vec![schema],
+    }
+}
+
+fn kind(schema: &Value) -> String {
+    if let Some(word) = schema["const"].as_str() {
+        return format!("`{word}`");
+    }
+    if let Some(words) = schema["enum"].as_array() {
+        let words = words.iter().filter_map(Value::as_str).map(|word| format!("`{word}`"));
+        return words.collect::<Vec<_>>().join(", ");
+    }
+    let mut kinds: Vec<String> = match &schema["type"] {
+        Value::String(kind) => vec![kind.clone()],
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => forms(schema).into_iter().filter(|form| *form != schema).map(kind).collect(),
+    };
+    kinds.retain(|kind| kind != "null");
+    kinds.dedup();
+    let words = kinds.join(" or ").replace("array", "list").replace("object", "mapping");
+    if words.is_empty() { "any".to_owned() } else { words }
+}

@@ -1,0 +1,148 @@
+//! A project in a temporary directory, and the binary run on it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A directory with the files of a project.
+pub struct Sandbox(tempfile::TempDir);
+
+impl Sandbox {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// One agent that says back what it is told.
+    pub fn echo() -> Self {
+        Self::new().file("main.agent", "---\nname: main\nmodel: test:echo\n---\nEcho.\n")
+    }
+
+    /// One agent on a script.
+    pub fn scripted(replies: &str) -> Self {
+        Self::new()
+            .file("main.agent", "---\nname: main\nmodel: script:script.yaml\n---\nAnswer.\n")
+            .file("script.yaml", replies)
+    }
+
+    /// An agent that calls another one, which must ask.
+    pub fn asking() -> Self {
+        Self::new()
+            .file(
+                "project.yaml",
+                "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\n\
+                 runtime: {agent_calls_require_approval: true}\n",
+            )
+            .file("main.agent", "---\nname: main\nmodel: script:script.yaml\ntoolsets: [helper]\n---\nAsk.\n")
+            .file("helper.agent", "---\nname: helper\nmodel: test:echo\n---\nHelp.\n")
+            .file(
+                "script.yaml",
+                "mode: by_turn\nreplies:\n  - ask: {helper: {input: may I}}\n  - say: the end\n",
+            )
+    }
+
+    pub fn file(self, name: &str, text: &str) -> Self {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        self
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The binary in this directory, away from the environment of whoever runs the tests.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_llm-do"));
+        command.args(arguments).current_dir(self.root()).stdin(Stdio::null());
+        for name in ["LLM_DO_MODEL", "NO_COLOR", "VISUAL", "EDITOR"] {
+            command.env_remove(name);
+        }
+        command.env("XDG_STATE_HOME", self.path("state")).env("HOME", self.root());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// Runs the binary with a text on stdin.
+    pub fn run_with(&self, arguments: &[&str], stdin: &[u8]) -> Ran {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A binary that refuses its input may close the pipe first.
+        let _ = child.stdin.take().unwrap().write_all(stdin);
+        child.wait_with_output().unwrap().into()
+    }
+}
+
+/// What the binary did.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Ran {
+    /// Says that it ended with a code.
+    #[track_caller]
+    pub fn ended(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// Says that stdout holds exactly this.
+    #[track_caller]
+    pub fn said(self, stdout: &str) -> Self {
+        assert_eq!(self.stdout, stdout, "{self:#?}");
+        self
+    }
+
+    /// Says that stderr mentions this.
+    #[track_caller]
+    pub fn told(self, words: &str) -> Self {
+        assert!(self.stderr.contains(words), "`{words}` is not in {self:#?}");
+        self
+    }
+
+    /// Says that stderr is empty.
+    #[track_caller]
+    pub fn told_nothing(self) -> Self {
+        assert_eq!(self.stderr, "", "{self:#?}");
+        self
+    }
+
+    /// Reads stdout as one JSON value.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+
+    /// Reads stdout as a JSON value per line.
+    #[track_caller]
+    pub fn lines(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}

@@ -1,0 +1,156 @@
+//! At a real terminal: approvals, colours, the chat's editor.
+
+use std::process::Command;
+use std::time::Duration;
+
+use expectrl::{Expect, Session, session::OsSession};
+
+use crate::support::Sandbox;
+
+/// Starts a shell line at a terminal of its own.
+fn at_terminal(sandbox: &Sandbox, line: &str) -> OsSession {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(sandbox.root()).env("LLM_DO", env!("CARGO_BIN_EXE_llm-do"));
+    command.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("LLM_DO_MODEL");
+    command.env("XDG_STATE_HOME", sandbox.path("state")).env("HOME", sandbox.root());
+    let mut session = Session::spawn(command).unwrap();
+    session.set_expect_timeout(Some(Duration::from_secs(30)));
+    session
+}
+
+fn ended(mut session: OsSession) -> String {
+    let found = session.expect(expectrl::Eof).unwrap();
+    let rest = String::from_utf8_lossy(found.as_bytes()).into_owned();
+    rest.replace("\r\n", "\n")
+}
+
+const CHOICES: &str = "[y] once";
+
+#[test]
+fn a_person_sees_path_tool_and_arguments_and_allows_once() {
+    let sandbox = Sandbox::asking();
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello; echo code $?");
+    let shown = session.expect(CHOICES).unwrap();
+    let shown = String::from_utf8_lossy(shown.before()).into_owned();
+    assert!(shown.contains("main > helper") && shown.contains("\"input\": \"may I\""), "{shown}");
+    session.send_line("y").unwrap();
+    let rest = ended(session);
+    assert!(rest.contains("the end") && rest.contains("code 0"), "{rest}");
+}
+
+#[test]
+fn a_person_is_asked_also_where_stdin_is_a_pipe() {
+    let sandbox = Sandbox::asking();
+    let mut session = at_terminal(&sandbox, "echo hello | \"$LLM_DO\" run . -v; echo code $?");
+    session.expect(CHOICES).unwrap();
+    session.send_line("n too early").unwrap();
+    let rest = ended(session);
+    assert!(rest.contains("denied: too early") && rest.contains("code 0"), "{rest}");
+}
+
+#[test]
+fn a_person_chooses_a_scope_or_stops() {
+    let sandbox = Sandbox::asking().file(
+        "script.yaml",
+        "mode: by_turn\nreplies:\n  - ask: {helper: {input: one}}\n  - ask: {helper: {input: two}}\n  - say: the end\n",
+    );
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello; echo code $?");
+    session.expect(CHOICES).unwrap();
+    session.send_line("a").unwrap();
+    session.expect("2  every call of this tool").unwrap();
+    session.send_line("2").unwrap();
+    let rest = ended(session);
+    assert!(!rest.contains(CHOICES) && rest.contains("the end"), "{rest}");
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello; echo code $?");
+    session.expect(CHOICES).unwrap();
+    session.send_line("q").unwrap();
+    let rest = ended(session);
+    assert!(rest.contains("stopped at the approval") && rest.contains("code 130"), "{rest}");
+}
+
+#[test]
+fn a_person_edits_the_arguments_in_an_editor() {
+    let sandbox = Sandbox::asking().file("edit.sh", "#!/bin/sh\nsed -i 's/may I/edited/' \"$2\"\n");
+    let line = "EDITOR='sh edit.sh --flag' \"$LLM_DO\" run . hello -v; echo code $?";
+    let mut session = at_terminal(&sandbox, line);
+    session.expect(CHOICES).unwrap();
+    session.send_line("e").unwrap();
+    let rest = ended(session);
+    assert!(rest.contains("runs with {\"input\":\"edited\"}") && rest.contains("code 0"), "{rest}");
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer() {
+    let sandbox = Sandbox::asking().file("slow.yaml", "- say: x\n  delay: 1s\n").file(
+        "script.yaml",
+        "mode: by_turn\nreplies:\n  - ask: {helper: {input: may I}}\n    delay: 1s\n  - say: the end\n",
+    );
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello; echo code $?");
+    session.send_line("y").unwrap();
+    session.expect(CHOICES).unwrap();
+    session.send_line("n").unwrap();
+    session.expect("why?").unwrap();
+    session.send_line("").unwrap();
+    let rest = ended(session);
+    assert!(rest.contains("code 0"), "{rest}");
+}
+
+#[test]
+fn control_signs_are_shown_and_not_obeyed() {
+    let sandbox = Sandbox::asking().file(
+        "script.yaml",
+        "mode: by_turn\nreplies:\n  - ask: {helper: {input: \"a\\u202Eb\\u200Bc\"}}\n  - say: \"the \\e[2Jend\"\n",
+    );
+    let mut session = at_terminal(&sandbox, "NO_COLOR=1 \"$LLM_DO\" run . hello; echo code $?");
+    let shown = session.expect(CHOICES).unwrap();
+    let shown = String::from_utf8_lossy(shown.before()).into_owned();
+    assert!(shown.contains("a\\u{202e}b\\u{200b}c"), "{shown}");
+    session.send_line("y").unwrap();
+    let rest = ended(session);
+    assert!(rest.contains("the \\u{1b}[2Jend"), "{rest}");
+}
+
+#[test]
+fn colours_come_on_a_terminal_and_not_with_no_color() {
+    let sandbox = Sandbox::echo();
+    let coloured = ended(at_terminal(&sandbox, "\"$LLM_DO\" check nowhere"));
+    assert!(coloured.contains("\u{1b}[31;1merror\u{1b}[0m: "), "{coloured}");
+    let plain = ended(at_terminal(&sandbox, "NO_COLOR=1 \"$LLM_DO\" check nowhere"));
+    assert!(plain.contains("error: ") && !plain.contains("\u{1b}[31"), "{plain}");
+}
+
+#[test]
+fn a_long_run_shows_its_progress() {
+    let sandbox = Sandbox::scripted("- say: late\n  delay: 1s\n");
+    let seen = ended(at_terminal(&sandbox, "\"$LLM_DO\" run . hello"));
+    assert!(
+        seen.contains("script:script.yaml") && seen.contains("0s") && seen.contains("requests"),
+        "{seen}"
+    );
+    assert!(seen.trim_end().ends_with("late"), "{seen}");
+}
+
+#[test]
+fn a_chat_has_an_editor_and_a_history() {
+    let sandbox = Sandbox::echo();
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" chat .");
+    session.expect("> ").unwrap();
+    session.send_line("hello there").unwrap();
+    session.expect("hello there\r\n").unwrap();
+    session.expect("> ").unwrap();
+    session.send("\u{4}").unwrap();
+    ended(session);
+    let history = std::fs::read_to_string(sandbox.path("state/llm-do/history")).unwrap();
+    assert!(history.contains("hello there"), "{history}");
+}
+
+#[test]
+fn a_second_interrupt_leaves_at_once() {
+    let sandbox = Sandbox::scripted("- say: late\n  delay: 60s\n");
+    let mut session = at_terminal(&sandbox, "trap '' INT; \"$LLM_DO\" run . hello; echo code $?");
+    // Both signals reach the process while its model still thinks.
+    session.expect("script:script.yaml").unwrap();
+    session.send("\u{3}").unwrap();
+    let rest = ended(session);
+    assert!(rest.contains("code 130"), "{rest}");
+}
