@@ -333,11 +333,16 @@ fn parts(path: &Path) -> Option<Vec<Part>> {
             Component::RootDir | Component::Prefix(_) => return None,
         }
     }
-    let text = path.as_os_str().as_encoded_bytes();
-    if text.ends_with(b"/") || text.ends_with(b"/.") {
+    if asks_for_directory(path) {
         parts.push(Part::Here);
     }
     Some(parts)
+}
+
+/// Says whether a path ends with a slash or a dot, so that it can only name a directory.
+pub(crate) fn asks_for_directory(path: &Path) -> bool {
+    let text = path.as_os_str().as_encoded_bytes();
+    text.ends_with(b"/") || text.ends_with(b"/.")
 }
 
 #[cfg(test)]

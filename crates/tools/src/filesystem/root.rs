@@ -8,7 +8,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata};
 
 use super::error::FileError;
-use super::place::{LastLink, Place};
+use super::place::{LastLink, Place, asks_for_directory};
 use super::protected::Protected;
 use super::settings::FilesystemSettings;
 
@@ -56,8 +56,8 @@ impl Ground {
         }
         let rest = path.strip_prefix(&self.given).or_else(|_| path.strip_prefix(&self.real)).ok()?;
         let rest = if rest.as_os_str().is_empty() { Path::new(".") } else { rest };
-        // Cutting takes away a slash at the end, which asks for a directory.
-        Some(if text.ends_with('/') { rest.join("") } else { rest.to_path_buf() })
+        // Cutting takes away what asks for a directory.
+        Some(if asks_for_directory(path) { rest.join("") } else { rest.to_path_buf() })
     }
 }
 
