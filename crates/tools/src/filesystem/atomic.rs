@@ -132,3 +132,23 @@ mod private {
 
     pub(super) fn keep_owner(_file: &File, _old: &Metadata) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_cannot_take_its_name_leaves_nothing_behind() {
+        let path = std::env::temp_dir().join(format!("llm-do-atomic-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(path.join("taken")).unwrap();
+        let directory = Dir::open_ambient_dir(&path, cap_std::ambient_authority()).unwrap();
+        replace(&directory, "taken".as_ref(), b"new", None).unwrap_err();
+        replace(&directory, "free".as_ref(), b"new", None).unwrap();
+        let mut names: Vec<_> =
+            directory.entries().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["free", "taken"]);
+        std::fs::remove_dir_all(path).unwrap();
+    }
+}

@@ -363,6 +363,45 @@ mod tests {
         assert_eq!(names("..a"), Some(vec![Part::Name("..a".into())]));
     }
 
+    /// A directory for one test, removed by the caller.
+    #[cfg(unix)]
+    fn directory(name: &str) -> (PathBuf, Dir) {
+        let path = std::env::temp_dir().join(format!("llm-do-place-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir(&path).unwrap();
+        let directory = Dir::open_ambient_dir(&path, cap_std::ambient_authority()).unwrap();
+        (path, directory)
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_took_the_place_of_a_file_is_neither_followed_nor_waited_for() {
+        let (path, directory) = directory("open");
+        std::fs::write(path.join("file"), "x").unwrap();
+        std::os::unix::fs::symlink("file", path.join("link")).unwrap();
+        let mode = rustix::fs::Mode::RWXU;
+        rustix::fs::mknodat(rustix::fs::CWD, path.join("pipe"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert!(open_file(&directory, "file".as_ref(), "file").is_ok());
+        assert!(matches!(open_file(&directory, "link".as_ref(), "l"), Err(FileError::System { .. })));
+        let pipe = open_file(&directory, "pipe".as_ref(), "p");
+        assert!(matches!(pipe, Err(FileError::Special { kind: "named pipe", .. })), "{pipe:?}");
+        std::fs::remove_dir_all(path).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_place_is_named_by_the_path_that_it_really_has() {
+        let (path, directory) = directory("real");
+        std::fs::create_dir_all(path.join("a/b")).unwrap();
+        std::os::unix::fs::symlink("a/b", path.join("link")).unwrap();
+        let real = |text: &str| Place::find(&directory, Path::new(text), LastLink::Keep).unwrap().shown();
+        assert_eq!(real("link/../b/new/file.txt"), "a/b/new/file.txt");
+        assert_eq!(real("link"), "link");
+        assert_eq!(real("link/"), "a/b");
+        assert_eq!(real("a/../."), ".");
+        std::fs::remove_dir_all(path).unwrap();
+    }
+
     #[test]
     fn an_absolute_path_has_no_parts() {
         assert_eq!(names("/a"), None);

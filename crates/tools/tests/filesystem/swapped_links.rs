@@ -52,14 +52,17 @@ fn plant() -> Folder {
         .link("other_d", "../outside")
         .file("g.txt", "INSIDE")
         .link("other_g", "../outside/f.txt")
-        .file("p.txt", "INSIDE");
+        .file("p.txt", "INSIDE")
+        .file("e/f.txt", "INSIDE")
+        .file("kept/f.txt", "INSIDE")
+        .link("other_e", "kept");
     mknodat(CWD, folder.root().join("other_p"), FileType::Fifo, Mode::RWXU, 0).unwrap();
     folder.put("outside/f.txt", SECRET);
     folder
 }
 
 fn operation(number: usize) -> (&'static str, Value) {
-    match number % 10 {
+    match number % 11 {
         0 => ("read_file", json!({"path": "d/f.txt"})),
         1 => ("read_file", json!({"path": "g.txt"})),
         2 => ("read_file", json!({"path": "p.txt"})),
@@ -69,6 +72,7 @@ fn operation(number: usize) -> (&'static str, Value) {
         6 => ("edit_file", json!({"path": "d/f.txt", "edits": [{"old": "INSIDE", "new": "INSIDE"}]})),
         7 => ("list_files", json!({})),
         8 => ("list_files", json!({"path": "d"})),
+        9 => ("write_file", json!({"path": format!("e/{number}.txt"), "content": "INSIDE"})),
         _ => ("search_files", json!({"pattern": "SECRET|INSIDE"})),
     }
 }
@@ -86,7 +90,7 @@ fn operations() -> usize {
 async fn swapped_links_lead_no_operation_out_of_the_root() {
     let folder = plant();
     let gate = folder.gate();
-    let pairs: &[_] = &[("d", "other_d"), ("g.txt", "other_g"), ("p.txt", "other_p")];
+    let pairs: &[_] = &[("d", "other_d"), ("g.txt", "other_g"), ("p.txt", "other_p"), ("e", "other_e")];
     let swapper = Swapper::start(folder.root(), pairs);
     let (mut done, mut refused) = (0, 0);
     for number in 0..operations() {
@@ -97,6 +101,12 @@ async fn swapped_links_lead_no_operation_out_of_the_root() {
         let text = format!("{result:?}");
         assert!(!text.contains(SECRET), "operation {number} saw what is outside: {text}");
         assert!(is_untouched(&folder.path("outside")), "operation {number} changed what is outside");
+        if let Ok(answer) = &result
+            && let Some(path) = answer["path"].as_str().filter(|path| path.starts_with("e/"))
+        {
+            let elsewhere = folder.root().join(path.replace("e/", "kept/"));
+            assert!(!elsewhere.exists(), "operation {number} wrote elsewhere than it says: {path}");
+        }
         if result.is_ok() { done += 1 } else { refused += 1 }
     }
     let swaps = swapper.count.load(Ordering::Relaxed);
