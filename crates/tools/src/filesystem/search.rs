@@ -307,6 +307,16 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_read_no_further_when_the_time_is_over() {
+        let token = tokio_util::sync::CancellationToken::new();
+        let patience = Patience::new(llm_do_core::Cancellation::new(token.clone()));
+        let mut reader = Timed { inner: io::repeat(b'x'), patience: &patience };
+        assert_eq!(reader.read(&mut [0; 8]).unwrap(), 8);
+        token.cancel();
+        assert_eq!(reader.read(&mut [0; 8]).unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
     fn a_short_line_is_shown_without_its_end() {
         assert_eq!(clip(b"abc\r\n", 0), "abc");
     }

@@ -117,3 +117,14 @@ async fn an_unknown_argument_is_named() {
     assert_eq!(failure.kind, FailureKind::Arguments);
     assert!(failure.message.contains("`limit`"), "{failure}");
 }
+
+#[test]
+fn the_guide_names_every_tool_and_every_setting() {
+    let guide = include_str!("../../../../docs/guide/files.md");
+    let schema = llm_do_core::schema_value_of::<FilesystemSettings>();
+    let settings = schema["properties"].as_object().unwrap().keys().cloned();
+    let definitions = Folder::new().toolset(FilesystemSettings::default()).definitions();
+    for word in settings.chain(definitions.iter().map(|definition| definition.name.to_string())) {
+        assert!(guide.contains(&format!("| `{word}` |")), "`{word}` is not in the guide");
+    }
+}
