@@ -137,12 +137,32 @@ mod private {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_write_that_cannot_take_its_name_leaves_nothing_behind() {
-        let path = std::env::temp_dir().join(format!("llm-do-atomic-{}", std::process::id()));
+    fn directory(name: &str) -> (std::path::PathBuf, Dir) {
+        let path = std::env::temp_dir().join(format!("llm-do-atomic-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(path.join("taken")).unwrap();
         let directory = Dir::open_ambient_dir(&path, cap_std::ambient_authority()).unwrap();
+        (path, directory)
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_can_read_a_file_before_it_is_complete() {
+        use cap_std::fs::MetadataExt;
+        let (path, directory) = directory("private");
+        let mode = |file: &File| file.metadata().unwrap().mode() & 0o777;
+        let temporary = Temporary::create(&directory, None).unwrap();
+        assert_eq!(mode(&temporary.file), 0o600);
+        temporary.open_up().unwrap();
+        assert_ne!(mode(&temporary.file) & 0o400, 0);
+        let old = directory.open(&temporary.name).unwrap().metadata().unwrap();
+        assert_eq!(mode(&Temporary::create(&directory, Some(&old)).unwrap().file), 0o600);
+        std::fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn a_write_that_cannot_take_its_name_leaves_nothing_behind() {
+        let (path, directory) = directory("left");
         replace(&directory, "taken".as_ref(), b"new", None).unwrap_err();
         replace(&directory, "free".as_ref(), b"new", None).unwrap();
         let mut names: Vec<_> =

@@ -246,15 +246,30 @@ async fn missing_directories_are_made_only_where_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_write_out_of_the_root_is_blocked_and_nobody_is_asked() {
-    let folder = Folder::new().link("link.txt", "../outside/x.txt");
-    let gate = folder.asking_gate([once(), once(), once()]);
-    for path in ["../outside/x.txt", "/etc/llm-do-test", "link.txt"] {
+async fn a_write_out_of_the_root_or_through_a_link_is_blocked_and_nobody_is_asked() {
+    let folder = Folder::new().link("link.txt", "../outside/x.txt").file("a.txt", "a").link("inner", "a.txt");
+    let gate = folder.asking_gate([once(), once(), once(), once()]);
+    for path in ["../outside/x.txt", "/etc/llm-do-test", "link.txt", "inner"] {
         let failure = gate.call("write_file", write(path, "x")).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Blocked, "{failure}");
     }
     assert!(gate.requests().is_empty());
     assert!(fs::read_dir(folder.path("outside")).unwrap().next().is_none());
+    assert_eq!(folder.text("a.txt"), "a");
+}
+
+#[tokio::test]
+async fn only_permitted_endings_are_written() {
+    let folder = Folder::new().file("old.sh", "old");
+    let gate = folder.gate_with(FilesystemSettings { suffixes: vec![".md".into()], ..Default::default() });
+    gate.call("write_file", write("a.md", "a")).await.unwrap();
+    for (tool, arguments) in [("write_file", write("new.sh", "x")), ("edit_file", edit("old.sh", "old", "x"))]
+    {
+        let failure = gate.call(tool, arguments).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Blocked, "{failure}");
+    }
+    assert_eq!(folder.names("."), ["a.md", "old.sh"]);
+    assert_eq!(folder.text("old.sh"), "old");
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ async fn matching_lines_are_returned_by_file() {
         .file("a.txt", "one\nneedle one\nthree\n")
         .file("sub/b.rs", "let needle = 2;\r\n")
         .file("c.bin", b"needle\n\0\0")
+        .file("late.bin", format!("needle\n{}\0", "text\n".repeat(100_000)))
         .file(".gitignore", "d.txt\n")
         .file("d.txt", "needle\n");
     let gate = folder.gate();
