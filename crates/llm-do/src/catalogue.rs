@@ -7,6 +7,7 @@ use std::sync::Arc;
 use llm_do_core::Toolset;
 use llm_do_models::{PROTOCOLS, PROVIDERS};
 use llm_do_project::{Catalogue, WantedToolset};
+use llm_do_tools::{built_in, built_in_names};
 
 /// Everything that comes with llm-do.
 #[derive(Debug, Clone, Default)]
@@ -31,11 +32,11 @@ impl StandardCatalogue {
 
 impl Catalogue for StandardCatalogue {
     fn toolsets(&self) -> Vec<&str> {
-        Vec::new()
+        built_in_names()
     }
 
     fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String> {
-        Err(format!("there is no toolset `{}`", wanted.built_in))
+        built_in(&wanted, &self.directory)
     }
 
     fn providers(&self) -> Vec<&str> {

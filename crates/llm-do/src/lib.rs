@@ -61,6 +61,8 @@ pub use llm_do_runtime::{
     Store, StoreError, Trace, TraceCall, Verdict, VerdictKind,
 };
 
+pub use llm_do_tools::{Filesystem, FilesystemSettings, Protected};
+
 /// Reads a project from files: a manifest, a directory or a lone agent file.
 ///
 /// ```

@@ -1,0 +1,105 @@
+//! Files below one directory: read, write, edit, list, search.
+//!
+//! Whatever a path says, the tools stay below the root, because every file is reached through the handle of a
+//! directory that was reached the same way (see [`place`]). Reading is free; changing asks, with a diff (see
+//! [`change`]). Everything is bounded: bytes read and written, entries, matches, time.
+//!
+//! The module decides nothing about approvals: it says what a call would do, and the gate decides.
+
+mod atomic;
+mod change;
+mod diff;
+mod edit;
+mod error;
+mod list;
+mod operation;
+mod place;
+mod protected;
+mod read;
+mod root;
+mod search;
+mod settings;
+mod walk;
+mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use llm_do_core::{Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
+
+use operation::{FileTool, Operation};
+use root::{Ground, Root};
+
+pub use protected::Protected;
+pub use settings::FilesystemSettings;
+
+/// A toolset for the files below one directory.
+///
+/// What is set is fixed when the toolset is made. Each agent call opens the root anew.
+pub struct Filesystem {
+    name: Name,
+    ground: Arc<Ground>,
+    tools: Vec<(Operation, Arc<ToolDefinition>)>,
+}
+
+impl Filesystem {
+    /// Makes the toolset, or says what is wrong with its settings. The root is relative to the base, and so are
+    /// the protected files.
+    pub fn new(
+        name: Name,
+        base: &Path,
+        settings: FilesystemSettings,
+        protected: Protected,
+    ) -> Result<Self, String> {
+        let describe = |operation: Operation| {
+            let definition = operation.define(&name, &settings.prefix)?;
+            Ok((operation, Arc::new(definition)))
+        };
+        let tools =
+            Operation::all(settings.read_only).into_iter().map(describe).collect::<Result<_, String>>()?;
+        let ground = Arc::new(Ground::new(base, settings, &protected)?);
+        Ok(Self { name, ground, tools })
+    }
+
+    fn instance(&self, root: Root) -> Instance {
+        let root = Arc::new(root);
+        let tool = |(operation, definition): &(Operation, Arc<ToolDefinition>)| {
+            let (operation, definition) = (*operation, definition.clone());
+            Arc::new(FileTool { operation, definition, root: root.clone() }) as Arc<dyn Tool>
+        };
+        Instance(self.tools.iter().map(tool).collect())
+    }
+}
+
+impl Toolset for Filesystem {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|(_, definition)| definition.clone()).collect()
+    }
+
+    fn open<'a>(
+        &'a self,
+        _opening: Opening<'a>,
+    ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+        let ground = self.ground.clone();
+        Box::pin(async move {
+            let opened = tokio::task::spawn_blocking(move || Root::open(ground)).await?;
+            let root =
+                opened.map_err(|error| ToolError::new(format!("the root cannot be opened: {error}")))?;
+            Ok(Arc::new(self.instance(root)) as Arc<dyn ToolsetInstance>)
+        })
+    }
+}
+
+/// The tools of one agent call. The root is closed with the last of them.
+struct Instance(Vec<Arc<dyn Tool>>);
+
+impl ToolsetInstance for Instance {
+    fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.0
+    }
+}

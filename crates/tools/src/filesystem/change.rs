@@ -1,0 +1,174 @@
+//! A change of one file: shown before it is allowed, checked again before it is made.
+//!
+//! What a person approves is a change from one content to another. The digests of both stand in the
+//! precondition of the call, so that the file is written only if it is still as it was shown. A call that is
+//! repeated finds the new content there already and has nothing to do: this makes changes idempotent.
+
+use std::path::Path;
+use std::sync::PoisonError;
+
+use cap_std::fs::Metadata;
+use llm_do_core::{Approval, Assessment, Digest, Failure, Scope, Subject};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::error::FileError;
+use super::place::{Kind, LastLink, Place};
+use super::root::Root;
+use super::{atomic, diff};
+
+/// A tool that gives a file new content.
+pub(crate) trait Change {
+    /// Returns the path as it was asked for.
+    fn path(&self) -> &str;
+
+    /// Says what may be made where it is missing.
+    fn creates(&self) -> Creates;
+
+    /// Works out the new content from the old one.
+    fn after(&self, shown: &str, before: Option<&[u8]>) -> Result<Vec<u8>, FileError>;
+
+    /// Says what the change would do, for a person.
+    fn describe(&self, shown: &str, before: Option<&[u8]>, after: &[u8]) -> String;
+}
+
+/// What a change may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Creates {
+    Nothing,
+    File,
+    FileAndDirectories,
+}
+
+/// What the assessment found.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Precondition {
+    /// The change that was shown.
+    Change { path: String, before: Option<Digest>, after: Digest },
+    /// The call cannot do anything, so nobody was asked; it answers with this, whatever the file is by then.
+    Fails(Failure),
+}
+
+/// A file that shall be changed, as it is now.
+struct Target {
+    place: Place,
+    old: Option<(Vec<u8>, Metadata)>,
+}
+
+impl Target {
+    fn find(root: &Root, change: &dyn Change) -> Result<Self, FileError> {
+        let place = root.find(change.path(), LastLink::Keep)?;
+        let old = match place.kind() {
+            Kind::Missing => match change.creates() {
+                Creates::Nothing => return Err(place.missing_error()),
+                Creates::File if place.lacks_directories() => return Err(place.missing_error()),
+                Creates::File | Creates::FileAndDirectories => None,
+            },
+            _ => Some(root.read_whole(&place)?),
+        };
+        root.check_suffix(&place)?;
+        Ok(Self { place, old })
+    }
+
+    fn before(&self) -> Option<&[u8]> {
+        self.old.as_ref().map(|(bytes, _)| bytes.as_slice())
+    }
+
+    fn after(&self, root: &Root, change: &dyn Change) -> Result<Vec<u8>, FileError> {
+        let after = change.after(&self.place.shown(), self.before())?;
+        let (size, limit) = (after.len() as u64, root.ground.settings.max_write_bytes);
+        if size > limit { Err(FileError::TooMuch { size, limit }) } else { Ok(after) }
+    }
+
+    fn write(&self, content: &[u8]) -> std::io::Result<()> {
+        let directory = self.place.make_directories()?;
+        atomic::replace(&directory, self.place.name(), content, self.old.as_ref().map(|(_, old)| old))
+    }
+}
+
+/// Judges a change without making it.
+pub(crate) fn assess(root: &Root, change: &dyn Change) -> Assessment {
+    match propose(root, change) {
+        Ok(assessment) => assessment,
+        Err(error) if error.is_forbidden() => {
+            let mut assessment = Assessment::new(Approval::Blocked, format!("write `{}`", change.path()));
+            assessment.reason = Some(error.into_failure().to_string());
+            assessment
+        }
+        Err(error) => cannot(error.into_failure()),
+    }
+}
+
+/// What cannot be done needs no approval: the precondition sees to it that it stays undone.
+pub(crate) fn cannot(failure: Failure) -> Assessment {
+    let mut assessment = Assessment::new(Approval::PreApproved, format!("nothing: {}", failure.message));
+    assessment.precondition = Some(json!(Precondition::Fails(failure)));
+    assessment
+}
+
+fn propose(root: &Root, change: &dyn Change) -> Result<Assessment, FileError> {
+    let target = Target::find(root, change)?;
+    let after = target.after(root, change)?;
+    let shown = target.place.shown();
+    let description = change.describe(&shown, target.before(), &after);
+    let mut assessment = Assessment::new(Approval::Ask, description);
+    assessment.preview = Some(diff::preview(&shown, target.before(), &after));
+    assessment.scopes = scopes(&target.place);
+    if let Some(reason) = root.ground.protection(&target.place) {
+        assessment.protected = true;
+        assessment.reason = Some(format!("`{shown}` is protected: {reason}"));
+    }
+    assessment.precondition = Some(json!(Precondition::Change {
+        path: shown.clone(),
+        before: target.before().map(Digest::of),
+        after: Digest::of(&after),
+    }));
+    assessment.subjects = vec![Subject::Path(shown)];
+    Ok(assessment)
+}
+
+/// A file right below the root has no directory to grant but the whole root, which is the tool itself.
+fn scopes(place: &Place) -> Vec<Scope> {
+    let path = place.path();
+    let parent = path.parent().filter(|parent| *parent != Path::new("")).and_then(Path::to_str);
+    let directory = parent.map(|parent| Scope::Directory(parent.to_owned()));
+    std::iter::once(Scope::Tool).chain(directory).collect()
+}
+
+/// Makes a change, if the file is still as it was when the change was judged.
+pub(crate) fn run(root: &Root, change: &dyn Change, judged: Option<&Value>) -> Result<Value, Failure> {
+    let (path, before, after) = match judged.map(Precondition::deserialize) {
+        Some(Ok(Precondition::Change { path, before, after })) => (path, before, after),
+        Some(Ok(Precondition::Fails(failure))) => return Err(failure),
+        Some(Err(_)) | None => return Err(FileError::Unjudged.into_failure()),
+    };
+    make(root, change, &path, (before, after)).map_err(FileError::into_failure)
+}
+
+fn make(
+    root: &Root,
+    change: &dyn Change,
+    path: &str,
+    (before, after): (Option<Digest>, Digest),
+) -> Result<Value, FileError> {
+    let _alone = root.ground.writing.lock().unwrap_or_else(PoisonError::into_inner);
+    let target = Target::find(root, change)?;
+    let shown = target.place.shown();
+    let now = target.before().map(Digest::of);
+    if shown != path || (now != before && now != Some(after)) {
+        return Err(FileError::Changed { path: shown });
+    }
+    // A call that is repeated after its result was lost finds its own work.
+    if now == Some(after) {
+        return Ok(
+            json!({"path": shown, "bytes": target.before().map_or(0, <[u8]>::len), "changed": before != now}),
+        );
+    }
+    let content = target.after(root, change)?;
+    if Digest::of(&content) != after {
+        return Err(FileError::Changed { path: shown });
+    }
+    target.write(&content).map_err(|error| FileError::system(&shown, error))?;
+    Ok(json!({"path": shown, "bytes": content.len(), "changed": true}))
+}

@@ -1,0 +1,165 @@
+//! The tools of the toolset: what each is called, says about itself and does.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use llm_do_core::{
+    Access, Approval, Approved, Assessment, CallContext, Effect, Failure, FailureKind, Name, Output, Payload,
+    Schema, SchemaError, Tool, ToolDefinition, ToolError, ToolReply,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::change::{self, Change};
+use super::error::FileError;
+use super::root::Root;
+use super::walk::Patience;
+use super::{edit, list, read, search, write};
+
+/// What can be done with files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Read,
+    List,
+    Search,
+    Write,
+    Edit,
+}
+
+impl Operation {
+    /// All of them, or those that only look.
+    pub(crate) fn all(read_only: bool) -> Vec<Self> {
+        let all = [Self::Read, Self::List, Self::Search, Self::Write, Self::Edit];
+        all.into_iter().filter(|operation| !read_only || !operation.changes()).collect()
+    }
+
+    fn changes(self) -> bool {
+        matches!(self, Self::Write | Self::Edit)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read_file",
+            Self::List => "list_files",
+            Self::Search => "search_files",
+            Self::Write => "write_file",
+            Self::Edit => "edit_file",
+        }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Self::Read => read::DESCRIPTION,
+            Self::List => list::DESCRIPTION,
+            Self::Search => search::DESCRIPTION,
+            Self::Write => write::DESCRIPTION,
+            Self::Edit => edit::DESCRIPTION,
+        }
+    }
+
+    fn input(self) -> Result<Schema, SchemaError> {
+        match self {
+            Self::Read => Schema::of::<read::Arguments>(),
+            Self::List => Schema::of::<list::Arguments>(),
+            Self::Search => Schema::of::<search::Arguments>(),
+            Self::Write => Schema::of::<write::Arguments>(),
+            Self::Edit => Schema::of::<edit::Arguments>(),
+        }
+    }
+
+    /// Describes the tool.
+    ///
+    /// Changes are idempotent because their precondition makes them so (see [`change`]), and run alone because
+    /// two changes of one file in one turn would otherwise both be judged by its old content.
+    pub(crate) fn define(self, toolset: &Name, prefix: &str) -> Result<ToolDefinition, String> {
+        let name = format!("{prefix}{}", self.name());
+        if !Name::is_valid(&name) {
+            return Err(format!(
+                "`{name}` is no name for a tool: use letters, digits, `_` and `-` in `prefix`"
+            ));
+        }
+        let input = self.input().map_err(|error| error.to_string())?;
+        let mut definition = ToolDefinition::new(name, self.description(), input);
+        definition.toolset = Some(toolset.clone());
+        if self.changes() {
+            definition.effect = Effect::Idempotent;
+            definition.sequential = true;
+        } else {
+            definition.access = Access::Read;
+            definition.approval = Approval::PreApproved;
+            definition.effect = Effect::Pure;
+        }
+        Ok(definition)
+    }
+
+    fn change(self, input: &Value) -> Result<Box<dyn Change>, Failure> {
+        match self {
+            Self::Write => Ok(Box::new(arguments::<write::Arguments>(input)?)),
+            _ => Ok(Box::new(arguments::<edit::Arguments>(input)?)),
+        }
+    }
+
+    fn assess(self, root: &Root, input: &Value) -> Assessment {
+        match self.change(input) {
+            Ok(change) => change::assess(root, &*change),
+            Err(failure) => change::cannot(failure),
+        }
+    }
+
+    fn run(self, root: &Root, input: &Approved, patience: &Patience) -> ToolReply {
+        let value = input.value();
+        match self {
+            Self::Read => answer(read::run(root, &arguments(value)?)),
+            Self::List => answer(list::run(root, &arguments(value)?, patience)),
+            Self::Search => answer(search::run(root, &arguments(value)?, patience)),
+            Self::Write | Self::Edit => {
+                let change = self.change(value)?;
+                let done = change::run(root, &*change, input.precondition());
+                done.map(Output::json).map_err(ToolError::of)
+            }
+        }
+    }
+}
+
+fn arguments<'a, T: Deserialize<'a>>(input: &'a Value) -> Result<T, Failure> {
+    T::deserialize(input).map_err(|error| Failure::new(FailureKind::Arguments, error.to_string()))
+}
+
+fn answer(result: Result<impl Serialize, FileError>) -> ToolReply {
+    Ok(Output::json(serde_json::to_value(result.map_err(FileError::into_tool_error)?)?))
+}
+
+/// One tool of one instance.
+pub(crate) struct FileTool {
+    pub(crate) operation: Operation,
+    pub(crate) definition: Arc<ToolDefinition>,
+    pub(crate) root: Arc<Root>,
+}
+
+impl Tool for FileTool {
+    fn definition(&self) -> &Arc<ToolDefinition> {
+        &self.definition
+    }
+
+    fn assess<'a>(&'a self, input: &'a Payload, _call: &'a CallContext) -> BoxFuture<'a, Assessment> {
+        let (operation, root, input) = (self.operation, self.root.clone(), input.clone());
+        Box::pin(async move {
+            let judged = tokio::task::spawn_blocking(move || operation.assess(&root, input.value())).await;
+            judged.unwrap_or_else(|error| {
+                let mut blocked = Assessment::new(Approval::Blocked, self.definition.name.as_str());
+                blocked.reason = Some(format!("the call could not be judged: {error}"));
+                blocked
+            })
+        })
+    }
+
+    fn assesses(&self) -> bool {
+        self.operation.changes()
+    }
+
+    fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
+        let (operation, root) = (self.operation, self.root.clone());
+        let patience = Patience::new(call.cancellation());
+        Box::pin(call.blocking(move || operation.run(&root, &input, &patience)))
+    }
+}

@@ -1,0 +1,47 @@
+//! `write_file`: gives a file new content.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::change::{Change, Creates};
+use super::error::FileError;
+
+/// What the model reads about the tool.
+pub(crate) const DESCRIPTION: &str = "Writes a text file: creates it, or replaces all of its content. To change a part of a file, edit it instead.";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arguments {
+    /// The file, relative to the root.
+    path: String,
+    /// All of the new content.
+    content: String,
+    /// Whether directories that are missing are made.
+    #[serde(default = "yes")]
+    create_directories: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Change for Arguments {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn creates(&self) -> Creates {
+        if self.create_directories { Creates::FileAndDirectories } else { Creates::File }
+    }
+
+    fn after(&self, _shown: &str, _before: Option<&[u8]>) -> Result<Vec<u8>, FileError> {
+        Ok(self.content.clone().into_bytes())
+    }
+
+    fn describe(&self, shown: &str, before: Option<&[u8]>, after: &[u8]) -> String {
+        match before {
+            Some(before) => format!("replace `{shown}` ({} bytes, then {})", before.len(), after.len()),
+            None => format!("create `{shown}` ({} bytes)", after.len()),
+        }
+    }
+}

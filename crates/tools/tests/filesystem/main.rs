@@ -1,0 +1,17 @@
+//! The filesystem toolset through the gate: what it reads, changes and lists, and that it never leaves its root.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+
+mod chance;
+mod changing;
+mod corpus;
+mod listing;
+mod reading;
+mod searching;
+mod support;
+
+#[cfg(target_os = "linux")]
+mod random_paths;
+#[cfg(target_os = "linux")]
+mod swapped_links;
