@@ -233,8 +233,9 @@ impl Host {
         if let Some(error) = error {
             lines.push(format!("error: {}", crate::text::visible(error)));
         }
-        if exit == Exit::Interrupted || exit == Exit::TimedOut {
-            lines.push(report.trace().to_string().trim_end().to_owned());
+        let was_cut = exit == Exit::Interrupted || exit == Exit::TimedOut;
+        if self.verbose > 0 || was_cut {
+            lines.push(crate::text::visible(report.trace().to_string().trim_end()));
         }
         if exit == Exit::Denied && report.nobody_to_ask {
             lines.push("notice: a call had to ask and nobody could be asked, so it was denied".to_owned());
@@ -243,7 +244,7 @@ impl Host {
             );
         }
         let total = report.usage.total();
-        if self.verbose > 0 || exit == Exit::Interrupted || exit == Exit::TimedOut {
+        if self.verbose > 0 || was_cut {
             lines.push(format!("{} in {:.1} s", usage_line(&total), report.duration.as_secs_f64()));
         }
         if !lines.is_empty() {
