@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Approved, Assessment, BlockingWork, CallContext, CallInfo, Caller, Cancellation, Context, DecidedBy, Decision,
-    Failure, FailureKind, InnerEffect, Inspection, Key, Name, Outcome, Output, Parts, Payload, Permit,
-    Remark, RunId, Sample, Tool, ToolError, ToolReply,
+    Approved, Assessment, BlockingWork, CallContext, CallInfo, Caller, Cancellation, Context, DecidedBy,
+    Decision, Failure, FailureKind, InnerEffect, Inspection, Key, Name, Outcome, Output, Parts, Payload,
+    Permit, Remark, RunId, Sample, Tool, ToolError, ToolReply,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

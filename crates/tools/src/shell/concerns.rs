@@ -51,12 +51,17 @@ pub(crate) fn of_arguments(grammar: Grammar, arguments: &[Argument], root: &Root
     }
     let mut concerns = of_flags(arguments, root);
     let operands = operands(arguments);
-    concerns.extend(of_operands(grammar, arguments, &operands, root));
+    let paths = paths_among(grammar, arguments, &operands);
+    concerns.extend(paths.iter().filter_map(|path| outside(path, root)));
+    concerns.extend(effects_among(grammar, &operands));
     if grammar == Grammar::Unknown {
         let values = arguments.iter().flat_map(possible_paths);
         concerns.extend(values.filter(|path| root.is_outside(path)).map(Concern::Outside));
     }
-    concerns.extend(of_links(arguments, &operands, root));
+    if arguments.iter().any(|argument| matches!(argument, Argument::Flag { flag, .. } if flag.follows_links))
+    {
+        concerns.extend(links_below(paths, root));
+    }
     concerns
 }
 
@@ -73,31 +78,26 @@ pub(crate) fn of_flags(arguments: &[Argument], root: &Root) -> Vec<Concern> {
     arguments.iter().filter_map(concern).collect()
 }
 
-fn of_operands(grammar: Grammar, arguments: &[Argument], operands: &[&str], root: &Root) -> Vec<Concern> {
-    let paths = |paths: &[&str]| paths.iter().filter_map(|path| outside(path, root)).collect::<Vec<_>>();
-    let effect = |word: &&str| Concern::Effect((*word).to_owned());
+/// The operands that are paths to be read.
+fn paths_among<'o>(grammar: Grammar, arguments: &[Argument], operands: &'o [&'o str]) -> &'o [&'o str] {
     match grammar {
-        Grammar::Paths | Grammar::Unknown => paths(operands),
-        Grammar::Pattern { unless } if !has_any(arguments, unless) => {
-            paths(operands.get(1..).unwrap_or_default())
-        }
-        Grammar::Pattern { .. } => paths(operands),
-        Grammar::OneInput => {
-            let (input, more) = operands.split_at(operands.len().min(1));
-            paths(input).into_iter().chain(more.iter().map(effect)).collect()
-        }
-        Grammar::Format => operands.iter().filter(|word| !word.starts_with('+')).map(effect).collect(),
-        Grammar::Text | Grammar::AllText => Vec::new(),
-        // These have readers of their own.
-        Grammar::Find | Grammar::Git => {
-            operands.iter().map(|word| Concern::Unclear((*word).to_owned())).collect()
-        }
+        Grammar::Paths | Grammar::Unknown => operands,
+        Grammar::Pattern { unless } if has_any(arguments, unless) => operands,
+        Grammar::Pattern { .. } => operands.get(1..).unwrap_or_default(),
+        Grammar::OneInput => operands.get(..1).unwrap_or_default(),
+        // The last two have readers of their own.
+        Grammar::Text | Grammar::AllText | Grammar::Format | Grammar::Find | Grammar::Git => &[],
     }
 }
 
-fn of_links(arguments: &[Argument], operands: &[&str], root: &Root) -> Vec<Concern> {
-    let follows = |argument: &Argument| matches!(argument, Argument::Flag { flag, .. } if flag.follows_links);
-    if arguments.iter().any(follows) { links_below(operands, root) } else { Vec::new() }
+/// The operands through which something would change.
+fn effects_among(grammar: Grammar, operands: &[&str]) -> Vec<Concern> {
+    let effect = |word: &&str| Concern::Effect((*word).to_owned());
+    match grammar {
+        Grammar::OneInput => operands.iter().skip(1).map(effect).collect(),
+        Grammar::Format => operands.iter().filter(|word| !word.starts_with('+')).map(effect).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Finds the paths, or the root itself, below which links lead out.

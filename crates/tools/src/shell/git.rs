@@ -60,10 +60,6 @@ fn pathspec(word: &str) -> &str {
     }
 }
 
-/// The name of the tree without entries, in the two object formats.
-const EMPTY_TREE_SHA1: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
-const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
-
 /// What a repository may not choose: programs that watch files, hooks, attributes, signature checkers, and
 /// work in submodules, whose own configuration nobody has looked at.
 const FIXED: [&str; 16] = [
@@ -93,25 +89,17 @@ pub(crate) const READER_ENVIRONMENT: [(&str, &str); 4] = [
     ("GIT_OPTIONAL_LOCKS", "0"),
 ];
 
-/// How git names its objects.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum ObjectFormat {
-    #[default]
-    Sha1,
-    Sha256,
-}
-
 /// Returns the arguments with which a command of git is run.
 ///
 /// A reader is always run with everything switched off that a repository could choose; what was asked for
 /// explicitly, and so approved, comes later and wins. Other subcommands are as the rule or the person who
 /// allowed them wants them.
-pub(crate) fn hardened(arguments: &[String], format: ObjectFormat) -> Vec<String> {
+pub(crate) fn hardened(arguments: &[String], empty_tree: Option<&str>) -> Vec<String> {
     let (global, rest) = arguments.split_at(subcommand_position(arguments));
     let mut words = vec!["--no-pager".to_owned()];
     let reader = is_reader(arguments);
     if reader {
-        words.extend(reader_prefix(format));
+        words.extend(reader_prefix(empty_tree));
     }
     words.extend(global.iter().cloned());
     words.extend(rest.iter().take(1).cloned());
@@ -122,13 +110,10 @@ pub(crate) fn hardened(arguments: &[String], format: ObjectFormat) -> Vec<String
     words
 }
 
-fn reader_prefix(format: ObjectFormat) -> Vec<String> {
-    let empty_tree = match format {
-        ObjectFormat::Sha1 => EMPTY_TREE_SHA1,
-        ObjectFormat::Sha256 => EMPTY_TREE_SHA256,
-    };
-    let first = ["--no-optional-locks".to_owned(), format!("--attr-source={empty_tree}")];
-    first.into_iter().chain(FIXED.map(str::to_owned)).collect()
+fn reader_prefix(empty_tree: Option<&str>) -> Vec<String> {
+    let attributes = empty_tree.map(|tree| format!("--attr-source={tree}"));
+    let locks = "--no-optional-locks".to_owned();
+    std::iter::once(locks).chain(attributes).chain(FIXED.map(str::to_owned)).collect()
 }
 
 fn subcommand_prefix(subcommand: &str) -> &'static [&'static str] {

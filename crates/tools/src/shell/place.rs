@@ -8,7 +8,7 @@ use super::root::Root;
 use super::settings::ShellSettings;
 
 /// The directories in which programs are found, in this order; never the project, never the caller's `PATH`.
-pub(crate) const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/bin", "/bin", "/usr/local/bin"];
+pub(crate) const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 /// Where commands run.
 #[derive(Debug, Clone)]
@@ -48,10 +48,13 @@ impl Place {
         })
     }
 
-    /// A program is an executable file, and none that lies in the root behind a link.
+    /// A program is an executable file that not everybody may change, and none that lies in the root behind
+    /// a link.
     fn may_run(&self, path: &Path) -> bool {
-        let executable =
-            path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
+        let executable = path.metadata().is_ok_and(|data| {
+            let mode = data.permissions().mode();
+            data.is_file() && mode & 0o111 != 0 && mode & 0o002 == 0
+        });
         executable && path.canonicalize().is_ok_and(|target| !target.starts_with(self.root.path()))
     }
 

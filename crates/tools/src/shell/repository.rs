@@ -7,14 +7,17 @@ use std::time::Duration;
 
 use super::execute::{Bounds, Invocation, run_quietly};
 use super::flags::{Argument, Reading};
-use super::git::{ObjectFormat, READER_ENVIRONMENT, subcommand_position};
+use super::git::{READER_ENVIRONMENT, subcommand_position};
 use super::place::Place;
 use super::programs::program;
 
 /// What git says about the repository in which a command runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Repository {
-    pub(crate) format: ObjectFormat,
+    /// The tree without entries from which git takes attributes instead of the files, where it can. An older
+    /// git cannot; there only programs in the configuration matter, and they are a concern of their own.
+    pub(crate) empty_tree: Option<&'static str>,
+    /// What a person should know before a command runs.
     pub(crate) concerns: Vec<String>,
 }
 
@@ -28,7 +31,10 @@ impl Repository {
         let directory = chosen_directories(arguments);
         let where_it_is = ask(&git, &directory, &LOCATION, place).await;
         let what_it_names = ask(&git, &directory, &CONFIGURATION, place).await;
-        let Some(((code, location), (_, names))) = where_it_is.zip(what_it_names) else {
+        let version = ask(&git, &directory, &["version"], place).await;
+        let Some((((code, location), (_, names)), (_, version))) =
+            where_it_is.zip(what_it_names).zip(version)
+        else {
             return Self {
                 concerns: vec!["git does not answer about this repository".to_owned()],
                 ..Self::default()
@@ -38,22 +44,40 @@ impl Repository {
         if code != 0 && location.is_empty() {
             return Self::default();
         }
-        Self::read(&String::from_utf8_lossy(&location), &String::from_utf8_lossy(&names), place)
+        let [location, names, version] = [location, names, version].map(lossy);
+        let mut repository = Self::read(&location, &names, place);
+        repository.empty_tree = repository.empty_tree.filter(|_| takes_attribute_source(&version));
+        repository
     }
 
     fn read(location: &str, names: &str, place: &Place) -> Self {
         let mut lines = location.lines();
-        let format = match lines.next() {
-            Some("sha256") => ObjectFormat::Sha256,
-            _ => ObjectFormat::Sha1,
+        let empty_tree = match lines.next() {
+            Some("sha256") => EMPTY_TREE_SHA256,
+            _ => EMPTY_TREE_SHA1,
         };
         let outside = lines.filter(|path| place.root.is_outside(path));
         let places = outside.map(|path| format!("the repository reaches to `{path}`, outside the root"));
         let programs = named_programs(names);
         let programs =
             programs.into_iter().map(|key| format!("the repository's `{key}` may name a program to run"));
-        Self { format, concerns: places.chain(programs).collect() }
+        Self { empty_tree: Some(empty_tree), concerns: places.chain(programs).collect() }
     }
+}
+
+/// The name of the tree without entries, in the two object formats.
+const EMPTY_TREE_SHA1: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
+
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Says whether git knows `--attr-source`, which came with 2.41.
+fn takes_attribute_source(version: &str) -> bool {
+    let number = version.split_whitespace().nth(2).unwrap_or_default();
+    let mut parts = number.split('.').map_while(|part| part.parse::<u32>().ok());
+    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) >= (2, 41)
 }
 
 const LOCATION: [&str; 6] = [
@@ -117,6 +141,20 @@ fn names_program(key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        for (version, expected) in [
+            ("git version 2.47.3\n", true),
+            ("git version 2.41.0.windows.1", true),
+            ("git version 3.0", true),
+            ("git version 2.39.5 (Apple Git-154)", false),
+            ("git version 2.9.1", false),
+            ("", false),
+        ] {
+            assert_eq!(takes_attribute_source(version), expected, "{version}");
+        }
+    }
 
     #[test]
     fn keys_that_name_programs_are_found_in_the_repository_only() {

@@ -78,7 +78,7 @@ impl Session {
         let reader = git_arguments(words).is_some_and(git::is_reader);
         let environment = if reader { git::READER_ENVIRONMENT.to_vec() } else { Vec::new() };
         let arguments = git_arguments(words)
-            .map_or_else(|| arguments.to_vec(), |arguments| git::hardened(arguments, repository.format));
+            .map_or_else(|| arguments.to_vec(), |arguments| git::hardened(arguments, repository.empty_tree));
         Ok(Invocation { name: name.clone(), program, arguments, environment })
     }
 
