@@ -1,4 +1,10 @@
 //! The shell toolset: what it allows, what it runs, and what it never leaves behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "what a test does not expect stops it, and what it counted is worth reading"
+)]
 
 mod approvals;
 mod corpus;

@@ -51,9 +51,8 @@ fn generate(dice: &mut Dice) -> String {
 
 /// What bash makes of the commands: a function `p` prints its words instead of running anything.
 fn bash_words(text: &str) -> Option<Vec<Vec<String>>> {
-    // A pipe would run its parts at once and `||` would stop; as every part prints to one file, in order,
-    // the operators are made `;` by hand: the words themselves are bash's own.
-    let script = format!("p() {{ printf '%s\\0' \"${{@}}\" $'\\1' >&3; }}\n{text}\n");
+    // Bash writes at each newline: without one, a command writes once, and the parts of a pipeline do not mix.
+    let script = format!("p() {{ printf '%s\\0' \"${{@//$'\\n'/$'\\2'}}\" $'\\1' >&3; }}\n{text}\n");
     let mut bash = Command::new("bash")
         .args(["--noprofile", "--norc", "-c", "exec 3>&1 1>/dev/null; . /dev/stdin"])
         .env_clear()
@@ -73,7 +72,7 @@ fn bash_words(text: &str) -> Option<Vec<Vec<String>>> {
     for word in text.split_terminator('\0') {
         match word {
             "\u{1}" => commands.push(std::mem::take(&mut words)),
-            word => words.push(word.to_owned()),
+            word => words.push(word.replace('\u{2}', "\n")),
         }
     }
     Some(commands)
