@@ -219,5 +219,6 @@ async fn quiet_output(
         output.take(most as u64 + 1).read_to_end(&mut printed).await?;
     }
     let status = child.wait().await?;
+    family.has_ended();
     Ok((printed.len() <= most).then(|| (exit_code(status), printed)))
 }

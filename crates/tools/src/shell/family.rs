@@ -53,6 +53,11 @@ impl Family {
         Ok(Member { child, groups: self.groups.clone() })
     }
 
+    /// Says that all members were waited for and are known to start nothing that stays.
+    pub(crate) fn has_ended(&mut self) {
+        self.ended = true;
+    }
+
     /// Kills everything that still runs.
     pub(crate) async fn end(&mut self) {
         if self.ended {

@@ -4,7 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use llm_do_core::AgentSpec;
 use llm_do_core::Approval::{Ask, PreApproved};
+use llm_do_models::{asks, says};
+use llm_do_testing::{TestProject, once};
+use llm_do_tools::Shell;
+use serde_json::json;
 
 use crate::support::{Folder, assess, decide, output, read_only};
 
@@ -109,6 +114,37 @@ async fn no_program_that_the_configuration_names_is_run() {
         trap.folder.file(".git/info/attributes", "* diff=x filter=x\n");
         trap.folder.git("root", &["config", "log.showSignature", "true"]);
         trap.expect_nothing_runs(key).await;
+    }
+}
+
+#[tokio::test]
+async fn an_approved_reader_runs_no_program_of_the_repository_either() {
+    for key in [
+        "core.fsmonitor",
+        "diff.external",
+        "diff.x.command",
+        "diff.x.textconv",
+        "filter.x.clean",
+        "gpg.program",
+    ] {
+        let trap = Trap::new();
+        trap.set(key);
+        trap.folder.file(".gitattributes", "* diff=x filter=x\n");
+        let commands = ["git status", "git diff", "git log -p", "git show"];
+        let replies = commands.map(|command| asks("shell", json!({ "command": command })));
+        let run = TestProject::new()
+            .toolset(Shell::read_only("shell", trap.folder.root()).unwrap())
+            .agent(AgentSpec::new("main", "You look at git.").toolset("shell"))
+            .model_replies(replies.into_iter().chain([says("done")]))
+            .approvals([once(), once(), once(), once()])
+            .run("go")
+            .await;
+        assert!(
+            run.tool_results().iter().all(|text| text.contains("\"exit_code\":0")),
+            "{key}: {:?}",
+            run.tool_results()
+        );
+        assert!(!trap.marker().exists(), "{key}: a program of the repository ran");
     }
 }
 
