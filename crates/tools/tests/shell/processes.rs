@@ -10,6 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::{Folder, output, read_only, run, trusting};
 
+/// A word for the arguments of processes that no other run of the tests uses.
+fn mark(name: &str) -> String {
+    format!("mark-{name}-{}", std::process::id())
+}
+
 /// Counts the processes that have a word among their arguments.
 fn processes_with(word: &str) -> usize {
     let entries = fs::read_dir("/proc").unwrap().flatten();
@@ -121,17 +126,17 @@ async fn stopped_in_time(folder: &Folder, script: &str, mark: &str) {
 #[tokio::test]
 async fn hung_forking_and_stubborn_programs_end_with_all_that_they_started() {
     let folder = Folder::new();
-    for (mark, script) in [
-        ("mark-hung-7251", "sleep 1000"),
-        ("mark-deaf-7252", "trap '' TERM INT HUP\nwhile :; do sleep 1; done"),
-        ("mark-fork-7253", "for i in 1 2 3; do bash -c 'sleep 1000; :' $1 & done\nwait"),
+    for (name, script) in [
+        ("hung", "sleep 1000"),
+        ("deaf", "trap '' TERM INT HUP\nwhile :; do sleep 1; done"),
+        ("fork", "for i in 1 2 3; do bash -c 'sleep 1000; :' $1 & done\nwait"),
         (
             "mark-daemon-7254",
             "setsid bash -c 'sleep 1000; :' $1 &\n(setsid setsid bash -c 'sleep 1000; :' $1 &)\nsleep 1000",
         ),
-        ("mark-busy-7255", "while :; do :; done"),
+        ("busy", "while :; do :; done"),
     ] {
-        stopped_in_time(&folder, script, mark).await;
+        stopped_in_time(&folder, script, &mark(name)).await;
     }
 }
 
@@ -143,10 +148,10 @@ async fn what_a_program_leaves_behind_ends_with_it() {
         "script",
         "bash -c 'sleep 1000; :' $1 &\nsetsid bash -c 'sleep 1000; :' $1 &\nsleep 0.2; echo done",
     );
-    let start = Instant::now();
-    assert_eq!(output(&tool, "bash script mark-left-7256").await["stdout"], "done\n");
+    let (mark, start) = (mark("left"), Instant::now());
+    assert_eq!(output(&tool, &format!("bash script {mark}")).await["stdout"], "done\n");
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
-    assert_none_left("mark-left-7256");
+    assert_none_left(&mark);
 }
 
 #[tokio::test]
@@ -154,10 +159,12 @@ async fn cancelling_or_dropping_a_call_kills_its_programs_at_once() {
     let folder = Folder::new();
     let tool = trusting(&folder.root(), &["bash"], |_| ()).await;
     folder.file("script", "setsid bash -c 'sleep 1000; :' $1 &\nsleep 1000");
+    let (cancelled, dropped_mark) = (mark("cancelled"), mark("dropped"));
     let token = CancellationToken::new();
     let call = TestCall::new().cancelled_by(token.clone());
-    let running = tokio::spawn(call.run(tool.clone(), json!({"command": "bash script mark-cancel-7257"})));
-    while processes_with("mark-cancel-7257") < 2 {
+    let running =
+        tokio::spawn(call.run(tool.clone(), json!({"command": format!("bash script {cancelled}")})));
+    while processes_with(&cancelled) < 2 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let start = Instant::now();
@@ -168,15 +175,16 @@ async fn cancelling_or_dropping_a_call_kills_its_programs_at_once() {
         "{error} {:?}",
         start.elapsed()
     );
-    assert_none_left("mark-cancel-7257");
+    assert_none_left(&cancelled);
 
-    let dropped = tokio::spawn(TestCall::new().run(tool, json!({"command": "bash script mark-drop-7258"})));
-    while processes_with("mark-drop-7258") < 2 {
+    let dropped =
+        tokio::spawn(TestCall::new().run(tool, json!({"command": format!("bash script {dropped_mark}")})));
+    while processes_with(&dropped_mark) < 2 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     dropped.abort();
     assert!(dropped.await.is_err());
-    assert_none_left("mark-drop-7258");
+    assert_none_left(&dropped_mark);
 }
 
 fn resident_kilobytes() -> u64 {
