@@ -67,7 +67,7 @@ pub struct ShellRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subcommand: Option<String>,
     /// Flags that may be used besides those that are known to be harmless: `-x`, `--name`; `-n=` and
-    /// `--name=` take a value; `*` stands for all flags. Other flags ask.
+    /// `--name=` take a value, `-f@` and `--file@` a path; `*` stands for all flags. Other flags ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_flags: Vec<String>,
     /// Flags that are never used: a command with one of them is blocked.
