@@ -61,7 +61,9 @@ pub use llm_do_runtime::{
     Store, StoreError, Trace, TraceCall, Verdict, VerdictKind,
 };
 
-pub use llm_do_tools::{Filesystem, FilesystemSettings, Protected};
+pub use llm_do_tools::{
+    Filesystem, FilesystemSettings, Operands, Protected, Shell, ShellRule, ShellSettings, Unlisted,
+};
 
 /// Reads a project from files: a manifest, a directory or a lone agent file.
 ///

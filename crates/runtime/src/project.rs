@@ -11,6 +11,8 @@ use llm_do_core::{
     Toolset, ToolsetChoice, nearest,
 };
 
+use serde_json::Value;
+
 use crate::entry::EntrySpec;
 use crate::plan::{Plan, Source, Target};
 use crate::rules::{Rules, glob};
@@ -167,7 +169,9 @@ impl ProjectBuilder {
         let Some(toolset) = choice.own.as_ref().or_else(shared) else {
             return problems.push(self.unknown(spec, "toolset", &choice.name, self.toolset_names()));
         };
-        let slot = plan.add_slot(toolset.clone(), choice.settings.clone());
+        // A toolset of the agent's own was made with its settings.
+        let settings = if choice.own.is_some() { Value::Null } else { choice.settings.clone() };
+        let slot = plan.add_slot(toolset.clone(), settings);
         for definition in toolset.definitions() {
             add(
                 plan,
@@ -273,7 +277,7 @@ type Owned<'a> = (&'a Name, &'a Arc<dyn Toolset>);
 
 /// Adds the tools of a toolset: as `toolset.tool`, and alone where that is not ambiguous.
 fn add_to_root(plan: &mut Plan, toolset: &Arc<dyn Toolset>) {
-    let slot = plan.add_slot(toolset.clone(), serde_json::Value::Null);
+    let slot = plan.add_slot(toolset.clone(), Value::Null);
     for definition in toolset.definitions() {
         let qualified = format!("{}.{}", toolset.name(), definition.name);
         let target =

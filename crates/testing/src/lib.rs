@@ -17,5 +17,5 @@ mod test_project;
 pub use approvals::{Approvals, deny, edit, for_session, once, stop};
 pub use function_tool::FunctionTool;
 pub use recorder::{EffectRecorder, SeenEffect};
-pub use test_call::TestCall;
+pub use test_call::{TestCall, TestReply};
 pub use test_project::{TestProject, TestRun};

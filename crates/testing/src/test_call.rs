@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Approved, BlockingWork, CallContext, CallInfo, Caller, Cancellation, Context, DecidedBy, Decision,
-    Failure, FailureKind, InnerEffect, Inspection, Key, Name, Outcome, Output, Parts, Payload, Permit,
-    Remark, RunId, Sample, Tool, ToolError, ToolReply,
+    Approved, Assessment, BlockingWork, CallContext, CallInfo, Caller, Cancellation, Context, DecidedBy,
+    Decision, Failure, FailureKind, InnerEffect, Inspection, Key, Name, Outcome, Output, Parts, Payload,
+    Permit, Remark, RunId, Sample, Tool, ToolError, ToolReply,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -88,6 +88,20 @@ impl TestCall {
     pub fn cancelled(self) -> Self {
         self.token.cancel();
         self
+    }
+
+    /// Cancels the call when the token is cancelled.
+    #[must_use]
+    pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
+        self.token = token;
+        self
+    }
+
+    /// Asks the tool what a call would do.
+    pub async fn assess(self, tool: impl Into<Arc<dyn Tool>>, input: Value) -> Assessment {
+        let (tool, payload) = (tool.into(), Payload::new(input));
+        let call = self.into_context(tool.definition().name.clone(), payload.clone());
+        tool.assess(&payload, &call).await
     }
 
     /// Runs the tool.

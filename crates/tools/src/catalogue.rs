@@ -1,14 +1,15 @@
 //! The built-in toolsets by name: the one table of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use llm_do_core::Toolset;
+use llm_do_core::{Name, Toolset};
 use llm_do_project::WantedToolset;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::filesystem::{Filesystem, FilesystemSettings, Protected};
+use crate::shell::{Shell, ShellSettings};
 
 /// A built-in toolset.
 struct BuiltIn {
@@ -21,6 +22,8 @@ const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "filesystem_cwd_ro", make: |wanted, cwd| filesystem(wanted, cwd, true) },
     BuiltIn { name: "filesystem_project", make: |wanted, _| filesystem(wanted, wanted.root, false) },
     BuiltIn { name: "filesystem_project_ro", make: |wanted, _| filesystem(wanted, wanted.root, true) },
+    BuiltIn { name: "shell_readonly", make: |wanted, _| shell(wanted, Shell::read_only) },
+    BuiltIn { name: "shell_file_ops", make: |wanted, _| shell(wanted, Shell::file_ops) },
 ];
 
 /// Returns the names of all built-in toolsets.
@@ -43,6 +46,16 @@ fn filesystem(wanted: &WantedToolset<'_>, base: &Path, read_only: bool) -> Resul
     Ok(Arc::new(toolset))
 }
 
+/// Commands in the project, by a preset with the settings over it.
+fn shell(
+    wanted: &WantedToolset<'_>,
+    preset: fn(Name, PathBuf) -> Result<Shell, String>,
+) -> Result<Arc<dyn Toolset>, String> {
+    let settings: ShellSettings = read(wanted.settings)?;
+    let toolset = preset(wanted.name.clone(), wanted.root.to_path_buf())?.with_settings(settings)?;
+    Ok(Arc::new(toolset))
+}
+
 fn read<T: DeserializeOwned + Default>(settings: &Value) -> Result<T, String> {
     match settings {
         Value::Null => Ok(T::default()),
@@ -52,7 +65,6 @@ fn read<T: DeserializeOwned + Default>(settings: &Value) -> Result<T, String> {
 
 #[cfg(test)]
 mod tests {
-    use llm_do_core::Name;
     use serde_json::json;
 
     use super::*;

@@ -49,12 +49,13 @@ fn approvals_asks_before_it_writes() {
 }
 
 #[test]
-fn code_analyser_only_reads() {
+fn code_analyser_reads_freely_and_changes_nothing() {
     let sandbox = copied("code-analyser");
-    let ran = run(&sandbox, &[]).ended(0).told("sample/counter.py");
+    let ran = run(&sandbox, &[]).ended(0).told("9 sample/counter.py").told("blocked: `shell` may not run");
     assert!(ran.stdout.contains("`count` returns how often each word"), "{ran:?}");
+    assert!(sandbox.path("sample/counter.py").exists());
     let reach = sandbox.run(&["check", ".", "--reach"]).ended(0).stdout;
-    assert!(reach.contains("0 ask first, 0 are blocked") && !reach.contains("write"), "{reach}");
+    assert!(reach.contains("shell  (shell_readonly, write access): asks first"), "{reach}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod approvals;
 mod call;
 mod chat;
 mod check;
+mod corpus;
 mod examples;
 mod exit_codes;
 mod init;

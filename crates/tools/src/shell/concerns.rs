@@ -1,0 +1,189 @@
+//! What speaks against running a command without a question, seen from its words.
+
+use super::flags::{Argument, Flag, Takes};
+use super::programs::{Grammar, find_words};
+use super::root::Root;
+
+/// One thing that a person should look at first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Concern {
+    /// A flag that is not known to be harmless.
+    UnknownFlag(String),
+    /// A flag that is known to do more than look.
+    RiskyFlag(String),
+    /// A path that leads out of the root.
+    Outside(String),
+    /// Links are followed, and one of them leads out of the root.
+    LinksOut(String),
+    /// An operand that is written, or changes something.
+    Effect(String),
+    /// Something that this program does not understand.
+    Unclear(String),
+}
+
+impl Concern {
+    /// Says whether an `allow_flags: ["*"]` answers it.
+    pub(crate) fn is_about_flag(&self) -> bool {
+        matches!(self, Self::UnknownFlag(_) | Self::RiskyFlag(_))
+    }
+
+    /// Says it for a person.
+    pub(crate) fn shown(&self, program: &str) -> String {
+        match self {
+            Self::UnknownFlag(flag) => format!("`{program} {flag}` is not known to be harmless"),
+            Self::RiskyFlag(flag) => {
+                format!("`{program} {flag}` can write, run a program or read outside the root")
+            }
+            Self::Outside(path) => format!("`{path}` lies outside the root"),
+            Self::LinksOut(path) => {
+                format!("`{program}` follows links, and one below `{path}` leads out of the root")
+            }
+            Self::Effect(word) => format!("`{program}` would change something through `{word}`"),
+            Self::Unclear(word) => format!("`{word}` is no word that `{program}` is known to take here"),
+        }
+    }
+}
+
+/// Judges the arguments of a program that takes flags and operands.
+pub(crate) fn of_arguments(grammar: Grammar, arguments: &[Argument], root: &Root) -> Vec<Concern> {
+    if grammar == Grammar::AllText {
+        return Vec::new();
+    }
+    let mut concerns = of_flags(arguments, root);
+    let operands = operands(arguments);
+    let paths = paths_among(grammar, arguments, &operands);
+    concerns.extend(paths.iter().filter_map(|path| outside(path, root)));
+    concerns.extend(effects_among(grammar, &operands));
+    if grammar == Grammar::Unknown {
+        let values = arguments.iter().flat_map(possible_paths);
+        concerns.extend(values.filter(|path| root.is_outside(path)).map(Concern::Outside));
+    }
+    if arguments.iter().any(|argument| matches!(argument, Argument::Flag { flag, .. } if flag.follows_links))
+    {
+        concerns.extend(links_below(paths, root));
+    }
+    concerns
+}
+
+/// Judges the flags and the paths that they take.
+pub(crate) fn of_flags(arguments: &[Argument], root: &Root) -> Vec<Concern> {
+    let concern = |argument: &Argument| match argument {
+        Argument::Unknown(word) => Some(Concern::UnknownFlag(word.clone())),
+        Argument::Flag { name, flag: Flag { asks: true, .. }, .. } => Some(Concern::RiskyFlag(name.clone())),
+        Argument::Flag { flag: Flag { takes: Takes::Path, .. }, value: Some(path), .. } => {
+            outside(path, root)
+        }
+        Argument::Flag { .. } | Argument::Operand(_) => None,
+    };
+    arguments.iter().filter_map(concern).collect()
+}
+
+/// The operands that are paths to be read.
+fn paths_among<'o>(grammar: Grammar, arguments: &[Argument], operands: &'o [&'o str]) -> &'o [&'o str] {
+    match grammar {
+        Grammar::Paths | Grammar::Unknown => operands,
+        Grammar::Pattern { unless } if has_any(arguments, unless) => operands,
+        Grammar::Pattern { .. } => operands.get(1..).unwrap_or_default(),
+        Grammar::OneInput => operands.get(..1).unwrap_or_default(),
+        // The last two have readers of their own.
+        Grammar::Text | Grammar::AllText | Grammar::Format | Grammar::Find | Grammar::Git => &[],
+    }
+}
+
+/// The operands through which something would change.
+fn effects_among(grammar: Grammar, operands: &[&str]) -> Vec<Concern> {
+    let effect = |word: &&str| Concern::Effect((*word).to_owned());
+    match grammar {
+        Grammar::OneInput => operands.iter().skip(1).map(effect).collect(),
+        Grammar::Format => operands.iter().filter(|word| !word.starts_with('+')).map(effect).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Finds the paths, or the root itself, below which links lead out.
+fn links_below(paths: &[&str], root: &Root) -> Vec<Concern> {
+    let all = if paths.is_empty() { &["."][..] } else { paths };
+    let inside = all.iter().filter(|path| !root.is_outside(path));
+    inside.filter(|path| root.has_links_out(path)).map(|path| Concern::LinksOut((*path).to_owned())).collect()
+}
+
+pub(crate) fn outside(path: &str, root: &Root) -> Option<Concern> {
+    root.is_outside(path).then(|| Concern::Outside(path.to_owned()))
+}
+
+pub(crate) fn operands<'a>(arguments: &'a [Argument]) -> Vec<&'a str> {
+    let operand = |argument: &'a Argument| match argument {
+        Argument::Operand(word) => Some(word.as_str()),
+        Argument::Flag { .. } | Argument::Unknown(_) => None,
+    };
+    arguments.iter().filter_map(operand).collect()
+}
+
+fn has_any(arguments: &[Argument], names: &[&str]) -> bool {
+    arguments
+        .iter()
+        .any(|argument| matches!(argument, Argument::Flag { name, .. } if names.contains(&name.as_str())))
+}
+
+/// The paths that a flag of a program that is not known itself may hold.
+fn possible_paths(argument: &Argument) -> Vec<String> {
+    match argument {
+        Argument::Flag { value, .. } => value.iter().cloned().collect(),
+        Argument::Unknown(word) => {
+            let joined = word.split_once('=').map(|(_, value)| value.to_owned());
+            let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            let after_letter = short.map(|rest| rest.chars().skip(1).collect());
+            joined.into_iter().chain(after_letter).collect()
+        }
+        Argument::Operand(_) => Vec::new(),
+    }
+}
+
+/// Judges the words of `find`: where it starts, then its expression.
+pub(crate) fn of_find(words: &[String], root: &Root) -> Vec<Concern> {
+    let mut words = words.iter().peekable();
+    let mut concerns = Vec::new();
+    let mut follows_links = false;
+    while let Some(word) = words.next_if(|word| is_find_option(word)) {
+        follows_links |= *word == "-L";
+    }
+    let mut starts = Vec::new();
+    while let Some(word) = words.next_if(|word| !begins_expression(word)) {
+        starts.push(word.as_str());
+    }
+    while let Some(word) = words.next() {
+        follows_links |= word == "-follow";
+        concerns.extend(of_find_word(word, &mut words, root));
+    }
+    concerns.extend(starts.iter().filter_map(|path| outside(path, root)));
+    if follows_links {
+        concerns.extend(links_below(&starts, root));
+    }
+    concerns
+}
+
+fn is_find_option(word: &str) -> bool {
+    matches!(word, "-H" | "-L" | "-P") || word.starts_with("-O")
+}
+
+fn begins_expression(word: &str) -> bool {
+    matches!(word, "(" | ")" | "!" | ",") || (word.starts_with('-') && word.len() > 1)
+}
+
+fn of_find_word<'w>(word: &str, rest: &mut impl Iterator<Item = &'w String>, root: &Root) -> Option<Concern> {
+    if matches!(word, "(" | ")" | "!" | ",") {
+        return None;
+    }
+    let name = if word.starts_with("--") { word.to_owned() } else { format!("-{word}") };
+    match find_words().exact(&name).filter(|_| word.starts_with('-')) {
+        None if word.starts_with('-') => Some(Concern::UnknownFlag(word.to_owned())),
+        None => Some(Concern::Unclear(word.to_owned())),
+        Some(flag) if flag.takes == Takes::Path => rest.next().and_then(|path| outside(path, root)),
+        Some(flag) => {
+            if flag.takes == Takes::Value {
+                rest.next();
+            }
+            None
+        }
+    }
+}

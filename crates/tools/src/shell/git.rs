@@ -1,0 +1,132 @@
+//! git: where its subcommand stands, what its words ask for, and how it is run so that a repository cannot
+//! choose the programs that run.
+
+use super::concerns::{Concern, of_flags, operands, outside};
+use super::flags::{Argument, FlagTable, Reading, Takes};
+use super::programs::{GIT_READERS, git_subcommand, program};
+use super::root::Root;
+
+/// Returns where the subcommand stands among the arguments: behind the global flags.
+pub(crate) fn subcommand_position(arguments: &[String]) -> usize {
+    program("git").map_or(0, |git| git.flags.words_before_operand(arguments))
+}
+
+/// Says whether a command of git only reads, and is run in a way that keeps it so.
+pub(crate) fn is_reader(arguments: &[String]) -> bool {
+    let subcommand = arguments.get(subcommand_position(arguments));
+    subcommand.is_some_and(|word| GIT_READERS.contains(&word.as_str()))
+}
+
+/// Judges the words of git.
+pub(crate) fn concerns(arguments: &[String], allowed: &FlagTable, root: &Root) -> Vec<Concern> {
+    let (global, rest) = arguments.split_at(subcommand_position(arguments));
+    let Some((subcommand, rest)) = rest.split_first() else {
+        return vec![Concern::Unclear("no subcommand".to_owned())];
+    };
+    let mut concerns = program("git")
+        .map(|git| of_flags(&git.flags.arguments(global, Reading::UpToOperand), root))
+        .unwrap_or_default();
+    let known = git_subcommand(subcommand);
+    let mut table = known.cloned().unwrap_or_default();
+    table.extend(allowed);
+    let arguments = table.arguments(rest, Reading::Exact);
+    concerns.extend(of_flags(&arguments, root));
+    concerns.extend(of_words(&arguments, root));
+    concerns
+}
+
+/// Revisions and paths cannot be told apart, so all are judged as paths; also the values that git might take
+/// for operands. A word behind `--` that looks like a flag asks, as git might have taken the `--` for a value.
+fn of_words(arguments: &[Argument], root: &Root) -> Vec<Concern> {
+    let values = arguments.iter().filter_map(|argument| match argument {
+        Argument::Flag { flag, value: Some(value), separate: true, .. } if flag.takes == Takes::Value => {
+            Some(value.as_str())
+        }
+        _ => None,
+    });
+    let words = operands(arguments).into_iter();
+    let flags = words.clone().filter(|word| word.starts_with('-') && word.len() > 1);
+    let unclear: Vec<Concern> = flags.map(|word| Concern::Unclear(word.to_owned())).collect();
+    words.chain(values).filter_map(|word| outside(pathspec(word), root)).chain(unclear).collect()
+}
+
+/// The path of a pathspec, without its magic.
+fn pathspec(word: &str) -> &str {
+    let Some(magic) = word.strip_prefix(':') else { return word };
+    match magic.strip_prefix('(').and_then(|long| long.split_once(')')) {
+        Some((_, path)) => path,
+        // `:/text` searches for a commit or begins at the top of the working tree: neither leads out.
+        None => magic.trim_start_matches(['!', '^', '/', ':']),
+    }
+}
+
+/// What a repository may not choose: programs that watch files, hooks, attributes, signature checkers, and
+/// work in submodules, whose own configuration nobody has looked at.
+const FIXED: [&str; 16] = [
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.attributesFile=/dev/null",
+    "-c",
+    "status.submoduleSummary=false",
+    "-c",
+    "gpg.program=false",
+    "-c",
+    "gpg.openpgp.program=false",
+    "-c",
+    "gpg.x509.program=false",
+    "-c",
+    "gpg.ssh.program=false",
+];
+
+/// Variables with which git reads no more than the repository at hand.
+pub(crate) const READER_ENVIRONMENT: [(&str, &str); 4] = [
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+];
+
+/// Returns the arguments with which a command of git is run.
+///
+/// A reader is always run with everything switched off that a repository could choose; what was asked for
+/// explicitly, and so approved, comes later and wins. Other subcommands are as the rule or the person who
+/// allowed them wants them.
+pub(crate) fn hardened(arguments: &[String], empty_tree: Option<&str>) -> Vec<String> {
+    let (global, rest) = arguments.split_at(subcommand_position(arguments));
+    let mut words = vec!["--no-pager".to_owned()];
+    let reader = is_reader(arguments);
+    if reader {
+        words.extend(reader_prefix(empty_tree));
+    }
+    words.extend(global.iter().cloned());
+    words.extend(rest.iter().take(1).cloned());
+    if let Some(subcommand) = rest.first().filter(|_| reader) {
+        words.extend(subcommand_prefix(subcommand).iter().map(|word| (*word).to_owned()));
+    }
+    words.extend(rest.iter().skip(1).cloned());
+    words
+}
+
+fn reader_prefix(empty_tree: Option<&str>) -> Vec<String> {
+    let attributes = empty_tree.map(|tree| format!("--attr-source={tree}"));
+    let locks = "--no-optional-locks".to_owned();
+    std::iter::once(locks).chain(attributes).chain(FIXED.map(str::to_owned)).collect()
+}
+
+fn subcommand_prefix(subcommand: &str) -> &'static [&'static str] {
+    match subcommand {
+        "status" => &["--ignore-submodules=dirty"],
+        "diff" => &["--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=dirty"],
+        "log" | "show" => &[
+            "--no-ext-diff",
+            "--no-textconv",
+            "--submodule=short",
+            "--ignore-submodules=dirty",
+            "--no-show-signature",
+        ],
+        _ => &[],
+    }
+}

@@ -1,0 +1,155 @@
+//! Runs programs for a model: listed ones only, without a shell, under the eyes of the gate.
+//!
+//! The text of a call is read once ([`parse`]); the words that come out are what is judged ([`policy`]),
+//! shown and executed ([`execute`]). Pipelines and `&&`, `||`, `;` are built here from processes and pipes.
+//! Nothing else of a shell exists: no variables, wildcards, redirects or substitutions.
+//!
+//! Programs are found in fixed directories, see a fixed environment and an empty standard input, and are
+//! killed with everything they started when their time is over or the call is cancelled ([`family`]). git is
+//! run so that a repository cannot choose programs ([`git`], [`repository`]).
+//!
+//! The judgement does not confine a program: what an approved one does is its own affair.
+
+mod capture;
+mod concerns;
+mod execute;
+mod family;
+mod flags;
+mod git;
+mod parse;
+mod place;
+mod policy;
+mod programs;
+mod refusal;
+mod repository;
+mod root;
+mod session;
+mod settings;
+mod tool;
+mod unquote;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::future::{self, BoxFuture};
+use llm_do_core::{Approval, Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
+use serde_json::Value;
+
+use self::place::Place;
+use self::policy::Policy;
+use self::programs::{GIT_READERS, READERS};
+use self::session::Session;
+use self::settings::LONGEST_TIMEOUT;
+use self::tool::{ShellTool, definition};
+
+pub use settings::{Operands, ShellRule, ShellSettings, Unlisted};
+
+/// A toolset with one tool, `shell`, that runs listed programs in a directory.
+///
+/// An agent may give settings of its own: they take the place of those given here, but the rules of a preset
+/// stay.
+pub struct Shell {
+    name: Name,
+    project: PathBuf,
+    preset: Vec<ShellRule>,
+    settings: ShellSettings,
+    definition: Arc<ToolDefinition>,
+}
+
+impl Shell {
+    /// A shell in a project's directory; the words of an error say what is wrong with the settings.
+    pub fn new(
+        name: impl Into<Name>,
+        root: impl Into<PathBuf>,
+        settings: ShellSettings,
+    ) -> Result<Self, String> {
+        Self::with_preset(name.into(), root.into(), Vec::new(), settings)
+    }
+
+    /// A shell for looking around: `ls`, `cat`, `grep`, `find`, `git log` and their like. What could write,
+    /// run something else or read outside the directory asks; other programs are blocked.
+    pub fn read_only(name: impl Into<Name>, root: impl Into<PathBuf>) -> Result<Self, String> {
+        let programs = READERS.iter().map(|program| ShellRule::new(program, Approval::PreApproved));
+        let git =
+            GIT_READERS.iter().map(|word| ShellRule::new("git", Approval::PreApproved).subcommand(word));
+        Self::with_preset(name.into(), root.into(), programs.chain(git).collect(), ShellSettings::default())
+    }
+
+    /// A shell for tidying up: `ls` runs at once, `mv` asks; other programs are blocked.
+    pub fn file_ops(name: impl Into<Name>, root: impl Into<PathBuf>) -> Result<Self, String> {
+        let rules = vec![ShellRule::new("ls", Approval::PreApproved), ShellRule::new("mv", Approval::Ask)];
+        Self::with_preset(name.into(), root.into(), rules, ShellSettings::default())
+    }
+
+    /// Adds settings to a preset; the words of an error say what is wrong with them.
+    pub fn with_settings(self, settings: ShellSettings) -> Result<Self, String> {
+        Self::with_preset(self.name, self.project, self.preset, settings)
+    }
+
+    fn with_preset(
+        name: Name,
+        project: PathBuf,
+        preset: Vec<ShellRule>,
+        settings: ShellSettings,
+    ) -> Result<Self, String> {
+        session(&project, &preset, &settings)?;
+        let definition = Arc::new(definition(&name)?);
+        Ok(Self { name, project, preset, settings, definition })
+    }
+
+    fn session(&self, settings: &Value) -> Result<Session, String> {
+        if settings.is_null() {
+            return session(&self.project, &self.preset, &self.settings);
+        }
+        let own: ShellSettings =
+            serde_json::from_value(settings.clone()).map_err(|error| error.to_string())?;
+        session(&self.project, &self.preset, &own)
+    }
+}
+
+fn session(project: &Path, preset: &[ShellRule], settings: &ShellSettings) -> Result<Session, String> {
+    if !(1..=LONGEST_TIMEOUT).contains(&settings.timeout) {
+        return Err(format!(
+            "`timeout`: {} is not between 1 and {LONGEST_TIMEOUT} seconds",
+            settings.timeout
+        ));
+    }
+    Ok(Session {
+        policy: Policy::new(preset, settings)?,
+        place: Place::new(project, settings)?,
+        timeout: settings.timeout,
+        max_output_bytes: settings.max_output_bytes,
+    })
+}
+
+impl Toolset for Shell {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        vec![self.definition.clone()]
+    }
+
+    fn open<'a>(
+        &'a self,
+        opening: Opening<'a>,
+    ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+        let opened = self.session(opening.settings).map(|session| {
+            let tool: Arc<dyn Tool> = Arc::new(ShellTool::new(self.definition.clone(), Arc::new(session)));
+            Arc::new(OpenShell([tool])) as Arc<dyn ToolsetInstance>
+        });
+        Box::pin(future::ready(
+            opened.map_err(|error| ToolError::new(format!("toolset `{}`: {error}", self.name))),
+        ))
+    }
+}
+
+/// The tool of one agent call. Its processes end with each call, so there is nothing to close.
+struct OpenShell([Arc<dyn Tool>; 1]);
+
+impl ToolsetInstance for OpenShell {
+    fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.0
+    }
+}

@@ -1,0 +1,176 @@
+//! Where commands run: the directory, the programs that are found, and the variables that they see.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::root::Root;
+use super::settings::ShellSettings;
+
+/// The directories in which programs are found, in this order; never the project, never the caller's `PATH`.
+pub(crate) const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+
+/// Where commands run.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) root: Root,
+    directories: Vec<PathBuf>,
+    environment: BTreeMap<String, String>,
+}
+
+impl Place {
+    /// Checks what the settings say about directories and variables.
+    pub(crate) fn new(project: &Path, settings: &ShellSettings) -> Result<Self, String> {
+        let project = Root::new(project)?;
+        let root = Root::new(&project.path().join(&settings.root))?;
+        if !root.path().starts_with(project.path()) {
+            return Err(format!("`root`: `{}` leads out of the project", settings.root.display()));
+        }
+        let added =
+            settings.program_directories.iter().map(|directory| program_directory(directory, &project));
+        let system = SYSTEM_DIRECTORIES.iter().map(|directory| Ok(PathBuf::from(directory)));
+        let directories = system.chain(added).collect::<Result<Vec<_>, String>>()?;
+        let environment = environment(&directories, &settings.environment)?;
+        Ok(Self { root, directories, environment })
+    }
+
+    /// Finds a program by its bare name, or by its path in one of the directories.
+    pub(crate) fn find(&self, word: &str) -> Result<PathBuf, String> {
+        let named = |directory: &PathBuf| match word.rsplit_once('/') {
+            Some((path, name)) => (directory == Path::new(path)).then(|| directory.join(name)),
+            None => Some(directory.join(word)),
+        };
+        let mut candidates = self.directories.iter().filter_map(named);
+        candidates.find(|path| self.may_run(path)).ok_or_else(|| {
+            let searched: Vec<String> =
+                self.directories.iter().map(|path| path.display().to_string()).collect();
+            format!("the program `{word}` is not installed in {}", searched.join(", "))
+        })
+    }
+
+    /// A program is an executable file that not everybody may change, and none that lies in the root behind
+    /// a link.
+    fn may_run(&self, path: &Path) -> bool {
+        let executable = path.metadata().is_ok_and(|data| {
+            let mode = data.permissions().mode();
+            data.is_file() && mode & 0o111 != 0 && mode & 0o002 == 0
+        });
+        executable && path.canonicalize().is_ok_and(|target| !target.starts_with(self.root.path()))
+    }
+
+    /// Returns all variables that a program sees.
+    pub(crate) fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+}
+
+fn program_directory(directory: &Path, project: &Root) -> Result<PathBuf, String> {
+    let shown = directory.display();
+    if !directory.is_absolute() {
+        return Err(format!("`program_directories`: `{shown}` is not absolute"));
+    }
+    let resolved =
+        directory.canonicalize().map_err(|error| format!("`program_directories`: `{shown}`: {error}"))?;
+    if resolved.starts_with(project.path()) {
+        return Err(format!(
+            "`program_directories`: `{shown}` lies in the project, whose files are not trusted"
+        ));
+    }
+    Ok(resolved)
+}
+
+/// Programs inherit nothing: they see these variables, and those of the settings.
+fn environment(
+    directories: &[PathBuf],
+    given: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, String> {
+    let path = directories.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(":");
+    let fixed = [("PATH", path.as_str()), ("LANG", "C.UTF-8"), ("TERM", "dumb")];
+    let mut environment: BTreeMap<String, String> =
+        fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    for (name, value) in given {
+        if let Some(reason) = problem(name, value) {
+            return Err(format!("`environment`: `{name}` {reason}"));
+        }
+        environment.insert(name.clone(), value.clone());
+    }
+    Ok(environment)
+}
+
+/// Why a variable may not be set: it changes what runs, or is a secret.
+fn problem(name: &str, value: &str) -> Option<&'static str> {
+    const CHANGES_WHAT_RUNS: [&str; 12] = [
+        "PATH",
+        "IFS",
+        "ENV",
+        "SHELL",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "PAGER",
+        "EDITOR",
+        "VISUAL",
+        "RIPGREP_CONFIG_PATH",
+        "LESSOPEN",
+        "LESSCLOSE",
+    ];
+    const FAMILIES: [&str; 7] = ["LD_", "DYLD_", "GIT_", "BASH_", "LESS", "PERL5", "PYTHON"];
+    let upper = name.to_uppercase();
+    if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+        return Some("is no variable");
+    }
+    if CHANGES_WHAT_RUNS.contains(&upper.as_str()) || FAMILIES.iter().any(|family| upper.starts_with(family))
+    {
+        return Some("may not be set: it changes what runs");
+    }
+    let secret = ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| upper.contains(word));
+    secret.then_some("may not be set: it looks like a secret, which every program would see")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(change: impl FnOnce(&mut ShellSettings)) -> Result<Place, String> {
+        let mut settings = ShellSettings::default();
+        change(&mut settings);
+        Place::new(&std::env::temp_dir(), &settings)
+    }
+
+    #[test]
+    fn variables_that_change_what_runs_or_look_like_secrets_are_refused() {
+        let with = |name: &str| place(|settings| drop(settings.environment.insert(name.into(), "x".into())));
+        for name in
+            ["PATH", "LD_PRELOAD", "GIT_DIR", "BASH_ENV", "IFS", "MY_API_KEY", "token", "PAGER", "", "A=B"]
+        {
+            assert!(with(name).is_err(), "{name}");
+        }
+        assert_eq!(with("HOME").unwrap().environment()["HOME"], "x");
+    }
+
+    #[test]
+    fn directories_of_programs_are_absolute_and_outside_the_project() {
+        let inside = std::env::temp_dir();
+        for directory in ["bin", inside.to_str().unwrap(), "/no/such/directory"] {
+            assert!(
+                place(|settings| settings.program_directories.push(directory.into())).is_err(),
+                "{directory}"
+            );
+        }
+        let found = place(|settings| settings.program_directories.push("/usr/sbin".into())).unwrap();
+        assert!(found.environment()["PATH"].ends_with(":/usr/sbin"));
+    }
+
+    #[test]
+    fn the_root_stays_within_the_project() {
+        assert!(place(|settings| settings.root = "..".into()).unwrap_err().contains("leads out"));
+    }
+
+    #[test]
+    fn programs_are_found_by_name_only_in_the_known_directories() {
+        let place = place(|_| ()).unwrap();
+        assert!(place.find("ls").is_ok());
+        for word in ["./ls", "/tmp/ls", "no-such-program", "..", "", "../bin/ls", "/usr/bin/../bin/ls"] {
+            assert!(place.find(word).is_err(), "{word}");
+        }
+    }
+}

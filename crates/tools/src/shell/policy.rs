@@ -1,0 +1,243 @@
+//! Decides about a command line: runs at once, asks, or is blocked; and says why.
+//!
+//! Every command of the line is judged by the rules for its program, and a pre-approved one also by its
+//! words: flags must be positively known, paths must stay within the root. The strictest judgement holds for
+//! the whole line.
+//!
+//! This module runs nothing. What only git itself can tell about a repository is asked in
+//! [`super::repository`].
+
+use llm_do_core::Approval;
+
+use super::concerns;
+use super::flags::{Argument, FlagTable, Reading};
+use super::git;
+use super::parse::CommandLine;
+use super::place::SYSTEM_DIRECTORIES;
+use super::programs::{Grammar, Program, program};
+use super::root::Root;
+use super::settings::{Operands, ShellRule, ShellSettings, Unlisted};
+
+/// What came out for a command line, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Judgement {
+    pub(crate) approval: Approval,
+    pub(crate) reasons: Vec<String>,
+}
+
+impl Judgement {
+    pub(crate) fn new(approval: Approval, reason: impl Into<String>) -> Self {
+        Self { approval, reasons: vec![reason.into()] }
+    }
+
+    pub(crate) fn harmless() -> Self {
+        Self { approval: Approval::PreApproved, reasons: Vec::new() }
+    }
+
+    /// Asks, where there are concerns.
+    pub(crate) fn of_concerns(concerns: Vec<String>) -> Self {
+        let approval = if concerns.is_empty() { Approval::PreApproved } else { Approval::Ask };
+        Self { approval, reasons: concerns }
+    }
+
+    /// The stricter of two, with the reasons of that level.
+    #[must_use]
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        match self.approval.cmp(&other.approval) {
+            std::cmp::Ordering::Less => other,
+            std::cmp::Ordering::Greater => self,
+            std::cmp::Ordering::Equal => {
+                let new = other.reasons.into_iter().filter(|reason| !self.reasons.contains(reason));
+                let new: Vec<String> = new.collect();
+                self.reasons.extend(new);
+                self
+            }
+        }
+    }
+}
+
+/// The rules of one toolset instance, checked.
+#[derive(Debug, Clone)]
+pub(crate) struct Policy {
+    rules: Vec<Rule>,
+    unlisted: Unlisted,
+}
+
+#[derive(Debug, Clone)]
+struct Rule {
+    rule: ShellRule,
+    allowed: FlagTable,
+    all_flags: bool,
+}
+
+impl Policy {
+    /// Checks the rules, the given ones before those of the settings.
+    pub(crate) fn new(given: &[ShellRule], settings: &ShellSettings) -> Result<Self, String> {
+        let rules = given.iter().chain(&settings.rules).map(Rule::new).collect::<Result<_, _>>()?;
+        Ok(Self { rules, unlisted: settings.unlisted })
+    }
+
+    /// Judges a command line.
+    pub(crate) fn judge(&self, line: &CommandLine, root: &Root) -> Judgement {
+        let judgements = line.commands().map(|words| self.judge_command(words, root));
+        judgements.fold(Judgement::harmless(), Judgement::and)
+    }
+
+    fn judge_command(&self, words: &[String], root: &Root) -> Judgement {
+        let Some((first, arguments)) = words.split_first() else {
+            return Judgement::new(Approval::Blocked, "there is a command without a program");
+        };
+        let Some(name) = bare_name(first) else {
+            let reason = format!("`{first}` is a path: name a program by its bare name, such as `ls`");
+            return Judgement::new(Approval::Blocked, reason);
+        };
+        let matching = self.matching(name, arguments);
+        if matching.is_empty() {
+            return self.unlisted(name, arguments);
+        }
+        let by_path = (name != first).then(|| format!("`{first}` names the program by its path"));
+        let by_rules = matching.iter().map(|rule| rule.judge(words));
+        by_rules
+            .fold(Judgement::harmless(), Judgement::and)
+            .and(Judgement::of_concerns(by_path.into_iter().collect()))
+            .and(Judgement::of_concerns(concerns_of(name, arguments, &matching, root)))
+    }
+
+    fn matching(&self, name: &str, arguments: &[String]) -> Vec<&Rule> {
+        let subcommand = subcommand(name, arguments);
+        let matches = |rule: &&Rule| {
+            rule.rule.program == name
+                && rule.rule.subcommand.as_deref().is_none_or(|word| subcommand == Some(word))
+        };
+        self.rules.iter().filter(matches).collect()
+    }
+
+    fn unlisted(&self, name: &str, arguments: &[String]) -> Judgement {
+        let listed: Vec<&str> = self.rules.iter().map(|rule| rule.rule.program.as_str()).collect();
+        let shown = match subcommand(name, arguments) {
+            Some(word) if listed.contains(&name) => format!("{name} {word}"),
+            _ => name.to_owned(),
+        };
+        match self.unlisted {
+            Unlisted::Ask => Judgement::new(Approval::Ask, format!("no rule names `{shown}`")),
+            Unlisted::Blocked => {
+                let reason = format!("`{shown}` is not listed; listed are: {}", self.listed());
+                Judgement::new(Approval::Blocked, reason)
+            }
+        }
+    }
+
+    /// Lists what rules permit, for people and models.
+    pub(crate) fn listed(&self) -> String {
+        let mut listed: Vec<String> = Vec::new();
+        for rule in self.rules.iter().filter(|rule| rule.rule.approval != Approval::Blocked) {
+            let shown = match &rule.rule.subcommand {
+                Some(word) => format!("{} {word}", rule.rule.program),
+                None => rule.rule.program.clone(),
+            };
+            if !listed.contains(&shown) {
+                listed.push(shown);
+            }
+        }
+        if listed.is_empty() { "no programs".to_owned() } else { listed.join(", ") }
+    }
+}
+
+impl Rule {
+    fn new(rule: &ShellRule) -> Result<Self, String> {
+        let plain = !rule.program.is_empty()
+            && !rule.program.contains(|sign: char| sign == '/' || sign.is_whitespace() || sign.is_control());
+        if !plain {
+            return Err(format!("rule for `{}`: `program` is the bare name of a program", rule.program));
+        }
+        let mut allowed = FlagTable::default();
+        let all_flags = rule.allow_flags.iter().any(|flag| flag == "*");
+        for flag in rule.allow_flags.iter().filter(|flag| *flag != "*") {
+            allowed.add(flag).map_err(|error| format!("rule for `{}`: {error}", rule.program))?;
+        }
+        if let Some(flag) = rule.refuse_flags.iter().find(|flag| !flag.starts_with('-') || flag.len() < 2) {
+            return Err(format!("rule for `{}`: `{flag}` is no flag: write `-x` or `--name`", rule.program));
+        }
+        Ok(Self { rule: rule.clone(), allowed, all_flags })
+    }
+
+    fn judge(&self, words: &[String]) -> Judgement {
+        let name = &self.rule.program;
+        let refused = self.rule.refuse_flags.iter().find(|flag| words.iter().any(|word| uses(word, flag)));
+        match (refused, self.rule.approval) {
+            (Some(flag), _) => Judgement::new(Approval::Blocked, format!("a rule refuses `{name} {flag}`")),
+            (None, Approval::PreApproved) => Judgement::harmless(),
+            (None, Approval::Ask) => Judgement::new(Approval::Ask, format!("a rule says that `{name}` asks")),
+            (None, Approval::Blocked) => {
+                Judgement::new(Approval::Blocked, format!("a rule says that `{name}` is blocked"))
+            }
+        }
+    }
+}
+
+/// Says whether a word is a flag, or could be: as part of a cluster, or abbreviated.
+fn uses(word: &str, flag: &str) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    match flag.strip_prefix("--") {
+        Some(_) => name.len() > 2 && flag.starts_with(name),
+        None if flag.chars().count() == 2 => {
+            let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            letters.is_some_and(|letters| letters.contains(&flag[1..]))
+        }
+        None => name == flag,
+    }
+}
+
+/// The bare name of a program that is named by it, or by its path in a directory of the system.
+fn bare_name(word: &str) -> Option<&str> {
+    match word.rsplit_once('/') {
+        None => Some(word),
+        Some((directory, name)) => SYSTEM_DIRECTORIES.contains(&directory).then_some(name),
+    }
+}
+
+fn subcommand<'w>(name: &str, arguments: &'w [String]) -> Option<&'w str> {
+    let position = if name == "git" { git::subcommand_position(arguments) } else { 0 };
+    arguments.get(position).map(String::as_str).filter(|word| !word.starts_with('-'))
+}
+
+/// What speaks against running a command without a question.
+fn concerns_of(name: &str, arguments: &[String], rules: &[&Rule], root: &Root) -> Vec<String> {
+    let allowed = merged(rules);
+    let all_flags = rules.iter().any(|rule| rule.all_flags);
+    let known = program(name);
+    let mut concerns = match known.map(|program| program.grammar) {
+        Some(Grammar::Git) => git::concerns(arguments, &allowed, root),
+        Some(Grammar::Find) => concerns::of_find(arguments, root),
+        _ => {
+            let (grammar, arguments) = understood(known, allowed, arguments, rules);
+            concerns::of_arguments(grammar, &arguments, root)
+        }
+    };
+    if all_flags {
+        concerns.retain(|concern| !concern.is_about_flag());
+    }
+    concerns.into_iter().map(|concern| concern.shown(name)).collect()
+}
+
+fn merged(rules: &[&Rule]) -> FlagTable {
+    let mut allowed = FlagTable::default();
+    rules.iter().for_each(|rule| allowed.extend(&rule.allowed));
+    allowed
+}
+
+fn understood(
+    known: Option<&'static Program>,
+    allowed: FlagTable,
+    arguments: &[String],
+    rules: &[&Rule],
+) -> (Grammar, Vec<Argument>) {
+    let Some(program) = known else {
+        let text = rules.iter().all(|rule| rule.rule.operands == Operands::Text);
+        let grammar = if text { Grammar::Text } else { Grammar::Unknown };
+        return (grammar, allowed.arguments(arguments, Reading::Exact));
+    };
+    let mut table = program.flags.clone();
+    table.extend(&allowed);
+    (program.grammar, table.arguments(arguments, program.reading))
+}

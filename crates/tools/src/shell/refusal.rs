@@ -1,0 +1,123 @@
+//! Why a command text is refused before anything is judged, and what to do instead.
+
+use std::fmt;
+
+/// Why a command text is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Empty,
+    TooLong { longest: usize },
+    ControlCharacter(char),
+    Newline,
+    Substitution,
+    Variable,
+    Arithmetic,
+    AnsiQuoting,
+    Redirect,
+    Assignment,
+    Background,
+    Wildcard(char),
+    Tilde,
+    Braces,
+    Comment,
+    Syntax(String),
+    Unreadable,
+}
+
+impl Refusal {
+    /// Names the reason why a node of the syntax tree is refused; none for a node that only holds others.
+    pub(crate) fn of_kind(kind: &str) -> Option<Self> {
+        Some(match kind {
+            "command_substitution" | "process_substitution" | "`" | "$(" | "<(" | ">(" => Self::Substitution,
+            "simple_expansion" | "expansion" | "${" => Self::Variable,
+            "arithmetic_expansion" | "$((" => Self::Arithmetic,
+            "ansi_c_string" | "translated_string" => Self::AnsiQuoting,
+            "redirected_statement"
+            | "file_redirect"
+            | "heredoc_redirect"
+            | "herestring_redirect"
+            | "<"
+            | ">"
+            | ">>"
+            | "<<"
+            | "&>"
+            | ">|"
+            | "<>"
+            | ">&" => Self::Redirect,
+            "variable_assignment" | "variable_assignments" => Self::Assignment,
+            "&" | "|&" => Self::Background,
+            "\n" => Self::Newline,
+            "comment" => Self::Comment,
+            "brace_expression" => Self::Braces,
+            "extglob_pattern" => Self::Wildcard('('),
+            "if_statement" | "while_statement" | "for_statement" | "c_style_for_statement" => {
+                Self::Syntax("loops and conditions".to_owned())
+            }
+            "subshell" | "compound_statement" => Self::Syntax("groups of commands".to_owned()),
+            "negated_command" => Self::Syntax("`!` before a command".to_owned()),
+            "case_statement"
+            | "function_definition"
+            | "test_command"
+            | "declaration_command"
+            | "unset_command" => Self::Syntax(kind.replace('_', " ")),
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the command is empty: name a program"),
+            Self::TooLong { longest } => {
+                write!(f, "the command is longer than {longest} bytes: make several calls")
+            }
+            Self::ControlCharacter(sign) => {
+                write!(f, "the command holds the control character `{}`: leave it out", sign.escape_unicode())
+            }
+            Self::Newline => {
+                f.write_str("a newline outside quotes: make one call per command, or join them with `&&`")
+            }
+            Self::Substitution => f.write_str(
+                "command substitution: no shell runs this text; make one call, read its output, \
+                 and write it into the next; quote `$` and backticks with single quotes if they are data",
+            ),
+            Self::Variable => f.write_str(
+                "a variable: nothing is expanded; write the value itself, or single quotes if `$` is data",
+            ),
+            Self::Arithmetic => f.write_str("arithmetic: nothing is computed; write the result"),
+            Self::AnsiQuoting => f.write_str("`$'..'` quoting: use plain single or double quotes"),
+            Self::Redirect => f.write_str(
+                "a redirect: standard output and standard error are captured anyway; leave it out, \
+                 name input files as arguments, and write files with a tool made for it",
+            ),
+            Self::Assignment => {
+                f.write_str("an assignment before the program: variables cannot be set; leave it out")
+            }
+            Self::Background => f.write_str(
+                "`&`: nothing runs in the background and standard error is captured anyway; \
+                 leave it out, or quote it if it is data",
+            ),
+            Self::Wildcard(sign) => write!(
+                f,
+                "the wildcard `{sign}` outside quotes: nothing is expanded; quote it if it is data for the \
+                 program, or list the files first (`find . -name '*.txt'`) and name them"
+            ),
+            Self::Tilde => {
+                f.write_str("`~` for a home directory: nothing is expanded; write the path, or quote it")
+            }
+            Self::Braces => f.write_str("brace expansion: write out the words, or quote the braces"),
+            Self::Comment => f.write_str("a comment: leave it out, or quote `#` if it is data"),
+            Self::Syntax(what) => {
+                write!(
+                    f,
+                    "shell syntax ({what}): only commands joined by `|`, `&&`, `||` and `;` are understood"
+                )
+            }
+            Self::Unreadable => f.write_str(
+                "the command cannot be read: look for a quote that is not closed, a backslash at the end, \
+                 or an operator without a command",
+            ),
+        }
+    }
+}

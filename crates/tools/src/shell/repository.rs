@@ -1,0 +1,168 @@
+//! Asks git about the repository at hand: where it lies, and whether its configuration names programs.
+//!
+//! The answers need no trust in the repository: neither question runs anything that it could choose.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::execute::{Bounds, Invocation, run_quietly};
+use super::flags::{Argument, Reading};
+use super::git::{READER_ENVIRONMENT, subcommand_position};
+use super::place::Place;
+use super::programs::program;
+
+/// What git says about the repository in which a command runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Repository {
+    /// The tree without entries from which git takes attributes instead of the files, where it can. An older
+    /// git cannot; there only programs in the configuration matter, and they are a concern of their own.
+    pub(crate) empty_tree: Option<&'static str>,
+    /// What a person should know before a command runs.
+    pub(crate) concerns: Vec<String>,
+}
+
+/// How long git may take to answer, and how much it may say.
+const BOUNDS: Bounds = Bounds { time: Duration::from_secs(3), output: 1024 * 1024 };
+
+impl Repository {
+    /// Asks git, in the directory that the arguments of a command choose. Without git there is nothing to say.
+    pub(crate) async fn of(arguments: &[String], place: &Place) -> Self {
+        let Ok(git) = place.find("git") else { return Self::default() };
+        let directory = chosen_directories(arguments);
+        let where_it_is = ask(&git, &directory, &LOCATION, place).await;
+        let what_it_names = ask(&git, &directory, &CONFIGURATION, place).await;
+        let version = ask(&git, &directory, &["version"], place).await;
+        let Some((((code, location), (_, names)), (_, version))) =
+            where_it_is.zip(what_it_names).zip(version)
+        else {
+            return Self {
+                concerns: vec!["git does not answer about this repository".to_owned()],
+                ..Self::default()
+            };
+        };
+        // Without a repository git prints nothing, and its commands fail or compare plain files.
+        if code != 0 && location.is_empty() {
+            return Self::default();
+        }
+        let [location, names, version] = [location, names, version].map(lossy);
+        let mut repository = Self::read(&location, &names, place);
+        repository.empty_tree = repository.empty_tree.filter(|_| takes_attribute_source(&version));
+        repository
+    }
+
+    fn read(location: &str, names: &str, place: &Place) -> Self {
+        let mut lines = location.lines();
+        let empty_tree = match lines.next() {
+            Some("sha256") => EMPTY_TREE_SHA256,
+            _ => EMPTY_TREE_SHA1,
+        };
+        let outside = lines.filter(|path| place.root.is_outside(path));
+        let places = outside.map(|path| format!("the repository reaches to `{path}`, outside the root"));
+        let programs = named_programs(names);
+        let programs =
+            programs.into_iter().map(|key| format!("the repository's `{key}` may name a program to run"));
+        Self { empty_tree: Some(empty_tree), concerns: places.chain(programs).collect() }
+    }
+}
+
+/// The name of the tree without entries, in the two object formats.
+const EMPTY_TREE_SHA1: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
+
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Says whether git knows `--attr-source`, which came with 2.41.
+fn takes_attribute_source(version: &str) -> bool {
+    let number = version.split_whitespace().nth(2).unwrap_or_default();
+    let mut parts = number.split('.').map_while(|part| part.parse::<u32>().ok());
+    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) >= (2, 41)
+}
+
+const LOCATION: [&str; 6] = [
+    "rev-parse",
+    "--show-object-format",
+    "--path-format=absolute",
+    "--git-dir",
+    "--git-common-dir",
+    "--show-toplevel",
+];
+
+const CONFIGURATION: [&str; 5] = ["config", "--list", "--show-scope", "--name-only", "-z"];
+
+async fn ask(git: &Path, directory: &[String], question: &[&str], place: &Place) -> Option<(i32, Vec<u8>)> {
+    let fixed = ["--no-pager", "-c", "core.fsmonitor=false"].map(str::to_owned);
+    let question = question.iter().map(|word| (*word).to_owned());
+    let invocation = Invocation {
+        name: "git".to_owned(),
+        program: git.to_path_buf(),
+        arguments: fixed.into_iter().chain(directory.iter().cloned()).chain(question).collect(),
+        environment: READER_ENVIRONMENT.to_vec(),
+    };
+    run_quietly(invocation, place, BOUNDS).await
+}
+
+/// The `-C` flags of a command, which say where its repository is.
+fn chosen_directories(arguments: &[String]) -> Vec<String> {
+    let global = arguments.get(..subcommand_position(arguments)).unwrap_or_default();
+    let understood = program("git").map(|git| git.flags.arguments(global, Reading::UpToOperand));
+    let chosen = |argument| match argument {
+        Argument::Flag { name, value: Some(value), .. } if name == "-C" => Some(["-C".to_owned(), value]),
+        _ => None,
+    };
+    understood.into_iter().flatten().filter_map(chosen).flatten().collect()
+}
+
+/// The keys that name programs, but for those of the user and of the system, which are trusted.
+fn named_programs(list: &str) -> Vec<String> {
+    let words: Vec<&str> = list.split('\0').collect();
+    let pairs = words.chunks_exact(2).map(|pair| (pair[0], pair[1]));
+    let chosen_here = pairs.filter(|(scope, _)| !matches!(*scope, "system" | "global" | "command"));
+    let mut keys: Vec<String> =
+        chosen_here.filter(|(_, key)| names_program(key)).map(|(_, key)| key.to_owned()).collect();
+    keys.dedup();
+    keys
+}
+
+fn names_program(key: &str) -> bool {
+    let key = key.to_lowercase();
+    let last = key.rsplit('.').next().unwrap_or_default();
+    match key.split('.').next().unwrap_or_default() {
+        "filter" => matches!(last, "clean" | "smudge" | "process"),
+        "diff" => matches!(last, "command" | "textconv" | "external"),
+        "gpg" => last == "program",
+        "trailer" => matches!(last, "command" | "cmd"),
+        "core" => matches!(last, "fsmonitor" | "alternaterefscommand"),
+        _ => last == "fsmonitor",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        for (version, expected) in [
+            ("git version 2.47.3\n", true),
+            ("git version 2.41.0.windows.1", true),
+            ("git version 3.0", true),
+            ("git version 2.39.5 (Apple Git-154)", false),
+            ("git version 2.9.1", false),
+            ("", false),
+        ] {
+            assert_eq!(takes_attribute_source(version), expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn keys_that_name_programs_are_found_in_the_repository_only() {
+        let list = "local\0filter.X.clean\0global\0filter.lfs.clean\0command\0core.fsmonitor\0local\0diff.a.b.textConv\0\
+                    worktree\0core.fsmonitor\0local\0user.name\0local\0diff.external\0";
+        assert_eq!(
+            named_programs(list),
+            ["filter.X.clean", "diff.a.b.textConv", "core.fsmonitor", "diff.external"]
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! One instance of the toolset: considers a command text, and runs it.
+
+use std::sync::Arc;
+
+use llm_do_core::{Approval, Assessment, Scope, Subject};
+use serde_json::{Value, json};
+
+use super::execute::{Invocation, Prepared, PreparedStep};
+use super::git;
+use super::parse::{CommandLine, Words, parse};
+use super::place::Place;
+use super::policy::{Judgement, Policy};
+use super::refusal::Refusal;
+use super::repository::Repository;
+
+/// What one agent call may run, and where.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) policy: Policy,
+    pub(crate) place: Place,
+    pub(crate) timeout: u64,
+    pub(crate) max_output_bytes: usize,
+}
+
+/// A command text, read and judged.
+#[derive(Debug)]
+pub(crate) struct Considered {
+    line: CommandLine,
+    pub(crate) judgement: Judgement,
+    repositories: Vec<Repository>,
+}
+
+impl Session {
+    /// Reads and judges a command text. Looks at files and asks git, but changes nothing.
+    pub(crate) async fn consider(self: &Arc<Self>, text: &str) -> Result<Considered, Refusal> {
+        let line = parse(text)?;
+        let (session, judged) = (self.clone(), line.clone());
+        let judging =
+            tokio::task::spawn_blocking(move || session.policy.judge(&judged, &session.place.root)).await;
+        let mut judgement =
+            judging.unwrap_or_else(|_| Judgement::new(Approval::Blocked, "it could not be judged"));
+        let mut repositories = Vec::new();
+        if judgement.approval != Approval::Blocked {
+            for words in line.commands() {
+                let repository = self.repository(words).await;
+                judgement = judgement.and(Judgement::of_concerns(repository.concerns.clone()));
+                repositories.push(repository);
+            }
+        }
+        Ok(Considered { line, judgement, repositories })
+    }
+
+    async fn repository(&self, words: &[String]) -> Repository {
+        match git_arguments(words) {
+            Some(arguments) => Repository::of(arguments, &self.place).await,
+            None => Repository::default(),
+        }
+    }
+
+    /// Finds the programs of a command line and writes down exactly what is executed.
+    pub(crate) fn prepare(&self, considered: &Considered) -> Result<Prepared, String> {
+        let mut repositories = considered.repositories.iter();
+        let mut prepare_command = |words: &Words| {
+            let repository = repositories.next().cloned().unwrap_or_default();
+            self.invocation(words, &repository)
+        };
+        let mut steps = Vec::new();
+        for step in &considered.line.steps {
+            let pipeline = step.pipeline.iter().map(&mut prepare_command).collect::<Result<_, _>>()?;
+            steps.push(PreparedStep { after: step.after, pipeline });
+        }
+        Ok(Prepared { steps })
+    }
+
+    fn invocation(&self, words: &[String], repository: &Repository) -> Result<Invocation, String> {
+        let (name, arguments) = words.split_first().ok_or("there is a command without a program")?;
+        let program = self.place.find(name)?;
+        let reader = git_arguments(words).is_some_and(git::is_reader);
+        let environment = if reader { git::READER_ENVIRONMENT.to_vec() } else { Vec::new() };
+        let arguments = git_arguments(words)
+            .map_or_else(|| arguments.to_vec(), |arguments| git::hardened(arguments, repository.empty_tree));
+        Ok(Invocation { name: name.clone(), program, arguments, environment })
+    }
+
+    /// Tells the gate what a command text would do.
+    pub(crate) fn assessment(&self, considered: &Considered) -> Assessment {
+        let commands: Vec<String> = considered.line.commands().map(show).collect();
+        let place = self.place.root.path().display();
+        let mut assessment = Assessment::new(
+            considered.judgement.approval,
+            format!("run {} in {place}", commands.join(" and ")),
+        );
+        let reasons = &considered.judgement.reasons;
+        assessment.reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+        assessment.preview = self.prepare(considered).ok().map(|prepared| preview(&prepared));
+        assessment.subjects = considered.line.commands().cloned().map(Subject::Command).collect();
+        assessment.scopes.extend(prefixes(&assessment.subjects));
+        assessment.precondition = Some(json!({ "asks_because": reasons }));
+        assessment
+    }
+}
+
+impl Considered {
+    /// Says whether a call still is what was approved: nothing speaks against it that was not known then.
+    pub(crate) fn is_covered_by(&self, precondition: Option<&Value>) -> bool {
+        let known = precondition.and_then(|value| value["asks_because"].as_array());
+        let is_known = |reason: &String| known.is_some_and(|known| known.iter().any(|other| other == reason));
+        match self.judgement.approval {
+            Approval::PreApproved => true,
+            Approval::Ask => {
+                !self.judgement.reasons.is_empty() && self.judgement.reasons.iter().all(is_known)
+            }
+            Approval::Blocked => false,
+        }
+    }
+}
+
+fn git_arguments(words: &[String]) -> Option<&[String]> {
+    let (name, arguments) = words.split_first()?;
+    (name.rsplit('/').next() == Some("git")).then_some(arguments)
+}
+
+/// The prefixes that a person may allow: the program, and its subcommand where it comes first. Of git only
+/// with the subcommand, as its other flags can run anything.
+fn prefixes(subjects: &[Subject]) -> Vec<Scope> {
+    let Some(Subject::Command(words)) = subjects.first() else { return Vec::new() };
+    let lengths = match words.as_slice() {
+        [program, word, ..] if program == "git" && !word.starts_with('-') => 2..=2,
+        [program, ..] if program == "git" => return Vec::new(),
+        [_, word, ..] if !word.starts_with('-') => 1..=2,
+        _ => 1..=1,
+    };
+    let scopes = lengths
+        .rev()
+        .filter_map(|length| words.get(..length))
+        .map(|prefix| Scope::CommandPrefix(prefix.to_vec()));
+    scopes.filter(|scope| scope.covers(subjects)).collect()
+}
+
+/// The programs with all their arguments, as they are executed, one on each line.
+fn preview(prepared: &Prepared) -> String {
+    let invocations = prepared.steps.iter().flat_map(|step| &step.pipeline);
+    let line = |invocation: &Invocation| {
+        let program = invocation.program.display().to_string();
+        show(std::iter::once(&program).chain(&invocation.arguments))
+    };
+    invocations.map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Writes words so that each can be told from the next, and nothing invisible stays invisible.
+fn show<'w>(words: impl IntoIterator<Item = &'w String>) -> String {
+    let plain = |sign: char| sign.is_alphanumeric() || "-_./=:,+@%^~{}".contains(sign);
+    let show = |word: &String| {
+        let escaped = format!("{word:?}");
+        let visible = escaped.len() == word.len() + 2;
+        match visible {
+            true if !word.is_empty() && word.chars().all(plain) => word.clone(),
+            true if !word.contains('\'') => format!("'{word}'"),
+            _ => escaped,
+        }
+    };
+    words.into_iter().map(show).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(words: &[&str]) -> String {
+        show(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn words_are_shown_apart_and_nothing_invisible_stays_so() {
+        assert_eq!(shown(&["ls", "-la", "a b", ""]), "ls -la 'a b' ''");
+        assert_eq!(shown(&["echo", "a\u{202e}b", "it's", "x\ny"]), r#"echo "a\u{202e}b" "it's" "x\ny""#);
+    }
+
+    #[test]
+    fn prefixes_cover_all_parts_or_are_not_offered() {
+        let command =
+            |words: &[&str]| Subject::Command(words.iter().map(|word| (*word).to_owned()).collect());
+        let prefix =
+            |words: &[&str]| Scope::CommandPrefix(words.iter().map(|word| (*word).to_owned()).collect());
+        assert_eq!(
+            prefixes(&[command(&["cargo", "test", "-q"])]),
+            [prefix(&["cargo", "test"]), prefix(&["cargo"])]
+        );
+        assert_eq!(
+            prefixes(&[command(&["git", "log"]), command(&["git", "log", "-1"])]),
+            [prefix(&["git", "log"])]
+        );
+        assert_eq!(prefixes(&[command(&["git", "-c", "a=b", "log"])]), []);
+        assert_eq!(prefixes(&[command(&["mv", "a", "b"]), command(&["ls"])]), []);
+    }
+}

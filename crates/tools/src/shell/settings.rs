@@ -1,0 +1,125 @@
+//! The settings of the shell toolset, as they stand in a manifest or an agent file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use llm_do_core::Approval;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The longest time limit, in seconds.
+pub(crate) const LONGEST_TIMEOUT: u64 = 600;
+
+/// What the shell tool may run, where and for how long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ShellSettings {
+    /// What programs may run. Among the rules that match a command, the strictest wins.
+    pub rules: Vec<ShellRule>,
+    /// What happens with programs that no rule names.
+    #[serde(rename = "default")]
+    pub unlisted: Unlisted,
+    /// The directory in which commands run, relative to the project. Reading outside it asks.
+    pub root: PathBuf,
+    /// How many seconds a call may take that does not say it itself; at most 600.
+    #[schemars(range(min = 1, max = 600))]
+    pub timeout: u64,
+    /// How much of standard output, and of standard error, is kept. Of more, the beginning and the end are.
+    pub max_output_bytes: usize,
+    /// Directories in which programs are found besides the system's own: absolute, and outside the project.
+    pub program_directories: Vec<PathBuf>,
+    /// Variables for the programs. They inherit none; names that change what runs are refused.
+    pub environment: BTreeMap<String, String>,
+}
+
+impl Default for ShellSettings {
+    fn default() -> Self {
+        Self {
+            rules: Vec::new(),
+            unlisted: Unlisted::Blocked,
+            root: PathBuf::from("."),
+            timeout: 30,
+            max_output_bytes: 64 * 1024,
+            program_directories: Vec::new(),
+            environment: BTreeMap::new(),
+        }
+    }
+}
+
+/// What happens with a program, or a subcommand, that no rule names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unlisted {
+    /// It does not run.
+    #[default]
+    Blocked,
+    /// It waits for an approval.
+    Ask,
+}
+
+/// What holds for one program, or for one of its subcommands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShellRule {
+    /// The bare name of the program, such as `git`.
+    pub program: String,
+    /// The subcommand, such as `log`. Without one the rule holds for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subcommand: Option<String>,
+    /// Flags that may be used besides those that are known to be harmless: `-x`, `--name`; `-n=` and
+    /// `--name=` take a value, `-f@` and `--file@` a path; `*` stands for all flags. Other flags ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_flags: Vec<String>,
+    /// Flags that are never used: a command with one of them is blocked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refuse_flags: Vec<String>,
+    /// What the operands of a program are that is not known itself.
+    #[serde(default)]
+    pub operands: Operands,
+    /// Whether the command runs without a question, asks, or never runs. What is pre-approved still asks
+    /// where it uses unknown flags or reads outside the root.
+    #[schemars(with = "ApprovalWord")]
+    pub approval: Approval,
+}
+
+/// What the operands of a program are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Operands {
+    /// Paths: those that lead out of the root ask.
+    #[default]
+    Paths,
+    /// Text that names no files.
+    Text,
+}
+
+/// The words of [`Approval`], for the schema.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum ApprovalWord {
+    PreApproved,
+    Ask,
+    Blocked,
+}
+
+impl ShellRule {
+    /// A rule for a program with all its subcommands and no flags beyond the known ones.
+    pub fn new(program: &str, approval: Approval) -> Self {
+        Self {
+            program: program.to_owned(),
+            subcommand: None,
+            allow_flags: Vec::new(),
+            refuse_flags: Vec::new(),
+            operands: Operands::default(),
+            approval,
+        }
+    }
+
+    /// Narrows the rule to a subcommand.
+    #[must_use]
+    pub fn subcommand(mut self, subcommand: &str) -> Self {
+        self.subcommand = Some(subcommand.to_owned());
+        self
+    }
+}

@@ -1,0 +1,155 @@
+//! The tool `shell`: reads its arguments, lets the session judge and run them, and answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use llm_do_core::{
+    Approval, Approved, Assessment, CallContext, Failure, FailureKind, Name, Output, Payload, Schema, Tool,
+    ToolDefinition, ToolError, ToolReply,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::capture::Capture;
+use super::execute::{Bounds, Ending, Execution, Watcher, execute};
+use super::session::Session;
+use super::settings::LONGEST_TIMEOUT;
+
+const DESCRIPTION: &str = "Runs listed programs and returns what they print. No shell reads the command: \
+    words, quotes, `|`, `&&`, `||` and `;` work; variables, wildcards, redirects, substitutions and background \
+    processes do not. Paths are relative to the project. Standard input is empty.";
+
+/// Describes the tool.
+pub(crate) fn definition(toolset: &Name) -> Result<ToolDefinition, String> {
+    let schema = |result: Result<Schema, llm_do_core::SchemaError>| result.map_err(|error| error.to_string());
+    let mut definition = ToolDefinition::new("shell", DESCRIPTION, schema(Schema::of::<Arguments>())?);
+    definition.toolset = Some(toolset.clone());
+    definition.output = Some(schema(Schema::of_output::<Printed>())?);
+    Ok(definition)
+}
+
+/// What a call takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The command, such as `grep -rn 'TODO' src | head -n 20`.
+    command: String,
+    /// Seconds after which the command is killed. Default 30, at most 600.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 600))]
+    timeout: Option<u64>,
+}
+
+/// What a call gives.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Printed {
+    /// What was printed to standard output.
+    stdout: String,
+    /// What was printed to standard error.
+    stderr: String,
+    /// The exit code of the last program; 128 and the number of the signal that ended it.
+    exit_code: i32,
+    /// Says that something was left out; a mark in the text says where and how much.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    truncated: bool,
+    /// How many bytes were printed to standard output.
+    stdout_bytes: u64,
+    /// How many bytes were printed to standard error.
+    stderr_bytes: u64,
+}
+
+/// The tool of one toolset instance.
+pub(crate) struct ShellTool {
+    definition: Arc<ToolDefinition>,
+    session: Arc<Session>,
+}
+
+impl ShellTool {
+    pub(crate) fn new(definition: Arc<ToolDefinition>, session: Arc<Session>) -> Self {
+        Self { definition, session }
+    }
+
+    async fn judge(&self, input: &Payload) -> Assessment {
+        let blocked = |reason: String| {
+            let mut assessment = Assessment::new(Approval::Blocked, self.definition.describe(input));
+            assessment.reason = Some(reason);
+            assessment
+        };
+        let arguments = match arguments(input) {
+            Ok(arguments) => arguments,
+            Err(error) => return blocked(error),
+        };
+        match self.session.consider(&arguments.command).await {
+            Ok(considered) => self.session.assessment(&considered),
+            Err(refusal) => blocked(refusal.to_string()),
+        }
+    }
+
+    async fn execute(&self, input: &Approved, call: &CallContext) -> ToolReply {
+        let arguments = arguments(input.payload()).map_err(ToolError::new)?;
+        let considered = self.session.consider(&arguments.command).await.map_err(ToolError::new)?;
+        if !considered.is_covered_by(input.precondition()) {
+            let reasons = considered.judgement.reasons.join("; ");
+            return Err(ToolError::new(format!("not run, as this was not approved: {reasons}")));
+        }
+        let prepared = self.session.prepare(&considered).map_err(ToolError::new)?;
+        let seconds = arguments.timeout.unwrap_or(self.session.timeout).min(LONGEST_TIMEOUT);
+        let bounds = Bounds { time: Duration::from_secs(seconds), output: self.session.max_output_bytes };
+        let watcher = Watcher { cancellation: call.cancellation(), progress: call.progress() };
+        reply(execute(&prepared, &self.session.place, bounds, &watcher).await, seconds)
+    }
+}
+
+impl Tool for ShellTool {
+    fn definition(&self) -> &Arc<ToolDefinition> {
+        &self.definition
+    }
+
+    fn assess<'a>(&'a self, input: &'a Payload, _call: &'a CallContext) -> BoxFuture<'a, Assessment> {
+        Box::pin(self.judge(input))
+    }
+
+    fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
+        Box::pin(async move { self.execute(&input, call).await })
+    }
+}
+
+fn arguments(input: &Payload) -> Result<Arguments, String> {
+    Arguments::deserialize(input.value()).map_err(|error| error.to_string())
+}
+
+fn reply(execution: Execution, seconds: u64) -> ToolReply {
+    let Execution { ending, stdout, stderr } = execution;
+    match ending {
+        Ending::Exited(exit_code) => {
+            let printed = Printed {
+                truncated: stdout.is_cut() || stderr.is_cut(),
+                stdout_bytes: stdout.total(),
+                stderr_bytes: stderr.total(),
+                stdout: stdout.text(),
+                stderr: stderr.text(),
+                exit_code,
+            };
+            Ok(Output::json(serde_json::to_value(printed)?))
+        }
+        Ending::TimedOut => {
+            let so_far = so_far(&stdout, &stderr);
+            let message = format!("the command took longer than {seconds} s and was killed{so_far}");
+            let failure = Failure::new(FailureKind::TimedOut, message);
+            Err(ToolError::of(failure.with_hint("do less at once, or give a longer `timeout` (at most 600)")))
+        }
+        Ending::Cancelled => Err(ToolError::new("the call was cancelled, and the command killed")),
+        Ending::Failed(error) => Err(ToolError::new(format!("the command could not be run: {error}"))),
+    }
+}
+
+/// What was printed until the time was over.
+fn so_far(stdout: &Capture, stderr: &Capture) -> String {
+    let named = |name: &str, capture: &Capture| match capture.total() {
+        0 => String::new(),
+        total => format!("\n{name} until then, {total} bytes:\n{}", capture.text()),
+    };
+    format!("{}{}", named("standard output", stdout), named("standard error", stderr))
+}

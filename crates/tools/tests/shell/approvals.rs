@@ -1,0 +1,132 @@
+//! The tool behind the gate: what was approved is what runs, and nothing else.
+
+use llm_do_core::{AgentSpec, Answer, Approval, Scope};
+use llm_do_models::{asks, says};
+use llm_do_testing::{Approvals, TestProject, TestRun, deny, edit, for_session, once};
+use llm_do_tools::Shell;
+use serde_json::json;
+
+use crate::support::{Folder, read_only, run};
+
+async fn run_commands(shell: Shell, agent: AgentSpec, approvals: &Approvals, commands: &[&str]) -> TestRun {
+    let calls = commands.iter().map(|command| asks("shell", json!({"command": command})));
+    TestProject::new()
+        .toolset(shell)
+        .agent(agent)
+        .model_replies(calls.chain([says("done")]))
+        .approver(approvals.clone())
+        .run("go")
+        .await
+}
+
+fn agent() -> AgentSpec {
+    AgentSpec::new("main", "You run commands.").toolset("shell")
+}
+
+async fn file_ops(folder: &Folder, answers: Vec<Answer>, commands: &[&str]) -> (TestRun, Approvals) {
+    let approvals = Approvals::new(answers);
+    let shell = Shell::file_ops("shell", folder.root()).unwrap();
+    let run = run_commands(shell, agent(), &approvals, commands).await;
+    (run, approvals)
+}
+
+#[tokio::test]
+async fn a_move_waits_for_its_approval_and_a_listing_does_not() {
+    let folder = Folder::new();
+    folder.file("a", "x");
+    let (run, approvals) = file_ops(&folder, vec![once()], &["ls", "mv a b", "ls"]).await;
+    assert_eq!(run.answer().as_ref(), "done");
+    let requests = approvals.requests();
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].description, format!("run mv a b in {}", folder.root().display()));
+    assert_eq!(requests[0].preview.as_deref(), Some("/usr/bin/mv a b"));
+    assert!(run.tool_results()[2].contains(r#""stdout":"b\n""#), "{:?}", run.tool_results());
+}
+
+#[tokio::test]
+async fn what_is_denied_or_blocked_does_not_run_and_the_model_reads_why() {
+    let folder = Folder::new();
+    folder.file("a", "x");
+    let (run, approvals) =
+        file_ops(&folder, vec![deny("keep it")], &["mv a b", "rm a", "ls; mv a b > c"]).await;
+    assert!(folder.root().join("a").exists());
+    let results = run.tool_results();
+    assert!(results[0].contains("keep it"), "{results:?}");
+    assert!(results[1].contains("`rm` is not listed; listed are: ls, mv"), "{results:?}");
+    assert!(results[2].contains("redirect"), "{results:?}");
+    assert_eq!(approvals.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_granted_prefix_covers_later_commands_that_begin_so() {
+    let folder = Folder::new();
+    folder.file("a", "x");
+    let prefix = Scope::CommandPrefix(vec!["mv".into()]);
+    let commands = ["mv a b", "mv b c", "ls && mv c d"];
+    let (_, approvals) = file_ops(&folder, vec![for_session(prefix), deny("no")], &commands).await;
+    assert_eq!(approvals.requests().len(), 2, "a chain with another program is asked about");
+    assert!(folder.root().join("c").exists());
+}
+
+#[tokio::test]
+async fn edited_commands_are_judged_again() {
+    let folder = Folder::new();
+    folder.file("a", "x");
+    let answers = vec![edit(json!({"command": "mv a c"})), edit(json!({"command": "rm c"}))];
+    let (run, _) = file_ops(&folder, answers, &["mv a b", "mv c d"]).await;
+    assert!(folder.root().join("c").exists(), "the edited command ran, and the second was blocked");
+    assert!(run.tool_results()[1].contains("not listed"), "{:?}", run.tool_results());
+}
+
+#[tokio::test]
+async fn a_rule_of_the_agent_loosens_what_asks_but_lifts_no_block() {
+    let folder = Folder::new();
+    folder.file("a", "x");
+    let shell = Shell::file_ops("shell", folder.root()).unwrap();
+    let agent = agent().rule("shell", Approval::PreApproved);
+    let approvals = Approvals::default();
+    let run = run_commands(shell, agent, &approvals, &["mv a b", "rm b"]).await;
+    assert!(folder.root().join("b").exists());
+    assert!(run.tool_results()[1].contains("blocked"), "{:?}", run.tool_results());
+    assert!(approvals.requests().is_empty());
+}
+
+#[tokio::test]
+async fn without_a_decision_of_the_gate_only_what_is_pre_approved_runs() {
+    let folder = Folder::new();
+    folder.file("a", "x");
+    let tool = read_only(&folder.root()).await;
+    for (command, word) in
+        [("sort -o b a", "not approved"), ("rm a", "not listed"), ("cat a > b", "redirect")]
+    {
+        let error = run(&tool, command).await.error();
+        assert!(error.contains(word), "{command}: {error}");
+    }
+    assert!(!folder.root().join("b").exists());
+}
+
+#[tokio::test]
+async fn what_speaks_against_a_call_only_after_its_approval_stops_it() {
+    let folder = Folder::new();
+    folder.file("a", "x");
+    // While the person thinks, the file that was approved becomes a link that leads out.
+    let root = folder.root();
+    let swap = move |_request| {
+        let root = root.clone();
+        async move {
+            std::fs::remove_file(root.join("a")).unwrap();
+            std::os::unix::fs::symlink("/etc/hostname", root.join("a")).unwrap();
+            Answer::Once
+        }
+    };
+    let shell = Shell::read_only("shell", folder.root()).unwrap();
+    let run = TestProject::new()
+        .toolset(shell)
+        .agent(agent())
+        .model_replies([asks("shell", json!({"command": "sort -o b a"})), says("done")])
+        .runtime(move |builder| builder.approver(swap))
+        .run("go")
+        .await;
+    assert!(run.tool_results()[0].contains("`a` lies outside the root"), "{:?}", run.tool_results());
+    assert!(!folder.root().join("b").exists());
+}

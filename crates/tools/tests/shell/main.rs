@@ -1,0 +1,15 @@
+//! The shell toolset: what it allows, what it runs, and what it never leaves behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "what a test does not expect stops it, and what it counted is worth reading"
+)]
+
+mod approvals;
+mod corpus;
+mod policy;
+mod processes;
+mod repositories;
+mod support;
+mod words;
