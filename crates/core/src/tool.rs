@@ -76,6 +76,9 @@ pub struct ToolDefinition {
     pub access: Access,
     /// Whether it must ask.
     pub approval: Approval,
+    /// Whether the tool judges each call itself, so that single calls may run freely or be blocked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judges_calls: bool,
     /// What happens when it is begun twice.
     pub effect: Effect,
     /// The context values that it needs.
@@ -98,6 +101,7 @@ impl ToolDefinition {
             output: None,
             access: Access::Write,
             approval: Approval::Ask,
+            judges_calls: false,
             effect: Effect::Once,
             needs: Vec::new(),
             time_limit: None,

@@ -52,7 +52,8 @@ impl ToolAttributes {
             quote!(time_limit = ::core::option::Option::Some(#duration))
         });
         let sequential = self.sequential.then(|| quote!(sequential = true));
-        let all = access.chain(approval).chain(effect).chain(time_limit).chain(sequential);
+        let judges = self.assess.iter().map(|_| quote!(judges_calls = true));
+        let all = access.chain(judges).chain(approval).chain(effect).chain(time_limit).chain(sequential);
         all.map(|setting| quote!(__definition.#setting;)).collect()
     }
 

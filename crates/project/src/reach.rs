@@ -61,6 +61,9 @@ pub struct ReachedCall {
     pub path: String,
     /// Behind which approval it stands.
     pub approval: Approval,
+    /// Whether the tool judges each call, so that single ones may run freely or be blocked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub judged_by_tool: bool,
     /// What decided that: `definition`, `rule`, `mode` or `policy`.
     pub decided_by: &'static str,
     /// What it may do at most.
@@ -246,6 +249,7 @@ impl<'a> Search<'a> {
             agent: agent.clone(),
             path: format!("{} > {}", way.path, callable.name),
             approval,
+            judged_by_tool: callable.definition.judges_calls && approval == Approval::Ask,
             decided_by,
             access: needed,
             effect: (!is_agent).then_some(callable.definition.effect),
@@ -264,6 +268,7 @@ impl<'a> Search<'a> {
             agent: agent.clone(),
             path: edge.path_from(&way.path),
             approval,
+            judged_by_tool: false,
             decided_by,
             access: Access::Read,
             effect: None,
@@ -321,6 +326,7 @@ fn server_call(agent: &Name, way: &Way, name: &'static str) -> ReachedCall {
         agent: agent.clone(),
         path: format!("{} > {name}", way.path),
         approval: Approval::PreApproved,
+        judged_by_tool: false,
         decided_by: "definition",
         access: Access::Read,
         effect: None,

@@ -127,6 +127,7 @@ impl ReachedCall {
         }
         let words = match self.approval {
             Approval::PreApproved => "runs freely",
+            Approval::Ask if self.judged_by_tool => "runs, asks or is blocked as the tool judges the call",
             Approval::Ask => "asks first",
             Approval::Blocked => "blocked",
         };

@@ -11,10 +11,13 @@ use serde_json::Value;
 use crate::filesystem::{Filesystem, FilesystemSettings, Protected};
 use crate::shell::{Shell, ShellSettings};
 
+/// A toolset, or what is wrong with its settings.
+type Made = Result<Arc<dyn Toolset>, String>;
+
 /// A built-in toolset.
 struct BuiltIn {
     name: &'static str,
-    make: fn(&WantedToolset<'_>, &Path) -> Result<Arc<dyn Toolset>, String>,
+    make: fn(&WantedToolset<'_>, &Path) -> Made,
 }
 
 const BUILT_IN: &[BuiltIn] = &[
@@ -39,7 +42,7 @@ pub fn built_in(wanted: &WantedToolset<'_>, working_directory: &Path) -> Result<
 }
 
 /// Files below a directory. What is read-only by name stays so whatever its settings say.
-fn filesystem(wanted: &WantedToolset<'_>, base: &Path, read_only: bool) -> Result<Arc<dyn Toolset>, String> {
+fn filesystem(wanted: &WantedToolset<'_>, base: &Path, read_only: bool) -> Made {
     let mut settings: FilesystemSettings = read(wanted.settings)?;
     settings.read_only |= read_only;
     let toolset = Filesystem::new(wanted.name.clone(), base, settings, Protected::default())?;
@@ -47,10 +50,7 @@ fn filesystem(wanted: &WantedToolset<'_>, base: &Path, read_only: bool) -> Resul
 }
 
 /// Commands in the project, by a preset with the settings over it.
-fn shell(
-    wanted: &WantedToolset<'_>,
-    preset: fn(Name, PathBuf) -> Result<Shell, String>,
-) -> Result<Arc<dyn Toolset>, String> {
+fn shell(wanted: &WantedToolset<'_>, preset: fn(Name, PathBuf) -> Result<Shell, String>) -> Made {
     let settings: ShellSettings = read(wanted.settings)?;
     let toolset = preset(wanted.name.clone(), wanted.root.to_path_buf())?.with_settings(settings)?;
     Ok(Arc::new(toolset))

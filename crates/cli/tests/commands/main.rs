@@ -15,6 +15,7 @@ mod input;
 mod interrupts;
 mod list;
 mod output;
+mod projects;
 mod reference;
 mod schema;
 mod support;

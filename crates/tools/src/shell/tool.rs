@@ -25,6 +25,7 @@ pub(crate) fn definition(toolset: &Name) -> Result<ToolDefinition, String> {
     let schema = |result: Result<Schema, llm_do_core::SchemaError>| result.map_err(|error| error.to_string());
     let mut definition = ToolDefinition::new("shell", DESCRIPTION, schema(Schema::of::<Arguments>())?);
     definition.toolset = Some(toolset.clone());
+    definition.judges_calls = true;
     definition.output = Some(schema(Schema::of_output::<Printed>())?);
     Ok(definition)
 }
