@@ -1,4 +1,4 @@
-//! The status line of a run: who is asked, for how long, and what it took so far.
+//! The status line of a run: who is asked, for how long, and what it took so far. Between runs there is none.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +14,8 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 const PACE: Duration = Duration::from_millis(100);
 /// Runs that are over at once need no status line.
 const PATIENCE: Duration = Duration::from_millis(300);
+/// So much of the path is worth more than anything behind it.
+const LEAST_PATH: usize = 12;
 
 /// Draws the status line while it lives. It exists only on a terminal.
 pub(crate) struct Progress {
@@ -24,7 +26,8 @@ pub(crate) struct Progress {
 }
 
 struct State {
-    started: Instant,
+    /// When the run began; none while nothing runs.
+    started: Option<Instant>,
     path: String,
     model: Option<Name>,
     usage: Usage,
@@ -36,8 +39,7 @@ impl Progress {
         if !screen.is_terminal() {
             return None;
         }
-        let state =
-            State { started: Instant::now(), path: String::new(), model: None, usage: Usage::default() };
+        let state = State { started: None, path: String::new(), model: None, usage: Usage::default() };
         let state = Arc::new(Mutex::new(state));
         let ended = Arc::new(AtomicBool::new(false));
         let drawing = (state.clone(), ended.clone(), screen.clone());
@@ -50,8 +52,14 @@ impl Progress {
 
     /// Returns what reads events for it.
     pub(crate) fn reader(&self) -> impl Fn(&Event) + Send + Sync + 'static {
-        let state = self.state.clone();
-        move |event| state.lock().unwrap_or_else(PoisonError::into_inner).read(event)
+        let (state, screen) = (self.state.clone(), self.screen.clone());
+        move |event| {
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.read(event);
+            if state.started.is_none() {
+                screen.status(String::new());
+            }
+        }
     }
 }
 
@@ -68,10 +76,14 @@ impl Drop for Progress {
 
 fn draw(state: &Mutex<State>, ended: &AtomicBool, screen: &Screen) {
     let mut frame = 0;
-    std::thread::park_timeout(PATIENCE);
     while !ended.load(Ordering::Relaxed) {
-        let line = state.lock().unwrap_or_else(PoisonError::into_inner).line(FRAMES[frame % FRAMES.len()]);
-        screen.status(line);
+        {
+            // Drawn under the lock, so that nothing is drawn after the end of a run was read.
+            let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(line) = state.line(FRAMES[frame % FRAMES.len()]) {
+                screen.status(line);
+            }
+        }
         frame += 1;
         std::thread::park_timeout(PACE);
     }
@@ -80,6 +92,8 @@ fn draw(state: &Mutex<State>, ended: &AtomicBool, screen: &Screen) {
 impl State {
     fn read(&mut self, event: &Event) {
         match &event.body {
+            EventBody::RunStarted { .. } => self.started = Some(Instant::now()),
+            EventBody::RunFinished { .. } => self.started = None,
             EventBody::CallStarted { .. } | EventBody::CallExecuting { .. } => {
                 self.path = event.call.path.to_string();
                 self.model = None;
@@ -95,13 +109,46 @@ impl State {
         }
     }
 
-    fn line(&self, frame: &str) -> String {
-        let width = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(80, |size| size.ws_col.into());
+    /// The line, as much of it as fits; none where nothing has run for long.
+    fn line(&self, frame: &str) -> Option<String> {
+        let elapsed = self.started?.elapsed();
+        if elapsed < PATIENCE {
+            return None;
+        }
+        let width: usize =
+            rustix::termios::tcgetwinsize(std::io::stderr()).map_or(80, |size| size.ws_col.into());
         let model = self.model.as_ref().map(|model| format!("  {model}")).unwrap_or_default();
-        let seconds = self.started.elapsed().as_secs();
-        let used = usage_line(&self.usage);
-        let right = format!("{model}  {seconds}s  {used}");
-        let room = usize::max(width, 20).saturating_sub(right.chars().count() + 4);
-        shortened(&format!("{frame} {}{right}", shortened(&self.path, room)), width.saturating_sub(1))
+        let seconds = format!("  {}s", elapsed.as_secs());
+        let used = format!("  {}", usage_line(&self.usage));
+        Some(fitted(frame, &self.path, &[model, seconds, used], width.saturating_sub(1)))
+    }
+}
+
+/// Puts the parts behind the path; what leaves the path no room is left out, from the first part on.
+fn fitted(frame: &str, path: &str, parts: &[String], width: usize) -> String {
+    let length = |text: &str| text.chars().count();
+    let enough = length(path).min(LEAST_PATH);
+    let fits = |parts: &[String]| {
+        let taken: usize = parts.iter().map(|part| length(part)).sum();
+        length(frame) + 1 + enough + taken <= width
+    };
+    let kept = (0..=parts.len()).map(|left_out| &parts[left_out..]).find(|parts| fits(parts));
+    let behind = kept.unwrap_or_default().concat();
+    let room = width.saturating_sub(length(frame) + 1 + length(&behind));
+    shortened(&format!("{frame} {}{behind}", shortened(path, room)), width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_left_out_before_the_path_is_lost() {
+        let parts = ["  test:echo".to_owned(), "  12s".to_owned(), "  3 requests, 55 tokens".to_owned()];
+        let line = |width| fitted("*", "main > helper", &parts, width);
+        assert_eq!(line(80), "* main > helper  test:echo  12s  3 requests, 55 tokens");
+        assert_eq!(line(48), "* main > helper  12s  3 requests, 55 tokens");
+        assert!(line(40).chars().count() <= 40 && line(40).starts_with("* main"), "{}", line(40));
+        assert!(line(12).chars().count() <= 12, "{}", line(12));
     }
 }
