@@ -16,7 +16,7 @@ use crate::budget::{Ask, Pricing, Reservation};
 use crate::engine::milliseconds;
 use crate::extension;
 use crate::live::{Frame, LiveCall, Partner, Talk};
-use crate::rules::glob;
+use crate::rules::Pattern;
 use crate::state::{RunState, amount};
 use crate::stopwatch::Activity;
 use crate::store::Durability;
@@ -108,8 +108,9 @@ impl Asking<'_> {
             return Ok(());
         };
         let own = spec.model.iter().chain(&spec.fallback_models).any(|model| model.name() == choice.name());
-        let matches =
-            |pattern: &String| glob(pattern).is_ok_and(|glob| glob.is_match(choice.name().as_str()));
+        let matches = |pattern: &String| {
+            Pattern::compile(pattern).is_ok_and(|pattern| pattern.is_match(choice.name().as_str()))
+        };
         if own || spec.compatible_models.iter().any(matches) {
             return Ok(());
         }

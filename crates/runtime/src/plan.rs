@@ -1,16 +1,15 @@
 //! Plans: what an agent, or code outside any agent, can name, worked out once.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use globset::GlobMatcher;
 use llm_do_core::{
     Access, AgentSpec, Approval, Digest, Effect, FINAL_ANSWER, Failure, FailureKind, Name, Schema, Tool,
     ToolDefinition, Toolset, nearest,
 };
 use serde_json::{Value, json};
 
-use crate::rules::{Rules, glob};
+use crate::rules::{Pattern, Rules};
 
 /// Descriptions that agents get from their instructions are cut at this many characters.
 const DESCRIPTION: usize = 200;
@@ -25,7 +24,7 @@ pub(crate) struct Plan {
     order: Vec<Name>,
     table: HashMap<Name, Target>,
     ambiguous: HashMap<Name, Vec<String>>,
-    narrowing: Vec<GlobMatcher>,
+    narrowing: Vec<Pattern>,
 }
 
 /// A toolset as one agent lists it.
@@ -62,9 +61,21 @@ pub(crate) enum Source {
     Slot { slot: usize, definition: Arc<ToolDefinition> },
 }
 
+/// Digests of definitions that many agents list, each worked out once.
+#[derive(Default)]
+pub(crate) struct Digests(HashMap<*const ToolDefinition, (Arc<ToolDefinition>, Digest)>);
+
+impl Digests {
+    /// The definition is kept with its digest, so that its address stays its own.
+    fn of(&mut self, definition: &Arc<ToolDefinition>) -> Digest {
+        let fresh = || (definition.clone(), definition.digest());
+        self.0.entry(Arc::as_ptr(definition)).or_insert_with(fresh).1
+    }
+}
+
 impl Target {
     /// A tool under the name of its toolset, whatever its author wrote there: rules and grants go by it.
-    pub(crate) fn tool(source: Source, toolset: Option<&Name>) -> Self {
+    pub(crate) fn tool(source: Source, toolset: Option<&Name>, digests: &mut Digests) -> Self {
         let announced = match &source {
             Source::Shared(tool) => tool.definition(),
             Source::Slot { definition, .. } => definition,
@@ -74,7 +85,7 @@ impl Target {
         } else {
             Arc::new(ToolDefinition { toolset: toolset.cloned(), ..ToolDefinition::clone(announced) })
         };
-        let (digest, ceiling) = (definition.digest(), definition.access);
+        let (digest, ceiling) = (digests.of(&definition), definition.access);
         Self { kind: TargetKind::Tool(source), digest, definition, ceiling, has_own_input: true }
     }
 
@@ -120,6 +131,11 @@ fn agent_description(spec: &AgentSpec) -> String {
 
 /// The input of an agent without a schema: a text, and paths of files.
 pub(crate) fn prompt_schema() -> Schema {
+    static SCHEMA: OnceLock<Schema> = OnceLock::new();
+    SCHEMA.get_or_init(make_prompt_schema).clone()
+}
+
+fn make_prompt_schema() -> Schema {
     let input = json!({"type": "string", "description": "What the agent shall do"});
     let attachments =
         json!({"type": "array", "items": {"type": "string"}, "description": "Paths of files to attach"});
@@ -130,7 +146,7 @@ impl Plan {
     pub(crate) fn new(spec: Option<Arc<AgentSpec>>) -> Self {
         let patterns = spec.as_ref().map(|spec| spec.agents.as_slice()).unwrap_or_default();
         // A pattern that is no glob matches nothing, which narrows more and not less.
-        let narrowing = patterns.iter().filter_map(|pattern| glob(pattern).ok()).collect();
+        let narrowing = patterns.iter().filter_map(|pattern| Pattern::compile(pattern).ok()).collect();
         Self {
             spec,
             rules: Rules::default(),

@@ -14,8 +14,8 @@ use llm_do_core::{
 use serde_json::Value;
 
 use crate::entry::EntrySpec;
-use crate::plan::{Plan, Source, Target};
-use crate::rules::{Rules, glob};
+use crate::plan::{Digests, Plan, Source, Target};
+use crate::rules::{Pattern, Rules};
 
 /// Agents, tools, toolsets and entries, linked and frozen.
 #[derive(Clone)]
@@ -111,15 +111,18 @@ impl ProjectBuilder {
     pub fn build(self) -> Result<Project, LinkErrors> {
         let mut problems = Vec::new();
         self.check_names(&mut problems);
-        let agents: BTreeMap<Name, Arc<Plan>> = self
-            .agents
-            .iter()
-            .map(|spec| (spec.name.clone(), Arc::new(self.link_agent(spec, &mut problems))))
-            .collect();
+        let mut parts = Parts {
+            agents: self.agents.iter().map(|spec| (&spec.name, Target::agent(spec))).collect(),
+            digests: Digests::default(),
+        };
+        let link = |spec: &AgentSpec| {
+            (spec.name.clone(), Arc::new(self.link_agent(spec, &mut parts, &mut problems)))
+        };
+        let agents: BTreeMap<Name, Arc<Plan>> = self.agents.iter().map(link).collect();
         if !problems.is_empty() {
             return Err(LinkErrors(problems));
         }
-        let root = Arc::new(self.link_root(&agents));
+        let root = Arc::new(self.link_root(&mut parts));
         let pin = pin(&agents, &root);
         Ok(Project { linked: Arc::new(Linked { agents, root, model: self.model, pin }) })
     }
@@ -134,18 +137,21 @@ impl ProjectBuilder {
         check_unique(agents.chain(toolsets), problems);
     }
 
-    fn link_agent(&self, spec: &AgentSpec, problems: &mut Vec<LinkError>) -> Plan {
+    fn link_agent(&self, spec: &AgentSpec, parts: &mut Parts<'_>, problems: &mut Vec<LinkError>) -> Plan {
         let mut plan = Plan::new(Some(Arc::new(spec.clone())));
         for name in &spec.tools {
             match self.tools.iter().find(|tool| tool.definition().name == *name) {
-                Some(tool) => {
-                    add(&mut plan, name.clone(), Target::tool(Source::Shared(tool.clone()), None), problems)
-                }
+                Some(tool) => add(
+                    &mut plan,
+                    name.clone(),
+                    Target::tool(Source::Shared(tool.clone()), None, &mut parts.digests),
+                    problems,
+                ),
                 None => problems.push(self.unknown(spec, "tool", name, self.tool_names())),
             }
         }
         for choice in &spec.toolsets {
-            self.link_toolset(spec, choice, &mut plan, problems);
+            self.link_toolset(spec, choice, &mut plan, parts, problems);
         }
         if spec.output.is_some() && plan.target(FINAL_ANSWER).is_some() {
             problems.push(LinkError::ReservedName { agent: spec.name.clone(), name: FINAL_ANSWER.into() });
@@ -160,10 +166,11 @@ impl ProjectBuilder {
         spec: &AgentSpec,
         choice: &ToolsetChoice,
         plan: &mut Plan,
+        parts: &mut Parts<'_>,
         problems: &mut Vec<LinkError>,
     ) {
-        if let Some(agent) = self.agents.iter().find(|agent| agent.name == choice.name) {
-            return add(plan, agent.name.clone(), Target::agent(agent), problems);
+        if let Some(agent) = parts.agents.get(&choice.name) {
+            return add(plan, choice.name.clone(), agent.clone(), problems);
         }
         let shared = || self.toolsets.iter().find(|toolset| *toolset.name() == choice.name);
         let Some(toolset) = choice.own.as_ref().or_else(shared) else {
@@ -176,7 +183,7 @@ impl ProjectBuilder {
             add(
                 plan,
                 definition.name.clone(),
-                Target::tool(Source::Slot { slot, definition }, Some(toolset.name())),
+                Target::tool(Source::Slot { slot, definition }, Some(toolset.name()), &mut parts.digests),
                 problems,
             );
         }
@@ -189,7 +196,7 @@ impl ProjectBuilder {
             }
         }
         for pattern in &spec.agents {
-            if let Err(reason) = glob(pattern) {
+            if let Err(reason) = Pattern::compile(pattern) {
                 problems.push(LinkError::BadGlob { agent: spec.name.clone(), reason });
             }
         }
@@ -218,27 +225,26 @@ impl ProjectBuilder {
     }
 
     /// The plan of code outside any agent: everything by name, `toolset.tool` where a name is ambiguous.
-    fn link_root(&self, agents: &BTreeMap<Name, Arc<Plan>>) -> Plan {
+    fn link_root(&self, parts: &mut Parts<'_>) -> Plan {
         let mut plan = Plan::new(None);
-        for plan_of_agent in agents.values() {
-            if let Some(spec) = &plan_of_agent.spec {
-                plan.add(spec.name.clone(), Target::agent(spec));
-            }
+        for (name, target) in &parts.agents {
+            plan.add((*name).clone(), target.clone());
         }
         for entry in &self.entries {
             plan.add(entry.name().clone(), Target::entry(entry.tool()));
         }
         for tool in &self.tools {
-            plan.add(tool.definition().name.clone(), Target::tool(Source::Shared(tool.clone()), None));
+            let target = Target::tool(Source::Shared(tool.clone()), None, &mut parts.digests);
+            plan.add(tool.definition().name.clone(), target);
         }
-        self.toolsets.iter().for_each(|toolset| add_to_root(&mut plan, toolset));
-        self.link_own_toolsets(&mut plan);
+        self.toolsets.iter().for_each(|toolset| add_to_root(&mut plan, toolset, &mut parts.digests));
+        self.link_own_toolsets(&mut plan, &mut parts.digests);
         plan.finish();
         plan
     }
 
     /// Toolsets that agents have with settings of their own: by name where only one agent has it.
-    fn link_own_toolsets(&self, plan: &mut Plan) {
+    fn link_own_toolsets(&self, plan: &mut Plan, digests: &mut Digests) {
         let mut owners: BTreeMap<&Name, Vec<Owned<'_>>> = BTreeMap::new();
         for spec in &self.agents {
             for choice in &spec.toolsets {
@@ -250,7 +256,7 @@ impl ProjectBuilder {
         for (name, owners) in owners {
             match &owners[..] {
                 [(_, toolset)] if self.toolsets.iter().all(|shared| shared.name() != name) => {
-                    add_to_root(plan, toolset);
+                    add_to_root(plan, toolset, digests);
                 }
                 several => mark_as_owned(plan, several),
             }
@@ -272,16 +278,25 @@ impl ProjectBuilder {
     }
 }
 
+/// What is worked out once for all agents that list it.
+struct Parts<'a> {
+    agents: BTreeMap<&'a Name, Target>,
+    digests: Digests,
+}
+
 /// A toolset that an agent has for itself, after the agent's name.
 type Owned<'a> = (&'a Name, &'a Arc<dyn Toolset>);
 
 /// Adds the tools of a toolset: as `toolset.tool`, and alone where that is not ambiguous.
-fn add_to_root(plan: &mut Plan, toolset: &Arc<dyn Toolset>) {
+fn add_to_root(plan: &mut Plan, toolset: &Arc<dyn Toolset>, digests: &mut Digests) {
     let slot = plan.add_slot(toolset.clone(), Value::Null);
     for definition in toolset.definitions() {
         let qualified = format!("{}.{}", toolset.name(), definition.name);
-        let target =
-            Target::tool(Source::Slot { slot, definition: definition.clone() }, Some(toolset.name()));
+        let target = Target::tool(
+            Source::Slot { slot, definition: definition.clone() },
+            Some(toolset.name()),
+            digests,
+        );
         plan.add(qualified.as_str().into(), target.clone());
         plan.add_or_mark_ambiguous(definition.name.clone(), target, &qualified);
     }

@@ -5,28 +5,50 @@ use llm_do_core::{Approval, ApprovalRule, Name};
 
 /// The approval rules of one agent. They belong to its plan and touch nothing that is shared.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rules(Vec<(GlobMatcher, Approval)>);
+pub(crate) struct Rules(Vec<(Pattern, Approval)>);
+
+/// A name, or a glob over names.
+#[derive(Debug, Clone)]
+pub(crate) enum Pattern {
+    /// Most patterns are plain names, and a glob is dear to compile.
+    Name(String),
+    Glob(GlobMatcher),
+}
+
+impl Pattern {
+    /// Compiles a pattern.
+    pub(crate) fn compile(pattern: &str) -> Result<Self, String> {
+        if pattern.chars().all(|sign| sign.is_ascii_alphanumeric() || "_-. :/".contains(sign)) {
+            return Ok(Self::Name(pattern.to_owned()));
+        }
+        let glob = GlobBuilder::new(pattern).build().map_err(|error| error.to_string())?;
+        Ok(Self::Glob(glob.compile_matcher()))
+    }
+
+    /// Says whether a name fits.
+    pub(crate) fn is_match(&self, name: &str) -> bool {
+        match self {
+            Self::Name(own) => own == name,
+            Self::Glob(glob) => glob.is_match(name),
+        }
+    }
+}
 
 impl Rules {
     /// Compiles rules.
     pub(crate) fn compile(rules: &[ApprovalRule]) -> Result<Self, String> {
-        let compiled = rules.iter().map(|rule| Ok((glob(&rule.pattern)?, rule.approval)));
+        let compiled = rules.iter().map(|rule| Ok((Pattern::compile(&rule.pattern)?, rule.approval)));
         compiled.collect::<Result<Vec<_>, String>>().map(Self)
     }
 
     /// Returns the strictest rule that matches the name or `toolset.name`.
     pub(crate) fn strictest(&self, name: &str, toolset: Option<&Name>) -> Option<Approval> {
         let qualified = toolset.map(|toolset| format!("{toolset}.{name}"));
-        let matches = |glob: &GlobMatcher| {
-            glob.is_match(name) || qualified.as_ref().is_some_and(|name| glob.is_match(name))
+        let matches = |pattern: &Pattern| {
+            pattern.is_match(name) || qualified.as_ref().is_some_and(|name| pattern.is_match(name))
         };
-        self.0.iter().filter(|(glob, _)| matches(glob)).map(|(_, approval)| *approval).max()
+        self.0.iter().filter(|(pattern, _)| matches(pattern)).map(|(_, approval)| *approval).max()
     }
-}
-
-/// Compiles a glob over names.
-pub(crate) fn glob(pattern: &str) -> Result<GlobMatcher, String> {
-    GlobBuilder::new(pattern).build().map(|glob| glob.compile_matcher()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
