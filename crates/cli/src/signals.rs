@@ -54,6 +54,7 @@ impl Interrupts {
         }
         // Whatever still runs has been told; nobody waits for it any longer.
         screen.status(String::new());
+        llm_do::end_all_commands();
         std::process::exit(Exit::Interrupted.code().into());
     }
 

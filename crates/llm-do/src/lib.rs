@@ -63,6 +63,7 @@ pub use llm_do_runtime::{
 
 pub use llm_do_tools::{
     Filesystem, FilesystemSettings, Operands, Protected, Shell, ShellRule, ShellSettings, Unlisted,
+    end_all_commands,
 };
 
 /// Reads a project from files: a manifest, a directory or a lone agent file.

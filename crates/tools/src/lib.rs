@@ -12,4 +12,4 @@ mod shell;
 
 pub use catalogue::{built_in, built_in_names};
 pub use filesystem::{Filesystem, FilesystemSettings, Protected};
-pub use shell::{Operands, Shell, ShellRule, ShellSettings, Unlisted};
+pub use shell::{Operands, Shell, ShellRule, ShellSettings, Unlisted, end_all_commands};

@@ -55,3 +55,47 @@ fn an_interrupt_cancels_the_tree_and_says_what_was_done_and_used() {
         assert!(stderr.contains("1 request,") && stderr.contains("tokens"), "{stderr}");
     }
 }
+
+#[test]
+fn no_program_outlives_an_interrupt_or_the_second_one() {
+    for signals in [1, 2] {
+        let sandbox = Sandbox::new()
+            .file("main.agent", "---\nname: main\nmodel: script:script.yaml\ntoolsets:\n  - shell_readonly: {rules: [{program: sleep, approval: pre_approved, operands: text}]}\n---\nx")
+            .file("script.yaml", "mode: by_turn\nreplies:\n  - ask: {shell: {command: sleep 61.5, timeout: 100}}\n  - say: done\n");
+        let mut child = sandbox
+            .command(&["run", ".", "hello", "--output", "jsonl"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut events = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("\"call_executing\"") || !line.contains("\"main > shell\"") {
+            line.clear();
+            assert!(events.read_line(&mut line).unwrap() > 0, "the run ended too early");
+        }
+        // The program is started right after its intent is recorded.
+        let begun = Instant::now();
+        while children(&child).is_empty() {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            std::thread::yield_now();
+        }
+        let programs = children(&child);
+        (0..signals).for_each(|_| send(&child, "-INT"));
+        let (code, stderr) = ended(child);
+        assert_eq!(code, Some(130), "{stderr}");
+        for program in programs {
+            let alive = std::fs::read_to_string(format!("/proc/{program}/cmdline"))
+                .is_ok_and(|line| line.contains("61.5"));
+            assert!(!alive, "{program} outlived {signals} interrupts");
+        }
+    }
+}
+
+/// The programs that a process has started.
+fn children(child: &Child) -> Vec<String> {
+    let tasks = format!("/proc/{}/task", child.id());
+    let tasks = std::fs::read_dir(tasks).into_iter().flatten().flatten();
+    let listed = tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
+    listed.flat_map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+}

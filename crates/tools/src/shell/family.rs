@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, ChildStdout, Command};
@@ -19,9 +19,23 @@ const MARK: &str = "LLM_DO_SHELL_CALL";
 /// The processes of one call. Dropping it kills them.
 #[derive(Debug)]
 pub(crate) struct Family {
+    /// The value of the variable, with the sign that ends it.
     mark: String,
     groups: Groups,
     ended: bool,
+}
+
+/// What the marks of all families of this process begin with. Chance keeps apart the families of several
+/// programs on one machine, in whatever namespaces.
+fn mark_of_process() -> &'static str {
+    static MARK_OF_PROCESS: OnceLock<String> = OnceLock::new();
+    MARK_OF_PROCESS.get_or_init(|| format!("{:016x}-", RandomState::new().hash_one(std::process::id())))
+}
+
+/// Kills every program that a [`Shell`](super::Shell) of this process has started and that still runs: for a
+/// process that leaves at once and waits for nothing.
+pub fn end_all_commands() {
+    sweep(mark_of_process());
 }
 
 /// A program of a family.
@@ -40,14 +54,14 @@ impl Family {
     pub(crate) fn new() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        // Chance keeps apart the families of several programs on one machine, in whatever namespaces.
-        let chance = RandomState::new().hash_one(number);
-        Self { mark: format!("{chance:016x}-{number}"), groups: Groups::default(), ended: true }
+        let mark = format!("{}{number}\0", mark_of_process());
+        Self { mark, groups: Groups::default(), ended: true }
     }
 
     /// Starts a program in a group of its own.
     pub(crate) fn spawn(&mut self, mut command: Command) -> io::Result<Member> {
-        let child = command.env(MARK, &self.mark).process_group(0).kill_on_drop(true).spawn()?;
+        let mark = self.mark.trim_end_matches('\0');
+        let child = command.env(MARK, mark).process_group(0).kill_on_drop(true).spawn()?;
         self.ended = false;
         group_of(&child).into_iter().for_each(|group| self.groups.add(group));
         Ok(Member { child, groups: self.groups.clone() })
@@ -123,11 +137,11 @@ fn kill_group(group: Pid) {
     let _ = kill_process_group(group, Signal::KILL);
 }
 
-/// Kills every process that carries the mark, until there is none.
+/// Kills every process whose mark begins so, until there is none.
 #[cfg(target_os = "linux")]
 fn sweep(mark: &str) {
     const ROUNDS: u32 = 100;
-    let needle = format!("{MARK}={mark}\0").into_bytes();
+    let needle = format!("{MARK}={mark}").into_bytes();
     for _ in 0..ROUNDS {
         if !processes().any(|process| kill_marked(process, &needle)) {
             return;

@@ -42,6 +42,7 @@ use self::session::Session;
 use self::settings::LONGEST_TIMEOUT;
 use self::tool::{ShellTool, definition};
 
+pub use family::end_all_commands;
 pub use settings::{Operands, ShellRule, ShellSettings, Unlisted};
 
 /// A toolset with one tool, `shell`, that runs listed programs in a directory.
