@@ -18,8 +18,8 @@ Examples:
   cat notes.txt | llm-do run summary.agent  input from a pipe
   llm-do check hello --reach                what it can touch, before it runs
 
-Exit codes: 0 done, 1 failed, 2 bad usage or project, 3 provider, 4 limit, 5 denied, 6 output does not fit,
-124 out of time, 130 interrupted.";
+Exit codes: 0 done, 1 failed, 2 bad usage or project, 3 provider, 4 limit,
+            5 denied, 6 output does not fit, 124 out of time, 130 interrupted.";
 
 /// Runs agents (prompt files) and tools (code) under one calling convention.
 #[derive(Debug, Parser)]
@@ -177,7 +177,7 @@ pub(crate) struct RunOptions {
     #[arg(long, conflicts_with = "approve")]
     pub(crate) reject_all: bool,
     /// Asks a program: JSON lines over a descriptor (`3`, or `3,4` to read and write) or a Unix socket
-    #[arg(long, value_name = "FD|SOCKET", conflicts_with_all = ["approve_all", "reject_all"])]
+    #[arg(long, value_name = "FD|SOCKET", conflicts_with_all = ["approve_all", "reject_all", "approve"])]
     pub(crate) approvals_from: Option<String>,
     /// Nested agents on one path
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -315,7 +315,11 @@ fn duration(text: &str) -> Result<Duration, String> {
 fn dollars(text: &str) -> Result<f64, String> {
     let amount: f64 =
         text.trim_start_matches('$').parse().map_err(|_| "expected US dollars, such as `0.50`")?;
-    if amount.is_finite() && amount >= 0.0 { Ok(amount) } else { Err("a cost cannot be negative".to_owned()) }
+    if amount.is_finite() && amount >= 0.0 {
+        Ok(amount)
+    } else {
+        Err("expected US dollars, such as `0.50`".to_owned())
+    }
 }
 
 /// Writes completions for a shell.

@@ -1,9 +1,13 @@
 //! The environment as one value: the process's own, and beneath it the `.env` beside the project.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::path::Path;
 
 use crate::problem::Problem;
+
+/// No `.env` is larger.
+const LARGEST: u64 = 1024 * 1024;
 
 /// Variables that a project may set in its `.env`. The process's own variables win.
 ///
@@ -21,12 +25,13 @@ impl Environment {
         if !path.is_file() {
             return Ok(Self::default());
         }
-        let refuse = |error: dotenvy::Error| {
-            let message = format!("`{}` cannot be read: {error}", path.display());
-            Problem::with_hint(message, "write lines of the form `NAME=value`")
+        let refuse = |reason: String| {
+            let message = format!("`{}` cannot be read: {reason}", path.display());
+            Problem::with_hint(message, "write lines of the form `NAME=value`, with quotes around blanks")
         };
-        let pairs = dotenvy::from_path_iter(&path).map_err(refuse)?;
-        let file = pairs.collect::<Result<_, _>>().map_err(refuse)?;
+        let text = read(&path).map_err(refuse)?;
+        let pairs = dotenvy::from_read_iter(text.as_bytes());
+        let file = pairs.collect::<Result<_, _>>().map_err(|error| refuse(place_of(&error, &text)))?;
         Ok(Self { file })
     }
 
@@ -34,5 +39,28 @@ impl Environment {
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         let own = std::env::var(name).ok();
         own.or_else(|| self.file.get(name).cloned()).filter(|value| !value.trim().is_empty())
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(format!("it is larger than {LARGEST} bytes"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+/// Says in which line it is wrong and about which variable; never a value, which may be a secret.
+fn place_of(error: &dotenvy::Error, text: &str) -> String {
+    let dotenvy::Error::LineParse(part, _) = error else { return "a line is wrong".to_owned() };
+    let found = text.lines().enumerate().find(|(_, line)| line.contains(part.trim_end()));
+    let Some((place, line)) = found else { return "a line is wrong".to_owned() };
+    let is_name = |name: &&str| name.chars().all(|sign| sign.is_ascii_alphanumeric() || sign == '_');
+    match line.split_once('=').map(|(name, _)| name.trim()).filter(is_name) {
+        Some(name) => format!("line {} is wrong (`{name}`)", place + 1),
+        None => format!("line {} is wrong", place + 1),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use llm_do::{RunReport, Status};
+use llm_do::{Event, EventBody, FailureKind, RunReport, Status};
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +33,7 @@ impl Exit {
         match report.status {
             Status::Done if report.nobody_to_ask => Self::Denied,
             Status::Done => Self::Done,
+            Status::Failed if was_refused(report) => Self::Usage,
             Status::Failed | Status::Unknown | Status::Record => Self::Failed,
             Status::Provider => Self::Provider,
             Status::Limit => Self::Limit,
@@ -40,6 +41,15 @@ impl Exit {
             Status::Output => Self::Output,
             Status::TimedOut => Self::TimedOut,
             Status::Interrupted => Self::Interrupted,
+        }
+    }
+
+    /// The word that stands for it in JSON: that of the run, unless the exit says more.
+    pub(crate) fn word(self, report: &RunReport) -> &'static str {
+        match self {
+            Self::Usage => "invalid",
+            Self::Denied => Status::Denied.word(),
+            _ => report.status.word(),
         }
     }
 
@@ -57,6 +67,18 @@ impl Exit {
             Self::Interrupted => 130,
         }
     }
+}
+
+/// Says whether what the person named or gave was refused at the door, so that nothing ran.
+fn was_refused(report: &RunReport) -> bool {
+    let at_the_door = report
+        .failure
+        .as_ref()
+        .is_some_and(|failure| matches!(failure.kind, FailureKind::Unknown | FailureKind::Arguments));
+    let ran = |event: &Event| {
+        matches!(event.body, EventBody::CallExecuting { .. } | EventBody::ModelRequest { .. })
+    };
+    at_the_door && !report.events().iter().any(|event| ran(event))
 }
 
 impl From<Exit> for ExitCode {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use llm_do::{
     ApprovalMode, Content, Event, Input, Limits, LoadedProject, Money, Name, PROVIDERS, Run, RunBuilder,
-    RunError, RunReport, Runtime, StandardCatalogue,
+    RunError, RunReport, Runtime, StandardCatalogue, StandardModels,
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover};
@@ -21,7 +21,7 @@ use crate::problem::Problem;
 use crate::progress::Progress;
 use crate::screen::Screen;
 use crate::signals::Interrupts;
-use crate::text::printable;
+use crate::text::{printable, visible_line};
 
 /// Reads the project that the arguments name, and says what its author should know.
 pub(crate) fn load(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
@@ -47,7 +47,7 @@ pub(crate) fn load_quietly(arguments: &ProjectArguments) -> Result<LoadedProject
 }
 
 fn no_project(path: &Path) -> Problem {
-    let message = format!("there is no project at `{}`", path.display());
+    let message = format!("there is no project at `{}`", visible_line(&path.to_string_lossy()));
     match path.to_str().and_then(command_like) {
         Some(command) => Problem::with_hint(message, format!("did you mean the command `{command}`?")),
         None => Problem::with_hint(message, "name a project file, a directory or an agent file"),
@@ -102,7 +102,9 @@ fn check_provider(project: &LoadedProject, model: &str) -> Result<(), Problem> {
     let known: Vec<&str> =
         PROVIDERS.iter().copied().chain(project.providers.keys().map(String::as_str)).collect();
     if known.contains(&provider) {
-        return Ok(());
+        let problem = StandardModels::new(&project.root).offline_problem(model);
+        return problem
+            .map_or(Ok(()), |problem| Err(Problem::usage(format!("the model `{model}`: {problem}"))));
     }
     let message = format!("the model `{model}` names the provider `{provider}`, which does not exist");
     Err(match llm_do::nearest(provider, known.iter().copied()) {
@@ -213,16 +215,17 @@ impl Host {
             Err(error) => (&*error.report, Some(error.to_string())),
         };
         if self.unread.load(Ordering::Relaxed) {
-            return Exit::Interrupted;
+            return if output::has_failed() { Exit::Failed } else { Exit::Interrupted };
         }
+        let exit = Exit::of(report);
         match self.output {
             Output::Text => print_text(report),
             Output::Json => {
-                output::to_stdout(&output::report_value(report, error.as_deref()).to_string());
+                let value = output::report_value(report, exit.word(report), error.as_deref());
+                output::to_stdout(&value.to_string());
             }
             Output::Jsonl => {}
         }
-        let exit = Exit::of(report);
         self.explain(report, error.as_deref(), exit);
         exit
     }

@@ -28,20 +28,32 @@ pub(crate) fn of_project(
     }
     let given = given(prompt, arguments)?;
     let own = || project.args.clone().map(|args| Input::Object(Value::Object(args)));
-    let input = given.or_else(own).or_else(|| empty(project)).ok_or_else(|| {
-        let hint = "give a prompt, `--input-json`, a pipe, or `entry.args` in the manifest";
-        Problem::with_hint("there is no input", hint)
-    })?;
+    let input = given.or_else(own).or_else(|| empty(project, &project.entry)).ok_or_else(no_input)?;
     Ok(input.with_attachments(attachments(&arguments.attach)?))
 }
 
+fn no_input() -> Problem {
+    let hint = "give a prompt, `--input-json`, a pipe, or `entry.args` in the manifest";
+    Problem::with_hint("there is no input", hint)
+}
+
 /// Finds the input of a call by name. What takes nothing needs no input.
-pub(crate) fn of_call(arguments: &InputArguments) -> Result<Input, Problem> {
+pub(crate) fn of_call(
+    project: &LoadedProject,
+    name: &str,
+    arguments: &InputArguments,
+) -> Result<Input, Problem> {
     let given = match &arguments.input_json {
         Some(text) => Some(from_json(text)?),
         None => from_stdin()?,
     };
-    let input = given.unwrap_or_else(|| Input::Object(serde_json::json!({})));
+    // An agent without a schema would take the empty object for its prompt.
+    let is_agent = project.project.agents().any(|agent| *agent == name);
+    let input = match given {
+        Some(input) => input,
+        None if is_agent => empty(project, name).ok_or_else(no_input)?,
+        None => Input::Object(serde_json::json!({})),
+    };
     Ok(input.with_attachments(attachments(&arguments.attach)?))
 }
 
@@ -82,10 +94,10 @@ fn given(prompt: Option<&str>, arguments: &InputArguments) -> Result<Option<Inpu
 }
 
 /// A typed input that may be empty.
-fn empty(project: &LoadedProject) -> Option<Input> {
+fn empty(project: &LoadedProject, agent: &str) -> Option<Input> {
     let outlines = project.project.outline();
     let specs = outlines.into_iter().filter_map(|outline| outline.agent);
-    let schema = specs.filter(|spec| spec.name == project.entry).find_map(|spec| spec.input.clone())?;
+    let schema = specs.filter(|spec| spec.name == agent).find_map(|spec| spec.input.clone())?;
     let nothing = serde_json::json!({});
     schema.accept(nothing.clone()).is_ok().then_some(Input::Object(nothing))
 }
@@ -109,8 +121,9 @@ fn refuse_any(
             "its manifest says `allow_cli_input: false`; run it without",
         )),
         None => {
-            let own = project.args.clone().unwrap_or_default();
-            Ok(Input::Object(Value::Object(own)))
+            let own = project.args.clone().map(|args| Input::Object(Value::Object(args)));
+            own.or_else(|| empty(project, &project.entry))
+                .ok_or_else(|| Problem::with_hint("there is no input", "write `entry.args` in the manifest"))
         }
     }
 }

@@ -21,8 +21,10 @@ mod text;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match arguments::parse(std::env::args_os()) {
-        Ok(command) => commands::execute(command).into(),
-        Err(refused) => refused.show().into(),
-    }
+    let exit = match arguments::parse(std::env::args_os()) {
+        Ok(command) => commands::execute(command),
+        Err(refused) => refused.show(),
+    };
+    approvals::abandon_editor();
+    if output::has_failed() && exit == exit::Exit::Done { exit::Exit::Failed.into() } else { exit.into() }
 }

@@ -1,27 +1,46 @@
 //! Writing to stdout and stderr. A reader that went away is no error worth a word.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use llm_do::{Event, RunReport, Usage};
 use serde_json::{Map, Value, json};
 
+/// Set when stdout could not be written, though somebody reads it.
+static FAILED: AtomicBool = AtomicBool::new(false);
+
 /// Writes a line to stdout; says whether anybody reads it.
 pub(crate) fn to_stdout(text: &str) -> bool {
-    write_line(&mut io::stdout().lock(), text)
+    match write_line(&mut io::stdout().lock(), text) {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => false,
+        Err(error) => {
+            if !FAILED.swap(true, Ordering::Relaxed) {
+                to_stderr(&format!("error: stdout cannot be written: {error}"));
+            }
+            false
+        }
+    }
 }
 
-/// Writes a line to stderr.
+/// Says whether stdout could not be written.
+pub(crate) fn has_failed() -> bool {
+    FAILED.load(Ordering::Relaxed)
+}
+
+/// Writes a line to stderr. Where that fails there is nobody left to tell.
 pub(crate) fn to_stderr(text: &str) {
-    write_line(&mut io::stderr().lock(), text);
+    let _ = write_line(&mut io::stderr().lock(), text);
 }
 
 /// One write per line, so that lines of several threads never mix.
-fn write_line(stream: &mut impl Write, text: &str) -> bool {
+fn write_line(stream: &mut impl Write, text: &str) -> io::Result<()> {
     let mut line = text.to_owned();
     if !line.ends_with('\n') {
         line.push('\n');
     }
-    stream.write_all(line.as_bytes()).and_then(|()| stream.flush()).is_ok()
+    stream.write_all(line.as_bytes())?;
+    stream.flush()
 }
 
 /// Writes an event as one line of JSON.
@@ -30,14 +49,14 @@ pub(crate) fn event_line(event: &Event) -> String {
 }
 
 /// The result of a run as one object.
-pub(crate) fn report_value(report: &RunReport, error: Option<&str>) -> Value {
+pub(crate) fn report_value(report: &RunReport, status: &str, error: Option<&str>) -> Value {
     let total = report.usage.total();
     let models: Map<String, Value> =
         report.usage.iter().map(|(model, usage)| (model.to_string(), usage_value(usage))).collect();
     let mut usage = usage_value(&total);
     usage["models"] = models.into();
     json!({
-        "status": report.status.word(),
+        "status": status,
         "output": report.output.as_ref().map(|output| output.to_value()),
         "usage": usage,
         "cost_usd": cost(&total),

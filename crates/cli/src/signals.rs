@@ -1,17 +1,22 @@
 //! Interrupts: the first one ends the run in order, the second one leaves at once.
 
+use std::io::stdin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use llm_do::Canceller;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::approvals::abandon_editor;
 use crate::exit::Exit;
 use crate::screen::Screen;
 
 /// Listens for Ctrl-C and for requests to terminate.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Interrupts {
     watched: Arc<Mutex<Watched>>,
+    /// How the terminal was before anything edited lines on it.
+    terminal: Arc<Option<Termios>>,
 }
 
 /// What an interrupt ends.
@@ -29,7 +34,8 @@ enum Watched {
 impl Interrupts {
     /// Begins to listen.
     pub(crate) fn listen(screen: Arc<Screen>) -> std::io::Result<Self> {
-        let interrupts = Self::default();
+        let terminal = Arc::new(tcgetattr(stdin()).ok());
+        let interrupts = Self { watched: Arc::default(), terminal };
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
@@ -55,6 +61,10 @@ impl Interrupts {
         // Whatever still runs has been told; nobody waits for it any longer.
         screen.status(String::new());
         llm_do::end_all_commands();
+        abandon_editor();
+        if let Some(terminal) = &*self.terminal {
+            let _ = tcsetattr(stdin(), OptionalActions::Now, terminal);
+        }
         std::process::exit(Exit::Interrupted.code().into());
     }
 

@@ -26,6 +26,7 @@ mod output;
 mod payload;
 mod schema;
 mod server_tool;
+mod text;
 mod tool;
 mod usage;
 
@@ -57,6 +58,7 @@ pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};
 pub use schema::{Accepted, Problem, Schema, SchemaError, join_problems, schema_value_of};
 pub use server_tool::ServerTool;
+pub use text::{visible, visible_line};
 pub use tool::{
     Access, Approved, Effect, Opening, StatelessToolset, Tool, ToolDefinition, ToolReply, Toolset,
     ToolsetInstance, describe_call,

@@ -166,6 +166,9 @@ impl Schema {
             }
             ValidationErrorKind::Enum { options } => format!("expected one of {options}, got {found}"),
             ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
+                if let Some(words) = self.kinds_of_object(error) {
+                    return words;
+                }
                 match self.alternatives(error) {
                     forms if forms.is_empty() => {
                         format!("{} fits none of the allowed forms", json_type(found))
@@ -177,10 +180,33 @@ impl Schema {
         }
     }
 
+    /// The allowed kinds of an object, where a field with a fixed value tells them apart.
+    fn kinds_of_object(&self, error: &ValidationError<'_>) -> Option<String> {
+        let found = error.instance().as_object()?;
+        let forms = self.source.pointer(error.schema_path().as_str()).and_then(Value::as_array)?;
+        let fixed = |form: &Value| {
+            let properties = form.get("properties")?.as_object()?;
+            properties
+                .iter()
+                .find_map(|(key, property)| Some((key.clone(), property.get("const")?.as_str()?.to_owned())))
+        };
+        let kinds: Vec<(String, String)> = forms.iter().filter_map(fixed).collect();
+        let key = &kinds.first()?.0;
+        let known: Vec<&str> = kinds.iter().map(|(_, kind)| kind.as_str()).collect();
+        Some(match found.get(key).and_then(Value::as_str) {
+            Some(written) => match nearest(written, known.iter().copied()) {
+                Some(near) => format!("unknown `{key}` `{written}`, did you mean `{near}`?"),
+                None => format!("unknown `{key}` `{written}`, expected one of {}", known.join(", ")),
+            },
+            None => format!("missing required field `{key}`, one of {}", known.join(", ")),
+        })
+    }
+
     /// The alternatives of a schema in words: fixed values, else types.
     fn alternatives(&self, error: &ValidationError<'_>) -> Vec<String> {
         let forms = self.source.pointer(error.schema_path().as_str()).and_then(Value::as_array);
         let mut words: Vec<String> = forms.into_iter().flatten().flat_map(form_words).collect();
+        words.retain(|word| word != "null");
         words.dedup();
         words
     }
@@ -227,7 +253,10 @@ fn form_words(form: &Value) -> Vec<String> {
     match form.get("const").or_else(|| form.get("enum")).or_else(|| form.get("type")) {
         Some(Value::Array(items)) => items.iter().map(word).collect(),
         Some(value) => vec![word(value)],
-        None => Vec::new(),
+        None => {
+            let inner = form.get("anyOf").or_else(|| form.get("oneOf")).and_then(Value::as_array);
+            inner.into_iter().flatten().flat_map(form_words).collect()
+        }
     }
 }
 
@@ -262,7 +291,11 @@ fn tidy(schema: &mut Value) {
         Value::Object(map) => {
             let integer_format = map.get("format").and_then(Value::as_str).is_some_and(is_number_format);
             if integer_format {
-                map.shift_remove("format");
+                let format = map.shift_remove("format");
+                // What a validator does not find, reading would refuse without saying where.
+                if format.is_some_and(|format| format == "uint32") && !map.contains_key("maximum") {
+                    map.insert("maximum".to_owned(), u32::MAX.into());
+                }
             }
             if map.get("title").is_some_and(Value::is_string) {
                 map.shift_remove("title");

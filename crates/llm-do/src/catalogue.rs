@@ -1,11 +1,11 @@
 //! What the files of a project may name besides each other: built-in toolsets, providers, programs.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llm_do_core::Toolset;
-use llm_do_models::{PROTOCOLS, PROVIDERS};
+use llm_do_models::{PROTOCOLS, PROVIDERS, StandardModels};
 use llm_do_project::{Catalogue, WantedToolset};
 use llm_do_tools::{built_in, built_in_names};
 
@@ -41,6 +41,10 @@ impl Catalogue for StandardCatalogue {
 
     fn providers(&self) -> Vec<&str> {
         PROVIDERS.to_vec()
+    }
+
+    fn model_problem(&self, model: &str, root: &Path) -> Option<String> {
+        StandardModels::new(root).offline_problem(model)
     }
 
     fn protocols(&self) -> Vec<&str> {

@@ -43,7 +43,7 @@ pub use llm_do_core::{
     ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId, Schema, SchemaError, Scope, ServerTool,
     StatelessToolset, Status, StopReason, Subject, SystemClock, SystemRandom, Tool, ToolCall, ToolDefinition,
     ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel,
-    input_attachments, nearest, parse_strict, schema_value_of,
+    input_attachments, nearest, parse_strict, schema_value_of, visible, visible_line,
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{

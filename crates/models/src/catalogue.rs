@@ -38,8 +38,16 @@ impl StandardModels {
         self
     }
 
+    /// Says what is wrong with an offline model: a word that `test` does not know, a script that is missing or
+    /// cannot be read. Other models are not looked at.
+    pub fn offline_problem(&self, name: &str) -> Option<String> {
+        let is_offline = matches!(provider_of(&canonical(name)), "test" | "script");
+        let problem = is_offline.then(|| self.resolve(name).err()).flatten();
+        problem.map(|error| error.message)
+    }
+
     fn script(&self, file: &str) -> Result<Arc<dyn Model>, ModelError> {
-        let path = self.directory.join(file);
+        let path = self.below(file)?;
         let mut scripts = self.scripts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(script) = scripts.get(&path) {
             return Ok(script.clone());
@@ -47,6 +55,15 @@ impl StandardModels {
         let script: Arc<dyn Model> = Arc::new(read_script(&path)?.named(format!("script:{file}")));
         scripts.insert(path, script.clone());
         Ok(script)
+    }
+
+    /// A script comes with its project: no other file is read, nor quoted in an error.
+    fn below(&self, file: &str) -> Result<PathBuf, ModelError> {
+        let refuse = |reason: &str| no_model(format!("the script file `{file}` cannot be read: {reason}"));
+        let path = self.directory.join(file);
+        let real = path.canonicalize().map_err(|error| refuse(&error.to_string()))?;
+        let directory = self.directory.canonicalize().map_err(|error| refuse(&error.to_string()))?;
+        if real.starts_with(directory) { Ok(path) } else { Err(refuse("it lies outside the project")) }
     }
 
     fn unknown(&self, name: &Name) -> ModelError {

@@ -19,6 +19,11 @@ pub trait Catalogue {
         Vec::new()
     }
 
+    /// Says what is wrong with a model's name beyond its provider, as far as that is known without asking it.
+    fn model_problem(&self, _model: &str, _root: &Path) -> Option<String> {
+        None
+    }
+
     /// Returns the protocols that providers of a manifest may speak; nothing: they are not checked.
     fn protocols(&self) -> Vec<&str> {
         Vec::new()

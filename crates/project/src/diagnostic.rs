@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use llm_do_core::{visible, visible_line};
 use serde::Serialize;
 
 /// A file of a project with its text.
@@ -136,24 +137,14 @@ fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Shows control and direction signs instead of obeying them.
+/// One line, short and harmless: signs that a terminal would obey, or that hide, become one that shows.
 fn shown(line: &str) -> String {
-    let hidden = |sign: char| {
-        sign.is_control()
-            || matches!(sign, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+    let one_sign = |sign: char| match sign {
+        '\t' => ' ',
+        sign if visible(sign.encode_utf8(&mut [0; 4])).chars().count() > 1 => '\u{fffd}',
+        sign => sign,
     };
-    line.chars()
-        .take(SHOWN)
-        .map(|sign| {
-            if sign == '\t' {
-                ' '
-            } else if hidden(sign) {
-                '\u{fffd}'
-            } else {
-                sign
-            }
-        })
-        .collect()
+    line.chars().take(SHOWN).map(one_sign).collect()
 }
 
 impl fmt::Display for Diagnostic {
@@ -162,7 +153,8 @@ impl fmt::Display for Diagnostic {
             Severity::Error => "error",
             Severity::Notice => "notice",
         };
-        write!(f, "{severity}: {}\n  at {}", shown_text(&self.message), self.file.display())?;
+        let file = self.file.to_string_lossy();
+        write!(f, "{severity}: {}\n  at {}", visible(&self.message), visible_line(&file))?;
         if let (Some(line), Some(column)) = (self.line, self.column) {
             write!(f, ", line {line}, column {column}")?;
             if let Some(excerpt) = &self.excerpt {
@@ -174,14 +166,10 @@ impl fmt::Display for Diagnostic {
             }
         }
         match &self.hint {
-            Some(hint) => write!(f, "\nhint: {}", shown_text(hint)),
+            Some(hint) => write!(f, "\nhint: {}", visible(hint)),
             None => Ok(()),
         }
     }
-}
-
-fn shown_text(text: &str) -> String {
-    text.chars().map(|sign| if sign.is_control() && sign != '\n' { '\u{fffd}' } else { sign }).collect()
 }
 
 /// Everything that was found, in the order of files and places.

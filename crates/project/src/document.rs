@@ -306,7 +306,13 @@ fn yaml_words(text: &str, start: usize, error: &serde_saphyr::Error) -> String {
             let line = text[line_start..].lines().next().unwrap_or_default();
             let indented_by_tab = line.trim_start_matches(' ').starts_with('\t');
             let words = UserMessageFormatter.format_message(other).into_owned();
-            if indented_by_tab { format!("{words} (a tab cannot indent YAML; use spaces)") } else { words }
+            match () {
+                () if indented_by_tab => format!("{words} (a tab cannot indent YAML; use spaces)"),
+                () if words.contains("mapping values") => {
+                    format!("{words} (put quotes around a text that contains `: `)")
+                }
+                () => words,
+            }
         }
     }
 }

@@ -48,7 +48,8 @@ fn named_entry(
     out: &mut Diagnostics,
 ) -> Option<Name> {
     let entry = &file.manifest.entry;
-    let place = place_of(&file.node, "entry");
+    let key = if entry.agent.is_some() { "agent" } else { "function" };
+    let place = file.node.field("entry").map_or(0..0, |entry| place_of(&entry.value, key));
     match (entry.agent.as_deref(), entry.function.as_deref(), marked) {
         (Some(_), Some(_), _) => {
             let message = "`entry` names both an `agent` and a `function`";
@@ -76,7 +77,11 @@ fn named_entry(
         (Some(name), None, _) => {
             let known = agents.iter().map(|agent| agent.header.name.as_str());
             let message = format!("`entry` names the agent `{name}`, which does not exist");
-            out.push(Diagnostic::at(&file.source, &place, message).with_hint(meant(name, known)));
+            let hint = match agents {
+                [] => "list the files of agents under `agent_files`".to_owned(),
+                _ => meant(name, known),
+            };
+            out.push(Diagnostic::at(&file.source, &place, message).with_hint(hint));
             None
         }
         (None, Some(function), _) => {

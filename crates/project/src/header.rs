@@ -13,6 +13,10 @@ use crate::manifest::LimitsSection;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Header {
+    /// Where editors find the schema of this header.
+    #[serde(default, rename = "$schema")]
+    #[expect(dead_code, reason = "for editors")]
+    pub(crate) schema: Option<String>,
     /// The name by which the agent is called: letters, digits, `_` and `-`.
     #[schemars(regex(pattern = r"^[A-Za-z0-9_-]{1,64}$"))]
     pub(crate) name: String,

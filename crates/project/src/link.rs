@@ -1,6 +1,6 @@
 //! Links the files of a project by name into a frozen [`Project`], or says everything that is wrong.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 
 use crate::agent_file::AgentFile;
 use crate::catalogue::Catalogue;
-use crate::check;
+use crate::check::{self, meant};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::place_of;
+use crate::document::{entry_place, place_of};
 use crate::entry::find_entry;
 use crate::header::{AccessLevel, Header, Level, OutputSchema};
 use crate::load::{Files, ManifestFile};
@@ -95,7 +95,7 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
     // Without its manifest nobody can say what a project starts with.
     let entry =
         if files.broken_manifest { None } else { find_entry(manifest, &agents, &unread, &files.root, out) };
-    let models = ModelNames::new(manifest, catalogue);
+    let models = ModelNames::new(manifest, catalogue, &files.root);
     let settings = manifest.map(|file| check_manifest(file, catalogue, &models, out)).unwrap_or_default();
     let mut toolsets = Toolsets::new(manifest, &agents, &unread, catalogue, &files.root, out);
     let mut builder = Project::builder();
@@ -108,6 +108,8 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
         Some(model) => builder.model(model),
         None => builder,
     };
+    check_agent_names(manifest, &agents, &unread, out);
+    check_args(manifest, entry.as_ref(), &agents, out);
     if out.has_errors() {
         return None;
     }
@@ -155,12 +157,74 @@ fn check_manifest(
     run_settings(file, out)
 }
 
+/// Checks the names of agents in `agents` and in the policy for calls: a misspelt one would hold for nobody.
+fn check_agent_names(
+    manifest: Option<&ManifestFile>,
+    agents: &[Agent],
+    unread: &[String],
+    out: &mut Diagnostics,
+) {
+    let known: HashSet<&str> = agents
+        .iter()
+        .map(|agent| agent.header.name.as_str())
+        .chain(unread.iter().map(String::as_str))
+        .collect();
+    let unknown = |name: &str| {
+        let is_plain = Name::is_valid(name);
+        (is_plain && !known.contains(name)).then(|| {
+            let mut known: Vec<&str> = known.iter().copied().collect();
+            known.sort_unstable();
+            meant(name, known)
+        })
+    };
+    for agent in agents {
+        for name in &agent.header.agents {
+            if let Some(hint) = unknown(name) {
+                let place = entry_place(&agent.file.header, "agents", name);
+                let message = format!("`agents` names `{name}`, and there is no such agent");
+                out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+            }
+        }
+    }
+    let Some(file) = manifest else { return };
+    for name in file.manifest.runtime.agent_approval_overrides.keys() {
+        if !known.contains(name.as_str()) {
+            let place = file
+                .node
+                .field("runtime")
+                .map_or(0..0, |runtime| entry_place(&runtime.value, "agent_approval_overrides", name));
+            let message = format!("`agent_approval_overrides` names `{name}`, and there is no such agent");
+            let hint = unknown(name).unwrap_or_else(|| "name an agent of this project".to_owned());
+            out.push(Diagnostic::at(&file.source, &place, message).with_hint(hint));
+        }
+    }
+}
+
+/// Checks the arguments of the entry against its schema.
+fn check_args(
+    manifest: Option<&ManifestFile>,
+    entry: Option<&Name>,
+    agents: &[Agent],
+    out: &mut Diagnostics,
+) {
+    let (Some(file), Some(entry)) = (manifest, entry) else { return };
+    let Some(args) = &file.manifest.entry.args else { return };
+    let agent = agents.iter().find(|agent| agent.header.name == entry.as_str());
+    let schema = agent.and_then(|agent| agent.header.input_schema.clone());
+    let Some(Ok(schema)) = schema.map(|schema| Schema::new(Value::Object(schema))) else { return };
+    let place = file.node.field("entry").map_or(0..0, |entry| place_of(&entry.value, "args"));
+    for problem in schema.accept(Value::Object(args.clone())).err().into_iter().flatten() {
+        let message = format!("`entry.args` does not fit the input of `{entry}`: {problem}");
+        out.push(Diagnostic::at(&file.source, &place, message));
+    }
+}
+
 /// What the runtime refuses to link, at the key of the agent that it is about.
 fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnostics) {
     for error in &errors.0 {
         let about = match error {
             LinkError::Unknown { agent, what: "approval rule", .. } => Some((agent, "approval")),
-            LinkError::BadGlob { agent, .. } => Some((agent, "approval")),
+            LinkError::BadGlob { agent, .. } => Some((agent, glob_key(agents, agent))),
             LinkError::Unknown { agent, .. }
             | LinkError::Collision { agent, .. }
             | LinkError::ReservedName { agent, .. } => Some((agent, "toolsets")),
@@ -181,6 +245,14 @@ fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnost
             None => diagnostic,
         });
     }
+}
+
+/// The key of an agent in which a glob cannot be read.
+fn glob_key(agents: &[Agent], name: &Name) -> &'static str {
+    let agent = agents.iter().find(|agent| agent.header.name == name.as_str());
+    let is_bad =
+        |agent: &Agent| agent.header.agents.iter().any(|glob| GlobBuilder::new(glob).build().is_err());
+    if agent.is_some_and(is_bad) { "agents" } else { "approval" }
 }
 
 /// The agents of a project, and the names of those whose header is wrong: they exist, and it is said already
@@ -272,6 +344,12 @@ fn add_schemas(agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
         }
     }
     spec.input = schema(agent, "input_schema", header.input_schema.as_ref(), out);
+    let kind = header.input_schema.as_ref().and_then(|schema| schema.get("type"));
+    if kind.is_some_and(|kind| kind != "object") {
+        let place = place_of(&agent.file.header, "input_schema");
+        let message = "`input_schema` must be of type `object`: an input has named fields";
+        out.push(Diagnostic::at(&agent.file.source, &place, message));
+    }
     match &header.output_schema {
         Some(OutputSchema::Inline(inline)) => spec.output = schema(agent, "output_schema", Some(inline), out),
         Some(OutputSchema::Reference(reference)) => {

@@ -229,14 +229,14 @@ fn read_agents(paths: &[PathBuf], changes: &Changes, out: &mut Diagnostics) -> V
     for path in paths {
         let Some(source) = read_source(path, out) else { continue };
         match agent_file::read(source) {
-            Ok(mut file) => {
-                older::rename_in_header(&file.source, &mut file.header, out);
-                agents.push(file);
-            }
+            Ok(file) => agents.push(file),
             Err(diagnostic) => out.push(*diagnostic),
         }
     }
     changes.apply_to_agents(&mut agents, out);
+    for file in &mut agents {
+        older::rename_in_header(&file.source, &mut file.header, out);
+    }
     agents
 }
 

@@ -13,6 +13,10 @@ use serde_json::Value;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {
+    /// Where editors find the schema of this file.
+    #[serde(default, rename = "$schema")]
+    #[expect(dead_code, reason = "for editors")]
+    pub(crate) schema: Option<String>,
     /// The version of the format: 1.
     #[expect(dead_code, reason = "checked before the manifest is read")]
     pub(crate) version: u64,

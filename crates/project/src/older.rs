@@ -35,7 +35,13 @@ fn rename(source: &Source, node: &mut Node, names: &[(&str, &str, &str)], out: &
                 .and_then(|fields| fields.iter_mut().find(|field| field.name == *table))
                 .and_then(|field| field.value.fields_mut())
         };
-        for field in fields.into_iter().flatten().filter(|field| field.name == *old) {
+        let mut fields: Vec<_> = fields.into_iter().flatten().collect();
+        let has_both = fields.iter().any(|field| field.name == *new);
+        for field in fields.iter_mut().filter(|field| field.name == *old) {
+            if has_both {
+                let message = format!("`{old}` and `{new}` are the same key, written twice");
+                out.push(Diagnostic::at(source, &field.place, message).with_hint(format!("keep `{new}`")));
+            }
             field.name = (*new).to_owned();
             let message = format!("`{old}` is an older spelling of `{new}`");
             out.push(Diagnostic::at(source, &field.place, message).notice());

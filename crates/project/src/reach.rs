@@ -71,6 +71,9 @@ pub struct ReachedCall {
     /// What happens when it is begun twice; none for agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
+    /// Whether a call of the agent with attachments asks, though one without does not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asks_with_attachments: bool,
     /// Whether the code of a tool makes the call, and not the model.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_code: bool,
@@ -224,9 +227,10 @@ impl<'a> Search<'a> {
         for edge in self.edges(agent).into_iter().filter(|edge| edge.through.is_some()) {
             calls.push(self.call_by_code(agent, way, &edge));
         }
-        let rules = outline.agent.as_ref();
-        for tool in rules.into_iter().flat_map(|spec| &spec.server_tools) {
-            calls.push(server_call(agent, way, tool.name()));
+        for (tool, approval) in &outline.server_tools {
+            let by = if *approval == Approval::PreApproved { "definition" } else { "rule" };
+            let judged = self.settings.under_mode(*approval, by);
+            calls.push(server_call(agent, way, tool.name(), judged));
         }
         calls
     }
@@ -253,6 +257,7 @@ impl<'a> Search<'a> {
             decided_by,
             access: needed,
             effect: (!is_agent).then_some(callable.definition.effect),
+            asks_with_attachments: is_agent && self.asks_with_attachments(&callable.name, approval),
             by_code: false,
             recursive: is_agent && way.agents.contains(&callable.name),
             refused,
@@ -272,10 +277,19 @@ impl<'a> Search<'a> {
             decided_by,
             access: Access::Read,
             effect: None,
+            asks_with_attachments: self.asks_with_attachments(&edge.agent, approval),
             by_code: true,
             recursive: way.agents.contains(&edge.agent),
             refused: self.too_deep(way),
         }
+    }
+
+    fn asks_with_attachments(&self, agent: &Name, approval: Approval) -> bool {
+        let policy = &self.settings.policy;
+        approval == Approval::PreApproved
+            && self.settings.mode != llm_do_core::ApprovalMode::ApproveAll
+            && policy.must_ask(agent, true)
+            && !policy.must_ask(agent, false)
     }
 
     fn too_deep(&self, way: &Way) -> Option<String> {
@@ -318,18 +332,24 @@ impl<'a> Search<'a> {
     }
 }
 
-fn server_call(agent: &Name, way: &Way, name: &'static str) -> ReachedCall {
+fn server_call(
+    agent: &Name,
+    way: &Way,
+    name: &'static str,
+    (approval, decided_by): (Approval, &'static str),
+) -> ReachedCall {
     ReachedCall {
         name: name.into(),
         kind: ReachedKind::ServerTool,
         toolset: None,
         agent: agent.clone(),
         path: format!("{} > {name}", way.path),
-        approval: Approval::PreApproved,
+        approval,
         judged_by_tool: false,
-        decided_by: "definition",
+        decided_by,
         access: Access::Read,
         effect: None,
+        asks_with_attachments: false,
         by_code: false,
         recursive: false,
         refused: None,

@@ -126,6 +126,7 @@ impl ReachedCall {
             return format!("refused, {reason}");
         }
         let words = match self.approval {
+            Approval::PreApproved if self.asks_with_attachments => "runs freely, asks with attachments",
             Approval::PreApproved => "runs freely",
             Approval::Ask if self.judged_by_tool => "runs, asks or is blocked as the tool judges the call",
             Approval::Ask => "asks first",

@@ -41,14 +41,18 @@ impl RunSettings {
         approval: Approval,
         by_rule: bool,
     ) -> (Approval, &'static str) {
-        match approval {
-            approval if by_rule => self.under_mode(approval, "rule"),
-            _ if self.policy.must_ask(name, false) => self.under_mode(Approval::Ask, "policy"),
-            approval => self.under_mode(approval, "definition"),
+        let defined = if self.policy.must_ask(name, false) { Approval::Ask } else { Approval::PreApproved };
+        // `reject_all` ignores rules that loosen.
+        let loosens = self.mode == ApprovalMode::RejectAll && approval < defined;
+        match (by_rule && !loosens, defined) {
+            (true, _) => self.under_mode(approval, "rule"),
+            (false, Approval::Ask) => self.under_mode(Approval::Ask, "policy"),
+            (false, _) => self.under_mode(defined, "definition"),
         }
     }
 
-    fn under_mode(&self, approval: Approval, by: &'static str) -> (Approval, &'static str) {
+    /// What the mode of the run makes of an approval.
+    pub(crate) fn under_mode(&self, approval: Approval, by: &'static str) -> (Approval, &'static str) {
         match (approval, self.mode) {
             (Approval::Ask, ApprovalMode::ApproveAll) => (Approval::PreApproved, "mode"),
             (Approval::Ask, ApprovalMode::RejectAll) => (Approval::Blocked, "mode"),

@@ -1,5 +1,7 @@
 //! Checks what a manifest says about the world outside: MCP servers, providers, models.
 
+use std::path::Path;
+
 use llm_do_core::{Name, nearest};
 
 use crate::catalogue::Catalogue;
@@ -85,18 +87,24 @@ fn is_address(text: &str) -> bool {
 /// Checks the providers of models before anything is asked.
 pub(crate) struct ModelNames<'a> {
     known: Vec<&'a str>,
+    catalogue: &'a dyn Catalogue,
+    root: &'a Path,
 }
 
 impl<'a> ModelNames<'a> {
     /// The prefixes that are known: built-in ones and those of the manifest.
-    pub(crate) fn new(manifest: Option<&'a ManifestFile>, catalogue: &'a dyn Catalogue) -> Self {
+    pub(crate) fn new(
+        manifest: Option<&'a ManifestFile>,
+        catalogue: &'a dyn Catalogue,
+        root: &'a Path,
+    ) -> Self {
         let mut known = catalogue.providers();
         if !known.is_empty() {
             known.extend(
                 manifest.into_iter().flat_map(|file| file.manifest.providers.keys().map(String::as_str)),
             );
         }
-        Self { known }
+        Self { known, catalogue, root }
     }
 
     /// Checks the model of a manifest.
@@ -127,6 +135,13 @@ impl<'a> ModelNames<'a> {
     ) {
         let provider = model.split([':', '/']).next().unwrap_or_default();
         if self.known.is_empty() || self.known.contains(&provider) {
+            if let Some(problem) = self.catalogue.model_problem(model, self.root) {
+                out.push(Diagnostic::at(
+                    source,
+                    place,
+                    format!("{owner} names the model `{model}`: {problem}"),
+                ));
+            }
             return;
         }
         let hint = match nearest(provider, self.known.iter().copied()) {

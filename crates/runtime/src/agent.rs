@@ -52,7 +52,7 @@ pub(crate) async fn run(engine: &Embedded, step: &Step) -> Performed {
             format!("agent `{}` broke off in a panic", call.name),
         )))
     });
-    timed_out_or(performed, &call)
+    timed_out_or(performed, run, &call)
 }
 
 /// Makes the frame of an agent call: lesser rights, own ceiling, fresh instances, empty conversation.
@@ -79,9 +79,13 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
 }
 
 /// An agent that its own time limit ended has failed; its caller goes on.
-fn timed_out_or(performed: Performed, call: &LiveCall) -> Performed {
+fn timed_out_or(performed: Performed, run: &RunState, call: &LiveCall) -> Performed {
     let caller_goes_on = call.parent.as_ref().is_some_and(|parent| !parent.cancel.is_cancelled());
     if matches!(performed, Err(Halt::Interrupted)) && call.timed_out.get().is_some() && caller_goes_on {
+        if call.is_top() && run.options.limits.time == call.time_limit {
+            let message = "the run took longer than its limit of running time";
+            return Ok(Outcome::Failed(Failure::new(FailureKind::Limit, message)));
+        }
         let message = format!("agent `{}` took longer than its time limit", call.name);
         return Ok(Outcome::Failed(Failure::new(FailureKind::TimedOut, message)));
     }

@@ -88,8 +88,8 @@ fn blocked(target: &Target, arguments: &Payload, reason: &str) -> Assessment {
 /// Calls of agents are free unless the policy says otherwise; what the embedding program starts is its choice.
 fn assess_agent(run: &RunState, call: &LiveCall, target: &Target, arguments: &Payload) -> Assessment {
     let attachments = input_attachments(arguments);
-    let asks =
-        call.asker != Asker::Embedder && run.shared.agent_calls.must_ask(&call.name, !attachments.is_empty());
+    let asks = (call.asker != Asker::Embedder || run.options.agent.is_some())
+        && run.shared.agent_calls.must_ask(&call.name, !attachments.is_empty());
     let mut description = format!("call agent {}", target.definition.name);
     if !attachments.is_empty() {
         let names: Vec<&str> = attachments.iter().map(|attachment| attachment.name.as_str()).collect();

@@ -403,7 +403,11 @@ impl<'a> Case<'a> {
             let edited = match self.put(run, call, &question, request, &*approver).await {
                 Reply::Granted(scope) => return Ok(permit(checked, DecidedBy::Grant(scope), assessment)),
                 Reply::Stopped => return Err(Halt::Interrupted.into()),
-                Reply::Failed(words) => return Err(denied(&words).into()),
+                Reply::Failed(words) => {
+                    // Whoever was to answer has not: the run shows that, as it shows that nobody was there.
+                    run.mark_unasked();
+                    return Err(denied(&words).into());
+                }
                 Reply::Answered(Answer::Once, _) => {
                     return Ok(permit(checked, DecidedBy::Approver, assessment));
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use llm_do_core::{AgentSpec, Approval, CallKind, Name, ToolDefinition};
+use llm_do_core::{AgentSpec, Approval, CallKind, Name, ServerTool, ToolDefinition};
 
 use crate::plan::{Plan, Target, TargetKind};
 use crate::project::Project;
@@ -14,6 +14,8 @@ pub struct Outline {
     pub agent: Option<Arc<AgentSpec>>,
     /// What it lists, in the order in which a model is offered it.
     pub callables: Vec<OutlinedCallable>,
+    /// The tools that its provider runs, and the approval that the agent's rules come to.
+    pub server_tools: Vec<(ServerTool, Approval)>,
     /// The agents that the code of its tools may call too.
     pub agents_by_code: Vec<Name>,
 }
@@ -45,10 +47,22 @@ impl Project {
     }
 
     fn outline_of(&self, plan: &Plan) -> Outline {
-        let callables = plan.entries().map(|(name, target)| outlined(plan, name, target)).collect();
+        let may_name = |(name, target): &(&Name, &Target)| {
+            !matches!(target.kind, TargetKind::Agent) || plan.may_call_agent(name)
+        };
+        let callables =
+            plan.entries().filter(may_name).map(|(name, target)| outlined(plan, name, target)).collect();
+        let server_tools = plan.spec.iter().flat_map(|spec| &spec.server_tools);
+        // Listing a tool of the provider pre-approves it; a rule can ask or block.
+        let server_tools = server_tools
+            .map(|tool| {
+                let rule = plan.rules.strictest(tool.name(), None);
+                (tool.clone(), rule.unwrap_or(Approval::PreApproved))
+            })
+            .collect();
         let agents = self.linked().agents.keys();
         let agents_by_code = agents.filter(|name| plan.may_call_agent(name)).cloned().collect();
-        Outline { agent: plan.spec.clone(), callables, agents_by_code }
+        Outline { agent: plan.spec.clone(), callables, agents_by_code, server_tools }
     }
 }
 

@@ -247,7 +247,8 @@ impl Plan {
             return Failure::new(FailureKind::Unknown, message)
                 .with_hint(format!("name one of {}", choices.join(", ")));
         }
-        let known: Vec<&str> = self.names().chain(others.iter().copied()).collect();
+        let callable = |name: &&str| !self.is_agent(name) || self.may_call_agent(name);
+        let known: Vec<&str> = self.names().filter(callable).chain(others.iter().copied()).collect();
         let failure =
             Failure::new(FailureKind::Unknown, format!("there is no tool or agent `{name}` to call here"));
         match nearest(name, known.iter().copied()) {

@@ -45,13 +45,25 @@ pub fn built_in(wanted: &WantedToolset<'_>, working_directory: &Path) -> Result<
 fn filesystem(wanted: &WantedToolset<'_>, base: &Path, read_only: bool) -> Made {
     let mut settings: FilesystemSettings = read(wanted.settings)?;
     settings.read_only |= read_only;
+    check_below(base, &settings.root)?;
     let toolset = Filesystem::new(wanted.name.clone(), base, settings, Protected::default())?;
     Ok(Arc::new(toolset))
+}
+
+/// The root of a toolset lies below the directory that its name says. A project that somebody cloned must not
+/// open other directories by its settings.
+fn check_below(base: &Path, root: &Path) -> Result<(), String> {
+    let real = |path: &Path| path.canonicalize().map_err(|error| format!("`{}`: {error}", path.display()));
+    if real(&base.join(root))?.starts_with(real(base)?) {
+        return Ok(());
+    }
+    Err(format!("the root `{}` lies outside `{}`", root.display(), base.display()))
 }
 
 /// Commands in the project, by a preset with the settings over it.
 fn shell(wanted: &WantedToolset<'_>, preset: fn(Name, PathBuf) -> Result<Shell, String>) -> Made {
     let settings: ShellSettings = read(wanted.settings)?;
+    check_below(wanted.root, &settings.root)?;
     let toolset = preset(wanted.name.clone(), wanted.root.to_path_buf())?.with_settings(settings)?;
     Ok(Arc::new(toolset))
 }

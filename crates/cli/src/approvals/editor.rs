@@ -2,9 +2,14 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+
+/// The editor that is open: a process that leaves ends it and takes its file along.
+static OPEN: Mutex<Option<(Child, PathBuf)>> = Mutex::new(None);
 
 /// Opens the arguments in `$VISUAL` or `$EDITOR` and returns what the person left there.
 pub(super) fn edit(arguments: &Value, terminal: &File) -> Result<Value, String> {
@@ -12,19 +17,48 @@ pub(super) fn edit(arguments: &Value, terminal: &File) -> Result<Value, String> 
     let words = editor();
     let (program, rest) = words.split_first().ok_or("`$EDITOR` names no program")?;
     let stream = || terminal.try_clone().map(Stdio::from).map_err(|error| error.to_string());
-    let status = Command::new(program)
+    let child = Command::new(program)
         .args(rest)
         .arg(file.path())
         .stdin(stream()?)
         .stdout(stream()?)
         .stderr(stream()?)
-        .status()
+        .spawn()
         .map_err(|error| format!("`{program}` cannot be started: {error}; set `EDITOR`"))?;
-    if !status.success() {
-        return Err(format!("`{program}` ended with {status}"));
+    *open() = Some((child, file.path().to_path_buf()));
+    let status = wait().map_err(|error| error.to_string())?;
+    if !status.is_some_and(|status| status.success()) {
+        return Err(format!("`{program}` did not end well"));
     }
     let text = std::fs::read_to_string(file.path()).map_err(|error| error.to_string())?;
     llm_do::parse_strict(&text).map_err(|error| format!("the text is no JSON: {error}"))
+}
+
+/// Ends an editor that is still open, and removes its file.
+pub(crate) fn abandon() {
+    if let Some((mut child, file)) = open().take() {
+        let _ = child.kill();
+        let _ = child.wait();
+        let _ = std::fs::remove_file(file);
+    }
+}
+
+/// Waits for the editor without keeping others from ending it; nothing where somebody did.
+fn wait() -> std::io::Result<Option<std::process::ExitStatus>> {
+    loop {
+        let mut editor = open();
+        let Some((child, _)) = &mut *editor else { return Ok(None) };
+        if let Some(status) = child.try_wait()? {
+            *editor = None;
+            return Ok(Some(status));
+        }
+        drop(editor);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+fn open() -> MutexGuard<'static, Option<(Child, PathBuf)>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A private file with the arguments as people read them.

@@ -6,6 +6,7 @@ mod terminal;
 
 use std::sync::Arc;
 
+pub(crate) use editor::abandon as abandon_editor;
 pub(crate) use program::ProgramApprover;
 pub(crate) use terminal::TerminalApprover;
 

@@ -195,11 +195,13 @@ type Streams = (Box<dyn Read + Send>, Box<dyn Write + Send>);
 fn streams(channel: &str) -> std::io::Result<Streams> {
     let descriptors: Option<Vec<RawFd>> = channel.split(',').map(|part| part.trim().parse().ok()).collect();
     match descriptors.as_deref() {
-        Some([both]) => {
+        Some([read, write]) if read != write => {
+            Ok((Box::new(descriptor(*read)?), Box::new(descriptor(*write)?)))
+        }
+        Some([both] | [both, _]) => {
             let stream = descriptor(*both)?;
             Ok((Box::new(stream.try_clone()?), Box::new(stream)))
         }
-        Some([read, write]) => Ok((Box::new(descriptor(*read)?), Box::new(descriptor(*write)?))),
         _ => {
             let stream = UnixStream::connect(channel)?;
             Ok((Box::new(stream.try_clone()?), Box::new(stream)))

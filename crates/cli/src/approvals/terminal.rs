@@ -4,7 +4,7 @@
 //! nothing is approved unseen. One question is asked at a time.
 
 use std::fs::File;
-use std::io::{IsTerminal, Read, Write, stderr, stdin};
+use std::io::{IsTerminal, Read, Write, stderr, stdin, stdout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,11 +12,12 @@ use futures::future::BoxFuture;
 use llm_do::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Money, Quantity, Scope};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{QueueSelector, tcflush};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::editor;
 use crate::screen::{Paint, Screen};
-use crate::text::visible;
+use crate::text::{visible, visible_line};
 
 /// How often a waiting question looks whether it is still needed.
 const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -32,7 +33,7 @@ pub(crate) struct TerminalApprover {
 impl TerminalApprover {
     /// The person, where there is a terminal and somebody looks at it.
     pub(crate) fn open(screen: Arc<Screen>) -> Option<Self> {
-        if !stderr().is_terminal() && !stdin().is_terminal() {
+        if !stderr().is_terminal() && !stdin().is_terminal() && !stdout().is_terminal() {
             return None;
         }
         let terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
@@ -120,13 +121,36 @@ impl Conversation {
                         return Ok(Answer::Session(scope));
                     }
                 }
-                "e" => match editor::edit(request.arguments.value(), &self.terminal) {
-                    Ok(edited) => return Ok(Answer::Edit(edited)),
-                    Err(problem) => self.say(&format!("{}\n", visible(&problem)))?,
-                },
+                "e" => {
+                    if let Some(edited) = self.edit(request.arguments.value())? {
+                        return Ok(Answer::Edit(edited));
+                    }
+                }
                 _ => self.say("y, a, e, n or q, then Enter\n")?,
             }
         }
+    }
+
+    /// Lets the person edit the arguments, shows what came of it, and asks once more. Nothing changed is no answer.
+    fn edit(&self, arguments: &Value) -> Result<Option<Value>, ApproverError> {
+        let edited = match editor::edit(arguments, &self.terminal) {
+            Ok(edited) if edited == *arguments => {
+                self.say("nothing was changed\n")?;
+                return Ok(None);
+            }
+            Ok(edited) => edited,
+            Err(problem) => {
+                self.say(&format!("{}\n", visible(&problem)))?;
+                return Ok(None);
+            }
+        };
+        self.say(&format!(
+            "{}{}",
+            shown_arguments(&edited),
+            self.paint.bold("[y] run with these  [n] back > ")
+        ))?;
+        let _ = tcflush(&*self.terminal, QueueSelector::IFlush);
+        Ok((self.read_line()?.trim() == "y").then_some(edited))
     }
 
     fn choices(&self, request: &ApprovalRequest) -> String {
@@ -176,12 +200,14 @@ impl Conversation {
         );
         self.say(&text)?;
         let _ = tcflush(&*self.terminal, QueueSelector::IFlush);
-        let line = self.read_line()?;
-        let amount = line.trim().trim_start_matches('$');
-        Ok(match exhausted.what {
-            Quantity::Cost => amount.parse().ok().map(|dollars| Money::from_dollars(dollars).0),
-            Quantity::Tokens | Quantity::ToolCalls => amount.parse().ok(),
-        })
+        loop {
+            let line = self.read_line()?;
+            match (line.trim(), amount(exhausted.what, line.trim())) {
+                ("", _) => return Ok(None),
+                (_, Some(amount)) => return Ok(Some(amount)),
+                _ => self.say("a number, or Enter for none > ")?,
+            }
+        }
     }
 
     fn say(&self, text: &str) -> Result<(), ApproverError> {
@@ -212,21 +238,37 @@ impl Conversation {
     }
 }
 
+/// Reads by how much a budget shall grow.
+fn amount(what: Quantity, text: &str) -> Option<u64> {
+    let text = text.trim_start_matches('$');
+    match what {
+        Quantity::Cost => text.parse().ok().map(|dollars| Money::from_dollars(dollars).0),
+        Quantity::Tokens | Quantity::ToolCalls => text.parse().ok(),
+    }
+    .filter(|amount| *amount > 0)
+}
+
+/// The whole arguments, a little to the right.
+fn shown_arguments(arguments: &Value) -> String {
+    let text = serde_json::to_string_pretty(arguments).unwrap_or_default();
+    visible(&text).lines().map(|line| format!("  {line}\n")).collect()
+}
+
 /// The question: who wants to do what, with which arguments, and what it would change.
 fn question(request: &ApprovalRequest, paint: Paint, others: usize) -> String {
     let more = if others > 0 { format!("  ({others} more waiting)") } else { String::new() };
-    let mut text =
-        format!("\n{}{more}\n{}\n", paint.bold(&visible(&request.path)), visible(&request.description));
-    text.push_str(&paint.dim(&format!("{}\n", visible(&request.reason))));
-    let arguments = serde_json::to_string_pretty(request.arguments.value()).unwrap_or_default();
-    for line in visible(&arguments).lines() {
-        text.push_str(&format!("  {line}\n"));
-    }
+    let mut text = format!(
+        "\n{}{more}\n{}\n",
+        paint.bold(&visible_line(&request.path)),
+        visible_line(&request.description)
+    );
+    text.push_str(&paint.dim(&format!("{}\n", visible_line(&request.reason))));
+    text.push_str(&shown_arguments(request.arguments.value()));
     for line in request.preview.iter().flat_map(|preview| preview.lines()) {
         text.push_str(&format!("  {}\n", paint.diff_line(&visible(line))));
     }
     if let Some(problem) = &request.edit_problem {
-        text.push_str(&format!("the edited arguments do not fit: {}\n", visible(problem)));
+        text.push_str(&format!("the edited arguments do not fit: {}\n", visible_line(problem)));
     }
     text
 }

@@ -9,8 +9,11 @@ use crate::{input, output};
 /// Calls an agent or tool, or says what the gate would answer.
 pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, Problem> {
     let project = host::load(&arguments.project)?;
-    let given = input::of_call(&arguments.input)?;
+    let given = input::of_call(&project, &arguments.name, &arguments.input)?;
     let plan = Plan::new(project, &arguments.options)?;
+    if let Some(agent) = plan.project.project.agents().find(|agent| *agent == arguments.name.as_str()) {
+        plan.check_model(agent)?;
+    }
     host::block_on(async {
         let host = Host::start(plan)?;
         let mut call = host.prepare(arguments.name.as_str(), given);

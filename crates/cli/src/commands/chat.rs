@@ -13,6 +13,7 @@ use crate::host::{self, Host, Plan};
 use crate::input;
 use crate::output::{self, usage_line};
 use crate::problem::Problem;
+use crate::text::visible;
 
 const HELP: &str = "\
 /help            this text
@@ -60,6 +61,7 @@ pub(crate) async fn converse(host: Host, first: Option<Input>) -> Exit {
             Line::Text(text) if text.trim() == "/quit" => break,
             Line::Text(text) => chat.take(text.trim()).await,
             Line::Interrupted => chat.host.screen.line("/quit or Ctrl-D leaves"),
+            Line::Unreadable => chat.refuse("error: a line is not UTF-8 text, so it was not sent"),
             Line::End => break,
         }
     }
@@ -134,7 +136,7 @@ impl Chat {
         }
         let lines =
             grants.iter().map(|(id, grant)| format!("{}  {}: {}", id.0, grant.subject.name, grant.scope));
-        lines.collect::<Vec<_>>().join("\n")
+        visible(&lines.collect::<Vec<_>>().join("\n"))
     }
 
     fn revoke(&self, number: &str) {
@@ -146,6 +148,11 @@ impl Chat {
             }
             None => self.say(&format!("there is no grant `{number}`; /grants lists them")),
         }
+    }
+
+    fn refuse(&mut self, words: &str) {
+        self.exit = Exit::Usage;
+        self.say(words);
     }
 
     fn say(&self, text: &str) {
@@ -166,6 +173,8 @@ enum Lines {
 enum Line {
     Text(String),
     Interrupted,
+    /// Bytes that are no text.
+    Unreadable,
     End,
 }
 
@@ -214,31 +223,43 @@ fn history_file() -> Option<PathBuf> {
 
 /// Reads a message: a line, and further ones while they end in a backslash.
 fn read_terminal(editor: &mut rustyline::DefaultEditor) -> Line {
+    let read = message(|is_first| match editor.readline(if is_first { "> " } else { ". " }) {
+        Ok(line) => Line::Text(line),
+        Err(ReadlineError::Interrupted) => Line::Interrupted,
+        Err(_) => Line::End,
+    });
+    if let Line::Text(text) = &read {
+        let _ = editor.add_history_entry(text);
+    }
+    read
+}
+
+fn read_pipe() -> Line {
+    message(|_| {
+        let mut bytes = Vec::new();
+        match stdin().lock().read_until(b'\n', &mut bytes) {
+            Ok(0) | Err(_) => Line::End,
+            Ok(_) => match String::from_utf8(bytes) {
+                Ok(text) => Line::Text(text.trim_end_matches(['\n', '\r']).to_owned()),
+                Err(_) => Line::Unreadable,
+            },
+        }
+    })
+}
+
+fn message(mut next: impl FnMut(bool) -> Line) -> Line {
     let mut text = String::new();
     loop {
-        let prompt = if text.is_empty() { "> " } else { ". " };
-        match editor.readline(prompt) {
-            Ok(line) => match line.strip_suffix('\\') {
+        match next(text.is_empty()) {
+            Line::Text(line) => match line.strip_suffix('\\') {
                 Some(part) => {
                     text.push_str(part);
                     text.push('\n');
                 }
-                None => {
-                    text.push_str(&line);
-                    let _ = editor.add_history_entry(&text);
-                    return Line::Text(text);
-                }
+                None => return Line::Text(text + &line),
             },
-            Err(ReadlineError::Interrupted) => return Line::Interrupted,
-            Err(_) => return Line::End,
+            Line::End if !text.is_empty() => return Line::Text(text),
+            other => return other,
         }
-    }
-}
-
-fn read_pipe() -> Line {
-    let mut text = String::new();
-    match stdin().lock().read_line(&mut text) {
-        Ok(0) | Err(_) => Line::End,
-        Ok(_) => Line::Text(text),
     }
 }

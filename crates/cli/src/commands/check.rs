@@ -9,6 +9,7 @@ use crate::host;
 use crate::output;
 use crate::problem::Problem;
 use crate::screen::Paint;
+use crate::text::printable;
 
 /// Checks a project.
 pub(crate) fn check(arguments: &CheckArguments) -> Result<Exit, Problem> {
@@ -45,7 +46,7 @@ fn print_text(loaded: &Result<LoadedProject, Diagnostics>, reach: bool) {
         Ok(project) => {
             show(&project.notices);
             if reach {
-                output::to_stdout(&project.reach().to_string());
+                output::to_stdout(&printable(&project.reach().to_string()));
             } else {
                 output::to_stdout(&summary(project));
             }
@@ -56,7 +57,7 @@ fn print_text(loaded: &Result<LoadedProject, Diagnostics>, reach: bool) {
 
 fn print_mermaid(loaded: &Result<LoadedProject, Diagnostics>) {
     match loaded {
-        Ok(project) => drop(output::to_stdout(&project.reach().mermaid())),
+        Ok(project) => drop(output::to_stdout(&printable(&project.reach().mermaid()))),
         Err(diagnostics) => show(diagnostics),
     }
 }

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::host;
 use crate::output;
 use crate::problem::Problem;
-use crate::text::{shortened, visible};
+use crate::text::{printable, shortened, visible};
 
 /// How much of a description stands on a line.
 const SHOWN: usize = 100;
@@ -25,7 +25,7 @@ pub(crate) fn list(arguments: &ListArguments) -> Result<Exit, Problem> {
         ListOutput::Text => as_text(&project),
         ListOutput::Json => serde_json::to_string_pretty(&as_json(&project)).unwrap_or_default(),
     };
-    output::to_stdout(text.trim_end());
+    output::to_stdout(&printable(text.trim_end()));
     Ok(Exit::Done)
 }
 

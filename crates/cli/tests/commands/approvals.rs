@@ -81,7 +81,7 @@ fn edited_arguments_that_do_not_fit_are_asked_about_again() {
 #[test]
 fn a_program_that_goes_away_denies() {
     let (ran, requests) = answered(&Sandbox::asking(), &["run", ".", "x", "-v"], |_| None);
-    ran.said("the end\n").told("denied");
+    ran.ended(5).said("the end\n").told("denied").told("nobody could be asked");
     assert_eq!(requests.len(), 1);
 }
 

@@ -14,7 +14,7 @@ fn an_agent_is_called_by_name() {
 
 #[test]
 fn an_unknown_name_is_answered_with_the_nearest() {
-    Sandbox::asking().run(&["call", ".", "helpr"]).ended(1).said("").told("did you mean `helper`?");
+    Sandbox::asking().run(&["call", ".", "helpr"]).ended(2).said("").told("did you mean `helper`?");
 }
 
 #[test]
@@ -33,7 +33,22 @@ fn a_dry_run_says_what_the_gate_would_say() {
 }
 
 #[test]
+fn a_call_in_the_name_of_an_agent_keeps_to_the_policy_for_agents() {
+    let input = r#"{"input": "x"}"#;
+    let arguments =
+        ["call", ".", "helper", "--as", "main", "--input-json", input, "--dry-run", "--output", "json"];
+    assert_eq!(Sandbox::asking().run(&arguments).ended(0).json()["decision"], "ask");
+}
+
+#[test]
+fn an_agent_is_not_called_without_input() {
+    Sandbox::asking().run(&["call", ".", "helper"]).ended(2).told("there is no input");
+}
+
+#[test]
 fn an_agent_that_does_not_exist_lends_its_name_to_nobody() {
-    let ran = Sandbox::asking().run(&["call", ".", "helper", "--as", "mian"]).ended(1);
+    let input = r#"{"input": "x"}"#;
+    let arguments = ["call", ".", "helper", "--as", "mian", "--input-json", input];
+    let ran = Sandbox::asking().run(&arguments).ended(2);
     ran.told("there is no agent `mian`").told("did you mean `main`?");
 }

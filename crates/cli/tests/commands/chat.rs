@@ -38,6 +38,12 @@ fn a_call_stands_beside_the_conversation() {
 }
 
 #[test]
+fn a_message_may_go_on_in_the_next_line_and_bytes_that_are_no_text_are_refused() {
+    let ran = Sandbox::echo().run_with(&["chat", "."], b"one \\\ntwo\n\xff\nthree\n").ended(0);
+    ran.said("one \ntwo\nthree\n").told("not UTF-8");
+}
+
+#[test]
 fn the_exit_is_that_of_the_last_turn() {
     let sandbox = Sandbox::scripted(
         "mode: by_turn\nreplies:\n  - say: fine\n  - fail: {kind: server, message: down}\n",

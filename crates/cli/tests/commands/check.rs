@@ -106,8 +106,68 @@ fn the_reach_is_data_and_a_graph_too() {
 }
 
 #[test]
-fn checking_calls_no_model_and_reads_no_script() {
-    let sandbox = Sandbox::scripted("this is [ no script");
-    sandbox.run(&["check", ".", "--reach"]).ended(0);
-    sandbox.run(&["run", ".", "x"]).ended(3).told("script.yaml");
+fn offline_models_are_checked_too() {
+    Sandbox::scripted("this is [ no script")
+        .run(&["check", "."])
+        .ended(2)
+        .told("script.yaml")
+        .told("a list of replies");
+    let agent =
+        |model: &str| Sandbox::new().file("main.agent", &format!("---\nname: main\nmodel: {model}\n---\nx"));
+    agent("script:gone.yaml").run(&["check", "."]).ended(2).told("`gone.yaml` cannot be read");
+    agent("script:/etc/hostname").run(&["check", "."]).ended(2).told("outside the project");
+    agent("test:eco").run(&["check", "."]).ended(2).told("did you mean `test:echo`?");
+    Sandbox::echo().run(&["run", ".", "x", "--model", "script:gone.yaml"]).ended(2).told("cannot be read");
+}
+
+#[test]
+fn what_a_run_would_refuse_is_found_before_it() {
+    let manifest = |rest: &str| {
+        Sandbox::asking().file(
+            "project.yaml",
+            &format!("version: 1\nagent_files: ['*.agent']\nentry: {{agent: main}}\n{rest}\n"),
+        )
+    };
+    let overrides = "runtime: {agent_approval_overrides: {helpr: {calls_require_approval: true}}}";
+    manifest(overrides).run(&["check", "."]).ended(2).told("did you mean `helper`?");
+    manifest("worker_files: [x.agent]").run(&["check", "."]).ended(2).told("written twice");
+    let agents = manifest("").file("helper.agent", "---\nname: helper\nagents: [mian]\n---\nx");
+    agents.run(&["check", "."]).ended(2).told("`agents` names `mian`").told("did you mean `main`?");
+    let text = manifest("").file("helper.agent", "---\nname: helper\ninput_schema: {type: string}\n---\nx");
+    text.run(&["check", "."]).ended(2).told("must be of type `object`");
+    let args = Sandbox::new()
+        .file("project.yaml", "version: 1\nagent_files: [main.agent]\nentry: {agent: main, args: {topci: x}}\n")
+        .file("main.agent", "---\nname: main\ninput_schema: {type: object, properties: {topic: {type: string}}, required: [topic]}\n---\nx");
+    args.run(&["check", "."]).ended(2).told("`entry.args` does not fit the input of `main`").told("topic");
+}
+
+#[test]
+fn the_reach_agrees_with_the_gate() {
+    let reach = |sandbox: &Sandbox| sandbox.run(&["check", ".", "--reach"]).ended(0).stdout;
+    let narrowed =
+        recursive().file("main.agent", "---\nname: main\nagents: [helper]\ntoolsets: [helper, main]\n---\nx");
+    assert!(!reach(&narrowed).contains("main  (agent, again): asks first\n"), "{}", reach(&narrowed));
+    assert_eq!(reach(&narrowed).matches("main  (agent").count(), 2, "{}", reach(&narrowed));
+    let search = |rule: &str| {
+        let header = format!("---\nname: main\nserver_side_tools: [{{tool_type: web_search}}]\n{rule}---\nx");
+        reach(&Sandbox::new().file("main.agent", &header))
+    };
+    assert!(search("").contains("web_search  (at the provider): runs freely"));
+    assert!(
+        search("approval: {'web_*': blocked}\n").contains("web_search  (at the provider): blocked by a rule")
+    );
+    let files = Sandbox::asking().file(
+        "project.yaml",
+        "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\nruntime: {agent_attachments_require_approval: true}\n",
+    );
+    assert!(reach(&files).contains("runs freely, asks with attachments"), "{}", reach(&files));
+    // A rule that loosens does not count where everything that asks is rejected.
+    let strict = Sandbox::asking()
+        .file("main.agent", "---\nname: main\nmodel: script:script.yaml\ntoolsets: [helper]\napproval: {helper: pre_approved}\n---\nx")
+        .file(
+            "project.yaml",
+            "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\nruntime: {agent_calls_require_approval: true, approval_mode: reject_all}\n",
+        );
+    assert!(reach(&strict).contains("helper  (agent): blocked by the approval mode"), "{}", reach(&strict));
+    strict.run(&["run", ".", "x", "-v"]).ended(0).told("denied: `helper` must ask");
 }

@@ -9,9 +9,12 @@ fn a_run_that_answers_ends_with_0() {
 
 #[test]
 fn a_call_that_fails_ends_with_1() {
-    let ran = Sandbox::echo().run(&["call", ".", "nobody", "--output", "json"]).ended(1);
+    let sandbox =
+        Sandbox::new().file("main.agent", "---\nname: main\ntoolsets: [filesystem_project]\n---\nx");
+    let input = r#"{"path": "gone.txt"}"#;
+    let ran = sandbox.run(&["call", ".", "read_file", "--input-json", input, "--output", "json"]).ended(1);
     assert_eq!(ran.json()["status"], "failed");
-    ran.told("there is no tool or agent `nobody`");
+    ran.told("gone.txt");
 }
 
 #[test]
@@ -20,6 +23,7 @@ fn bad_usage_and_bad_projects_end_with_2() {
     sandbox.run(&["run", ".", "hello", "--nonsense"]).ended(2).said("").told("--nonsense");
     sandbox.run(&["run", "missing", "hello"]).ended(2).said("").told("there is no project at `missing`");
     sandbox.run(&["run", "bad", "hello"]).ended(2).said("").told("did you mean `name`?");
+    sandbox.run(&["call", ".", "nobody"]).ended(2).told("there is no tool or agent `nobody`");
     let refused = sandbox.run(&["run", "bad", "hello", "--output", "json"]).ended(2);
     assert_eq!(refused.json()["status"], "invalid");
 }
@@ -50,6 +54,8 @@ fn a_limit_that_runs_out_ends_with_4() {
 #[test]
 fn a_call_that_had_to_ask_and_could_not_ends_with_5_even_with_an_answer() {
     let ran = Sandbox::asking().run(&["run", ".", "hello"]).ended(5).said("the end\n");
+    let object = Sandbox::asking().run(&["run", ".", "hello", "--output", "json"]).ended(5).json();
+    assert_eq!((&object["status"], &object["output"]), (&"denied".into(), &"the end".into()));
     ran.told("nobody could be asked").told("hint:");
 }
 
@@ -82,6 +88,21 @@ fn an_output_that_does_not_fit_ends_with_6() {
 }
 
 #[test]
+fn a_run_that_runs_longer_than_its_budget_ends_with_4() {
+    let sandbox = Sandbox::scripted("- say: late\n  delay: 60s\n");
+    let ran =
+        sandbox.run(&["run", ".", "hello", "--set", "runtime.limits.time=0.2", "--output", "json"]).ended(4);
+    assert_eq!(ran.json()["status"], "limit");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = Sandbox::echo().command(&["run", ".", "hello"]).stdout(full).output().unwrap();
+    crate::support::Ran::from(output).ended(1).told("stdout cannot be written");
+}
+
+#[test]
 fn a_run_that_takes_too_long_ends_with_124_and_says_what_was_done() {
     let sandbox = Sandbox::scripted("- say: late\n  delay: 60s\n");
     let ran = sandbox.run(&["run", ".", "hello", "--timeout", "200ms", "--output", "json"]).ended(124);
@@ -93,6 +114,7 @@ fn a_run_that_takes_too_long_ends_with_124_and_says_what_was_done() {
 fn no_model_is_said_before_the_first_token() {
     let sandbox = Sandbox::new().file("main.agent", "---\nname: main\n---\nx");
     sandbox.run(&["run", ".", "hello"]).ended(2).told("no model").told("LLM_DO_MODEL");
+    sandbox.run(&["call", ".", "main", "--input-json", "\"x\""]).ended(2).told("no model");
     sandbox.run(&["run", ".", "hello", "--model", "test:echo"]).ended(0).said("hello\n");
     sandbox.run(&["run", ".", "hello", "--model", "tset:echo"]).ended(2).told("did you mean `test`?");
     let mut command = sandbox.command(&["run", ".", "hello"]);
@@ -109,4 +131,7 @@ fn a_dot_env_beside_the_project_never_overrides_the_environment() {
     let mut command = sandbox.command(&["run", ".", "hello"]);
     let ran: crate::support::Ran = command.env("LLM_DO_MODEL", "nosuch:x").output().unwrap().into();
     ran.ended(2).told("`nosuch`");
+    let wrong = Sandbox::echo().file(".env", "A=1\nSECRET=hunter2 $x\n");
+    let ran = wrong.run(&["run", ".", "hello"]).ended(2).told("line 2 is wrong (`SECRET`)");
+    assert!(!ran.stderr.contains("hunter2"), "{ran:?}");
 }

@@ -17,7 +17,7 @@ fn every_template_checks_and_runs_offline() {
     assert_eq!(typed.json()["title"], "Rust in two days");
     sandbox
         .run(&["run", "c", "--input-json", r#"{"days": 2}"#])
-        .ended(1)
+        .ended(2)
         .told("missing required field `topic`");
 }
 

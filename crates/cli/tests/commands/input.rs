@@ -79,7 +79,7 @@ fn a_typed_input_is_checked_field_by_field() {
         prompt: '{{ topic }} in {{ days }}'\n---\nPlan.\n";
     let sandbox = Sandbox::new().file("main.agent", agent);
     sandbox.run(&["run", ".", "--input-json", r#"{"topic": "Rust"}"#]).ended(0).said("Rust in 7\n");
-    let ran = sandbox.run(&["run", ".", "--input-json", r#"{"topci": "Rust"}"#]).ended(1).said("");
+    let ran = sandbox.run(&["run", ".", "--input-json", r#"{"topci": "Rust"}"#]).ended(2).said("");
     ran.told("missing required field `topic` (you wrote `topci`)");
 }
 

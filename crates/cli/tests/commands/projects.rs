@@ -33,7 +33,7 @@ fn named_toolsets_have_roots_and_prefixes_of_their_own() {
         .ended(1)
         .told("leads out of the root");
     called(&sandbox, "docs_write_file", &json!({"path": "x", "content": ""}), &[])
-        .ended(1)
+        .ended(2)
         .told("there is no tool");
     let listed = sandbox.run(&["list", ".", "--output", "json"]).ended(0).json();
     let names: Vec<&str> =
@@ -81,7 +81,7 @@ fn settings_and_rules_belong_to_one_agent_alone() {
     let sandbox = opposite();
     let path = json!({"path": "a.txt"});
     called(&sandbox, "read_file", &path, &[])
-        .ended(1)
+        .ended(2)
         .told("ambiguous")
         .told("in the name of the agent `careful`");
     for (agent, content) in [("main", "open"), ("careful", "closed")] {
@@ -131,7 +131,10 @@ fn what_is_wrong_with_toolsets_is_said_at_its_place() {
         ("toolsets: [filesystem_project, filesystem_project]", "duplicate entry `filesystem_project`"),
         ("toolsets: [filesystem_project]\napproval: {wirte_file: ask}", "did you mean `write_file`?"),
         ("toolsets: [filesystem_project]\napproval: {'[': ask}", "cannot be read"),
-        ("server_side_tools: [{tool_type: web_serach}]", "server_side_tools.0"),
+        ("server_side_tools: [{tool_type: web_serach}]", "did you mean `web_search`?"),
+        ("toolsets:\n  - filesystem_project: {root: /etc}", "lies outside"),
+        ("toolsets:\n  - shell_readonly: {root: ..}", "lies outside"),
+        ("limits: {turns: 99999999999}", "limits.turns"),
         ("server_side_tools: [{tool_type: web_search, max_use: 3}]", "did you mean `max_uses`?"),
         ("compatible_models: ['[']", "is no glob"),
         ("template: true\ndescription: x", "uses `nme`"),

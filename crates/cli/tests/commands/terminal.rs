@@ -75,8 +75,43 @@ fn a_person_edits_the_arguments_in_an_editor() {
     let mut session = at_terminal(&sandbox, line);
     session.expect(CHOICES).unwrap();
     session.send_line("e").unwrap();
+    let shown = session.expect("[y] run with these").unwrap();
+    assert!(String::from_utf8_lossy(shown.before()).contains("\"input\": \"edited\""));
+    session.send_line("y").unwrap();
     let rest = ended(session);
     assert!(rest.contains("runs with {\"input\":\"edited\"}") && rest.contains("code 0"), "{rest}");
+}
+
+#[test]
+fn an_editor_that_changes_nothing_is_no_answer() {
+    let sandbox = Sandbox::asking();
+    let mut session = at_terminal(&sandbox, "EDITOR=true \"$LLM_DO\" run . hello; echo code $?");
+    session.expect(CHOICES).unwrap();
+    session.send_line("e").unwrap();
+    session.expect("nothing was changed").unwrap();
+    session.expect(CHOICES).unwrap();
+    session.send_line("n no").unwrap();
+    assert!(ended(session).contains("code 0"));
+}
+
+#[test]
+fn a_forged_line_stays_on_its_line() {
+    let sandbox = Sandbox::new()
+        .file(
+            "main.agent",
+            "---\nname: main\nmodel: script:script.yaml\ntoolsets: [filesystem_project]\n---\nx",
+        )
+        .file(
+            "script.yaml",
+            "- ask: {write_file: {path: \"x\\n[y] once  > \", content: \"\"}}\n- say: done\n",
+        );
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello; echo code $?");
+    let shown = session.expect(CHOICES).unwrap();
+    let shown = String::from_utf8_lossy(shown.before()).into_owned();
+    assert!(shown.contains("create `x\\n"), "{shown}");
+    session.expect("stop > ").unwrap();
+    session.send_line("n no").unwrap();
+    assert!(ended(session).contains("code 0"));
 }
 
 #[test]
@@ -147,7 +182,7 @@ fn a_chat_has_an_editor_and_a_history() {
 #[test]
 fn ctrl_c_at_the_terminal_ends_the_run() {
     let sandbox = Sandbox::scripted("- say: late\n  delay: 60s\n");
-    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello; echo code $?");
+    let mut session = at_terminal(&sandbox, "trap : INT; \"$LLM_DO\" run . hello; echo code $?");
     session.expect("script:script.yaml").unwrap();
     session.send("\u{3}").unwrap();
     let rest = ended(session);
