@@ -1,7 +1,7 @@
 //! Plans: what an agent, or code outside any agent, can name, worked out once.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use globset::GlobMatcher;
 use llm_do_core::{
@@ -120,10 +120,13 @@ fn agent_description(spec: &AgentSpec) -> String {
 
 /// The input of an agent without a schema: a text, and paths of files.
 pub(crate) fn prompt_schema() -> Schema {
-    let input = json!({"type": "string", "description": "What the agent shall do"});
-    let attachments =
-        json!({"type": "array", "items": {"type": "string"}, "description": "Paths of files to attach"});
-    Schema::object([("input".into(), input), ("attachments".into(), attachments)], ["input".into()])
+    static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+        let input = json!({"type": "string", "description": "What the agent shall do"});
+        let attachments =
+            json!({"type": "array", "items": {"type": "string"}, "description": "Paths of files to attach"});
+        Schema::object([("input".into(), input), ("attachments".into(), attachments)], ["input".into()])
+    });
+    SCHEMA.clone()
 }
 
 impl Plan {

@@ -2,7 +2,7 @@
 //!
 //! Everything that can be known before the first token is checked here, all problems in one pass.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -109,15 +109,17 @@ impl ProjectBuilder {
     pub fn build(self) -> Result<Project, LinkErrors> {
         let mut problems = Vec::new();
         self.check_names(&mut problems);
+        // Made once: many agents may name the same one, and its digest covers all of its text.
+        let targets: Targets<'_> = self.agents.iter().map(|spec| (&spec.name, Target::agent(spec))).collect();
         let agents: BTreeMap<Name, Arc<Plan>> = self
             .agents
             .iter()
-            .map(|spec| (spec.name.clone(), Arc::new(self.link_agent(spec, &mut problems))))
+            .map(|spec| (spec.name.clone(), Arc::new(self.link_agent(spec, &targets, &mut problems))))
             .collect();
         if !problems.is_empty() {
             return Err(LinkErrors(problems));
         }
-        let root = Arc::new(self.link_root(&agents));
+        let root = Arc::new(self.link_root(&targets));
         let pin = pin(&agents, &root);
         Ok(Project { linked: Arc::new(Linked { agents, root, model: self.model, pin }) })
     }
@@ -132,7 +134,7 @@ impl ProjectBuilder {
         check_unique(agents.chain(toolsets), problems);
     }
 
-    fn link_agent(&self, spec: &AgentSpec, problems: &mut Vec<LinkError>) -> Plan {
+    fn link_agent(&self, spec: &AgentSpec, agents: &Targets<'_>, problems: &mut Vec<LinkError>) -> Plan {
         let mut plan = Plan::new(Some(Arc::new(spec.clone())));
         for name in &spec.tools {
             match self.tools.iter().find(|tool| tool.definition().name == *name) {
@@ -143,12 +145,12 @@ impl ProjectBuilder {
             }
         }
         for choice in &spec.toolsets {
-            self.link_toolset(spec, choice, &mut plan, problems);
+            self.link_toolset(spec, choice, agents, &mut plan, problems);
         }
         if spec.output.is_some() && plan.target(FINAL_ANSWER).is_some() {
             problems.push(LinkError::ReservedName { agent: spec.name.clone(), name: FINAL_ANSWER.into() });
         }
-        plan.rules = self.link_rules(spec, &plan, problems);
+        plan.rules = self.link_rules(spec, agents, &plan, problems);
         plan.finish();
         plan
     }
@@ -157,11 +159,12 @@ impl ProjectBuilder {
         &self,
         spec: &AgentSpec,
         choice: &ToolsetChoice,
+        agents: &Targets<'_>,
         plan: &mut Plan,
         problems: &mut Vec<LinkError>,
     ) {
-        if let Some(agent) = self.agents.iter().find(|agent| agent.name == choice.name) {
-            return add(plan, agent.name.clone(), Target::agent(agent), problems);
+        if let Some(target) = agents.get(&choice.name) {
+            return add(plan, choice.name.clone(), target.clone(), problems);
         }
         let shared = || self.toolsets.iter().find(|toolset| *toolset.name() == choice.name);
         let Some(toolset) = choice.own.as_ref().or_else(shared) else {
@@ -178,9 +181,15 @@ impl ProjectBuilder {
         }
     }
 
-    fn link_rules(&self, spec: &AgentSpec, plan: &Plan, problems: &mut Vec<LinkError>) -> Rules {
+    fn link_rules(
+        &self,
+        spec: &AgentSpec,
+        agents: &Targets<'_>,
+        plan: &Plan,
+        problems: &mut Vec<LinkError>,
+    ) -> Rules {
         for rule in &spec.approval {
-            if let Some(problem) = self.rule_problem(spec, rule, plan) {
+            if let Some(problem) = self.rule_problem(spec, rule, agents, plan) {
                 problems.push(problem);
             }
         }
@@ -200,26 +209,35 @@ impl ProjectBuilder {
 
     /// A plain name in a rule that names nothing is a misspelling. Globs may match nothing, and a dotted name
     /// may be an inner effect that only its tool knows.
-    fn rule_problem(&self, spec: &AgentSpec, rule: &ApprovalRule, plan: &Plan) -> Option<LinkError> {
+    fn rule_problem(
+        &self,
+        spec: &AgentSpec,
+        rule: &ApprovalRule,
+        agents: &Targets<'_>,
+        plan: &Plan,
+    ) -> Option<LinkError> {
         let pattern = rule.pattern.as_str();
         let server_tools = spec.server_tools.iter().map(|tool| -> &str { tool.name() });
-        let known = plan.names().chain(self.agents.iter().map(|agent| &*agent.name)).chain(server_tools);
         let plain = !pattern.contains(['*', '?', '[', '{', '.']);
-        (plain && !known.clone().any(|name| name == pattern)).then(|| LinkError::Unknown {
+        let known = agents.contains_key(&Name::from(pattern)) || plan.target(pattern).is_some();
+        if !plain || known || server_tools.clone().any(|name| name == pattern) {
+            return None;
+        }
+        let names = plan.names().chain(self.agents.iter().map(|agent| &*agent.name)).chain(server_tools);
+        Some(LinkError::Unknown {
             agent: spec.name.clone(),
             what: "approval rule",
             name: pattern.into(),
-            nearest: nearest(pattern, known).map(str::to_owned),
+            nearest: nearest(pattern, names).map(str::to_owned),
         })
     }
 
     /// The plan of code outside any agent: everything by name, `toolset.tool` where a name is ambiguous.
-    fn link_root(&self, agents: &BTreeMap<Name, Arc<Plan>>) -> Plan {
+    fn link_root(&self, agents: &Targets<'_>) -> Plan {
         let mut plan = Plan::new(None);
-        for plan_of_agent in agents.values() {
-            if let Some(spec) = &plan_of_agent.spec {
-                plan.add(spec.name.clone(), Target::agent(spec));
-            }
+        let by_name: BTreeMap<&Name, &Target> = agents.iter().map(|(name, target)| (*name, target)).collect();
+        for (name, target) in by_name {
+            plan.add(name.clone(), target.clone());
         }
         for entry in &self.entries {
             plan.add(entry.name().clone(), Target::entry(entry.tool()));
@@ -267,6 +285,9 @@ impl ProjectBuilder {
         toolsets.chain(self.agents.iter().map(|agent| agent.name.as_str())).collect()
     }
 }
+
+/// What the names of agents stand for.
+type Targets<'a> = HashMap<&'a Name, Target>;
 
 /// A toolset that an agent has for itself, after the agent's name.
 type Owned<'a> = (&'a Name, &'a Arc<dyn Toolset>);

@@ -24,14 +24,29 @@ impl Rules {
     }
 }
 
+/// The longest glob, in bytes. The library panics at one that is too large or too deep for its regexes, and
+/// one of this length cannot be.
+const LONGEST: usize = 256;
+
 /// Compiles a glob over names.
 pub(crate) fn glob(pattern: &str) -> Result<GlobMatcher, String> {
+    if pattern.len() > LONGEST {
+        return Err(format!("a glob has more than {LONGEST} bytes"));
+    }
     GlobBuilder::new(pattern).build().map(|glob| glob.compile_matcher()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_glob_too_large_to_compile_is_refused() {
+        let deep = |depth: usize| format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
+        assert!(glob(&deep(127)).is_ok());
+        assert!(glob(&deep(300)).is_err());
+        assert!(glob(&"{a,b}*?".repeat(100_000)).is_err());
+    }
 
     #[test]
     fn the_strictest_rule_wins_in_any_order() {
