@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A file of a project with its text.
 #[derive(Debug, Clone)]
@@ -53,6 +53,7 @@ pub struct Diagnostic {
     /// What is wrong and what is expected.
     pub message: String,
     /// The file.
+    #[serde(serialize_with = "readable_path")]
     pub file: PathBuf,
     /// The line, from 1, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,12 +79,15 @@ struct Excerpt {
 /// The longest part of a line that is shown.
 const SHOWN: usize = 120;
 
+/// The longest message or hint, in characters: a value that it names could have any length.
+const LONGEST: usize = 2_000;
+
 impl Diagnostic {
     /// An error about a file as a whole.
     pub(crate) fn error(file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
-            message: message.into(),
+            message: shortened(message.into()),
             file: file.into(),
             line: None,
             column: None,
@@ -114,7 +118,7 @@ impl Diagnostic {
 
     /// Adds what to do about it.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(shortened(hint.into()));
         self
     }
 
@@ -136,24 +140,33 @@ fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Shows control and direction signs instead of obeying them.
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// A path as JSON can hold it: names that are no UTF-8 lose what is not.
+fn readable_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+/// The part of a line that is shown.
 fn shown(line: &str) -> String {
-    let hidden = |sign: char| {
-        sign.is_control()
-            || matches!(sign, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-    };
-    line.chars()
-        .take(SHOWN)
-        .map(|sign| {
-            if sign == '\t' {
-                ' '
-            } else if hidden(sign) {
-                '\u{fffd}'
-            } else {
-                sign
-            }
-        })
-        .collect()
+    line.chars().take(SHOWN).map(shown_sign).collect()
+}
+
+/// Shows control and direction signs instead of obeying them: a project's files, their names and its values
+/// are written by whoever wrote the project.
+fn shown_sign(sign: char) -> char {
+    match sign {
+        '\t' | '\n' => ' ',
+        '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => '\u{fffd}',
+        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}' => '\u{fffd}',
+        sign if sign.is_control() => '\u{fffd}',
+        sign => sign,
+    }
 }
 
 impl fmt::Display for Diagnostic {
@@ -162,7 +175,12 @@ impl fmt::Display for Diagnostic {
             Severity::Error => "error",
             Severity::Notice => "notice",
         };
-        write!(f, "{severity}: {}\n  at {}", shown_text(&self.message), self.file.display())?;
+        write!(
+            f,
+            "{severity}: {}\n  at {}",
+            shown_text(&self.message),
+            shown_text(&self.file.to_string_lossy())
+        )?;
         if let (Some(line), Some(column)) = (self.line, self.column) {
             write!(f, ", line {line}, column {column}")?;
             if let Some(excerpt) = &self.excerpt {
@@ -181,7 +199,7 @@ impl fmt::Display for Diagnostic {
 }
 
 fn shown_text(text: &str) -> String {
-    text.chars().map(|sign| if sign.is_control() && sign != '\n' { '\u{fffd}' } else { sign }).collect()
+    text.chars().map(shown_sign).collect()
 }
 
 /// Everything that was found, in the order of files and places.
@@ -193,9 +211,19 @@ const MOST: usize = 200;
 
 impl Diagnostics {
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        if self.0.len() < MOST && !self.0.contains(&diagnostic) {
+        // Each severity has its own room: any number of notices leaves room for an error.
+        if self.count(diagnostic.severity) < MOST && !self.0.contains(&diagnostic) {
             self.0.push(diagnostic);
         }
+    }
+
+    /// Says whether further errors would not be kept. Whoever goes through many things may stop then.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count(Severity::Error) >= MOST
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.0.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
 
     /// Says whether the project cannot be used.
@@ -237,6 +265,42 @@ mod tests {
             .with_hint("did you mean `toolsets`?");
         let expected = "error: unknown key `toolset`\n  at agents/main.agent, line 3, column 1\n   |\n 3 | toolset: [x]\n   | ^^^^^^^\nhint: did you mean `toolsets`?";
         assert_eq!(diagnostic.to_string(), expected);
+    }
+
+    #[test]
+    fn signs_that_a_terminal_obeys_are_never_shown() {
+        let sign = "\u{1b}[2J\u{202e}\u{61c}\nerror: \r";
+        let source = Source::new(format!("{sign}.agent"), format!("name: {sign}"));
+        let diagnostic = Diagnostic::at(&source, &(0..4), format!("unknown `{sign}`")).with_hint(sign);
+        let shown = diagnostic.to_string();
+        assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{61c}', '\r']), "{shown}");
+        assert_eq!(shown.matches("\nerror").count(), 0, "{shown}");
+    }
+
+    #[test]
+    fn notices_never_take_the_room_of_errors() {
+        let mut out = Diagnostics::default();
+        for number in 0..1_000 {
+            out.push(Diagnostic::error("x", format!("known {number}")).notice());
+        }
+        assert!(!out.has_errors() && !out.is_full());
+        out.push(Diagnostic::error("x", "broken"));
+        assert!(out.has_errors() && out.0.len() <= 2 * MOST);
+    }
+
+    #[test]
+    fn a_long_value_is_cut_in_messages_and_hints() {
+        let diagnostic = Diagnostic::error("x", "ä".repeat(1_000_000)).with_hint("ö".repeat(1_000_000));
+        assert!(diagnostic.to_string().len() < 10_000);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_whose_name_is_no_utf8_can_be_written_as_json() {
+        use std::os::unix::ffi::OsStringExt;
+        let name = std::ffi::OsString::from_vec(b"\xff.agent".to_vec());
+        let json = serde_json::to_value(Diagnostic::error(name, "broken")).unwrap();
+        assert_eq!(json["file"], "\u{fffd}.agent");
     }
 
     #[test]
