@@ -15,6 +15,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::place_of;
 use crate::entry::find_entry;
 use crate::header::{AccessLevel, Header, Level, OutputSchema};
+use crate::listing::LONGEST_GLOB;
 use crate::load::{Files, ManifestFile};
 use crate::manifest::{McpServer, Provider};
 use crate::run_settings::{RunSettings, limits, run_settings};
@@ -93,9 +94,13 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
     let settings = manifest.map(|file| check_manifest(file, catalogue, &models, out)).unwrap_or_default();
     let mut toolsets = Toolsets::new(manifest, &agents, catalogue, &files.root, out);
     let mut builder = Project::builder();
+    let mut patterns = 0;
     for agent in &agents {
         models.check_agent(agent, out);
-        builder = builder.agent(agent_spec(agent, &files.root, &mut toolsets, out));
+        let spec = agent_spec(agent, &files.root, &mut toolsets, out);
+        patterns += spec.approval.len() + spec.agents.len() + spec.compatible_models.len();
+        check_patterns(patterns, agent, out);
+        builder = builder.agent(spec);
     }
     let builder = toolsets.shared().fold(builder, ProjectBuilder::shared_toolset);
     let builder = match manifest.and_then(|file| file.manifest.model.as_deref()) {
@@ -130,6 +135,20 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
     Some(loaded)
 }
 
+/// How many patterns the agents of a project have together: each is compiled, which takes time and memory.
+const MOST_PATTERNS: usize = 10_000;
+
+fn check_patterns(count: usize, agent: &Agent, out: &mut Diagnostics) {
+    if count > MOST_PATTERNS {
+        let message = format!("the agents up to here have more than {MOST_PATTERNS} rules and patterns");
+        let hint = "write fewer under `approval`, `agents` and `compatible_models`";
+        out.push(
+            Diagnostic::at(&agent.file.source, &place_of(&agent.file.header, "name"), message)
+                .with_hint(hint),
+        );
+    }
+}
+
 /// Checks the parts of a manifest that stand for themselves, and reads what it says about runs.
 fn check_manifest(
     file: &ManifestFile,
@@ -152,6 +171,9 @@ fn check_manifest(
 /// What the runtime refuses to link, at the key of the agent that it is about.
 fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnostics) {
     for error in &errors.0 {
+        if out.is_full() {
+            return;
+        }
         let about = match error {
             LinkError::Unknown { agent, what: "approval rule", .. } => Some((agent, "approval")),
             LinkError::BadGlob { agent, .. } => Some((agent, "approval")),
@@ -229,6 +251,7 @@ fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
     let place = place_of(&agent.file.header, "compatible_models");
     let mut refuse = |message: String, hint: &str| {
         out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+        !out.is_full()
     };
     if globs.is_empty() {
         refuse("`compatible_models` is empty, so no model fits".to_owned(), "write `[\"*\"]` for any model");
@@ -237,9 +260,14 @@ fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
         refuse("`compatible_models` says nothing beside `model`".to_owned(), "keep one of them");
     }
     for glob in globs {
-        if let Err(error) = GlobBuilder::new(glob).build() {
-            let message = format!("`compatible_models`: `{glob}` is no glob: {}", error.kind());
-            refuse(message, "write names with `*`, such as `anthropic:claude-*`");
+        let problem = match GlobBuilder::new(glob).build() {
+            _ if glob.len() > LONGEST_GLOB => format!("it has more than {LONGEST_GLOB} bytes"),
+            Err(error) => error.kind().to_string(),
+            Ok(_) => continue,
+        };
+        let message = format!("`compatible_models`: `{glob}` is no glob: {problem}");
+        if !refuse(message, "write names with `*`, such as `anthropic:claude-*`") {
+            break;
         }
     }
     globs.clone()

@@ -3,6 +3,7 @@
 use llm_do_core::{Name, nearest};
 
 use crate::catalogue::Catalogue;
+use crate::check::several;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{Node, place_of};
 use crate::link::Agent;
@@ -12,6 +13,9 @@ use crate::manifest::{McpServer, Provider};
 /// Checks servers and providers of a manifest.
 pub(crate) fn check(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
     for (name, server) in &file.manifest.mcp_servers {
+        if out.is_full() {
+            return;
+        }
         let place = inner_place(&file.node, "mcp_servers", name);
         for problem in server_problems(name, server, catalogue) {
             out.push(Diagnostic::at(&file.source, &place, format!("MCP server `{name}`: {problem}")));
@@ -22,6 +26,9 @@ pub(crate) fn check(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Di
         out.push(Diagnostic::without_effect(&file.source, &place, "mcp_servers"));
     }
     for (name, provider) in &file.manifest.providers {
+        if out.is_full() {
+            return;
+        }
         let place = inner_place(&file.node, "providers", name);
         for problem in provider_problems(name, provider, catalogue) {
             out.push(Diagnostic::at(&file.source, &place, format!("provider `{name}`: {problem}")));
@@ -118,6 +125,9 @@ impl<'a> ModelNames<'a> {
         let own = agent.header.model.iter().map(|model| ("model", model));
         let fallbacks = agent.header.fallback_models.iter().map(|model| ("fallback_models", model));
         for (key, model) in own.chain(fallbacks) {
+            if out.is_full() {
+                return;
+            }
             self.check(model, &owner, &agent.file.source, &place_of(&agent.file.header, key), out);
         }
     }
@@ -135,8 +145,8 @@ impl<'a> ModelNames<'a> {
             return;
         }
         let hint = match nearest(provider, self.known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`? known: {}", self.known.join(", ")),
-            None => format!("known: {}; others are declared under `providers`", self.known.join(", ")),
+            Some(near) => format!("did you mean `{near}`? known: {}", several(&self.known)),
+            None => format!("known: {}; others are declared under `providers`", several(&self.known)),
         };
         let message = format!("{owner} names the model `{model}`, and there is no provider `{provider}`");
         out.push(Diagnostic::at(source, place, message).with_hint(hint));
