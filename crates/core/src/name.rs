@@ -121,10 +121,15 @@ impl Key {
     }
 }
 
+/// Names beyond this many bytes are compared with nothing: time and memory grow with the product of lengths.
+const LONGEST_COMPARED: usize = 256;
+
 /// Returns the candidate nearest to what was written, if one is near enough to be meant.
 pub fn nearest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let is_name = |text: &str| text.len() <= LONGEST_COMPARED;
     candidates
         .into_iter()
+        .filter(|candidate| is_name(written) && is_name(candidate))
         .map(|candidate| (similarity(written, candidate), candidate))
         .filter(|(score, _)| *score >= 0.5)
         .max_by(|a, b| a.0.total_cmp(&b.0))
@@ -160,6 +165,13 @@ mod tests {
         assert_eq!(nearest("cmd", ["command", "timeout"]), Some("command"));
         assert_eq!(nearest("raed_file", ["read_file", "write_file"]), Some("read_file"));
         assert_eq!(nearest("weather", ["read_file", "shell"]), None);
+    }
+
+    #[test]
+    fn a_text_far_too_long_for_a_name_is_near_to_none() {
+        let long = "path".repeat(1_000_000);
+        assert_eq!(nearest(&long, ["path"]), None);
+        assert_eq!(nearest("path", [long.as_str(), "paths"]), Some("paths"));
     }
 
     #[test]

@@ -24,6 +24,9 @@ pub struct Schema {
     validator: Arc<Validator>,
 }
 
+/// More problems than these help nobody; a hostile value could have any number of them.
+const MOST_PROBLEMS: usize = 200;
+
 /// A schema that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("not a usable JSON Schema: {0}")]
@@ -120,7 +123,8 @@ impl Schema {
 
     /// Lists what is wrong with a value.
     pub fn problems(&self, value: &Value) -> Vec<Problem> {
-        self.validator.iter_errors(value).flat_map(|error| self.problems_of(&error)).collect()
+        let errors = self.validator.iter_errors(value);
+        errors.flat_map(|error| self.problems_of(&error)).take(MOST_PROBLEMS).collect()
     }
 
     /// One problem, or one for each unknown key.
@@ -135,7 +139,7 @@ impl Schema {
                     let pointer = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
                     Problem { field: field.clone(), pointer, message: unknown_field(name, &known) }
                 };
-                unexpected.iter().map(problem).collect()
+                unexpected.iter().take(MOST_PROBLEMS).map(problem).collect()
             }
             ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
                 match meant_form(error, context) {
@@ -450,6 +454,15 @@ mod tests {
         let message = refusal(schema, json!({"file_path": "x"}));
         assert!(message.contains("missing required field `path` (you wrote `file_path`)"), "{message}");
         assert!(message.contains("unknown field `file_path`, did you mean `path`?"), "{message}");
+    }
+
+    #[test]
+    fn of_very_many_problems_only_the_first_are_listed() {
+        let schema = json!({"type": "object", "additionalProperties": {"type": "null"}, "maxProperties": 1});
+        let values: Map<String, Value> = (0..1_000).map(|number| (format!("k{number}"), json!(1))).collect();
+        assert_eq!(Schema::new(schema).unwrap().problems(&values.clone().into()).len(), MOST_PROBLEMS);
+        let none = Schema::empty();
+        assert_eq!(none.problems(&values.into()).len(), MOST_PROBLEMS);
     }
 
     #[test]

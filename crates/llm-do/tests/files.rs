@@ -63,11 +63,14 @@ fn everything_that_is_wrong_is_said_at_once_with_its_place() {
     .unwrap();
     let words = llm_do::load(&folder).err().unwrap().to_string();
     for expected in [
-        "`runtime`: unknown field `max_dept`\n  at project.toml, line 6, column 1",
+        "`runtime`: unknown key `max_dept`\n  at ",
+        "project.toml, line 6, column 1",
         "hint: did you mean `max_depth`?",
         "agent `helper`: there is no toolset or agent `man`",
-        "`prompt` uses `inptu`, which the input does not have; did you mean `input`?",
-        "unknown field `toolset`\n  at a.agent, line 3, column 1\n   |\n 3 | toolset: [x]\n   | ^^^^^^^\nhint: did you mean `toolsets`?",
+        "`prompt` uses `inptu`, which the input does not have",
+        "hint: did you mean `input`?",
+        "unknown key `toolset`",
+        "a.agent, line 3, column 1\n   |\n 3 | toolset: [x]\n   | ^^^^^^^\nhint: did you mean `toolsets`?",
     ] {
         assert!(words.contains(expected), "{expected:?} is missing in:\n{words}");
     }

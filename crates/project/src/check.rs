@@ -115,14 +115,28 @@ impl Node {
 
 /// Says which names may have been meant: the nearest, and all that begin as it was written.
 pub(crate) fn meant<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: Vec<&str> = known.into_iter().collect();
+    let known: Vec<&str> = known.into_iter().take(MOST_COMPARED).collect();
     let mut near: Vec<&str> = known.iter().copied().filter(|name| name.starts_with(written)).collect();
     near.extend(nearest(written, known.iter().copied()));
     near.sort_unstable();
     near.dedup();
+    near.truncate(MOST_NAMED);
     match (&near[..], &known[..]) {
         ([], []) => "there is none to name".to_owned(),
-        ([], known) => format!("there are: {}", known.join(", ")),
+        ([], known) => format!("there are: {}", several(known)),
         (near, _) => format!("did you mean `{}`?", near.join("` or `")),
     }
+}
+
+/// How many names one message or hint has at most.
+const MOST_NAMED: usize = 20;
+
+/// How many names are compared with what was written.
+const MOST_COMPARED: usize = 1_000;
+
+/// Lists names, as many as somebody may want to read.
+pub(crate) fn several<T: std::borrow::Borrow<str>>(names: &[T]) -> String {
+    let shown = &names[..names.len().min(MOST_NAMED)];
+    let more = if names.len() > shown.len() { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llm_do_core::{visible, visible_line};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A file of a project with its text.
 #[derive(Debug, Clone)]
@@ -54,6 +54,7 @@ pub struct Diagnostic {
     /// What is wrong and what is expected.
     pub message: String,
     /// The file.
+    #[serde(serialize_with = "readable_path")]
     pub file: PathBuf,
     /// The line, from 1, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,12 +80,15 @@ struct Excerpt {
 /// The longest part of a line that is shown.
 const SHOWN: usize = 120;
 
+/// The longest message or hint, in characters: a value that it names could have any length.
+const LONGEST: usize = 2_000;
+
 impl Diagnostic {
     /// An error about a file as a whole.
     pub(crate) fn error(file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
-            message: message.into(),
+            message: shortened(message.into()),
             file: file.into(),
             line: None,
             column: None,
@@ -115,7 +119,7 @@ impl Diagnostic {
 
     /// Adds what to do about it.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(shortened(hint.into()));
         self
     }
 
@@ -137,6 +141,18 @@ fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// A path as JSON can hold it: names that are no UTF-8 lose what is not.
+fn readable_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
 /// One line, short and harmless: signs that a terminal would obey, or that hide, become one that shows.
 fn shown(line: &str) -> String {
     let one_sign = |sign: char| match sign {
@@ -154,7 +170,7 @@ impl fmt::Display for Diagnostic {
             Severity::Notice => "notice",
         };
         let file = self.file.to_string_lossy();
-        write!(f, "{severity}: {}\n  at {}", visible(&self.message), visible_line(&file))?;
+        write!(f, "{severity}: {}\n  at {}", visible_line(&self.message), visible_line(&file))?;
         if let (Some(line), Some(column)) = (self.line, self.column) {
             write!(f, ", line {line}, column {column}")?;
             if let Some(excerpt) = &self.excerpt {
@@ -166,7 +182,7 @@ impl fmt::Display for Diagnostic {
             }
         }
         match &self.hint {
-            Some(hint) => write!(f, "\nhint: {}", visible(hint)),
+            Some(hint) => write!(f, "\nhint: {}", visible_line(hint)),
             None => Ok(()),
         }
     }
@@ -181,9 +197,19 @@ const MOST: usize = 200;
 
 impl Diagnostics {
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        if self.0.len() < MOST && !self.0.contains(&diagnostic) {
+        // Each severity has its own room: any number of notices leaves room for an error.
+        if self.count(diagnostic.severity) < MOST && !self.0.contains(&diagnostic) {
             self.0.push(diagnostic);
         }
+    }
+
+    /// Says whether further errors would not be kept. Whoever goes through many things may stop then.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count(Severity::Error) >= MOST
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.0.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
 
     /// Says whether the project cannot be used.
@@ -225,6 +251,42 @@ mod tests {
             .with_hint("did you mean `toolsets`?");
         let expected = "error: unknown key `toolset`\n  at agents/main.agent, line 3, column 1\n   |\n 3 | toolset: [x]\n   | ^^^^^^^\nhint: did you mean `toolsets`?";
         assert_eq!(diagnostic.to_string(), expected);
+    }
+
+    #[test]
+    fn signs_that_a_terminal_obeys_are_never_shown() {
+        let sign = "\u{1b}[2J\u{202e}\u{61c}\nerror: \r";
+        let source = Source::new(format!("{sign}.agent"), format!("name: {sign}"));
+        let diagnostic = Diagnostic::at(&source, &(0..4), format!("unknown `{sign}`")).with_hint(sign);
+        let shown = diagnostic.to_string();
+        assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{61c}', '\r']), "{shown}");
+        assert_eq!(shown.matches("\nerror").count(), 0, "{shown}");
+    }
+
+    #[test]
+    fn notices_never_take_the_room_of_errors() {
+        let mut out = Diagnostics::default();
+        for number in 0..1_000 {
+            out.push(Diagnostic::error("x", format!("known {number}")).notice());
+        }
+        assert!(!out.has_errors() && !out.is_full());
+        out.push(Diagnostic::error("x", "broken"));
+        assert!(out.has_errors() && out.0.len() <= 2 * MOST);
+    }
+
+    #[test]
+    fn a_long_value_is_cut_in_messages_and_hints() {
+        let diagnostic = Diagnostic::error("x", "ä".repeat(1_000_000)).with_hint("ö".repeat(1_000_000));
+        assert!(diagnostic.to_string().len() < 10_000);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_whose_name_is_no_utf8_can_be_written_as_json() {
+        use std::os::unix::ffi::OsStringExt;
+        let name = std::ffi::OsString::from_vec(b"\xff.agent".to_vec());
+        let json = serde_json::to_value(Diagnostic::error(name, "broken")).unwrap();
+        assert_eq!(json["file"], "\u{fffd}.agent");
     }
 
     #[test]

@@ -69,6 +69,16 @@ pub(crate) fn entry_place(node: &Node, field: &str, name: &str) -> Range<usize> 
     found.unwrap_or_else(|| place_of(node, field))
 }
 
+/// How deep the values of one document may stand. Reading YAML takes much of the stack for each level: these fit
+/// into that of any thread even where nothing is optimised.
+const DEEPEST: usize = 32;
+
+/// How many values one document may have.
+const MOST_VALUES: usize = 50_000;
+
+/// The words for what is beyond a limit.
+const TOO_LARGE: &str = "the document is larger, deeper or has more alias expansions than is permitted";
+
 /// Reads a document.
 pub(crate) fn read(text: &str, language: Language) -> Result<Node, Unreadable> {
     if text.trim().is_empty() {
@@ -94,6 +104,15 @@ impl Node {
                 let entries = fields.iter().map(|field| (field.name.clone(), field.value.to_value()));
                 Value::Object(entries.collect::<Map<_, _>>())
             }
+        }
+    }
+
+    /// Returns how many values it has, itself included.
+    pub(crate) fn count(&self) -> usize {
+        match &self.content {
+            Content::List(items) => 1 + items.iter().map(Self::count).sum::<usize>(),
+            Content::Table(fields) => 1 + fields.iter().map(|field| field.value.count()).sum::<usize>(),
+            _ => 1,
         }
     }
 
@@ -141,11 +160,13 @@ impl Node {
 /// Strict JSON: a library says whether it is, then a small walk finds the places.
 fn read_json(text: &str) -> Result<Node, Unreadable> {
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
-        let start = offset(text, error.line(), error.column());
+        // Its columns count bytes.
+        let line = offset(text, error.line(), 1);
+        let start = (line + error.column().saturating_sub(1)).min(text.len());
         return Err(Unreadable { place: start..start + 1, message: json_words(&error) });
     }
-    let mut walk = JsonWalk { text, at: 0 };
-    let node = walk.value();
+    let mut walk = JsonWalk { text, at: 0, depth: 0, values: 0 };
+    let node = walk.value()?;
     find_duplicate(&node, "").map_or(Ok(node), Err)
 }
 
@@ -158,10 +179,12 @@ fn json_words(error: &serde_json::Error) -> String {
     }
 }
 
-/// Walks over text that is known to be JSON.
+/// Walks over text that is known to be JSON. Nobody has looked at its depth and number of values yet.
 struct JsonWalk<'a> {
     text: &'a str,
     at: usize,
+    depth: usize,
+    values: usize,
 }
 
 impl JsonWalk<'_> {
@@ -178,44 +201,50 @@ impl JsonWalk<'_> {
         self.at += skipped;
     }
 
-    fn value(&mut self) -> Node {
+    fn value(&mut self) -> Result<Node, Unreadable> {
         self.skip(&[]);
         let start = self.at;
+        self.depth += 1;
+        self.values += 1;
+        if self.depth > DEEPEST || self.values > MOST_VALUES {
+            return Err(Unreadable { place: start..start + 1, message: TOO_LARGE.to_owned() });
+        }
         let content = match self.rest().as_bytes().first() {
-            Some(b'{') => self.table(),
-            Some(b'[') => self.list(),
+            Some(b'{') => self.table()?,
+            Some(b'[') => self.list()?,
             _ => self.scalar(),
         };
-        Node { place: start..self.at, content }
+        self.depth -= 1;
+        Ok(Node { place: start..self.at, content })
     }
 
-    fn table(&mut self) -> Content {
+    fn table(&mut self) -> Result<Content, Unreadable> {
         self.at += 1;
         let mut fields = Vec::new();
         loop {
             self.skip(&[',']);
             if self.rest().starts_with('}') || self.rest().is_empty() {
                 self.at = (self.at + 1).min(self.text.len());
-                return Content::Table(fields);
+                return Ok(Content::Table(fields));
             }
             let start = self.at;
             let name = if let Content::Text(name) = self.scalar() { name } else { String::new() };
             let place = start..self.at;
             self.skip(&[':']);
-            fields.push(Field { name, place, value: self.value() });
+            fields.push(Field { name, place, value: self.value()? });
         }
     }
 
-    fn list(&mut self) -> Content {
+    fn list(&mut self) -> Result<Content, Unreadable> {
         self.at += 1;
         let mut items = Vec::new();
         loop {
             self.skip(&[',']);
             if self.rest().starts_with(']') || self.rest().is_empty() {
                 self.at = (self.at + 1).min(self.text.len());
-                return Content::List(items);
+                return Ok(Content::List(items));
             }
-            items.push(self.value());
+            items.push(self.value()?);
         }
     }
 
@@ -269,8 +298,8 @@ fn find_duplicate(node: &Node, path: &str) -> Option<Unreadable> {
 fn read_yaml(text: &str) -> Result<Node, Unreadable> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_depth: 64,
-            max_nodes: 50_000,
+            max_depth: DEEPEST,
+            max_nodes: MOST_VALUES,
             max_anchors: 50,
             max_aliases: 200,
             max_recorded_anchor_events: 5_000,
@@ -298,9 +327,7 @@ fn yaml_words(text: &str, start: usize, error: &serde_saphyr::Error) -> String {
     use serde_saphyr::Error;
     match error {
         Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => yaml_words(text, start, error),
-        Error::AliasReplayLimitExceeded { .. } | Error::Budget { .. } => {
-            "the header is larger, deeper or has more alias expansions than is permitted".to_owned()
-        }
+        Error::AliasReplayLimitExceeded { .. } | Error::Budget { .. } => TOO_LARGE.to_owned(),
         other => {
             let line_start = text[..start].rfind('\n').map_or(0, |end| end + 1);
             let line = text[line_start..].lines().next().unwrap_or_default();
@@ -540,6 +567,25 @@ mod tests {
             let error = read(text, language).unwrap_err();
             assert!(error.message.contains("duplicate"), "{language:?}: {}", error.message);
         }
+    }
+
+    #[test]
+    fn a_document_too_deep_or_too_large_is_refused_with_its_place() {
+        let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+        let error = read(&deep, Language::Json).unwrap_err();
+        assert_eq!((error.place.start, error.message.as_str()), (DEEPEST, TOO_LARGE));
+        let large = format!("[{}1]", "1,".repeat(MOST_VALUES));
+        assert_eq!(read(&large, Language::Json).unwrap_err().message, TOO_LARGE);
+        assert!(
+            read(&format!("{}1{}", "[".repeat(DEEPEST - 1), "]".repeat(DEEPEST - 1)), Language::Json).is_ok()
+        );
+    }
+
+    #[test]
+    fn an_error_of_json_stands_at_its_sign_after_signs_beyond_ascii() {
+        let text = "{\"größe\": 1 x}";
+        let error = read(text, Language::Json).unwrap_err();
+        assert_eq!(&text[error.place], "x");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use llm_do_core::Name;
 
-use crate::check::meant;
+use crate::check::{meant, several};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::place_of;
 use crate::link::Agent;
@@ -23,7 +23,10 @@ pub(crate) fn find_entry(
     if let [_, _, ..] = &marked[..] {
         let names: Vec<String> = marked.iter().map(|agent| format!("`{}`", agent.header.name)).collect();
         for agent in &marked {
-            let message = format!("several agents say `entry: true`: {}", names.join(", "));
+            if out.is_full() {
+                break;
+            }
+            let message = format!("several agents say `entry: true`: {}", several(&names));
             let place = place_of(&agent.file.header, "entry");
             out.push(
                 Diagnostic::at(&agent.file.source, &place, message).with_hint("leave it with one of them"),
@@ -112,9 +115,9 @@ fn sole_entry(agents: &[Agent], root: &Path, out: &mut Diagnostics) -> Option<Na
     match agents {
         [agent] => Some(agent.header.name.as_str().into()),
         [] => None,
-        several => {
-            let names: Vec<&str> = several.iter().map(|agent| agent.header.name.as_str()).collect();
-            let message = format!("no entry: there are several agents ({})", names.join(", "));
+        agents => {
+            let names: Vec<&str> = agents.iter().map(|agent| agent.header.name.as_str()).collect();
+            let message = format!("no entry: there are several agents ({})", several(&names));
             out.push(
                 Diagnostic::error(root, message).with_hint("name one `main`, or write `entry: true` in one"),
             );

@@ -12,6 +12,7 @@ mod document;
 mod entry;
 mod header;
 mod link;
+mod listing;
 mod load;
 mod manifest;
 mod older;
@@ -21,6 +22,7 @@ mod reach_text;
 mod run_settings;
 mod services;
 mod set;
+mod tags;
 mod template;
 mod toolsets;
 

@@ -15,6 +15,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
 use crate::entry::find_entry;
 use crate::header::{AccessLevel, Header, Level, OutputSchema};
+use crate::listing::LONGEST_GLOB;
 use crate::load::{Files, ManifestFile};
 use crate::manifest::{McpServer, Provider};
 use crate::run_settings::{RunSettings, limits, run_settings};
@@ -99,9 +100,13 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
     let settings = manifest.map(|file| check_manifest(file, catalogue, &models, out)).unwrap_or_default();
     let mut toolsets = Toolsets::new(manifest, &agents, &unread, catalogue, &files.root, out);
     let mut builder = Project::builder();
+    let mut patterns = 0;
     for agent in &agents {
         models.check_agent(agent, out);
-        builder = builder.agent(agent_spec(agent, &mut toolsets, out));
+        let spec = agent_spec(agent, &files.root, &mut toolsets, out);
+        patterns += spec.approval.len() + spec.agents.len() + spec.compatible_models.len();
+        check_patterns(patterns, agent, out);
+        builder = builder.agent(spec);
     }
     let builder = toolsets.shared().fold(builder, ProjectBuilder::shared_toolset);
     let builder = match manifest.and_then(|file| file.manifest.model.as_deref()) {
@@ -136,6 +141,20 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
         loaded.context = manifest.context;
     }
     Some(loaded)
+}
+
+/// How many patterns the agents of a project have together: each is compiled, which takes time and memory.
+const MOST_PATTERNS: usize = 10_000;
+
+fn check_patterns(count: usize, agent: &Agent, out: &mut Diagnostics) {
+    if count > MOST_PATTERNS {
+        let message = format!("the agents up to here have more than {MOST_PATTERNS} rules and patterns");
+        let hint = "write fewer under `approval`, `agents` and `compatible_models`";
+        out.push(
+            Diagnostic::at(&agent.file.source, &place_of(&agent.file.header, "name"), message)
+                .with_hint(hint),
+        );
+    }
 }
 
 /// Checks the parts of a manifest that stand for themselves, and reads what it says about runs.
@@ -222,6 +241,9 @@ fn check_args(
 /// What the runtime refuses to link, at the key of the agent that it is about.
 fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnostics) {
     for error in &errors.0 {
+        if out.is_full() {
+            return;
+        }
         let about = match error {
             LinkError::Unknown { agent, what: "approval rule", .. } => Some((agent, "approval")),
             LinkError::BadGlob { agent, .. } => Some((agent, glob_key(agents, agent))),
@@ -292,7 +314,7 @@ fn check_names(agents: &[Agent], catalogue: &dyn Catalogue, out: &mut Diagnostic
 }
 
 /// Reads one agent. Problems are said, and what is wrong is left out.
-fn agent_spec(agent: &Agent, toolsets: &mut Toolsets<'_>, out: &mut Diagnostics) -> AgentSpec {
+fn agent_spec(agent: &Agent, root: &Path, toolsets: &mut Toolsets<'_>, out: &mut Diagnostics) -> AgentSpec {
     let header = &agent.header;
     let mut spec = AgentSpec::new(header.name.as_str(), agent.file.instructions.clone());
     spec.description = header.description.clone().unwrap_or_default();
@@ -305,7 +327,7 @@ fn agent_spec(agent: &Agent, toolsets: &mut Toolsets<'_>, out: &mut Diagnostics)
     spec.agents = header.agents.clone();
     spec.server_tools = header.server_side_tools.clone();
     spec.approval = header.approval.iter().map(|(pattern, level)| rule(pattern, *level)).collect();
-    add_schemas(agent, &mut spec, out);
+    add_schemas(agent, root, &mut spec, out);
     add_templates(agent, &mut spec, out);
     toolsets.add_to(agent, &mut spec, out);
     notice_later_keys(agent, out);
@@ -317,6 +339,7 @@ fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
     let place = place_of(&agent.file.header, "compatible_models");
     let mut refuse = |message: String, hint: &str| {
         out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+        !out.is_full()
     };
     if globs.is_empty() {
         refuse("`compatible_models` is empty, so no model fits".to_owned(), "write `[\"*\"]` for any model");
@@ -325,18 +348,23 @@ fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
         refuse("`compatible_models` says nothing beside `model`".to_owned(), "keep one of them");
     }
     for glob in globs {
-        if let Err(error) = GlobBuilder::new(glob).build() {
-            let message = format!("`compatible_models`: `{glob}` is no glob: {}", error.kind());
-            refuse(message, "write names with `*`, such as `anthropic:claude-*`");
+        let problem = match GlobBuilder::new(glob).build() {
+            _ if glob.len() > LONGEST_GLOB => format!("it has more than {LONGEST_GLOB} bytes"),
+            Err(error) => error.kind().to_string(),
+            Ok(_) => continue,
+        };
+        let message = format!("`compatible_models`: `{glob}` is no glob: {problem}");
+        if !refuse(message, "write names with `*`, such as `anthropic:claude-*`") {
+            break;
         }
     }
     globs.clone()
 }
 
-fn add_schemas(agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
+fn add_schemas(agent: &Agent, root: &Path, spec: &mut AgentSpec, out: &mut Diagnostics) {
     let header = &agent.header;
     if let Some(reference) = &header.input_model_ref {
-        python::check_reference(agent, "input_model_ref", reference, out);
+        python::check_reference(agent, "input_model_ref", reference, root, out);
         if header.input_schema.is_some() {
             let place = place_of(&agent.file.header, "input_schema");
             let message = "`input_schema` and `input_model_ref` exclude each other";
@@ -353,7 +381,7 @@ fn add_schemas(agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
     match &header.output_schema {
         Some(OutputSchema::Inline(inline)) => spec.output = schema(agent, "output_schema", Some(inline), out),
         Some(OutputSchema::Reference(reference)) => {
-            python::check_reference(agent, "output_schema", reference, out);
+            python::check_reference(agent, "output_schema", reference, root, out);
         }
         None => {}
     }

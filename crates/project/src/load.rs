@@ -1,13 +1,13 @@
 //! Finds the files of a project and reads them. Nothing of the project is executed.
 
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
-
-use globset::{GlobBuilder, GlobMatcher};
 
 use crate::agent_file::{self, AgentFile};
 use crate::check;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, shown_path};
 use crate::document::{self, Content, Field, Language, Node};
+use crate::listing::Listing;
 use crate::manifest::Manifest;
 use crate::older;
 use crate::set::Changes;
@@ -17,6 +17,15 @@ const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "project.yml", "pr
 
 /// No file of a project is larger than this.
 const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// No manifest is larger than this: it holds settings, and no instructions.
+const LARGEST_MANIFEST: usize = 1024 * 1024;
+
+/// All agent files of a project together have no more bytes than these.
+const LARGEST_TOGETHER: usize = 32 * 1024 * 1024;
+
+/// All headers of a project together have no more values than these.
+const MOST_VALUES: usize = 200_000;
 
 /// The files of a project, read but not linked.
 pub(crate) struct Files {
@@ -82,7 +91,6 @@ fn load_directory(directory: &Path, changes: &Changes, out: &mut Diagnostics) ->
     let mut agents: Vec<PathBuf> =
         std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     agents.retain(|path| is_agent_file(path));
-    agents.sort();
     if agents.is_empty() {
         let message =
             format!("`{}` is no project: it has neither a manifest nor an agent file", directory.display());
@@ -90,12 +98,26 @@ fn load_directory(directory: &Path, changes: &Changes, out: &mut Diagnostics) ->
         out.push(Diagnostic::error(directory, message).with_hint(hint));
         return None;
     }
+    let listing = Listing::new(directory);
+    for path in agents.extract_if(.., |path| path.is_symlink()).collect::<Vec<_>>() {
+        let shown = shown_path(&path);
+        match listing.named(&shown) {
+            Ok(path) => agents.push(path),
+            Err(message) => out.push(Diagnostic::error(shown, message)),
+        }
+    }
+    agents.sort();
     Some(without_manifest(directory.to_path_buf(), &agents, changes, out))
 }
 
 fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Option<Files> {
     let root = directory_of(path);
     let mut source = read_source(path, out)?;
+    if source.text.len() > LARGEST_MANIFEST {
+        let message = format!("the manifest has more than {LARGEST_MANIFEST} bytes");
+        out.push(Diagnostic::at(&source, &(0..0), message));
+        return None;
+    }
     let language = match path.extension().and_then(|extension| extension.to_str()) {
         Some("yaml" | "yml") => Language::Yaml,
         Some("toml") => Language::Toml,
@@ -109,8 +131,9 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     check_version(&source, &node, out)?;
     let manifest = check::read(&source, &node, out);
     // Files are listed even where another part of the manifest is wrong, so that all problems show at once.
-    let listed = listed_files(&source, &node, &root, "agent_files", out);
-    let _ = listed_files(&source, &node, &root, "python_files", out);
+    let mut listing = Listing::new(&root);
+    let listed = listed_files(&source, &node, &mut listing, "agent_files", out);
+    let _ = listed_files(&source, &node, &mut listing, "python_files", out);
     let agents = read_agents(&listed, changes, out);
     let Some(manifest) = manifest else {
         return Some(Files { root, manifest: None, agents, broken_manifest: true });
@@ -146,91 +169,61 @@ fn check_generated(source: &Source, node: &Node, manifest: &Manifest, out: &mut 
 }
 
 /// Resolves a list of files: names and globs, inside the project, each once.
-fn listed_files(source: &Source, node: &Node, root: &Path, key: &str, out: &mut Diagnostics) -> Vec<PathBuf> {
+fn listed_files(
+    source: &Source,
+    node: &Node,
+    listing: &mut Listing<'_>,
+    key: &str,
+    out: &mut Diagnostics,
+) -> Vec<PathBuf> {
     let Some(Field { value: Node { content: Content::List(items), .. }, .. }) = node.field(key) else {
         return Vec::new();
     };
     let mut files: Vec<PathBuf> = Vec::new();
-    let mut written: Vec<&str> = Vec::new();
+    let mut known: HashSet<PathBuf> = HashSet::new();
+    let mut written: HashSet<&str> = HashSet::new();
     for item in items {
         let Content::Text(name) = &item.content else { continue };
-        if written.contains(&name.as_str()) {
+        if out.is_full() {
+            break;
+        }
+        if !written.insert(name) {
             out.push(
                 Diagnostic::at(source, &item.place, format!("duplicate entry `{name}` in `{key}`"))
                     .with_hint("list each file once"),
             );
             continue;
         }
-        written.push(name);
-        match resolve(root, name) {
-            Ok(found) => {
-                files.extend(found.into_iter().filter(|path| !files.contains(path)).collect::<Vec<_>>())
-            }
+        match listing.resolve(name) {
+            Ok(found) => files.extend(found.into_iter().filter(|path| known.insert(path.clone()))),
             Err(message) => out.push(Diagnostic::at(source, &item.place, format!("`{key}`: {message}"))),
         }
     }
     files
 }
 
-fn resolve(root: &Path, name: &str) -> Result<Vec<PathBuf>, String> {
-    if name.trim().is_empty() {
-        return Err("an entry is empty".to_owned());
-    }
-    if name.contains(['*', '?', '[', '{']) {
-        let found = matching(root, name)?;
-        return if found.is_empty() { Err(format!("no file matches `{name}`")) } else { Ok(found) };
-    }
-    let path = root.join(name);
-    let escapes = Path::new(name).components().any(|part| part == Component::ParentDir)
-        || Path::new(name).is_absolute();
-    let real = path.canonicalize();
-    let real_root = root.canonicalize().map_err(|error| error.to_string())?;
-    match real {
-        Ok(real) if !real.starts_with(&real_root) => Err(format!("`{name}` lies outside the project")),
-        Ok(real) if real.is_dir() => Err(format!("`{name}` is a directory")),
-        Ok(_) => Ok(vec![path]),
-        Err(_) if escapes => Err(format!("`{name}` lies outside the project")),
-        Err(_) if path.is_symlink() => {
-            Err(format!("`{name}` is a link that leads nowhere or outside the project"))
-        }
-        Err(_) => Err(format!("`{name}` was not found")),
-    }
-}
-
-/// Files below the root that match a glob, in order. Links are not followed out of the project.
-fn matching(root: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
-    let glob: GlobMatcher = GlobBuilder::new(pattern)
-        .literal_separator(true)
-        .build()
-        .map_err(|error| format!("`{pattern}` is no glob: {}", error.kind()))?
-        .compile_matcher();
-    let mut found = Vec::new();
-    walk(root, Path::new(""), &glob, &mut found, 0);
-    found.sort();
-    Ok(found)
-}
-
-fn walk(root: &Path, below: &Path, glob: &GlobMatcher, found: &mut Vec<PathBuf>, depth: usize) {
-    if depth > 16 || found.len() > 10_000 {
-        return;
-    }
-    for entry in std::fs::read_dir(root.join(below)).into_iter().flatten().flatten() {
-        let path = below.join(entry.file_name());
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => walk(root, &path, glob, found, depth + 1),
-            Ok(kind) if kind.is_file() && glob.is_match(&path) => found.push(root.join(path)),
-            _ => {}
-        }
-    }
-}
-
 fn read_agents(paths: &[PathBuf], changes: &Changes, out: &mut Diagnostics) -> Vec<AgentFile> {
     let mut agents = Vec::new();
+    let (mut bytes, mut values) = (0, 0);
     for path in paths {
+        if out.is_full() {
+            break;
+        }
         let Some(source) = read_source(path, out) else { continue };
+        bytes += source.text.len();
         match agent_file::read(source) {
-            Ok(file) => agents.push(file),
+            Ok(file) => {
+                values += file.header.count();
+                agents.push(file);
+            }
             Err(diagnostic) => out.push(*diagnostic),
+        }
+        if bytes > LARGEST_TOGETHER || values > MOST_VALUES {
+            let message = format!(
+                "the agent files up to here have more than {LARGEST_TOGETHER} bytes or {MOST_VALUES} values"
+            );
+            out.push(Diagnostic::error(shown_path(path), message).with_hint("list fewer agents"));
+            break;
         }
     }
     changes.apply_to_agents(&mut agents, out);

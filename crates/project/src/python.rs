@@ -4,10 +4,11 @@
 
 use std::path::Path;
 
-use crate::check::meant;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::check::{meant, several};
+use crate::diagnostic::{Diagnostic, Diagnostics, shown_path};
 use crate::document::place_of;
 use crate::link::Agent;
+use crate::listing::Listing;
 use crate::load::{ManifestFile, read_source};
 
 /// The words of everything that waits for Python.
@@ -17,7 +18,7 @@ const UNSUPPORTED: &str = "this version runs no Python";
 pub(crate) fn check_files(file: &ManifestFile, out: &mut Diagnostics) {
     let listed = &file.manifest.python_files;
     if !listed.is_empty() && file.manifest.entry.function.is_none() {
-        let message = format!("`python_files` lists {}, and {UNSUPPORTED}", listed.join(", "));
+        let message = format!("`python_files` lists {}, and {UNSUPPORTED}", several(listed));
         let hint = "leave the files out, or replace their tools by built-in toolsets";
         let place = place_of(&file.node, "python_files");
         out.push(Diagnostic::at(&file.source, &place, message).with_hint(hint));
@@ -37,7 +38,11 @@ pub(crate) fn check_entry(file: &ManifestFile, function: &str, root: &Path, out:
         out.push(at(format!("`entry.function` names `{path}`, which `python_files` does not list")));
         return;
     }
-    let Some(source) = read_source(&root.join(path), out) else { return };
+    let file = match Listing::new(root).named(path) {
+        Ok(file) => file,
+        Err(message) => return out.push(at(format!("`entry.function`: {message}"))),
+    };
+    let Some(source) = read_source(&file, out) else { return };
     let defined = top_level_names(&source.text);
     out.push(match defined.contains(&name) {
         true => at(format!("the entry `{name}` of `{path}` cannot be called: {UNSUPPORTED}")),
@@ -47,7 +52,10 @@ pub(crate) fn check_entry(file: &ManifestFile, function: &str, root: &Path, out:
 }
 
 /// Checks a reference to a class: `path.py:Class`, relative to the agent's file.
-pub(crate) fn check_reference(agent: &Agent, key: &str, reference: &str, out: &mut Diagnostics) {
+pub(crate) fn check_reference(agent: &Agent, key: &str, reference: &str, root: &Path, out: &mut Diagnostics) {
+    if out.is_full() {
+        return;
+    }
     let name = &agent.header.name;
     let place = place_of(&agent.file.header, key);
     let at = |message: String| Diagnostic::at(&agent.file.source, &place, message);
@@ -59,11 +67,11 @@ pub(crate) fn check_reference(agent: &Agent, key: &str, reference: &str, out: &m
         return;
     };
     let folder = agent.file.source.path.parent().unwrap_or(Path::new(""));
-    let file = folder.join(path);
-    if !file.is_file() {
-        out.push(at(format!("agent `{name}`: `{key}` names `{path}`, which was not found")));
-        return;
-    }
+    let below = folder.strip_prefix(shown_path(root)).unwrap_or(folder);
+    let file = match Listing::new(root).named(below.join(path)) {
+        Ok(file) => file,
+        Err(message) => return out.push(at(format!("agent `{name}`: `{key}`: {message}"))),
+    };
     let Some(source) = read_source(&file, out) else { return };
     let defined = top_level_names(&source.text);
     out.push(match defined.contains(&class) {

@@ -5,6 +5,7 @@ use std::path::Path;
 use llm_do_core::{Name, nearest};
 
 use crate::catalogue::Catalogue;
+use crate::check::several;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{entry_place, place_of};
 use crate::link::Agent;
@@ -14,6 +15,9 @@ use crate::manifest::{McpServer, Provider};
 /// Checks servers and providers of a manifest.
 pub(crate) fn check(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
     for (name, server) in &file.manifest.mcp_servers {
+        if out.is_full() {
+            return;
+        }
         let place = entry_place(&file.node, "mcp_servers", name);
         for problem in server_problems(name, server, catalogue) {
             out.push(Diagnostic::at(&file.source, &place, format!("MCP server `{name}`: {problem}")));
@@ -24,6 +28,9 @@ pub(crate) fn check(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Di
         out.push(Diagnostic::without_effect(&file.source, &place, "mcp_servers"));
     }
     for (name, provider) in &file.manifest.providers {
+        if out.is_full() {
+            return;
+        }
         let place = entry_place(&file.node, "providers", name);
         for problem in provider_problems(name, provider, catalogue) {
             out.push(Diagnostic::at(&file.source, &place, format!("provider `{name}`: {problem}")));
@@ -120,6 +127,9 @@ impl<'a> ModelNames<'a> {
         let own = agent.header.model.iter().map(|model| ("model", model));
         let fallbacks = agent.header.fallback_models.iter().map(|model| ("fallback_models", model));
         for (key, model) in own.chain(fallbacks) {
+            if out.is_full() {
+                return;
+            }
             let place = entry_place(&agent.file.header, key, model);
             self.check(model, &owner, &agent.file.source, &place, out);
         }
@@ -145,8 +155,8 @@ impl<'a> ModelNames<'a> {
             return;
         }
         let hint = match nearest(provider, self.known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`? known: {}", self.known.join(", ")),
-            None => format!("known: {}; others are declared under `providers`", self.known.join(", ")),
+            Some(near) => format!("did you mean `{near}`? known: {}", several(&self.known)),
+            None => format!("known: {}; others are declared under `providers`", several(&self.known)),
         };
         let message = format!("{owner} names the model `{model}`, and there is no provider `{provider}`");
         out.push(Diagnostic::at(source, place, message).with_hint(hint));

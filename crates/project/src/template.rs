@@ -6,9 +6,15 @@ use serde_json::{Map, Value};
 
 use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Source};
+use crate::tags::longest_tag;
 
 /// The work that a template may do: it comes with a project that nobody may have read.
 const FUEL: u64 = 100_000;
+
+/// The longest `{{ ... }}` or `{% ... %}`, in bytes, and the most `elif` of a template. The library follows long
+/// chains of operators by recursion, so that they could use up any stack.
+const LONGEST_TAG: usize = 1_000;
+const MOST_ELIF: usize = 200;
 
 /// What is wrong with a template.
 #[derive(Debug)]
@@ -34,6 +40,12 @@ pub(crate) fn compile(
     source: &str,
     schema: Option<&Map<String, Value>>,
 ) -> Result<Prompt, TemplateProblem> {
+    if longest_tag(source) > LONGEST_TAG || source.matches("elif").count() > MOST_ELIF {
+        let message = format!(
+            "`{what}` is too large for a template: a tag has more than {LONGEST_TAG} bytes, or there are more than {MOST_ELIF} `elif`"
+        );
+        return Err(TemplateProblem { message, hint: None });
+    }
     let environment = environment();
     let template = environment.template_from_str(source).map_err(|error| {
         let line = error.line().map(|line| format!(" in its line {line}")).unwrap_or_default();
@@ -95,6 +107,19 @@ mod tests {
         let problem = compile("prompt", "{{ topc }}", schema.as_object()).unwrap_err();
         assert!(problem.message.contains("`topc`"), "{problem:?}");
         assert_eq!(problem.hint.as_deref(), Some("did you mean `topic`?"));
+    }
+
+    #[test]
+    fn a_chain_that_could_use_up_the_stack_is_refused() {
+        for chain in ["|trim", " + 1", "-", ".a", " and 1", " if 1 else 1"] {
+            let template = format!("{{{{ 1{} }}}}", chain.repeat(100_000));
+            let problem = compile("prompt", &template, None).unwrap_err();
+            assert!(problem.message.contains("too large"), "{chain}: {problem:?}");
+            // What is just allowed does no harm.
+            let _ = compile("prompt", &format!("{{{{ 1{} }}}}", chain.repeat(990 / chain.len())), None);
+        }
+        let chain = format!("{{% if input %}}{}{{% endif %}}", "{% elif input %}".repeat(100_000));
+        assert!(compile("prompt", &chain, None).is_err());
     }
 
     #[test]

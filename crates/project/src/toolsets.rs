@@ -46,6 +46,9 @@ impl From<String> for Refused {
 pub(crate) fn check_sections(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
     let built_in = catalogue.toolsets();
     for name in file.manifest.toolsets.keys() {
+        if out.is_full() {
+            return;
+        }
         let place = entry_place(&file.node, "toolsets", name);
         let taken = match name.as_str() {
             name if built_in.contains(&name) => Some("a built-in toolset"),
@@ -79,6 +82,9 @@ impl<'a> Toolsets<'a> {
         let mut toolsets =
             Self { manifest, agents, catalogue, root, shared: BTreeMap::new(), broken: HashSet::new() };
         for (name, section) in manifest.into_iter().flat_map(|file| &file.manifest.toolsets) {
+            if out.is_full() {
+                break;
+            }
             toolsets.check_section(name, section, out);
         }
         toolsets
@@ -108,6 +114,9 @@ impl<'a> Toolsets<'a> {
         self.refuse_tools(agent, out);
         let mut seen: HashSet<&str> = HashSet::new();
         for (name, settings) in agent.header.toolsets.entries() {
+            if out.is_full() {
+                return;
+            }
             let place = entry_place(&agent.file.header, "toolsets", name);
             if !seen.insert(name) {
                 let message = format!("duplicate entry `{name}` in `toolsets`");
@@ -127,6 +136,9 @@ impl<'a> Toolsets<'a> {
     /// Single tools come with Python files and embedding programs; a project of files has none of them.
     fn refuse_tools(&self, agent: &Agent, out: &mut Diagnostics) {
         for tool in &agent.header.tools {
+            if out.is_full() {
+                return;
+            }
             let place = entry_place(&agent.file.header, "tools", tool);
             let name = &agent.header.name;
             let message = format!("agent `{name}` names the tool `{tool}`, which does not exist");

@@ -7,6 +7,10 @@ use llm_do_core::{Approval, ApprovalRule, Name};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules(Vec<(Pattern, Approval)>);
 
+/// The longest glob, in bytes. The library panics at one that is too large or too deep for its regexes, and one
+/// of this length cannot be.
+const LONGEST_GLOB: usize = 256;
+
 /// A name, or a glob over names.
 #[derive(Debug, Clone)]
 pub(crate) enum Pattern {
@@ -20,6 +24,9 @@ impl Pattern {
     pub(crate) fn compile(pattern: &str) -> Result<Self, String> {
         if pattern.chars().all(|sign| sign.is_ascii_alphanumeric() || "_-. :/".contains(sign)) {
             return Ok(Self::Name(pattern.to_owned()));
+        }
+        if pattern.len() > LONGEST_GLOB {
+            return Err(format!("a glob has more than {LONGEST_GLOB} bytes"));
         }
         let glob = GlobBuilder::new(pattern).build().map_err(|error| error.to_string())?;
         Ok(Self::Glob(glob.compile_matcher()))
@@ -54,6 +61,14 @@ impl Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_glob_too_large_to_compile_is_refused() {
+        let deep = |depth: usize| format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
+        assert!(Pattern::compile(&deep(127)).is_ok());
+        assert!(Pattern::compile(&deep(300)).is_err());
+        assert!(Pattern::compile(&"{a,b}*?".repeat(100_000)).is_err());
+    }
 
     #[test]
     fn the_strictest_rule_wins_in_any_order() {

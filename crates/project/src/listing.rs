@@ -1,0 +1,110 @@
+//! Finds the files that a manifest lists: names and globs, inside the project.
+
+use std::collections::HashSet;
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// How deep folders are searched for what a glob matches.
+const DEEPEST: usize = 16;
+
+/// How many files and folders are looked at for globs.
+const MOST_ENTRIES: usize = 100_000;
+
+/// How many globs one project may have: each is matched against every file.
+const MOST_GLOBS: usize = 64;
+
+/// The longest glob, in bytes. The library panics at one that is too large or too deep for its regexes, and
+/// one of this length cannot be.
+pub(crate) const LONGEST_GLOB: usize = 256;
+
+/// The files of a project's folder, walked over once, and only where there is a glob.
+pub(crate) struct Listing<'a> {
+    root: &'a Path,
+    /// The files below the root, or none where there are too many to look at.
+    files: Option<Option<Vec<PathBuf>>>,
+    globs: HashSet<String>,
+}
+
+impl<'a> Listing<'a> {
+    pub(crate) fn new(root: &'a Path) -> Self {
+        Self { root, files: None, globs: HashSet::new() }
+    }
+
+    /// Returns the files that an entry of a list means, or what is wrong with it.
+    pub(crate) fn resolve(&mut self, name: &str) -> Result<Vec<PathBuf>, String> {
+        if name.trim().is_empty() {
+            return Err("an entry is empty".to_owned());
+        }
+        if name.contains(['*', '?', '[', '{']) {
+            let found = self.matching(name)?;
+            return if found.is_empty() { Err(format!("no file matches `{name}`")) } else { Ok(found) };
+        }
+        self.named(name).map(|path| vec![path])
+    }
+
+    /// Returns the file of a name, links resolved, unless it lies outside.
+    pub(crate) fn named(&self, name: impl AsRef<Path>) -> Result<PathBuf, String> {
+        let path = self.root.join(&name);
+        let name = name.as_ref().display().to_string();
+        let name = name.as_str();
+        let escapes = Path::new(name).components().any(|part| part == Component::ParentDir)
+            || Path::new(name).is_absolute();
+        let real_root = self.root.canonicalize().map_err(|error| error.to_string())?;
+        match path.canonicalize() {
+            Ok(real) if !real.starts_with(&real_root) => Err(format!("`{name}` lies outside the project")),
+            Ok(real) if real.is_dir() => Err(format!("`{name}` is a directory")),
+            Ok(_) => Ok(path),
+            Err(_) if escapes => Err(format!("`{name}` lies outside the project")),
+            Err(_) if path.is_symlink() => {
+                Err(format!("`{name}` is a link that leads nowhere or outside the project"))
+            }
+            Err(_) => Err(format!("`{name}` was not found")),
+        }
+    }
+
+    /// Files below the root that match a glob, in order. Links are not followed out of the project.
+    fn matching(&mut self, pattern: &str) -> Result<Vec<PathBuf>, String> {
+        self.globs.insert(pattern.to_owned());
+        if self.globs.len() > MOST_GLOBS {
+            return Err(format!("`{pattern}` is one glob too many: a project has at most {MOST_GLOBS}"));
+        }
+        if pattern.len() > LONGEST_GLOB {
+            return Err(format!("a glob has more than {LONGEST_GLOB} bytes"));
+        }
+        let glob: GlobMatcher = GlobBuilder::new(pattern)
+            .literal_separator(true)
+            .build()
+            .map_err(|error| format!("`{pattern}` is no glob: {}", error.kind()))?
+            .compile_matcher();
+        let root = self.root;
+        let files = self.files.get_or_insert_with(|| walk(root)).as_ref();
+        let files = files.ok_or_else(|| {
+            format!("`{pattern}` cannot be matched: the project has more than {MOST_ENTRIES} files")
+        })?;
+        Ok(files.iter().filter(|path| glob.is_match(path)).map(|path| root.join(path)).collect())
+    }
+}
+
+/// All regular files below a folder, relative to it and in order; none where there are too many.
+fn walk(root: &Path) -> Option<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![(PathBuf::new(), 0)];
+    let mut looked_at = 0;
+    while let Some((below, depth)) = folders.pop() {
+        for entry in std::fs::read_dir(root.join(&below)).into_iter().flatten().flatten() {
+            looked_at += 1;
+            if looked_at > MOST_ENTRIES {
+                return None;
+            }
+            let path = below.join(entry.file_name());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && depth < DEEPEST => folders.push((path, depth + 1)),
+                Ok(kind) if kind.is_file() => files.push(path),
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    Some(files)
+}

@@ -1,0 +1,98 @@
+//! Finds the tags of a template, told apart from text, comments and raw text as the template library does it.
+
+/// Returns the length of the longest `{{ ... }}` or `{% ... %}`, in bytes. One that is never closed ends with
+/// the text.
+pub(crate) fn longest_tag(source: &str) -> usize {
+    let mut longest = 0;
+    let mut rest = source;
+    while let Some(start) = rest.find('{') {
+        rest = &rest[start..];
+        let length = match rest.as_bytes().get(1) {
+            Some(b'#') => rest[2..].find("#}").map_or(rest.len(), |end| end + 4),
+            Some(b'%') => raw_length(rest).unwrap_or_else(|| tag_length(rest, b"%}", &mut longest)),
+            Some(b'{') => tag_length(rest, b"}}", &mut longest),
+            _ => 1,
+        };
+        rest = &rest[length..];
+    }
+    longest
+}
+
+/// The length of the tag at the start of a text. Its end counts outside of strings and brackets only.
+fn tag_length(text: &str, end: &[u8], longest: &mut usize) -> usize {
+    let bytes = text.as_bytes();
+    let (mut at, mut open) = (2, 0_isize);
+    while at < bytes.len() {
+        if open == 0 && bytes[at..].starts_with(end) {
+            at += 2;
+            break;
+        }
+        match bytes[at] {
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' => open -= 1,
+            b'"' | b'\'' => at = string_end(bytes, at),
+            _ => {}
+        }
+        at += 1;
+    }
+    let length = at.min(bytes.len());
+    *longest = (*longest).max(length);
+    length
+}
+
+/// The place of the quote that ends a string.
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() && bytes[at] != bytes[start] {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    at
+}
+
+/// The length of raw text with its tags, where such begins here.
+fn raw_length(text: &str) -> Option<usize> {
+    let opening = plain_tag(text, "raw")?;
+    let mut at = opening;
+    while let Some(start) = text[at..].find("{%") {
+        at += start;
+        match plain_tag(&text[at..], "endraw") {
+            Some(closing) => return Some(at + closing),
+            None => at += 2,
+        }
+    }
+    Some(text.len())
+}
+
+/// The length of a tag that holds one word only.
+fn plain_tag(text: &str, word: &str) -> Option<usize> {
+    let sign = ['-', '+'];
+    let inner = text.strip_prefix("{%")?;
+    let inner = inner.strip_prefix(sign).unwrap_or(inner).trim_ascii_start().strip_prefix(word)?;
+    let inner = inner.trim_ascii_start();
+    let after = inner.strip_prefix(sign).unwrap_or(inner).strip_prefix("%}")?;
+    Some(text.len() - after.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_ends_outside_of_strings_and_brackets() {
+        for (source, length) in [
+            ("no tag { here }", 0),
+            ("{{ a }} and {{ bcd }}", 9),
+            ("{{ '}}' }}", 10),
+            ("{{ \"\\\"}}\" }}", 12),
+            ("{{ {'a': {}} }}{{ a }}", 15),
+            ("{% if a %}b", 10),
+            ("{# {{ abc }} #}{{ a }}", 7),
+            ("{%- raw -%}{{ ' {% endraw %}{{ a }}", 7),
+            ("{% raw %}{#{% endraw %}{{ '#}' }}", 10),
+            ("a {{ never closed", 15),
+            ("{{ 'never closed }}", 19),
+        ] {
+            assert_eq!(longest_tag(source), length, "{source}");
+        }
+    }
+}
