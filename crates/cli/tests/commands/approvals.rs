@@ -163,17 +163,15 @@ fn a_channel_that_cannot_be_opened_is_said_at_once() {
 #[test]
 fn descriptors_work_like_a_socket() {
     let sandbox = Sandbox::asking();
-    let script = format!(
-        "exec 5<>requests 6<>answers; \"$LLM_DO\" run . x --approvals-from 6,5 & read -r line <requests; \
+    let script = "exec 5<>requests 6<>answers; \"$LLM_DO\" run . x --approvals-from 6,5 & read -r line <requests; \
          id=$(printf '%s' \"$line\" | sed 's/.*\"id\":\"\\([^\"]*\\)\".*/\\1/'); \
-         printf '{{\"id\":\"%s\",\"decision\":\"once\"}}\\n' \"$id\" >&6; wait $!"
-    );
+         printf '{\"id\":\"%s\",\"decision\":\"once\"}\\n' \"$id\" >&6; wait $!";
     for pipe in ["requests", "answers"] {
         assert!(std::process::Command::new("mkfifo").arg(sandbox.path(pipe)).status().unwrap().success());
     }
     let mut command = std::process::Command::new("sh");
     let output = command
-        .args(["-c", &script])
+        .args(["-c", script])
         .env("LLM_DO", env!("CARGO_BIN_EXE_llm-do"))
         .current_dir(sandbox.root())
         .stdin(Stdio::null())
