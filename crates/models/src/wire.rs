@@ -191,10 +191,7 @@ fn read(reader: &mut dyn Reader, value: Value, sink: &mut Sink<'_>) -> Result<()
 }
 
 fn read_object(reader: &mut dyn Reader, object: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
-    match object.get("error") {
-        None | Some(Value::Null) => reader.read(object, sink),
-        Some(_) => Err(errors::in_answer(&object)),
-    }
+    if json::has_error(&object) { Err(errors::in_answer(&object)) } else { reader.read(object, sink) }
 }
 
 fn truncated(message: impl Into<String>) -> ModelError {

@@ -1,5 +1,6 @@
 //! What the readers of all APIs share: where parts go while they arrive, and how they become a message.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use llm_do_core::{
@@ -97,8 +98,8 @@ impl Draft {
             "other": self.other,
         });
         let data = without_nothing(data);
-        let message =
-            Message { role: Role::Assistant, parts: self.parts, origin: Some(Origin { data, ..origin }) };
+        let parts = with_distinct_ids(self.parts, self.id.as_str().unwrap_or_default());
+        let message = Message { role: Role::Assistant, parts, origin: Some(Origin { data, ..origin }) };
         // Half of the providers report an ordinary end where the model asks for tools.
         let stop = match self.stop {
             StopReason::EndTurn if self.refusal.is_some() => StopReason::Refusal,
@@ -107,6 +108,19 @@ impl Draft {
         };
         ModelResponse { message: Arc::new(message), stop, usage: self.usage }
     }
+}
+
+/// Gives a call whose id another one has an id of its own, lest one result answer both.
+fn with_distinct_ids(mut parts: Vec<Part>, response: &str) -> Vec<Part> {
+    let mut ids = HashSet::new();
+    for (index, part) in parts.iter_mut().enumerate() {
+        if let Part::ToolCall(call) = part
+            && !ids.insert(call.id.clone())
+        {
+            call.id = Place { response, index }.made_id();
+        }
+    }
+    parts
 }
 
 fn without_nothing(data: Value) -> Value {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use llm_do_core::{ModelError, ModelErrorKind};
 use serde_json::Value;
 
-use super::json::{count, text};
+use super::json::text;
 use super::retry_after::retry_after;
 
 /// The most letters of a message that is kept.
@@ -17,18 +17,15 @@ const MAX_MESSAGE_LETTERS: usize = 2_000;
 /// The most bytes of a body that are looked at.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// The headers of a response.
-pub(crate) trait Headers {
-    /// Returns the value of a header, whose name is given in small letters.
-    fn header(&self, name: &str) -> Option<&str>;
-}
+/// Finds the value of a header by its name in small letters.
+pub(crate) type Headers<'a> = dyn Fn(&str) -> Option<&'a str> + 'a;
 
 /// Reads a response with a status that says failure.
-pub(crate) fn of_response(status: u16, headers: &dyn Headers, body: &[u8], now: Timestamp) -> ModelError {
+pub(crate) fn of_response(status: u16, header: &Headers<'_>, body: &[u8], now: Timestamp) -> ModelError {
     let body = &body[..body.len().min(MAX_BODY_BYTES)];
     let value = parsed(body);
     let failure = Failure::of(&value, Some(status), body);
-    let retry_after = retry_after(headers, &value, now);
+    let retry_after = retry_after(header, &value, now);
     let message = match failure.message.as_str() {
         "" => format!("HTTP {status} without a message"),
         message => format!("HTTP {status}: {message}"),
@@ -81,7 +78,8 @@ impl Failure {
     }
 
     fn into_error(self, body: &Value) -> ModelError {
-        let retry_after = retry_after(&NoHeaders, body, Timestamp::UNIX_EPOCH);
+        // The headers of the success before it say nothing about it.
+        let retry_after = retry_after(&|_| None, body, Timestamp::UNIX_EPOCH);
         let kind = self.kind();
         let message = if self.message.is_empty() { "no message".into() } else { self.message };
         ModelError { retry_after, ..ModelError::new(kind, message) }
@@ -148,44 +146,32 @@ const TOO_LONG: &[&str] = &[
 const NO_CREDIT: &[&str] =
     &["credit balance is too low", "insufficient balance", "insufficient credits", "spending limit"];
 
+/// Codes and types that decide, in small letters.
+const WORDS: &[(ModelErrorKind, &[&str])] = &[
+    (ModelErrorKind::Auth, &["authentication_error", "permission_error", "permission_denied"]),
+    (ModelErrorKind::Auth, &["unauthenticated", "invalid_api_key", "api_key_invalid"]),
+    (ModelErrorKind::ContextOverflow, &["context_length_exceeded", "exceed_context_size_error"]),
+    (ModelErrorKind::ContextOverflow, &["request_too_large", "string_above_max_length"]),
+    (ModelErrorKind::Quota, &["insufficient_quota", "billing_error", "billing_hard_limit_reached"]),
+    (ModelErrorKind::Quota, &["quota_exceeded", "insufficient_credits"]),
+    (ModelErrorKind::RateLimit, &["rate_limit_error", "rate_limit_exceeded", "ratelimitreached"]),
+    (ModelErrorKind::RateLimit, &["resource_exhausted", "too_many_requests"]),
+    (ModelErrorKind::Overloaded, &["overloaded_error", "overloaded", "server_is_overloaded", "slow_down"]),
+    (ModelErrorKind::Overloaded, &["engine_overloaded", "engine_overloaded_error"]),
+    (ModelErrorKind::Overloaded, &["unavailable", "service_unavailable"]),
+    (ModelErrorKind::NotFound, &["not_found_error", "model_not_found", "not_found"]),
+    (ModelErrorKind::ContentFilter, &["content_filter", "content_policy_violation", "moderation_blocked"]),
+    (ModelErrorKind::ContentFilter, &["responsibleaipolicyviolation"]),
+];
+
 /// Reads a word that decides.
 fn kind_of_word(word: &str) -> Option<ModelErrorKind> {
-    Some(match word.to_lowercase().as_str() {
-        "authentication_error"
-        | "permission_error"
-        | "permission_denied"
-        | "unauthenticated"
-        | "invalid_api_key"
-        | "api_key_invalid" => ModelErrorKind::Auth,
-        "context_length_exceeded"
-        | "exceed_context_size_error"
-        | "request_too_large"
-        | "string_above_max_length" => ModelErrorKind::ContextOverflow,
-        "insufficient_quota"
-        | "billing_error"
-        | "billing_hard_limit_reached"
-        | "quota_exceeded"
-        | "insufficient_credits" => ModelErrorKind::Quota,
-        word if word.contains("perday") => ModelErrorKind::Quota,
-        "rate_limit_error"
-        | "rate_limit_exceeded"
-        | "ratelimitreached"
-        | "resource_exhausted"
-        | "too_many_requests" => ModelErrorKind::RateLimit,
-        "overloaded_error"
-        | "overloaded"
-        | "unavailable"
-        | "slow_down"
-        | "engine_overloaded"
-        | "engine_overloaded_error" => ModelErrorKind::Overloaded,
-        "not_found_error" | "model_not_found" | "not_found" => ModelErrorKind::NotFound,
-        "content_filter"
-        | "content_policy_violation"
-        | "responsibleaipolicyviolation"
-        | "moderation_blocked" => ModelErrorKind::ContentFilter,
-        "api_error" | "server_error" | "internal_server_error" | "internal" => ModelErrorKind::Server,
-        _ => return None,
-    })
+    let word = word.to_lowercase();
+    // Waiting for a moment does not help where the quota of a day is used up.
+    if word.contains("perday") {
+        return Some(ModelErrorKind::Quota);
+    }
+    WORDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(kind, _)| *kind)
 }
 
 /// Parses a body; where it is a stream of events, the first that is JSON.
@@ -237,9 +223,8 @@ fn shortened(message: &str) -> String {
 
 /// Finds a status inside an error, where the response itself was a success.
 fn own_status(error: &Value) -> Option<u16> {
-    let status =
-        count(error, "/status_code").or_else(|| count(error, "/code")).or_else(|| count(error, "/status"));
-    status.and_then(|status| u16::try_from(status).ok()).filter(|status| (400..600).contains(status))
+    let words = ["status_code", "code", "status"].into_iter().filter_map(|key| word(error.get(key)?));
+    words.filter_map(|word| word.parse().ok()).find(|status| (400..600).contains(status))
 }
 
 fn marks(error: &Value) -> Vec<String> {
@@ -266,14 +251,5 @@ fn word(value: &Value) -> Option<String> {
         Value::String(word) => Some(word.clone()),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
-    }
-}
-
-/// The headers of an error inside a stream: those of the success before it say nothing about it.
-struct NoHeaders;
-
-impl Headers for NoHeaders {
-    fn header(&self, _name: &str) -> Option<&str> {
-        None
     }
 }

@@ -9,9 +9,7 @@ use serde_json::{Map, Value};
 
 use super::Reader;
 use super::answer::{Draft, Place, Sink, argument_text, block, block_with_more, tool_call};
-use super::json::{
-    count, holds_more, into_map, is_nothing, take, take_list, take_map, text, weight, without,
-};
+use super::json::{count, holds_more, into_map, take, take_list, take_map, text, weight, without};
 
 /// One answer as it grows.
 #[derive(Default)]
@@ -140,14 +138,13 @@ fn append(part: &mut Map<String, Value>, more: &str) {
     }
 }
 
-fn part(mut piece: Map<String, Value>, origin: &Origin, place: Place<'_>) -> Part {
+fn part(piece: Map<String, Value>, origin: &Origin, place: Place<'_>) -> Part {
     if piece.get("functionCall").is_some_and(Value::is_object) {
         return call(piece, origin, place);
     }
     let Some(Value::String(said)) = piece.get("text") else { return Part::Opaque(block(origin, piece)) };
     let said = said.as_str().into();
     if !is_thought(&piece) {
-        piece.retain(|_, value| !is_nothing(value));
         return Part::Text { text: said, raw: block_with_more(origin, piece, &["text", "thought"]) };
     }
     let signature = piece.get("thoughtSignature").and_then(Value::as_str).map(str::to_owned);

@@ -116,6 +116,15 @@ pub(super) fn is_nothing(value: &Value) -> bool {
     }
 }
 
+/// Says whether an object reports an error. Hosts fill the field with many kinds of nothing.
+pub(super) fn has_error(object: &Value) -> bool {
+    match object.get("error") {
+        None | Some(Value::Bool(false)) => false,
+        Some(Value::String(words)) => !words.is_empty(),
+        Some(error) => !is_nothing(error),
+    }
+}
+
 /// Says whether an object holds more than these keys.
 pub(super) fn holds_more(map: &Map<String, Value>, known: &[&str]) -> bool {
     map.iter().any(|(key, value)| !known.contains(&key.as_str()) && !is_nothing(value))

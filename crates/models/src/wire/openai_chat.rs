@@ -136,8 +136,9 @@ impl Completion {
     fn read_thinking(&mut self, delta: &mut Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         let mut is_said = false;
         for field in ["reasoning_content", "reasoning"] {
-            if let Value::String(text) = take(delta, field) {
-                is_said |= !text.is_empty();
+            // Some hosts say it under both names.
+            if let (Value::String(text), false) = (take(delta, field), is_said) {
+                is_said = !text.is_empty();
                 self.think(Source::Field(field), text, Map::new(), sink)?;
             }
         }

@@ -10,7 +10,7 @@ use llm_do_core::{ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value};
 
 use super::answer::{Draft, Place, Sink, argument_text, block, tool_call};
-use super::json::{count, into_map, remove_text, take, take_list, text, weight};
+use super::json::{count, has_error, into_map, remove_text, take, take_list, text, weight};
 use super::{Reader, errors};
 
 /// Fields of a response that repeat the request.
@@ -46,7 +46,8 @@ pub(super) struct Response {
     /// The response without its output.
     envelope: Map<String, Value>,
     items: BTreeMap<u64, Value>,
-    is_streamed: bool,
+    /// Whether texts were given out piece by piece.
+    has_deltas: bool,
     is_complete: bool,
 }
 
@@ -55,10 +56,13 @@ impl Reader for Response {
         if text(&object, "object") == Some("response") {
             return self.complete(object, sink);
         }
-        self.is_streamed = true;
         match text(&object, "type") {
-            Some("response.output_text.delta") => sink.text(text(&object, "delta").unwrap_or_default()),
+            Some("response.output_text.delta") => {
+                self.has_deltas = true;
+                sink.text(text(&object, "delta").unwrap_or_default());
+            }
             Some("response.reasoning_summary_text.delta" | "response.reasoning_text.delta") => {
+                self.has_deltas = true;
                 sink.thinking(text(&object, "delta").unwrap_or_default());
             }
             Some("response.output_item.done") => {
@@ -102,18 +106,17 @@ impl Reader for Response {
 impl Response {
     /// Takes the last word about the response.
     fn complete(&mut self, mut response: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
-        let failure = response.get("error").filter(|error| !error.is_null()).is_some();
         let output = take_list(&mut response, "output");
-        if failure || text(&response, "status") == Some("failed") {
+        if has_error(&response) || text(&response, "status") == Some("failed") {
             let error = errors::in_answer(&response);
             self.learn(response, sink)?;
             return Err(error);
         }
         self.learn(response, sink)?;
-        if !self.is_streamed {
-            output.iter().for_each(|item| announce(item, sink));
-        }
         self.replace_items(output, sink)?;
+        if !self.has_deltas {
+            self.items.values().for_each(|item| announce(item, sink));
+        }
         self.is_complete = true;
         Ok(())
     }

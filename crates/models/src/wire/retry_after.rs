@@ -12,15 +12,15 @@ use super::json::text;
 /// Reads the headers, or else the body. What cannot be read, or is negative, says nothing.
 ///
 /// A wait that is too long to be written down is as long as a wait can be, so that nobody tries at once.
-pub(super) fn retry_after(headers: &dyn Headers, body: &Value, now: Timestamp) -> Option<Duration> {
-    let milliseconds = headers.header("retry-after-ms").and_then(|value| seconds(value, 1_000.0));
+pub(super) fn retry_after(header: &Headers<'_>, body: &Value, now: Timestamp) -> Option<Duration> {
+    let milliseconds = header("retry-after-ms").and_then(|value| seconds(value, 1_000.0));
     // One host rounds it down to 0 and then asks for a second.
     let milliseconds = milliseconds.filter(|wait| !wait.is_zero());
-    let header = || {
-        let value = headers.header("retry-after")?.trim();
-        seconds(value, 1.0).or_else(|| until(value, headers.header("date"), now))
+    let in_header = || {
+        let value = header("retry-after")?.trim();
+        seconds(value, 1.0).or_else(|| until(value, header("date"), now))
     };
-    milliseconds.or_else(header).or_else(|| in_details(body))
+    milliseconds.or_else(in_header).or_else(|| in_details(body))
 }
 
 fn seconds(value: &str, per_second: f64) -> Option<Duration> {

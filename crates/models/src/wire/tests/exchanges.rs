@@ -246,6 +246,32 @@ fn chat_calls_without_ids_get_ids_that_are_always_the_same_and_marked() {
 }
 
 #[test]
+fn calls_with_one_id_get_two() {
+    let call = json!({"id": "a", "function": {"name": "now", "arguments": "{}"}});
+    let message = json!({"content": "x", "tool_calls": [call, call]});
+    let body =
+        json!({"id": "c", "choices": [{"message": message, "finish_reason": "tool_calls"}]}).to_string();
+    let response = answer(Api::OpenAiChat, &body);
+    let ids: Vec<&str> = response.message.tool_calls().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids, ["a", "made_call_c_2"]);
+}
+
+#[test]
+fn chat_thinking_under_two_names_counts_once_and_an_empty_error_is_none() {
+    let message = json!({"content": "x", "reasoning_content": "Hm.", "reasoning": "Hm."});
+    let body = json!({"error": {}, "choices": [{"message": message, "finish_reason": "stop"}]}).to_string();
+    let decoded = decode(Api::OpenAiChat, body);
+    assert_eq!(decoded.thinking, "Hm.");
+    assert_eq!(
+        parts(&decoded.response.unwrap()),
+        json!([
+            {"thinking": "Hm.", "signature": null, "raw": {"reasoning_content": "Hm."}},
+            {"text": "x", "raw": null},
+        ])
+    );
+}
+
+#[test]
 fn chat_arguments_that_are_no_json_stay_as_text() {
     let call = json!({"id": "a", "function": {"name": "write", "arguments": "{\"path\": \"r"}});
     let body =

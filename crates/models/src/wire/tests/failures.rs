@@ -7,25 +7,18 @@ use llm_do_core::{ModelError, ModelErrorKind as Kind};
 use serde_json::json;
 
 use super::super::Api;
-use super::super::errors::{Headers, of_response};
+use super::super::errors::of_response;
 use super::exchanges::ANTHROPIC;
 use super::{decode, usage};
 
-struct Pairs<'a>(&'a [(&'a str, &'a str)]);
-
-impl Headers for Pairs<'_> {
-    fn header(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
-    }
-}
-
 fn failure(status: u16, body: impl ToString) -> ModelError {
-    of_response(status, &Pairs(&[]), body.to_string().as_bytes(), Timestamp::UNIX_EPOCH)
+    of_response(status, &|_| None, body.to_string().as_bytes(), Timestamp::UNIX_EPOCH)
 }
 
 fn wait(headers: &[(&str, &str)]) -> Option<Duration> {
     let now = "2026-01-01T00:00:00Z".parse().unwrap();
-    of_response(429, &Pairs(headers), b"", now).retry_after
+    let header = |name: &str| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+    of_response(429, &header, b"", now).retry_after
 }
 
 #[test]

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use llm_do_core::{Message, ModelErrorKind, ModelResponse, Part, ProviderBlock, StopReason, ToolCall, Usage};
 use serde_json::{Map, Value, json};
 
-use super::super::errors::{Failure, Headers, of_response};
+use super::super::errors::{Failure, of_response};
 use super::super::{Api, answer};
 use super::{Decoded, Numbers, decode, decode_pieces, times};
 
@@ -23,12 +23,6 @@ pub(super) struct Exchange {
     headers: Map<String, Value>,
     pub(super) body: Vec<u8>,
     expect: Value,
-}
-
-impl Headers for Exchange {
-    fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name)?.as_str()
-    }
 }
 
 /// Reads all exchanges, or says that there are none.
@@ -141,7 +135,8 @@ fn differences_of_failure(exchange: &Exchange) -> Vec<String> {
     let expect = &exchange.expect["error"];
     let value = serde_json::from_slice(&exchange.body).unwrap_or_default();
     let failure = Failure::of(&value, Some(exchange.status), &exchange.body);
-    let error = of_response(exchange.status, exchange, &exchange.body, Timestamp::UNIX_EPOCH);
+    let header = |name: &str| exchange.headers.get(name)?.as_str();
+    let error = of_response(exchange.status, &header, &exchange.body, Timestamp::UNIX_EPOCH);
     let message = format!("HTTP {}: {}", exchange.status, expect["message"].as_str().unwrap());
     let code = match &expect["code"] {
         Value::Number(code) => json!(code.to_string()),
