@@ -38,7 +38,8 @@
 //! # Limits
 //!
 //! An event, a line and a whole body have at most [`MAX_EVENT_BYTES`]; an event has at most
-//! [`MAX_EVENT_VALUES`] JSON values; what is kept of one message weighs at most [`MAX_MESSAGE_BYTES`].
+//! [`MAX_EVENT_VALUES`] JSON values; what is kept of one message weighs at most [`MAX_MESSAGE_BYTES`]. So a
+//! decoder never holds more than about 64 megabytes: the message, an event as text, and the same as values.
 //!
 //! # Ends
 //!
@@ -68,10 +69,10 @@ use frames::{Frame, Frames};
 pub(crate) const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The most JSON values in one event: a value costs memory far beyond the two bytes that it may have.
-pub(crate) const MAX_EVENT_VALUES: usize = 200_000;
+pub(crate) const MAX_EVENT_VALUES: usize = 50_000;
 
 /// The most bytes that one message may weigh, its blocks and texts taken together.
-pub(crate) const MAX_MESSAGE_BYTES: usize = 24 * 1024 * 1024;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
 
 /// The protocols whose responses can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -64,8 +64,12 @@ impl<'a> Sink<'a> {
             if value.is_null() || (is_nothing(&value) && map.contains_key(&key)) {
                 continue;
             }
-            let older = map.get(&key).map_or(0, weight);
-            self.keep((weight(&value) + key.len()).saturating_sub(older))?;
+            let older = map.get(&key);
+            // Most events repeat what the first one said.
+            if older == Some(&value) {
+                continue;
+            }
+            self.keep((weight(&value) + key.len()).saturating_sub(older.map_or(0, weight)))?;
             map.insert(key, value);
         }
         Ok(())

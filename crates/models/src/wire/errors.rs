@@ -50,7 +50,7 @@ pub(super) fn in_answer(object: &Value) -> ModelError {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Failure {
     pub(super) status: Option<u16>,
-    pub(super) kind: Option<String>,
+    pub(super) type_name: Option<String>,
     pub(super) code: Option<String>,
     pub(super) message: String,
     /// Reasons and names of quotas in the details.
@@ -65,7 +65,7 @@ impl Failure {
         let message = message(error).or_else(|| message(body)).unwrap_or_else(|| plain_text(body, bytes));
         Self {
             status: status.or_else(|| own_status(error)),
-            kind: text(error, "type").or_else(|| text(error, "status")).map(str::to_owned),
+            type_name: text(error, "type").or_else(|| text(error, "status")).map(str::to_owned),
             code: error.get("code").and_then(word),
             message: shortened(&message),
             marks: marks(error),
@@ -86,7 +86,7 @@ impl Failure {
     }
 
     fn kind_by_words(&self) -> Option<ModelErrorKind> {
-        let words = [self.code.as_deref(), self.kind.as_deref()];
+        let words = [self.code.as_deref(), self.type_name.as_deref()];
         let words = words.into_iter().flatten().chain(self.marks.iter().map(String::as_str));
         let exact = words.filter_map(kind_of_word);
         let exact = exact.min_by_key(|kind| *kind == ModelErrorKind::RateLimit);
@@ -123,7 +123,7 @@ impl Failure {
     }
 
     fn is_invalid(&self) -> bool {
-        let words = [self.code.as_deref(), self.kind.as_deref()];
+        let words = [self.code.as_deref(), self.type_name.as_deref()];
         words.into_iter().flatten().any(|word| word.to_lowercase().starts_with("invalid"))
     }
 }

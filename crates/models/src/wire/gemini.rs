@@ -84,12 +84,12 @@ impl Generation {
         let part = into_map(part);
         let shown = part.get("text").and_then(Value::as_str).unwrap_or_default();
         if is_thought(&part) {
-            sink.thinking(shown)
+            sink.thinking(shown);
         } else {
-            sink.text(shown)
+            sink.text(shown);
         }
         let is_plain = is_plain_text(&part);
-        if is_plain && shown.is_empty() {
+        if part.is_empty() || (is_plain && shown.is_empty()) {
             return Ok(());
         }
         match self.pieces.last_mut() {

@@ -150,10 +150,10 @@ fn a_message_without_end_is_refused_with_the_limit() {
 
 #[test]
 fn many_small_values_are_refused_before_they_are_built() {
-    let values = format!("{{\"x\":[{}1]}}", "1,".repeat(400_000));
+    let values = format!("{{\"x\":[{}1]}}", "1,".repeat(60_000));
     let error = decode(Api::Gemini, values).response.unwrap_err();
-    assert!(error.message.contains("more than 200000 values"), "{error}");
-    let deep = "[".repeat(100_000);
+    assert!(error.message.contains("more than 50000 values"), "{error}");
+    let deep = "[".repeat(40_000);
     assert_eq!(decode(Api::Gemini, deep).response.unwrap_err().kind, ModelErrorKind::Truncated);
 }
 
@@ -161,6 +161,6 @@ fn many_small_values_are_refused_before_they_are_built() {
 fn a_long_answer_in_small_pieces_is_taken() {
     let chunk = "data: {\"id\":\"c\",\"choices\":[{\"delta\":{\"content\":\"word \"}}],\"usage\":{\"prompt_tokens\":1}}\n\n";
     let end = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
-    let decoded = decode(Api::OpenAiChat, chunk.repeat(200_000) + end);
-    assert_eq!(decoded.response.unwrap().message.text().len(), 1_000_000);
+    let decoded = decode(Api::OpenAiChat, chunk.repeat(50_000) + end);
+    assert_eq!(decoded.response.unwrap().message.text().len(), 250_000);
 }

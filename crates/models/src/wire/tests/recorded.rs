@@ -145,7 +145,7 @@ fn differences_of_failure(exchange: &Exchange) -> Vec<String> {
     let retry_after = expect["retry_after"].as_str().map(|text| text.trim_end_matches('s').parse().unwrap());
     [
         different("status", &expect["status"], &json!(exchange.status)),
-        different("type", &expect["type"], &json!(failure.kind)),
+        different("type", &expect["type"], &json!(failure.type_name)),
         different("code", &code, &json!(failure.code)),
         different("message", &json!(message), &json!(error.message)),
         different("class", &expect["class"], &class(error.kind)),
