@@ -12,7 +12,7 @@ use llm_do_core::{Message, ModelErrorKind, ModelResponse, Part, ProviderBlock, S
 use serde_json::{Map, Value, json};
 
 use super::super::errors::{Failure, of_response};
-use super::super::{Api, answer};
+use super::super::{Api, answer, json};
 use super::{Decoded, Numbers, decode, decode_pieces, times};
 
 /// One recorded exchange.
@@ -92,6 +92,52 @@ fn every_recorded_response_is_decoded_alike_however_it_is_cut_into_pieces() {
             assert_eq!(decode_pieces(exchange.api, numbers.split(&exchange.body)), whole, "{}", exchange.id);
         }
     }
+}
+
+#[test]
+fn every_block_of_a_whole_response_can_be_sent_back_as_it_came() {
+    for exchange in exchanges().iter().filter(|exchange| exchange.status == 200) {
+        let Ok(body) = serde_json::from_slice::<Value>(&exchange.body) else { continue };
+        let blocks = match exchange.api {
+            Api::Anthropic => &body["content"],
+            Api::OpenAiResponses => &body["output"],
+            Api::Gemini => &body["candidates"][0]["content"]["parts"],
+            Api::OpenAiChat | Api::Ollama => continue,
+        };
+        let came: Vec<Value> = blocks.as_array().into_iter().flatten().map(informative).collect();
+        let response = decode(exchange.api, &exchange.body).response.unwrap();
+        let sent: Vec<Value> =
+            response.message.parts.iter().map(|part| sent_back(exchange.api, part)).collect();
+        assert_eq!(sent.iter().map(informative).collect::<Vec<_>>(), came, "{}", exchange.id);
+    }
+}
+
+/// Builds the block that a provider would get back for a part.
+fn sent_back(api: Api, part: &Part) -> Value {
+    let arguments = |call: &ToolCall| serde_json::from_str::<Value>(&call.arguments).unwrap();
+    match (part, api) {
+        (part, _) if raw(part).is_some() => raw(part).unwrap().value.clone(),
+        (Part::Text { text, .. }, Api::Anthropic) => json!({"type": "text", "text": text}),
+        (Part::Text { text, .. }, _) => json!({"text": text}),
+        (Part::Thinking { text, signature, .. }, Api::Anthropic) => {
+            json!({"type": "thinking", "thinking": text, "signature": signature})
+        }
+        (Part::Thinking { text, signature, .. }, _) => {
+            json!({"text": text, "thought": true, "thoughtSignature": signature})
+        }
+        (Part::ToolCall(call), Api::Anthropic) => {
+            json!({"type": "tool_use", "id": call.id, "name": call.name, "input": arguments(call)})
+        }
+        (Part::ToolCall(call), _) => json!({"functionCall": {"name": call.name, "args": arguments(call)}}),
+        (part, _) => panic!("{part:?}"),
+    }
+}
+
+/// Leaves out the keys of a block that say nothing.
+fn informative(block: &Value) -> Value {
+    let fields = block.as_object().unwrap().iter();
+    let kept = fields.filter(|(key, value)| !json::is_nothing(value) || *key == "input");
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 fn differences_of_answer(exchange: &Exchange, decoded: &Decoded) -> Vec<String> {
