@@ -64,6 +64,8 @@ mod scalar;
 mod script;
 mod script_file;
 mod test_model;
+#[cfg_attr(not(test), expect(dead_code, reason = "the providers that read with it follow"))]
+mod wire;
 
 pub use catalogue::StandardModels;
 pub use condition::{Condition, contains, instructed, result_of};

@@ -1,0 +1,173 @@
+//! Failures of every shape: their kind, their words and how long to wait.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use llm_do_core::{ModelError, ModelErrorKind as Kind};
+use serde_json::json;
+
+use super::super::Api;
+use super::super::errors::of_response;
+use super::exchanges::ANTHROPIC;
+use super::{decode, usage};
+
+fn failure(status: u16, body: impl ToString) -> ModelError {
+    of_response(status, &|_| None, body.to_string().as_bytes(), Timestamp::UNIX_EPOCH)
+}
+
+fn wait(headers: &[(&str, &str)]) -> Option<Duration> {
+    let now = "2026-01-01T00:00:00Z".parse().unwrap();
+    let header = |name: &str| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+    of_response(429, &header, b"", now).retry_after
+}
+
+#[test]
+fn the_words_of_a_failure_are_found_in_every_shape() {
+    let shapes = [
+        json!({"error": {"message": "boom", "type": "t"}}),
+        json!({"type": "error", "error": {"type": "t", "message": "boom"}}),
+        json!({"error": "boom"}),
+        json!({"message": "boom", "code": 3}),
+        json!({"detail": "boom"}),
+        json!({"detail": [{"loc": ["body"], "msg": "boom"}]}),
+        json!({"errors": [{"message": "boom"}]}),
+        json!([{"error": {"code": 500, "message": "boom", "status": "INTERNAL"}}]),
+        json!("boom"),
+    ];
+    for shape in shapes {
+        assert_eq!(failure(500, &shape), ModelError::new(Kind::Server, "HTTP 500: boom"), "{shape}");
+    }
+    assert_eq!(failure(500, "boom").message, "HTTP 500: boom");
+    assert_eq!(
+        failure(500, "event: error\ndata: {\"error\":{\"message\":\"boom\"}}\n\n").message,
+        "HTTP 500: boom"
+    );
+    assert_eq!(failure(502, "<html>Bad gateway</html>").message, "HTTP 502: <html>Bad gateway</html>");
+    assert_eq!(failure(503, ""), ModelError::new(Kind::Overloaded, "HTTP 503 without a message"));
+    assert_eq!(failure(429, "{}"), ModelError::new(Kind::RateLimit, "HTTP 429 without a message"));
+    let handed_on = json!({"error": {"message": "Provider returned error", "metadata": {"raw": "busy"}}});
+    assert_eq!(failure(502, handed_on).message, "HTTP 502: Provider returned error: busy");
+    assert!(failure(500, "x".repeat(1_000_000)).message.len() < 3_000);
+}
+
+#[test]
+fn a_failure_has_the_kind_that_its_words_or_else_its_status_say() {
+    let of = |status: u16, key: &str, word: &str| {
+        failure(status, json!({"error": {key: word, "message": word}})).kind
+    };
+    let day = json!({"error": {"status": "RESOURCE_EXHAUSTED", "message": "x", "details": [
+        {"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}]}});
+    let filter = json!({"error": {"code": "400", "message": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}}});
+    let kinds = [
+        (of(401, "type", "authentication_error"), Kind::Auth),
+        (of(403, "type", "permission_error"), Kind::Auth),
+        (of(400, "message", "Your credit balance is too low to access the API"), Kind::Quota),
+        (of(402, "message", "x"), Kind::Quota),
+        (of(429, "code", "insufficient_quota"), Kind::Quota),
+        (failure(429, day).kind, Kind::Quota),
+        (of(429, "type", "rate_limit_error"), Kind::RateLimit),
+        (of(404, "type", "x"), Kind::NotFound),
+        (of(400, "code", "model_not_found"), Kind::NotFound),
+        (of(400, "code", "context_length_exceeded"), Kind::ContextOverflow),
+        (of(400, "message", "prompt is too long: 9 tokens > 8 maximum"), Kind::ContextOverflow),
+        (of(413, "type", "request_too_large"), Kind::ContextOverflow),
+        (of(400, "code", "content_filter"), Kind::ContentFilter),
+        (failure(400, filter).kind, Kind::ContentFilter),
+        (of(400, "type", "invalid_request_error"), Kind::Invalid),
+        (of(422, "type", "x"), Kind::Invalid),
+        (of(408, "type", "x"), Kind::Server),
+        (of(409, "type", "x"), Kind::Server),
+        (of(500, "type", "api_error"), Kind::Server),
+        (of(500, "message", "maximum context length"), Kind::Server),
+        (of(529, "type", "overloaded_error"), Kind::Overloaded),
+        (of(503, "status", "UNAVAILABLE"), Kind::Overloaded),
+    ];
+    for (place, (seen, expected)) in kinds.into_iter().enumerate() {
+        assert_eq!(seen, expected, "number {place}");
+    }
+}
+
+#[test]
+fn the_wait_is_read_from_seconds_milliseconds_dates_and_details() {
+    assert_eq!(wait(&[("retry-after", "20")]), Some(Duration::from_secs(20)));
+    assert_eq!(wait(&[("retry-after", " 0.5 ")]), Some(Duration::from_millis(500)));
+    assert_eq!(wait(&[("retry-after-ms", "1500"), ("retry-after", "2")]), Some(Duration::from_millis(1_500)));
+    assert_eq!(wait(&[("retry-after-ms", "0"), ("retry-after", "1")]), Some(Duration::from_secs(1)));
+    let date = ("retry-after", "Thu, 01 Jan 2026 00:00:02 GMT");
+    assert_eq!(wait(&[date]), Some(Duration::from_secs(2)));
+    assert_eq!(wait(&[date, ("date", "Thu, 01 Jan 2026 00:00:01 GMT")]), Some(Duration::from_secs(1)));
+    assert_eq!(wait(&[date, ("date", "Thu, 01 Jan 2026 00:01:00 GMT")]), Some(Duration::ZERO));
+    assert!(
+        wait(&[("retry-after", "Wed, 21 Oct 2037 07:28:00 GMT")]).unwrap() > Duration::from_secs(300_000_000)
+    );
+    assert_eq!(wait(&[("retry-after", "99999999999999999999")]), Some(Duration::MAX));
+    for unreadable in ["soon", "-5", "", "NaN", "Thu, 32 Jan 2026 00:00:02 GMT"] {
+        assert_eq!(wait(&[("retry-after", unreadable)]), None, "{unreadable}");
+    }
+    let details = json!([{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "48.5s"}]);
+    let error = failure(429, json!({"error": {"message": "x", "details": details}}));
+    assert_eq!(error.retry_after, Some(Duration::from_millis(48_500)));
+}
+
+#[test]
+fn an_error_inside_a_stream_has_its_own_kind_and_the_usage_so_far() {
+    let (start, _) = ANTHROPIC.split_once("event: message_delta").unwrap();
+    let event = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    let decoded = decode(Api::Anthropic, start.to_owned() + event);
+    let error = decoded.response.unwrap_err();
+    assert_eq!((error.kind, error.message.as_str()), (Kind::Overloaded, "Overloaded"));
+    assert_eq!(error.usage, Some(usage(10, 1, 7, 5, 0)));
+    assert_eq!(decoded.text, "Hi 🚀", "what came before is given out");
+}
+
+#[test]
+fn an_error_is_found_wherever_a_stream_or_an_answer_has_it() {
+    let of = |api: Api, body: &str| {
+        let error = decode(api, body).response.unwrap_err();
+        (error.kind, error.message)
+    };
+    let boom = |kind: Kind| (kind, "boom".to_owned());
+    assert_eq!(of(Api::OpenAiChat, "error: {\"error\":{\"message\":\"boom\"}}\n\n"), boom(Kind::Server));
+    assert_eq!(of(Api::OpenAiChat, "event: error\ndata: boom\n\n"), boom(Kind::Server));
+    let invalid =
+        "data: {\"error\":{\"message\":\"boom\",\"type\":\"invalid_request_error\",\"status_code\":400}}\n\n";
+    assert_eq!(of(Api::OpenAiChat, invalid), boom(Kind::Invalid));
+    assert_eq!(
+        of(Api::OpenAiChat, "data: {\"error\":{\"message\":\"boom\",\"code\":429}}\n\n"),
+        boom(Kind::RateLimit)
+    );
+    assert_eq!(of(Api::Ollama, "{\"error\":\"boom\"}\n"), boom(Kind::Server));
+    assert_eq!(
+        of(Api::Gemini, "[{\"error\":{\"code\":503,\"message\":\"boom\",\"status\":\"UNAVAILABLE\"}}]"),
+        boom(Kind::Overloaded)
+    );
+    let whole = "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"boom\"}}";
+    assert_eq!(of(Api::Anthropic, whole), boom(Kind::Overloaded));
+    let plain = "data: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"boom\"}\n\n";
+    assert_eq!(of(Api::OpenAiResponses, plain), boom(Kind::Server));
+    let failed = json!({"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "boom"},
+        "usage": {"input_tokens": 3}});
+    let event = format!("data: {}\n\n", json!({"type": "response.failed", "response": failed}));
+    assert_eq!(of(Api::OpenAiResponses, &event), boom(Kind::RateLimit));
+    assert_eq!(decode(Api::OpenAiResponses, &event).response.unwrap_err().usage, Some(usage(3, 0, 0, 0, 0)));
+}
+
+#[test]
+fn what_is_no_answer_is_a_cut_one() {
+    for (api, body) in [
+        (Api::Anthropic, ""),
+        (Api::Anthropic, "\n\n"),
+        (Api::Anthropic, "<html>login</html>"),
+        (Api::OpenAiChat, "{}"),
+        (Api::OpenAiChat, "{\"choices\":[]}"),
+        (Api::OpenAiChat, "data: {not json}\n\ndata: [DONE]\n\n"),
+        (Api::OpenAiResponses, "[]"),
+        (Api::Gemini, "null"),
+        (Api::Ollama, "{\"done\":false}\n"),
+    ] {
+        assert_eq!(decode(api, body).response.unwrap_err().kind, Kind::Truncated, "{api:?} {body}");
+    }
+    assert!(
+        decode(Api::Anthropic, "<html>login</html>").response.unwrap_err().message.contains("<html>login")
+    );
+}
