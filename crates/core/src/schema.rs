@@ -295,11 +295,7 @@ fn tidy(schema: &mut Value) {
         Value::Object(map) => {
             let integer_format = map.get("format").and_then(Value::as_str).is_some_and(is_number_format);
             if integer_format {
-                let format = map.shift_remove("format");
-                // What a validator does not find, reading would refuse without saying where.
-                if format.is_some_and(|format| format == "uint32") && !map.contains_key("maximum") {
-                    map.insert("maximum".to_owned(), u32::MAX.into());
-                }
+                map.shift_remove("format");
             }
             if map.get("title").is_some_and(Value::is_string) {
                 map.shift_remove("title");

@@ -12,7 +12,7 @@ pub enum ServerTool {
     WebSearch {
         /// Searches per request at most.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 1))]
+        #[schemars(range(min = 1, max = 4_294_967_295_u32))]
         max_uses: Option<u32>,
         /// The only domains to search in.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -25,7 +25,7 @@ pub enum ServerTool {
     WebFetch {
         /// Pages per request at most.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 1))]
+        #[schemars(range(min = 1, max = 4_294_967_295_u32))]
         max_uses: Option<u32>,
         /// The only domains to read from.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -177,6 +177,7 @@ pub(crate) struct AgentOverride {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsSection {
     /// Model turns of one agent call.
+    #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub(crate) turns: Option<u32>,
     /// Tool and agent calls.
     pub(crate) tool_calls: Option<u64>,

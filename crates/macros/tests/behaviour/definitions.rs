@@ -98,6 +98,7 @@ fn a_definition_says_everything_that_stands_in_the_source() {
             "output": {"type": "array", "items": {"type": "string"}},
             "access": "read",
             "approval": "pre_approved",
+            "judges_calls": true,
             "effect": "pure",
             "needs": ["behaviour::definitions::ProjectRoot"],
             "time_limit": {"secs": 30, "nanos": 0},

@@ -7,7 +7,7 @@ use serde_json::Value;
 const CASES: &str = include_str!("../../../crates/project/tests/corpus/project_files.json");
 
 fn main() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     let cases: Vec<Value> = serde_json::from_str(CASES).expect("the corpus is JSON");
     for case in &cases {
         let id = case["id"].as_str().expect("a case has an id");
