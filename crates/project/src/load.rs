@@ -100,10 +100,9 @@ fn load_directory(directory: &Path, changes: &Changes, out: &mut Diagnostics) ->
     }
     let listing = Listing::new(directory);
     for path in agents.extract_if(.., |path| path.is_symlink()).collect::<Vec<_>>() {
-        let shown = shown_path(&path);
-        match listing.named(&shown) {
+        match listing.named(path.strip_prefix(directory).unwrap_or(&path)) {
             Ok(path) => agents.push(path),
-            Err(message) => out.push(Diagnostic::error(shown, message)),
+            Err(message) => out.push(Diagnostic::error(shown_path(&path), message)),
         }
     }
     agents.sort();
