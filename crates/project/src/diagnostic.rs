@@ -228,6 +228,9 @@ impl fmt::Display for Diagnostics {
         for (index, diagnostic) in self.0.iter().enumerate() {
             write!(f, "{}{diagnostic}", if index > 0 { "\n\n" } else { "" })?;
         }
+        if self.is_full() {
+            write!(f, "\n\nnotice: there may be more; only the first {MOST} errors are said")?;
+        }
         Ok(())
     }
 }
@@ -272,6 +275,18 @@ mod tests {
         assert!(!out.has_errors() && !out.is_full());
         out.push(Diagnostic::error("x", "broken"));
         assert!(out.has_errors() && out.0.len() <= 2 * MOST);
+    }
+
+    #[test]
+    fn what_is_left_out_is_mentioned() {
+        let mut out = Diagnostics::default();
+        let many = |out: &mut Diagnostics, count: usize| {
+            (0..count).for_each(|number| out.push(Diagnostic::error("x", format!("wrong {number}"))));
+        };
+        many(&mut out, MOST - 1);
+        assert!(!out.to_string().contains("there may be more"));
+        many(&mut out, 2 * MOST);
+        assert!(out.to_string().ends_with("only the first 200 errors are said"), "{out}");
     }
 
     #[test]

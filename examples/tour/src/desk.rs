@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use llm_do::prelude::*;
-use llm_do::{Approver, ApproverError, Scope};
+use llm_do::{Approver, ApproverError, Scope, visible_line};
 use tokio::sync::Mutex;
 
 /// What the flag `--approve` says.
@@ -67,21 +67,10 @@ fn question(request: &ApprovalRequest) -> String {
     let shown = format!("{}\n{preview}", request.arguments.text());
     format!(
         "\n{} wants to {}\n{}\n[y] once  [a] every call of this tool  [n] deny  [q] stop > ",
-        request.path,
-        request.description,
-        shown.lines().map(|line| format!("  {}", visible(line))).collect::<Vec<_>>().join("\n"),
+        visible_line(&request.path),
+        visible_line(&request.description),
+        shown.lines().map(|line| format!("  {}", visible_line(line))).collect::<Vec<_>>().join("\n"),
     )
-}
-
-/// Shows control and direction signs instead of obeying them.
-fn visible(text: &str) -> String {
-    let hidden = |sign: char| {
-        sign.is_control()
-            || matches!(sign, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-    };
-    text.chars()
-        .map(|sign| if hidden(sign) { sign.escape_default().to_string() } else { sign.to_string() })
-        .collect()
 }
 
 fn ask(question: &str) -> Result<Answer, ApproverError> {
