@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use llm_do_project::{Diagnostic, Diagnostics, load};
 use serde_json::{Value, json};
 
+use llm_do_testing::Chance;
 use parts::memory::{forget_peak, peak};
-use parts::mutate::{Files, Random, mutated};
+use parts::mutate::{Files, mutated};
 use parts::{Folder, Names, bytes_of, corpus, seeds};
 
 /// How many mutations are made where nobody says otherwise.
@@ -39,7 +40,7 @@ fn mutated_projects_load_or_are_refused_with_places() {
     for case in cases.clone() {
         // Beyond what a panic tells, the name of the folder tells the case to whoever finds it left behind.
         let folder = Folder::new(&format!("mutation-{case}"));
-        for (name, content) in mutated(&projects, &mut Random::new(case)) {
+        for (name, content) in mutated(&projects, &mut Chance::new(case)) {
             folder.write(&name, content);
         }
         forget_peak();

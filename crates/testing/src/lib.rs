@@ -4,17 +4,20 @@
 //! - [`TestCall`] gives a single tool a context with provided values and stubbed calls and approvals, so
 //!   that tools are tested without a runtime.
 //! - [`FunctionTool`] is a tool made from a closure.
+//! - [`Chance`] gives random cases that a seed repeats.
 //! - [`EffectRecorder`] stands outside the runtime and sees what really happened.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a broken test set-up must stop the test")]
 
 mod approvals;
+mod chance;
 mod function_tool;
 mod recorder;
 mod test_call;
 mod test_project;
 
 pub use approvals::{Approvals, deny, edit, for_session, once, stop};
+pub use chance::Chance;
 pub use function_tool::FunctionTool;
 pub use recorder::{EffectRecorder, SeenEffect};
 pub use test_call::{TestCall, TestReply};

@@ -5,11 +5,11 @@ use llm_do_core::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionReq
 use serde_json::{Value, json};
 
 use crate::arguments::{Shape, any, valid};
-use crate::chance::Chance;
 use crate::journal::{What, Whose};
 use crate::plan::{Temper, inner_payload};
 use crate::tools::PLANNED_PANIC;
 use crate::world::{RunSeat, give_way};
+use llm_do_testing::Chance;
 
 /// The approver of one run.
 pub(crate) struct RandomApprover {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use llm_do_core::Schema;
 use serde_json::{Map, Value, json};
 
-use crate::chance::Chance;
+use llm_do_testing::Chance;
 
 /// The input schemas of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,12 +16,12 @@ use llm_do_testing::SeenEffect;
 use serde_json::Value;
 
 use crate::approver::RandomApprover;
-use crate::chance::Chance;
 use crate::journal::{Acted, Entry, What, Whose, WitnessStore};
 use crate::model::{YOU_ARE, model};
 use crate::plan::{AgentPlan, Cancel, CasePlan, ENTRY, RunPlan};
 use crate::tools::{PlannedTool, PlannedToolset};
 use crate::world::{RunSeat, World, answer_of, give_way};
+use llm_do_testing::Chance;
 
 /// Everything that is known about a case after its end.
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ use llm_do_core::{
 use llm_do_runtime::{Durability, Store, StoreError};
 use serde_json::Value;
 
-use crate::chance::Chance;
+use llm_do_testing::Chance;
 
 /// One thing that happened, and in which run.
 #[derive(Debug, Clone)]

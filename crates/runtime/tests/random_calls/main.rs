@@ -10,7 +10,6 @@
 mod approver;
 mod arguments;
 mod case;
-mod chance;
 mod forgeries;
 mod journal;
 mod model;

@@ -6,10 +6,10 @@ use llm_do_core::{ModelErrorKind, ModelRequest, Name, StopReason};
 use llm_do_models::{Reply, Script, asks_raw, cut, fails, instructed, replies, says, thinks};
 
 use crate::arguments::spelled;
-use crate::chance::Chance;
 use crate::journal::{What, Whose};
 use crate::plan::AgentPlan;
 use crate::world::RunSeat;
+use llm_do_testing::Chance;
 
 /// How every agent's instructions begin.
 pub(crate) const YOU_ARE: &str = "You are ";

@@ -12,7 +12,7 @@ use llm_do_runtime::AgentCallPolicy;
 use serde_json::{Value, json};
 
 use crate::arguments::Shape;
-use crate::chance::Chance;
+use llm_do_testing::Chance;
 
 /// The name of the code at the root of a run.
 pub(crate) const ENTRY: &str = "entry";

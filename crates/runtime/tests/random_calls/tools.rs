@@ -10,10 +10,10 @@ use llm_do_core::{
 };
 use serde_json::{Value, json};
 
-use crate::chance::Chance;
 use crate::journal::{Acted, What, Whose};
 use crate::plan::{Conduct, Judgement, ToolPlan, ToolsetPlan, inner_payload};
 use crate::world::{RunSeat, World, answer_of, give_way};
+use llm_do_testing::Chance;
 
 /// The words of every panic that a plan asks for.
 pub(crate) const PLANNED_PANIC: &str = "a panic that the plan asks for";

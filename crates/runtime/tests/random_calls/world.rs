@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::arguments::{Shape, any};
-use crate::chance::Chance;
 use crate::journal::{Acted, Journal, What, Whose};
 use crate::plan::{AgentPlan, CasePlan};
+use llm_do_testing::Chance;
 
 /// One case while it runs.
 pub(crate) struct World {

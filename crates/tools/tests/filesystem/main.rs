@@ -3,7 +3,6 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
 
-mod chance;
 mod changing;
 mod corpus;
 mod listing;

@@ -10,8 +10,8 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, mknodat, open
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
-use crate::chance::Chance;
 use crate::support::{Folder, Gate};
+use llm_do_testing::Chance;
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const PATHS_PER_TREE: usize = 50;
@@ -88,15 +88,15 @@ impl Tree {
     fn plant(chance: &mut Chance) -> Self {
         let mut tree = Self { folder: Folder::new(), entries: vec!["a".to_owned()] };
         for number in 0..8 {
-            let path = tree.folder.path("outside").join(chance.pick(&NAMES)).join(chance.pick(&NAMES));
+            let path = tree.folder.path("outside").join(chance.one_of(&NAMES)).join(chance.one_of(&NAMES));
             let _ = fs::create_dir_all(path.parent().unwrap());
             let _ = fs::write(path, format!("outside {number}"));
         }
         for number in 0..24 {
             let directories: String =
-                (0..chance.below(3)).map(|_| format!("{}/", chance.pick(&NAMES))).collect();
+                (0..chance.below(3)).map(|_| format!("{}/", chance.one_of(&NAMES))).collect();
             let _ = fs::create_dir_all(tree.folder.root().join(&directories));
-            let path = format!("{directories}{}", chance.pick(&NAMES));
+            let path = format!("{directories}{}", chance.one_of(&NAMES));
             tree.add(chance, path, number);
         }
         tree
@@ -122,21 +122,21 @@ impl Tree {
         let up = "../".repeat(link.matches('/').count());
         match chance.below(12) {
             0 => self.folder.path("outside").to_string_lossy().into_owned(),
-            1 => self.folder.root().join(chance.pick(&NAMES)).to_string_lossy().into_owned(),
-            2 => format!("{up}../outside/{}", chance.pick(&NAMES)),
-            3 => format!("{up}../root/{}", chance.pick(&self.entries)),
-            4..8 => format!("{up}{}", chance.pick(&self.entries)),
+            1 => self.folder.root().join(chance.one_of(&NAMES)).to_string_lossy().into_owned(),
+            2 => format!("{up}../outside/{}", chance.one_of(&NAMES)),
+            3 => format!("{up}../root/{}", chance.one_of(&self.entries)),
+            4..8 => format!("{up}{}", chance.one_of(&self.entries)),
             _ => relative(chance),
         }
     }
 
     /// A path to be tried: an entry, with something before or after it.
     fn path(&self, chance: &mut Chance) -> String {
-        let entry = chance.pick(&self.entries);
+        let entry = chance.one_of(&self.entries);
         match chance.below(8) {
             0 => relative(chance),
-            1 => format!("{}/../{entry}", chance.pick(&self.entries)),
-            2 => format!("{}/{}{entry}", chance.pick(&NAMES), "../".repeat(1 + chance.below(2))),
+            1 => format!("{}/../{entry}", chance.one_of(&self.entries)),
+            2 => format!("{}/{}{entry}", chance.one_of(&NAMES), "../".repeat(1 + chance.below(2))),
             3 => format!("./{entry}//"),
             4 => format!("{entry}/{}", relative(chance)),
             _ => entry.clone(),
@@ -152,7 +152,7 @@ fn relative(chance: &mut Chance) -> String {
         if index > 0 {
             path.push('/');
         }
-        let part = if chance.below(3) == 0 { chance.pick(&parts) } else { chance.pick(&NAMES) };
+        let part = if chance.below(3) == 0 { chance.one_of(&parts) } else { chance.one_of(&NAMES) };
         // An empty first part would make the path absolute.
         path.push_str(if path.is_empty() && part.is_empty() { "a" } else { part });
     }

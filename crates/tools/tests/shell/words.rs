@@ -4,24 +4,9 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use llm_do_core::Subject;
+use llm_do_testing::Chance;
 
 use crate::support::{Folder, assess, open};
-
-/// Random numbers that a seed repeats.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % sides as u64) as usize
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.roll(from.len())]
-    }
-}
 
 const PIECES: &[&str] = &[
     "a", "b1", "-x", "--out", "=", "'a b'", "\"a b\"", "''", "\"\"", "\\ ", "\\\\", "\\'", "\\\"", "'\"'",
@@ -36,13 +21,13 @@ const GLUE: &[&str] = &["", "", "", " ", " ", " ", "  ", "\t"];
 const OPERATORS: &[&str] =
     &["|", "&&", "||", ";", " | ", " && ", " || ", " ; ", "&", "\n", " > ", "<", " 2>", ";;", "(", ")"];
 
-fn generate(dice: &mut Dice) -> String {
+fn generate(chance: &mut Chance) -> String {
     let mut text = String::from("p ");
-    for _ in 0..=dice.roll(8) {
-        text.push_str(dice.pick(PIECES));
-        text.push_str(dice.pick(GLUE));
-        if dice.roll(12) == 0 {
-            text.push_str(dice.pick(OPERATORS));
+    for _ in 0..=chance.below(8) {
+        text.push_str(chance.one_of::<&str>(PIECES));
+        text.push_str(chance.one_of::<&str>(GLUE));
+        if chance.below(12) == 0 {
+            text.push_str(chance.one_of::<&str>(OPERATORS));
             text.push_str("p ");
         }
     }
@@ -93,7 +78,7 @@ async fn what_is_accepted_has_the_words_that_bash_would_see() {
     let tool = open(&shell, &serde_json::Value::Null).await.unwrap();
     let mut accepted = 0_u64;
     for seed in 0..cases {
-        let text = generate(&mut Dice(seed));
+        let text = generate(&mut Chance::new(seed));
         let subjects = assess(&tool, &text).await.subjects;
         if subjects.is_empty() {
             continue;

@@ -7,7 +7,7 @@ use llm_do_runtime::{AgentCallOverride, AgentCallPolicy};
 
 use super::{AgentPlan, Cancel, CasePlan, Conduct, ENTRY, Judgement, RunPlan, Temper, ToolPlan, ToolsetPlan};
 use crate::arguments::{Shape, valid};
-use crate::chance::Chance;
+use llm_do_testing::Chance;
 
 /// The most calls of a case. Debug builds are slow: there, cases are shorter and as many.
 const MOST_CALLS: usize = if cfg!(debug_assertions) { 20 } else { 50 };
