@@ -215,6 +215,8 @@ pub enum CallKind {
     Tool,
     /// Code at the root of a run.
     Entry,
+    /// A tool that ran at the provider.
+    ServerTool,
     /// A name that means nothing here.
     Unknown,
 }
@@ -226,6 +228,7 @@ impl CallKind {
             Self::Agent => "agent",
             Self::Tool => "tool",
             Self::Entry => "entry",
+            Self::ServerTool => "server_tool",
             Self::Unknown => "unknown",
         }
     }

@@ -26,6 +26,7 @@ mod output;
 mod payload;
 mod schema;
 mod server_tool;
+mod settings;
 mod text;
 mod tool;
 mod usage;
@@ -51,13 +52,15 @@ pub use input::{Input, InputPart, input_attachments};
 pub use message::{Conversation, Head, Message, Origin, Part, ProviderBlock, Role, ToolCall, ToolResult};
 pub use model::{
     FINAL_ANSWER, Model, ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest,
-    ModelResponse, ModelSession, ModelSettings, ModelStream, Models, NoModels, StopReason,
+    ModelResponse, ModelSession, ModelStream, Models, NativeOutput, NoModels, ServerCall, StopReason,
+    ThinkingStyle,
 };
 pub use name::{Key, Name, nearest};
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};
 pub use schema::{Accepted, Problem, Schema, SchemaError, join_problems, schema_value_of};
 pub use server_tool::ServerTool;
+pub use settings::{Effort, ModelSettings, Thinking, ToolChoice};
 pub use text::{visible, visible_line};
 pub use tool::{
     Access, Approved, Effect, Opening, StatelessToolset, Tool, ToolDefinition, ToolReply, Toolset,

@@ -196,16 +196,11 @@ impl Head {
 }
 
 /// The messages of a call, appended to and never changed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Conversation {
     messages: Vec<Arc<Message>>,
-    head: Head,
-}
-
-impl Default for Conversation {
-    fn default() -> Self {
-        Self { messages: Vec::new(), head: Head::empty() }
-    }
+    /// The head after each message.
+    heads: Vec<Head>,
 }
 
 impl Conversation {
@@ -219,7 +214,7 @@ impl Conversation {
     /// Appends a message.
     pub fn push(&mut self, message: impl Into<Arc<Message>>) {
         let message = message.into();
-        self.head = self.head.after(&message);
+        self.heads.push(self.head().after(&message));
         self.messages.push(message);
     }
 
@@ -230,13 +225,20 @@ impl Conversation {
 
     /// Returns the head.
     pub fn head(&self) -> Head {
-        self.head
+        self.heads.last().copied().unwrap_or_else(Head::empty)
+    }
+
+    /// Returns the head after so many messages: two conversations with the same one begin alike.
+    pub fn head_at(&self, length: usize) -> Option<Head> {
+        match length.checked_sub(1) {
+            None => Some(Head::empty()),
+            Some(last) => self.heads.get(last).copied(),
+        }
     }
 
     /// Goes back to an earlier length.
     pub fn truncate(&mut self, length: usize) {
-        if length < self.messages.len() {
-            *self = Self::from_messages(self.messages.drain(..length));
-        }
+        self.messages.truncate(length);
+        self.heads.truncate(length);
     }
 }

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Conversation, Message, Name, Schema, ToolDefinition, Usage};
+use crate::{Conversation, Message, ModelSettings, Name, Schema, ServerTool, ToolDefinition, Usage};
 
 /// The tool through which a model gives a structured answer, where its provider does not enforce a schema.
 pub const FINAL_ANSWER: &str = "final_answer";
@@ -53,6 +54,8 @@ pub struct ModelRequest<'a> {
     pub conversation: &'a Conversation,
     /// The tools on offer, always in the same order.
     pub tools: &'a [Arc<ToolDefinition>],
+    /// The tools that the provider runs itself, as far as they are permitted.
+    pub server_tools: &'a [ServerTool],
     /// The schema of the answer, where the provider is to enforce it.
     pub output_schema: Option<&'a Schema>,
     /// The agent's settings.
@@ -68,6 +71,8 @@ pub enum ModelPart {
     Text(String),
     /// More thinking.
     Thinking(String),
+    /// Something about the request that a person should know: what was left out, what a cache will miss.
+    Notice(String),
     /// The whole answer; always the last part.
     Finished(ModelResponse),
 }
@@ -81,6 +86,35 @@ pub struct ModelResponse {
     pub stop: StopReason,
     /// What was used.
     pub usage: Usage,
+    /// What the provider's own tools did, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_calls: Vec<ServerCall>,
+}
+
+impl ModelResponse {
+    /// An answer for which no tool of the provider ran.
+    pub fn new(message: impl Into<Arc<Message>>, stop: StopReason, usage: Usage) -> Self {
+        Self { message: message.into(), stop, usage, server_calls: Vec::new() }
+    }
+}
+
+/// One use of a tool that runs at the provider.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServerCall {
+    /// The provider's id of the call.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// The tool, by the name of [`ServerTool::name`] where it is one of them, else by the provider's own.
+    pub name: Name,
+    /// What it was given.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub input: Value,
+    /// What it gave, as far as the provider shows it; nothing where the provider has not finished it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// Whether it failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
 }
 
 /// Why a model stopped.
@@ -103,33 +137,74 @@ pub enum StopReason {
     Other(String),
 }
 
-/// Settings of an agent's requests.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ModelSettings {
-    /// Sampling temperature.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f64>,
-    /// Output tokens per request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u64>,
-    /// Settings that only one provider knows.
-    #[serde(skip_serializing_if = "Value::is_null")]
-    pub extra: Value,
-}
-
-/// What a model can do, as far as the runtime must know.
+/// What a model can do, and how it wants to be asked.
+///
+/// It is data: the table comes with the providers, and a project may overrule it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelProfile {
     /// Whether the provider enforces a schema on the answer; otherwise the runtime offers a tool for it.
-    pub native_output: bool,
-    /// Output tokens reserved where neither agent nor request says how many.
+    pub native_output: NativeOutput,
+    /// Output tokens reserved where neither agent nor request says how many, and asked for where the provider
+    /// wants a number.
     pub default_max_output: u64,
+    /// Whether it looks at images.
+    pub images: bool,
+    /// Whether it reads PDF documents.
+    pub documents: bool,
+    /// Whether it takes the settings of sampling (`temperature`, `top_p`).
+    pub sampling: bool,
+    /// How it is told to think.
+    pub thinking: ThinkingStyle,
+    /// The tools that its provider can run, by name.
+    pub server_tools: Vec<&'static str>,
+}
+
+/// Whether a provider enforces a schema on the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NativeOutput {
+    /// It does not.
+    Never,
+    /// Only where no tools are on offer.
+    WithoutTools,
+    /// It does.
+    Always,
+}
+
+/// How a model is told to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkingStyle {
+    /// It is not: it never thinks, or always.
+    Unasked,
+    /// By a number of tokens.
+    Budget,
+    /// By a word.
+    Effort,
+}
+
+impl ModelProfile {
+    /// Says whether the provider enforces the schema of an answer, with or without tools beside it.
+    pub fn enforces_output(&self, has_tools: bool) -> bool {
+        match self.native_output {
+            NativeOutput::Never => false,
+            NativeOutput::WithoutTools => !has_tools,
+            NativeOutput::Always => true,
+        }
+    }
 }
 
 impl Default for ModelProfile {
     fn default() -> Self {
-        Self { native_output: false, default_max_output: 8_192 }
+        Self {
+            native_output: NativeOutput::Never,
+            default_max_output: 8_192,
+            images: true,
+            documents: true,
+            sampling: true,
+            thinking: ThinkingStyle::Unasked,
+            server_tools: Vec::new(),
+        }
     }
 }
 
@@ -145,7 +220,7 @@ pub struct ModelError {
     pub retry_after: Option<Duration>,
     /// What was used before it failed, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
+    pub usage: Option<Box<Usage>>,
 }
 
 impl fmt::Display for ModelError {
@@ -216,6 +291,13 @@ impl ModelError {
     /// An error of a kind with the provider's words.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), retry_after: None, usage: None }
+    }
+
+    /// The error with what was used before it happened.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Usage) -> Self {
+        self.usage = Some(Box::new(usage));
+        self
     }
 }
 

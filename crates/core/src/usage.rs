@@ -25,6 +25,8 @@ pub struct Usage {
     pub cache_write: u64,
     /// Output tokens spent on reasoning.
     pub reasoning: u64,
+    /// Searches that the provider made on the web, which most charge for.
+    pub searches: u64,
     /// What it cost, where the price is known.
     pub cost: Cost,
 }
@@ -52,6 +54,7 @@ impl Add for Usage {
             cache_read: self.cache_read.saturating_add(other.cache_read),
             cache_write: self.cache_write.saturating_add(other.cache_write),
             reasoning: self.reasoning.saturating_add(other.reasoning),
+            searches: self.searches.saturating_add(other.searches),
             cost: self.cost + other.cost,
         }
     }

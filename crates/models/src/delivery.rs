@@ -79,7 +79,7 @@ fn compose(answer: Answer, request: &ModelRequest<'_>, origin: &Origin) -> VecDe
             }
             Act::Wait(delay) => beats.push_back(Beat::Wait(delay)),
             Act::Fail(error) => {
-                beats.push_back(Beat::Part(Err(ModelError { usage: explicit, ..error })));
+                beats.push_back(Beat::Part(Err(ModelError { usage: explicit.map(Box::new), ..error })));
                 return beats;
             }
             Act::Cut => return beats,
@@ -107,7 +107,7 @@ fn finished(parts: Vec<Part>, stop: Option<StopReason>, usage: Usage, origin: &O
     let message = Message { role: Role::Assistant, parts, origin: Some(origin.clone()) };
     let asks = message.tool_calls().next().is_some();
     let usual = if asks { StopReason::ToolUse } else { StopReason::EndTurn };
-    ModelResponse { message: Arc::new(message), stop: stop.unwrap_or(usual), usage }
+    ModelResponse::new(message, stop.unwrap_or(usual), usage)
 }
 
 fn estimate(acts: &[Act], request: &ModelRequest<'_>) -> Usage {

@@ -54,6 +54,7 @@
 mod catalogue;
 mod condition;
 mod delivery;
+mod environment;
 mod history;
 mod minimal;
 mod pattern;
@@ -64,14 +65,17 @@ mod scalar;
 mod script;
 mod script_file;
 mod test_model;
+mod transport;
 #[cfg_attr(not(test), expect(dead_code, reason = "the providers that read with it follow"))]
 mod wire;
 
 pub use catalogue::StandardModels;
 pub use condition::{Condition, contains, instructed, result_of};
+pub use environment::{Environment, Variable};
 pub use prices::StandardPrices;
 pub use providers::{PROTOCOLS, PROVIDERS};
 pub use reply::{Reply, asks, asks_all, asks_raw, cut, fails, replies, says, thinks};
 pub use script::Script;
 pub use script_file::ScriptFileError;
 pub use test_model::TestModel;
+pub use transport::{ByteStream, Chunks, Transport};

@@ -161,12 +161,15 @@ impl Decoder {
         let usage = self.reader.usage();
         match self.reader.finish(&self.origin) {
             Some(draft) => Ok(draft.into_response(self.origin)),
-            None => Err(ModelError { usage, ..truncated("the answer ended before it was complete") }),
+            None => Err(ModelError {
+                usage: usage.map(Box::new),
+                ..truncated("the answer ended before it was complete")
+            }),
         }
     }
 
     fn fail(&mut self, error: ModelError) -> ModelError {
-        let usage = error.usage.or_else(|| self.reader.usage());
+        let usage = error.usage.or_else(|| self.reader.usage().map(Box::new));
         self.failure.insert(ModelError { usage, ..error }).clone()
     }
 }

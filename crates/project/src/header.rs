@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use llm_do_core::ServerTool;
+use llm_do_core::{ModelSettings, ServerTool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -34,7 +34,7 @@ pub(crate) struct Header {
     pub(crate) fallback_models: Vec<String>,
     /// Settings of the requests.
     #[serde(default)]
-    pub(crate) model_settings: Option<Settings>,
+    pub(crate) model_settings: Option<ModelSettings>,
     /// Single tools.
     #[serde(default)]
     pub(crate) tools: Vec<String>,
@@ -92,19 +92,6 @@ pub(crate) struct Header {
     /// Tests of the agent, run offline.
     #[serde(default)]
     pub(crate) tests: Vec<Map<String, Value>>,
-}
-
-/// Settings of an agent's requests.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-pub(crate) struct Settings {
-    /// Sampling temperature.
-    pub(crate) temperature: Option<f64>,
-    /// Output tokens per request.
-    pub(crate) max_tokens: Option<u64>,
-    /// Settings that only one provider knows.
-    #[serde(flatten)]
-    pub(crate) extra: Map<String, Value>,
 }
 
 /// The toolsets and agents of an agent: a list, or the older mapping from names to settings.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
-use llm_do_core::{Access, AgentSpec, Approval, ApprovalRule, ModelSettings, Name, Schema};
+use llm_do_core::{Access, AgentSpec, Approval, ApprovalRule, Name, Schema};
 use llm_do_runtime::{LinkError, LinkErrors, OutlinedCallable, Project, ProjectBuilder, RuntimeBuilder};
 use serde_json::{Map, Value};
 
@@ -321,7 +321,7 @@ fn agent_spec(agent: &Agent, root: &Path, toolsets: &mut Toolsets<'_>, out: &mut
     spec.model = header.model.as_deref().map(Into::into);
     spec.compatible_models = compatible_models(agent, out);
     spec.fallback_models = header.fallback_models.iter().map(|model| model.as_str().into()).collect();
-    spec.settings = model_settings(header);
+    spec.settings = header.model_settings.clone().unwrap_or_default();
     spec.access = header.access.map_or(Access::Admin, access);
     spec.limits = header.limits.as_ref().map(limits).unwrap_or_default();
     spec.agents = header.agents.clone();
@@ -454,10 +454,4 @@ fn access(level: AccessLevel) -> Access {
         AccessLevel::Write => Access::Write,
         AccessLevel::Admin => Access::Admin,
     }
-}
-
-fn model_settings(header: &Header) -> ModelSettings {
-    let Some(settings) = &header.model_settings else { return ModelSettings::default() };
-    let extra = if settings.extra.is_empty() { Value::Null } else { Value::Object(settings.extra.clone()) };
-    ModelSettings { temperature: settings.temperature, max_tokens: settings.max_tokens, extra }
 }

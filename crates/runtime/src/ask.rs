@@ -147,8 +147,8 @@ impl Asking<'_> {
                 (Ok(Arc::new(response)), Some(usage))
             }
             Err(mut error) => {
-                error.usage = error.usage.map(|usage| self.run.priced(model.name(), usage));
-                let usage = error.usage;
+                error.usage = error.usage.map(|usage| Box::new(self.run.priced(model.name(), *usage)));
+                let usage = error.usage.as_deref().copied();
                 (Err(error), usage)
             }
         };
@@ -199,7 +199,11 @@ impl Asking<'_> {
     fn offered(&self, model: &dyn Model) -> &[Arc<ToolDefinition>] {
         let offered = &self.frame.plan.offered;
         let has_output = self.frame.plan.spec.as_ref().is_some_and(|spec| spec.output.is_some());
-        if has_output && model.profile().native_output { &offered[..offered.len() - 1] } else { offered }
+        if has_output && model.profile().enforces_output(offered.len() > 1) {
+            &offered[..offered.len() - 1]
+        } else {
+            offered
+        }
     }
 
     /// Reserves what the request may use, asking for more where the budget does not suffice.
@@ -300,11 +304,12 @@ impl Asking<'_> {
             return Err(ModelError::new(ModelErrorKind::NoModel, NO_MODEL));
         };
         let partner = &mut talk.partners[position];
-        let native = partner.model.profile().native_output;
+        let native = tools.len() < self.frame.plan.offered.len();
         let request = ModelRequest {
             instructions: self.frame.instructions().map_or("", |text| text),
             conversation: &talk.conversation,
             tools,
+            server_tools: &spec.server_tools,
             output_schema: spec.output.as_ref().filter(|_| native),
             settings: &spec.settings,
             max_output: max_output.or(spec.settings.max_tokens),
@@ -322,6 +327,10 @@ impl Asking<'_> {
                 ModelPart::Finished(response) => return Ok(response),
                 ModelPart::Text(text) => EventBody::TextDelta(delta(text)),
                 ModelPart::Thinking(text) => EventBody::ThinkingDelta(delta(text)),
+                ModelPart::Notice(text) => {
+                    self.run.notice(&self.call.info, text);
+                    continue;
+                }
             };
             self.run.log.pass(&self.call.info, self.key, body);
             index += 1;

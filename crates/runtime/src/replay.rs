@@ -85,7 +85,7 @@ impl Replay {
                 self.responses.insert(event.key.clone(), response.clone());
                 Some(response.usage)
             }
-            ModelResult::Failed { error } => error.usage,
+            ModelResult::Failed { error } => error.usage.as_deref().copied(),
         };
         if let Some(usage) = usage {
             self.spent.push((event.call.id.clone(), model.clone(), usage));

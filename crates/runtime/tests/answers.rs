@@ -4,7 +4,7 @@
 
 use llm_do_core::{
     AgentSpec, Approval, Attachment, AttachmentSource, EventBody, FailureKind, InputPart, Limits,
-    ModelProfile, Output, Part, Prompt, Schema, Status, StopReason,
+    ModelProfile, NativeOutput, Output, Part, Prompt, Schema, Status, StopReason,
 };
 use llm_do_models::{Script, TestModel, asks, asks_all, asks_raw, instructed, replies, says};
 use llm_do_testing::{FunctionTool, TestProject, TestRun};
@@ -50,7 +50,7 @@ async fn an_answer_that_does_not_fit_is_mended_a_bounded_number_of_times() {
 
 #[tokio::test]
 async fn a_provider_that_enforces_schemas_is_not_offered_the_tool() {
-    let native = ModelProfile { native_output: true, ..ModelProfile::default() };
+    let native = ModelProfile { native_output: NativeOutput::Always, ..ModelProfile::default() };
     let model = Script::new([replies(|request| {
         assert!(request.tools.is_empty() && request.output_schema.is_some());
         says("{\"score\": 4}")

@@ -1,7 +1,6 @@
 //! What the readers of all APIs share: where parts go while they arrive, and how they become a message.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use llm_do_core::{
     Message, ModelError, ModelPart, ModelResponse, Origin, Part, ProviderBlock, Role, StopReason, ToolCall,
@@ -110,7 +109,7 @@ impl Draft {
             StopReason::EndTurn if message.tool_calls().next().is_some() => StopReason::ToolUse,
             stop => stop,
         };
-        ModelResponse { message: Arc::new(message), stop, usage: self.usage }
+        ModelResponse::new(message, stop, self.usage)
     }
 }
 

@@ -55,6 +55,7 @@ impl Talk {
             instructions: &self.instructions,
             conversation: &self.conversation,
             tools: &self.tools,
+            server_tools: &[],
             output_schema: self.output_schema.as_ref(),
             settings: &self.settings,
             max_output: self.max_output,
@@ -66,6 +67,7 @@ impl Talk {
             match part {
                 Ok(ModelPart::Text(text)) => heard.text.push(text),
                 Ok(ModelPart::Thinking(text)) => heard.thinking.push(text),
+                Ok(ModelPart::Notice(text)) => panic!("no notice was expected: {text}"),
                 Ok(ModelPart::Finished(response)) => heard.end = Ok(Some(response)),
                 Err(error) => heard.end = Err(error),
             }

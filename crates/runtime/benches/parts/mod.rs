@@ -59,7 +59,7 @@ impl ModelSession for PreparedSession {
             let is_last = self.next == self.answers.len();
             let stop = if is_last { StopReason::EndTurn } else { StopReason::ToolUse };
             let usage = Usage { requests: 1, input: 100, output: 10, ..Usage::default() };
-            let finished = ModelPart::Finished(ModelResponse { message, stop, usage });
+            let finished = ModelPart::Finished(ModelResponse::new(message, stop, usage));
             Ok(stream::once(std::future::ready(Ok(finished))).boxed())
         })
     }

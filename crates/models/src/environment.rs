@@ -1,0 +1,80 @@
+//! The variables from which keys and addresses of providers come.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The environment as one value: read by the binary, or given by an embedding program.
+///
+/// A project may bring variables of its own (a `.env` beside it). They are kept apart, since a project that
+/// somebody cloned must not send the user's keys to an address that it chose.
+#[derive(Clone, Default)]
+pub struct Environment {
+    own: Option<Arc<Lookup>>,
+    project: HashMap<String, String>,
+}
+
+type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// A variable's value and whose it is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// The value.
+    pub value: String,
+    /// Whether the project set it.
+    pub is_projects: bool,
+}
+
+impl Environment {
+    /// An environment without variables.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// The variables of this process.
+    pub fn of_process() -> Self {
+        Self::from_lookup(|name| std::env::var(name).ok())
+    }
+
+    /// Variables that a function finds.
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self { own: Some(Arc::new(lookup)), project: HashMap::new() }
+    }
+
+    /// Adds what a project sets. The user's own variables go before it.
+    #[must_use]
+    pub fn with_project(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.project.extend(variables);
+        self
+    }
+
+    /// Returns a variable that is set and not blank.
+    pub fn get(&self, name: &str) -> Option<Variable> {
+        let is_set = |value: &String| !value.trim().is_empty();
+        let own = self.own.as_ref().and_then(|own| own(name)).filter(is_set);
+        let own = own.map(|value| Variable { value, is_projects: false });
+        own.or_else(|| {
+            let value = self.project.get(name).filter(|value| is_set(value))?;
+            Some(Variable { value: value.clone(), is_projects: true })
+        })
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Environment")
+    }
+}
+
+impl fmt::Debug for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Variable(…)")
+    }
+}
+
+impl FromIterator<(String, String)> for Environment {
+    fn from_iter<T: IntoIterator<Item = (String, String)>>(variables: T) -> Self {
+        let variables: HashMap<String, String> = variables.into_iter().collect();
+        Self::from_lookup(move |name| variables.get(name).cloned())
+    }
+}
