@@ -21,6 +21,7 @@ mod input;
 pub mod macros;
 mod message;
 mod model;
+mod model_override;
 mod name;
 mod output;
 mod payload;
@@ -55,6 +56,7 @@ pub use model::{
     ModelResponse, ModelSession, ModelStream, Models, NativeOutput, NoModels, ServerCall, StopReason,
     ThinkingStyle,
 };
+pub use model_override::{ModelOverride, PriceList, ProfileOverride};
 pub use name::{Key, Name, nearest};
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};

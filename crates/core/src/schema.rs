@@ -168,7 +168,9 @@ impl Schema {
                     None => format!("missing required field `{property}`"),
                 }
             }
-            ValidationErrorKind::Enum { options } => format!("expected one of {options}, got {found}"),
+            ValidationErrorKind::Enum { options } => {
+                format!("expected one of {}, got {found}", listed(options))
+            }
             ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
                 if let Some(words) = self.kinds_of_object(error) {
                     return words;
@@ -251,6 +253,14 @@ fn unknown_field(name: &str, known: &[&str]) -> String {
     }
 }
 
+/// The values of an enumeration, without the `null` that only means that a value may be left out.
+fn listed(options: &Value) -> Value {
+    match options {
+        Value::Array(items) => items.iter().filter(|item| !item.is_null()).cloned().collect(),
+        other => other.clone(),
+    }
+}
+
 /// What one alternative of a schema allows: fixed values, else types.
 fn form_words(form: &Value) -> Vec<String> {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -268,7 +278,9 @@ fn expected(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(one) => one.to_string(),
         TypeKind::Multiple(several) => {
-            several.iter().map(|one| one.to_string()).collect::<Vec<_>>().join(" or ")
+            // That a value may be left out is no news to whoever wrote one.
+            let words = several.iter().map(|one| one.to_string()).filter(|word| word != "null");
+            words.collect::<Vec<_>>().join(" or ")
         }
     }
 }

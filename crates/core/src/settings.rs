@@ -27,6 +27,7 @@ pub struct ModelSettings {
     pub stop: Vec<String>,
     /// Makes answers repeatable, where the provider can.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 4_294_967_295_u32))]
     pub seed: Option<u32>,
     /// Whether the model thinks before it answers, or for how many tokens at most.
     #[serde(skip_serializing_if = "Option::is_none")]

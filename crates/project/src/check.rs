@@ -11,11 +11,17 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{Content, Node};
 use crate::header::Header;
 use crate::manifest::Manifest;
+use crate::model_settings;
 
 /// A kind of document: its type and the schema made from it.
 pub(crate) trait Format: DeserializeOwned + JsonSchema {
     /// The schema, made once.
     fn schema() -> Option<&'static Schema>;
+
+    /// What to do about a value that does not fit the schema, where more can be said than the schema knows.
+    fn hint(_pointer: &str, _document: &Value) -> Option<String> {
+        None
+    }
 }
 
 impl Format for Manifest {
@@ -29,6 +35,10 @@ impl Format for Header {
     fn schema() -> Option<&'static Schema> {
         static SCHEMA: OnceLock<Option<Schema>> = OnceLock::new();
         SCHEMA.get_or_init(|| Schema::of::<Self>().ok()).as_ref()
+    }
+
+    fn hint(pointer: &str, document: &Value) -> Option<String> {
+        model_settings::hint(pointer, document)
     }
 }
 
@@ -54,7 +64,8 @@ pub(crate) fn read<T: Format>(source: &Source, node: &Node, out: &mut Diagnostic
     let value = node.to_value();
     let problems = T::schema().map(|schema| schema.problems(&value)).unwrap_or_default();
     for problem in &problems {
-        out.push(diagnostic(source, node, problem));
+        let better = T::hint(&problem.pointer, &value);
+        out.push(diagnostic(source, node, problem, better));
     }
     if !problems.is_empty() {
         return None;
@@ -64,7 +75,7 @@ pub(crate) fn read<T: Format>(source: &Source, node: &Node, out: &mut Diagnostic
         .ok()
 }
 
-fn diagnostic(source: &Source, node: &Node, problem: &Problem) -> Diagnostic {
+fn diagnostic(source: &Source, node: &Node, problem: &Problem, better: Option<String>) -> Diagnostic {
     let mut message =
         problem.message.replace("expected array", "expected list").replace("an array", "a list");
     message =
@@ -77,7 +88,7 @@ fn diagnostic(source: &Source, node: &Node, problem: &Problem) -> Diagnostic {
         None => (message, None),
     };
     let diagnostic = Diagnostic::at(source, &node.place_at(&problem.pointer), message);
-    match hint {
+    match better.or(hint) {
         Some(hint) => diagnostic.with_hint(hint),
         None => diagnostic,
     }

@@ -155,6 +155,11 @@ impl Node {
     }
 }
 
+/// A number, or its text where it is none that JSON knows: no schema takes that for a number, nor for nothing.
+fn number(value: f64) -> Content {
+    Number::from_f64(value).map_or_else(|| Content::Text(value.to_string()), Content::Number)
+}
+
 // ---- JSON -------------------------------------------------------------------------------------------------
 
 /// Strict JSON: a library says whether it is, then a small walk finds the places.
@@ -450,8 +455,7 @@ impl<'de> Visitor<'de> for YamlVisitor {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<YamlNode, E> {
-        let number = Number::from_f64(value).map_or(Content::Null, Content::Number);
-        Ok(YamlNode::Scalar(number))
+        Ok(YamlNode::Scalar(number(value)))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<YamlNode, E> {
@@ -522,7 +526,7 @@ fn toml_value(value: &toml_edit::Value) -> Node {
     let content = match value {
         Toml::String(text) => Content::Text(text.value().clone()),
         Toml::Integer(number) => Content::Number((*number.value()).into()),
-        Toml::Float(number) => Number::from_f64(*number.value()).map_or(Content::Null, Content::Number),
+        Toml::Float(float) => number(*float.value()),
         Toml::Boolean(value) => Content::Bool(*value.value()),
         Toml::Datetime(time) => Content::Text(time.value().to_string()),
         Toml::Array(items) => Content::List(items.iter().map(toml_value).collect()),

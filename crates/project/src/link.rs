@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
-use llm_do_core::{Access, AgentSpec, Approval, ApprovalRule, Name, Schema};
+use llm_do_core::{Access, AgentSpec, Approval, ApprovalRule, ModelOverride, Name, Schema};
 use llm_do_runtime::{LinkError, LinkErrors, OutlinedCallable, Project, ProjectBuilder, RuntimeBuilder};
 use serde_json::{Map, Value};
 
@@ -17,11 +17,11 @@ use crate::entry::find_entry;
 use crate::header::{AccessLevel, Header, Level, OutputSchema};
 use crate::listing::LONGEST_GLOB;
 use crate::load::{Files, ManifestFile};
-use crate::manifest::{McpServer, Provider};
+use crate::manifest::{McpServer, ModelSection, Provider};
 use crate::run_settings::{RunSettings, limits, run_settings};
 use crate::services::{self, ModelNames};
 use crate::toolsets::{Toolsets, check_sections};
-use crate::{python, template};
+use crate::{model_settings, python, template};
 
 /// A project read from files, ready to be run.
 pub struct LoadedProject {
@@ -39,6 +39,8 @@ pub struct LoadedProject {
     pub model: Option<String>,
     /// Providers besides the built-in ones.
     pub providers: BTreeMap<String, Provider>,
+    /// What holds for single models, in the order of the manifest: the first that matches wins.
+    pub model_overrides: Vec<ModelOverride>,
     /// MCP servers.
     pub mcp_servers: BTreeMap<String, McpServer>,
     /// What the author should know.
@@ -119,6 +121,10 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
         return None;
     }
     let project = builder.build().map_err(|errors| report(&errors, &agents, &files.root, out)).ok()?;
+    model_settings::check_tool_choices(&project, &agents, out);
+    if out.has_errors() {
+        return None;
+    }
     let mut loaded = LoadedProject {
         project,
         entry: entry?,
@@ -127,6 +133,7 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
         root: files.root,
         model: None,
         providers: BTreeMap::new(),
+        model_overrides: Vec::new(),
         mcp_servers: BTreeMap::new(),
         notices: std::mem::take(out),
         settings,
@@ -137,10 +144,16 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
         loaded.allow_cli_input = manifest.allow_cli_input;
         loaded.model = manifest.model;
         loaded.providers = manifest.providers;
+        loaded.model_overrides = model_overrides(manifest.models);
         loaded.mcp_servers = manifest.mcp_servers;
         loaded.context = manifest.context;
     }
     Some(loaded)
+}
+
+fn model_overrides(sections: Vec<(String, ModelSection)>) -> Vec<ModelOverride> {
+    let of_section = |(pattern, ModelSection { price, profile })| ModelOverride { pattern, price, profile };
+    sections.into_iter().map(of_section).collect()
 }
 
 /// How many patterns the agents of a project have together: each is compiled, which takes time and memory.
@@ -166,6 +179,7 @@ fn check_manifest(
 ) -> RunSettings {
     services::check(file, catalogue, out);
     models.check_manifest(file, out);
+    models.check_patterns(file, out);
     check_sections(file, catalogue, out);
     python::check_files(file, out);
     python::notice_interpreter(file, out);
@@ -329,6 +343,7 @@ fn agent_spec(agent: &Agent, root: &Path, toolsets: &mut Toolsets<'_>, out: &mut
     spec.approval = header.approval.iter().map(|(pattern, level)| rule(pattern, *level)).collect();
     add_schemas(agent, root, &mut spec, out);
     add_templates(agent, &mut spec, out);
+    model_settings::check(agent, out);
     toolsets.add_to(agent, &mut spec, out);
     notice_later_keys(agent, out);
     spec

@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use llm_do_core::{PriceList, ProfileOverride};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 /// A project.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -47,6 +49,11 @@ pub(crate) struct Manifest {
     /// Providers of models besides the built-in ones, by the prefix of their models.
     #[serde(default)]
     pub(crate) providers: BTreeMap<String, Provider>,
+    /// What holds for single models instead of what llm-do knows, by name or glob (`openai:gpt-5*`). The first one
+    /// that matches wins.
+    #[serde(default, deserialize_with = "in_order")]
+    #[schemars(with = "BTreeMap<String, ModelSection>")]
+    pub(crate) models: Vec<(String, ModelSection)>,
     /// Toolsets by name: built-in ones with settings of this project.
     #[serde(default)]
     pub(crate) toolsets: BTreeMap<String, ToolsetSection>,
@@ -74,7 +81,7 @@ pub(crate) struct Entry {
     pub(crate) function: Option<String>,
     /// The input where the command line gives none.
     #[serde(default)]
-    pub(crate) args: Option<serde_json::Map<String, Value>>,
+    pub(crate) args: Option<Map<String, Value>>,
 }
 
 /// A server that speaks the Model Context Protocol: a program to start, or an address.
@@ -115,9 +122,26 @@ pub struct Provider {
     /// The environment variable that holds its key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// Headers that are sent with each request.
+    /// Headers that are sent with each request. They carry no keys.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
+}
+
+/// What holds for some models.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ModelSection {
+    /// What they cost, where llm-do does not know it or knows it wrongly.
+    pub(crate) price: Option<PriceList>,
+    /// What they can do.
+    pub(crate) profile: ProfileOverride,
+}
+
+/// Reads a mapping in the order in which it is written.
+fn in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, ModelSection)>, D::Error> {
+    let written = Map::<String, Value>::deserialize(deserializer)?;
+    let read = |(name, section)| Ok((name, serde_json::from_value(section).map_err(D::Error::custom)?));
+    written.into_iter().map(read).collect()
 }
 
 /// A built-in toolset with settings.

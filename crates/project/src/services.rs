@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
+use globset::GlobBuilder;
 use llm_do_core::{Name, nearest};
 
 use crate::catalogue::Catalogue;
-use crate::check::several;
+use crate::check::{meant, several};
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{entry_place, place_of};
+use crate::headers::header_problem;
 use crate::link::Agent;
+use crate::listing::LONGEST_GLOB;
 use crate::load::ManifestFile;
 use crate::manifest::{McpServer, Provider};
 
@@ -34,6 +37,10 @@ pub(crate) fn check(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Di
         let place = entry_place(&file.node, "providers", name);
         for problem in provider_problems(name, provider, catalogue) {
             out.push(Diagnostic::at(&file.source, &place, format!("provider `{name}`: {problem}")));
+        }
+        for problem in provider.headers.iter().filter_map(|(name, value)| header_problem(name, value)) {
+            let message = format!("provider `{name}`: {}", problem.message);
+            out.push(Diagnostic::at(&file.source, &place, message).with_hint(problem.hint));
         }
     }
 }
@@ -82,14 +89,34 @@ fn provider_problems(name: &str, provider: &Provider, catalogue: &dyn Catalogue)
     }
     if !is_address(&provider.base_url) {
         problems.push(format!("`base_url` is `{}`, expected an http address", provider.base_url));
+    } else if has_user(&provider.base_url) {
+        problems.push("`base_url` holds a user name or password; keys come from the environment".to_owned());
+    }
+    if provider.api_key_env.as_deref().is_some_and(|variable| !is_variable(variable)) {
+        // What was written may be the key itself, so it is not repeated.
+        problems.push("`api_key_env` must be the name of a variable, not the key itself".to_owned());
     }
     problems
+}
+
+/// Says whether an address has a part before `@`, which servers take for a user.
+fn has_user(address: &str) -> bool {
+    let host = address.split_once("://").map_or(address, |(_, rest)| rest);
+    host.split(['/', '?', '#']).next().is_some_and(|host| host.contains('@'))
+}
+
+fn is_variable(name: &str) -> bool {
+    let is_part = |sign: char| sign.is_ascii_alphanumeric() || sign == '_';
+    name.chars().all(is_part) && name.len() <= 200 && name.starts_with(|sign: char| !sign.is_ascii_digit())
 }
 
 fn is_address(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/') && !rest.contains(char::is_whitespace))
 }
+
+/// How many entries `models` has at most: each is compiled, which takes time and memory.
+const MOST_MODELS: usize = 1_000;
 
 /// Checks the providers of models before anything is asked.
 pub(crate) struct ModelNames<'a> {
@@ -119,6 +146,59 @@ impl<'a> ModelNames<'a> {
         if let Some(model) = &file.manifest.model {
             self.check(model, "the project", &file.source, &place_of(&file.node, "model"), out);
         }
+    }
+
+    /// Checks the names and globs under `models`.
+    pub(crate) fn check_patterns(&self, file: &ManifestFile, out: &mut Diagnostics) {
+        let models = &file.manifest.models;
+        if models.len() > MOST_MODELS {
+            let message = format!("`models` has more than {MOST_MODELS} entries");
+            let hint = "write globs, such as `openai:gpt-5*`";
+            out.push(Diagnostic::at(&file.source, &place_of(&file.node, "models"), message).with_hint(hint));
+            return;
+        }
+        for (pattern, _) in models {
+            if out.is_full() {
+                return;
+            }
+            if let Some((problem, hint)) = self.pattern_problem(pattern) {
+                let place = entry_place(&file.node, "models", pattern);
+                out.push(
+                    Diagnostic::at(&file.source, &place, format!("`models`: {problem}")).with_hint(hint),
+                );
+            }
+        }
+    }
+
+    fn pattern_problem(&self, pattern: &str) -> Option<(String, String)> {
+        let no_glob = |why: String| {
+            Some((
+                format!("`{pattern}` is no glob: {why}"),
+                "write names with `*`, such as `openai:gpt-5*`".to_owned(),
+            ))
+        };
+        match GlobBuilder::new(pattern).build() {
+            _ if pattern.len() > LONGEST_GLOB => no_glob(format!("it has more than {LONGEST_GLOB} bytes")),
+            Err(error) => no_glob(error.kind().to_string()),
+            Ok(_) => self.prefix_problem(pattern),
+        }
+    }
+
+    /// A pattern whose provider nobody knows would hold for no model.
+    fn prefix_problem(&self, pattern: &str) -> Option<(String, String)> {
+        let provider = pattern.split([':', '/']).next().unwrap_or_default();
+        let is_glob = provider.contains(['*', '?', '[', '{']);
+        if self.known.is_empty() || self.known.contains(&provider) {
+            return None;
+        }
+        if provider == pattern && !pattern.starts_with('*') {
+            let hint = format!("write the provider before it, or `*:{pattern}` for any");
+            return Some((format!("`{pattern}` names no provider"), hint));
+        }
+        if is_glob {
+            return None;
+        }
+        Some((format!("there is no provider `{provider}`"), meant(provider, self.known.iter().copied())))
     }
 
     /// Checks the models of an agent.

@@ -106,7 +106,10 @@ fn kind(schema: &Value) -> String {
     let mut kinds: Vec<String> = match &schema["type"] {
         Value::String(kind) => vec![kind.clone()],
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        _ => forms(schema).into_iter().filter(|form| *form != schema).map(kind).collect(),
+        _ => {
+            let others = forms(schema).into_iter().filter(|form| *form != schema && form["type"] != "null");
+            others.map(kind).collect()
+        }
     };
     kinds.retain(|kind| kind != "null");
     kinds.dedup();

@@ -1,0 +1,62 @@
+//! Headers that a project adds to requests: they are sent as they stand, and carry no keys.
+
+/// What is wrong with a header.
+pub(crate) struct HeaderProblem {
+    pub(crate) message: String,
+    pub(crate) hint: &'static str,
+}
+
+/// Headers that carry keys. A project's files are shared and recorded, so keys never stand in them.
+const WITH_KEYS: [&str; 7] = [
+    "api-key",
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "x-api-key",
+    "x-auth-token",
+    "x-goog-api-key",
+];
+
+/// Headers that the connection makes.
+const OF_THE_CONNECTION: [&str; 12] = [
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Says why a header may not be sent.
+pub(crate) fn header_problem(name: &str, value: &str) -> Option<HeaderProblem> {
+    let lower = name.to_ascii_lowercase();
+    let problem = |message: String, hint| Some(HeaderProblem { message, hint });
+    match () {
+        () if !is_token(name) => {
+            problem(format!("`{name}` is no name of a header"), "use letters, digits and `-`")
+        }
+        () if WITH_KEYS.contains(&lower.as_str()) => problem(
+            format!("`{name}` may not be set here, since keys come from the environment"),
+            "name the variable that holds the key: `api_key_env` of a provider in the manifest",
+        ),
+        () if OF_THE_CONNECTION.contains(&lower.as_str()) => {
+            problem(format!("`{name}` may not be set, since the connection makes it"), "leave it out")
+        }
+        () if value.chars().any(|sign| sign.is_control() || !sign.is_ascii()) => problem(
+            format!("the value of `{name}` has signs that no header can carry"),
+            "use printable ASCII",
+        ),
+        () => None,
+    }
+}
+
+fn is_token(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.len() <= 100 && name.bytes().all(allowed)
+}
