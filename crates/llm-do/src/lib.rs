@@ -47,8 +47,9 @@ pub use llm_do_core::{
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
-    Condition, PROTOCOLS, PROVIDERS, Reply, Script, ScriptFileError, StandardModels, StandardPrices,
-    TestModel, asks, asks_all, asks_raw, contains, cut, fails, instructed, replies, result_of, says, thinks,
+    BuiltinProvider, Condition, DeclaredProvider, Environment, PROTOCOLS, Reply, Script, ScriptFileError,
+    StandardModels, StandardPrices, TestModel, Variable, asks, asks_all, asks_raw, contains, cut, fails,
+    instructed, provider_names, providers, replies, result_of, says, thinks,
 };
 pub use llm_do_project::{
     Catalogue, Diagnostic, Diagnostics, LoadedProject, McpServer, NoToolsets, Provider, Reach, ReachedAgent,

@@ -59,7 +59,8 @@ mod history;
 mod minimal;
 mod pattern;
 mod prices;
-mod providers;
+#[cfg_attr(not(test), expect(dead_code, reason = "the models that ask them follow"))]
+mod provider;
 mod reply;
 mod scalar;
 mod script;
@@ -73,7 +74,7 @@ pub use catalogue::StandardModels;
 pub use condition::{Condition, contains, instructed, result_of};
 pub use environment::{Environment, Variable};
 pub use prices::StandardPrices;
-pub use providers::{PROTOCOLS, PROVIDERS};
+pub use provider::{BuiltinProvider, DeclaredProvider, PROTOCOLS, provider_names, providers};
 pub use reply::{Reply, asks, asks_all, asks_raw, cut, fails, replies, says, thinks};
 pub use script::Script;
 pub use script_file::ScriptFileError;
