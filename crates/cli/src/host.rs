@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use llm_do::{
-    ApprovalMode, Content, Event, Input, Limits, LoadedProject, Money, Name, PROVIDERS, Run, RunBuilder,
-    RunError, RunReport, Runtime, StandardCatalogue, StandardModels,
+    ApprovalMode, Content, Event, Input, Limits, LoadedProject, Money, Name, Run, RunBuilder, RunError,
+    RunReport, Runtime, StandardCatalogue, StandardModels, provider_names,
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover};
@@ -100,7 +100,7 @@ impl Plan {
 fn check_provider(project: &LoadedProject, model: &str) -> Result<(), Problem> {
     let provider = model.split([':', '/']).next().unwrap_or_default();
     let known: Vec<&str> =
-        PROVIDERS.iter().copied().chain(project.providers.keys().map(String::as_str)).collect();
+        provider_names().into_iter().chain(project.providers.keys().map(String::as_str)).collect();
     if known.contains(&provider) {
         let problem = StandardModels::new(&project.root).offline_problem(model);
         return problem

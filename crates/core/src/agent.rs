@@ -192,6 +192,13 @@ impl AgentSpec {
         self
     }
 
+    /// Adds a tool that the provider runs.
+    #[must_use]
+    pub fn server_tool(mut self, tool: ServerTool) -> Self {
+        self.server_tools.push(tool);
+        self
+    }
+
     /// Sets the schema of the input.
     #[must_use]
     pub fn input(mut self, schema: Schema) -> Self {

@@ -156,7 +156,7 @@ pub struct ModelProfile {
     /// How it is told to think.
     pub thinking: ThinkingStyle,
     /// The tools that its provider can run, by name.
-    pub server_tools: Vec<&'static str>,
+    pub server_tools: &'static [&'static str],
 }
 
 /// Whether a provider enforces a schema on the answer.
@@ -203,7 +203,7 @@ impl Default for ModelProfile {
             documents: true,
             sampling: true,
             thinking: ThinkingStyle::Unasked,
-            server_tools: Vec::new(),
+            server_tools: &[],
         }
     }
 }
@@ -255,6 +255,8 @@ pub enum ModelErrorKind {
     Network,
     /// The answer was cut.
     Truncated,
+    /// The answer took longer than it may.
+    TimedOut,
     /// A content filter refused.
     ContentFilter,
 }
@@ -264,8 +266,19 @@ impl ModelErrorKind {
     pub fn is_outage(self) -> bool {
         matches!(
             self,
-            Self::RateLimit | Self::Quota | Self::Overloaded | Self::Server | Self::Network | Self::Truncated
+            Self::RateLimit
+                | Self::Quota
+                | Self::Overloaded
+                | Self::Server
+                | Self::Network
+                | Self::Truncated
+                | Self::TimedOut
         )
+    }
+
+    /// Says whether the same request may succeed a little later.
+    pub fn is_passing(self) -> bool {
+        self.is_outage() && !matches!(self, Self::Quota | Self::TimedOut)
     }
 
     /// Returns the kind in words.
@@ -282,6 +295,7 @@ impl ModelErrorKind {
             Self::Server => "provider error",
             Self::Network => "network error",
             Self::Truncated => "answer cut off",
+            Self::TimedOut => "time limit",
             Self::ContentFilter => "content filter",
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llm_do_core::Toolset;
-use llm_do_models::{PROTOCOLS, PROVIDERS, StandardModels};
+use llm_do_models::{PROTOCOLS, StandardModels, provider_names};
 use llm_do_project::{Catalogue, WantedToolset};
 use llm_do_tools::{built_in, built_in_names};
 
@@ -40,7 +40,7 @@ impl Catalogue for StandardCatalogue {
     }
 
     fn providers(&self) -> Vec<&str> {
-        PROVIDERS.to_vec()
+        provider_names()
     }
 
     fn model_problem(&self, model: &str, root: &Path) -> Option<String> {

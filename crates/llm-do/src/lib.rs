@@ -35,20 +35,22 @@ pub use llm_do_core::{
     Accepted, Access, AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, ApprovalRule, Approved,
     Approver, ApproverError, Asker, Assessment, Attachment, AttachmentSource, Bytes, CallContext, CallInfo,
     CallKind, CallResult, Cancellation, Clock, Content, Context, Conversation, Cost, DecidedBy, Decision,
-    Delta, Digest, Effect, Event, EventBody, Exhausted, ExtensionRequest, Failure, FailureKind, FromCall,
-    Grant, GrantSubject, Halt, Head, Input, InputPart, Inspection, Key, Limits, Message, MissingNeed, Model,
-    ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest, ModelResponse,
-    ModelResult, ModelSession, ModelSettings, ModelStream, Models, Money, Name, Need, NeedSpec, NoModels,
-    NoPrices, Opening, Origin, Outcome, Output, Part, Payload, Permit, Prices, Problem, Progress, Prompt,
-    ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId, Schema, SchemaError, Scope, ServerTool,
-    StatelessToolset, Status, StopReason, Subject, SystemClock, SystemRandom, Tool, ToolCall, ToolDefinition,
-    ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel,
-    input_attachments, nearest, parse_strict, schema_value_of, visible, visible_line,
+    Delta, Digest, Effect, Effort, Event, EventBody, Exhausted, ExtensionRequest, Failure, FailureKind,
+    FromCall, Grant, GrantSubject, Halt, Head, Input, InputPart, Inspection, Key, Limits, Message,
+    MissingNeed, Model, ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest,
+    ModelResponse, ModelResult, ModelSession, ModelSettings, ModelStream, Models, Money, Name, NativeOutput,
+    Need, NeedSpec, NoModels, NoPrices, Opening, Origin, Outcome, Output, Part, Payload, Permit, Prices,
+    Problem, Progress, Prompt, ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId, Schema,
+    SchemaError, Scope, ServerCall, ServerTool, StatelessToolset, Status, StopReason, Subject, SystemClock,
+    SystemRandom, Thinking, ThinkingStyle, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolReply,
+    ToolResult, Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel, input_attachments, nearest,
+    parse_strict, schema_value_of, visible, visible_line,
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
-    Condition, PROTOCOLS, PROVIDERS, Reply, Script, ScriptFileError, StandardModels, StandardPrices,
-    TestModel, asks, asks_all, asks_raw, contains, cut, fails, instructed, replies, result_of, says, thinks,
+    BuiltinProvider, Condition, DeclaredProvider, Environment, PROTOCOLS, Reply, Script, ScriptFileError,
+    StandardModels, StandardPrices, TestModel, Variable, asks, asks_all, asks_raw, contains, cut, fails,
+    instructed, provider_names, providers, replies, result_of, says, thinks,
 };
 pub use llm_do_project::{
     Catalogue, Diagnostic, Diagnostics, LoadedProject, McpServer, NoToolsets, Provider, Reach, ReachedAgent,
@@ -57,8 +59,8 @@ pub use llm_do_project::{
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, Canceller, DEFAULT_DEPTH, DEFAULT_TURNS, Durability, EntrySpec,
     EventReader, GrantId, LinkError, LinkErrors, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable, Project,
-    ProjectBuilder, PromptInput, Run, RunBuilder, RunError, RunReport, Runtime, RuntimeBuilder, Session,
-    Store, StoreError, Trace, TraceCall, Verdict, VerdictKind,
+    ProjectBuilder, PromptInput, RetryPolicy, Run, RunBuilder, RunError, RunReport, Runtime, RuntimeBuilder,
+    Session, Store, StoreError, Trace, TraceCall, Verdict, VerdictKind,
 };
 
 pub use llm_do_tools::{

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use llm_do_core::{Model, ModelError, ModelErrorKind, Models, Name, nearest};
 
-use crate::providers::PROVIDERS;
+use crate::provider::provider_names;
 use crate::script::Script;
 use crate::test_model::TestModel;
 
@@ -71,7 +71,7 @@ impl StandardModels {
         let known: Vec<&str> = own.into_iter().chain(self.added.keys().map(Name::as_str)).collect();
         let meant = nearest(name, known.iter().copied()).or_else(|| of_nearest_provider(name, &known));
         let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-        if PROVIDERS.contains(&provider_of(name)) && !["test", "script"].contains(&provider_of(name)) {
+        if provider_names().contains(&provider_of(name)) && !["test", "script"].contains(&provider_of(name)) {
             let words = "`{name}` cannot be asked: this version has offline models only (`test`, `test:echo`, \
                 `script:FILE`)";
             return no_model(words.replace("{name}", name));

@@ -89,6 +89,20 @@ pub(crate) enum Api {
     Ollama,
 }
 
+impl Api {
+    /// Finds a protocol by the name that manifests use.
+    pub(crate) fn of_protocol(name: &str) -> Option<Self> {
+        match name {
+            "anthropic" => Some(Self::Anthropic),
+            "openai" => Some(Self::OpenAiResponses),
+            "openai-chat" => Some(Self::OpenAiChat),
+            "gemini" => Some(Self::Gemini),
+            "ollama" => Some(Self::Ollama),
+            _ => None,
+        }
+    }
+}
+
 /// How one API's objects become an answer.
 trait Reader: Send {
     /// Takes one object: an event of a stream, or the whole answer.

@@ -19,6 +19,7 @@ use crate::instances::Instances;
 use crate::live::{Frame, LiveCall, Seat};
 use crate::prompt;
 use crate::repeats::Advice;
+use crate::server_tools;
 use crate::state::RunState;
 
 /// Turns of one agent call where nothing else is said.
@@ -126,6 +127,7 @@ async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, i
     if let Err(failure) = open(&engine.run, call, frame, input).await? {
         return Ok(Outcome::Failed(failure));
     }
+    server_tools::settle(engine, call, frame).await?;
     let mut conversation = AgentLoop { engine, call, frame, turn: 0, repairs: 0 };
     let limit = conversation.turn_limit();
     while conversation.turn < limit {

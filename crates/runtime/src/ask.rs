@@ -3,6 +3,7 @@
 //! Retries on another model are inside one step. The conversation is borrowed, never copied.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use llm_do_core::{
@@ -16,7 +17,9 @@ use crate::budget::{Ask, Pricing, Reservation};
 use crate::engine::milliseconds;
 use crate::extension;
 use crate::live::{Frame, LiveCall, Partner, Talk};
+use crate::retry::Retry;
 use crate::rules::Pattern;
+use crate::server_tools;
 use crate::state::{RunState, amount};
 use crate::stopwatch::Activity;
 use crate::store::Durability;
@@ -69,21 +72,50 @@ impl Asking<'_> {
             return Err(Halt::Record("the conversation is not the one that the step names".to_owned()));
         }
         let mut last = ModelError::new(ModelErrorKind::NoModel, NO_MODEL);
-        for (attempt, choice) in (0..).zip(self.candidates()) {
-            let missed = match self.attempt(&mut talk, &choice, attempt).await {
+        let mut attempts = 0;
+        for choice in self.candidates() {
+            match self.ask_until_answered(&mut talk, &choice, &mut attempts).await {
                 Ok(response) => return Ok(Outcome::Response(response)),
-                Err(missed) => missed,
-            };
-            match missed {
-                Missed::Halted(halt) => return Err(halt),
-                Missed::Refused(failure) => return Ok(Outcome::Failed(failure)),
-                Missed::Model(error) => last = error,
+                Err(Missed::Halted(halt)) => return Err(halt),
+                Err(Missed::Refused(failure)) => return Ok(Outcome::Failed(failure)),
+                Err(Missed::Model(error)) => last = error,
             }
             if !last.kind.is_outage() {
                 break;
             }
         }
         failed(last)
+    }
+
+    /// Asks one model, and again where its failure may pass. `attempts` counts those of the whole step.
+    async fn ask_until_answered(
+        &self,
+        talk: &mut Talk,
+        choice: &ModelChoice,
+        attempts: &mut u32,
+    ) -> Result<Arc<ModelResponse>, Missed> {
+        for own in 1.. {
+            let result = self.attempt(talk, choice, *attempts).await;
+            *attempts += 1;
+            let Err(Missed::Model(mut error)) = result else { return result };
+            match self.run.shared.retry.after(own, &error, self.run.shared.random.bits()) {
+                Retry::After(wait) => self.wait(&error, wait, own + 1).await?,
+                Retry::Never(reason) => {
+                    error.message.extend(reason.map(|reason| format!(" ({reason})")));
+                    return Err(Missed::Model(error));
+                }
+            }
+        }
+        unreachable!("attempts are limited")
+    }
+
+    /// Waits before the next attempt and says so.
+    async fn wait(&self, error: &ModelError, wait: Duration, next: u32) -> Result<(), Halt> {
+        let (seconds, most) = (wait.as_secs_f64(), self.run.shared.retry.attempts);
+        let words = format!("{error}; asking again in {seconds:.1} s (attempt {next} of {most})");
+        self.run.notice(&self.call.info, words);
+        let _running = Activity::running(self.call.watch.as_ref());
+        self.unless_cancelled(tokio::time::sleep(wait)).await
     }
 
     /// The agent's model, else the run's, else the project's; then those to turn to when it is down.
@@ -163,6 +195,9 @@ impl Asking<'_> {
         let duration_ms = milliseconds(started);
         let body = EventBody::ModelResponse { model: model.name().clone(), result: recorded, duration_ms };
         self.run.note(self.call, self.key, body);
+        if let Ok(response) = &result {
+            server_tools::show(self.run, self.call, self.key, &response.server_calls);
+        }
         result.map_err(Missed::Model)
     }
 
@@ -309,7 +344,7 @@ impl Asking<'_> {
             instructions: self.frame.instructions().map_or("", |text| text),
             conversation: &talk.conversation,
             tools,
-            server_tools: &spec.server_tools,
+            server_tools: self.frame.seat.server_tools.get().map_or(&[], Vec::as_slice),
             output_schema: spec.output.as_ref().filter(|_| native),
             settings: &spec.settings,
             max_output: max_output.or(spec.settings.max_tokens),

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use llm_do_core::{
-    Access, Asker, CallInfo, CallKind, Conversation, Key, Model, ModelSession, Name, Payload, RunId, Step,
-    Usage, UsageByModel,
+    Access, Asker, CallInfo, CallKind, Conversation, Key, Model, ModelSession, Name, Payload, RunId,
+    ServerTool, Step, Usage, UsageByModel,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -61,6 +61,8 @@ pub(crate) struct Seat {
     pub(crate) model: Mutex<Option<Name>>,
     /// The instructions, where they are made from the first input.
     pub(crate) instructions: OnceLock<Arc<str>>,
+    /// The tools of the provider that it is offered, once that is decided.
+    pub(crate) server_tools: OnceLock<Vec<ServerTool>>,
 }
 
 /// The conversation itself, and the caches that models keep of it.
@@ -90,6 +92,7 @@ impl Seat {
             repeats: Mutex::default(),
             model: Mutex::default(),
             instructions: OnceLock::new(),
+            server_tools: OnceLock::new(),
         }
     }
 }

@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::assess::AgentCallPolicy;
 use crate::broker::{Broker, GrantId};
 use crate::project::{LinkError, LinkErrors, Linked, Project};
+use crate::retry::RetryPolicy;
 use crate::run::{Options, Run, RunBuilder, start};
 use crate::session::Session;
 use crate::store::{NoStore, Store, StoreError};
@@ -59,6 +60,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) max_depth: u32,
     pub(crate) repeat_limit: u32,
+    pub(crate) retry: RetryPolicy,
     pub(crate) grace: Duration,
     pub(crate) root: Option<PathBuf>,
     pub(crate) subscribers: Vec<Subscriber>,
@@ -210,6 +212,7 @@ pub struct RuntimeBuilder {
     denials_end_runs: bool,
     limits: Limits,
     repeat_limit: u32,
+    retry: RetryPolicy,
     grace: Duration,
     root: Option<PathBuf>,
     subscribers: Vec<Subscriber>,
@@ -234,6 +237,7 @@ impl RuntimeBuilder {
             denials_end_runs: false,
             limits: Limits::default(),
             repeat_limit: DEFAULT_REPEATS,
+            retry: RetryPolicy::default(),
             grace: DEFAULT_GRACE,
             root: None,
             subscribers: Vec::new(),
@@ -342,6 +346,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets how often, and after what waits, a provider that failed is asked again.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = policy;
+        self
+    }
+
     /// Sets how long code that watches for cancellation may take to react.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
@@ -385,6 +395,7 @@ impl RuntimeBuilder {
             max_depth: self.limits.depth.unwrap_or(DEFAULT_DEPTH),
             limits: self.limits,
             repeat_limit: self.repeat_limit,
+            retry: self.retry,
             grace: self.grace,
             root: self.root,
             subscribers: self.subscribers,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use llm_do_core::{AgentSpec, Answer, Event, Failure, Input, ModelChoice, Status, Tool, ToolResult, Toolset};
 use llm_do_models::{Reply, Script};
-use llm_do_runtime::{EntrySpec, Project, ProjectBuilder, RunReport, Runtime, RuntimeBuilder};
+use llm_do_runtime::{EntrySpec, Project, ProjectBuilder, RetryPolicy, RunReport, Runtime, RuntimeBuilder};
 
 use crate::approvals::Approvals;
 
@@ -90,7 +90,9 @@ impl TestProject {
     pub fn build(self) -> Runtime {
         let project: Project =
             self.project.build().unwrap_or_else(|errors| panic!("the project does not link:\n{errors}"));
-        let mut builder = Runtime::builder(project);
+        // A model that fails is not asked again, unless the test is about that.
+        let mut builder =
+            Runtime::builder(project).retry(RetryPolicy { attempts: 1, ..RetryPolicy::default() });
         if let Some(approvals) = self.approvals {
             builder = builder.approver(approvals);
         }

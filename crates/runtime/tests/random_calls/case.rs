@@ -10,7 +10,7 @@ use llm_do_core::{
     AgentSpec, ApprovalRequest, Event, Grant, Input, Payload, RunId, StatelessToolset, Status, ToolError,
 };
 use llm_do_runtime::{
-    EntrySpec, LinkErrors, Project, ProjectBuilder, PromptInput, RunBuilder, RunReport, Runtime,
+    EntrySpec, LinkErrors, Project, ProjectBuilder, PromptInput, RetryPolicy, RunBuilder, RunReport, Runtime,
 };
 use llm_do_testing::SeenEffect;
 use serde_json::Value;
@@ -127,6 +127,7 @@ fn build(world: &Arc<World>) -> Result<Runtime, LinkErrors> {
         .agent_calls(plan.policy.clone())
         .limits(plan.limits.clone())
         .grace(Duration::from_millis(5))
+        .retry(RetryPolicy { attempts: 2, first_wait: Duration::from_millis(1), ..RetryPolicy::default() })
         .expect_named("token");
     if let Some(limit) = plan.approver_limit {
         runtime = runtime.approver_time_limit(limit);

@@ -1,0 +1,178 @@
+//! Says what went wrong on the way to a provider, in words that a person can act on.
+//!
+//! The words name the host and nothing else of the request. An error that came before the request could leave
+//! this machine carries usage without tokens, so that nothing is counted for it but the attempt.
+
+use std::error::Error;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use http::Uri;
+use http::uri::Authority;
+use hyper_util::client::legacy;
+use llm_do_core::{ModelError, ModelErrorKind, Usage};
+use rustls::{AlertDescription, CertificateError};
+
+/// No address is known for a host's name.
+#[derive(Debug, thiserror::Error)]
+#[error("the name is not known")]
+pub(super) struct Unresolved;
+
+/// An error of a request that the provider cannot have seen.
+pub(super) fn unsent(kind: ModelErrorKind, message: impl Into<String>) -> ModelError {
+    ModelError::new(kind, message).with_usage(Usage { requests: 1, ..Usage::default() })
+}
+
+/// The name of the host has no address.
+pub(super) fn unresolved(host: &str) -> ModelError {
+    unsent(ModelErrorKind::Network, format!("could not resolve host {host}"))
+}
+
+/// Connecting took too long.
+pub(super) fn too_slow(address: &Uri, limit: Duration) -> ModelError {
+    let host = named(address);
+    unsent(ModelErrorKind::Network, format!("no connection to {host} within {limit:?}"))
+}
+
+/// No connection could be opened.
+pub(super) fn of_connect(error: &(dyn Error + 'static), address: &Uri) -> ModelError {
+    if find::<Unresolved>(error).is_some() {
+        return unresolved(address.host().unwrap_or_default());
+    }
+    let host = named(address);
+    let words = match find::<io::Error>(error).map(io::Error::kind) {
+        Some(ErrorKind::ConnectionRefused) => format!("connection refused by {host}: nothing listens there"),
+        Some(ErrorKind::TimedOut) => format!("connecting to {host} timed out"),
+        Some(ErrorKind::ConnectionReset) => format!("{host} reset the connection"),
+        _ => format!("could not connect to {host}: {}", deepest(error)),
+    };
+    unsent(ModelErrorKind::Network, words)
+}
+
+/// The handshake of TLS failed. A certificate that is not trusted stays so, however often it is tried.
+pub(super) fn of_tls(error: &io::Error, host: &str) -> ModelError {
+    let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
+        let words = format!("{host} closed the connection during the TLS handshake");
+        return unsent(ModelErrorKind::Network, words);
+    };
+    match certificate_problem(tls) {
+        Some(problem) => unsent(ModelErrorKind::Invalid, format!("certificate of {host} {problem}")),
+        None => unsent(ModelErrorKind::Network, format!("the TLS handshake with {host} failed: {tls}")),
+    }
+}
+
+fn certificate_problem(error: &rustls::Error) -> Option<String> {
+    use CertificateError as Problem;
+    Some(match error {
+        rustls::Error::InvalidCertificate(problem) => match problem {
+            Problem::UnknownIssuer => {
+                "is not trusted: its issuer is unknown. If your network or server has an \
+                authority of its own, set `SSL_CERT_FILE` to its certificate"
+                    .to_owned()
+            }
+            Problem::Expired | Problem::ExpiredContext { .. } => "has expired".to_owned(),
+            Problem::NotValidYet | Problem::NotValidYetContext { .. } => {
+                "is not valid yet: check the clock of this machine".to_owned()
+            }
+            Problem::NotValidForName | Problem::NotValidForNameContext { .. } => {
+                "is that of another host".to_owned()
+            }
+            other => format!("is not trusted: {other}"),
+        },
+        rustls::Error::NoCertificatesPresented => "is missing".to_owned(),
+        rustls::Error::AlertReceived(alert) if is_of_certificate(*alert) => {
+            format!("could not be agreed on: the host says {alert:?}")
+        }
+        _ => return None,
+    })
+}
+
+fn is_of_certificate(alert: AlertDescription) -> bool {
+    matches!(
+        alert,
+        AlertDescription::BadCertificate
+            | AlertDescription::UnsupportedCertificate
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::UnknownCA
+            | AlertDescription::CertificateRequired
+    )
+}
+
+/// The proxy, not the provider, could not be reached.
+pub(super) fn at_proxy(error: ModelError) -> ModelError {
+    let is_certificate = error.kind == ModelErrorKind::Invalid;
+    let message = if is_certificate {
+        format!("{} (this host is your proxy)", error.message)
+    } else {
+        format!("the proxy cannot be used: {}", error.message)
+    };
+    ModelError { message, ..error }
+}
+
+/// The proxy opened no tunnel.
+pub(super) fn of_tunnel(error: &(dyn Error + 'static), proxy: &Uri, address: &Uri) -> ModelError {
+    let (proxy, host) = (named(proxy), named(address));
+    let words = format!("the proxy {proxy} opened no connection to {host}: {}", deepest(error));
+    unsent(ModelErrorKind::Network, words)
+}
+
+/// A request failed before the head of its response came.
+pub(super) fn of_request(error: &legacy::Error, host: &Authority) -> ModelError {
+    if let Some(error) = find::<ModelError>(error) {
+        return error.clone();
+    }
+    let host = without_user(host);
+    let words = format!("{host} {} before it answered", broken(error));
+    let is_unsent = find::<hyper::Error>(error).is_some_and(hyper::Error::is_canceled);
+    match is_unsent || error.is_connect() {
+        true => unsent(ModelErrorKind::Network, words),
+        false => ModelError::new(ModelErrorKind::Network, words),
+    }
+}
+
+/// The body of a response broke off.
+pub(super) fn of_body(error: &hyper::Error, host: &Authority) -> ModelError {
+    let words = format!("{} {} in the middle of the answer", without_user(host), broken(error));
+    ModelError::new(ModelErrorKind::Network, words)
+}
+
+fn broken(error: &(dyn Error + 'static)) -> String {
+    let protocol = find::<hyper::Error>(error);
+    if protocol.is_some_and(hyper::Error::is_parse) {
+        return format!("sent what is no HTTP ({})", deepest(error));
+    }
+    match find::<io::Error>(error).map(io::Error::kind) {
+        Some(ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe) => {
+            "reset the connection".to_owned()
+        }
+        Some(ErrorKind::UnexpectedEof) => "closed the connection".to_owned(),
+        None if protocol.is_some_and(|error| error.is_incomplete_message() || error.is_canceled()) => {
+            "closed the connection".to_owned()
+        }
+        _ => format!("lost the connection ({})", deepest(error)),
+    }
+}
+
+fn named(address: &Uri) -> &str {
+    address.authority().map(without_user).unwrap_or_default()
+}
+
+/// Returns host and port. A user's name and password may stand before them.
+fn without_user(authority: &Authority) -> &str {
+    let text = authority.as_str();
+    text.rsplit_once('@').map_or(text, |(_, host)| host)
+}
+
+fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    chain(error).find_map(|error| error.downcast_ref::<E>())
+}
+
+fn deepest<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    chain(error).last().unwrap_or(error)
+}
+
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| (*error).source())
+}

@@ -1,0 +1,410 @@
+//! The providers: what stands before the colon of a model's name, and where its requests go.
+//!
+//! Addresses and keys come from the [`Environment`], and are looked at when a model is first asked: an agent that
+//! is never called needs no key.
+//!
+//! A project that somebody cloned must not collect keys. So the user's own key of a built-in provider goes to that
+//! provider's address, or to one that the user's own environment names, never to one that a project chose.
+
+use std::collections::BTreeMap;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use llm_do_core::{ModelError, ModelErrorKind};
+
+use crate::environment::{Environment, Variable};
+use crate::wire::Api;
+
+/// A protocol that providers speak, by the prefix of the provider that made it.
+pub const PROTOCOLS: &[&str] = &["anthropic", "openai", "openai-chat", "gemini", "ollama"];
+
+/// A provider that needs no declaration in a manifest.
+#[derive(Debug, Clone, Copy)]
+pub struct BuiltinProvider {
+    /// The prefix of its models.
+    pub name: &'static str,
+    /// Other prefixes that mean the same.
+    pub aliases: &'static [&'static str],
+    /// The protocol that it speaks, one of [`PROTOCOLS`].
+    pub protocol: &'static str,
+    /// Its address; empty where the environment must give one.
+    pub base_url: &'static str,
+    /// The variables that may give another address, the first that is set.
+    pub base_url_env: &'static [&'static str],
+    /// The variables that may hold the key, the first that is set.
+    pub key_env: &'static [&'static str],
+    /// Whether it refuses requests without a key.
+    pub needs_key: bool,
+}
+
+/// A provider that a project declares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredProvider {
+    /// The prefix of its models.
+    pub name: String,
+    /// The protocol that it speaks, one of [`PROTOCOLS`].
+    pub protocol: String,
+    /// Its address.
+    pub base_url: String,
+    /// The variable that holds its key, where it needs one.
+    pub key_env: Option<String>,
+    /// Headers to send with each request.
+    pub headers: BTreeMap<String, String>,
+}
+
+const fn hosted(
+    name: &'static str,
+    base_url: &'static str,
+    base_url_env: &'static [&'static str],
+    key_env: &'static [&'static str],
+) -> BuiltinProvider {
+    let (aliases, protocol, needs_key) = (&[] as &[&str], "openai-chat", true);
+    BuiltinProvider { name, aliases, protocol, base_url, base_url_env, key_env, needs_key }
+}
+
+const fn local(
+    name: &'static str,
+    base_url: &'static str,
+    base_url_env: &'static [&'static str],
+    key_env: &'static [&'static str],
+) -> BuiltinProvider {
+    BuiltinProvider { needs_key: false, ..hosted(name, base_url, base_url_env, key_env) }
+}
+
+static BUILT_IN: &[BuiltinProvider] = &[
+    BuiltinProvider {
+        protocol: "anthropic",
+        ..hosted("anthropic", "https://api.anthropic.com", &["ANTHROPIC_BASE_URL"], &["ANTHROPIC_API_KEY"])
+    },
+    BuiltinProvider {
+        protocol: "openai",
+        ..hosted("openai", "https://api.openai.com/v1", &["OPENAI_BASE_URL"], &["OPENAI_API_KEY"])
+    },
+    hosted("openai-chat", "https://api.openai.com/v1", &["OPENAI_BASE_URL"], &["OPENAI_API_KEY"]),
+    BuiltinProvider {
+        protocol: "gemini",
+        aliases: &["google", "google-gla"],
+        ..hosted(
+            "gemini",
+            "https://generativelanguage.googleapis.com",
+            &["GOOGLE_GEMINI_BASE_URL"],
+            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        )
+    },
+    BuiltinProvider {
+        protocol: "ollama",
+        ..local("ollama", "http://127.0.0.1:11434", &["OLLAMA_HOST"], &["OLLAMA_API_KEY"])
+    },
+    hosted("openrouter", "https://openrouter.ai/api/v1", &["OPENROUTER_BASE_URL"], &["OPENROUTER_API_KEY"]),
+    hosted("groq", "https://api.groq.com/openai/v1", &["GROQ_BASE_URL"], &["GROQ_API_KEY"]),
+    hosted("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_BASE_URL"], &["DEEPSEEK_API_KEY"]),
+    hosted("mistral", "https://api.mistral.ai/v1", &["MISTRAL_BASE_URL"], &["MISTRAL_API_KEY"]),
+    hosted("xai", "https://api.x.ai/v1", &["XAI_BASE_URL"], &["XAI_API_KEY"]),
+    hosted("together", "https://api.together.xyz/v1", &["TOGETHER_BASE_URL"], &["TOGETHER_API_KEY"]),
+    hosted(
+        "fireworks",
+        "https://api.fireworks.ai/inference/v1",
+        &["FIREWORKS_BASE_URL"],
+        &["FIREWORKS_API_KEY"],
+    ),
+    hosted(
+        "azure",
+        "",
+        &["AZURE_OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"],
+        &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
+    ),
+    local("lmstudio", "http://127.0.0.1:1234/v1", &["LMSTUDIO_BASE_URL"], &["LMSTUDIO_API_KEY"]),
+    local("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMACPP_BASE_URL"], &["LLAMACPP_API_KEY"]),
+    local("vllm", "http://127.0.0.1:8000/v1", &["VLLM_BASE_URL"], &["VLLM_API_KEY"]),
+];
+
+/// Returns the providers that need no declaration.
+pub fn providers() -> &'static [BuiltinProvider] {
+    BUILT_IN
+}
+
+/// Returns every prefix of a model's name that needs no declaration, the offline ones among them.
+pub fn provider_names() -> Vec<&'static str> {
+    let names =
+        BUILT_IN.iter().flat_map(|provider| std::iter::once(provider.name).chain(provider.aliases.to_vec()));
+    ["test", "script"].into_iter().chain(names).collect()
+}
+
+/// Finds a built-in provider by one of its names.
+pub(crate) fn built_in(name: &str) -> Option<&'static BuiltinProvider> {
+    BUILT_IN.iter().find(|provider| provider.name == name || provider.aliases.contains(&name))
+}
+
+/// Where requests to a provider go, and with which key.
+pub(crate) struct Endpoint {
+    pub(crate) provider: String,
+    pub(crate) protocol: String,
+    pub(crate) api: Api,
+    /// The address without a slash at its end.
+    pub(crate) base_url: String,
+    /// The headers of each request; the key among them is marked as sensitive.
+    pub(crate) headers: HeaderMap,
+    /// What must never be shown.
+    pub(crate) secrets: Vec<String>,
+}
+
+impl Endpoint {
+    /// The endpoint of a built-in provider. An error names the variable that is missing.
+    pub(crate) fn built_in(
+        provider: &BuiltinProvider,
+        environment: &Environment,
+    ) -> Result<Self, ModelError> {
+        let address = first_set(provider.base_url_env, environment);
+        let base_url = match &address {
+            Some((_, variable)) => normalised(provider.name, &variable.value)?,
+            None if provider.base_url.is_empty() => return Err(no_address(provider)),
+            None => provider.base_url.to_owned(),
+        };
+        let key = first_set(provider.key_env, environment);
+        if let (Some((address, chosen)), Some((key, own))) = (&address, &key)
+            && chosen.is_projects
+            && !own.is_projects
+        {
+            return Err(not_sent(key, address));
+        }
+        let key = match key {
+            Some((_, key)) => Some(key.value),
+            None if provider.needs_key => return Err(no_key(provider.name, provider.key_env)),
+            None => None,
+        };
+        Self::new(provider.name, provider.protocol, base_url, key, &BTreeMap::new())
+    }
+
+    /// The endpoint of a provider that the project declares.
+    pub(crate) fn declared(
+        provider: &DeclaredProvider,
+        environment: &Environment,
+    ) -> Result<Self, ModelError> {
+        let base_url = normalised(&provider.name, &provider.base_url)?;
+        let key = provider.key_env.as_deref().map(|name| {
+            let key = environment.get(name).ok_or_else(|| no_key(&provider.name, &[name]))?;
+            if !key.is_projects && !is_home_of(name, &base_url, environment) {
+                return Err(not_sent(name, &format!("providers.{}.base_url", provider.name)));
+            }
+            Ok(key.value)
+        });
+        Self::new(&provider.name, &provider.protocol, base_url, key.transpose()?, &provider.headers)
+    }
+
+    fn new(
+        provider: &str,
+        protocol: &str,
+        base_url: String,
+        key: Option<String>,
+        own: &BTreeMap<String, String>,
+    ) -> Result<Self, ModelError> {
+        let api = Api::of_protocol(protocol).ok_or_else(|| {
+            invalid(format!("provider `{provider}` speaks `{protocol}`, which is not known"))
+        })?;
+        let mut headers =
+            headers_of(own).map_err(|error| invalid(format!("provider `{provider}`: {error}")))?;
+        let key = key.map(|key| key.trim().to_owned());
+        if let Some(key) = &key {
+            let (name, value) = authorisation(provider, api, key);
+            let mut value = HeaderValue::from_str(&value).map_err(|_| unusable_key(provider))?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let secrets = key.into_iter().collect();
+        Ok(Self {
+            provider: provider.to_owned(),
+            protocol: protocol.to_owned(),
+            api,
+            base_url,
+            headers,
+            secrets,
+        })
+    }
+}
+
+/// Reads headers that a person wrote.
+pub(crate) fn headers_of(written: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in written {
+        let wrong = || format!("`{name}` is no header that can be sent");
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+        headers.insert(name, HeaderValue::from_str(value).map_err(|_| wrong())?);
+    }
+    Ok(headers)
+}
+
+fn first_set<'a>(names: &[&'a str], environment: &Environment) -> Option<(&'a str, Variable)> {
+    names.iter().find_map(|name| Some((*name, environment.get(name)?)))
+}
+
+/// Says whether a key may be sent to an address: it is no key of a built-in provider, or the address is that
+/// provider's own or the one that the user gave it.
+fn is_home_of(key: &str, address: &str, environment: &Environment) -> bool {
+    let mut owners = BUILT_IN.iter().filter(|provider| provider.key_env.contains(&key)).peekable();
+    owners.peek().is_none()
+        || owners.any(|owner| {
+            let chosen =
+                first_set(owner.base_url_env, environment).filter(|(_, variable)| !variable.is_projects);
+            let homes =
+                chosen.map(|(_, variable)| variable.value).into_iter().chain([owner.base_url.to_owned()]);
+            homes.filter(|home| !home.is_empty()).any(|home| host_of(&home) == host_of(address))
+        })
+}
+
+fn host_of(address: &str) -> Option<(Option<String>, String, Option<u16>)> {
+    let address: http::Uri = address.parse().ok()?;
+    let host = address.host()?.to_lowercase();
+    Some((address.scheme_str().map(str::to_owned), host, address.port_u16()))
+}
+
+/// Completes an address as people write it: `localhost:11434`, or with a slash at the end.
+fn normalised(provider: &str, written: &str) -> Result<String, ModelError> {
+    let trimmed = written.trim().trim_end_matches('/');
+    let mut address = if trimmed.contains("://") { trimmed.to_owned() } else { format!("http://{trimmed}") };
+    if provider == "ollama" {
+        // Its own server takes this variable too, for the address to listen at.
+        address = address.replace("://0.0.0.0", "://127.0.0.1");
+        if host_of(&address).is_some_and(|(_, _, port)| port.is_none()) && !trimmed.starts_with("https") {
+            address.push_str(":11434");
+        }
+    }
+    if provider == "azure" && !address.ends_with("/v1") {
+        address.push_str("/openai/v1");
+    }
+    match host_of(&address) {
+        Some((Some(scheme), host, _)) if matches!(&*scheme, "http" | "https") && !host.is_empty() => {
+            Ok(address)
+        }
+        _ => Err(invalid(format!("the address of provider `{provider}` is no http address: `{written}`"))),
+    }
+}
+
+fn authorisation(provider: &str, api: Api, key: &str) -> (HeaderName, String) {
+    match api {
+        _ if provider == "azure" => (HeaderName::from_static("api-key"), key.to_owned()),
+        Api::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
+        Api::Gemini => (HeaderName::from_static("x-goog-api-key"), key.to_owned()),
+        Api::OpenAiChat | Api::OpenAiResponses | Api::Ollama => {
+            (http::header::AUTHORIZATION, format!("Bearer {key}"))
+        }
+    }
+}
+
+fn no_key(provider: &str, names: &[&str]) -> ModelError {
+    let names = names.join("` or `");
+    let message = format!(
+        "`{names}` is not set, and provider `{provider}` needs it; set it in the environment, or in a `.env` file \
+         beside the project"
+    );
+    ModelError::new(ModelErrorKind::Auth, message)
+}
+
+fn no_address(provider: &BuiltinProvider) -> ModelError {
+    let names = provider.base_url_env.join("` or `");
+    invalid(format!("`{names}` is not set, and provider `{}` has no address without it", provider.name))
+}
+
+fn not_sent(key: &str, address: &str) -> ModelError {
+    let message = format!(
+        "your key `{key}` is not sent to an address that the project chose (`{address}`); set the address in your \
+         own environment, or let the project bring its own key"
+    );
+    ModelError::new(ModelErrorKind::Auth, message)
+}
+
+fn unusable_key(provider: &str) -> ModelError {
+    ModelError::new(
+        ModelErrorKind::Auth,
+        format!("the key of provider `{provider}` has signs that no header can hold"),
+    )
+}
+
+fn invalid(message: String) -> ModelError {
+    ModelError::new(ModelErrorKind::Invalid, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(own: &[(&str, &str)], project: &[(&str, &str)]) -> Environment {
+        let owned = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        owned(own).into_iter().collect::<Environment>().with_project(owned(project))
+    }
+
+    fn endpoint(name: &str, environment: &Environment) -> Result<Endpoint, ModelError> {
+        Endpoint::built_in(built_in(name).unwrap(), environment)
+    }
+
+    fn refusal(result: Result<Endpoint, ModelError>) -> String {
+        result.err().unwrap().to_string()
+    }
+
+    #[test]
+    fn a_missing_key_is_named() {
+        let message = refusal(endpoint("google", &Environment::empty()));
+        assert!(message.contains("`GEMINI_API_KEY` or `GOOGLE_API_KEY` is not set"), "{message}");
+        assert!(endpoint("ollama", &Environment::empty()).is_ok());
+        assert!(refusal(endpoint("azure", &Environment::empty())).contains("AZURE_OPENAI_ENDPOINT"));
+    }
+
+    #[test]
+    fn a_key_is_sensitive_and_sits_in_the_header_of_its_protocol() {
+        let keys = environment(&[("ANTHROPIC_API_KEY", "sk-canary"), ("XAI_API_KEY", " x \n")], &[]);
+        let anthropic = endpoint("anthropic", &keys).unwrap();
+        assert_eq!(anthropic.headers["x-api-key"], "sk-canary");
+        assert!(!format!("{:?}", anthropic.headers).contains("canary"));
+        assert_eq!(endpoint("xai", &keys).unwrap().headers["authorization"], "Bearer x");
+    }
+
+    #[test]
+    fn addresses_are_completed_as_people_write_them() {
+        let address = |name: &str, variable: &str, value: &str| {
+            let environment = environment(
+                &[(variable, value), ("OPENAI_API_KEY", "k"), ("AZURE_OPENAI_API_KEY", "k")],
+                &[],
+            );
+            endpoint(name, &environment).unwrap().base_url
+        };
+        assert_eq!(address("ollama", "OLLAMA_HOST", "0.0.0.0"), "http://127.0.0.1:11434");
+        assert_eq!(address("ollama", "OLLAMA_HOST", "box:1234"), "http://box:1234");
+        assert_eq!(address("openai", "OPENAI_BASE_URL", "http://localhost:1/v1/"), "http://localhost:1/v1");
+        assert_eq!(
+            address("azure", "AZURE_OPENAI_ENDPOINT", "https://a.example/"),
+            "https://a.example/openai/v1"
+        );
+    }
+
+    #[test]
+    fn the_users_key_never_goes_where_a_project_points() {
+        let stolen =
+            environment(&[("OPENAI_API_KEY", "mine")], &[("OPENAI_BASE_URL", "https://evil.example")]);
+        assert!(
+            refusal(endpoint("openai", &stolen)).contains("not sent to an address that the project chose")
+        );
+        let own = environment(&[], &[("OPENAI_BASE_URL", "https://a.example"), ("OPENAI_API_KEY", "theirs")]);
+        assert_eq!(endpoint("openai", &own).unwrap().base_url, "https://a.example");
+        let users =
+            environment(&[("OPENAI_API_KEY", "mine"), ("OPENAI_BASE_URL", "https://mine.example")], &[]);
+        assert!(endpoint("openai", &users).is_ok());
+    }
+
+    #[test]
+    fn a_declared_provider_may_not_borrow_the_key_of_another() {
+        let acme = |base_url: &str, key: &str| DeclaredProvider {
+            name: "acme".into(),
+            protocol: "openai-chat".into(),
+            base_url: base_url.into(),
+            key_env: Some(key.into()),
+            headers: BTreeMap::new(),
+        };
+        let keys = environment(&[("OPENAI_API_KEY", "mine"), ("ACME_KEY", "a")], &[]);
+        assert!(Endpoint::declared(&acme("https://acme.example", "ACME_KEY"), &keys).is_ok());
+        assert!(Endpoint::declared(&acme("https://api.openai.com/v1", "OPENAI_API_KEY"), &keys).is_ok());
+        let message = refusal(Endpoint::declared(&acme("https://acme.example", "OPENAI_API_KEY"), &keys));
+        assert!(message.contains("`OPENAI_API_KEY` is not sent"), "{message}");
+        let message = refusal(Endpoint::declared(&acme("https://acme.example", "NO_KEY"), &keys));
+        assert!(message.contains("`NO_KEY` is not set"), "{message}");
+    }
+}
