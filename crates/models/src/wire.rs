@@ -48,6 +48,7 @@
 
 mod answer;
 mod anthropic;
+pub(crate) mod encode;
 pub(crate) mod errors;
 mod frames;
 mod gemini;
