@@ -7,6 +7,7 @@ mod hostile;
 mod prefix;
 mod recorded;
 mod requests;
+mod server_calls;
 
 use llm_do_core::{ModelError, ModelPart, ModelResponse, Origin, Usage};
 use serde_json::Value;
