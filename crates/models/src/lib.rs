@@ -60,6 +60,7 @@ mod http;
 #[cfg_attr(not(test), expect(dead_code, reason = "recordings and providers use it next"))]
 mod mask;
 mod minimal;
+mod names;
 mod pattern;
 mod prices;
 #[cfg_attr(not(test), expect(dead_code, reason = "the models that ask them follow"))]
