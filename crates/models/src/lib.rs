@@ -51,13 +51,13 @@
 //! The kinds of failures are those of [`ModelErrorKind`](llm_do_core::ModelErrorKind), the reasons to stop
 //! those of [`StopReason`](llm_do_core::StopReason), both in `snake_case`.
 
+mod cassette;
 mod catalogue;
 mod condition;
 mod delivery;
 mod environment;
 mod history;
 mod http;
-#[cfg_attr(not(test), expect(dead_code, reason = "recordings and providers use it next"))]
 mod mask;
 mod minimal;
 mod names;
@@ -75,6 +75,7 @@ mod transport;
 #[cfg_attr(not(test), expect(dead_code, reason = "the providers that read with it follow"))]
 mod wire;
 
+pub use cassette::{Cassette, CassetteError, CassetteMode};
 pub use catalogue::StandardModels;
 pub use condition::{Condition, contains, instructed, result_of};
 pub use environment::{Environment, Variable};

@@ -1,0 +1,163 @@
+//! Recordings of the traffic with providers, and their replay without a network.
+//!
+//! A cassette is a file of JSON Lines: a header, then one line per exchange, written when the exchange ends, so
+//! that a crash loses no more than what was under way. It holds no key: headers that carry one are left out, and
+//! keys are removed from addresses, bodies and errors.
+//!
+//! A replay answers by what is asked, not by when: calls in parallel may come in any order, and each exchange
+//! is used once. Bodies come in the pieces in which they were received.
+
+mod asked;
+mod difference;
+mod error;
+mod format;
+mod recording;
+mod replay;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use llm_do_core::ModelError;
+
+use crate::transport::{ByteStream, Chunks, Transport};
+pub use error::CassetteError;
+use recording::Recording;
+use replay::Replay;
+
+/// A file of recorded exchanges. Clones share it.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use llm_do_models::{Cassette, CassetteMode, HttpSettings, HttpTransport, Transport};
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let cassette = Cassette::open("tests/greeting.cassette", CassetteMode::Auto)?;
+/// let transport = cassette.transport(Arc::new(HttpTransport::new(HttpSettings::default())?));
+/// // ... a run that uses the transport ...
+/// assert_eq!(cassette.unused(), Vec::<String>::new());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Cassette {
+    tape: Tape,
+    warnings: Warnings,
+}
+
+/// What to do with a cassette.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CassetteMode {
+    /// Replays strictly where the file holds an exchange, else records.
+    Auto,
+    /// Records, in place of what the file holds.
+    Record,
+    /// Replays.
+    Replay {
+        /// Whether a request that was not recorded is an error. Otherwise the nearest unused exchange with the
+        /// same path answers, with a warning.
+        strict: bool,
+    },
+}
+
+#[derive(Clone)]
+enum Tape {
+    Recording(Arc<Recording>),
+    Replay(Arc<Replay>),
+}
+
+impl Cassette {
+    /// Opens a cassette.
+    pub fn open(path: impl Into<PathBuf>, mode: CassetteMode) -> Result<Self, CassetteError> {
+        let (path, warnings) = (path.into(), Warnings::default());
+        let tape = match mode {
+            CassetteMode::Record => Tape::record(path)?,
+            CassetteMode::Replay { strict } => {
+                let exchanges = format::read(&path, &warnings)?;
+                Tape::Replay(Arc::new(Replay::new(path, exchanges, strict, warnings.clone())))
+            }
+            CassetteMode::Auto if !path.exists() => Tape::record(path)?,
+            CassetteMode::Auto => match format::read(&path, &warnings)? {
+                exchanges if exchanges.is_empty() => Tape::record(path)?,
+                exchanges => Tape::Replay(Arc::new(Replay::new(path, exchanges, true, warnings.clone()))),
+            },
+        };
+        Ok(Self { tape, warnings })
+    }
+
+    /// Returns a transport that plays the cassette, or that sends with another one and records it.
+    pub fn transport(&self, inner: Arc<dyn Transport>) -> Arc<dyn Transport> {
+        match &self.tape {
+            Tape::Replay(replay) => Arc::<Replay>::clone(replay),
+            Tape::Recording(recording) => Arc::new(Recorded { inner, recording: Arc::clone(recording) }),
+        }
+    }
+
+    /// Removes more secrets from what is recorded, besides those that the requests themselves carry.
+    pub fn hide(&self, secrets: impl IntoIterator<Item = String>) {
+        match &self.tape {
+            Tape::Recording(recording) => recording.hide(secrets),
+            Tape::Replay(replay) => replay.hide(secrets),
+        }
+    }
+
+    /// Says whether the cassette is played, so that neither a network nor a key is needed.
+    pub fn is_replaying(&self) -> bool {
+        matches!(self.tape, Tape::Replay(_))
+    }
+
+    /// Returns what a person should know: a line of the file that was cut, answers to other requests.
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.all().clone()
+    }
+
+    /// Returns the recorded exchanges that nobody has asked for, each as its line, method and path.
+    pub fn unused(&self) -> Vec<String> {
+        match &self.tape {
+            Tape::Recording(_) => Vec::new(),
+            Tape::Replay(replay) => replay.unused(),
+        }
+    }
+}
+
+impl Tape {
+    fn record(path: PathBuf) -> Result<Self, CassetteError> {
+        Ok(Self::Recording(Arc::new(Recording::create(path)?)))
+    }
+}
+
+/// Sends with another transport and records what came.
+struct Recorded {
+    inner: Arc<dyn Transport>,
+    recording: Arc<Recording>,
+}
+
+impl Transport for Recorded {
+    fn send(&self, request: Request<Chunks>) -> BoxFuture<'_, Result<Response<ByteStream>, ModelError>> {
+        Recording::exchange(&self.recording, self.inner.as_ref(), request).boxed()
+    }
+}
+
+impl Transport for Replay {
+    fn send(&self, request: Request<Chunks>) -> BoxFuture<'_, Result<Response<ByteStream>, ModelError>> {
+        std::future::ready(self.answer(&request)).boxed()
+    }
+}
+
+/// What a person should know, in the order in which it happened.
+#[derive(Clone, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl Warnings {
+    fn all(&self) -> MutexGuard<'_, Vec<String>> {
+        locked(&self.0)
+    }
+}
+
+/// Locks what is consistent after every single change, so that a panic elsewhere does not spoil it.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,185 @@
+//! Records exchanges while they pass.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures::Stream;
+use http::{HeaderMap, Request, Response};
+use llm_do_core::{ModelError, ModelErrorKind};
+
+use super::asked::{Asked, mask_of};
+use super::format::{self, Answered, Ending, Exchange, Outcome, Piece};
+use super::{CassetteError, locked};
+use crate::mask::Mask;
+use crate::transport::{ByteStream, Chunks, Transport};
+
+/// Headers of a response on which its reader depends. No other is kept.
+const KEPT: &[&str] = &["content-type", "retry-after", "retry-after-ms", "x-should-retry"];
+
+/// A file to which exchanges are added.
+pub(super) struct Recording {
+    path: PathBuf,
+    file: Mutex<File>,
+    /// Why the last exchange could not be written.
+    failure: Mutex<Option<ModelError>>,
+    begun: AtomicU64,
+    hidden: Mutex<Vec<String>>,
+}
+
+impl Recording {
+    /// Begins a new file, which only its owner may read: prompts are private too.
+    pub(super) fn create(path: PathBuf) -> Result<Self, CassetteError> {
+        match private_file(&path).and_then(|mut file| append(&mut file, &format::header()).map(|()| file)) {
+            Err(source) => Err(CassetteError::Unwritable { path, source }),
+            Ok(file) => Ok(Self {
+                path,
+                file: Mutex::new(file),
+                failure: Mutex::default(),
+                begun: AtomicU64::new(0),
+                hidden: Mutex::default(),
+            }),
+        }
+    }
+
+    pub(super) fn hide(&self, secrets: impl IntoIterator<Item = String>) {
+        locked(&self.hidden).extend(secrets);
+    }
+
+    /// Sends a request and records what comes of it.
+    pub(super) async fn exchange(
+        recording: &Arc<Self>,
+        inner: &dyn Transport,
+        request: Request<Chunks>,
+    ) -> Result<Response<ByteStream>, ModelError> {
+        if let Some(failure) = locked(&recording.failure).clone() {
+            return Err(failure);
+        }
+        let open = OpenExchange::new(Arc::clone(recording), &request);
+        match inner.send(request).await {
+            Ok(response) => Ok(open.answered(response)),
+            Err(error) => {
+                open.write(Outcome::Error(open.mask.error(error.clone())))?;
+                Err(error)
+            }
+        }
+    }
+
+    fn write(&self, exchange: &Exchange) -> Result<(), ModelError> {
+        let line = serde_json::to_string(exchange).map_err(io::Error::from);
+        let written = line.and_then(|line| append(&mut locked(&self.file), &line));
+        written.map_err(|error| {
+            let words = format!("the cassette `{}` cannot be written: {error}", self.path.display());
+            let failure = ModelError::new(ModelErrorKind::Invalid, words);
+            *locked(&self.failure) = Some(failure.clone());
+            failure
+        })
+    }
+}
+
+fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    // The file may have been there before. The permissions of devices are not the recording's business.
+    #[cfg(unix)]
+    if file.metadata()?.is_file() {
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+fn append(file: &mut File, line: &str) -> io::Result<()> {
+    file.write_all(format!("{line}\n").as_bytes())?;
+    file.sync_data()
+}
+
+/// An exchange under way.
+struct OpenExchange {
+    recording: Arc<Recording>,
+    number: u64,
+    mask: Mask,
+    asked: Asked,
+}
+
+impl OpenExchange {
+    fn new(recording: Arc<Recording>, request: &Request<Chunks>) -> Self {
+        let mask = mask_of(request, locked(&recording.hidden).clone());
+        let asked = Asked::new(request, &mask);
+        Self { number: recording.begun.fetch_add(1, Ordering::Relaxed) + 1, recording, mask, asked }
+    }
+
+    fn answered(self, response: Response<ByteStream>) -> Response<ByteStream> {
+        let (head, inner) = response.into_parts();
+        let headers = kept(&head.headers, &self.mask);
+        let status = head.status.as_u16();
+        let tee = Tee { inner, pieces: Vec::new(), head: Some((self, status, headers)) };
+        Response::from_parts(head, Box::pin(tee))
+    }
+
+    fn write(&self, outcome: Outcome) -> Result<(), ModelError> {
+        let (number, request) = (self.number, self.asked.clone());
+        self.recording.write(&Exchange { number, request, outcome })
+    }
+}
+
+fn kept(headers: &HeaderMap, mask: &Mask) -> BTreeMap<String, String> {
+    let kept = headers.iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
+    let texts = kept.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?)));
+    texts.map(|(name, value)| (name, mask.text(value).into_owned())).collect()
+}
+
+/// A body that is handed on at once, and kept until it ends.
+struct Tee {
+    inner: ByteStream,
+    pieces: Vec<Bytes>,
+    /// Gone when the exchange is written.
+    head: Option<(OpenExchange, u16, BTreeMap<String, String>)>,
+}
+
+impl Tee {
+    fn end(&mut self, ending: Ending) -> Result<(), ModelError> {
+        let Some((open, status, headers)) = self.head.take() else { return Ok(()) };
+        let pieces = open.mask.pieces(&self.pieces).into_iter().map(Piece::new).collect();
+        let ending = match ending {
+            Ending::Cut(error) => Ending::Cut(open.mask.error(error)),
+            other => other,
+        };
+        open.write(Outcome::Response(Answered { status, headers, pieces, ending }))
+    }
+}
+
+impl Stream for Tee {
+    type Item = Result<Bytes, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = ready!(self.inner.as_mut().poll_next(context));
+        let written = match &next {
+            Some(Ok(piece)) => {
+                self.pieces.push(piece.clone());
+                Ok(())
+            }
+            Some(Err(error)) => self.end(Ending::Cut(error.clone())),
+            None => self.end(Ending::Whole),
+        };
+        Poll::Ready(match written {
+            Ok(()) => next,
+            Err(failure) => Some(Err(failure)),
+        })
+    }
+}
+
+impl Drop for Tee {
+    fn drop(&mut self) {
+        // A failure is kept for the next request.
+        let _kept = self.end(Ending::Unread);
+    }
+}

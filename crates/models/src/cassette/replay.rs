@@ -1,0 +1,157 @@
+//! Answers requests from recorded exchanges.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream;
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use llm_do_core::{ModelError, ModelErrorKind};
+
+use super::asked::{Asked, mask_of};
+use super::difference::difference;
+use super::format::{Answered, Ending, Exchange, Outcome, Piece};
+use super::{Warnings, locked};
+use crate::mask::Mask;
+use crate::transport::{ByteStream, Chunks};
+
+/// Recorded exchanges, each to be used once.
+pub(super) struct Replay {
+    path: PathBuf,
+    is_strict: bool,
+    recorded: Mutex<Vec<Recorded>>,
+    warnings: Warnings,
+    hidden: Mutex<Vec<String>>,
+}
+
+struct Recorded {
+    line: usize,
+    exchange: Exchange,
+    is_used: bool,
+}
+
+impl Replay {
+    pub(super) fn new(
+        path: PathBuf,
+        exchanges: Vec<(usize, Exchange)>,
+        is_strict: bool,
+        warnings: Warnings,
+    ) -> Self {
+        let recorded =
+            exchanges.into_iter().map(|(line, exchange)| Recorded { line, exchange, is_used: false });
+        Self { path, is_strict, recorded: Mutex::new(recorded.collect()), warnings, hidden: Mutex::default() }
+    }
+
+    pub(super) fn hide(&self, secrets: impl IntoIterator<Item = String>) {
+        locked(&self.hidden).extend(secrets);
+    }
+
+    pub(super) fn unused(&self) -> Vec<String> {
+        let recorded = locked(&self.recorded);
+        let unused = recorded.iter().filter(|recorded| !recorded.is_used);
+        let described = unused.map(|Recorded { line, exchange, .. }| {
+            format!("line {line}: {} {}", exchange.request.method, exchange.request.target())
+        });
+        described.collect()
+    }
+
+    /// Answers a request with the exchange that was recorded for it.
+    pub(super) fn answer(&self, request: &Request<Chunks>) -> Result<Response<ByteStream>, ModelError> {
+        let asked = Asked::new(request, &mask_of(request, locked(&self.hidden).clone()));
+        // A key of today may be a word of the recorded prompt, where it stands as it is.
+        let unmasked = Asked::new(request, &Mask::default());
+        let mut recorded = locked(&self.recorded);
+        let same = recorded.iter().position(|one| {
+            let request = &one.exchange.request;
+            !one.is_used && (request.asks_like(&unmasked) || request.asks_like(&asked))
+        });
+        let chosen = match same {
+            Some(place) => place,
+            None => self.nearest(&recorded, &asked)?,
+        };
+        recorded[chosen].is_used = true;
+        played(&recorded[chosen].exchange.outcome)
+    }
+
+    /// Chooses an exchange for a request that was not recorded, where that is permitted.
+    fn nearest(&self, recorded: &[Recorded], asked: &Asked) -> Result<usize, ModelError> {
+        let unused = recorded.iter().enumerate().filter(|(_, one)| !one.is_used);
+        let same_path = unused.clone().filter(|(_, one)| one.exchange.request.goes_where(asked));
+        let nearest = most_alike(same_path, asked);
+        let words = |to: Option<&Recorded>| self.words(recorded, asked, to);
+        match nearest {
+            Some((place, one)) if !self.is_strict => {
+                let words = words(Some(one));
+                self.warnings.all().push(format!("{words}\nline {} answers it all the same", one.line));
+                Ok(place)
+            }
+            nearest => {
+                let nearest = nearest.or_else(|| most_alike(unused, asked)).map(|(_, one)| one);
+                let words = format!("{}\nto record anew, delete the file and run again", words(nearest));
+                Err(ModelError::new(ModelErrorKind::Invalid, words))
+            }
+        }
+    }
+
+    fn words(&self, recorded: &[Recorded], asked: &Asked, nearest: Option<&Recorded>) -> String {
+        let path = self.path.display();
+        let request = format!("{} {}", asked.method, asked.target());
+        let times = recorded.iter().filter(|one| one.exchange.request.asks_like(asked)).count();
+        let what = match times {
+            0 => format!("the cassette `{path}` has no answer to this request: {request}"),
+            _ => {
+                format!("the cassette `{path}` has no more answers to this request, only {times}: {request}")
+            }
+        };
+        match nearest {
+            None => format!("{what}\nno recorded exchange is left"),
+            Some(one) => {
+                let difference = difference(&one.exchange.request, asked);
+                format!(
+                    "{what}\nthe nearest that is left is in line {}; it differs so:\n{difference}",
+                    one.line
+                )
+            }
+        }
+    }
+}
+
+fn most_alike<'a>(
+    recorded: impl Iterator<Item = (usize, &'a Recorded)>,
+    asked: &Asked,
+) -> Option<(usize, &'a Recorded)> {
+    let measured =
+        recorded.map(|(place, one)| (super::difference::likeness(&one.exchange.request, asked), place, one));
+    // Of those alike, the first is taken.
+    let best = measured.max_by(|(one, first, _), (other, second, _)| one.cmp(other).then(second.cmp(first)));
+    best.map(|(_, place, one)| (place, one))
+}
+
+fn played(outcome: &Outcome) -> Result<Response<ByteStream>, ModelError> {
+    match outcome {
+        Outcome::Error(error) => Err(error.clone()),
+        Outcome::Response(answered) => {
+            let mut response = Response::new(body(answered));
+            *response.status_mut() = StatusCode::from_u16(answered.status).unwrap_or_default();
+            let headers = answered.headers.iter().filter_map(|(name, value)| {
+                Some((HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?))
+            });
+            response.headers_mut().extend(headers);
+            Ok(response)
+        }
+    }
+}
+
+fn body(answered: &Answered) -> ByteStream {
+    let pieces: Vec<Bytes> = answered.pieces.iter().map(Piece::to_bytes).collect();
+    let end = match &answered.ending {
+        Ending::Whole => None,
+        Ending::Cut(error) => Some(error.clone()),
+        Ending::Unread => Some(ModelError::new(
+            ModelErrorKind::Network,
+            "the recorded answer ends here, since it was not read to its end",
+        )),
+    };
+    stream::iter(pieces.into_iter().map(Ok)).chain(stream::iter(end.map(Err))).boxed()
+}
