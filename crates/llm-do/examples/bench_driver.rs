@@ -4,7 +4,7 @@
 //! `--mode seq|conc|oneshot --base URL --model M --runs N --conc N --warmup N [--stream]`, and besides
 //! `--family openai|anthropic|responses` and `--threads N`. Each run answers the prompt `go` with the tool
 //! `add(a, b)`, and for models named `bench-n…` also with the agent `helper(input)`; its text must end in `done`.
-//! The gate is on, and so are events: a subscriber counts the deltas.
+//! The gate is on, and so are events: every run logs them, and where answers are streamed a subscriber counts the deltas.
 //!
 //! ```text
 //! cargo build --profile dist -p llm-do --example bench_driver
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use llm_do::prelude::*;
-use llm_do::{Environment, EventBody, ModelSettings, StandardModels};
+use llm_do::{Environment, Event, EventBody, ModelSettings, StandardModels};
 use serde_json::json;
 
 const INSTRUCTIONS: &str = "You are a calculator.";
@@ -29,7 +29,7 @@ static DELTAS: AtomicU64 = AtomicU64::new(0);
 
 /// Add two numbers.
 #[tool(access = "read", approval = "pre_approved", effect = "pure")]
-fn add(a: i64, b: i64) -> i64 {
+async fn add(a: i64, b: i64) -> i64 {
     TOOL_CALLS.fetch_add(1, Ordering::Relaxed);
     a + b
 }
@@ -99,14 +99,16 @@ impl Settings {
             if self.model.contains("bench-n") { agent.toolset("helper") } else { agent }
         };
         let project = Project::builder().agent(agent("main")).agent(agent("helper")).tool(add).build()?;
-        let count = |event: &llm_do::Event| {
-            if matches!(event.body, EventBody::TextDelta(_)) {
-                DELTAS.fetch_add(1, Ordering::Relaxed);
-            }
-        };
         let limits = Limits { turns: Some(100_000), depth: Some(20), ..Limits::default() };
         let models = StandardModels::new(".").environment(environment);
-        Ok(Runtime::builder(project).models(models).limits(limits).on_event(count).build()?)
+        let runtime = Runtime::builder(project).models(models).limits(limits);
+        Ok(if self.stream { runtime.on_event(count_delta).build()? } else { runtime.build()? })
+    }
+}
+
+fn count_delta(event: &Event) {
+    if matches!(event.body, EventBody::TextDelta(_)) {
+        DELTAS.fetch_add(1, Ordering::Relaxed);
     }
 }
 

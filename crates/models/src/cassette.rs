@@ -145,6 +145,10 @@ impl Transport for Replay {
     fn send(&self, request: Request<Chunks>) -> BoxFuture<'_, Result<Response<ByteStream>, ModelError>> {
         std::future::ready(self.answer(&request)).boxed()
     }
+
+    fn needs_keys(&self) -> bool {
+        false
+    }
 }
 
 /// What a person should know, in the order in which it happened.

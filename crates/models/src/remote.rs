@@ -191,7 +191,8 @@ impl Remote {
             return Err(self.mask.error(failure(response, &host, limits).await));
         }
         check_content(&response, &host).map_err(|error| self.mask.error(error))?;
-        let answer = Answer {
+        // Boxed: a stream hands its state on with every part.
+        let answer = Box::new(Answer {
             remote: self.clone(),
             decoder: Some(Decoder::new(self.endpoint.api, self.origin())),
             body: response.into_body(),
@@ -200,7 +201,7 @@ impl Remote {
             limits,
             host,
             is_stream,
-        };
+        });
         Ok(stream::unfold(answer, |mut answer| async move { answer.next().await.map(|part| (part, answer)) })
             .boxed())
     }
@@ -300,7 +301,12 @@ impl Answer {
     }
 
     async fn read_more(&mut self) -> Result<(), ModelError> {
-        match self.limits.within(self.is_stream, &self.host, self.body.next()).await {
+        // What is there already needs no clock.
+        let arrived = match self.body.next().now_or_never() {
+            Some(arrived) => Ok(arrived),
+            None => self.limits.within(self.is_stream, &self.host, self.body.next()).await,
+        };
+        match arrived {
             Ok(Some(Ok(bytes))) => self.take(&bytes),
             Ok(Some(Err(error))) => self.finish(Some(error)),
             Ok(None) => self.finish(None),

@@ -57,6 +57,7 @@ mod json;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+mod repeat;
 mod retry_after;
 mod server_calls;
 #[cfg(test)]
@@ -67,6 +68,7 @@ use serde_json::Value;
 
 use answer::{Draft, Sink};
 use frames::{Frame, Frames};
+use repeat::Repeat;
 
 /// The most bytes of one event, one line or one whole body. Images arrive in events of several megabytes.
 pub(crate) const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
@@ -114,6 +116,17 @@ trait Reader: Send {
     /// Takes the mark `[DONE]`, which some APIs send last.
     fn done(&mut self) {}
 
+    /// Returns the key whose value was added as text, where the last object did nothing but that. Another object
+    /// that differs in this value alone then adds just its text.
+    fn only_text(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Adds text as the last object did.
+    fn add_text(&mut self, _: &str, _: &mut Sink<'_>) -> Result<(), ModelError> {
+        Ok(())
+    }
+
     /// Says whether nothing can follow any more.
     fn is_complete(&self) -> bool;
 
@@ -128,6 +141,7 @@ trait Reader: Send {
 pub(crate) struct Decoder {
     frames: Frames,
     reader: Box<dyn Reader>,
+    repeat: Repeat,
     origin: Origin,
     kept: usize,
     failure: Option<ModelError>,
@@ -144,7 +158,7 @@ impl Decoder {
             Api::Ollama => Box::new(ollama::Chat::default()),
         };
         let frames = if api == Api::Ollama { Frames::lines() } else { Frames::detected() };
-        Self { frames, reader, origin, kept: 0, failure: None }
+        Self { frames, reader, repeat: Repeat::default(), origin, kept: 0, failure: None }
     }
 
     /// Takes more bytes and adds what they complete to `parts`, also where they end in an error.
@@ -155,8 +169,9 @@ impl Decoder {
         if self.is_complete() {
             return Ok(());
         }
-        let Self { frames, reader, kept, .. } = self;
-        let result = frames.push(bytes, &mut |frame| take(&mut **reader, frame, &mut Sink::new(parts, kept)));
+        let Self { frames, reader, repeat, kept, .. } = self;
+        let mut each = |frame: Frame<'_>| take(&mut **reader, repeat, frame, &mut Sink::new(parts, kept));
+        let result = frames.push(bytes, &mut each);
         result.map_err(|error| self.fail(error))
     }
 
@@ -171,8 +186,8 @@ impl Decoder {
             return Err(failure);
         }
         if !self.is_complete() {
-            let Self { frames, reader, kept, .. } = &mut self;
-            let mut each = |frame: Frame<'_>| take(&mut **reader, frame, &mut Sink::new(parts, kept));
+            let Self { frames, reader, repeat, kept, .. } = &mut self;
+            let mut each = |frame: Frame<'_>| take(&mut **reader, repeat, frame, &mut Sink::new(parts, kept));
             frames.finish(&mut each).map_err(|error| self.fail(error))?;
         }
         let usage = self.reader.usage();
@@ -191,14 +206,36 @@ impl Decoder {
     }
 }
 
-fn take(reader: &mut dyn Reader, frame: Frame<'_>, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+fn take(
+    reader: &mut dyn Reader,
+    repeat: &mut Repeat,
+    frame: Frame<'_>,
+    sink: &mut Sink<'_>,
+) -> Result<(), ModelError> {
     if reader.is_complete() {
         return Ok(());
     }
     match frame {
         Frame::Done => reader.done(),
         Frame::Error(bytes) => return Err(errors::in_stream(bytes)),
-        Frame::Data(bytes) => return read(reader, json::parse(bytes)?, sink),
+        Frame::Data(bytes) => return take_data(reader, repeat, bytes, sink),
+    }
+    Ok(())
+}
+
+fn take_data(
+    reader: &mut dyn Reader,
+    repeat: &mut Repeat,
+    bytes: &[u8],
+    sink: &mut Sink<'_>,
+) -> Result<(), ModelError> {
+    if let Some(text) = repeat.text_in(bytes) {
+        return reader.add_text(&text, sink);
+    }
+    read(reader, json::parse(bytes)?, sink)?;
+    match (reader.only_text(), sink.last_text()) {
+        (Some(key), Some(text)) => repeat.learn(bytes, key, text),
+        _ => repeat.forget(),
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::store::{Durability, Store, StoreError};
 use crate::sync::Mutex;
 
 /// How many deltas and reports of progress are kept for slow readers.
-const RING: usize = 1_024;
+const RING: usize = 4_096;
 
 /// The log of one run.
 pub(crate) struct RunLog {

@@ -32,6 +32,14 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// Returns the text that was given out last.
+    pub(super) fn last_text(&self) -> Option<&str> {
+        match self.parts.last() {
+            Some(ModelPart::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Gives out more thinking.
     pub(super) fn thinking(&mut self, text: &str) {
         if !text.is_empty() {

@@ -19,6 +19,8 @@ pub(super) struct Messages {
     envelope: Map<String, Value>,
     usage: Map<String, Value>,
     blocks: BTreeMap<u64, Block>,
+    /// The block to which the last event added text and nothing else.
+    last_text: Option<u64>,
     is_complete: bool,
 }
 
@@ -31,6 +33,7 @@ struct Block {
 
 impl Reader for Messages {
     fn read(&mut self, mut object: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+        self.last_text = None;
         match text(&object, "type") {
             Some("message_start") => self.begin(take(&mut object, "message"), sink),
             Some("content_block_start") => {
@@ -47,6 +50,18 @@ impl Reader for Messages {
             // Pings, ends of blocks, and events that are not known yet.
             _ => Ok(()),
         }
+    }
+
+    fn only_text(&self) -> Option<&'static str> {
+        self.last_text.map(|_| "text")
+    }
+
+    fn add_text(&mut self, text: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+        let block = self.last_text.and_then(|index| self.blocks.get_mut(&index));
+        let Some(block) = block else { return Ok(()) };
+        sink.keep(text.len())?;
+        block.append("text".to_owned(), text.to_owned(), sink);
+        Ok(())
     }
 
     fn is_complete(&self) -> bool {
@@ -105,6 +120,9 @@ impl Messages {
     fn extend_block(&mut self, mut event: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         let Some(index) = count(&event, "/index") else { return Ok(()) };
         let Some(block) = self.blocks.get_mut(&index) else { return Ok(()) };
+        if holds_only_text(&event) && block.kind() == "text" {
+            self.last_text = Some(index);
+        }
         for (key, value) in take_map(&mut event, "delta") {
             sink.keep(value.as_str().map_or_else(|| weight(&value), str::len))?;
             block.extend(key, value, sink);
@@ -197,6 +215,17 @@ impl Block {
     fn string(&self, key: &str) -> String {
         self.content.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
     }
+}
+
+/// Says whether an event adds text to its block and nothing else.
+fn holds_only_text(event: &Value) -> bool {
+    let has_only = |value: Option<&Value>, known: &[&str]| {
+        let fields = value.and_then(Value::as_object);
+        fields.is_some_and(|fields| fields.keys().all(|key| known.contains(&key.as_str())))
+    };
+    has_only(Some(event), &["type", "index", "delta"])
+        && has_only(event.get("delta"), &["type", "text"])
+        && event.pointer("/delta/text").is_some_and(Value::is_string)
 }
 
 /// Gives out the text of a text block, and the thinking of a thinking block: the key has the kind's name.

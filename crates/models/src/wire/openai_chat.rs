@@ -28,6 +28,7 @@ pub(super) struct Completion {
     refusal: String,
     finish_reason: Option<String>,
     is_done: bool,
+    is_only_text: bool,
 }
 
 /// One stretch of the message.
@@ -52,9 +53,18 @@ enum Source {
 impl Reader for Completion {
     fn read(&mut self, mut object: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         let choices = take_list(&mut object, "choices");
+        self.is_only_text = matches!(choices.as_slice(), [choice] if holds_only_text(choice));
         sink.update(&mut self.envelope, without(object, &["choices", "object"]))?;
         let is_first = |choice: &Value| count(choice, "/index").unwrap_or(0) == 0;
         choices.into_iter().filter(is_first).try_for_each(|choice| self.read_choice(choice, sink))
+    }
+
+    fn only_text(&self) -> Option<&'static str> {
+        self.is_only_text.then_some("content")
+    }
+
+    fn add_text(&mut self, text: &str, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+        self.say(text.to_owned(), sink)
     }
 
     fn done(&mut self) {
@@ -400,6 +410,18 @@ impl Call {
         let raw = block_with_more(origin, into_map(whole), &["id", "type", "function"]);
         tool_call(&self.id, &self.name, self.arguments, raw, place)
     }
+}
+
+/// Says whether a choice brings more text and nothing else.
+fn holds_only_text(choice: &Value) -> bool {
+    let delta = choice.get("delta").and_then(Value::as_object);
+    let is_plain = |map: &Map<String, Value>, known: &[&str]| {
+        map.iter().all(|(key, value)| value.is_null() || known.contains(&key.as_str()))
+    };
+    choice.as_object().is_some_and(|choice| is_plain(choice, &["index", "delta"]))
+        && count(choice, "/index").unwrap_or(0) == 0
+        && delta.is_some_and(|delta| is_plain(delta, &["role", "content"]))
+        && delta.and_then(|delta| delta.get("content")).is_some_and(Value::is_string)
 }
 
 fn stop(word: &str) -> StopReason {
