@@ -88,3 +88,6 @@ pub use script::Script;
 pub use script_file::ScriptFileError;
 pub use test_model::TestModel;
 pub use transport::{ByteStream, Chunks, Transport};
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub use wire::fuzzing;

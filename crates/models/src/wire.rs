@@ -1,6 +1,6 @@
-//! Reads what providers answer: bytes in, parts out, without any I/O.
+//! What goes over the wire: requests out, answers in, without any I/O.
 //!
-//! A [`Decoder`] takes the body of a successful response as it arrives, in pieces of any size, and yields the
+//! An [`encode::Encoder`] writes the requests of one session. A [`Decoder`] takes the body of a successful response as it arrives, in pieces of any size, and yields the
 //! same answer whether the body is a stream of events or one JSON document: the body itself tells which.
 //! [`errors`] reads the body of a failed one. Sending requests and trying again belong to the providers.
 //!
@@ -21,6 +21,40 @@
 //!
 //! The raw usage stands there, and not in a field of [`ModelResponse`], because it is recorded, shown and
 //! priced with the message that it belongs to.
+//!
+//! Calls of server-side tools are shown once more in [`ModelResponse::server_calls`], in one shape for all
+//! providers and without their data: images that a provider made stay in their opaque blocks, which go back as
+//! they are.
+//!
+//! # What is sent
+//!
+//! | part of a message | to its own provider | to another one |
+//! | --- | --- | --- |
+//! | text | as it came, with citations and signatures | its text |
+//! | thinking | as it came; not where it was cut before its signature, or where nothing follows it | left out |
+//! | call | with the fields that it came with | its name, arguments and id |
+//! | result | by the id of its call, with images and files | the same |
+//! | opaque block | as it came; not a server-side call that was cut before its result | left out |
+//! | attachment | as the API takes it; else words that name it, with a notice | the same |
+//!
+//! A provider is the same where its name is the same; what merely speaks the same protocol is another one. An
+//! id that the target could not have given is derived from the old one, alike for call and result; an id that
+//! was made here ([`answer::MADE_ID`]) is not sent to APIs that give none. Arguments that are no JSON object are
+//! sent as `{"invalid_arguments": text}`. A call without a result gets one that says so, and a result without a
+//! call becomes text. A message of the model of which nothing is left is not sent; one of the caller says
+//! `(empty)`.
+//!
+//! | | anthropic | openai-chat | openai | gemini | ollama |
+//! | --- | --- | --- | --- | --- | --- |
+//! | text | blocks | a string, pieces beside media | pieces | parts | a string |
+//! | files of a result | in the result | in a message after all results | in the result | parts after the results | images in the result |
+//! | schema of the answer | `output_config.format`, closed and without what is not enforced | `response_format` | `text.format` | `responseJsonSchema` | `format` |
+//! | thinking | `thinking`, `output_config.effort` | `reasoning_effort`; `reasoning` at OpenRouter | `reasoning` | `thinkingConfig` | `think` |
+//! | server-side tools | search, fetch, code | – | search, code, images | search, fetch, code | – |
+//! | settings left out | `seed` | – | `seed`, `stop` | `parallel_tool_calls: false` | `tool_choice` but for `none`, `parallel_tool_calls: false` |
+//!
+//! What is left out is said in a notice, once in a session. `extra_body` goes over all fields but the messages;
+//! objects are merged.
 //!
 //! # One meaning of usage
 //!
@@ -52,6 +86,8 @@ mod anthropic;
 pub(crate) mod encode;
 pub(crate) mod errors;
 mod frames;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod gemini;
 mod json;
 mod ollama;
@@ -59,6 +95,8 @@ mod openai_chat;
 mod openai_responses;
 mod repeat;
 mod retry_after;
+#[cfg(any(test, feature = "fuzzing"))]
+mod samples;
 mod server_calls;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,5 @@
-//! Writes the seeds of both targets into `corpus/`: every file of the project corpus.
+//! Writes the seeds of all targets into `corpus/`: every file of the project corpus, a stream of each API, and
+//! the recorded answers in the directory that `LLM_DO_WIRE` names, where it is set.
 
 use std::path::Path;
 
@@ -17,6 +18,30 @@ fn main() {
             }
         }
     }
+    for (target, stream) in llm_do_models::fuzzing::samples() {
+        write_seed(&corpus, target, "sample", stream);
+    }
+    if let Some(directory) = std::env::var_os("LLM_DO_WIRE") {
+        write_recorded(&corpus, Path::new(&directory));
+    }
+}
+
+fn write_recorded(corpus: &Path, directory: &Path) {
+    for file in std::fs::read_dir(directory).expect("`LLM_DO_WIRE` names a directory").flatten() {
+        let Ok(text) = std::fs::read(file.path()) else { continue };
+        let Ok(exchange) = serde_json::from_slice::<Value>(&text) else { continue };
+        let target = match exchange["api"].as_str() {
+            Some("anthropic.messages") => "anthropic",
+            Some("openai.chat") => "openai_chat",
+            Some("openai.responses") => "openai_responses",
+            Some("gemini.generate") => "gemini",
+            Some("ollama.chat") => "ollama",
+            _ => continue,
+        };
+        if let (Some(id), Some(body)) = (exchange["id"].as_str(), exchange["response"]["body"].as_str()) {
+            write_seed(corpus, target, id, body);
+        }
+    }
 }
 
 fn write(corpus: &Path, id: &str, name: &str, text: &str) {
@@ -27,8 +52,11 @@ fn write(corpus: &Path, id: &str, name: &str, text: &str) {
         Some("agent") => ("front_matter", text.to_owned()),
         _ => return,
     };
+    write_seed(corpus, target, &format!("{id}-{}", name.replace('/', "-")), &seed);
+}
+
+fn write_seed(corpus: &Path, target: &str, name: &str, seed: &str) {
     let folder = corpus.join(target);
     std::fs::create_dir_all(&folder).expect("the folder of the corpus can be made");
-    let file = folder.join(format!("{id}-{}", name.replace('/', "-")));
-    std::fs::write(file, seed).expect("a seed can be written");
+    std::fs::write(folder.join(name), seed).expect("a seed can be written");
 }

@@ -49,6 +49,14 @@ pub(crate) struct Target {
     pub(crate) profile: ModelProfile,
 }
 
+impl Target {
+    /// Says whether the provider can run a tool, as far as the profile knows.
+    fn offers(&self, tool: &ServerTool) -> bool {
+        let known = &self.profile.server_tools;
+        known.is_empty() || known.contains(&tool.name())
+    }
+}
+
 /// Writes requests. Between them it keeps the written history: a cache, without which the same bytes are sent.
 pub(crate) struct Encoder {
     target: Target,
@@ -79,7 +87,7 @@ trait Writer: Sync {
     fn path(&self, target: &Target, is_stream: bool) -> String;
 
     /// Returns the headers of the protocol.
-    fn headers(&self, _: &ModelRequest<'_>) -> Vec<(&'static str, String)> {
+    fn headers(&self, _: &Target, _: &ModelRequest<'_>) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
@@ -161,7 +169,7 @@ impl Encoder {
         body.push(closing);
         Ok(Encoded {
             path: self.writer.path(&self.target, is_stream),
-            headers: self.writer.headers(request),
+            headers: self.writer.headers(&self.target, request),
             body,
             is_stream,
             notices: self.notices.take(),

@@ -3,8 +3,11 @@
 mod conversations;
 mod exchanges;
 mod failures;
+mod follow_up;
 mod hostile;
+mod moved;
 mod prefix;
+mod read_request;
 mod recorded;
 mod requests;
 mod server_calls;

@@ -36,13 +36,14 @@ impl Writer for Messages {
         "/v1/messages".into()
     }
 
-    fn headers(&self, request: &ModelRequest<'_>) -> Vec<(&'static str, String)> {
+    fn headers(&self, target: &Target, request: &ModelRequest<'_>) -> Vec<(&'static str, String)> {
         let beta = |tool: &ServerTool| match tool {
             ServerTool::WebFetch { .. } => Some("web-fetch-2025-09-10"),
             ServerTool::CodeExecution {} => Some("code-execution-2025-08-25"),
             ServerTool::WebSearch { .. } | ServerTool::ImageGeneration {} => None,
         };
-        let betas: Vec<&str> = request.server_tools.iter().filter_map(beta).collect();
+        let offered = request.server_tools.iter().filter(|tool| target.offers(tool));
+        let betas: Vec<&str> = offered.filter_map(beta).collect();
         let betas = (!betas.is_empty()).then(|| ("anthropic-beta", betas.join(",")));
         std::iter::once(("anthropic-version", VERSION.to_owned())).chain(betas).collect()
     }
@@ -210,8 +211,10 @@ fn thinking(request: &ModelRequest<'_>, max_tokens: u64, scope: &mut Scope<'_>) 
         (Thought::Off, ThinkingStyle::Effort) => Some(json!({"type": "disabled"})),
         (Thought::On { .. }, ThinkingStyle::Effort) => Some(json!({"type": "adaptive"})),
         (Thought::On { tokens, effort }, ThinkingStyle::Budget) => {
-            let wanted = tokens.unwrap_or_else(|| tokens_of(effort)).max(LEAST_THINKING);
-            let budget = wanted.min(max_tokens.saturating_sub(1));
+            // What nobody has counted leaves room for the answer.
+            let most =
+                if tokens.is_some() { max_tokens.saturating_sub(1) } else { max_tokens - max_tokens / 4 };
+            let budget = tokens.unwrap_or_else(|| tokens_of(effort)).max(LEAST_THINKING).min(most);
             if budget < LEAST_THINKING {
                 let least = LEAST_THINKING;
                 let notice = format!("thinking is left out: it needs more than {least} output tokens");

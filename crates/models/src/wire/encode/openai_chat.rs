@@ -39,7 +39,8 @@ impl Writer for Completions {
         let (temperature, top_p) = scope.sampling(settings);
         fields.put_some("temperature", temperature);
         fields.put_some("top_p", top_p);
-        fields.put_some("seed", settings.seed);
+        fields
+            .put_some(if scope.target.provider == "mistral" { "random_seed" } else { "seed" }, settings.seed);
         if !settings.stop.is_empty() {
             fields.put("stop", json!(settings.stop));
         }
@@ -63,7 +64,9 @@ impl Writer for Completions {
         let limit = if is_openai(scope.target) { "max_completion_tokens" } else { "max_tokens" };
         fields.put_some(limit, ask.max_output);
         fields.put("stream", ask.is_stream);
-        fields.put_some("stream_options", ask.is_stream.then(|| json!({"include_usage": true})));
+        // Mistral reports usage unasked, and refuses fields that it does not know.
+        let asks_usage = ask.is_stream && scope.target.provider != "mistral";
+        fields.put_some("stream_options", asks_usage.then(|| json!({"include_usage": true})));
         fields
     }
 

@@ -59,9 +59,8 @@ impl Scope<'_> {
 
     /// Returns the server-side tools that the model's profile permits.
     pub(super) fn server_tools<'r>(&mut self, request: &ModelRequest<'r>) -> Vec<&'r ServerTool> {
-        let known = &self.target.profile.server_tools;
         let (taken, left): (Vec<_>, Vec<_>) =
-            request.server_tools.iter().partition(|tool| known.is_empty() || known.contains(&tool.name()));
+            request.server_tools.iter().partition(|tool| self.target.offers(tool));
         left.into_iter().for_each(|tool| self.without_server_tool(tool));
         taken
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use llm_do_core::{Attachment, Message, Part, Role, ToolResult};
 
 use super::super::Api;
-use super::exchanges::STREAMS;
+use super::super::samples::STREAMS;
 use super::requests::{assistant, call, provider, result};
 use super::{Numbers, decoder_for};
 

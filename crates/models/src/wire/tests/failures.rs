@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::super::Api;
 use super::super::errors::of_response;
-use super::exchanges::ANTHROPIC;
+use super::super::samples::ANTHROPIC;
 use super::{decode, usage};
 
 fn failure(status: u16, body: impl ToString) -> ModelError {

@@ -3,8 +3,8 @@
 use llm_do_core::{ModelErrorKind, ModelResponse, ToolCall};
 use serde_json::{Value, json};
 
+use super::super::samples::{ANTHROPIC, STREAMS};
 use super::super::{Api, MAX_EVENT_BYTES, MAX_MESSAGE_BYTES};
-use super::exchanges::{ANTHROPIC, STREAMS};
 use super::recorded::exchanges;
 use super::{Numbers, decode, decode_pieces, decoder, times};
 

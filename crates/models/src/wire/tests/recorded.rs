@@ -16,10 +16,15 @@ use super::super::{Api, answer, json};
 use super::{Decoded, Numbers, decode, decode_pieces, times};
 
 /// One recorded exchange.
+#[derive(Clone)]
 pub(super) struct Exchange {
     pub(super) id: String,
     pub(super) api: Api,
     pub(super) status: u16,
+    /// Who answered, and with which exchanges of a conversation this one belongs together.
+    pub(super) provider: String,
+    pub(super) conversation: (String, u64),
+    pub(super) request: Value,
     headers: Map<String, Value>,
     pub(super) body: Vec<u8>,
     expect: Value,
@@ -61,6 +66,12 @@ fn exchange(file: &[u8]) -> Exchange {
         id: file["id"].as_str().unwrap().to_owned(),
         api,
         status: u16::try_from(response["status"].as_u64().unwrap()).unwrap(),
+        provider: file["provider"].as_str().unwrap().to_owned(),
+        conversation: (
+            file["conversation"]["id"].as_str().unwrap_or_default().to_owned(),
+            file["conversation"]["index"].as_u64().unwrap_or(0),
+        ),
+        request: file["request"]["body"].clone(),
         headers: response["headers"].as_object().cloned().unwrap_or_default(),
         body: response["body"].as_str().unwrap().as_bytes().to_vec(),
         expect: file["expect"].clone(),

@@ -450,6 +450,15 @@ fn the_budget_of_a_request_goes_before_the_setting() {
     assert_eq!(body(&encoded(host, &asked))["max_tokens"], 300);
 }
 
+#[test]
+fn mistral_gets_no_field_that_it_refuses() {
+    let mistral = Target { provider: "mistral".into(), ..target(Api::OpenAiChat) };
+    let asked = many_settings().set(|settings| settings.stream = None);
+    let body = body(&encoded(mistral, &asked));
+    assert_eq!([&body["random_seed"], &body["seed"]], [&json!(7), &Value::Null]);
+    assert_eq!([&body["stream"], &body["stream_options"]], [&json!(true), &Value::Null]);
+}
+
 fn thinking(api: Api, style: ThinkingStyle, set: impl FnOnce(&mut ModelSettings)) -> (Value, Vec<String>) {
     settings_of(thinking_target(api, style), &Asked::of([Message::user("hi")]).set(set))
 }
@@ -465,7 +474,7 @@ fn thinking_is_asked_for_as_each_api_wants_it() {
     let anthropic = |style, set: fn(&mut ModelSettings)| thinking(Api::Anthropic, style, set).0;
     let budget = |tokens: u64| json!({"type": "enabled", "budget_tokens": tokens});
     assert_eq!(anthropic(Budget, tokens)["thinking"], budget(3_000));
-    assert_eq!(anthropic(Budget, on)["thinking"], budget(8_191), "below the limit of output");
+    assert_eq!(anthropic(Budget, on)["thinking"], budget(6_144), "with room for the answer");
     assert_eq!(anthropic(Budget, off)["thinking"], Value::Null);
     assert_eq!(anthropic(Word, high)["thinking"], json!({"type": "adaptive"}));
     assert_eq!(anthropic(Word, high)["output_config"], json!({"effort": "high"}));
@@ -586,6 +595,7 @@ fn server_side_tools_are_offered_where_the_api_has_them() {
     let only = encoded(Target { profile, ..target(Api::Anthropic) }, &server_tools());
     assert_eq!(body(&only)["tools"].as_array().unwrap().len(), 1);
     assert_eq!(only.notices.len(), 3);
+    assert_eq!(only.headers.len(), 1, "no feature in use needs a beta");
 }
 
 /// An image, a document, text and something unknown, beside a question and in a result.

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::Api;
+use super::super::samples::{ANTHROPIC, GEMINI, RESPONSES};
 use super::decode;
-use super::exchanges::{ANTHROPIC, GEMINI, RESPONSES};
 
 /// Returns the calls and the number of searches of an answer.
 fn calls(api: Api, body: &str) -> (Value, u64) {
