@@ -35,6 +35,11 @@ impl Environment {
         Ok(Self { file })
     }
 
+    /// Returns it as providers of models read it: what the project set is marked.
+    pub(crate) fn for_models(&self) -> llm_do::Environment {
+        llm_do::Environment::of_process().with_project(self.file.clone())
+    }
+
     /// Returns a variable that is set and not empty.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         let own = std::env::var(name).ok();

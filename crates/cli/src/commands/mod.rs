@@ -5,6 +5,7 @@ mod chat;
 mod check;
 mod init;
 mod list;
+mod models;
 mod run;
 mod schema;
 
@@ -23,6 +24,7 @@ pub(crate) fn execute(command: Command) -> Exit {
         Command::List(arguments) => list::list(&arguments),
         Command::Call(arguments) => call::call(&arguments),
         Command::Init(arguments) => init::init(&arguments),
+        Command::Models(arguments) => models::models(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions(arguments) => {
             arguments::completions(arguments.shell);
