@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Call(CallArguments),
     /// Writes a project to start from
     Init(InitArguments),
+    /// Lists providers and their keys, or what one model can do and costs; nobody is asked
+    Models(ModelsArguments),
     /// Prints the JSON Schemas of project files, for editors
     Schema(SchemaArguments),
     /// Tries one request per configured provider, and one per model that a project names
@@ -128,6 +130,21 @@ pub(crate) struct InitArguments {
     /// What to start from
     #[arg(long, value_enum, default_value_t)]
     pub(crate) template: Template,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArguments {
+    /// A project file, a directory or an agent file: its providers, keys and prices count too
+    pub(crate) path: Option<PathBuf>,
+    /// Shows one model, as `provider:model`
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Sets a key of the manifest (`runtime.max_depth=3`) or of an agent (`agents.NAME.model=test`), repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) output: ListOutput,
 }
 
 #[derive(Debug, Args)]

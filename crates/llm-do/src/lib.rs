@@ -37,21 +37,21 @@ pub use llm_do_core::{
     CallKind, CallResult, Cancellation, Clock, Content, Context, Conversation, Cost, DecidedBy, Decision,
     Delta, Digest, Effect, Effort, Event, EventBody, Exhausted, ExtensionRequest, Failure, FailureKind,
     FromCall, Grant, GrantSubject, Halt, Head, Input, InputPart, Inspection, Key, Limits, Message,
-    MissingNeed, Model, ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest,
-    ModelResponse, ModelResult, ModelSession, ModelSettings, ModelStream, Models, Money, Name, NativeOutput,
-    Need, NeedSpec, NoModels, NoPrices, Opening, Origin, Outcome, Output, Part, Payload, Permit, Prices,
-    Problem, Progress, Prompt, ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId, Schema,
-    SchemaError, Scope, ServerCall, ServerTool, StatelessToolset, Status, StopReason, Subject, SystemClock,
-    SystemRandom, Thinking, ThinkingStyle, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolReply,
-    ToolResult, Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel, input_attachments, nearest,
-    parse_strict, schema_value_of, visible, visible_line,
+    MissingNeed, Model, ModelChoice, ModelError, ModelErrorKind, ModelOverride, ModelPart, ModelProfile,
+    ModelRequest, ModelResponse, ModelResult, ModelSession, ModelSettings, ModelStream, Models, Money, Name,
+    NativeOutput, Need, NeedSpec, NoModels, NoPrices, Opening, Origin, Outcome, Output, Part, Payload,
+    Permit, PriceList, Prices, Problem, ProfileOverride, Progress, Prompt, ProviderBlock, Quantity, Random,
+    Remaining, Remark, Role, RunId, Schema, SchemaError, Scope, ServerCall, ServerTool, StatelessToolset,
+    Status, StopReason, Subject, SystemClock, SystemRandom, Thinking, ThinkingStyle, Tool, ToolCall,
+    ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance,
+    Usage, UsageByModel, input_attachments, nearest, parse_strict, schema_value_of, visible, visible_line,
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
     BuiltinProvider, Cassette, CassetteError, CassetteMode, Condition, DeclaredProvider, Environment,
     HttpSettings, HttpTransport, PROTOCOLS, Reply, Script, ScriptFileError, StandardModels, StandardPrices,
     TestModel, Transport, Variable, asks, asks_all, asks_raw, contains, cut, fails, instructed,
-    provider_names, providers, replies, result_of, says, thinks,
+    profile_of, provider_names, providers, replies, result_of, says, thinks,
 };
 pub use llm_do_project::{
     Catalogue, Diagnostic, Diagnostics, LoadedProject, McpServer, NoToolsets, Provider, Reach, ReachedAgent,

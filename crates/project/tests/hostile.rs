@@ -85,6 +85,15 @@ const BOMBS: &[(&str, Write)] = &[
     ("globs over models", |f| {
         agent(f, json!({"name": "main", "compatible_models": list(24_000, |n| format!("{n}["))}))
     }),
+    ("overrides of models", |f| section(f, "models", map(20_000, |_| json!({})))),
+    ("broad overrides of models", |f| section(f, "models", broad_models(1_000))),
+    ("headers of a provider", |f| {
+        let headers = map(20_000, |_| json!("\n"));
+        section(f, "providers", json!({"acme": {"api": "x", "base_url": "http://a", "headers": headers}}));
+    }),
+    ("headers of requests", |f| {
+        agent(f, json!({"name": "main", "model_settings": {"extra_headers": map(20_000, |_| json!("\n"))}}))
+    }),
     ("a long glob", |f| agent(f, json!({"name": "main", "agents": ["{a,b}*?".repeat(100_000)]}))),
     ("a nested glob", |f| files(f, vec![format!("{}a{}", "{".repeat(100_000), "}".repeat(100_000))])),
     ("unknown toolsets", |f| {
@@ -284,6 +293,12 @@ fn map(count: usize, value: impl Fn(usize) -> Value) -> Value {
 
 fn globs(count: usize) -> Value {
     (0..count / SCALE).map(|number| (format!("{number}*[a-z]?"), json!("ask"))).collect::<Map<_, _>>().into()
+}
+
+/// Globs that take long to compile, as many as are permitted.
+fn broad_models(count: usize) -> Value {
+    let glob = |number: usize| format!("{number}:{}", "{a,b}*?".repeat(35));
+    (0..count).map(|number| (glob(number), json!({}))).collect::<Map<_, _>>().into()
 }
 
 /// Definitions of which each names the next one twice.

@@ -6,6 +6,7 @@ mod check;
 mod doctor;
 mod init;
 mod list;
+mod models;
 mod run;
 mod schema;
 
@@ -24,6 +25,7 @@ pub(crate) fn execute(command: Command) -> Exit {
         Command::List(arguments) => list::list(&arguments),
         Command::Call(arguments) => call::call(&arguments),
         Command::Init(arguments) => init::init(&arguments),
+        Command::Models(arguments) => models::models(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => {

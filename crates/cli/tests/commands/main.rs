@@ -14,6 +14,7 @@ mod init;
 mod input;
 mod interrupts;
 mod list;
+mod models;
 mod output;
 mod projects;
 mod reference;

@@ -1,0 +1,410 @@
+//! `llm-do models`: providers with their addresses and keys; what one model can do and costs. Nobody is asked.
+
+use std::fmt::Write;
+
+use llm_do::{
+    Environment, LoadedProject, ModelChoice, ModelOverride, ModelProfile, NativeOutput, PriceList,
+    StandardPrices, ThinkingStyle, Variable, nearest, profile_of, provider_names, providers,
+};
+use serde_json::{Value, json};
+
+use crate::arguments::{ListOutput, ModelsArguments, ProjectArguments};
+use crate::exit::Exit;
+use crate::host;
+use crate::output;
+use crate::problem::Problem;
+use crate::text::{printable, visible_line};
+
+/// Models that need no provider.
+const OFFLINE: [&str; 3] = ["test", "test:echo", "script:FILE"];
+
+/// Shows providers, or one model.
+pub(crate) fn models(arguments: &ModelsArguments) -> Result<Exit, Problem> {
+    let view = View::new(arguments)?;
+    let (text, value) = match &arguments.model {
+        Some(model) => {
+            let shown = view.model(model)?;
+            (shown.text(), shown.value())
+        }
+        None => (view.text(), view.value()),
+    };
+    let text = match arguments.output {
+        ListOutput::Text => text,
+        ListOutput::Json => serde_json::to_string_pretty(&value).unwrap_or_default(),
+    };
+    output::to_stdout(&printable(text.trim_end()));
+    Ok(Exit::Done)
+}
+
+/// What is known here: providers, the environment, and a project where one is named.
+struct View {
+    providers: Vec<ShownProvider>,
+    project: Option<LoadedProject>,
+    prices: StandardPrices,
+}
+
+/// A provider as it is shown.
+struct ShownProvider {
+    name: String,
+    aliases: &'static [&'static str],
+    protocol: String,
+    address: String,
+    /// The variable that gave the address.
+    address_from: Option<String>,
+    key: Key,
+    is_declared: bool,
+}
+
+/// Whether there is a key. Its value is never looked at.
+struct Key {
+    variables: Vec<String>,
+    found: Option<String>,
+    is_projects: bool,
+    is_needed: bool,
+    /// Whether it would not be sent, since the project chose the address.
+    is_held_back: bool,
+}
+
+impl View {
+    fn new(arguments: &ModelsArguments) -> Result<Self, Problem> {
+        let project = match &arguments.path {
+            Some(path) => Some(host::load_quietly(&ProjectArguments {
+                path: path.clone(),
+                set: arguments.set.clone(),
+            })?),
+            None if !arguments.set.is_empty() => {
+                return Err(Problem::with_hint(
+                    "`--set` changes a project",
+                    "name one: `llm-do models PATH`",
+                ));
+            }
+            None => None,
+        };
+        let environment = match &project {
+            Some(project) => crate::environment::of_project(&project.root)?,
+            None => Environment::of_process(),
+        };
+        let overrides = project.as_ref().map(|project| project.model_overrides.clone()).unwrap_or_default();
+        let prices = StandardPrices::new().with_overrides(overrides);
+        Ok(Self { providers: shown_providers(project.as_ref(), &environment), project, prices })
+    }
+
+    fn overrides(&self) -> &[ModelOverride] {
+        self.project.as_ref().map(|project| &project.model_overrides[..]).unwrap_or_default()
+    }
+
+    /// The models that the project names, each once.
+    fn named(&self) -> Vec<String> {
+        let outlines = self.project.iter().flat_map(|project| project.project.outline());
+        let specs = outlines.filter_map(|outline| outline.agent);
+        let of_agents = specs.flat_map(|spec| {
+            let own = spec.model.iter().map(ModelChoice::name);
+            own.chain(spec.fallback_models.iter().map(ModelChoice::name))
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+        });
+        let of_project = self.project.iter().filter_map(|project| project.model.clone());
+        let mut names: Vec<String> = of_project.chain(of_agents).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn model(&self, name: &str) -> Result<ShownModel<'_>, Problem> {
+        let (prefix, model) = name.split_once([':', '/']).unwrap_or((name, ""));
+        let provider = self
+            .providers
+            .iter()
+            .find(|provider| provider.name == prefix || provider.aliases.contains(&prefix));
+        let is_offline = ["test", "script"].contains(&prefix);
+        if provider.is_none() && !is_offline {
+            return Err(self.no_provider(name, prefix));
+        }
+        if model.is_empty() && !is_offline {
+            let hint = format!("write `{prefix}:MODEL`");
+            return Err(Problem::with_hint(format!("`{}` names no model", visible_line(name)), hint));
+        }
+        let profile =
+            provider.map(|provider| profile_of(&provider.protocol, &provider.name, model, self.overrides()));
+        Ok(ShownModel {
+            name: name.to_owned(),
+            provider,
+            profile,
+            price: self.prices.list(name),
+            long_prompts: self.prices.long_prompts(name),
+        })
+    }
+
+    fn no_provider(&self, name: &str, prefix: &str) -> Problem {
+        let message = format!(
+            "the model `{}` names the provider `{}`, which does not exist",
+            visible_line(name),
+            visible_line(prefix)
+        );
+        let declared = self.providers.iter().filter(|provider| provider.is_declared);
+        let known: Vec<&str> =
+            provider_names().into_iter().chain(declared.map(|provider| provider.name.as_str())).collect();
+        match nearest(prefix, known.iter().copied()) {
+            Some(near) => Problem::with_hint(message, format!("did you mean `{near}`?")),
+            None => Problem::with_hint(message, format!("known: {}", known.join(", "))),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::from("providers\n");
+        let width = |of: fn(&ShownProvider) -> &str| {
+            self.providers.iter().map(|shown| of(shown).chars().count()).max()
+        };
+        let names = width(|provider| &provider.name).unwrap_or_default();
+        let protocols = width(|provider| &provider.protocol).unwrap_or_default();
+        let addresses = width(|provider| &provider.address).unwrap_or_default();
+        for provider in &self.providers {
+            let ShownProvider { name, protocol, address, .. } = provider;
+            let key = provider.key.words();
+            let _ = write!(text, "  {name:names$}  {protocol:protocols$}  {address:addresses$}  {key}");
+            if let Some(variable) = &provider.address_from {
+                let _ = write!(text, " (address from {variable})");
+            }
+            if !provider.aliases.is_empty() {
+                let _ = write!(text, " (also {})", provider.aliases.join(", "));
+            }
+            text.push('\n');
+        }
+        let _ = writeln!(text, "\noffline\n  {}", OFFLINE.join(", "));
+        let named = self.named();
+        if !named.is_empty() {
+            text.push_str("\nmodels of this project\n");
+        }
+        let width = named.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+        for name in named {
+            let _ = writeln!(text, "  {name:width$}  {}", price_words(self.prices.list(&name).as_ref()));
+        }
+        text
+    }
+
+    fn value(&self) -> Value {
+        let providers: Vec<Value> = self.providers.iter().map(ShownProvider::value).collect();
+        let models: Vec<Value> =
+            self.named().iter().map(|name| json!({"model": name, "price": self.prices.list(name)})).collect();
+        json!({"providers": providers, "offline": OFFLINE, "models": models})
+    }
+}
+
+fn shown_providers(project: Option<&LoadedProject>, environment: &Environment) -> Vec<ShownProvider> {
+    let built_in = providers().iter().map(|provider| {
+        let address = first_set(provider.base_url_env, environment);
+        let mut key = Key::find(provider.key_env, provider.needs_key, environment);
+        key.is_held_back =
+            address.as_ref().is_some_and(|(_, variable)| variable.is_projects) && !key.is_projects;
+        ShownProvider {
+            name: provider.name.to_owned(),
+            aliases: provider.aliases,
+            protocol: provider.protocol.to_owned(),
+            address: match &address {
+                Some((_, variable)) => without_user(variable.value.trim()),
+                None if provider.base_url.is_empty() => {
+                    format!("{} not set", provider.base_url_env.join(" or "))
+                }
+                None => provider.base_url.to_owned(),
+            },
+            address_from: address.map(|(name, _)| name.to_owned()),
+            key,
+            is_declared: false,
+        }
+    });
+    let declared = project.into_iter().flat_map(|project| &project.providers).map(|(name, provider)| {
+        let variables: Vec<&str> = provider.api_key_env.iter().map(String::as_str).collect();
+        ShownProvider {
+            name: name.clone(),
+            aliases: &[],
+            protocol: provider.api.clone(),
+            address: without_user(&provider.base_url),
+            address_from: None,
+            key: Key::find(&variables, !variables.is_empty(), environment),
+            is_declared: true,
+        }
+    });
+    built_in.chain(declared).collect()
+}
+
+fn first_set<'a>(names: &[&'a str], environment: &Environment) -> Option<(&'a str, Variable)> {
+    names.iter().find_map(|name| Some((*name, environment.get(name)?)))
+}
+
+/// An address without the user and password that it may hold.
+fn without_user(address: &str) -> String {
+    match (address.find("://"), address.rfind('@')) {
+        (Some(scheme), Some(at)) if at > scheme => {
+            format!("{}://…@{}", &address[..scheme], &address[at + 1..])
+        }
+        (None, Some(at)) => format!("…@{}", &address[at + 1..]),
+        _ => address.to_owned(),
+    }
+}
+
+impl Key {
+    fn find(variables: &[&str], is_needed: bool, environment: &Environment) -> Self {
+        let found = first_set(variables, environment);
+        Self {
+            variables: variables.iter().map(|name| (*name).to_owned()).collect(),
+            is_projects: found.as_ref().is_some_and(|(_, variable)| variable.is_projects),
+            found: found.map(|(name, _)| name.to_owned()),
+            is_needed,
+            is_held_back: false,
+        }
+    }
+
+    fn state(&self) -> &'static str {
+        match (&self.found, self.is_needed) {
+            (Some(_), _) => "set",
+            (None, true) => "not set",
+            (None, false) => "not needed",
+        }
+    }
+
+    fn words(&self) -> String {
+        match &self.found {
+            Some(name) if self.is_held_back => {
+                format!("{name} set, and not sent to an address that the project chose")
+            }
+            Some(name) if self.is_projects => format!("{name} set in .env"),
+            Some(name) => format!("{name} set"),
+            None if self.is_needed => format!("{} not set", self.variables.join(" or ")),
+            None => "no key needed".to_owned(),
+        }
+    }
+
+    fn value(&self) -> Value {
+        let from = if self.is_projects { "project" } else { "environment" };
+        json!({
+            "state": self.state().replace(' ', "_"),
+            "variable": self.found,
+            "from": self.found.as_ref().map(|_| from),
+            "variables": self.variables,
+        })
+    }
+}
+
+impl ShownProvider {
+    fn value(&self) -> Value {
+        json!({
+            "name": self.name,
+            "aliases": self.aliases,
+            "protocol": self.protocol,
+            "base_url": self.address,
+            "base_url_from": self.address_from,
+            "key": self.key.value(),
+            "declared": self.is_declared,
+        })
+    }
+}
+
+/// One model as it is shown.
+struct ShownModel<'a> {
+    name: String,
+    /// None for an offline model.
+    provider: Option<&'a ShownProvider>,
+    profile: Option<ModelProfile>,
+    price: Option<PriceList>,
+    long_prompts: Option<u64>,
+}
+
+impl ShownModel<'_> {
+    fn text(&self) -> String {
+        let mut text = format!("{}\n", visible_line(&self.name));
+        let mut line = |title: &str, words: &str| {
+            let _ = writeln!(text, "  {title:14}  {words}");
+        };
+        match self.provider {
+            Some(provider) => {
+                line("provider", &format!("{} at {}", provider.name, provider.address));
+                line("protocol", &provider.protocol);
+                line("key", &provider.key.words());
+            }
+            None => line("provider", "none: it answers offline"),
+        }
+        if let Some(profile) = &self.profile {
+            profile_lines(profile, &mut line);
+        }
+        line("price", &price_words(self.price.as_ref()));
+        if let Some(tokens) = self.long_prompts {
+            line("long prompts", &format!("cost more beyond {tokens} tokens"));
+        }
+        text
+    }
+
+    fn value(&self) -> Value {
+        let profile = self.profile.as_ref().map(|profile| {
+            json!({
+                "native_output": profile.native_output,
+                "max_output": profile.default_max_output,
+                "images": profile.images,
+                "documents": profile.documents,
+                "sampling": profile.sampling,
+                "thinking": profile.thinking,
+                "server_side_tools": profile.server_tools,
+            })
+        });
+        json!({
+            "model": self.name,
+            "provider": self.provider.map(ShownProvider::value),
+            "profile": profile,
+            "price": self.price,
+            "long_prompts": self.long_prompts,
+        })
+    }
+}
+
+fn profile_lines(profile: &ModelProfile, line: &mut impl FnMut(&str, &str)) {
+    let yes_or_no = |yes: bool| if yes { "yes" } else { "no" };
+    line(
+        "schemas",
+        match profile.native_output {
+            NativeOutput::Always => "enforced by the provider",
+            NativeOutput::WithoutTools => {
+                "enforced by the provider where no tools are on offer, else by a tool"
+            }
+            NativeOutput::Never => "enforced by a tool",
+        },
+    );
+    line(
+        "thinking",
+        match profile.thinking {
+            ThinkingStyle::Effort => "by `effort`",
+            ThinkingStyle::Budget => "by a number of tokens",
+            ThinkingStyle::Unasked => "cannot be asked for",
+        },
+    );
+    line("temperature", if profile.sampling { "yes" } else { "no: it would be refused" });
+    line("images", yes_or_no(profile.images));
+    line("documents", yes_or_no(profile.documents));
+    line("output", &format!("{} tokens where nothing else is said", profile.default_max_output));
+    if !profile.server_tools.is_empty() {
+        line("own tools", &profile.server_tools.join(", "));
+    }
+}
+
+fn price_words(price: Option<&PriceList>) -> String {
+    let Some(price) = price else { return "unknown".to_owned() };
+    let PriceList { input, output, cache_read, cache_write, search, request } = *price;
+    let rates = [
+        (Some(input), "input"),
+        (Some(output), "output"),
+        (cache_read, "cache read"),
+        (cache_write, "cache write"),
+    ];
+    let is_free =
+        rates.iter().all(|(rate, _)| rate.unwrap_or_default() == 0.0) && request.unwrap_or_default() == 0.0;
+    if is_free {
+        return "free".to_owned();
+    }
+    let rates = rates.iter().filter_map(|(rate, what)| Some(format!("${} {what}", (*rate)?)));
+    let mut words = format!("{} per million tokens", rates.collect::<Vec<_>>().join(", "));
+    if let Some(search) = search.filter(|search| *search > 0.0) {
+        let _ = write!(words, "; ${search} per thousand searches");
+    }
+    if let Some(request) = request {
+        let _ = write!(words, "; ${request} per request");
+    }
+    words
+}
