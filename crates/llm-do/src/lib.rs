@@ -95,14 +95,14 @@ pub fn load_changed(
 pub fn runtime_of(loaded: &LoadedProject) -> RuntimeBuilder {
     let builder = Runtime::builder(loaded.project.clone())
         .models(StandardModels::new(&loaded.root))
-        .prices(StandardPrices);
+        .prices(StandardPrices::new().with_overrides(loaded.model_overrides.clone()));
     loaded.configure(builder)
 }
 
 /// Begins a runtime that knows the built-in models by name. Script files are found below the working
 /// directory.
 pub fn runtime(project: Project) -> RuntimeBuilder {
-    Runtime::builder(project).models(StandardModels::new(".")).prices(StandardPrices)
+    Runtime::builder(project).models(StandardModels::new(".")).prices(StandardPrices::new())
 }
 
 /// What most programs need.

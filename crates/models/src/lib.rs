@@ -60,8 +60,10 @@ mod history;
 mod http;
 mod mask;
 mod minimal;
+mod names;
 mod pattern;
 mod prices;
+mod profiles;
 #[cfg_attr(not(test), expect(dead_code, reason = "the models that ask them follow"))]
 mod provider;
 mod reply;
@@ -79,6 +81,7 @@ pub use condition::{Condition, contains, instructed, result_of};
 pub use environment::{Environment, Variable};
 pub use http::{HttpSettings, HttpTransport};
 pub use prices::StandardPrices;
+pub use profiles::profile_of;
 pub use provider::{BuiltinProvider, DeclaredProvider, PROTOCOLS, provider_names, providers};
 pub use reply::{Reply, asks, asks_all, asks_raw, cut, fails, replies, says, thinks};
 pub use script::Script;

@@ -1,14 +1,123 @@
 //! What models cost.
+//!
+//! The prices stand in `prices/table.txt`, which a test makes from the crate `genai-prices` and compares with it, model
+//! by model. The crate itself is not asked: at the first question it reads data of all providers into some 20 MB, which
+//! takes longer than all else that a short run does. The table is searched as it stands, and nothing of it is read
+//! before somebody asks.
+//!
+//! A price that nobody knows is no price: it is never taken for 0.
 
-use llm_do_core::{Money, Prices, Usage};
+#[cfg(test)]
+mod extract;
+mod rates;
+mod table;
+#[cfg(test)]
+mod tests;
 
-/// The prices of the models that come with llm-do. Offline models are free.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct StandardPrices;
+use std::fmt;
+
+use llm_do_core::{ModelOverride, Money, PriceList, Prices, Usage};
+
+use crate::names::{Patterns, canonical, is_local, split};
+use crate::provider::built_in;
+use rates::Rates;
+
+/// The prices of the models that come with llm-do, and those that a project gives. Models on this machine are free.
+#[derive(Clone, Default)]
+pub struct StandardPrices {
+    given: Vec<(Patterns, Rates)>,
+}
+
+impl StandardPrices {
+    /// The prices that come with llm-do.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds prices that go before the table. The first whose pattern matches counts; a pattern that is no glob matches
+    /// nothing.
+    #[must_use]
+    pub fn with_overrides(mut self, overrides: impl IntoIterator<Item = ModelOverride>) -> Self {
+        let given = overrides.into_iter().filter_map(|given| {
+            let patterns = Patterns::new(&given.pattern)?;
+            Some((patterns, Rates::of_list(&given.price?)))
+        });
+        self.given.extend(given);
+        self
+    }
+
+    /// Returns what a model costs for prompts of usual length, in the units of price lists.
+    pub fn list(&self, model: &str) -> Option<PriceList> {
+        self.rates(model).map(|rates| rates.list())
+    }
+
+    /// Returns the number of input tokens beyond which a request costs more, where there is one.
+    pub fn long_prompts(&self, model: &str) -> Option<u64> {
+        self.rates(model)?.first_tier()
+    }
+
+    fn rates(&self, model: &str) -> Option<Rates> {
+        let name = canonical(model);
+        let given = self.given.iter().find(|(patterns, _)| patterns.match_name(&name));
+        given.map(|(_, rates)| rates.clone()).or_else(|| known_rates(&name))
+    }
+}
 
 impl Prices for StandardPrices {
-    fn price(&self, model: &str, _usage: &Usage) -> Option<Money> {
-        let provider = model.split([':', '/']).next().unwrap_or_default();
-        matches!(provider, "test" | "script").then_some(Money(0))
+    fn price(&self, model: &str, usage: &Usage) -> Option<Money> {
+        self.rates(model)?.cost(usage)
     }
+}
+
+impl fmt::Debug for StandardPrices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StandardPrices").field("given", &self.given.len()).finish()
+    }
+}
+
+fn known_rates(name: &str) -> Option<Rates> {
+    let (written, model) = split(name);
+    let provider = built_in(written).map_or(written, |provider| provider.name);
+    // Models that Ollama runs elsewhere are paid for by subscription.
+    let runs_elsewhere = model.ends_with("-cloud") || model.ends_with(":cloud");
+    if is_local(provider) {
+        return (!runs_elsewhere).then(Rates::free);
+    }
+    let sections = sections(provider);
+    let mut rates = sections.iter().find_map(|section| table::find(section, model))??;
+    rates.search = rates.search.or_else(|| search_fee(provider, model));
+    Some(rates)
+}
+
+/// The parts of the table in which a provider's models stand; the first that knows a model counts.
+fn sections(provider: &str) -> &'static [&'static str] {
+    match provider {
+        "anthropic" => &["anthropic"],
+        "openai" | "openai-chat" => &["openai"],
+        "gemini" => &["google"],
+        "azure" => &["azure", "openai", "anthropic", "deepseek", "x-ai", "moonshotai"],
+        "cerebras" => &["cerebras"],
+        "cohere" => &["cohere"],
+        "deepseek" => &["deepseek"],
+        "fireworks" => &["fireworks"],
+        "groq" => &["groq"],
+        "mistral" => &["mistral"],
+        "moonshot" | "moonshotai" => &["moonshotai"],
+        "openrouter" => &["openrouter"],
+        "perplexity" => &["perplexity"],
+        "together" => &["together"],
+        "xai" => &["x-ai"],
+        _ => &[],
+    }
+}
+
+/// Dollars per thousand searches, where the table has none: the fees of providers that charge the same for all models.
+fn search_fee(provider: &str, model: &str) -> Option<u128> {
+    let dollars_per_thousand = match provider {
+        "anthropic" | "openai" | "openai-chat" | "azure" => 10,
+        "gemini" if model.starts_with("gemini-1") || model.starts_with("gemini-2") => 35,
+        "gemini" => 14,
+        _ => return None,
+    };
+    Some(rates::per_search(dollars_per_thousand))
 }

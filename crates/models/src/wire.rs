@@ -31,6 +31,7 @@
 //! | `cache_write` | `cache_creation_input_tokens` | `cache_write_tokens` | `cache_write_tokens` | – | – |
 //! | `output` | `output_tokens` | `completion_tokens`, or `total_tokens` less `prompt_tokens` where that is more | `output_tokens` | `candidatesTokenCount` and `thoughtsTokenCount` | `eval_count` |
 //! | `reasoning` | `thinking_tokens` | `reasoning_tokens` | `reasoning_tokens` | `thoughtsTokenCount` | – |
+//! | `searches` | `web_search_requests` | – | items `web_search_call` | 1 where `webSearchQueries` are given | – |
 //!
 //! `requests` is always 1. Some hosts of Chat Completions leave reasoning out of `completion_tokens` but count
 //! it in `total_tokens`.
@@ -48,6 +49,7 @@
 
 mod answer;
 mod anthropic;
+pub(crate) mod encode;
 pub(crate) mod errors;
 mod frames;
 mod gemini;
@@ -56,6 +58,7 @@ mod ollama;
 mod openai_chat;
 mod openai_responses;
 mod retry_after;
+mod server_calls;
 #[cfg(test)]
 mod tests;
 

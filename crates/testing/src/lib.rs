@@ -5,6 +5,7 @@
 //!   that tools are tested without a runtime.
 //! - [`FunctionTool`] is a tool made from a closure.
 //! - [`Chance`] gives random cases that a seed repeats.
+//! - [`MockProvider`] and [`FakeTransport`] are providers that answer as a script says, also badly.
 //! - [`EffectRecorder`] stands outside the runtime and sees what really happened.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a broken test set-up must stop the test")]
@@ -12,6 +13,7 @@
 mod approvals;
 mod chance;
 mod function_tool;
+mod mock_provider;
 mod recorder;
 mod test_call;
 mod test_project;
@@ -19,6 +21,7 @@ mod test_project;
 pub use approvals::{Approvals, deny, edit, for_session, once, stop};
 pub use chance::Chance;
 pub use function_tool::FunctionTool;
+pub use mock_provider::{Drip, FakeTransport, Fault, Generated, MockProvider, MockRequest, MockResponse};
 pub use recorder::{EffectRecorder, SeenEffect};
 pub use test_call::{TestCall, TestReply};
 pub use test_project::{TestProject, TestRun};

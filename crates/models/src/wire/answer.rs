@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use llm_do_core::{
-    Message, ModelError, ModelPart, ModelResponse, Origin, Part, ProviderBlock, Role, StopReason, ToolCall,
-    Usage,
+    Message, ModelError, ModelPart, ModelResponse, Origin, Part, ProviderBlock, Role, ServerCall, StopReason,
+    ToolCall, Usage,
 };
 use serde_json::{Map, Value, json};
 
@@ -86,6 +86,8 @@ pub(super) struct Draft {
     pub(super) usage: Usage,
     pub(super) raw_usage: Value,
     pub(super) refusal: Option<String>,
+    /// What the provider's own tools did.
+    pub(super) server_calls: Vec<ServerCall>,
     /// The rest of the response.
     pub(super) other: Map<String, Value>,
 }
@@ -109,7 +111,7 @@ impl Draft {
             StopReason::EndTurn if message.tool_calls().next().is_some() => StopReason::ToolUse,
             stop => stop,
         };
-        ModelResponse::new(message, stop, self.usage)
+        ModelResponse { server_calls: self.server_calls, ..ModelResponse::new(message, stop, self.usage) }
     }
 }
 

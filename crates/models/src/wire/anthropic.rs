@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use llm_do_core::{ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value};
 
-use super::Reader;
 use super::answer::{Draft, Place, Sink, argument_text, block, block_with_more, tool_call};
 use super::json::{count, into_map, remove_text, take, take_list, take_map, text, weight, without};
+use super::{Reader, server_calls};
 
 /// One message as it grows.
 #[derive(Default)]
@@ -64,12 +64,13 @@ impl Reader for Messages {
         let response = id.as_str().unwrap_or_default();
         let blocks = self.blocks.into_values().enumerate();
         let parts = blocks.filter_map(|(index, block)| block.into_part(origin, Place { response, index }));
-        let parts = parts.collect();
+        let parts: Vec<Part> = parts.collect();
+        let server_calls = server_calls::of_anthropic(&parts);
         let explanation = self.envelope.get("stop_details").and_then(|details| text(details, "explanation"));
         let refusal = explanation.map(str::to_owned).filter(|_| stop_reason == "refusal");
         let other = without(self.envelope.into(), &["type", "role"]);
         let (stop, raw_usage) = (stop(&stop_reason), Value::Object(self.usage));
-        Some(Draft { parts, id, stop, stop_reason, usage, raw_usage, refusal, other })
+        Some(Draft { parts, id, stop, stop_reason, usage, raw_usage, refusal, server_calls, other })
     }
 }
 
@@ -228,6 +229,7 @@ fn normalised(usage: &Value) -> Usage {
         cache_read: count("/cache_read_input_tokens"),
         cache_write: count("/cache_creation_input_tokens"),
         reasoning: count("/output_tokens_details/thinking_tokens"),
+        searches: count("/server_tool_use/web_search_requests"),
         ..Usage::default()
     }
 }

@@ -7,9 +7,9 @@
 use llm_do_core::{ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value};
 
-use super::Reader;
 use super::answer::{Draft, Place, Sink, argument_text, block, block_with_more, tool_call};
 use super::json::{count, holds_more, into_map, take, take_list, take_map, text, weight, without};
+use super::{Reader, server_calls};
 
 /// One answer as it grows.
 #[derive(Default)]
@@ -34,7 +34,9 @@ impl Reader for Generation {
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.envelope.get("usageMetadata").filter(|usage| usage.is_object()).map(normalised)
+        let usage = self.envelope.get("usageMetadata").filter(|usage| usage.is_object());
+        let searches = u64::from(server_calls::has_searched(&self.candidate));
+        usage.map(|usage| Usage { searches, ..normalised(usage) })
     }
 
     fn finish(mut self: Box<Self>, origin: &Origin) -> Option<Draft> {
@@ -46,10 +48,12 @@ impl Reader for Generation {
         let id = self.envelope.shift_remove("responseId").unwrap_or_default();
         let response = id.as_str().unwrap_or_default();
         let pieces = self.pieces.into_iter().enumerate();
-        let parts = pieces.map(|(index, piece)| part(piece, origin, Place { response, index })).collect();
+        let parts = pieces.map(|(index, piece)| part(piece, origin, Place { response, index }));
+        let parts: Vec<Part> = parts.collect();
+        let server_calls = server_calls::of_gemini(&parts, &self.candidate);
         let mut other = self.envelope;
         other.extend(self.candidate);
-        Some(Draft { parts, id, stop, stop_reason, usage, raw_usage, refusal, other })
+        Some(Draft { parts, id, stop, stop_reason, usage, raw_usage, refusal, server_calls, other })
     }
 }
 

@@ -65,8 +65,8 @@ impl Reader for Chat {
         // An answer has no id, but the time of its last line tells it from others.
         let parts =
             self.into_parts(origin, other.get("created_at").and_then(Value::as_str).unwrap_or_default());
-        let (id, refusal) = (Value::Null, None);
-        Some(Draft { parts, id, stop, stop_reason, usage, raw_usage, refusal, other })
+        let (id, refusal, server_calls) = (Value::Null, None, Vec::new());
+        Some(Draft { parts, id, stop, stop_reason, usage, raw_usage, refusal, server_calls, other })
     }
 }
 

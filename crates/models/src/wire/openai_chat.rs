@@ -82,7 +82,8 @@ impl Reader for Completion {
         }
         let parts = self.into_parts(origin, id.as_str().unwrap_or_default(), refusal.as_deref());
         let stop = stop(&stop_reason);
-        Some(Draft { parts, id, stop, stop_reason, usage, raw_usage, refusal, other })
+        let server_calls = Vec::new();
+        Some(Draft { parts, id, stop, stop_reason, usage, raw_usage, refusal, server_calls, other })
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::answer::{Draft, Place, Sink, argument_text, block, tool_call};
 use super::json::{count, has_error, into_map, remove_text, take, take_list, text, weight};
-use super::{Reader, errors};
+use super::{Reader, errors, server_calls};
 
 /// Fields of a response that repeat the request.
 const REPEATED: &[&str] = &[
@@ -83,7 +83,10 @@ impl Reader for Response {
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.envelope.get("usage").filter(|usage| usage.is_object()).map(normalised)
+        let usage = self.envelope.get("usage").filter(|usage| usage.is_object());
+        let searches = self.items.values().filter(|item| text(item, "type") == Some("web_search_call"));
+        let searches = searches.count() as u64;
+        usage.map(|usage| Usage { searches, ..normalised(usage) })
     }
 
     fn finish(mut self: Box<Self>, origin: &Origin) -> Option<Draft> {
@@ -98,8 +101,11 @@ impl Reader for Response {
         let refusal = Some(words).filter(|words| !words.is_empty());
         let response = id.as_str().unwrap_or_default();
         let items = self.items.into_values().enumerate();
-        let parts = items.map(|(index, item)| part(item, origin, Place { response, index })).collect();
-        Some(Draft { parts, id, stop, stop_reason, usage, raw_usage, refusal, other: self.envelope })
+        let parts = items.map(|(index, item)| part(item, origin, Place { response, index }));
+        let parts: Vec<Part> = parts.collect();
+        let server_calls = server_calls::of_responses(&parts);
+        let other = self.envelope;
+        Some(Draft { parts, id, stop, stop_reason, usage, raw_usage, refusal, server_calls, other })
     }
 }
 

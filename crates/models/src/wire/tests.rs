@@ -1,9 +1,13 @@
 //! What the decoders must do, on exchanges written here and, where they are at hand, on recorded ones.
 
+mod conversations;
 mod exchanges;
 mod failures;
 mod hostile;
+mod prefix;
 mod recorded;
+mod requests;
+mod server_calls;
 
 use llm_do_core::{ModelError, ModelPart, ModelResponse, Origin, Usage};
 use serde_json::Value;
@@ -20,7 +24,11 @@ struct Decoded {
 }
 
 fn decoder(api: Api) -> Decoder {
-    Decoder::new(api, Origin { provider: "acme".into(), model: "m".into(), data: Value::Null })
+    decoder_for(api, "acme")
+}
+
+fn decoder_for(api: Api, provider: &str) -> Decoder {
+    Decoder::new(api, Origin { provider: provider.into(), model: "m".into(), data: Value::Null })
 }
 
 fn decode(api: Api, body: impl AsRef<[u8]>) -> Decoded {

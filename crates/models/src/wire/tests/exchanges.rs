@@ -1,6 +1,6 @@
 //! Small exchanges, one for each thing that an API does in its own way.
 
-use llm_do_core::{ModelErrorKind, ModelResponse, Part, StopReason};
+use llm_do_core::{ModelErrorKind, ModelResponse, Part, StopReason, Usage};
 use serde_json::{Value, json};
 
 use super::super::Api;
@@ -347,7 +347,10 @@ fn the_last_event_of_responses_repeats_the_output_which_counts_once() {
     assert_eq!(shown[3]["raw"]["content"][0]["annotations"][0]["url"], "u");
     assert_eq!((&shown[4]["id"], &shown[4]["arguments"]), (&json!("call_1"), &json!("{}")));
     assert_eq!(shown[4]["raw"]["id"], "fc_1");
-    assert_eq!((&response.stop, response.usage), (&StopReason::ToolUse, usage(30, 9, 20, 0, 4)));
+    assert_eq!(
+        (&response.stop, response.usage),
+        (&StopReason::ToolUse, Usage { searches: 1, ..usage(30, 9, 20, 0, 4) })
+    );
     assert_eq!(data(&response)["other"], Value::Null, "what repeats the request is not kept");
 }
 
@@ -391,7 +394,10 @@ fn gemini_signatures_stay_with_their_parts_and_calls_get_ids() {
             {"id": "made_call_r1_5", "call": "ping", "arguments": "{}", "raw": null},
         ])
     );
-    assert_eq!((response.stop.clone(), response.usage), (StopReason::ToolUse, usage(24, 11, 10, 0, 5)));
+    assert_eq!(
+        (response.stop.clone(), response.usage),
+        (StopReason::ToolUse, Usage { searches: 1, ..usage(24, 11, 10, 0, 5) })
+    );
     assert_eq!(decoded.text, "One two three");
     assert_eq!(data(&response)["other"]["groundingMetadata"]["webSearchQueries"][0], "q");
 }

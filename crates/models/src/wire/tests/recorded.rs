@@ -149,6 +149,11 @@ fn differences_of_answer(exchange: &Exchange, decoded: &Decoded) -> Vec<String> 
             wrong.extend(different("text given out", &json!(decoded.text), &json!(response.message.text())));
             wrong.extend(different("thinking given out", &json!(decoded.thinking), &seen["all_thinking"]));
             wrong.extend(different("usage", &json!(normal_usage(exchange)), &json!(response.usage)));
+            wrong.extend(different(
+                "server calls",
+                &named_calls(exchange.api, expect),
+                &seen_calls(exchange.api, response),
+            ));
             wrong.extend(different("stop", &json!(normal_stop(exchange)), &json!(response.stop)));
             wrong
         }
@@ -167,6 +172,20 @@ fn differences_of_answer(exchange: &Exchange, decoded: &Decoded) -> Vec<String> 
         .collect(),
         (result, _) => vec![format!("{result:?} instead of {}", expect["error"])],
     }
+}
+
+/// Returns the ids of the server-side calls that a recording names, without lists and outputs of tools.
+fn named_calls(api: Api, expect: &Value) -> Value {
+    let calls = expect["server_tool_calls"].as_array().into_iter().flatten();
+    let is_call = |call: &&Value| api == Api::Anthropic || call["name"].as_str().unwrap().ends_with("_call");
+    calls.filter(is_call).map(|call| call["id"].clone()).collect()
+}
+
+/// Returns the ids of the calls that were seen, without those that only end here. The recordings know none
+/// of Gemini.
+fn seen_calls(api: Api, response: &ModelResponse) -> Value {
+    let calls = response.server_calls.iter().filter(|call| api != Api::Gemini && !call.input.is_null());
+    calls.map(|call| json!(call.id)).collect()
 }
 
 /// An empty id is no id.
@@ -397,6 +416,13 @@ fn normal_usage(exchange: &Exchange) -> Usage {
     let mut usage =
         super::usage(number("input") - cached, number("output") + beside, cache_read, cache_write, reasoning);
     let body = String::from_utf8_lossy(&exchange.body);
+    let calls = exchange.expect["server_tool_calls"].as_array().into_iter().flatten();
+    usage.searches = match exchange.api {
+        Api::Anthropic => last_number(&body, "web_search_requests"),
+        Api::OpenAiResponses => calls.filter(|call| call["name"] == "web_search_call").count() as u64,
+        Api::Gemini => u64::from(body.contains("\"webSearchQueries\"")),
+        Api::OpenAiChat | Api::Ollama => 0,
+    };
     if exchange.api == Api::Gemini {
         usage.input += last_number(&body, "toolUsePromptTokenCount");
     }

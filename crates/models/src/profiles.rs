@@ -1,0 +1,477 @@
+//! What models can do: a table, and what a project says over it.
+//!
+//! The rows are read from top to bottom, and each says only what it changes: first what a protocol can, then families
+//! of models wherever they are hosted, then hosts. A family begins with its newest members, so that a model which is
+//! younger than this table is taken for one of them; the older ones follow.
+//!
+//! What is refused is worse than what is left out, so what is not known counts as not supported.
+
+use llm_do_core::NativeOutput::{Always, Never, WithoutTools};
+use llm_do_core::ThinkingStyle::{Budget, Effort, Unasked};
+use llm_do_core::{ModelOverride, ModelProfile, ProfileOverride};
+
+use crate::names::{Patterns, canonical};
+
+/// Returns what a model can do. The protocol is one of [`PROTOCOLS`](crate::PROTOCOLS), the model stands without its
+/// provider, and of the overrides the first that matches and speaks of something decides about it.
+pub fn profile_of(protocol: &str, provider: &str, model: &str, overrides: &[ModelOverride]) -> ModelProfile {
+    let mut profile = ModelProfile::default();
+    let written = model.to_lowercase();
+    let plain = plain_name(&written);
+    for row in TABLE.iter().filter(|row| row.fits(protocol, provider, &written, &plain)) {
+        row.says.apply(&mut profile);
+        if let Some(tools) = row.server_tools {
+            profile.server_tools = tools;
+        }
+    }
+    overruled(&format!("{provider}:{model}"), overrides).apply(&mut profile);
+    profile
+}
+
+fn overruled(name: &str, overrides: &[ModelOverride]) -> ProfileOverride {
+    let name = canonical(name);
+    let matching = overrides
+        .iter()
+        .filter(|over| Patterns::new(&over.pattern).is_some_and(|patterns| patterns.match_name(&name)));
+    matching.fold(ProfileOverride::default(), |sum, over| sum.or(over.profile))
+}
+
+/// The name of a model without who made or tuned it, and as its maker spells it: `anthropic/claude-opus-4.5` becomes
+/// `claude-opus-4-5`.
+fn plain_name(model: &str) -> String {
+    let last = model.rsplit('/').next().unwrap_or(model);
+    let name = last.strip_prefix("ft:").unwrap_or(last);
+    if name.starts_with("claude") { name.replace('.', "-") } else { name.to_owned() }
+}
+
+/// One row: for which models it holds, and what it changes.
+struct Row {
+    of: Scope,
+    /// Names with `*` for anything. One with a slash is compared with the whole name.
+    models: &'static [&'static str],
+    says: ProfileOverride,
+    server_tools: Option<&'static [&'static str]>,
+}
+
+enum Scope {
+    Protocol(&'static str),
+    Provider(&'static str),
+    Anywhere,
+}
+
+impl Row {
+    fn fits(&self, protocol: &str, provider: &str, written: &str, plain: &str) -> bool {
+        let in_scope = match self.of {
+            Scope::Protocol(name) => name == protocol,
+            Scope::Provider(name) => name == provider,
+            Scope::Anywhere => true,
+        };
+        let name = |pattern: &str| if pattern.contains('/') { written } else { plain };
+        in_scope && self.models.iter().any(|pattern| is_like(name(pattern), pattern))
+    }
+}
+
+/// Says whether a text fits a pattern with `*` for anything.
+fn is_like(text: &str, pattern: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return text == pattern };
+    let Some(text) = text.strip_prefix(start) else { return false };
+    if rest.is_empty() {
+        return true;
+    }
+    text.char_indices().any(|(at, _)| is_like(&text[at..], rest)) || is_like("", rest)
+}
+
+const NOTHING: ProfileOverride = ProfileOverride {
+    native_output: None,
+    max_output: None,
+    images: None,
+    documents: None,
+    sampling: None,
+    thinking: None,
+};
+
+const fn protocol(name: &'static str, says: ProfileOverride) -> Row {
+    Row { of: Scope::Protocol(name), models: &["*"], says, server_tools: None }
+}
+
+const fn family(models: &'static [&'static str], says: ProfileOverride) -> Row {
+    Row { of: Scope::Anywhere, models, says, server_tools: None }
+}
+
+const fn host(name: &'static str, models: &'static [&'static str], says: ProfileOverride) -> Row {
+    Row { of: Scope::Provider(name), models, says, server_tools: None }
+}
+
+const fn tools(name: &'static str, models: &'static [&'static str], tools: &'static [&'static str]) -> Row {
+    Row { of: Scope::Provider(name), models, says: NOTHING, server_tools: Some(tools) }
+}
+
+/// A server that enforces schemas by a grammar: with one, no tool is ever called.
+const LOCAL: ProfileOverride = ProfileOverride {
+    native_output: Some(WithoutTools),
+    max_output: Some(4_096),
+    documents: Some(false),
+    sampling: Some(true),
+    thinking: Some(Unasked),
+    ..NOTHING
+};
+
+/// A host of open models.
+const HOSTED: ProfileOverride = ProfileOverride {
+    native_output: Some(Never),
+    max_output: Some(8_192),
+    documents: Some(false),
+    sampling: Some(true),
+    thinking: Some(Unasked),
+    ..NOTHING
+};
+
+const TEXT_ONLY: ProfileOverride = ProfileOverride { images: Some(false), documents: Some(false), ..NOTHING };
+
+static TABLE: &[Row] = &[
+    // ---- Protocols: what holds for models that no family knows.
+    protocol("anthropic", ProfileOverride { thinking: Some(Budget), ..NOTHING }),
+    protocol("openai", ProfileOverride { native_output: Some(Always), ..NOTHING }),
+    protocol("openai-chat", ProfileOverride { documents: Some(false), ..NOTHING }),
+    protocol("gemini", ProfileOverride { native_output: Some(WithoutTools), ..NOTHING }),
+    protocol("ollama", ProfileOverride { thinking: Some(Effort), ..LOCAL }),
+    // ---- Claude. From Opus 4.7 on, `temperature` and numbers of thinking tokens are refused.
+    family(
+        &["claude*"],
+        ProfileOverride {
+            native_output: Some(Always),
+            max_output: Some(32_000),
+            images: Some(true),
+            documents: Some(true),
+            sampling: Some(false),
+            thinking: Some(Effort),
+        },
+    ),
+    family(&["claude-opus-4-6*", "claude-sonnet-4-6*"], ProfileOverride { sampling: Some(true), ..NOTHING }),
+    family(
+        &["claude-*-4-5*", "claude-4-5*", "claude-opus-4-1*", "claude-4-1*"],
+        ProfileOverride { sampling: Some(true), thinking: Some(Budget), ..NOTHING },
+    ),
+    family(
+        &["claude-opus-4", "claude-opus-4-0*", "claude-opus-4-2025*", "claude-4-opus*", "claude-sonnet-4"],
+        OLDER_CLAUDE,
+    ),
+    family(&["claude-sonnet-4-0*", "claude-sonnet-4-2025*", "claude-4-sonnet*", "claude-3-7*"], OLDER_CLAUDE),
+    family(
+        &["claude-3-5*"],
+        ProfileOverride { max_output: Some(8_192), thinking: Some(Unasked), ..OLDER_CLAUDE },
+    ),
+    family(
+        &["claude-3-haiku*", "claude-3-opus*", "claude-3-sonnet*"],
+        ProfileOverride {
+            max_output: Some(4_096),
+            documents: Some(false),
+            thinking: Some(Unasked),
+            ..OLDER_CLAUDE
+        },
+    ),
+    family(
+        &["claude-2*", "claude-instant*", "claude-v*"],
+        ProfileOverride {
+            max_output: Some(4_096),
+            images: Some(false),
+            documents: Some(false),
+            thinking: Some(Unasked),
+            ..OLDER_CLAUDE
+        },
+    ),
+    // ---- OpenAI. From GPT-5 on and in the o series, `temperature` is refused.
+    family(
+        &["gpt-*", "o1*", "o3*", "o4*"],
+        ProfileOverride {
+            native_output: Some(Always),
+            max_output: Some(32_000),
+            images: Some(true),
+            documents: Some(true),
+            sampling: Some(false),
+            thinking: Some(Effort),
+        },
+    ),
+    family(
+        &["o1-mini*", "o1-preview*"],
+        ProfileOverride { native_output: Some(Never), thinking: Some(Unasked), ..TEXT_ONLY },
+    ),
+    family(&["o3-mini*"], TEXT_ONLY),
+    family(
+        &["gpt-5*-chat*", "chatgpt-*", "gpt-4.5*", "gpt-4o*"],
+        ProfileOverride {
+            native_output: Some(Always),
+            max_output: Some(16_384),
+            images: Some(true),
+            documents: Some(true),
+            sampling: Some(true),
+            thinking: Some(Unasked),
+        },
+    ),
+    family(&["gpt-4.1*"], ProfileOverride { sampling: Some(true), thinking: Some(Unasked), ..NOTHING }),
+    family(
+        &["gpt-4o-2024-05-13*"],
+        ProfileOverride { native_output: Some(Never), max_output: Some(4_096), ..NOTHING },
+    ),
+    family(
+        &["gpt-4", "gpt-4-*", "gpt-3.5*"],
+        ProfileOverride {
+            native_output: Some(Never),
+            max_output: Some(4_096),
+            images: Some(false),
+            documents: Some(false),
+            sampling: Some(true),
+            thinking: Some(Unasked),
+        },
+    ),
+    family(&["gpt-4-turbo*", "gpt-4-vision*"], ProfileOverride { images: Some(true), ..NOTHING }),
+    family(
+        &["gpt-oss*"],
+        ProfileOverride {
+            native_output: Some(Never),
+            max_output: Some(16_384),
+            sampling: Some(true),
+            ..TEXT_ONLY
+        },
+    ),
+    // ---- Gemini. From 3 on, schemas and tools go together and thinking is told by a word.
+    family(
+        &["gemini-*"],
+        ProfileOverride {
+            native_output: Some(Always),
+            max_output: Some(32_000),
+            images: Some(true),
+            documents: Some(true),
+            sampling: Some(true),
+            thinking: Some(Effort),
+        },
+    ),
+    family(
+        &["gemini-2*"],
+        ProfileOverride { native_output: Some(WithoutTools), thinking: Some(Budget), ..NOTHING },
+    ),
+    family(
+        &["gemini-2.0*", "gemini-1*"],
+        ProfileOverride {
+            native_output: Some(WithoutTools),
+            max_output: Some(8_192),
+            thinking: Some(Unasked),
+            ..NOTHING
+        },
+    ),
+    family(&["gemma-*"], HOSTED),
+    // ---- Others.
+    family(&["deepseek*"], ProfileOverride { images: Some(false), ..HOSTED }),
+    family(&["deepseek-reasoner*", "deepseek-r1*"], ProfileOverride { max_output: Some(32_000), ..NOTHING }),
+    family(
+        &["grok-*"],
+        ProfileOverride {
+            native_output: Some(Always),
+            max_output: Some(16_384),
+            images: Some(true),
+            ..HOSTED
+        },
+    ),
+    family(
+        &["grok-2*", "grok-3*"],
+        ProfileOverride { native_output: Some(WithoutTools), images: Some(false), ..NOTHING },
+    ),
+    family(&["grok-2-vision*"], ProfileOverride { images: Some(true), ..NOTHING }),
+    family(&["grok-3-mini*"], ProfileOverride { thinking: Some(Effort), ..NOTHING }),
+    family(
+        &[
+            "codestral*",
+            "devstral*",
+            "open-mi*",
+            "mistral-nemo*",
+            "mistral-7b*",
+            "mistral-tiny*",
+            "mistral-saba*",
+        ],
+        TEXT_ONLY,
+    ),
+    // ---- Hosts.
+    host(
+        "openrouter",
+        &["*"],
+        ProfileOverride { native_output: Some(Never), thinking: Some(Effort), ..NOTHING },
+    ),
+    host(
+        "openrouter",
+        &["openai/gpt-*", "openai/o*"],
+        ProfileOverride { native_output: Some(Always), ..NOTHING },
+    ),
+    host(
+        "openrouter",
+        &["openai/gpt-3.5*", "openai/gpt-4", "openai/gpt-4-*", "openai/gpt-oss*"],
+        ProfileOverride { native_output: Some(Never), ..NOTHING },
+    ),
+    host("groq", &["*"], ProfileOverride { images: Some(false), ..HOSTED }),
+    host("groq", &["llama-4*"], ProfileOverride { images: Some(true), ..NOTHING }),
+    host("groq", &["gpt-oss*"], ProfileOverride { thinking: Some(Effort), ..NOTHING }),
+    host("together", &["*"], HOSTED),
+    host("together", &["gpt-oss*"], ProfileOverride { thinking: Some(Effort), ..NOTHING }),
+    host("fireworks", &["*"], HOSTED),
+    host("fireworks", &["gpt-oss*"], ProfileOverride { thinking: Some(Effort), ..NOTHING }),
+    host("ollama", &["*"], ProfileOverride { thinking: Some(Effort), ..LOCAL }),
+    host("llamacpp", &["*"], LOCAL),
+    host("lmstudio", &["*"], LOCAL),
+    host("vllm", &["*"], LOCAL),
+    // ---- Tools that providers run.
+    tools("anthropic", &["claude*"], &["web_search", "web_fetch", "code_execution"]),
+    tools(
+        "anthropic",
+        &["claude-2*", "claude-instant*", "claude-v*", "claude-3-haiku*", "claude-3-opus*"],
+        &[],
+    ),
+    tools("anthropic", &["claude-3-sonnet*"], &[]),
+    tools("openai", &["*"], &["web_search", "code_execution", "image_generation"]),
+    tools("openai", &["gpt-3.5*", "gpt-4", "gpt-4-*", "o1-mini*", "o1-preview*", "gpt-oss*"], &[]),
+    tools("gemini", &["gemini-*"], &["web_search", "web_fetch", "code_execution"]),
+    tools("gemini", &["gemini-1*"], &[]),
+];
+
+/// What Claude up to 4 has in common.
+const OLDER_CLAUDE: ProfileOverride =
+    ProfileOverride { native_output: Some(Never), sampling: Some(true), thinking: Some(Budget), ..NOTHING };
+
+#[cfg(test)]
+mod tests {
+    use llm_do_core::{NativeOutput, ThinkingStyle};
+
+    use super::*;
+    use crate::provider::{PROTOCOLS, built_in, providers};
+
+    fn profile(name: &str) -> ModelProfile {
+        let (provider, model) = name.split_once(':').unwrap();
+        profile_of(built_in(provider).unwrap().protocol, provider, model, &[])
+    }
+
+    #[test]
+    fn known_models_are_asked_as_they_want() {
+        let rows: &[(&str, NativeOutput, bool, ThinkingStyle)] = &[
+            ("anthropic:claude-opus-5-5", Always, false, Effort),
+            ("anthropic:claude-haiku-5-5-20261001", Always, false, Effort),
+            ("anthropic:claude-opus-4-7", Always, false, Effort),
+            ("anthropic:claude-sonnet-4-6", Always, true, Effort),
+            ("anthropic:claude-opus-4-6", Always, true, Effort),
+            ("anthropic:claude-opus-4-5-20251101", Always, true, Budget),
+            ("anthropic:claude-sonnet-4-5", Always, true, Budget),
+            ("anthropic:claude-haiku-4-5-20251001", Always, true, Budget),
+            ("anthropic:claude-opus-4-1-20250805", Always, true, Budget),
+            ("anthropic:claude-opus-4-20250514", Never, true, Budget),
+            ("anthropic:claude-sonnet-4-0", Never, true, Budget),
+            ("anthropic:claude-3-7-sonnet-latest", Never, true, Budget),
+            ("anthropic:claude-3-5-haiku-latest", Never, true, Unasked),
+            ("openai:gpt-6.1-sol", Always, false, Effort),
+            ("openai:gpt-5", Always, false, Effort),
+            ("openai:gpt-5-chat-latest", Always, true, Unasked),
+            ("openai:gpt-4.1-mini", Always, true, Unasked),
+            ("openai:gpt-4o", Always, true, Unasked),
+            ("openai:ft:gpt-4o-mini:acme::1", Always, true, Unasked),
+            ("openai-chat:gpt-4o-2024-05-13", Never, true, Unasked),
+            ("openai-chat:gpt-4-1106-preview", Never, true, Unasked),
+            ("openai-chat:gpt-3.5-turbo", Never, true, Unasked),
+            ("openai:o3", Always, false, Effort),
+            ("openai-chat:o1-mini", Never, false, Unasked),
+            ("azure:gpt-5-mini", Always, false, Effort),
+            ("azure:my-deployment", Never, true, Unasked),
+            ("gemini:gemini-4-argon", Always, true, Effort),
+            ("gemini:gemini-3-pro-preview", Always, true, Effort),
+            ("gemini:gemini-2.5-flash", WithoutTools, true, Budget),
+            ("gemini:gemini-2.0-flash", WithoutTools, true, Unasked),
+            ("groq:llama-3.3-70b-versatile", Never, true, Unasked),
+            ("groq:openai/gpt-oss-120b", Never, true, Effort),
+            ("deepseek:deepseek-chat", Never, true, Unasked),
+            ("mistral:mistral-large-latest", Never, true, Unasked),
+            ("xai:grok-4.5", Always, true, Unasked),
+            ("openrouter:openai/gpt-5", Always, false, Effort),
+            ("openrouter:anthropic/claude-sonnet-4.5", Never, true, Effort),
+            ("openrouter:meta-llama/llama-4-scout", Never, true, Effort),
+            ("ollama:gpt-oss:20b", WithoutTools, true, Effort),
+            ("llamacpp:qwen3", WithoutTools, true, Unasked),
+            ("vllm:Qwen/Qwen3-8B", WithoutTools, true, Unasked),
+        ];
+        for (name, native, sampling, thinking) in rows {
+            let found = profile(name);
+            assert_eq!(
+                (found.native_output, found.sampling, found.thinking),
+                (*native, *sampling, *thinking),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_models_look_at_and_which_tools_their_providers_run() {
+        let looks = |name: &str| (profile(name).images, profile(name).documents);
+        assert_eq!(looks("anthropic:claude-sonnet-4-5"), (true, true));
+        assert_eq!(looks("anthropic:claude-2.1"), (false, false));
+        assert_eq!(looks("openai-chat:gpt-4-turbo"), (true, false));
+        assert_eq!(looks("deepseek:deepseek-chat"), (false, false));
+        assert_eq!(looks("groq:meta-llama/llama-4-scout-17b-16e-instruct"), (true, false));
+        assert_eq!(looks("ollama:llava"), (true, false));
+        assert_eq!(
+            profile("anthropic:claude-sonnet-4-5").server_tools,
+            ["web_search", "web_fetch", "code_execution"]
+        );
+        assert_eq!(
+            profile("openai:gpt-5").server_tools,
+            ["web_search", "code_execution", "image_generation"]
+        );
+        assert!(profile("openai-chat:gpt-5").server_tools.is_empty());
+        assert!(profile("anthropic:claude-3-opus-latest").server_tools.is_empty());
+    }
+
+    #[test]
+    fn a_model_that_no_row_knows_gets_what_its_protocol_can() {
+        for protocol in PROTOCOLS {
+            let found = profile_of(protocol, "acme", "unheard-of", &[]);
+            assert!(found.sampling && found.server_tools.is_empty(), "{protocol}: {found:?}");
+            assert_ne!(found.native_output == Always, *protocol != "openai", "{protocol}");
+        }
+    }
+
+    #[test]
+    fn a_project_overrules_the_table_field_by_field() {
+        let over =
+            |pattern: &str, profile| ModelOverride { pattern: pattern.to_owned(), price: None, profile };
+        let overrides = [
+            over("google:gemini-2.5-*", ProfileOverride { images: Some(false), ..NOTHING }),
+            over("gemini:*", ProfileOverride { images: Some(true), max_output: Some(9), ..NOTHING }),
+            over("openai:*", ProfileOverride { sampling: Some(false), ..NOTHING }),
+        ];
+        let found = profile_of("gemini", "gemini", "gemini-2.5-pro", &overrides);
+        let expected =
+            ModelProfile { images: false, default_max_output: 9, ..profile("gemini:gemini-2.5-pro") };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn every_row_is_about_something_that_exists() {
+        let names: Vec<&str> = providers().iter().map(|provider| provider.name).collect();
+        for row in TABLE {
+            let is_known = match row.of {
+                Scope::Protocol(name) => PROTOCOLS.contains(&name),
+                Scope::Provider(name) => names.contains(&name),
+                Scope::Anywhere => true,
+            };
+            assert!(is_known && !row.models.is_empty(), "{:?}", row.models);
+            assert!(row.says != NOTHING || row.server_tools.is_some(), "{:?} says nothing", row.models);
+        }
+    }
+
+    #[test]
+    fn stars_stand_for_anything() {
+        for (text, pattern, fits) in [
+            ("gpt-5-chat-latest", "gpt-5*-chat*", true),
+            ("gpt-5.1-chat", "gpt-5*-chat*", true),
+            ("gpt-5", "gpt-5*-chat*", false),
+            ("größe", "g*e", true),
+            ("", "*", true),
+            ("a", "", false),
+        ] {
+            assert_eq!(is_like(text, pattern), fits, "{text} {pattern}");
+        }
+    }
+}

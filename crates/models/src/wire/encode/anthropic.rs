@@ -1,0 +1,403 @@
+//! Anthropic's Messages.
+//!
+//! Each message has a list of blocks. Results of calls stand first in the message of the caller. The cache is
+//! asked for by marks: on the last tool, on the instructions, and on two messages, which move with the
+//! conversation. No message that is kept holds a mark.
+//!
+//! What a cut answer leaves behind would be refused and is left out: thinking without a signature, thinking at
+//! the end, and the call of a server-side tool that was never answered, unless the turn is only paused.
+
+use std::collections::HashSet;
+
+use llm_do_core::{
+    Attachment, Effort, Message, ModelRequest, ModelSettings, Part, Role, ServerTool, ThinkingStyle,
+    ToolCall, ToolChoice, ToolDefinition, ToolResult,
+};
+use serde_json::{Map, Value, json};
+
+use super::attachment::{Media, Shown, shown};
+use super::calls::{self, Answers};
+use super::json_text::{Fields, List, Object};
+use super::openai_chat::without_thinking;
+use super::scope::{EMPTY, Scope, Thought, thought, tokens_of};
+use super::{Closing, Target, Writer, schema};
+
+/// The version of the protocol.
+const VERSION: &str = "2023-06-01";
+
+/// The least tokens of thinking that can be asked for.
+const LEAST_THINKING: u64 = 1_024;
+
+/// Writes Messages.
+pub(super) struct Messages;
+
+impl Writer for Messages {
+    fn path(&self, _: &Target, _: bool) -> String {
+        "/v1/messages".into()
+    }
+
+    fn headers(&self, request: &ModelRequest<'_>) -> Vec<(&'static str, String)> {
+        let beta = |tool: &ServerTool| match tool {
+            ServerTool::WebFetch { .. } => Some("web-fetch-2025-09-10"),
+            ServerTool::CodeExecution {} => Some("code-execution-2025-08-25"),
+            ServerTool::WebSearch { .. } | ServerTool::ImageGeneration {} => None,
+        };
+        let betas: Vec<&str> = request.server_tools.iter().filter_map(beta).collect();
+        let betas = (!betas.is_empty()).then(|| ("anthropic-beta", betas.join(",")));
+        std::iter::once(("anthropic-version", VERSION.to_owned())).chain(betas).collect()
+    }
+
+    fn opening(&self, request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
+        let settings = request.settings;
+        let mut fields = Map::new();
+        fields.put("model", scope.target.model.clone());
+        let tools = tools(request, scope);
+        if !tools.is_empty() {
+            fields.put_some("tool_choice", tool_choice(settings, scope));
+            fields.put("tools", tools);
+        }
+        if !request.instructions.trim().is_empty() {
+            let block = json!({"type": "text", "text": request.instructions});
+            fields.put("system", vec![marked(block, settings)]);
+        }
+        if !settings.stop.is_empty() {
+            fields.put("stop_sequences", json!(settings.stop));
+        }
+        fields.put_some("output_config", output_config(request, scope));
+        scope.without_setting("seed", settings.seed.is_some());
+        fields
+    }
+
+    fn closing(&self, ask: &Closing<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
+        let max_tokens = ask.max_output.unwrap_or(scope.target.profile.default_max_output);
+        let mut fields = Map::new();
+        fields.put("max_tokens", max_tokens);
+        fields.put("stream", ask.is_stream);
+        let thinking = thinking(ask.request, max_tokens, scope);
+        let is_thinking = thinking.as_ref().is_some_and(|thinking| thinking["type"] != "disabled");
+        fields.put_some("thinking", thinking);
+        sample(&mut fields, ask.request.settings, is_thinking, scope);
+        fields
+    }
+
+    fn late_objects(&self) -> &'static [&'static str] {
+        &["thinking"]
+    }
+
+    fn message(
+        &self,
+        message: &Message,
+        before: Option<&Message>,
+        scope: &mut Scope<'_>,
+        out: &mut Vec<u8>,
+    ) -> Option<usize> {
+        let start = out.len();
+        let is_written = match message.role {
+            Role::User => write_user(&Answers::of(message, before), scope, out),
+            Role::Assistant => write_assistant(message, scope, out),
+        };
+        if !is_written {
+            out.truncate(start);
+            return None;
+        }
+        // Before the end of the last block, of the list, and of the message.
+        Some(out.len() - 3)
+    }
+
+    fn mark(&self) -> Option<&'static [u8]> {
+        Some(br#","cache_control":{"type":"ephemeral"}"#)
+    }
+}
+
+/// Returns the block with a mark, unless the cache is not wanted.
+fn marked(mut block: Value, settings: &ModelSettings) -> Value {
+    if settings.cache != Some(false) {
+        block["cache_control"] = json!({"type": "ephemeral"});
+    }
+    block
+}
+
+fn tools(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Vec<Value> {
+    let mut tools: Vec<Value> = request.tools.iter().map(|tool| tool_value(tool)).collect();
+    for tool in scope.server_tools(request) {
+        match server_tool_value(tool) {
+            Some(value) => tools.push(value),
+            None => scope.without_server_tool(tool),
+        }
+    }
+    if let Some(last) = tools.pop() {
+        tools.push(marked(last, request.settings));
+    }
+    tools
+}
+
+fn tool_value(tool: &ToolDefinition) -> Value {
+    let mut value = json!({"name": tool.name, "input_schema": tool.input.source()});
+    if !tool.description.is_empty() {
+        value["description"] = tool.description.as_str().into();
+    }
+    value
+}
+
+fn server_tool_value(tool: &ServerTool) -> Option<Value> {
+    let mut value = match tool {
+        ServerTool::WebSearch { .. } => json!({"type": "web_search_20250305", "name": "web_search"}),
+        ServerTool::WebFetch { .. } => json!({"type": "web_fetch_20250910", "name": "web_fetch"}),
+        ServerTool::CodeExecution {} => json!({"type": "code_execution_20250825", "name": "code_execution"}),
+        ServerTool::ImageGeneration {} => return None,
+    };
+    if let ServerTool::WebSearch { max_uses, allowed_domains, blocked_domains }
+    | ServerTool::WebFetch { max_uses, allowed_domains, blocked_domains } = tool
+    {
+        max_uses.iter().for_each(|uses| value["max_uses"] = (*uses).into());
+        for (key, domains) in [("allowed_domains", allowed_domains), ("blocked_domains", blocked_domains)] {
+            if !domains.is_empty() {
+                value[key] = json!(domains);
+            }
+        }
+    }
+    Some(value)
+}
+
+fn tool_choice(settings: &ModelSettings, scope: &mut Scope<'_>) -> Option<Value> {
+    let is_single = settings.parallel_tool_calls == Some(false);
+    let mut choice = match &settings.tool_choice {
+        None if !is_single => return None,
+        None | Some(ToolChoice::Auto) => json!({"type": "auto"}),
+        Some(ToolChoice::None) => return Some(json!({"type": "none"})),
+        Some(choice) if is_thinking(settings, scope.target.profile.thinking) => {
+            debug_assert!(matches!(choice, ToolChoice::Required | ToolChoice::Tool(_)));
+            scope.left_out("a forced `tool_choice` beside thinking");
+            json!({"type": "auto"})
+        }
+        Some(ToolChoice::Required) => json!({"type": "any"}),
+        Some(ToolChoice::Tool(name)) => json!({"type": "tool", "name": name}),
+    };
+    if is_single {
+        choice["disable_parallel_tool_use"] = true.into();
+    }
+    Some(choice)
+}
+
+fn is_thinking(settings: &ModelSettings, style: ThinkingStyle) -> bool {
+    style != ThinkingStyle::Unasked && matches!(thought(settings), Thought::On { .. })
+}
+
+fn output_config(request: &ModelRequest<'_>, scope: &Scope<'_>) -> Option<Value> {
+    let mut config = Map::new();
+    if let (ThinkingStyle::Effort, Some(effort)) = (scope.target.profile.thinking, request.settings.effort) {
+        config.put("effort", effort_word(effort));
+    }
+    if let Some(schema) = request.output_schema {
+        let format = json!({"type": "json_schema", "schema": schema::closed(schema.source())});
+        config.put("format", format);
+    }
+    (!config.is_empty()).then_some(config.into())
+}
+
+fn effort_word(effort: Effort) -> &'static str {
+    match effort {
+        Effort::None | Effort::Minimal => "low",
+        effort => effort.word(),
+    }
+}
+
+/// Returns how to think. A budget is below the limit of output, of which it is a part.
+fn thinking(request: &ModelRequest<'_>, max_tokens: u64, scope: &mut Scope<'_>) -> Option<Value> {
+    match (thought(request.settings), scope.target.profile.thinking) {
+        (Thought::Unset, _) | (Thought::Off, ThinkingStyle::Unasked | ThinkingStyle::Budget) => None,
+        (Thought::On { .. }, ThinkingStyle::Unasked) => without_thinking(request, scope),
+        (Thought::Off, ThinkingStyle::Effort) => Some(json!({"type": "disabled"})),
+        (Thought::On { .. }, ThinkingStyle::Effort) => Some(json!({"type": "adaptive"})),
+        (Thought::On { tokens, effort }, ThinkingStyle::Budget) => {
+            let wanted = tokens.unwrap_or_else(|| tokens_of(effort)).max(LEAST_THINKING);
+            let budget = wanted.min(max_tokens.saturating_sub(1));
+            if budget < LEAST_THINKING {
+                let least = LEAST_THINKING;
+                let notice = format!("thinking is left out: it needs more than {least} output tokens");
+                scope.notices.add_once(notice);
+                return None;
+            }
+            Some(json!({"type": "enabled", "budget_tokens": budget}))
+        }
+    }
+}
+
+/// Adds the settings of sampling, which Anthropic refuses beside thinking.
+fn sample(
+    fields: &mut Map<String, Value>,
+    settings: &ModelSettings,
+    is_thinking: bool,
+    scope: &mut Scope<'_>,
+) {
+    let (temperature, top_p) = scope.sampling(settings);
+    for (key, value) in [("temperature", temperature), ("top_p", top_p)] {
+        match value {
+            Some(_) if is_thinking => scope.left_out(&format!("the setting `{key}` beside thinking")),
+            Some(value) => fields.put(key, value),
+            None => {}
+        }
+    }
+}
+
+fn write_user(answers: &Answers<'_>, scope: &mut Scope<'_>, out: &mut Vec<u8>) -> bool {
+    let mut item = Object::item(out);
+    item.field("role", "user");
+    let mut blocks = item.list("content");
+    answers.results.iter().for_each(|result| write_result(result, scope, &mut blocks));
+    for part in &answers.rest {
+        match &**part {
+            Part::Text { text, .. } => write_text(text, &mut blocks),
+            Part::Attachment(attachment) => write_attachment(attachment, scope, &mut blocks),
+            _ => {}
+        }
+    }
+    if blocks.is_empty() {
+        write_text(EMPTY, &mut blocks);
+    }
+    true
+}
+
+fn write_result(result: &ToolResult, scope: &mut Scope<'_>, blocks: &mut List<'_>) {
+    let mut block = blocks.object();
+    block.field("type", "tool_result").field("tool_use_id", &calls::id(scope.target, &result.id));
+    if result.is_error {
+        block.field("is_error", &true);
+    }
+    let mut content = block.list("content");
+    write_text(&result.text, &mut content);
+    result.attachments.iter().for_each(|attachment| write_attachment(attachment, scope, &mut content));
+    if content.is_empty() {
+        write_text(EMPTY, &mut content);
+    }
+}
+
+/// Writes text, unless it is blank: that would be refused.
+fn write_text(text: &str, blocks: &mut List<'_>) {
+    if !text.trim().is_empty() {
+        blocks.object().field("type", "text").field("text", text);
+    }
+}
+
+fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, blocks: &mut List<'_>) {
+    match shown(attachment, scope) {
+        Shown::LeftOut(words) => write_text(&words, blocks),
+        Shown::Text { text } if text.trim().is_empty() => {
+            write_text(&format!("[The file `{}` is empty.]", attachment.name), blocks)
+        }
+        Shown::Text { text } => {
+            let mut block = blocks.object();
+            block.field("type", "document").field("title", &attachment.name);
+            block
+                .object("source")
+                .field("type", "text")
+                .field("media_type", "text/plain")
+                .field("data", text);
+        }
+        Shown::Media { kind, media_type, bytes } => {
+            let mut block = blocks.object();
+            match kind {
+                Media::Document => block.field("type", "document").field("title", &attachment.name),
+                Media::Image | Media::Recording => block.field("type", "image"),
+            };
+            let mut source = block.object("source");
+            source.field("type", "base64").field("media_type", &media_type).base64("data", "", bytes);
+        }
+    }
+}
+
+fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) -> bool {
+    let said = Said::of(message, scope);
+    let mut item = Object::item(out);
+    item.field("role", "assistant");
+    let mut blocks = item.list("content");
+    said.parts.iter().for_each(|part| said.write(part, scope, &mut blocks));
+    !blocks.is_empty()
+}
+
+/// What can be sent back of a message of the model.
+struct Said<'a> {
+    parts: Vec<&'a Part>,
+}
+
+impl<'a> Said<'a> {
+    fn of(message: &'a Message, scope: &Scope<'_>) -> Self {
+        let (is_own, dangling) = (scope.wrote(message), dangling(message));
+        let is_sent = |part: &&Part| match part {
+            Part::Text { text, .. } => !text.trim().is_empty(),
+            Part::Thinking { signature, raw, .. } => {
+                signature.is_some() && raw.as_ref().map_or(is_own, |raw| scope.is_own(&raw.provider))
+            }
+            Part::Opaque(block) => {
+                let id = block.value.get("id").and_then(Value::as_str);
+                scope.own(Some(block)).is_some() && !id.is_some_and(|id| dangling.contains(id))
+            }
+            Part::ToolCall(_) => true,
+            Part::ToolResult(_) | Part::Attachment(_) => false,
+        };
+        let mut parts: Vec<&Part> = message.parts.iter().filter(is_sent).collect();
+        while parts.last().is_some_and(|part| is_thought(part)) {
+            parts.pop();
+        }
+        Self { parts }
+    }
+
+    fn write(&self, part: &Part, scope: &Scope<'_>, blocks: &mut List<'_>) {
+        match part {
+            Part::Text { text, raw } => match scope.own(raw.as_ref()) {
+                Some(raw) => blocks.value(raw),
+                None => write_text(text, blocks),
+            },
+            Part::Thinking { text, signature, raw } => match scope.own(raw.as_ref()) {
+                Some(raw) => blocks.value(raw),
+                None => {
+                    let mut block = blocks.object();
+                    block.field("type", "thinking").field("thinking", text).field("signature", signature);
+                }
+            },
+            Part::ToolCall(call) => write_call(call, scope, blocks),
+            Part::Opaque(block) => blocks.value(&block.value),
+            Part::ToolResult(_) | Part::Attachment(_) => {}
+        }
+    }
+}
+
+fn is_thought(part: &Part) -> bool {
+    match part {
+        Part::Thinking { .. } => true,
+        Part::Opaque(block) => block.value.get("type").is_some_and(|kind| kind == "redacted_thinking"),
+        _ => false,
+    }
+}
+
+/// Returns the ids of server-side calls that have no result and will get none.
+fn dangling(message: &Message) -> HashSet<&str> {
+    let data = message.origin.as_ref().map(|origin| &origin.data);
+    if data.and_then(|data| data.get("stop_reason")).is_some_and(|word| word == "pause_turn") {
+        return HashSet::new();
+    }
+    let opaque = || {
+        message.parts.iter().filter_map(|part| match part {
+            Part::Opaque(block) => Some(&block.value),
+            _ => None,
+        })
+    };
+    let text = |block: &'_ Value, key: &str| block.get(key).and_then(Value::as_str).map(str::to_owned);
+    let answered: HashSet<String> = opaque().filter_map(|block| text(block, "tool_use_id")).collect();
+    let is_call = |block: &&Value| {
+        matches!(block.get("type").and_then(Value::as_str), Some("server_tool_use" | "mcp_tool_use"))
+    };
+    let ids = opaque().filter(is_call).filter_map(|block| block.get("id")?.as_str());
+    ids.filter(|id| !answered.contains(*id)).collect()
+}
+
+fn write_call(call: &ToolCall, scope: &Scope<'_>, blocks: &mut List<'_>) {
+    let own = scope.own(call.raw.as_ref());
+    let mut block = blocks.object();
+    block
+        .field("type", "tool_use")
+        .field("id", &calls::id(scope.target, &call.id))
+        .field("name", &calls::name(&call.name))
+        .json("input", &calls::arguments(call))
+        .others(own, &["type", "id", "name", "input"]);
+}

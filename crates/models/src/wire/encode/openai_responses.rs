@@ -1,0 +1,270 @@
+//! OpenAI's Responses.
+//!
+//! The history is a list of items, and each item that the API gave goes back as it came, encrypted reasoning
+//! included: nothing is stored at the provider. Reasoning that cannot be proved (no encrypted content, no
+//! text of its own) and reasoning that nothing follows would be refused; it is left out, and with it the ids
+//! of the items beside it, which refer to it.
+
+use llm_do_core::{
+    Attachment, Message, ModelRequest, Part, Role, ServerTool, ThinkingStyle, ToolCall, ToolChoice,
+    ToolDefinition, ToolResult,
+};
+use serde_json::{Map, Value, json};
+
+use super::attachment::{Media, Shown, named_text, shown};
+use super::calls::{self, Answers};
+use super::json_text::{Fields, List, Object};
+use super::openai_chat::{openai_effort, without_thinking};
+use super::scope::{EMPTY, Scope, Thought, effort_of, thought};
+use super::{Closing, Target, Writer, schema};
+
+/// Writes Responses.
+pub(super) struct Responses;
+
+impl Writer for Responses {
+    fn path(&self, _: &Target, _: bool) -> String {
+        "/responses".into()
+    }
+
+    fn history_field(&self) -> &'static str {
+        "input"
+    }
+
+    fn opening(&self, request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
+        let settings = request.settings;
+        let mut fields = Map::new();
+        fields.put("model", scope.target.model.clone());
+        fields.put("store", false);
+        if scope.target.profile.thinking == ThinkingStyle::Effort {
+            fields.put("include", json!(["reasoning.encrypted_content"]));
+        }
+        if !request.instructions.trim().is_empty() {
+            fields.put("instructions", request.instructions);
+        }
+        let tools = tools(request, scope);
+        if !tools.is_empty() {
+            fields.put("tools", tools);
+            fields.put_some("tool_choice", settings.tool_choice.as_ref().map(choice_value));
+            fields.put_some("parallel_tool_calls", settings.parallel_tool_calls);
+        }
+        let (temperature, top_p) = scope.sampling(settings);
+        fields.put_some("temperature", temperature);
+        fields.put_some("top_p", top_p);
+        fields.put_some("reasoning", reasoning(request, scope));
+        if let Some(schema) = request.output_schema {
+            fields.put("text", json!({"format": format(schema.source())}));
+        }
+        scope.without_setting("seed", settings.seed.is_some());
+        scope.without_setting("stop", !settings.stop.is_empty());
+        fields
+    }
+
+    fn closing(&self, ask: &Closing<'_>, _: &mut Scope<'_>) -> Map<String, Value> {
+        let mut fields = Map::new();
+        fields.put_some("max_output_tokens", ask.max_output);
+        fields.put("stream", ask.is_stream);
+        fields
+    }
+
+    fn message(
+        &self,
+        message: &Message,
+        before: Option<&Message>,
+        scope: &mut Scope<'_>,
+        out: &mut Vec<u8>,
+    ) -> Option<usize> {
+        match message.role {
+            Role::User => write_user(&Answers::of(message, before), scope, out),
+            Role::Assistant => write_assistant(message, scope, out),
+        }
+        None
+    }
+}
+
+fn tools(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Vec<Value> {
+    let mut tools: Vec<Value> = request.tools.iter().map(|tool| tool_value(tool)).collect();
+    for tool in scope.server_tools(request) {
+        match tool {
+            ServerTool::WebSearch { allowed_domains, .. } => {
+                scope.without_limits(tool, &["max_uses", "blocked_domains"]);
+                let mut value = json!({"type": "web_search"});
+                if !allowed_domains.is_empty() {
+                    value["filters"] = json!({"allowed_domains": allowed_domains});
+                }
+                tools.push(value);
+            }
+            ServerTool::CodeExecution {} => {
+                tools.push(json!({"type": "code_interpreter", "container": {"type": "auto"}}));
+            }
+            ServerTool::ImageGeneration {} => tools.push(json!({"type": "image_generation"})),
+            ServerTool::WebFetch { .. } => scope.without_server_tool(tool),
+        }
+    }
+    tools
+}
+
+fn tool_value(tool: &ToolDefinition) -> Value {
+    let mut value =
+        json!({"type": "function", "name": tool.name, "parameters": tool.input.source(), "strict": false});
+    if !tool.description.is_empty() {
+        value["description"] = tool.description.as_str().into();
+    }
+    value
+}
+
+fn choice_value(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => "auto".into(),
+        ToolChoice::None => "none".into(),
+        ToolChoice::Required => "required".into(),
+        ToolChoice::Tool(name) => json!({"type": "function", "name": name}),
+    }
+}
+
+fn format(source: &Value) -> Value {
+    json!({"type": "json_schema", "name": "answer", "schema": source, "strict": schema::is_strict(source)})
+}
+
+fn reasoning(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Option<Value> {
+    match (thought(request.settings), scope.target.profile.thinking) {
+        (Thought::Unset, _) | (Thought::Off, ThinkingStyle::Unasked) => None,
+        (Thought::On { .. }, ThinkingStyle::Unasked) => without_thinking(request, scope),
+        (Thought::Off, _) => Some(json!({"effort": "none"})),
+        (Thought::On { tokens, effort }, _) => {
+            let effort = effort.unwrap_or_else(|| effort_of(tokens));
+            Some(json!({"effort": openai_effort(effort), "summary": "auto"}))
+        }
+    }
+}
+
+fn write_user(answers: &Answers<'_>, scope: &mut Scope<'_>, out: &mut Vec<u8>) {
+    answers.results.iter().for_each(|result| write_result(result, scope, out));
+    let start = out.len();
+    let mut item = Object::item(out);
+    item.field("type", "message").field("role", "user");
+    let mut pieces = item.list("content");
+    for part in &answers.rest {
+        match &**part {
+            Part::Text { text, .. } if !text.is_empty() => write_text(text, &mut pieces),
+            Part::Attachment(attachment) => write_attachment(attachment, scope, &mut pieces),
+            _ => {}
+        }
+    }
+    let is_empty = pieces.is_empty();
+    if is_empty {
+        write_text(EMPTY, &mut pieces);
+    }
+    drop(pieces);
+    drop(item);
+    if is_empty && !answers.results.is_empty() {
+        out.truncate(start);
+    }
+}
+
+/// Writes a result: its text alone, or a list where it has attachments.
+fn write_result(result: &ToolResult, scope: &mut Scope<'_>, out: &mut Vec<u8>) {
+    let mut item = Object::item(out);
+    item.field("type", "function_call_output").field("call_id", &calls::id(scope.target, &result.id));
+    let text = if result.text.is_empty() { EMPTY } else { &result.text };
+    if result.attachments.is_empty() {
+        item.field("output", text);
+        return;
+    }
+    let mut pieces = item.list("output");
+    write_text(text, &mut pieces);
+    result.attachments.iter().for_each(|attachment| write_attachment(attachment, scope, &mut pieces));
+}
+
+fn write_text(text: &str, pieces: &mut List<'_>) {
+    pieces.object().field("type", "input_text").field("text", text);
+}
+
+fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, pieces: &mut List<'_>) {
+    match shown(attachment, scope) {
+        Shown::LeftOut(words) => write_text(&words, pieces),
+        Shown::Text { text } => write_text(&named_text(attachment, text), pieces),
+        Shown::Media { kind, media_type, bytes } => {
+            let prefix = format!("data:{media_type};base64,");
+            let mut piece = pieces.object();
+            match kind {
+                Media::Document => piece
+                    .field("type", "input_file")
+                    .field("filename", &attachment.name)
+                    .base64("file_data", &prefix, bytes),
+                Media::Image | Media::Recording => {
+                    piece.field("type", "input_image").base64("image_url", &prefix, bytes)
+                }
+            };
+        }
+    }
+}
+
+fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
+    let sent: Vec<&Part> = without_unproved(&message.parts, scope);
+    let has_ids = sent.len() == message.parts.iter().filter(|part| is_sent(part, scope)).count();
+    for part in sent {
+        match part {
+            Part::Text { text, raw } => match scope.own(raw.as_ref()) {
+                Some(raw) => write_item(Some(raw), has_ids, out),
+                None => write_said(text, out),
+            },
+            Part::ToolCall(call) => write_call(call, has_ids, scope, out),
+            Part::Thinking { raw: Some(block), .. } | Part::Opaque(block) => {
+                write_item(scope.own(Some(block)), has_ids, out);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Says whether a part has an item.
+fn is_sent(part: &Part, scope: &Scope<'_>) -> bool {
+    match part {
+        Part::Text { text, .. } => !text.is_empty(),
+        Part::ToolCall(_) => true,
+        Part::Thinking { raw, .. } => scope.own(raw.as_ref()).is_some(),
+        Part::Opaque(block) => scope.own(Some(block)).is_some(),
+        Part::ToolResult(_) | Part::Attachment(_) => false,
+    }
+}
+
+/// Returns the parts that have an item which the API takes back.
+fn without_unproved<'a>(parts: &'a [Part], scope: &Scope<'_>) -> Vec<&'a Part> {
+    let is_taken = |part: &&Part| is_sent(part, scope) && reasoning_of(part).is_none_or(is_proved);
+    let mut taken: Vec<&Part> = parts.iter().filter(is_taken).collect();
+    while taken.last().is_some_and(|part| reasoning_of(part).is_some()) {
+        taken.pop();
+    }
+    taken
+}
+
+fn reasoning_of(part: &Part) -> Option<&Value> {
+    let (Part::Thinking { raw: Some(block), .. } | Part::Opaque(block)) = part else { return None };
+    Some(&block.value).filter(|item| item.get("type").is_some_and(|kind| kind == "reasoning"))
+}
+
+fn is_proved(item: &Value) -> bool {
+    let has_text = item.get("content").and_then(Value::as_array).is_some_and(|content| !content.is_empty());
+    has_text || item.get("encrypted_content").is_some_and(Value::is_string)
+}
+
+fn write_item(item: Option<&Map<String, Value>>, has_id: bool, out: &mut Vec<u8>) {
+    Object::item(out).others(item, if has_id { &[] } else { &["id"] });
+}
+
+fn write_said(text: &str, out: &mut Vec<u8>) {
+    let mut item = Object::item(out);
+    item.field("type", "message").field("role", "assistant");
+    item.list("content").object().field("type", "output_text").field("text", text);
+}
+
+fn write_call(call: &ToolCall, has_id: bool, scope: &Scope<'_>, out: &mut Vec<u8>) {
+    let own = scope.own(call.raw.as_ref());
+    let known: &[&str] = &["type", "call_id", "name", "arguments", "id"];
+    let mut item = Object::item(out);
+    item.field("type", "function_call")
+        .field("call_id", &calls::id(scope.target, &call.id))
+        .field("name", &calls::name(&call.name))
+        .field("arguments", &calls::arguments(call))
+        .others(own, if has_id { &known[..4] } else { known });
+}
