@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use llm_do::{Cassette, CassetteMode};
 
 use crate::exit::Exit;
 use crate::output;
+use crate::problem::Problem;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,6 +47,8 @@ pub(crate) enum Command {
     Init(InitArguments),
     /// Prints the JSON Schemas of project files, for editors
     Schema(SchemaArguments),
+    /// Tries one request per configured provider, and one per model that a project names
+    Doctor(DoctorArguments),
     /// Prints completions for a shell
     Completions(CompletionArguments),
 }
@@ -134,6 +138,18 @@ pub(crate) struct SchemaArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// A project whose providers and models are tried too
+    pub(crate) path: Option<PathBuf>,
+    /// A model to try, as `provider:model` (repeatable); the request asks for one word
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Vec<String>,
+    /// What stdout carries
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) output: ListOutput,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct CompletionArguments {
     /// The shell
     #[arg(value_enum)]
@@ -197,12 +213,52 @@ pub(crate) struct RunOptions {
     /// Shows calls and results on stderr; `-vv` also streamed text, `-vvv` also whole requests
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
+    #[command(flatten)]
+    pub(crate) cassette: CassetteArguments,
     /// Runs without a full-screen view, as this version always does
     #[arg(long)]
     pub(crate) headless: bool,
     /// Keeps no record of the run, as this version never does
     #[arg(long)]
     pub(crate) no_record: bool,
+}
+
+/// A recording in the place of the network.
+#[derive(Debug, Args)]
+pub(crate) struct CassetteArguments {
+    /// Replays the traffic with providers from a file, without keys; records it where the file does not exist
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cassette: Option<PathBuf>,
+    /// What to do with the cassette
+    #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "cassette")]
+    pub(crate) cassette_mode: Taping,
+}
+
+impl CassetteArguments {
+    /// Opens the cassette that is named.
+    pub(crate) fn tape(&self) -> Result<Option<Cassette>, Problem> {
+        let mode = match self.cassette_mode {
+            Taping::Auto => CassetteMode::Auto,
+            Taping::Record => CassetteMode::Record,
+            Taping::Replay => CassetteMode::Replay { strict: true },
+            Taping::Lenient => CassetteMode::Replay { strict: false },
+        };
+        let open = |path| Cassette::open(path, mode).map_err(|error| Problem::usage(error.to_string()));
+        self.cassette.as_ref().map(open).transpose()
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Taping {
+    /// Replay where the file holds something, else record
+    #[default]
+    Auto,
+    /// Record anew
+    Record,
+    /// Replay; a request that was not recorded is an error
+    Replay,
+    /// Replay; a request that was not recorded gets the nearest answer
+    Lenient,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,42 +4,31 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
+use llm_do::Environment;
+
 use crate::problem::Problem;
 
 /// No `.env` is larger.
 const LARGEST: u64 = 1024 * 1024;
 
-/// Variables that a project may set in its `.env`. The process's own variables win.
+/// Reads the environment of a project: the process's own variables, and those of its `.env` where there is one.
 ///
 /// What this binary itself goes by (`EDITOR`, `PATH`, `NO_COLOR`) is read from the process alone: a project that
 /// somebody cloned must not choose programs to run.
-#[derive(Debug, Default)]
-pub(crate) struct Environment {
-    file: HashMap<String, String>,
-}
-
-impl Environment {
-    /// Reads the `.env` of a project, where there is one.
-    pub(crate) fn of_project(root: &Path) -> Result<Self, Problem> {
-        let path = root.join(".env");
-        if !path.is_file() {
-            return Ok(Self::default());
-        }
-        let refuse = |reason: String| {
-            let message = format!("`{}` cannot be read: {reason}", path.display());
-            Problem::with_hint(message, "write lines of the form `NAME=value`, with quotes around blanks")
-        };
-        let text = read(&path).map_err(refuse)?;
-        let pairs = dotenvy::from_read_iter(text.as_bytes());
-        let file = pairs.collect::<Result<_, _>>().map_err(|error| refuse(place_of(&error, &text)))?;
-        Ok(Self { file })
+pub(crate) fn of_project(root: &Path) -> Result<Environment, Problem> {
+    let path = root.join(".env");
+    if !path.is_file() {
+        return Ok(Environment::of_process());
     }
-
-    /// Returns a variable that is set and not empty.
-    pub(crate) fn get(&self, name: &str) -> Option<String> {
-        let own = std::env::var(name).ok();
-        own.or_else(|| self.file.get(name).cloned()).filter(|value| !value.trim().is_empty())
-    }
+    let refuse = |reason: String| {
+        let message = format!("`{}` cannot be read: {reason}", path.display());
+        Problem::with_hint(message, "write lines of the form `NAME=value`, with quotes around blanks")
+    };
+    let text = read(&path).map_err(refuse)?;
+    let pairs = dotenvy::from_read_iter(text.as_bytes());
+    let file: HashMap<String, String> =
+        pairs.collect::<Result<_, _>>().map_err(|error| refuse(place_of(&error, &text)))?;
+    Ok(Environment::of_process().with_project(file))
 }
 
 fn read(path: &Path) -> Result<String, String> {

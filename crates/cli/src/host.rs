@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use llm_do::{
-    ApprovalMode, Content, Event, Input, Limits, LoadedProject, Money, Name, Run, RunBuilder, RunError,
-    RunReport, Runtime, StandardCatalogue, StandardModels, provider_names,
+    ApprovalMode, Cassette, Content, Environment, Event, HttpSettings, HttpTransport, Input, Limits,
+    LoadedProject, Money, Name, Run, RunBuilder, RunError, RunReport, Runtime, StandardCatalogue,
+    StandardModels, provider_names,
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover};
 use crate::arguments::{Approve, Output, ProjectArguments, RunOptions, command_like};
-use crate::environment::Environment;
+use crate::environment;
 use crate::exit::Exit;
 use crate::narration::Narration;
 use crate::output::{self, usage_line};
@@ -57,6 +58,8 @@ fn no_project(path: &Path) -> Problem {
 /// What a host is made of, before anything is started.
 pub(crate) struct Plan {
     pub(crate) project: LoadedProject,
+    environment: Environment,
+    tape: Option<Cassette>,
     model: Option<String>,
     desk: Option<ProgramApprover>,
     mode: ApprovalMode,
@@ -71,15 +74,17 @@ impl Plan {
     pub(crate) fn new(project: LoadedProject, options: &RunOptions) -> Result<Self, Problem> {
         // First of all: nothing else may have opened a descriptor of that number.
         let desk = options.approvals_from.as_deref().map(ProgramApprover::open).transpose()?;
-        let environment = Environment::of_project(&project.root)?;
-        let model = options.model.clone().or_else(|| environment.get("LLM_DO_MODEL"));
+        let environment = environment::of_project(&project.root)?;
+        let chosen = || environment.get("LLM_DO_MODEL").map(|variable| variable.value);
+        let model = options.model.clone().or_else(chosen);
         if let Some(model) = &model {
             check_provider(&project, model)?;
         }
         let mode = mode(options).unwrap_or_else(|| project.approval_mode());
         let limits = limits(&project, options);
         let (timeout, output, verbose) = (options.timeout, options.output, options.verbose);
-        Ok(Self { project, model, desk, mode, limits, timeout, output, verbose })
+        let tape = options.cassette.tape()?;
+        Ok(Self { project, environment, tape, model, desk, mode, limits, timeout, output, verbose })
     }
 
     /// Refuses to start an agent that has no model, before the first token.
@@ -95,6 +100,19 @@ impl Plan {
             "write `model: provider:model` in the agent or the manifest, use `--model`, or set LLM_DO_MODEL",
         ))
     }
+}
+
+/// The models of a project, over the network or a recording.
+fn models_for(
+    project: &LoadedProject,
+    environment: Environment,
+    tape: Option<&Cassette>,
+) -> Result<StandardModels, Problem> {
+    let models = llm_do::models_of(project, environment.clone());
+    let Some(tape) = tape else { return Ok(models) };
+    let network = HttpTransport::new(HttpSettings::from_environment(&environment));
+    let network = network.map_err(|error| Problem::usage(error.message))?;
+    Ok(models.transport(tape.transport(Arc::new(network))))
 }
 
 fn check_provider(project: &LoadedProject, model: &str) -> Result<(), Problem> {
@@ -154,7 +172,9 @@ impl Host {
         let progress = if plan.verbose == 0 { Progress::start(&screen) } else { None };
         let unread = Arc::new(AtomicBool::new(false));
         let narration = Narration::new(screen.clone(), plan.verbose);
+        let models = models_for(&plan.project, plan.environment, plan.tape.as_ref())?;
         let mut builder = llm_do::runtime_of(&plan.project)
+            .models(models)
             .approval_mode(plan.mode)
             .limits(plan.limits)
             .on_event(move |event| narration.tell(event));

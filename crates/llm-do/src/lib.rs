@@ -48,9 +48,10 @@ pub use llm_do_core::{
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
-    BuiltinProvider, Condition, DeclaredProvider, Environment, PROTOCOLS, Reply, Script, ScriptFileError,
-    StandardModels, StandardPrices, TestModel, Variable, asks, asks_all, asks_raw, contains, cut, fails,
-    instructed, provider_names, providers, replies, result_of, says, thinks,
+    BuiltinProvider, Cassette, CassetteError, CassetteMode, Condition, DeclaredProvider, Environment,
+    HttpSettings, HttpTransport, PROTOCOLS, Reply, Script, ScriptFileError, StandardModels, StandardPrices,
+    TestModel, Transport, Variable, asks, asks_all, asks_raw, contains, cut, fails, instructed,
+    provider_names, providers, replies, result_of, says, thinks,
 };
 pub use llm_do_project::{
     Catalogue, Diagnostic, Diagnostics, LoadedProject, McpServer, NoToolsets, Provider, Reach, ReachedAgent,
@@ -92,17 +93,33 @@ pub fn load_changed(
 }
 
 /// Begins a runtime for a project from files, as its manifest says. Script files are found below its directory.
+/// Keys of providers come from the environment of this process.
 pub fn runtime_of(loaded: &LoadedProject) -> RuntimeBuilder {
     let builder = Runtime::builder(loaded.project.clone())
-        .models(StandardModels::new(&loaded.root))
+        .models(models_of(loaded, Environment::of_process()))
         .prices(StandardPrices::new().with_overrides(loaded.model_overrides.clone()));
     loaded.configure(builder)
 }
 
-/// Begins a runtime that knows the built-in models by name. Script files are found below the working
-/// directory.
+/// The models that a project from files may name: the built-in providers, its own, and scripts below its directory.
+pub fn models_of(loaded: &LoadedProject, environment: Environment) -> StandardModels {
+    let models =
+        StandardModels::new(&loaded.root).environment(environment).overrides(loaded.model_overrides.clone());
+    let declared = |(name, provider): (&String, &Provider)| DeclaredProvider {
+        name: name.clone(),
+        protocol: provider.api.clone(),
+        base_url: provider.base_url.clone(),
+        key_env: provider.api_key_env.clone(),
+        headers: provider.headers.clone(),
+    };
+    loaded.providers.iter().map(declared).fold(models, StandardModels::provider)
+}
+
+/// Begins a runtime that knows the built-in models by name. Script files are found below the working directory, keys
+/// of providers in the environment of this process.
 pub fn runtime(project: Project) -> RuntimeBuilder {
-    Runtime::builder(project).models(StandardModels::new(".")).prices(StandardPrices::new())
+    let models = StandardModels::new(".").environment(Environment::of_process());
+    Runtime::builder(project).models(models).prices(StandardPrices::new())
 }
 
 /// What most programs need.

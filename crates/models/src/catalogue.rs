@@ -1,19 +1,26 @@
 //! The catalogue: finds models by the names that users write.
 //!
-//! Names are `provider:model`; `provider/model` means the same. A script file is read when its name is first
-//! resolved, and only then: all agents that name it share one script.
+//! Names are `provider:model`; `provider/model` means the same. A model is looked at when its name is first
+//! resolved, and only then: a script file is read, a key is looked up, the network is made ready. All agents that
+//! name a model share it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use llm_do_core::{Model, ModelError, ModelErrorKind, Models, Name, nearest};
+use llm_do_core::{Model, ModelError, ModelErrorKind, ModelOverride, Models, Name, nearest};
 
-use crate::provider::provider_names;
+use crate::environment::Environment;
+use crate::http::{HttpSettings, HttpTransport};
+use crate::probe::models_at;
+use crate::profiles::profile_of;
+use crate::provider::{DeclaredProvider, Endpoint, built_in, provider_names};
+use crate::remote::RemoteModel;
 use crate::script::Script;
 use crate::test_model::TestModel;
+use crate::transport::Transport;
 
 /// No script file may be larger.
 const MAX_SCRIPT_BYTES: u64 = 16 * 1024 * 1024;
@@ -23,12 +30,55 @@ pub struct StandardModels {
     directory: PathBuf,
     added: BTreeMap<Name, Arc<dyn Model>>,
     scripts: Mutex<HashMap<PathBuf, Arc<dyn Model>>>,
+    environment: Environment,
+    declared: Vec<DeclaredProvider>,
+    overrides: Vec<ModelOverride>,
+    transport: OnceLock<Arc<dyn Transport>>,
+    remote: Mutex<HashMap<Name, Arc<dyn Model>>>,
 }
 
 impl StandardModels {
-    /// A catalogue of `test`, `test:echo` and `script:FILE`, with files relative to a directory.
+    /// A catalogue of `test`, `test:echo` and `script:FILE`, with files relative to a directory, and of the models
+    /// of providers, for which an environment must give keys.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into(), added: BTreeMap::new(), scripts: Mutex::default() }
+        Self {
+            directory: directory.into(),
+            added: BTreeMap::new(),
+            scripts: Mutex::default(),
+            environment: Environment::empty(),
+            declared: Vec::new(),
+            overrides: Vec::new(),
+            transport: OnceLock::new(),
+            remote: Mutex::default(),
+        }
+    }
+
+    /// Takes keys, addresses and proxies from an environment.
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = environment;
+        self
+    }
+
+    /// Adds a provider to the built-in ones.
+    #[must_use]
+    pub fn provider(mut self, provider: DeclaredProvider) -> Self {
+        self.declared.push(provider);
+        self
+    }
+
+    /// Overrules what is known about models.
+    #[must_use]
+    pub fn overrides(mut self, overrides: impl IntoIterator<Item = ModelOverride>) -> Self {
+        self.overrides.extend(overrides);
+        self
+    }
+
+    /// Sends requests another way than over the network: to a recording, or through a test.
+    #[must_use]
+    pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
+        self.transport = OnceLock::from(transport);
+        self
     }
 
     /// Adds a model under a name, which goes before what the catalogue knows itself.
@@ -66,17 +116,78 @@ impl StandardModels {
         if real.starts_with(directory) { Ok(path) } else { Err(refuse("it lies outside the project")) }
     }
 
+    /// Finds a model of a provider. It is made once; what is missing for it may be there the next time.
+    fn remote(&self, name: &Name, provider: &str, model: &str) -> Result<Arc<dyn Model>, ModelError> {
+        if let Some(known) = self.remote.lock().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Ok(known.clone());
+        }
+        if model.is_empty() {
+            return Err(no_model(format!(
+                "`{name}` names a provider and no model: write `{provider}:MODEL`"
+            )));
+        }
+        let transport = self.network()?;
+        let endpoint = self.endpoint(provider, transport.needs_keys())?;
+        let profile = profile_of(&endpoint.protocol, &endpoint.provider, model, &self.overrides);
+        let remote: Arc<dyn Model> =
+            Arc::new(RemoteModel::new(name.clone(), model, profile, endpoint, transport));
+        self.remote.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), remote.clone());
+        Ok(remote)
+    }
+
+    /// Asks a provider which models it has: whether its address and its key are good. It costs nothing.
+    pub async fn probe(&self, provider: &str) -> Result<Vec<String>, ModelError> {
+        let transport = self.network()?;
+        let endpoint = self.endpoint(provider, transport.needs_keys())?;
+        models_at(&endpoint, &*transport).await
+    }
+
+    /// Returns the address of a provider, or what is missing to ask it.
+    pub fn address(&self, provider: &str) -> Result<String, ModelError> {
+        self.endpoint(provider, true).map(|endpoint| endpoint.base_url)
+    }
+
+    fn endpoint(&self, provider: &str, needs_keys: bool) -> Result<Endpoint, ModelError> {
+        let declared = self.declared.iter().find(|declared| declared.name == provider);
+        match (declared, built_in(provider)) {
+            (Some(declared), _) => Endpoint::declared(declared, &self.environment, needs_keys),
+            (None, Some(built_in)) => Endpoint::built_in(built_in, &self.environment, needs_keys),
+            (None, None) => Err(no_model(format!("there is no provider `{provider}`"))),
+        }
+    }
+
+    fn network(&self) -> Result<Arc<dyn Transport>, ModelError> {
+        if let Some(transport) = self.transport.get() {
+            return Ok(transport.clone());
+        }
+        let made = HttpTransport::new(HttpSettings::from_environment(&self.environment))?;
+        Ok(self.transport.get_or_init(|| Arc::new(made)).clone())
+    }
+
+    fn knows_provider(&self, provider: &str) -> bool {
+        built_in(provider).is_some() || self.declared.iter().any(|declared| declared.name == provider)
+    }
+
     fn unknown(&self, name: &Name) -> ModelError {
         let own = ["test", "test:echo", "script:FILE"];
         let known: Vec<&str> = own.into_iter().chain(self.added.keys().map(Name::as_str)).collect();
-        let meant = nearest(name, known.iter().copied()).or_else(|| of_nearest_provider(name, &known));
-        let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-        if provider_names().contains(&provider_of(name)) && !["test", "script"].contains(&provider_of(name)) {
-            let words = "`{name}` cannot be asked: this version has offline models only (`test`, `test:echo`, \
-                `script:FILE`)";
-            return no_model(words.replace("{name}", name));
-        }
-        no_model(format!("`{name}` is not known (known: `{}`){hint}", known.join("`, `")))
+        let providers = provider_names();
+        let declared = self.declared.iter().map(|declared| declared.name.as_str());
+        let prefixes = providers.iter().copied().chain(declared);
+        let meant = nearest(name, known.iter().copied()).map(str::to_owned).or_else(|| {
+            let provider =
+                nearest(provider_of(name), prefixes.chain(known.iter().map(|known| provider_of(known))))?;
+            Some(name.replacen(provider_of(name), provider, 1))
+        });
+        let of_provider =
+            || known.iter().find(|known| provider_of(known) == provider_of(name) && known.contains(':'));
+        let meant = meant.filter(|meant| **name != *meant).or_else(|| of_provider().map(ToString::to_string));
+        let hint = meant.map(|meant| format!("; did you mean `{meant}`?"));
+        no_model(format!(
+            "`{name}` is not known: write `provider:model`, or `{}`{}",
+            known.join("`, `"),
+            hint.unwrap_or_default()
+        ))
     }
 }
 
@@ -90,6 +201,7 @@ impl Models for StandardModels {
             None if name == "test" => Ok(Arc::new(TestModel::new())),
             Some(("test", "echo")) => Ok(Arc::new(TestModel::echo())),
             Some(("script", file)) if !file.is_empty() => self.script(file),
+            Some((provider, model)) if self.knows_provider(provider) => self.remote(&name, provider, model),
             _ => Err(self.unknown(&name)),
         }
     }
@@ -105,11 +217,6 @@ fn canonical(name: &str) -> Name {
 
 fn provider_of(name: &str) -> &str {
     name.split_once(':').map_or(name, |(provider, _)| provider)
-}
-
-fn of_nearest_provider<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let provider = nearest(provider_of(name), known.iter().map(|known| provider_of(known)))?;
-    known.iter().copied().find(|known| provider_of(known) == provider && *known != provider)
 }
 
 fn read_script(path: &Path) -> Result<Script, ModelError> {

@@ -63,16 +63,16 @@ mod minimal;
 mod names;
 mod pattern;
 mod prices;
+mod probe;
 mod profiles;
-#[cfg_attr(not(test), expect(dead_code, reason = "the models that ask them follow"))]
 mod provider;
+mod remote;
 mod reply;
 mod scalar;
 mod script;
 mod script_file;
 mod test_model;
 mod transport;
-#[cfg_attr(not(test), expect(dead_code, reason = "the providers that read with it follow"))]
 mod wire;
 
 pub use cassette::{Cassette, CassetteError, CassetteMode};

@@ -152,15 +152,18 @@ impl Endpoint {
     pub(crate) fn built_in(
         provider: &BuiltinProvider,
         environment: &Environment,
+        needs_keys: bool,
     ) -> Result<Self, ModelError> {
         let address = first_set(provider.base_url_env, environment);
         let base_url = match &address {
             Some((_, variable)) => normalised(provider.name, &variable.value)?,
-            None if provider.base_url.is_empty() => return Err(no_address(provider)),
+            None if provider.base_url.is_empty() && needs_keys => return Err(no_address(provider)),
+            None if provider.base_url.is_empty() => format!("https://{}.invalid/v1", provider.name),
             None => provider.base_url.to_owned(),
         };
         let key = first_set(provider.key_env, environment);
         if let (Some((address, chosen)), Some((key, own))) = (&address, &key)
+            && needs_keys
             && chosen.is_projects
             && !own.is_projects
         {
@@ -168,7 +171,7 @@ impl Endpoint {
         }
         let key = match key {
             Some((_, key)) => Some(key.value),
-            None if provider.needs_key => return Err(no_key(provider.name, provider.key_env)),
+            None if provider.needs_key && needs_keys => return Err(no_key(provider.name, provider.key_env)),
             None => None,
         };
         Self::new(provider.name, provider.protocol, base_url, key, &BTreeMap::new())
@@ -178,9 +181,10 @@ impl Endpoint {
     pub(crate) fn declared(
         provider: &DeclaredProvider,
         environment: &Environment,
+        needs_keys: bool,
     ) -> Result<Self, ModelError> {
         let base_url = normalised(&provider.name, &provider.base_url)?;
-        let key = provider.key_env.as_deref().map(|name| {
+        let key = provider.key_env.as_deref().filter(|_| needs_keys).map(|name| {
             let key = environment.get(name).ok_or_else(|| no_key(&provider.name, &[name]))?;
             if !key.is_projects && !is_home_of(name, &base_url, environment) {
                 return Err(not_sent(name, &format!("providers.{}.base_url", provider.name)));
@@ -334,7 +338,7 @@ mod tests {
     }
 
     fn endpoint(name: &str, environment: &Environment) -> Result<Endpoint, ModelError> {
-        Endpoint::built_in(built_in(name).unwrap(), environment)
+        Endpoint::built_in(built_in(name).unwrap(), environment, true)
     }
 
     fn refusal(result: Result<Endpoint, ModelError>) -> String {
@@ -400,11 +404,14 @@ mod tests {
             headers: BTreeMap::new(),
         };
         let keys = environment(&[("OPENAI_API_KEY", "mine"), ("ACME_KEY", "a")], &[]);
-        assert!(Endpoint::declared(&acme("https://acme.example", "ACME_KEY"), &keys).is_ok());
-        assert!(Endpoint::declared(&acme("https://api.openai.com/v1", "OPENAI_API_KEY"), &keys).is_ok());
-        let message = refusal(Endpoint::declared(&acme("https://acme.example", "OPENAI_API_KEY"), &keys));
+        assert!(Endpoint::declared(&acme("https://acme.example", "ACME_KEY"), &keys, true).is_ok());
+        assert!(
+            Endpoint::declared(&acme("https://api.openai.com/v1", "OPENAI_API_KEY"), &keys, true).is_ok()
+        );
+        let message =
+            refusal(Endpoint::declared(&acme("https://acme.example", "OPENAI_API_KEY"), &keys, true));
         assert!(message.contains("`OPENAI_API_KEY` is not sent"), "{message}");
-        let message = refusal(Endpoint::declared(&acme("https://acme.example", "NO_KEY"), &keys));
+        let message = refusal(Endpoint::declared(&acme("https://acme.example", "NO_KEY"), &keys, true));
         assert!(message.contains("`NO_KEY` is not set"), "{message}");
     }
 }

@@ -21,6 +21,11 @@ pub trait Transport: Send + Sync {
         &self,
         request: http::Request<Chunks>,
     ) -> BoxFuture<'_, Result<http::Response<ByteStream>, ModelError>>;
+
+    /// Says whether requests reach providers, which want keys. A recording that is replayed needs none.
+    fn needs_keys(&self) -> bool {
+        true
+    }
 }
 
 /// The body of a response as it arrives. It ends with an error where the connection breaks.

@@ -3,6 +3,7 @@
 mod call;
 mod chat;
 mod check;
+mod doctor;
 mod init;
 mod list;
 mod run;
@@ -24,6 +25,7 @@ pub(crate) fn execute(command: Command) -> Exit {
         Command::Call(arguments) => call::call(&arguments),
         Command::Init(arguments) => init::init(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => {
             arguments::completions(arguments.shell);
             Ok(Exit::Done)

@@ -93,7 +93,8 @@ fn an_unknown_model_is_answered_with_what_is_known_and_the_nearest() {
     let cases = [
         ("tset", "; did you mean `test`?"),
         ("test:ehco", "; did you mean `test:echo`?"),
-        ("scrpt:a.yaml", "; did you mean `script:FILE`?"),
+        ("scrpt:a.yaml", "; did you mean `script:a.yaml`?"),
+        ("antropic:claude", "; did you mean `anthropic:claude`?"),
         ("acme:smal", "; did you mean `acme:small`?"),
         ("acme:enormous", "; did you mean `acme:small`?"),
         ("script:", "; did you mean `script:FILE`?"),
@@ -101,7 +102,7 @@ fn an_unknown_model_is_answered_with_what_is_known_and_the_nearest() {
         ("", ""),
     ];
     for (name, hint) in cases {
-        let known = "known: `test`, `test:echo`, `script:FILE`, `acme:small`";
-        assert_eq!(refusal(&models, name), format!("`{name}` is not known ({known}){hint}"));
+        let known = "write `provider:model`, or `test`, `test:echo`, `script:FILE`, `acme:small`";
+        assert_eq!(refusal(&models, name), format!("`{name}` is not known: {known}{hint}"));
     }
 }

@@ -582,7 +582,7 @@ fn server_side_tools_are_offered_where_the_api_has_them() {
         json!([{"googleSearch": {}}, {"urlContext": {}}, {"codeExecution": {}}])
     );
     assert_eq!(encoded(target(Api::OpenAiChat), &server_tools()).notices.len(), 4);
-    let profile = ModelProfile { server_tools: vec!["web_search"], ..ModelProfile::default() };
+    let profile = ModelProfile { server_tools: &["web_search"], ..ModelProfile::default() };
     let only = encoded(Target { profile, ..target(Api::Anthropic) }, &server_tools());
     assert_eq!(body(&only)["tools"].as_array().unwrap().len(), 1);
     assert_eq!(only.notices.len(), 3);
