@@ -7,6 +7,7 @@
 mod connection;
 mod connector;
 mod failure;
+mod packed;
 mod proxies;
 mod settings;
 #[cfg(test)]
@@ -30,6 +31,7 @@ use llm_do_core::{ModelError, ModelErrorKind};
 
 use crate::transport::{ByteStream, Chunks, Transport};
 use connector::Connector;
+use packed::Packed;
 use proxies::Proxies;
 pub use settings::HttpSettings;
 
@@ -38,7 +40,7 @@ pub use settings::HttpSettings;
 /// A clone shares the connections. It must be used inside one Tokio runtime with I/O and time.
 #[derive(Clone)]
 pub struct HttpTransport {
-    client: Client<Connector, Chunks>,
+    client: Client<Connector, Packed>,
     proxies: Proxies,
 }
 
@@ -56,7 +58,7 @@ impl HttpTransport {
         if let Some(authorization) = self.proxies.authorization(request.uri()) {
             request.headers_mut().insert(PROXY_AUTHORIZATION, authorization);
         }
-        match self.client.request(request).await {
+        match self.client.request(request.map(Packed::new)).await {
             Ok(response) => Ok(response.map(|body| -> ByteStream { Box::pin(Pieces { body, host }) })),
             Err(error) => Err(failure::of_request(&error, &host)),
         }
