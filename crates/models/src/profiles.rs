@@ -130,7 +130,7 @@ const TEXT_ONLY: ProfileOverride = ProfileOverride { images: Some(false), docume
 
 static TABLE: &[Row] = &[
     // ---- Protocols: what holds for models that no family knows.
-    protocol("anthropic", ProfileOverride { thinking: Some(Budget), ..NOTHING }),
+    protocol("anthropic", ProfileOverride { documents: Some(false), thinking: Some(Budget), ..NOTHING }),
     protocol("openai", ProfileOverride { native_output: Some(Always), ..NOTHING }),
     protocol("openai-chat", ProfileOverride { documents: Some(false), ..NOTHING }),
     protocol("gemini", ProfileOverride { native_output: Some(WithoutTools), ..NOTHING }),
@@ -407,6 +407,7 @@ mod tests {
         let looks = |name: &str| (profile(name).images, profile(name).documents);
         assert_eq!(looks("anthropic:claude-sonnet-4-5"), (true, true));
         assert_eq!(looks("anthropic:claude-2.1"), (false, false));
+        assert_eq!(looks("anthropic:unheard-of"), (true, false));
         assert_eq!(looks("openai-chat:gpt-4-turbo"), (true, false));
         assert_eq!(looks("deepseek:deepseek-chat"), (false, false));
         assert_eq!(looks("groq:meta-llama/llama-4-scout-17b-16e-instruct"), (true, false));

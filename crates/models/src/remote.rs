@@ -160,7 +160,10 @@ impl Limits {
     }
 
     fn silent(&self, host: &str) -> ModelError {
-        let words = format!("nothing came from {host} for {} s", self.idle.as_secs());
+        let words = format!(
+            "nothing came from {host} for {} s; `model_settings.idle_timeout` sets the limit",
+            self.idle.as_secs()
+        );
         ModelError::new(ModelErrorKind::Network, words)
     }
 
@@ -183,12 +186,14 @@ impl Remote {
     ) -> Result<ModelStream<'a>, ModelError> {
         let is_stream = encoded.is_stream;
         let host = address.host().unwrap_or_default().to_owned();
+        let place = without_user(&address);
         let notices = encoded.notices.iter().map(|notice| ModelPart::Notice(notice.clone())).collect();
         let request = self.http_request(address, encoded, settings)?;
         let sent = limits.within(is_stream, &host, self.transport.send(request)).await;
         let response = sent.and_then(|sent| sent).map_err(|error| self.mask.error(error))?;
         if !response.status().is_success() {
-            return Err(self.mask.error(failure(response, &host, limits).await));
+            let error = failure(response, &host, limits).await;
+            return Err(self.mask.error(self.placed(error, &place)));
         }
         check_content(&response, &host).map_err(|error| self.mask.error(error))?;
         // Boxed: a stream hands its state on with every part.
@@ -204,6 +209,15 @@ impl Remote {
         });
         Ok(stream::unfold(answer, |mut answer| async move { answer.next().await.map(|part| (part, answer)) })
             .boxed())
+    }
+
+    /// Says what was asked for where, since a wrong address looks like a model that is not there.
+    fn placed(&self, error: ModelError, place: &str) -> ModelError {
+        if error.kind != ModelErrorKind::NotFound {
+            return error;
+        }
+        let message = format!("{} (`{}` was asked for at {place})", error.message, self.model);
+        ModelError { message, ..error }
     }
 
     fn http_request(
@@ -237,6 +251,13 @@ impl Remote {
             data: serde_json::Value::Null,
         }
     }
+}
+
+/// An address as it may be shown: without a user, whose password may stand there, and without a query.
+fn without_user(address: &Uri) -> String {
+    let port = address.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+    let (scheme, host) = (address.scheme_str().unwrap_or_default(), address.host().unwrap_or_default());
+    format!("{scheme}://{host}{port}{}", address.path())
 }
 
 fn no_header(name: &str) -> ModelError {
@@ -352,4 +373,51 @@ fn drain(mut body: ByteStream) {
     }
     let rest = async move { while let Some(Ok(_)) = body.next().await {} };
     tokio::spawn(timeout(DRAIN_LIMIT, rest));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Environment;
+    use crate::provider::DeclaredProvider;
+    use llm_do_core::{Conversation, Message};
+
+    /// A server that has nothing.
+    struct Empty;
+
+    impl Transport for Empty {
+        fn send(&self, _: Request<Chunks>) -> BoxFuture<'_, Result<Response<ByteStream>, ModelError>> {
+            let body = Bytes::from_static(br#"{"error": {"message": "File Not Found", "code": 404}}"#);
+            let body = stream::iter([Ok(body)]).boxed();
+            Box::pin(async { Ok(Response::builder().status(404).body(body).unwrap()) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_model_that_is_not_there_is_named_with_its_address() {
+        let provider = DeclaredProvider {
+            name: "box".into(),
+            protocol: "openai-chat".into(),
+            base_url: "http://ada:secret@box.lan:9000/nowhere".into(),
+            key_env: None,
+            headers: Default::default(),
+        };
+        let endpoint = Endpoint::declared(&provider, &Environment::empty(), true).unwrap();
+        let name = Name::from("box:small");
+        let model = RemoteModel::new(name, "small", ModelProfile::default(), endpoint, Arc::new(Empty));
+        let conversation = Conversation::from_messages([Arc::new(Message::user("Hello"))]);
+        let settings = ModelSettings::default();
+        let request = ModelRequest {
+            instructions: "",
+            conversation: &conversation,
+            tools: &[],
+            server_tools: &[],
+            output_schema: None,
+            settings: &settings,
+            max_output: None,
+        };
+        let refused = model.open().request(request).await.err().unwrap().to_string();
+        let place = "`small` was asked for at http://box.lan:9000/nowhere/chat/completions";
+        assert!(refused.contains("File Not Found") && refused.contains(place), "{refused}");
+    }
 }

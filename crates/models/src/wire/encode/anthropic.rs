@@ -15,7 +15,7 @@ use llm_do_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::attachment::{Media, Shown, shown};
+use super::attachment::{Media, Shown, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
 use super::openai_chat::without_thinking;
@@ -287,6 +287,10 @@ fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, blocks: &mut
         Shown::LeftOut(words) => write_text(&words, blocks),
         Shown::Text { text } if text.trim().is_empty() => {
             write_text(&format!("[The file `{}` is empty.]", attachment.name), blocks)
+        }
+        // Other servers of this protocol drop documents without a word.
+        Shown::Text { text } if scope.target.provider != "anthropic" => {
+            write_text(&named_text(attachment, text), blocks)
         }
         Shown::Text { text } => {
             let mut block = blocks.object();

@@ -697,6 +697,17 @@ fn attachments_are_sent_as_each_api_takes_them() {
 }
 
 #[test]
+fn the_text_of_a_file_is_text_for_other_servers_that_speak_messages() {
+    let file = Attachment::bytes("c.md", "text/markdown", b"# C".to_vec());
+    let asked = uncached(Asked::of([user(vec![Part::Attachment(file)])]));
+    let own = sent(Api::Anthropic, &asked);
+    assert_eq!(own["messages"][0]["content"][0]["type"], "document");
+    let local = Target { provider: "local".into(), ..target(Api::Anthropic) };
+    let content = body(&encoded(local, &asked))["messages"][0]["content"].take();
+    assert_eq!(content, json!([{"type": "text", "text": "File `c.md`:\n\n# C"}]));
+}
+
+#[test]
 fn a_model_without_images_is_told_of_them() {
     let profile = ModelProfile { images: false, documents: false, ..ModelProfile::default() };
     let encoded = encoded(Target { profile, ..target(Api::OpenAiChat) }, &attached(Api::OpenAiChat));
