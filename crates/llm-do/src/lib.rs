@@ -50,8 +50,8 @@ pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
     BuiltinProvider, Cassette, CassetteError, CassetteMode, Condition, DeclaredProvider, Environment,
     HttpSettings, HttpTransport, PROTOCOLS, Reply, Script, ScriptFileError, StandardModels, StandardPrices,
-    TestModel, Transport, Variable, asks, asks_all, asks_raw, contains, cut, fails, instructed,
-    profile_of, provider_names, providers, replies, result_of, says, thinks,
+    TestModel, Transport, Variable, asks, asks_all, asks_raw, contains, cut, fails, instructed, profile_of,
+    provider_names, providers, replies, result_of, says, thinks,
 };
 pub use llm_do_project::{
     Catalogue, Diagnostic, Diagnostics, LoadedProject, McpServer, NoToolsets, Provider, Reach, ReachedAgent,
