@@ -43,6 +43,7 @@ impl Narration {
             }
             EventBody::ApprovalDecided { decision, .. } => self.decision(event, decision),
             EventBody::ModelResponse { result: ModelResult::Failed { error }, .. } => {
+                self.give_up(event);
                 self.line(event, &format!("the model failed: {}", visible(&error.to_string())));
             }
             EventBody::ToolProgress(delta) => self.line(event, &shortened(&delta.text, SHOWN)),
@@ -76,6 +77,14 @@ impl Narration {
         while let Some(end) = text.find('\n') {
             let line: String = text.drain(..=end).collect();
             self.line(event, &format!("{mark}{}", visible(line.trim_end())));
+        }
+    }
+
+    /// Forgets what an attempt said that failed: the next one says it again.
+    fn give_up(&self, event: &Event) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.remove(&event.call.id).is_some() {
+            self.line(event, "(the answer broke off)");
         }
     }
 

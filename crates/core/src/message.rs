@@ -172,8 +172,11 @@ impl Message {
     }
 
     fn digest(&self) -> Digest {
+        // Most messages fit, so that nothing is copied while they are written.
+        let mut text = Vec::with_capacity(1_024);
         // Serialising a message cannot fail: it holds no map with other keys than strings.
-        Digest::of(serde_json::to_vec(self).unwrap_or_default())
+        drop(serde_json::to_writer(&mut text, self));
+        Digest::of(text)
     }
 }
 

@@ -151,11 +151,11 @@ impl Limits {
         work: impl Future<Output = T>,
     ) -> Result<T, ModelError> {
         // An answer that is not streamed is silent until it is complete.
-        let silence = if is_stream { self.idle } else { self.total };
-        match timeout_at(self.end, timeout(silence, work)).await {
-            Ok(Ok(done)) => Ok(done),
-            Ok(Err(_)) if is_stream => Err(self.silent(host)),
-            Ok(Err(_)) | Err(_) => Err(self.overdue(host)),
+        let silence = if is_stream { Instant::now() + self.idle } else { self.end };
+        match timeout_at(silence.min(self.end), work).await {
+            Ok(done) => Ok(done),
+            Err(_) if silence < self.end => Err(self.silent(host)),
+            Err(_) => Err(self.overdue(host)),
         }
     }
 

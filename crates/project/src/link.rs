@@ -58,6 +58,7 @@ impl LoadedProject {
             .limits(settings.limits.clone())
             .agent_calls(settings.policy.clone())
             .denials_end_runs(settings.denials_end_runs)
+            .retry(settings.retry)
             .root(&self.root);
         let context = self.context.iter();
         context.fold(builder, |builder, (name, value)| builder.provide_named(name.as_str(), value.clone()))

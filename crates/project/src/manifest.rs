@@ -166,6 +166,9 @@ pub(crate) struct RuntimeSection {
     pub(crate) max_depth: Option<u32>,
     /// Budgets of a run.
     pub(crate) limits: Option<LimitsSection>,
+    /// Requests to one model per turn where it fails in a way that may pass, the first among them; 5 otherwise.
+    #[schemars(range(min = 1, max = 20))]
+    pub(crate) model_attempts: Option<u32>,
     /// Whether a denial is a result (the default) or ends the run.
     pub(crate) return_permission_errors: Option<bool>,
     /// Whether calls of agents must ask.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use llm_do_core::{Approval, ApprovalMode, CallKind, Limits, Money, Name, nearest};
-use llm_do_runtime::{AgentCallOverride, AgentCallPolicy, OutlinedCallable};
+use llm_do_runtime::{AgentCallOverride, AgentCallPolicy, OutlinedCallable, RetryPolicy};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::place_of;
@@ -17,6 +17,7 @@ pub(crate) struct RunSettings {
     pub(crate) limits: Limits,
     pub(crate) policy: AgentCallPolicy,
     pub(crate) denials_end_runs: bool,
+    pub(crate) retry: RetryPolicy,
 }
 
 impl RunSettings {
@@ -83,7 +84,9 @@ pub(crate) fn run_settings(file: &ManifestFile, out: &mut Diagnostics) -> RunSet
         overrides: overrides.collect(),
     };
     let denials_end_runs = runtime.return_permission_errors == Some(false);
-    RunSettings { mode, limits, policy, denials_end_runs }
+    let usual = RetryPolicy::default();
+    let retry = RetryPolicy { attempts: runtime.model_attempts.unwrap_or(usual.attempts), ..usual };
+    RunSettings { mode, limits, policy, denials_end_runs, retry }
 }
 
 fn check_auth(file: &ManifestFile, source: &Source, out: &mut Diagnostics) {

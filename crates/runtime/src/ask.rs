@@ -296,7 +296,7 @@ impl Asking<'_> {
     /// What the request costs with so many output tokens, its input at the dearest rate.
     fn pricing(&self, model: &Name, input: u64) -> Result<Option<Pricing>, Missed> {
         let prices = self.run.shared.prices.clone();
-        let Some(dearest) = dearest_input(&*prices, model, input) else {
+        if dearest(&*prices, model, input, 0).is_none() {
             if self.run.budget.limits_cost(self.frame.ceiling) {
                 let message = format!("the cost is limited and the price of `{model}` is unknown");
                 let failure = Failure::new(FailureKind::Limit, message)
@@ -304,12 +304,10 @@ impl Asking<'_> {
                 return Err(Missed::Refused(failure));
             }
             return Ok(None);
-        };
+        }
         let model = model.clone();
-        Ok(Some(Arc::new(move |output| {
-            let usage = Usage { output, ..Usage::default() };
-            dearest.saturating_add(prices.price(&model, &usage).map_or(u64::MAX, |money| money.0))
-        })))
+        // Together, since a long input makes the output dearer too.
+        Ok(Some(Arc::new(move |output| dearest(&*prices, &model, input, output).unwrap_or(u64::MAX))))
     }
 
     /// Records that the model is asked, with the messages that are new to readers.
@@ -402,11 +400,13 @@ fn failed(error: ModelError) -> Performed {
     Ok(Outcome::Failed(Failure::new(FailureKind::Model, error.to_string())))
 }
 
-fn dearest_input(prices: &dyn Prices, model: &str, tokens: u64) -> Option<u64> {
+/// What a request costs with its input at the dearest rate.
+fn dearest(prices: &dyn Prices, model: &str, tokens: u64, output: u64) -> Option<u64> {
+    let common = Usage { requests: 1, output, ..Usage::default() };
     let kinds = [
-        Usage { input: tokens, ..Usage::default() },
-        Usage { cache_read: tokens, ..Usage::default() },
-        Usage { cache_write: tokens, ..Usage::default() },
+        Usage { input: tokens, ..common },
+        Usage { cache_read: tokens, ..common },
+        Usage { cache_write: tokens, ..common },
     ];
     kinds.iter().filter_map(|usage| prices.price(model, usage)).max().map(|money| money.0)
 }

@@ -307,12 +307,16 @@ fn is_late(writer: &dyn Writer, key: &str, value: &Value) -> bool {
     value.is_object() && writer.late_objects().contains(&key)
 }
 
+/// Limits of output inside objects. A budget depends on them, so no field of the user takes their place.
+const LIMITS: &[&str] = &["maxOutputTokens", "num_predict"];
+
 /// Puts fields over others. Two objects become one.
 fn merge<'a>(fields: &mut Map<String, Value>, over: impl Iterator<Item = (&'a String, &'a Value)>) {
     for (key, value) in over {
         match (fields.get_mut(key), value) {
             (Some(Value::Object(own)), Value::Object(more)) => {
-                own.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
+                let more = more.iter().filter(|(key, _)| !LIMITS.contains(&key.as_str()));
+                own.extend(more.map(|(key, value)| (key.clone(), value.clone())));
             }
             _ => drop(fields.insert(key.clone(), value.clone())),
         }
