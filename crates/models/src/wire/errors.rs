@@ -95,11 +95,14 @@ impl Failure {
     }
 
     fn kind_by_phrase(&self) -> Option<ModelErrorKind> {
+        let message = self.message.to_lowercase();
+        let holds = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
+        if holds(NOT_TAKEN) {
+            return Some(ModelErrorKind::Invalid);
+        }
         if self.status.is_some_and(|status| !matches!(status, 400 | 402 | 403 | 413 | 422)) {
             return None;
         }
-        let message = self.message.to_lowercase();
-        let holds = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
         if holds(TOO_LONG) {
             return Some(ModelErrorKind::ContextOverflow);
         }
@@ -127,6 +130,9 @@ impl Failure {
         words.into_iter().flatten().any(|word| word.to_lowercase().starts_with("invalid"))
     }
 }
+
+/// Phrases of llama.cpp, which reports attachments that a model does not take as a fault of the server.
+const NOT_TAKEN: &[&str] = &["image input is not supported", "audio input is not supported"];
 
 /// Phrases of providers that report a long conversation as an invalid request.
 const TOO_LONG: &[&str] = &[

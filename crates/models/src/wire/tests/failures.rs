@@ -71,6 +71,7 @@ fn a_failure_has_the_kind_that_its_words_or_else_its_status_say() {
         (of(400, "code", "context_length_exceeded"), Kind::ContextOverflow),
         (of(400, "message", "prompt is too long: 9 tokens > 8 maximum"), Kind::ContextOverflow),
         (of(413, "type", "request_too_large"), Kind::ContextOverflow),
+        (of(500, "message", "image input is not supported - hint: provide the mmproj"), Kind::Invalid),
         (of(400, "code", "content_filter"), Kind::ContentFilter),
         (failure(400, filter).kind, Kind::ContentFilter),
         (of(400, "type", "invalid_request_error"), Kind::Invalid),
