@@ -22,7 +22,7 @@ use crate::problem::Problem;
 use crate::progress::Progress;
 use crate::screen::Screen;
 use crate::signals::Interrupts;
-use crate::text::{printable, visible_line};
+use crate::text::{printable, visible, visible_line};
 
 /// Reads the project that the arguments name, and says what its author should know.
 pub(crate) fn load(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
@@ -162,6 +162,7 @@ pub(crate) struct Host {
     progress: Option<Progress>,
     /// Set when nobody reads stdout any more.
     unread: Arc<AtomicBool>,
+    tape: Option<Cassette>,
 }
 
 impl Host {
@@ -195,7 +196,8 @@ impl Host {
         }
         let runtime = builder.build()?;
         let (project, output, timeout, verbose) = (plan.project, plan.output, plan.timeout, plan.verbose);
-        Ok(Self { project, runtime, screen, output, interrupts, timeout, verbose, progress, unread })
+        let tape = plan.tape;
+        Ok(Self { project, runtime, screen, output, interrupts, timeout, verbose, progress, unread, tape })
     }
 
     /// Prepares a run with the options of this host.
@@ -223,6 +225,13 @@ impl Host {
         exit
     }
 
+    /// Says what a recording could not answer as it was asked.
+    fn warn_of_tape(&self) {
+        for warning in self.tape.iter().flat_map(Cassette::warnings) {
+            output::to_stderr(&self.screen.paint.message(&format!("warning: {}", visible(&warning))));
+        }
+    }
+
     /// Makes interrupts end a run while it lasts.
     pub(crate) fn interrupts(&self) -> &Interrupts {
         &self.interrupts
@@ -246,6 +255,7 @@ impl Host {
             }
             Output::Jsonl => {}
         }
+        self.warn_of_tape();
         self.explain(report, error.as_deref(), exit);
         exit
     }

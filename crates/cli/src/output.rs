@@ -89,6 +89,7 @@ fn usage_value(usage: &Usage) -> Value {
         "cache_read": usage.cache_read,
         "cache_write": usage.cache_write,
         "reasoning": usage.reasoning,
+        "searches": usage.searches,
         "cost_usd": cost(usage),
     })
 }

@@ -17,6 +17,7 @@ mod list;
 mod models;
 mod output;
 mod projects;
+mod providers;
 mod reference;
 mod schema;
 mod support;

@@ -1,0 +1,155 @@
+//! Providers through the binary: answers, failures, keys that stay secret, recordings, `llm-do doctor`.
+
+use std::time::{Duration, Instant};
+
+use llm_do_testing::{MockProvider, MockResponse};
+use serde_json::{Value, json};
+
+use crate::support::{Ran, Sandbox};
+
+const KEY: &str = "sk-canary-77aa12";
+
+fn agent() -> Sandbox {
+    Sandbox::new().file("main.agent", "---\nname: main\nmodel: openai-chat:small\n---\nAnswer.\n")
+}
+
+/// One streamed answer of Chat Completions.
+fn says(text: &str) -> MockResponse {
+    let chunk = |delta: Value, finish: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        format!("data: {}\n\n", json!({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}))
+    };
+    let usage = json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}});
+    let first = chunk(json!({"role": "assistant", "content": text}), Value::Null);
+    let last = chunk(json!({}), "stop".into());
+    MockResponse::events(format!("{first}{last}data: {usage}\n\ndata: [DONE]\n\n"))
+}
+
+fn refuses(status: u16, message: &str) -> MockResponse {
+    MockResponse::json(status, &json!({"error": {"message": message, "type": "error"}}))
+}
+
+/// Runs the binary beside a provider that answers so.
+fn run_beside(sandbox: &Sandbox, responses: Vec<MockResponse>, arguments: &[&str]) -> (Ran, usize) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let provider = runtime.block_on(MockProvider::start(responses));
+    let ran = asking(sandbox, &format!("{}/v1", provider.base_url()), Some(KEY), arguments);
+    let requests = provider.requests().len();
+    (ran, requests)
+}
+
+fn asking(sandbox: &Sandbox, address: &str, key: Option<&str>, arguments: &[&str]) -> Ran {
+    let mut command = sandbox.command(arguments);
+    for name in
+        ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "OPENAI_API_KEY"]
+    {
+        command.env_remove(name);
+    }
+    command.env("OPENAI_BASE_URL", address).envs(key.map(|key| ("OPENAI_API_KEY", key)));
+    command.output().unwrap().into()
+}
+
+#[test]
+fn an_answer_of_a_provider_is_the_answer() {
+    let (ran, requests) =
+        run_beside(&agent(), vec![says("Good morning.")], &["run", ".", "hello", "--output", "json"]);
+    let ran = ran.ended(0);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&report["output"], requests), (&json!("Good morning."), 1));
+    assert_eq!(report["usage"]["input"], 7, "{report}");
+}
+
+#[test]
+fn a_failure_that_passes_is_tried_again_and_said() {
+    let responses = vec![refuses(503, "busy").header("retry-after-ms", "1"), says("There.")];
+    let (ran, requests) = run_beside(&agent(), responses, &["run", ".", "hello", "-v"]);
+    let ran = ran.ended(0);
+    assert_eq!((ran.stdout.as_str(), requests), ("There.\n", 2));
+    assert!(ran.stderr.contains("asking again in"), "{ran:#?}");
+}
+
+#[test]
+fn a_key_is_shown_nowhere_even_where_the_provider_repeats_it() {
+    for arguments in [&["run", ".", "hello", "-vvv"][..], &["run", ".", "hello", "--output", "jsonl"]] {
+        let (ran, requests) = run_beside(&agent(), vec![refuses(401, &format!("bad key {KEY}"))], arguments);
+        let ran = ran.ended(3);
+        assert_eq!(requests, 1, "nothing is gained by asking again");
+        assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{ran:#?}");
+        assert!(format!("{}{}", ran.stdout, ran.stderr).contains("bad key [removed]"), "{ran:#?}");
+    }
+}
+
+#[test]
+fn a_missing_key_is_named_when_a_call_needs_it_and_not_before() {
+    let sandbox = agent();
+    asking(&sandbox, "http://127.0.0.1:9/v1", None, &["check", "."]).ended(0);
+    let ran = asking(&sandbox, "http://127.0.0.1:9/v1", None, &["run", ".", "hello"]).ended(3);
+    assert!(ran.stderr.contains("`OPENAI_API_KEY` is not set"), "{ran:#?}");
+}
+
+#[test]
+fn a_project_cannot_send_the_users_key_to_an_address_of_its_own() {
+    let sandbox = Sandbox::new()
+        .file("main.agent", "---\nname: main\nmodel: anthropic:small\n---\nAnswer.\n")
+        .file(".env", "ANTHROPIC_BASE_URL=http://127.0.0.1:9\n");
+    let ran: Ran =
+        sandbox.command(&["run", ".", "hello"]).env("ANTHROPIC_API_KEY", KEY).output().unwrap().into();
+    let ran = ran.ended(3);
+    assert!(ran.stderr.contains("is not sent to an address that the project chose"), "{ran:#?}");
+}
+
+#[test]
+fn a_recording_answers_without_network_and_key() {
+    let sandbox = agent();
+    let tape = ["run", ".", "hello", "--cassette", "tape.jsonl"];
+    let (recorded, _) = run_beside(&sandbox, vec![says("Good morning.")], &tape);
+    assert_eq!(recorded.ended(0).stdout, "Good morning.\n");
+    let text = std::fs::read_to_string(sandbox.path("tape.jsonl")).unwrap();
+    assert!(!text.contains(KEY), "{text}");
+
+    let replayed = asking(&sandbox, "http://127.0.0.1:9/v1", None, &tape).ended(0);
+    assert_eq!(replayed.stdout, "Good morning.\n");
+
+    let other = ["run", ".", "good evening", "--cassette", "tape.jsonl"];
+    let strict = asking(&sandbox, "http://127.0.0.1:9/v1", None, &other).ended(3);
+    assert!(strict.stderr.contains("good evening") && strict.stderr.contains("hello"), "{strict:#?}");
+    let lenient = [&other[..], &["--cassette-mode", "lenient"]].concat();
+    let lenient = asking(&sandbox, "http://127.0.0.1:9/v1", None, &lenient).ended(0);
+    assert_eq!(lenient.stdout, "Good morning.\n");
+    assert!(lenient.stderr.contains("has no answer to this request"), "{lenient:#?}");
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_before_another_attempt() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let busy = refuses(503, "busy").header("retry-after", "50");
+    let provider = runtime.block_on(MockProvider::start(vec![busy]));
+    let sandbox = agent();
+    let mut command = sandbox.command(&["run", ".", "hello"]);
+    command.env("OPENAI_BASE_URL", format!("{}/v1", provider.base_url())).env("OPENAI_API_KEY", KEY);
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    while provider.requests().is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let started = Instant::now();
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(started.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn the_doctor_tries_providers_and_models() {
+    let models = MockResponse::json(200, &json!({"data": [{"id": "small"}, {"id": "large"}]}));
+    let (ran, requests) = run_beside(&agent(), vec![models, says("OK")], &["doctor", "."]);
+    let ran = ran.ended(0);
+    assert_eq!(requests, 2);
+    assert!(ran.stdout.contains("2 models") && ran.stdout.contains("said `OK`"), "{ran:#?}");
+
+    let (ran, _) =
+        run_beside(&agent(), vec![refuses(401, &format!("bad key {KEY}"))], &["doctor", "--output", "json"]);
+    let ran = ran.ended(3);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report["tried"][0]["ok"], false, "{report}");
+    assert!(!ran.stdout.contains(KEY), "{ran:#?}");
+}
