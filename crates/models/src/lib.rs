@@ -1,8 +1,10 @@
-//! Models that need no provider, and the catalogue that finds models by name.
+//! The models of llm-do: those of providers, those that need none, and the catalogue that finds them by name.
 //!
+//! - Models of providers ([`providers`]) are asked over a [`Transport`]: the network ([`HttpTransport`]), or a recording of it
+//!   ([`Cassette`]). Keys and addresses come from an [`Environment`].
 //! - [`Script`] answers with replies that its author wrote, in code or in a YAML file (`script:FILE`).
 //! - [`TestModel`] calls every tool once (`test`), or says what it is told (`test:echo`).
-//! - [`StandardModels`] knows them by these names, and others that are added to it.
+//! - [`StandardModels`] knows them by name, and others that are added to it; [`StandardPrices`] knows what they cost.
 //!
 //! This crate knows `llm-do-core` only: it runs no tools and keeps no conversation.
 //!
