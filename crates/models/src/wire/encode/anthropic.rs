@@ -314,58 +314,51 @@ fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, blocks: &mut
 }
 
 fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) -> bool {
-    let said = Said::of(message, scope);
     let mut item = Object::item(out);
     item.field("role", "assistant");
     let mut blocks = item.list("content");
-    said.parts.iter().for_each(|part| said.write(part, scope, &mut blocks));
+    sent_parts(message, scope).into_iter().for_each(|part| write_part(part, scope, &mut blocks));
     !blocks.is_empty()
 }
 
-/// What can be sent back of a message of the model.
-struct Said<'a> {
-    parts: Vec<&'a Part>,
+/// Returns the parts that can be sent back.
+fn sent_parts<'a>(message: &'a Message, scope: &Scope<'_>) -> Vec<&'a Part> {
+    let (is_own, dangling) = (scope.wrote(message), dangling(message));
+    let is_sent = |part: &&Part| match part {
+        Part::Text { text, .. } => !text.trim().is_empty(),
+        Part::Thinking { signature, raw, .. } => {
+            signature.is_some() && raw.as_ref().map_or(is_own, |raw| scope.is_own(&raw.provider))
+        }
+        Part::Opaque(block) => {
+            let id = block.value.get("id").and_then(Value::as_str);
+            scope.own(Some(block)).is_some() && !id.is_some_and(|id| dangling.contains(id))
+        }
+        Part::ToolCall(_) => true,
+        Part::ToolResult(_) | Part::Attachment(_) => false,
+    };
+    let mut sent: Vec<&Part> = message.parts.iter().filter(is_sent).collect();
+    while sent.last().is_some_and(|part| is_thought(part)) {
+        sent.pop();
+    }
+    sent
 }
 
-impl<'a> Said<'a> {
-    fn of(message: &'a Message, scope: &Scope<'_>) -> Self {
-        let (is_own, dangling) = (scope.wrote(message), dangling(message));
-        let is_sent = |part: &&Part| match part {
-            Part::Text { text, .. } => !text.trim().is_empty(),
-            Part::Thinking { signature, raw, .. } => {
-                signature.is_some() && raw.as_ref().map_or(is_own, |raw| scope.is_own(&raw.provider))
+fn write_part(part: &Part, scope: &Scope<'_>, blocks: &mut List<'_>) {
+    match part {
+        Part::Text { text, raw } => match scope.own(raw.as_ref()) {
+            Some(raw) => blocks.value(raw),
+            None => write_text(text, blocks),
+        },
+        Part::Thinking { text, signature, raw } => match scope.own(raw.as_ref()) {
+            Some(raw) => blocks.value(raw),
+            None => {
+                let mut block = blocks.object();
+                block.field("type", "thinking").field("thinking", text).field("signature", signature);
             }
-            Part::Opaque(block) => {
-                let id = block.value.get("id").and_then(Value::as_str);
-                scope.own(Some(block)).is_some() && !id.is_some_and(|id| dangling.contains(id))
-            }
-            Part::ToolCall(_) => true,
-            Part::ToolResult(_) | Part::Attachment(_) => false,
-        };
-        let mut parts: Vec<&Part> = message.parts.iter().filter(is_sent).collect();
-        while parts.last().is_some_and(|part| is_thought(part)) {
-            parts.pop();
-        }
-        Self { parts }
-    }
-
-    fn write(&self, part: &Part, scope: &Scope<'_>, blocks: &mut List<'_>) {
-        match part {
-            Part::Text { text, raw } => match scope.own(raw.as_ref()) {
-                Some(raw) => blocks.value(raw),
-                None => write_text(text, blocks),
-            },
-            Part::Thinking { text, signature, raw } => match scope.own(raw.as_ref()) {
-                Some(raw) => blocks.value(raw),
-                None => {
-                    let mut block = blocks.object();
-                    block.field("type", "thinking").field("thinking", text).field("signature", signature);
-                }
-            },
-            Part::ToolCall(call) => write_call(call, scope, blocks),
-            Part::Opaque(block) => blocks.value(&block.value),
-            Part::ToolResult(_) | Part::Attachment(_) => {}
-        }
+        },
+        Part::ToolCall(call) => write_call(call, scope, blocks),
+        Part::Opaque(block) => blocks.value(&block.value),
+        Part::ToolResult(_) | Part::Attachment(_) => {}
     }
 }
 
@@ -383,19 +376,19 @@ fn dangling(message: &Message) -> HashSet<&str> {
     if data.and_then(|data| data.get("stop_reason")).is_some_and(|word| word == "pause_turn") {
         return HashSet::new();
     }
-    let opaque = || {
-        message.parts.iter().filter_map(|part| match part {
-            Part::Opaque(block) => Some(&block.value),
-            _ => None,
-        })
-    };
-    let text = |block: &'_ Value, key: &str| block.get(key).and_then(Value::as_str).map(str::to_owned);
-    let answered: HashSet<String> = opaque().filter_map(|block| text(block, "tool_use_id")).collect();
-    let is_call = |block: &&Value| {
-        matches!(block.get("type").and_then(Value::as_str), Some("server_tool_use" | "mcp_tool_use"))
-    };
-    let ids = opaque().filter(is_call).filter_map(|block| block.get("id")?.as_str());
-    ids.filter(|id| !answered.contains(*id)).collect()
+    let opaque = message.parts.iter().filter_map(|part| match part {
+        Part::Opaque(block) => Some(&block.value),
+        _ => None,
+    });
+    let (mut open, mut answered) = (HashSet::new(), HashSet::new());
+    for block in opaque {
+        let text = |key: &str| block.get(key).and_then(Value::as_str);
+        match text("type") {
+            Some("server_tool_use" | "mcp_tool_use") => open.extend(text("id")),
+            _ => answered.extend(text("tool_use_id")),
+        }
+    }
+    &open - &answered
 }
 
 fn write_call(call: &ToolCall, scope: &Scope<'_>, blocks: &mut List<'_>) {

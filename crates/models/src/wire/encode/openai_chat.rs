@@ -219,16 +219,21 @@ fn one_text(pieces: &[Piece<'_>]) -> Option<String> {
     Some(pieces.iter().map(text).collect::<Option<Vec<String>>>()?.join("\n\n"))
 }
 
+fn write_text(text: &str, pieces: &mut List<'_>) {
+    pieces.object().field("type", "text").field("text", text);
+}
+
 fn write_piece(piece: &Piece<'_>, pieces: &mut List<'_>) {
-    let mut object = pieces.object();
     match piece {
-        Piece::Text(text) => drop(object.field("type", "text").field("text", text)),
+        Piece::Text(text) => write_text(text, pieces),
         Piece::Media { kind: Media::Document, attachment, media_type, bytes } => {
-            object.field("type", "file");
             let prefix = format!("data:{media_type};base64,");
+            let mut object = pieces.object();
+            object.field("type", "file");
             object.object("file").field("filename", &attachment.name).base64("file_data", &prefix, bytes);
         }
         Piece::Media { media_type, bytes, .. } => {
+            let mut object = pieces.object();
             object.field("type", "image_url");
             object.object("image_url").base64("url", &format!("data:{media_type};base64,"), bytes);
         }
@@ -242,11 +247,7 @@ fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
     }
     let mut item = Object::item(out);
     item.field("role", "assistant");
-    match &said.chunks {
-        Some(chunks) => drop(item.field("content", chunks)),
-        None if !said.text.is_empty() => drop(item.field("content", &said.text)),
-        None => drop(item.field("content", &Value::Null)),
-    }
+    said.write_content(&mut item);
     item.others(Some(&said.fields), &[]);
     if !said.calls.is_empty() {
         let mut calls = item.list("tool_calls");
@@ -255,41 +256,41 @@ fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
 }
 
 /// What the model said, sorted as a message holds it.
+#[derive(Default)]
 struct Said<'a> {
-    text: String,
-    /// The content in pieces, where the host gave some that are no text.
-    chunks: Option<Vec<Value>>,
+    content: Vec<Chunk<'a>>,
     /// Thinking and refusal, in the fields in which they came.
     fields: Map<String, Value>,
     calls: Vec<&'a ToolCall>,
 }
 
+/// One piece of the content.
+enum Chunk<'a> {
+    Text(&'a str),
+    /// A piece that the host gave and that is no text.
+    Own(&'a Map<String, Value>),
+}
+
 impl<'a> Said<'a> {
     fn of(message: &'a Message, scope: &Scope<'_>) -> Self {
-        let mut chunks = Vec::new();
-        let mut said = Self { text: String::new(), chunks: None, fields: Map::new(), calls: Vec::new() };
+        let mut said = Self::default();
         for part in &message.parts {
             match part {
-                Part::Text { text, .. } if !text.is_empty() => {
-                    said.text.push_str(text);
-                    chunks.push(json!({"type": "text", "text": text}));
-                }
+                Part::Text { text, .. } if !text.is_empty() => said.content.push(Chunk::Text(text)),
                 Part::ToolCall(call) => said.calls.push(call),
                 Part::Thinking { raw: Some(block), .. } | Part::Opaque(block) => {
-                    said.keep(scope.own(Some(block)), &mut chunks);
+                    scope.own(Some(block)).into_iter().for_each(|block| said.keep(block));
                 }
                 _ => {}
             }
         }
-        let has_others = chunks.iter().any(|chunk| chunk["type"] != "text");
-        Self { chunks: has_others.then_some(chunks), ..said }
+        said
     }
 
     /// Keeps a block of the host: a piece of content has a type, all else are fields of the message.
-    fn keep(&mut self, block: Option<&Map<String, Value>>, chunks: &mut Vec<Value>) {
-        let Some(block) = block else { return };
+    fn keep(&mut self, block: &'a Map<String, Value>) {
         if block.contains_key("type") {
-            chunks.push(block.clone().into());
+            self.content.push(Chunk::Own(block));
             return;
         }
         for (key, value) in block {
@@ -302,10 +303,28 @@ impl<'a> Said<'a> {
     }
 
     fn is_empty(&self) -> bool {
-        self.text.is_empty()
-            && self.chunks.is_none()
-            && self.calls.is_empty()
-            && !self.fields.contains_key("refusal")
+        self.content.is_empty() && self.calls.is_empty() && !self.fields.contains_key("refusal")
+    }
+
+    /// Writes the content: one text, or pieces where one of them is something else.
+    fn write_content(&self, item: &mut Object<'_>) {
+        match self.content.as_slice() {
+            [] => _ = item.field("content", &Value::Null),
+            [Chunk::Text(text)] => _ = item.field("content", text),
+            chunks if chunks.iter().all(|chunk| matches!(chunk, Chunk::Text(_))) => {
+                let texts = chunks.iter().map(|chunk| if let Chunk::Text(text) = chunk { text } else { "" });
+                item.field("content", &texts.collect::<String>());
+            }
+            chunks => {
+                let mut pieces = item.list("content");
+                for chunk in chunks {
+                    match chunk {
+                        Chunk::Text(text) => write_text(text, &mut pieces),
+                        Chunk::Own(block) => pieces.value(block),
+                    }
+                }
+            }
+        }
     }
 }
 

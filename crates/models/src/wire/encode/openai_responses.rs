@@ -2,8 +2,8 @@
 //!
 //! The history is a list of items, and each item that the API gave goes back as it came, encrypted reasoning
 //! included: nothing is stored at the provider. Reasoning that cannot be proved (no encrypted content, no
-//! text of its own) and reasoning that nothing follows would be refused; it is left out, and with it the ids
-//! of the items beside it, which refer to it.
+//! text of its own) and reasoning that nothing follows would be refused and is left out. The ids of messages and
+//! calls refer to the reasoning before them; where that is left out they are, too.
 
 use llm_do_core::{
     Attachment, Message, ModelRequest, Part, Role, ServerTool, ThinkingStyle, ToolCall, ToolChoice,
@@ -200,42 +200,37 @@ fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, pieces: &mut
 }
 
 fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
-    let sent: Vec<&Part> = without_unproved(&message.parts, scope);
-    let has_ids = sent.len() == message.parts.iter().filter(|part| is_sent(part, scope)).count();
-    for part in sent {
+    let has_ids = message.parts.iter().filter_map(reasoning_of).all(is_proved);
+    for part in sent_parts(message, scope) {
         match part {
             Part::Text { text, raw } => match scope.own(raw.as_ref()) {
-                Some(raw) => write_item(Some(raw), has_ids, out),
+                Some(raw) => _ = Object::item(out).others(Some(raw), if has_ids { &[] } else { &["id"] }),
                 None => write_said(text, out),
             },
             Part::ToolCall(call) => write_call(call, has_ids, scope, out),
             Part::Thinking { raw: Some(block), .. } | Part::Opaque(block) => {
-                write_item(scope.own(Some(block)), has_ids, out);
+                Object::item(out).others(scope.own(Some(block)), &[]);
             }
             _ => {}
         }
     }
 }
 
-/// Says whether a part has an item.
-fn is_sent(part: &Part, scope: &Scope<'_>) -> bool {
-    match part {
+/// Returns the parts that have an item which the API takes back.
+fn sent_parts<'a>(message: &'a Message, scope: &Scope<'_>) -> Vec<&'a Part> {
+    let is_sent = |part: &&Part| match part {
         Part::Text { text, .. } => !text.is_empty(),
         Part::ToolCall(_) => true,
-        Part::Thinking { raw, .. } => scope.own(raw.as_ref()).is_some(),
-        Part::Opaque(block) => scope.own(Some(block)).is_some(),
-        Part::ToolResult(_) | Part::Attachment(_) => false,
+        Part::Thinking { raw: Some(block), .. } | Part::Opaque(block) => {
+            scope.own(Some(block)).is_some() && reasoning_of(part).is_none_or(is_proved)
+        }
+        Part::Thinking { .. } | Part::ToolResult(_) | Part::Attachment(_) => false,
+    };
+    let mut sent: Vec<&Part> = message.parts.iter().filter(is_sent).collect();
+    while sent.last().is_some_and(|part| reasoning_of(part).is_some()) {
+        sent.pop();
     }
-}
-
-/// Returns the parts that have an item which the API takes back.
-fn without_unproved<'a>(parts: &'a [Part], scope: &Scope<'_>) -> Vec<&'a Part> {
-    let is_taken = |part: &&Part| is_sent(part, scope) && reasoning_of(part).is_none_or(is_proved);
-    let mut taken: Vec<&Part> = parts.iter().filter(is_taken).collect();
-    while taken.last().is_some_and(|part| reasoning_of(part).is_some()) {
-        taken.pop();
-    }
-    taken
+    sent
 }
 
 fn reasoning_of(part: &Part) -> Option<&Value> {
@@ -246,10 +241,6 @@ fn reasoning_of(part: &Part) -> Option<&Value> {
 fn is_proved(item: &Value) -> bool {
     let has_text = item.get("content").and_then(Value::as_array).is_some_and(|content| !content.is_empty());
     has_text || item.get("encrypted_content").is_some_and(Value::is_string)
-}
-
-fn write_item(item: Option<&Map<String, Value>>, has_id: bool, out: &mut Vec<u8>) {
-    Object::item(out).others(item, if has_id { &[] } else { &["id"] });
 }
 
 fn write_said(text: &str, out: &mut Vec<u8>) {

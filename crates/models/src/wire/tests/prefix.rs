@@ -1,4 +1,6 @@
 //! The written history is a cache: with and without it the same bytes are sent, and old bytes stay in place.
+//!
+//! `LLM_DO_WIRE_CONVERSATIONS` says how many random conversations are tried.
 
 use std::sync::Arc;
 
@@ -26,7 +28,7 @@ fn prefix(encoded: &Encoded) -> String {
 
 #[test]
 fn a_warm_encoder_and_a_new_one_send_the_same_bytes() {
-    for seed in 0..times("LLM_DO_WIRE_CONVERSATIONS", 40) {
+    for seed in 0..times("LLM_DO_WIRE_CONVERSATIONS", 12) {
         for api in APIS {
             let mut numbers = Numbers(seed as u64 * 7 + 1);
             let mut encoder = Encoder::new(target(api));
@@ -55,7 +57,7 @@ fn grow(conversation: &mut Conversation, numbers: &mut Numbers) {
 
 #[test]
 fn what_was_sent_stays_the_beginning_of_what_is_sent() {
-    for seed in 0..times("LLM_DO_WIRE_CONVERSATIONS", 40) {
+    for seed in 0..times("LLM_DO_WIRE_CONVERSATIONS", 12) {
         for api in APIS {
             let mut numbers = Numbers(seed as u64 * 11 + 5);
             let mut encoder = Encoder::new(target(api));
@@ -121,7 +123,7 @@ fn a_paused_turn_is_marked_where_the_request_before_ended() {
 
 #[test]
 fn four_marks_at_most_stand_in_any_request() {
-    for seed in 0..times("LLM_DO_WIRE_CONVERSATIONS", 40) {
+    for seed in 0..times("LLM_DO_WIRE_CONVERSATIONS", 12) {
         let mut numbers = Numbers(seed as u64 + 99);
         let mut asked = Asked::default().instructed("Be good.").with_tool();
         for _ in 0..20 {

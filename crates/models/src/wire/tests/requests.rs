@@ -831,6 +831,11 @@ fn items_of_responses_go_back_with_their_ids_unless_their_reasoning_cannot() {
         fields.map(|(key, value)| (key.clone(), value.clone())).collect::<Value>()
     };
     assert_eq!(items(answer(&bare))[..2], [without_id(&said), without_id(&function)]);
+    // The id of a search is needed, whatever came before it.
+    let search = json!({"type": "web_search_call", "id": "ws_1", "status": "completed"});
+    let mut searched = answer(&bare);
+    searched.insert(1, Part::Opaque(own(Api::OpenAiResponses, search.clone())));
+    assert_eq!(items(searched)[0], search);
     // Nothing follows the reasoning: the call was taken away when the answer was cut.
     let mut cut = answer(&reasoning);
     cut.truncate(1);
