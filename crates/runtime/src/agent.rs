@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use llm_do_core::{
-    Asker, Conversation, Effect, Engine, FINAL_ANSWER, Failure, FailureKind, Halt, Message, ModelResponse,
-    Outcome, Output, Part, Payload, Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult,
-    join_problems, parse_strict,
+    Asker, Attachment, Conversation, Effect, Engine, FINAL_ANSWER, Failure, FailureKind, Halt, Message,
+    ModelResponse, Outcome, Output, Part, Payload, Performed, Schema, Step, StepKind, StopReason, ToolCall,
+    ToolResult, join_problems, parse_strict,
 };
 
 use crate::caller::opener;
 use crate::engine::Embedded;
 use crate::instances::Instances;
 use crate::live::{Frame, LiveCall, Seat};
+use crate::plan::{WRAPPED, is_wrapped};
 use crate::prompt;
 use crate::repeats::Advice;
 use crate::server_tools;
@@ -128,7 +129,7 @@ async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, i
         return Ok(Outcome::Failed(failure));
     }
     server_tools::settle(engine, call, frame).await?;
-    let mut conversation = AgentLoop { engine, call, frame, turn: 0, repairs: 0 };
+    let mut conversation = AgentLoop { engine, call, frame, turn: 0, repairs: 0, paused: String::new() };
     let limit = conversation.turn_limit();
     while conversation.turn < limit {
         conversation.turn += 1;
@@ -187,6 +188,8 @@ struct AgentLoop<'a> {
     frame: &'a Arc<Frame>,
     turn: u32,
     repairs: u32,
+    /// What the model said before its provider paused.
+    paused: String,
 }
 
 impl AgentLoop<'_> {
@@ -209,6 +212,9 @@ impl AgentLoop<'_> {
         match response.stop {
             StopReason::Refusal => Ok(Next::End(refused(&response))),
             StopReason::Pause if calls.is_empty() => self.go_on(&response).await,
+            StopReason::Other(ref word) if calls.is_empty() && is_empty(&response) => {
+                self.ask_anew(word).await
+            }
             _ if calls.is_empty() => self.conclude(&response).await,
             StopReason::ToolUse | StopReason::EndTurn | StopReason::StopSequence => {
                 self.dispatch(&response, &calls).await
@@ -242,8 +248,23 @@ impl AgentLoop<'_> {
         messages.into_iter().for_each(|message| talk.conversation.push(message));
     }
 
-    async fn go_on(&self, response: &ModelResponse) -> Result<Next, Halt> {
+    /// Lets a provider go on that paused. What was said so far belongs to the answer.
+    async fn go_on(&mut self, response: &ModelResponse) -> Result<Next, Halt> {
+        self.paused.push_str(&response.message.text());
         self.append([response.message.clone()]).await;
+        Ok(Next::Turn)
+    }
+
+    /// Asks again where the provider ended a message for a reason of its own, and nothing came of it.
+    async fn ask_anew(&mut self, word: &str) -> Result<Next, Halt> {
+        self.repairs += 1;
+        if self.repairs > REPAIRS {
+            let message = format!("the model stopped (`{word}`) without an answer");
+            return Ok(Next::End(Outcome::Failed(Failure::new(FailureKind::Model, message))));
+        }
+        self.engine
+            .run
+            .notice(&self.call.info, format!("the model stopped (`{word}`) without an answer; asking again"));
         Ok(Next::Turn)
     }
 
@@ -276,14 +297,13 @@ impl AgentLoop<'_> {
     /// The model is done: with text, or with a value in text.
     async fn conclude(&mut self, response: &ModelResponse) -> Result<Next, Halt> {
         self.append([response.message.clone()]).await;
-        let text = response.message.text();
+        let text = std::mem::take(&mut self.paused) + &response.message.text();
         let Some(schema) = self.output_schema() else {
-            if response.stop == StopReason::MaxTokens {
-                self.engine
-                    .run
-                    .notice(&self.call.info, "the answer was cut off at the output limit".to_owned());
+            if let Some(words) = remark(response, &text) {
+                self.engine.run.notice(&self.call.info, words.to_owned());
             }
-            return Ok(Next::End(Outcome::Value(Output::text(text))));
+            let attachments = made_by_the_model(response);
+            return Ok(Next::End(Outcome::Value(Output { attachments, ..Output::text(text) })));
         };
         match value_in(&text, schema) {
             Ok(value) => Ok(Next::End(Outcome::Value(value))),
@@ -297,6 +317,7 @@ impl AgentLoop<'_> {
 
     /// Runs the tool calls of a turn and appends their results, all at once.
     async fn dispatch(&mut self, response: &ModelResponse, calls: &[&ToolCall]) -> Result<Next, Halt> {
+        self.paused.clear();
         if let ([only], Some(schema)) = (calls, self.output_schema())
             && only.name == FINAL_ANSWER
         {
@@ -438,14 +459,49 @@ fn not_alone() -> Failure {
         .with_hint("read the results first, then call it alone")
 }
 
+/// What a person should know about an answer.
+fn remark(response: &ModelResponse, text: &str) -> Option<&'static str> {
+    match response.stop {
+        StopReason::MaxTokens => Some("the answer was cut off at the output limit"),
+        _ if text.trim().is_empty() && is_empty(response) => Some("the answer is empty"),
+        _ => None,
+    }
+}
+
+/// Says whether a message holds nothing for anybody.
+fn is_empty(response: &ModelResponse) -> bool {
+    response.message.text().trim().is_empty()
+        && !response.message.parts.iter().any(|part| matches!(part, Part::Attachment(_)))
+}
+
+/// The images and files that the model made.
+fn made_by_the_model(response: &ModelResponse) -> Vec<Attachment> {
+    let attachments = response.message.parts.iter().filter_map(|part| match part {
+        Part::Attachment(attachment) => Some(attachment.clone()),
+        _ => None,
+    });
+    attachments.collect()
+}
+
 fn refused(response: &ModelResponse) -> Outcome {
-    let words = response.message.text();
-    let words = if words.trim().is_empty() { String::new() } else { format!(": {words}") };
+    let said = response.message.text();
+    let origin = response.message.origin.as_ref();
+    let reason = origin.and_then(|origin| origin.data.get("refusal")?.as_str());
+    let stopped = origin.and_then(|origin| origin.data.get("stop_reason")?.as_str());
+    let words = [said.trim(), reason.unwrap_or_default(), stopped.unwrap_or_default()];
+    let words = words.into_iter().find(|words| !words.is_empty()).map(|words| format!(": {words}"));
+    let words = words.unwrap_or_default();
     Outcome::Failed(Failure::new(FailureKind::Model, format!("the model refused{words}")))
 }
 
 fn accept_answer(call: &ToolCall, schema: &Schema) -> Result<Output, String> {
-    let value = parse_strict(&call.arguments).map_err(|error| error.to_string())?;
+    let mut value = parse_strict(&call.arguments).map_err(|error| error.to_string())?;
+    if is_wrapped(schema) {
+        value = value
+            .get_mut(WRAPPED)
+            .map(serde_json::Value::take)
+            .ok_or_else(|| format!("`{WRAPPED}` is missing"))?;
+    }
     accept_value(value, schema)
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use llm_do_core::{
-    Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Message, Model, ModelChoice, ModelError,
-    ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelResult, ModelStream, Name, Outcome,
-    Performed, Prices, ToolDefinition, Usage,
+    Cost, Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Message, Model, ModelChoice, ModelError,
+    ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelResult, ModelSettings, ModelStream, Money,
+    Name, Outcome, Performed, Prices, ToolChoice, ToolDefinition, Usage,
 };
 use tokio::time::Instant;
 
@@ -73,15 +73,22 @@ impl Asking<'_> {
         }
         let mut last = ModelError::new(ModelErrorKind::NoModel, NO_MODEL);
         let mut attempts = 0;
-        for choice in self.candidates() {
+        let mut candidates = self.candidates(&talk).into_iter().peekable();
+        while let Some(choice) = candidates.next() {
             match self.ask_until_answered(&mut talk, &choice, &mut attempts).await {
-                Ok(response) => return Ok(Outcome::Response(response)),
+                Ok(response) => {
+                    talk.answered = Some(choice.name().clone());
+                    return Ok(Outcome::Response(response));
+                }
                 Err(Missed::Halted(halt)) => return Err(halt),
                 Err(Missed::Refused(failure)) => return Ok(Outcome::Failed(failure)),
                 Err(Missed::Model(error)) => last = error,
             }
             if !last.kind.is_outage() {
                 break;
+            }
+            if let Some(next) = candidates.peek() {
+                self.run.notice(&self.call.info, format!("{last}; asking `{}` instead", next.name()));
             }
         }
         failed(last)
@@ -101,7 +108,8 @@ impl Asking<'_> {
             match self.run.shared.retry.after(own, &error, self.run.shared.random.bits()) {
                 Retry::After(wait) => self.wait(&error, wait, own + 1).await?,
                 Retry::Never(reason) => {
-                    error.message.extend(reason.map(|reason| format!(" ({reason})")));
+                    let reason = reason.map(|reason| format!(", {reason}")).unwrap_or_default();
+                    error.message.push_str(&format!(" (model `{}`{reason})", choice.name()));
                     return Err(Missed::Model(error));
                 }
             }
@@ -118,19 +126,20 @@ impl Asking<'_> {
         self.unless_cancelled(tokio::time::sleep(wait)).await
     }
 
-    /// The agent's model, else the run's, else the project's; then those to turn to when it is down.
-    fn candidates(&self) -> Vec<ModelChoice> {
+    /// The agent's model, else the run's, else the project's; then those to turn to when it is down. One that
+    /// answered goes before those that were down.
+    fn candidates(&self, talk: &Talk) -> Vec<ModelChoice> {
         let spec = self.frame.plan.spec.as_ref();
         let own = spec.and_then(|spec| spec.model.clone());
         let run = || self.run.options.model.clone();
         let project = || self.run.shared.project.model.clone();
         let fallbacks = spec.map(|spec| spec.fallback_models.clone()).unwrap_or_default();
-        own.or_else(run)
-            .or_else(project)
-            .into_iter()
-            .chain(fallbacks)
-            .chain(self.run.options.fallbacks.clone())
-            .collect()
+        let first = own.or_else(run).or_else(project);
+        let mut candidates: Vec<ModelChoice> =
+            first.into_iter().chain(fallbacks).chain(self.run.options.fallbacks.clone()).collect();
+        candidates
+            .sort_by_key(|choice| talk.answered.as_ref().is_some_and(|answered| answered != choice.name()));
+        candidates
     }
 
     /// A model that the agent does not name itself must be one that the agent says it works with.
@@ -171,10 +180,16 @@ impl Asking<'_> {
         // Waiting for the budget, or for a person to extend it, is not running.
         let _running = Activity::running(self.call.watch.as_ref());
         let conversed = self.converse(talk, position, tools, max_output, attempt);
-        let result = self.unless_cancelled(conversed).await?;
+        let result = match self.unless_cancelled(conversed).await {
+            Ok(result) => result,
+            Err(halt) => {
+                self.call.add_usage(model.name(), unreported());
+                return Err(halt.into());
+            }
+        };
         let (result, usage) = match result {
             Ok(mut response) => {
-                response.usage = self.run.priced(model.name(), response.usage);
+                response.usage = self.run.priced_answer(model.name(), response.usage);
                 let usage = response.usage;
                 (Ok(Arc::new(response)), Some(usage))
             }
@@ -234,7 +249,9 @@ impl Asking<'_> {
     fn offered(&self, model: &dyn Model) -> &[Arc<ToolDefinition>] {
         let offered = &self.frame.plan.offered;
         let has_output = self.frame.plan.spec.as_ref().is_some_and(|spec| spec.output.is_some());
-        if has_output && model.profile().enforces_output(offered.len() > 1) {
+        let has_tools =
+            offered.len() > 1 || self.frame.seat.server_tools.get().is_some_and(|tools| !tools.is_empty());
+        if has_output && model.profile().enforces_output(has_tools) {
             &offered[..offered.len() - 1]
         } else {
             offered
@@ -338,17 +355,25 @@ impl Asking<'_> {
         };
         let partner = &mut talk.partners[position];
         let native = tools.len() < self.frame.plan.offered.len();
+        let relaxed = self.relaxed(&spec.settings);
+        let settings = relaxed.as_ref().unwrap_or(&spec.settings);
         let request = ModelRequest {
             instructions: self.frame.instructions().map_or("", |text| text),
             conversation: &talk.conversation,
             tools,
             server_tools: self.frame.seat.server_tools.get().map_or(&[], Vec::as_slice),
             output_schema: spec.output.as_ref().filter(|_| native),
-            settings: &spec.settings,
-            max_output: max_output.or(spec.settings.max_tokens),
+            settings,
+            max_output: max_output.or(settings.max_tokens),
         };
         let stream = partner.session.request(request).await?;
         self.collect(stream, attempt).await
+    }
+
+    /// A tool that must be used is used once: after the first turn the model may answer.
+    fn relaxed(&self, settings: &ModelSettings) -> Option<ModelSettings> {
+        let is_forced = matches!(settings.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
+        (is_forced && self.turn > 1).then(|| ModelSettings { tool_choice: None, ..settings.clone() })
     }
 
     /// Passes deltas on and returns the whole answer. A stream that ends without it was cut.
@@ -371,7 +396,8 @@ impl Asking<'_> {
         Err(ModelError::new(ModelErrorKind::Truncated, "the stream ended before the answer was complete"))
     }
 
-    /// Books what was used. Without a report, the reservation is booked in full when it is dropped.
+    /// Books what was used. Without a report, the cost is unknown, and the reservation is booked in full when it is
+    /// dropped.
     fn book(
         &self,
         talk: &mut Talk,
@@ -379,7 +405,12 @@ impl Asking<'_> {
         usage: Option<Usage>,
         reservation: Option<Reservation<'_>>,
     ) {
-        let Some(usage) = usage else { return };
+        let Some(usage) = usage.filter(|usage| usage.tokens() > 0 || usage.cost.unpriced == 0) else {
+            let used = usage.unwrap_or_else(unreported);
+            self.call.add_usage(model, used);
+            self.run.shared.usage.lock().add(model, used);
+            return;
+        };
         talk.measured = (usage.tokens(), talk.conversation.messages().len() + 1);
         self.call.add_usage(model, usage);
         self.run.shared.usage.lock().add(model, usage);
@@ -388,6 +419,11 @@ impl Asking<'_> {
             None => self.run.budget.book(self.frame.ceiling, amount(&usage)),
         }
     }
+}
+
+/// The usage of an attempt that nobody reported.
+fn unreported() -> Usage {
+    Usage { requests: 1, cost: Cost { known: Money(0), unpriced: 1 }, ..Usage::default() }
 }
 
 const NO_MODEL: &str = "no model is set: name one in the agent, in the run or in the project";

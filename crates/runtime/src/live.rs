@@ -74,6 +74,8 @@ pub(crate) struct Talk {
     /// Input tokens that the previous request reported, and the messages it covered.
     pub(crate) measured: (u64, usize),
     pub(crate) partners: Vec<Partner>,
+    /// The model that answered last, by the name by which it was chosen.
+    pub(crate) answered: Option<Name>,
 }
 
 /// A model that takes part in a conversation.

@@ -129,6 +129,30 @@ fn agent_description(spec: &AgentSpec) -> String {
     }
 }
 
+/// The field that holds an answer which is no object: what a tool takes always is one.
+pub(crate) const WRAPPED: &str = "value";
+
+/// Says whether an answer of that schema is given in a field of an object.
+pub(crate) fn is_wrapped(schema: &Schema) -> bool {
+    schema.source().get("type").and_then(Value::as_str) != Some("object")
+}
+
+fn answer_schema(output: Schema) -> Schema {
+    if !is_wrapped(&output) {
+        return output;
+    }
+    let mut inner = output.source().clone();
+    let mut wrapper = json!({"type": "object", "required": [WRAPPED], "additionalProperties": false});
+    // References are read from the root.
+    for key in ["$defs", "definitions"] {
+        if let Some(definitions) = inner.as_object_mut().and_then(|inner| inner.shift_remove(key)) {
+            wrapper[key] = definitions;
+        }
+    }
+    wrapper["properties"] = json!({WRAPPED: inner});
+    Schema::new(wrapper).unwrap_or(output)
+}
+
 /// The input of an agent without a schema: a text, and paths of files.
 pub(crate) fn prompt_schema() -> Schema {
     static SCHEMA: OnceLock<Schema> = OnceLock::new();
@@ -200,7 +224,7 @@ impl Plan {
             listed.filter_map(|name| self.table.get(name)).map(|target| target.definition.clone()).collect();
         if let Some(output) = self.spec.as_ref().and_then(|spec| spec.output.clone()) {
             let description = "Gives the final answer. Call it alone, once, when everything else is done.";
-            offered.push(Arc::new(ToolDefinition::new(FINAL_ANSWER, description, output)));
+            offered.push(Arc::new(ToolDefinition::new(FINAL_ANSWER, description, answer_schema(output))));
         }
         self.offered = offered.into();
     }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
-    ApprovalMode, Approver, Asker, CallInfo, Context, EventBody, Halt, Key, Limits, ModelChoice, Name, RunId,
-    Usage,
+    ApprovalMode, Approver, Asker, CallInfo, Context, Cost, EventBody, Halt, Key, Limits, ModelChoice, Money,
+    Name, RunId, Usage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -129,6 +129,16 @@ impl RunState {
             None => usage.cost.unpriced = usage.requests,
         }
         usage
+    }
+
+    /// Adds the cost to the usage of an answer. One that reports no tokens is not free, but of unknown cost.
+    pub(crate) fn priced_answer(&self, model: &str, usage: Usage) -> Usage {
+        let much = Usage { requests: 1, input: 1_000_000, output: 1_000_000, ..Usage::default() };
+        let is_free = || self.shared.prices.price(model, &much) == Some(Money(0));
+        if usage.tokens() > 0 || is_free() {
+            return self.priced(model, usage);
+        }
+        Usage { cost: Cost { known: Money(0), unpriced: usage.requests.max(1) }, ..usage }
     }
 
     /// Adds a ceiling for a call that has limits of its own.

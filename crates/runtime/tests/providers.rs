@@ -1,15 +1,19 @@
 //! What the runtime does about providers: asking again, falling back, and the tools that they run themselves.
 
-use std::sync::Arc;
+#![allow(clippy::unwrap_used, reason = "what a test does not expect stops it")]
+
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use llm_do_core::{
     AgentSpec, Answer, Approval, ApprovalMode, CallKind, EventBody, Limits, Message, Model, ModelError,
-    ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelSession, ModelStream, Name, Output,
-    ServerCall, ServerTool, Status, StopReason, Tool, Usage,
+    ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelSession, ModelSettings, ModelStream, Money,
+    Name, Output, Part, Prices, Role, Schema, ServerCall, ServerTool, Status, StopReason, Tool, ToolCall,
+    ToolChoice, Usage,
 };
 use llm_do_models::{Script, asks, cut, fails, says};
 use llm_do_runtime::RetryPolicy;
@@ -76,7 +80,11 @@ async fn a_provider_that_stays_down_ends_the_run_after_the_documented_attempts()
     let run = patient().agent(AgentSpec::new("main", "x")).model(down).run("go").await;
     assert_eq!(run.status(), Status::Provider);
     assert_eq!(attempts(&run), 5);
-    assert!(run.error().contains("HTTP 500: broken (gave up after 5 attempts)"), "{}", run.error());
+    assert!(
+        run.error().contains("HTTP 500: broken (model `script`, gave up after 5 attempts)"),
+        "{}",
+        run.error()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,4 +259,158 @@ async fn uses_of_server_tools_count_in_the_budget_of_tool_calls() {
         .run("go")
         .await;
     assert_eq!(ran.load(Ordering::SeqCst), 0, "{}", run.report().trace());
+}
+
+/// A model that gives these answers in order, and shows what it was asked.
+struct Canned {
+    name: Name,
+    answers: Arc<Mutex<VecDeque<ModelResponse>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Canned {
+    fn new(answers: impl IntoIterator<Item = ModelResponse>) -> (Self, Arc<Mutex<Vec<String>>>) {
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let answers = Arc::new(Mutex::new(answers.into_iter().collect()));
+        (Self { name: "canned".into(), answers, asked: asked.clone() }, asked)
+    }
+}
+
+impl Model for Canned {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn open(&self) -> Box<dyn ModelSession> {
+        Box::new(CannedSession { answers: self.answers.clone(), asked: self.asked.clone() })
+    }
+}
+
+struct CannedSession {
+    answers: Arc<Mutex<VecDeque<ModelResponse>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl ModelSession for CannedSession {
+    fn request<'a>(
+        &'a mut self,
+        request: ModelRequest<'a>,
+    ) -> BoxFuture<'a, Result<ModelStream<'a>, ModelError>> {
+        let tools: Vec<String> = request.tools.iter().map(|tool| tool.input.source().to_string()).collect();
+        self.asked.lock().unwrap().push(format!("{:?} {}", request.settings.tool_choice, tools.join(" ")));
+        let answer = self.answers.lock().unwrap().pop_front().unwrap();
+        Box::pin(async move { Ok(stream::iter([Ok(ModelPart::Finished(answer))]).boxed()) })
+    }
+}
+
+fn tokens(count: u64) -> Usage {
+    Usage { requests: 1, input: count, output: count, ..Usage::default() }
+}
+
+fn said(text: &str, stop: StopReason) -> ModelResponse {
+    ModelResponse::new(Message::assistant(text), stop, tokens(5))
+}
+
+fn called(name: &str, arguments: &str) -> ModelResponse {
+    let call = ToolCall { id: "1".into(), name: name.into(), arguments: arguments.into(), raw: None };
+    let message = Message { role: Role::Assistant, parts: vec![Part::ToolCall(call)], origin: None };
+    ModelResponse::new(message, StopReason::ToolUse, tokens(5))
+}
+
+#[tokio::test]
+async fn what_was_said_before_a_pause_belongs_to_the_answer() {
+    let (model, _) =
+        Canned::new([said("Part one. ", StopReason::Pause), said("Part two.", StopReason::EndTurn)]);
+    let run = TestProject::new().agent(AgentSpec::new("main", "x").model(model)).run("go").await;
+    assert_eq!(&*run.answer(), "Part one. Part two.");
+}
+
+#[tokio::test]
+async fn a_message_that_ended_for_a_reason_of_the_provider_and_holds_nothing_is_asked_for_again() {
+    let malformed = || said("", StopReason::Other("MALFORMED_FUNCTION_CALL".into()));
+    let (model, asked) = Canned::new([malformed(), said("There.", StopReason::EndTurn)]);
+    let run = TestProject::new().agent(AgentSpec::new("main", "x").model(model)).run("go").await;
+    assert_eq!((&*run.answer(), asked.lock().unwrap().len()), ("There.", 2));
+
+    let (model, _) = Canned::new([malformed(), malformed(), malformed()]);
+    let run = TestProject::new().agent(AgentSpec::new("main", "x").model(model)).run("go").await;
+    assert_eq!(run.status(), Status::Provider);
+    assert!(run.error().contains("MALFORMED_FUNCTION_CALL"), "{}", run.error());
+
+    let (model, _) = Canned::new([said("", StopReason::EndTurn)]);
+    let run = TestProject::new().agent(AgentSpec::new("main", "x").model(model)).run("go").await;
+    assert_eq!(notices(&run), ["the answer is empty"]);
+}
+
+#[tokio::test]
+async fn a_tool_that_must_be_used_is_used_once() {
+    let (tool, ran) = counting("write");
+    let (model, asked) = Canned::new([called("write", "{}"), said("Done.", StopReason::EndTurn)]);
+    let settings = ModelSettings { tool_choice: Some(ToolChoice::Required), ..ModelSettings::default() };
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x").model(model).settings(settings).tool("write"))
+        .tool(tool)
+        .runtime(|runtime| runtime.approval_mode(ApprovalMode::ApproveAll))
+        .run("go")
+        .await;
+    assert_eq!((&*run.answer(), ran.load(Ordering::SeqCst)), ("Done.", 1));
+    let asked = asked.lock().unwrap().clone();
+    assert!(asked[0].starts_with("Some(Required)") && asked[1].starts_with("None"), "{asked:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_object_is_given_in_a_field_of_one() {
+    let schema =
+        json!({"type": "array", "items": {"$ref": "#/$defs/word"}, "$defs": {"word": {"type": "string"}}});
+    let (model, asked) = Canned::new([called("final_answer", r#"{"value": ["a", "b"]}"#)]);
+    let agent = AgentSpec::new("main", "x").model(model).output(Schema::new(schema).unwrap());
+    let run = TestProject::new().agent(agent).run("go").await;
+    assert_eq!(&*run.answer(), r#"["a","b"]"#);
+    assert!(asked.lock().unwrap()[0].contains(r#""type":"object""#), "{:?}", asked.lock().unwrap());
+}
+
+/// A dollar per token.
+struct Dear;
+
+impl Prices for Dear {
+    fn price(&self, _: &str, usage: &Usage) -> Option<Money> {
+        Some(Money(usage.tokens() * 1_000_000_000))
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_a_report_is_of_unknown_cost_and_booked_in_full() {
+    let unreported = || {
+        ModelResponse::new(
+            Message::assistant("x"),
+            StopReason::Pause,
+            Usage { requests: 1, ..Usage::default() },
+        )
+    };
+    let (model, asked) = Canned::new(std::iter::repeat_with(unreported).take(20));
+    let limits = Limits { tokens: Some(20_000), ..Limits::default() };
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x").model(model).limits(limits))
+        .runtime(|runtime| runtime.prices(Dear))
+        .run("go")
+        .await;
+    assert_eq!(run.status(), Status::Limit, "{}", run.error());
+    assert!(asked.lock().unwrap().len() < 5, "{:?}", asked.lock().unwrap().len());
+    assert!(run.report().usage.total().cost.unpriced > 0);
+}
+
+#[tokio::test]
+async fn a_fallback_that_answered_is_asked_first_from_then_on_and_the_change_is_said() {
+    let (tool, _) = counting("write");
+    let down = Script::new(vec![fails(ModelErrorKind::Overloaded, "busy"); 9]).named("first");
+    let second = Script::new([asks("write", json!({})), says("end")]).named("second");
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x").model(down).fallback_model(second).tool("write"))
+        .tool(tool)
+        .runtime(|runtime| runtime.approval_mode(ApprovalMode::ApproveAll))
+        .run("go")
+        .await;
+    assert_eq!(&*run.answer(), "end");
+    assert_eq!(attempts(&run), 3);
+    assert_eq!(notices(&run), ["provider overloaded: busy (model `first`); asking `second` instead"]);
 }
