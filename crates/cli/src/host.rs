@@ -298,6 +298,14 @@ fn print_text(report: &RunReport) {
         Content::Json(value) => value.to_string(),
     };
     output::to_stdout(&text);
+    for attachment in &answer.attachments {
+        let kind = attachment.media_type.as_deref().unwrap_or("a file");
+        let words = format!(
+            "note: the answer also holds `{}` ({kind}), which `--output json` shows",
+            attachment.name
+        );
+        output::to_stderr(&visible_line(&words));
+    }
 }
 
 /// Writes events to stdout. When nobody reads them any more, the run ends.
