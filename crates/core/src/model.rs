@@ -144,6 +144,8 @@ pub enum StopReason {
 pub struct ModelProfile {
     /// Whether the provider enforces a schema on the answer; otherwise the runtime offers a tool for it.
     pub native_output: NativeOutput,
+    /// Whether the provider enforces only objects without open maps.
+    pub closed_output_only: bool,
     /// Output tokens reserved where neither agent nor request says how many, and asked for where the provider
     /// wants a number.
     pub default_max_output: u64,
@@ -192,12 +194,45 @@ impl ModelProfile {
             NativeOutput::Always => true,
         }
     }
+
+    /// Says whether the provider enforces this schema on an answer, with or without tools beside it.
+    pub fn enforces(&self, schema: &Schema, has_tools: bool) -> bool {
+        let source = schema.source();
+        let is_closed = source.get("type").is_some_and(|kind| kind == "object") && !is_open(source);
+        self.enforces_output(has_tools) && (!self.closed_output_only || is_closed)
+    }
+}
+
+/// The keywords that say what a value is; a schema without any of them takes whatever comes.
+const SAYING: &[&str] = &["type", "properties", "enum", "const", "$ref", "anyOf", "allOf", "oneOf"];
+
+/// Says whether a schema takes fields that it does not name, anywhere in it. An object that names its fields and is
+/// silent about others counts as closed.
+fn is_open(schema: &Value) -> bool {
+    let Value::Object(map) = schema else { return schema != &Value::Bool(false) };
+    let is_object = map.get("type").is_some_and(|kind| {
+        kind == "object" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "object"))
+    });
+    let any_open = |key: &str| match map.get(key) {
+        Some(Value::Object(schemas)) => schemas.values().any(is_open),
+        Some(Value::Array(schemas)) => schemas.iter().any(is_open),
+        _ => false,
+    };
+    !SAYING.iter().any(|key| map.contains_key(*key))
+        || is_object && !map.contains_key("properties")
+        || map.get("additionalProperties").is_some_and(|more| more != &Value::Bool(false))
+        || map.contains_key("patternProperties")
+        || ["properties", "$defs", "definitions", "anyOf", "allOf", "oneOf", "prefixItems"]
+            .into_iter()
+            .any(any_open)
+        || map.get("items").is_some_and(is_open)
 }
 
 impl Default for ModelProfile {
     fn default() -> Self {
         Self {
             native_output: NativeOutput::Never,
+            closed_output_only: false,
             default_max_output: 8_192,
             images: true,
             documents: true,
@@ -374,5 +409,60 @@ impl From<Arc<dyn Model>> for ModelChoice {
 impl<M: Model + 'static> From<M> for ModelChoice {
     fn from(model: M) -> Self {
         Self::Given(Arc::new(model))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn enforced(profile: &ModelProfile, source: Value) -> bool {
+        profile.enforces(&Schema::new(source).unwrap(), false)
+    }
+
+    #[test]
+    fn a_provider_of_closed_objects_enforces_no_open_maps() {
+        let native = ModelProfile { native_output: NativeOutput::Always, ..ModelProfile::default() };
+        let closed_only = ModelProfile { closed_output_only: true, ..native.clone() };
+        let map = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+        let with = |field: Value| json!({"type": "object", "properties": {"a": field}});
+        for (schema, is_closed) in [
+            (with(json!({"type": "string"})), true),
+            (with(with(json!({"type": "array", "items": {"type": "integer"}}))), true),
+            (json!({"type": "object", "properties": {}, "additionalProperties": false}), true),
+            // A field may have the name of a keyword.
+            (json!({"type": "object", "properties": {"additionalProperties": {"type": "string"}}}), true),
+            (json!({"type": "string"}), false),
+            (json!({"type": "array", "items": {"type": "string"}}), false),
+            (json!({"type": "object"}), false),
+            (map.clone(), false),
+            (with(map.clone()), false),
+            (with(json!({"type": "array", "items": map})), false),
+            (with(json!({"anyOf": [{"type": "null"}, map]})), false),
+            (
+                json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/m"}}, "$defs": {"m": map}}),
+                false,
+            ),
+            (
+                with(json!({"type": ["object", "null"], "properties": {}, "additionalProperties": true})),
+                false,
+            ),
+            (with(json!({})), false),
+            (with(json!(true)), false),
+        ] {
+            assert_eq!(enforced(&closed_only, schema.clone()), is_closed, "{schema}");
+            assert!(enforced(&native, schema));
+        }
+    }
+
+    #[test]
+    fn a_schema_is_enforced_only_where_schemas_are() {
+        let schema = Schema::new(json!({"type": "object", "properties": {}})).unwrap();
+        let profile = |native_output| ModelProfile { native_output, ..ModelProfile::default() };
+        assert!(!profile(NativeOutput::Never).enforces(&schema, false));
+        assert!(profile(NativeOutput::WithoutTools).enforces(&schema, false));
+        assert!(!profile(NativeOutput::WithoutTools).enforces(&schema, true));
     }
 }

@@ -15,7 +15,8 @@ use crate::names::{Patterns, canonical};
 /// Returns what a model can do. The protocol is one of [`PROTOCOLS`](crate::PROTOCOLS), the model stands without its
 /// provider, and of the overrides the first that matches and speaks of something decides about it.
 pub fn profile_of(protocol: &str, provider: &str, model: &str, overrides: &[ModelOverride]) -> ModelProfile {
-    let mut profile = ModelProfile::default();
+    let closed_output_only = enforces_closed_only(protocol, provider);
+    let mut profile = ModelProfile { closed_output_only, ..ModelProfile::default() };
     let written = model.to_lowercase();
     let plain = plain_name(&written);
     for row in TABLE.iter().filter(|row| row.fits(protocol, provider, &written, &plain)) {
@@ -26,6 +27,15 @@ pub fn profile_of(protocol: &str, provider: &str, model: &str, overrides: &[Mode
     }
     overruled(&format!("{provider}:{model}"), overrides).apply(&mut profile);
     profile
+}
+
+/// Says whether a provider takes only schemas without open maps: servers that turn a schema into a grammar take all.
+fn enforces_closed_only(protocol: &str, provider: &str) -> bool {
+    match protocol {
+        "anthropic" | "openai" => true,
+        "openai-chat" => !matches!(provider, "llamacpp" | "lmstudio" | "vllm"),
+        _ => false,
+    }
 }
 
 fn overruled(name: &str, overrides: &[ModelOverride]) -> ProfileOverride {
@@ -431,6 +441,16 @@ mod tests {
             assert!(found.sampling && found.server_tools.is_empty(), "{protocol}: {found:?}");
             assert_ne!(found.native_output == Always, *protocol != "openai", "{protocol}");
         }
+    }
+
+    #[test]
+    fn hosts_enforce_closed_objects_and_grammars_enforce_all() {
+        let name = |closed: bool| {
+            let all = providers().iter().map(|provider| provider.name);
+            all.filter(|name| profile(&format!("{name}:m")).closed_output_only == closed).collect::<Vec<_>>()
+        };
+        assert_eq!(name(false), ["gemini", "ollama", "lmstudio", "llamacpp", "vllm"]);
+        assert!(name(true).contains(&"anthropic") && name(true).contains(&"openrouter"));
     }
 
     #[test]
