@@ -248,13 +248,12 @@ impl Asking<'_> {
     /// Where the provider enforces the schema of the answer, the tool for it is not offered.
     fn offered(&self, model: &dyn Model) -> &[Arc<ToolDefinition>] {
         let offered = &self.frame.plan.offered;
-        let has_output = self.frame.plan.spec.as_ref().is_some_and(|spec| spec.output.is_some());
+        let output = self.frame.plan.spec.as_ref().and_then(|spec| spec.output.as_ref());
         let has_tools =
             offered.len() > 1 || self.frame.seat.server_tools.get().is_some_and(|tools| !tools.is_empty());
-        if has_output && model.profile().enforces_output(has_tools) {
-            &offered[..offered.len() - 1]
-        } else {
-            offered
+        match output {
+            Some(schema) if model.profile().enforces(schema, has_tools) => &offered[..offered.len() - 1],
+            _ => offered,
         }
     }
 
