@@ -32,6 +32,8 @@ const REPAIRS: u32 = 2;
 const CUT_OFF: &str = "your message was cut off before it ended properly, so its tool calls were not run; \
     send fewer or shorter calls";
 
+const CUT_ANSWER: &str = "it was cut off at the output limit (`max_tokens`), so it must be shorter";
+
 /// Runs one agent call: opens what it needs, converses, closes on every way out.
 pub(crate) async fn run(engine: &Embedded, step: &Step) -> Performed {
     let run = &engine.run;
@@ -308,6 +310,8 @@ impl AgentLoop<'_> {
         match value_in(&text, schema) {
             Ok(value) => Ok(Next::End(Outcome::Value(value))),
             Err(problem) => {
+                let is_cut = response.stop == StopReason::MaxTokens;
+                let problem = if is_cut { CUT_ANSWER.to_owned() } else { problem };
                 let words =
                     format!("the answer must be a JSON value that fits the schema, nothing else: {problem}");
                 self.mend(&words).await
