@@ -22,28 +22,58 @@ const SHORTEST_SECRET: usize = 4;
 /// Shorter parts of base64 are met by chance.
 const SHORTEST_ENCODED: usize = 8;
 
+/// From this length on, a secret is removed from answers whatever letters it has.
+const SURELY_SECRET: usize = 16;
+
 /// Knows some secrets and removes them.
 #[derive(Clone, Default)]
 pub(crate) struct Mask {
     forms: Vec<Finder<'static>>,
+    /// The secrets as they stand in answers, without those that may be words of an answer.
+    in_answers: Vec<Finder<'static>>,
 }
 
 impl Mask {
     /// A mask of secrets. Values of fewer than four bytes are left alone.
     pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let secrets = secrets.into_iter().map(|secret| secret.trim().to_owned());
-        let mut forms: Vec<Vec<u8>> = secrets
-            .filter(|secret| secret.len() >= SHORTEST_SECRET)
-            .flat_map(|secret| forms_of(&secret))
-            .collect();
-        forms.sort();
-        forms.dedup();
-        Self { forms: forms.iter().map(|form| Finder::new(form).into_owned()).collect() }
+        let secrets: Vec<String> = secrets.filter(|secret| secret.len() >= SHORTEST_SECRET).collect();
+        let telling = secrets.iter().filter(|secret| is_telling(secret));
+        Self {
+            forms: finders(secrets.iter().flat_map(|secret| forms_of(secret)).collect()),
+            in_answers: finders(
+                telling.flat_map(|secret| [secret.clone(), quoted(secret)].map(String::into_bytes)).collect(),
+            ),
+        }
+    }
+
+    /// Returns what has arrived of an answer without the secrets in it. An end that may be the beginning of a
+    /// secret is held back until more has arrived.
+    pub(crate) fn arriving<'a>(&self, held: &mut Vec<u8>, piece: &'a [u8]) -> Cow<'a, [u8]> {
+        let text: Cow<'a, [u8]> = if held.is_empty() {
+            Cow::Borrowed(piece)
+        } else {
+            held.extend_from_slice(piece);
+            Cow::Owned(std::mem::take(held))
+        };
+        let places = places(&self.in_answers, &text);
+        let rest = &text[places.last().map_or(0, |place| place.end)..];
+        let begun = self.in_answers.iter().map(|form| begun(form.needle(), rest)).max().unwrap_or(0);
+        let end = text.len() - begun;
+        held.extend_from_slice(&text[end..]);
+        match text {
+            text if !places.is_empty() => Cow::Owned(without(&places, 0..end, &text[..end])),
+            Cow::Borrowed(text) => Cow::Borrowed(&text[..end]),
+            Cow::Owned(mut text) => {
+                text.truncate(end);
+                Cow::Owned(text)
+            }
+        }
     }
 
     /// Returns the text without secrets.
     pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let places = self.places(text.as_bytes());
+        let places = places(&self.forms, text.as_bytes());
         if places.is_empty() {
             return Cow::Borrowed(text);
         }
@@ -88,7 +118,7 @@ impl Mask {
     /// Returns the pieces of one text without secrets, also those that were cut in two. A removed secret is
     /// marked in the piece in which it began.
     pub(crate) fn pieces(&self, pieces: &[Bytes]) -> Vec<Vec<u8>> {
-        let places = self.places(&pieces.concat());
+        let places = places(&self.forms, &pieces.concat());
         let mut start = 0;
         let ranges = pieces.iter().map(|piece| {
             let range = start..start + piece.len();
@@ -97,18 +127,37 @@ impl Mask {
         });
         ranges.map(|(range, piece)| without(&places, range, piece)).collect()
     }
+}
 
-    /// Returns where secrets stand, in order and apart from each other.
-    fn places(&self, text: &[u8]) -> Vec<Range<usize>> {
-        let mut places: Vec<Range<usize>> = self.forms.iter().flat_map(|form| all(form, text)).collect();
-        places.sort_by_key(|place| place.start);
-        places.dedup_by(|next, place| {
-            let touches = next.start < place.end;
-            place.end = if touches { place.end.max(next.end) } else { place.end };
-            touches
-        });
-        places
-    }
+/// Says whether a secret is no word. What people write where a server wants any key (`ollama`, `lm-studio`) may well
+/// stand in an answer.
+fn is_telling(secret: &str) -> bool {
+    let has_digit = secret.bytes().any(|byte| byte.is_ascii_digit());
+    secret.len() >= SURELY_SECRET || (secret.len() >= SHORTEST_ENCODED && has_digit)
+}
+
+fn finders(mut forms: Vec<Vec<u8>>) -> Vec<Finder<'static>> {
+    forms.sort();
+    forms.dedup();
+    forms.iter().map(|form| Finder::new(form).into_owned()).collect()
+}
+
+/// Returns where secrets stand, in order and apart from each other.
+fn places(forms: &[Finder<'_>], text: &[u8]) -> Vec<Range<usize>> {
+    let mut places: Vec<Range<usize>> = forms.iter().flat_map(|form| all(form, text)).collect();
+    places.sort_by_key(|place| place.start);
+    places.dedup_by(|next, place| {
+        let touches = next.start < place.end;
+        place.end = if touches { place.end.max(next.end) } else { place.end };
+        touches
+    });
+    places
+}
+
+/// Returns how many bytes at the end of a text may be the beginning of a secret.
+fn begun(secret: &[u8], text: &[u8]) -> usize {
+    let most = text.len().min(secret.len() - 1);
+    (1..=most).rev().find(|length| text.ends_with(&secret[..*length])).unwrap_or(0)
 }
 
 fn all(form: &Finder<'_>, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
@@ -133,11 +182,16 @@ fn without(places: &[Range<usize>], range: Range<usize>, piece: &[u8]) -> Vec<u8
 
 /// Returns the forms in which a secret may be met.
 fn forms_of(secret: &str) -> Vec<Vec<u8>> {
-    let quoted = Value::from(secret).to_string();
-    let mut forms = vec![secret.to_owned(), quoted[1..quoted.len() - 1].to_owned()];
+    let mut forms = vec![secret.to_owned(), quoted(secret)];
     forms.extend([percent(secret, false), percent(secret, true)]);
     forms.extend((0..3).flat_map(|shift| encoded(secret, shift)));
     forms.into_iter().map(String::into_bytes).collect()
+}
+
+/// Returns a secret as it stands within a JSON text.
+fn quoted(secret: &str) -> String {
+    let quoted = Value::from(secret).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 fn percent(secret: &str, is_lower: bool) -> String {
@@ -225,6 +279,28 @@ mod tests {
         let value = json!({"a": [KEY, 1, null], KEY: {"b": format!("<{KEY}>")}});
         let masked = json!({"a": ["[removed]", 1, null], "[removed]": {"b": "<[removed]>"}});
         assert_eq!(mask().value(value), masked);
+    }
+
+    #[test]
+    fn an_answer_is_masked_as_it_arrives_and_only_a_beginning_is_held_back() {
+        let text = format!("grüße {KEY}, {KEY} sk-a");
+        for cut in 0..text.len() {
+            let mut held = Vec::new();
+            let mut shown = mask().arriving(&mut held, &text.as_bytes()[..cut]).into_owned();
+            assert!(held.len() < quoted(KEY).len());
+            shown.extend_from_slice(&mask().arriving(&mut held, &text.as_bytes()[cut..]));
+            assert_eq!((&*shown, &*held), ("grüße [removed], [removed] ".as_bytes(), &b"sk-a"[..]), "{cut}");
+        }
+        let mut held = Vec::new();
+        assert!(matches!(mask().arriving(&mut held, b"data: {}\n\n"), Cow::Borrowed(b"data: {}\n\n")));
+        assert_eq!(held, b"");
+    }
+
+    #[test]
+    fn a_word_in_the_place_of_a_key_stays_in_answers() {
+        let mask = Mask::new(["lm-studio".to_owned(), "none".to_owned()]);
+        assert_eq!(&*mask.arriving(&mut Vec::new(), b"lm-studio: none"), b"lm-studio: none");
+        assert_eq!(mask.text("lm-studio: none"), "[removed]: [removed]");
     }
 
     #[test]

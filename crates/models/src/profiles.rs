@@ -113,7 +113,7 @@ const fn host(name: &'static str, models: &'static [&'static str], says: Profile
 }
 
 const fn tools(name: &'static str, models: &'static [&'static str], tools: &'static [&'static str]) -> Row {
-    Row { of: Scope::Provider(name), models, says: NOTHING, server_tools: Some(tools) }
+    Row { of: Scope::Protocol(name), models, says: NOTHING, server_tools: Some(tools) }
 }
 
 /// A server that enforces schemas by a grammar: with one, no tool is ever called.
@@ -327,8 +327,8 @@ static TABLE: &[Row] = &[
     host("llamacpp", &["*"], LOCAL),
     host("lmstudio", &["*"], LOCAL),
     host("vllm", &["*"], LOCAL),
-    // ---- Tools that providers run.
-    tools("anthropic", &["claude*"], &["web_search", "web_fetch", "code_execution"]),
+    // ---- Tools that providers run, by protocol: first for models that no family knows.
+    tools("anthropic", &["*"], &["web_search", "web_fetch", "code_execution"]),
     tools(
         "anthropic",
         &["claude-2*", "claude-instant*", "claude-v*", "claude-3-haiku*", "claude-3-opus*"],
@@ -337,8 +337,8 @@ static TABLE: &[Row] = &[
     tools("anthropic", &["claude-3-sonnet*"], &[]),
     tools("openai", &["*"], &["web_search", "code_execution", "image_generation"]),
     tools("openai", &["gpt-3.5*", "gpt-4", "gpt-4-*", "o1-mini*", "o1-preview*", "gpt-oss*"], &[]),
-    tools("gemini", &["gemini-*"], &["web_search", "web_fetch", "code_execution"]),
-    tools("gemini", &["gemini-1*"], &[]),
+    tools("gemini", &["*"], &["web_search", "web_fetch", "code_execution"]),
+    tools("gemini", &["gemini-1*", "gemma-*"], &[]),
 ];
 
 /// What Claude up to 4 has in common.
@@ -432,13 +432,15 @@ mod tests {
         );
         assert!(profile("openai-chat:gpt-5").server_tools.is_empty());
         assert!(profile("anthropic:claude-3-opus-latest").server_tools.is_empty());
+        assert!(profile("gemini:gemma-3-27b-it").server_tools.is_empty());
     }
 
     #[test]
     fn a_model_that_no_row_knows_gets_what_its_protocol_can() {
         for protocol in PROTOCOLS {
             let found = profile_of(protocol, "acme", "unheard-of", &[]);
-            assert!(found.sampling && found.server_tools.is_empty(), "{protocol}: {found:?}");
+            let runs_tools = matches!(*protocol, "anthropic" | "openai" | "gemini");
+            assert!(found.sampling && found.server_tools.is_empty() != runs_tools, "{protocol}: {found:?}");
             assert_ne!(found.native_output == Always, *protocol != "openai", "{protocol}");
         }
     }

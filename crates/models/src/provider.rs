@@ -263,23 +263,42 @@ fn host_of(address: &str) -> Option<(Option<String>, String, Option<u16>)> {
 /// Completes an address as people write it: `localhost:11434`, or with a slash at the end.
 fn normalised(provider: &str, written: &str) -> Result<String, ModelError> {
     let trimmed = written.trim().trim_end_matches('/');
-    let mut address = if trimmed.contains("://") { trimmed.to_owned() } else { format!("http://{trimmed}") };
-    if provider == "ollama" {
-        // Its own server takes this variable too, for the address to listen at.
-        address = address.replace("://0.0.0.0", "://127.0.0.1");
-        if host_of(&address).is_some_and(|(_, _, port)| port.is_none()) && !trimmed.starts_with("https") {
-            address.push_str(":11434");
-        }
+    let (scheme, rest) = trimmed.split_once("://").unwrap_or(("http", trimmed));
+    if rest.contains(['?', '#']) {
+        return Err(invalid(format!(
+            "the address of provider `{provider}` has a query or a fragment, which no base URL can have"
+        )));
     }
-    if provider == "azure" && !address.ends_with("/v1") {
-        address.push_str("/openai/v1");
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    if authority.contains('@') {
+        return Err(invalid(format!(
+            "the address of provider `{provider}` holds a user or a password; give a key in its variable, or a header"
+        )));
     }
-    match host_of(&address) {
+    let is_secure = scheme.eq_ignore_ascii_case("https");
+    let authority =
+        if provider == "ollama" { ollama_host(authority, is_secure) } else { authority.to_owned() };
+    let is_short = provider == "azure" && !path.ends_with("/v1");
+    let address = format!("{scheme}://{authority}{path}{}", if is_short { "/openai/v1" } else { "" });
+    // A colon without a port is a misspelt scheme.
+    match host_of(&address).filter(|_| !authority.ends_with(':')) {
         Some((Some(scheme), host, _)) if matches!(&*scheme, "http" | "https") && !host.is_empty() => {
             Ok(address)
         }
+        // Where an address cannot be read, nobody knows which part of it is a password.
+        _ if written.contains('@') => {
+            Err(invalid(format!("the address of provider `{provider}` is no http address")))
+        }
         _ => Err(invalid(format!("the address of provider `{provider}` is no http address: `{written}`"))),
     }
+}
+
+/// Completes the host of Ollama, whose own server takes the variable too, for the address to listen at.
+fn ollama_host(authority: &str, is_secure: bool) -> String {
+    let port = authority.strip_prefix("0.0.0.0").filter(|port| port.is_empty() || port.starts_with(':'));
+    let authority = port.map_or(authority.to_owned(), |port| format!("127.0.0.1{port}"));
+    let is_open = host_of(&format!("http://{authority}")).is_some_and(|(_, _, port)| port.is_none());
+    if is_open && !is_secure { format!("{authority}:11434") } else { authority }
 }
 
 fn authorisation(provider: &str, api: Api, key: &str) -> (HeaderName, String) {
@@ -373,11 +392,34 @@ mod tests {
         };
         assert_eq!(address("ollama", "OLLAMA_HOST", "0.0.0.0"), "http://127.0.0.1:11434");
         assert_eq!(address("ollama", "OLLAMA_HOST", "box:1234"), "http://box:1234");
+        assert_eq!(address("ollama", "OLLAMA_HOST", "http://box/under/"), "http://box:11434/under");
+        assert_eq!(address("ollama", "OLLAMA_HOST", "https-box"), "http://https-box:11434");
+        assert_eq!(address("ollama", "OLLAMA_HOST", "https://box.example/x"), "https://box.example/x");
+        assert_eq!(address("ollama", "OLLAMA_HOST", "[::1]"), "http://[::1]:11434");
         assert_eq!(address("openai", "OPENAI_BASE_URL", "http://localhost:1/v1/"), "http://localhost:1/v1");
         assert_eq!(
             address("azure", "AZURE_OPENAI_ENDPOINT", "https://a.example/"),
             "https://a.example/openai/v1"
         );
+    }
+
+    #[test]
+    fn an_address_with_more_than_a_place_is_refused_and_its_password_is_not_shown() {
+        for (written, words) in [
+            ("https://me:canary@a.example/v1", "holds a user or a password"),
+            ("canary@a.example", "holds a user or a password"),
+            ("https://a.example/v1?key=canary", "has a query or a fragment"),
+            ("https://me:canary@a.example/#canary", "has a query or a fragment"),
+            ("http:/me:canary@a.example", "is no http address"),
+            ("ftp://a.example", "is no http address: `ftp://a.example`"),
+        ] {
+            let variables = environment(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", written)], &[]);
+            let message = refusal(endpoint("openai", &variables));
+            assert!(message.contains(words) && !message.contains("canary"), "{written}: {message}");
+        }
+        let variables =
+            environment(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "https://a.example/@cf")], &[]);
+        assert_eq!(endpoint("openai", &variables).unwrap().base_url, "https://a.example/@cf");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
-use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Request, Response, Uri};
 use jiff::Timestamp;
 use llm_do_core::{
@@ -191,6 +191,9 @@ impl Remote {
         let request = self.http_request(address, encoded, settings)?;
         let sent = limits.within(is_stream, &host, self.transport.send(request)).await;
         let response = sent.and_then(|sent| sent).map_err(|error| self.mask.error(error))?;
+        if response.status().is_redirection() {
+            return Err(self.mask.error(redirected(&response, &host)));
+        }
         if !response.status().is_success() {
             let error = failure(response, &host, limits).await;
             return Err(self.mask.error(self.placed(error, &place)));
@@ -203,6 +206,7 @@ impl Remote {
             body: response.into_body(),
             parts: notices,
             read: Vec::new(),
+            held: Vec::new(),
             limits,
             host,
             is_stream,
@@ -234,12 +238,12 @@ impl Remote {
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accepted));
         for (name, value) in encoded.headers {
             let value = HeaderValue::from_str(&value).map_err(|_| no_header(name))?;
-            request.headers_mut().insert(name, value);
+            put(request.headers_mut(), HeaderName::from_static(name), value);
         }
-        if !settings.extra_headers.is_empty() {
-            let extra = headers_of(&settings.extra_headers)
-                .map_err(|words| ModelError::new(ModelErrorKind::Invalid, words))?;
-            request.headers_mut().extend(extra);
+        let extra = headers_of(&settings.extra_headers)
+            .map_err(|words| ModelError::new(ModelErrorKind::Invalid, words))?;
+        for (name, value) in &extra {
+            put(request.headers_mut(), name.clone(), value.clone());
         }
         Ok(request)
     }
@@ -251,6 +255,17 @@ impl Remote {
             data: serde_json::Value::Null,
         }
     }
+}
+
+/// Headers of protocols that hold a list: what a person adds stands beside what the protocol needs.
+const LISTS: &[&str] = &["anthropic-beta"];
+
+/// Puts a header over the one of the same name, or beside it where it is a list.
+fn put(headers: &mut HeaderMap, name: HeaderName, value: HeaderValue) {
+    let known = headers.get(&name).filter(|_| LISTS.contains(&name.as_str()));
+    let joined = known.map(|known| [known.as_bytes(), b",", value.as_bytes()].concat());
+    let joined = joined.and_then(|joined| HeaderValue::from_bytes(&joined).ok());
+    headers.insert(name, joined.unwrap_or(value));
 }
 
 /// An address as it may be shown: without a user, whose password may stand there, and without a query.
@@ -281,10 +296,35 @@ async fn failure(response: Response<ByteStream>, host: &str, limits: Limits) -> 
     error.with_usage(Usage { requests: 1, ..Usage::default() })
 }
 
-/// Refuses a page of a proxy or a wrong address.
+/// Says where a provider sends its callers. A key must not travel to an address that somebody else chose.
+fn redirected(response: &Response<ByteStream>, host: &str) -> ModelError {
+    let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+    let location = location.and_then(|location| location.parse::<Uri>().ok());
+    let to = match location.as_ref().and_then(Uri::host) {
+        Some(other) if other != host => format!("to {other}"),
+        _ => "to another of its addresses".to_owned(),
+    };
+    let words = format!(
+        "HTTP {}: {host} redirects {to}, and redirects are not followed; correct the base URL of the provider",
+        response.status().as_u16()
+    );
+    // What a provider refuses it does not charge for.
+    ModelError::new(ModelErrorKind::Invalid, words).with_usage(Usage { requests: 1, ..Usage::default() })
+}
+
+/// Refuses a page of a proxy or a wrong address, and what is packed though nobody asked for it.
 fn check_content(response: &Response<ByteStream>, host: &str) -> Result<(), ModelError> {
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if !kind.trim_start().to_ascii_lowercase().starts_with("text/html") {
+    let header =
+        |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let coding = header(CONTENT_ENCODING).unwrap_or_default();
+    if !coding.is_empty() && !coding.eq_ignore_ascii_case("identity") {
+        let words = format!(
+            "{host} sent an answer with `content-encoding: {coding}`, which was not asked for and cannot be read"
+        );
+        return Err(ModelError::new(ModelErrorKind::Invalid, words));
+    }
+    let kind = header(CONTENT_TYPE).unwrap_or_default();
+    if !kind.to_ascii_lowercase().starts_with("text/html") {
         return Ok(());
     }
     let words = format!(
@@ -301,6 +341,8 @@ struct Answer {
     body: ByteStream,
     parts: VecDeque<ModelPart>,
     read: Vec<ModelPart>,
+    /// The end of what has arrived, where it may be the beginning of a secret.
+    held: Vec<u8>,
     limits: Limits,
     host: String,
     is_stream: bool,
@@ -337,14 +379,17 @@ impl Answer {
 
     fn take(&mut self, bytes: &Bytes) -> Result<(), ModelError> {
         let Some(decoder) = &mut self.decoder else { return Ok(()) };
-        let result = decoder.push(bytes, &mut self.read);
+        let masked = self.remote.mask.arriving(&mut self.held, bytes);
+        let result = decoder.push(&masked, &mut self.read);
         self.parts.extend(self.read.drain(..));
         result
     }
 
     /// Ends the answer. A connection that broke after the answer was complete has done no harm.
     fn finish(&mut self, broken: Option<ModelError>) -> Result<(), ModelError> {
-        let Some(decoder) = self.decoder.take() else { return Ok(()) };
+        let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
+        // Nothing follows that could make it a secret.
+        decoder.push(&std::mem::take(&mut self.held), &mut self.read)?;
         let is_early = broken.is_none() && decoder.is_complete();
         let finished = decoder.finish(&mut self.read);
         if is_early {
@@ -377,47 +422,136 @@ fn drain(mut body: ByteStream) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    use llm_do_core::{Conversation, Message, ServerTool};
+
     use super::*;
     use crate::Environment;
     use crate::provider::DeclaredProvider;
-    use llm_do_core::{Conversation, Message};
 
-    /// A server that has nothing.
-    struct Empty;
+    const KEY: &str = "sk-canary-0123456789";
 
-    impl Transport for Empty {
-        fn send(&self, _: Request<Chunks>) -> BoxFuture<'_, Result<Response<ByteStream>, ModelError>> {
-            let body = Bytes::from_static(br#"{"error": {"message": "File Not Found", "code": 404}}"#);
-            let body = stream::iter([Ok(body)]).boxed();
-            Box::pin(async { Ok(Response::builder().status(404).body(body).unwrap()) })
+    /// A server that always says the same, and remembers the headers that it got.
+    #[derive(Default)]
+    struct Server {
+        status: u16,
+        headers: Vec<(&'static str, &'static str)>,
+        pieces: Vec<Bytes>,
+        got: Mutex<HeaderMap>,
+    }
+
+    impl Transport for Server {
+        fn send(&self, request: Request<Chunks>) -> BoxFuture<'_, Result<Response<ByteStream>, ModelError>> {
+            *self.got.lock().unwrap() = request.headers().clone();
+            let mut response = Response::builder().status(self.status);
+            for (name, value) in &self.headers {
+                response = response.header(*name, *value);
+            }
+            let pieces: Vec<_> = self.pieces.iter().cloned().map(Ok).collect();
+            Box::pin(async { Ok(response.body(stream::iter(pieces).boxed()).unwrap()) })
         }
     }
 
-    #[tokio::test]
-    async fn a_model_that_is_not_there_is_named_with_its_address() {
+    /// Asks a model at a server, and returns what it said.
+    async fn asked(
+        server: Server,
+        protocol: &str,
+        settings: &ModelSettings,
+    ) -> (Arc<Server>, Result<Vec<ModelPart>, ModelError>) {
         let provider = DeclaredProvider {
             name: "box".into(),
-            protocol: "openai-chat".into(),
-            base_url: "http://ada:secret@box.lan:9000/nowhere".into(),
-            key_env: None,
-            headers: Default::default(),
+            protocol: protocol.into(),
+            base_url: "http://box.lan:9000/nowhere".into(),
+            key_env: Some("BOX_KEY".into()),
+            headers: BTreeMap::new(),
         };
-        let endpoint = Endpoint::declared(&provider, &Environment::empty(), true).unwrap();
-        let name = Name::from("box:small");
-        let model = RemoteModel::new(name, "small", ModelProfile::default(), endpoint, Arc::new(Empty));
+        let keys = [("BOX_KEY".to_owned(), KEY.to_owned())].into_iter().collect::<Environment>();
+        let endpoint = Endpoint::declared(&provider, &keys, true).unwrap();
+        let profile = ModelProfile { server_tools: &["web_fetch"], ..ModelProfile::default() };
+        let server = Arc::new(server);
+        let model = RemoteModel::new("box:small".into(), "small", profile, endpoint, server.clone());
         let conversation = Conversation::from_messages([Arc::new(Message::user("Hello"))]);
-        let settings = ModelSettings::default();
+        let fetch =
+            ServerTool::WebFetch { max_uses: None, allowed_domains: Vec::new(), blocked_domains: Vec::new() };
         let request = ModelRequest {
             instructions: "",
             conversation: &conversation,
             tools: &[],
-            server_tools: &[],
+            server_tools: if protocol == "anthropic" { std::slice::from_ref(&fetch) } else { &[] },
             output_schema: None,
-            settings: &settings,
+            settings,
             max_output: None,
         };
-        let refused = model.open().request(request).await.err().unwrap().to_string();
+        let mut session = model.open();
+        let parts = match session.request(request).await {
+            Ok(parts) => parts.collect::<Vec<_>>().await.into_iter().collect(),
+            Err(error) => Err(error),
+        };
+        (server, parts)
+    }
+
+    async fn refusal(server: Server) -> ModelError {
+        asked(server, "openai-chat", &ModelSettings::default()).await.1.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn a_model_that_is_not_there_is_named_with_its_address() {
+        let body = Bytes::from_static(br#"{"error": {"message": "File Not Found", "code": 404}}"#);
+        let refused =
+            refusal(Server { status: 404, pieces: vec![body], ..Server::default() }).await.to_string();
         let place = "`small` was asked for at http://box.lan:9000/nowhere/chat/completions";
         assert!(refused.contains("File Not Found") && refused.contains(place), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn a_redirect_is_an_error_of_the_address_that_names_the_other_host() {
+        let location = vec![("location", "https://me:pw@other.example/v1?key=1")];
+        let error = refusal(Server { status: 307, headers: location, ..Server::default() }).await;
+        assert_eq!(error.kind, ModelErrorKind::Invalid);
+        assert_eq!(
+            error.message,
+            "HTTP 307: box.lan redirects to other.example, and redirects are not followed; correct the base URL \
+             of the provider"
+        );
+        let error = refusal(Server { status: 301, ..Server::default() }).await;
+        assert!(error.message.contains("to another of its addresses"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_packed_answer_is_refused_by_its_encoding() {
+        let headers = vec![("content-encoding", "gzip")];
+        let error = refusal(Server { status: 200, headers, ..Server::default() }).await;
+        assert_eq!(error.kind, ModelErrorKind::Invalid);
+        assert!(error.message.contains("box.lan sent an answer with `content-encoding: gzip`"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_a_person_adds_to_a_list_stands_beside_what_the_protocol_needs() {
+        let mut settings = ModelSettings::default();
+        settings.extra_headers.insert("Anthropic-Beta".into(), "mine-1,mine-2".into());
+        settings.extra_headers.insert("anthropic-version".into(), "2030-01-01".into());
+        let (server, _) = asked(Server { status: 500, ..Server::default() }, "anthropic", &settings).await;
+        let got = server.got.lock().unwrap();
+        assert_eq!(got["anthropic-beta"], "web-fetch-2025-09-10,mine-1,mine-2");
+        assert_eq!(got["anthropic-version"], "2030-01-01", "a version is no list");
+    }
+
+    #[tokio::test]
+    async fn a_key_that_an_answer_repeats_is_removed_however_it_arrives() {
+        let body = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"<{KEY}> sk-canary\"}}}}]}}\n\n\
+             data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n"
+        );
+        let body = Bytes::from(body);
+        for cut in 0..body.len() {
+            let pieces = vec![body.slice(..cut), body.slice(cut..)];
+            let server = Server { status: 200, pieces, ..Server::default() };
+            let parts = asked(server, "openai-chat", &ModelSettings::default()).await.1.unwrap();
+            assert_eq!(parts[0], ModelPart::Text("<[removed]> sk-canary".into()), "cut at {cut}");
+            let Some(ModelPart::Finished(response)) = parts.last() else { panic!("{parts:?}") };
+            assert_eq!(response.message.text(), "<[removed]> sk-canary");
+        }
     }
 }

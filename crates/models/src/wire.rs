@@ -90,6 +90,7 @@ mod frames;
 pub mod fuzzing;
 mod gemini;
 mod json;
+mod made_files;
 mod ollama;
 mod openai_chat;
 mod openai_responses;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::MAX_MESSAGE_BYTES;
 use super::json::{holds_more, is_nothing, too_large, weight};
+use super::made_files::with_made_files;
 
 /// Begins the ids of calls to which their provider gave none. They are never sent back to it.
 pub(crate) const MADE_ID: &str = "made_call_";
@@ -112,6 +113,7 @@ impl Draft {
         });
         let data = without_nothing(data);
         let parts = with_distinct_ids(self.parts, self.id.as_str().unwrap_or_default());
+        let parts = with_made_files(parts);
         let message = Message { role: Role::Assistant, parts, origin: Some(Origin { data, ..origin }) };
         // Half of the providers report an ordinary end where the model asks for tools.
         let stop = match self.stop {

@@ -50,10 +50,9 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Says whether the provider can run a tool, as far as the profile knows.
+    /// Says whether the provider can run a tool for the model.
     fn offers(&self, tool: &ServerTool) -> bool {
-        let known = &self.profile.server_tools;
-        known.is_empty() || known.contains(&tool.name())
+        self.profile.server_tools.contains(&tool.name())
     }
 }
 
@@ -307,20 +306,32 @@ fn is_late(writer: &dyn Writer, key: &str, value: &Value) -> bool {
     value.is_object() && writer.late_objects().contains(&key)
 }
 
-/// Limits of output inside objects. A budget depends on them, so no field of the user takes their place.
-const LIMITS: &[&str] = &["maxOutputTokens", "num_predict"];
+/// Limits of output inside objects, as APIs spell them. A budget depends on them, so no field of the user takes their
+/// place.
+const LIMITS: &[&str] = &[
+    "candidateCount",
+    "candidate_count",
+    "maxOutputTokens",
+    "max_output_tokens",
+    "numPredict",
+    "num_predict",
+];
 
 /// Puts fields over others. Two objects become one.
 fn merge<'a>(fields: &mut Map<String, Value>, over: impl Iterator<Item = (&'a String, &'a Value)>) {
     for (key, value) in over {
-        match (fields.get_mut(key), value) {
-            (Some(Value::Object(own)), Value::Object(more)) => {
-                let more = more.iter().filter(|(key, _)| !LIMITS.contains(&key.as_str()));
-                own.extend(more.map(|(key, value)| (key.clone(), value.clone())));
-            }
-            _ => drop(fields.insert(key.clone(), value.clone())),
+        match (fields.get_mut(key), unlimited(value)) {
+            (Some(Value::Object(own)), Value::Object(more)) => own.extend(more),
+            (_, value) => drop(fields.insert(key.clone(), value)),
         }
     }
+}
+
+/// Returns a field of the user without limits of output in it.
+fn unlimited(value: &Value) -> Value {
+    let Value::Object(map) = value else { return value.clone() };
+    let kept = map.iter().filter(|(key, _)| !LIMITS.contains(&key.as_str()));
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 fn opening_text(fields: &Map<String, Value>, history_field: &str, first: Option<&Value>) -> Vec<u8> {

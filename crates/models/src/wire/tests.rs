@@ -5,6 +5,7 @@ mod exchanges;
 mod failures;
 mod follow_up;
 mod hostile;
+mod made_files;
 mod moved;
 mod prefix;
 mod read_request;

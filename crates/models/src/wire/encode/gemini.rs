@@ -4,8 +4,8 @@
 //! API gave one; otherwise their order tells which belongs to which.
 
 use llm_do_core::{
-    Attachment, Effort, Message, ModelRequest, ModelSettings, Part, Role, ServerTool, ThinkingStyle,
-    ToolCall, ToolChoice, ToolDefinition, ToolResult,
+    Attachment, Effort, Message, ModelRequest, ModelSettings, NativeOutput, Part, Role, ServerTool,
+    ThinkingStyle, ToolCall, ToolChoice, ToolDefinition, ToolResult,
 };
 use serde_json::{Map, Value, json};
 
@@ -99,7 +99,13 @@ fn tools(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Vec<Value> {
         let declarations: Vec<Value> = request.tools.iter().map(|tool| tool_value(tool)).collect();
         tools.push(json!({"functionDeclarations": declarations}));
     }
+    // Before Gemini 3, tools of the provider and of the client exclude each other.
+    let is_apart = !tools.is_empty() && scope.target.profile.native_output != NativeOutput::Always;
     for tool in scope.server_tools(request) {
+        if is_apart {
+            scope.left_out(&format!("the server-side tool `{}` beside other tools", tool.name()));
+            continue;
+        }
         scope.without_limits(tool, &["max_uses", "allowed_domains", "blocked_domains"]);
         match tool {
             ServerTool::WebSearch { .. } => tools.push(json!({"googleSearch": {}})),

@@ -95,11 +95,16 @@ fn think(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Option<Value> {
         (Thought::Unset, _) | (Thought::Off, ThinkingStyle::Unasked) => None,
         (Thought::On { .. }, ThinkingStyle::Unasked) => without_thinking(request, scope),
         (Thought::Off, _) => Some(false.into()),
-        (Thought::On { .. }, ThinkingStyle::Budget) => Some(true.into()),
-        (Thought::On { tokens, effort }, ThinkingStyle::Effort) => {
+        (Thought::On { tokens, effort }, _) if takes_word(&scope.target.model) => {
             Some(word(effort.unwrap_or_else(|| effort_of(tokens))).into())
         }
+        (Thought::On { .. }, _) => Some(true.into()),
     }
+}
+
+/// Only these models take a word; others may refuse it.
+fn takes_word(model: &str) -> bool {
+    model.rsplit('/').next().is_some_and(|name| name.starts_with("gpt-oss"))
 }
 
 fn word(effort: Effort) -> &'static str {

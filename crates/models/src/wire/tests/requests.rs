@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Attachment, Conversation, Effort, Message, ModelProfile, ModelRequest, ModelSettings, Origin, Part,
-    ProviderBlock, Role, Schema, ServerTool, Thinking, ThinkingStyle, ToolCall, ToolChoice, ToolDefinition,
-    ToolResult,
+    Attachment, Conversation, Effort, Message, ModelProfile, ModelRequest, ModelSettings, NativeOutput,
+    Origin, Part, ProviderBlock, Role, Schema, ServerTool, Thinking, ThinkingStyle, ToolCall, ToolChoice,
+    ToolDefinition, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -494,7 +494,9 @@ fn thinking_is_asked_for_as_each_api_wants_it() {
     assert_eq!(config(Word, high), json!({"includeThoughts": true, "thinkingLevel": "high"}));
 
     assert_eq!(thinking(Api::Ollama, Budget, on).0["think"], true);
-    assert_eq!(thinking(Api::Ollama, Word, high).0["think"], "high");
+    assert_eq!(thinking(Api::Ollama, Word, high).0["think"], true);
+    let worded = Target { model: "library/gpt-oss:20b".into(), ..thinking_target(Api::Ollama, Word) };
+    assert_eq!(settings_of(worded, &Asked::of([Message::user("hi")]).set(high)).0["think"], "high");
     assert_eq!(thinking(Api::Ollama, Word, off).0["think"], false);
     let router = Target { provider: "openrouter".into(), ..thinking_target(Api::OpenAiChat, Budget) };
     let asked = Asked::of([Message::user("hi")]).set(tokens);
@@ -558,9 +560,15 @@ fn server_tools() -> Asked {
     asked
 }
 
+/// A target whose model may use all tools that a provider can run.
+fn server_target(api: Api) -> Target {
+    let server_tools = &["web_search", "web_fetch", "code_execution", "image_generation"];
+    Target { profile: ModelProfile { server_tools, ..ModelProfile::default() }, ..target(api) }
+}
+
 #[test]
 fn server_side_tools_are_offered_where_the_api_has_them() {
-    let search = encoded(target(Api::Anthropic), &server_tools());
+    let search = encoded(server_target(Api::Anthropic), &server_tools());
     assert_eq!(
         body(&search)["tools"],
         json!([
@@ -579,7 +587,7 @@ fn server_side_tools_are_offered_where_the_api_has_them() {
         ["the server-side tool `image_generation` is left out: `anthropic:m` does not take it"]
     );
     assert_eq!(
-        sent(Api::OpenAiResponses, &server_tools())["tools"],
+        body(&encoded(server_target(Api::OpenAiResponses), &server_tools()))["tools"],
         json!([
             {"type": "web_search", "filters": {"allowed_domains": ["example.org"]}},
             {"type": "code_interpreter", "container": {"type": "auto"}},
@@ -587,15 +595,39 @@ fn server_side_tools_are_offered_where_the_api_has_them() {
         ])
     );
     assert_eq!(
-        sent(Api::Gemini, &server_tools())["tools"],
+        body(&encoded(server_target(Api::Gemini), &server_tools()))["tools"],
         json!([{"googleSearch": {}}, {"urlContext": {}}, {"codeExecution": {}}])
     );
-    assert_eq!(encoded(target(Api::OpenAiChat), &server_tools()).notices.len(), 4);
+    assert_eq!(encoded(server_target(Api::OpenAiChat), &server_tools()).notices.len(), 4);
     let profile = ModelProfile { server_tools: &["web_search"], ..ModelProfile::default() };
     let only = encoded(Target { profile, ..target(Api::Anthropic) }, &server_tools());
     assert_eq!(body(&only)["tools"].as_array().unwrap().len(), 1);
     assert_eq!(only.notices.len(), 3);
     assert_eq!(only.headers.len(), 1, "no feature in use needs a beta");
+    let none = encoded(target(Api::Anthropic), &server_tools());
+    assert_eq!((&body(&none)["tools"], none.notices.len()), (&Value::Null, 4), "a model may have none");
+}
+
+#[test]
+fn gemini_before_3_takes_no_server_side_tools_beside_functions() {
+    let asked = server_tools().with_tool();
+    let with = |native_output| {
+        let target = server_target(Api::Gemini);
+        Target { profile: ModelProfile { native_output, ..target.profile }, ..target }
+    };
+    let older = encoded(with(NativeOutput::WithoutTools), &asked);
+    let kinds = |encoded: &Encoded| -> Vec<String> {
+        let tools = body(encoded)["tools"].take();
+        tools.as_array().unwrap().iter().flat_map(|tool| tool.as_object().unwrap().keys().cloned()).collect()
+    };
+    assert_eq!(kinds(&older), ["functionDeclarations"]);
+    assert_eq!(
+        older.notices[0],
+        "the server-side tool `web_search` beside other tools is left out: `gemini:m` does not take it"
+    );
+    assert_eq!(older.notices.len(), 4);
+    let newer = encoded(with(NativeOutput::Always), &asked);
+    assert_eq!(kinds(&newer), ["functionDeclarations", "googleSearch", "urlContext", "codeExecution"]);
 }
 
 /// An image, a document, text and something unknown, beside a question and in a result.
@@ -751,6 +783,22 @@ fn fields_of_the_user_go_over_ours_except_the_messages() {
     let asked = many_settings().set(|settings| settings.extra_body = nested.as_object().unwrap().clone());
     let config = sent(Api::Gemini, &asked)["generationConfig"].take();
     assert_eq!([&config["temperature"], &config["topK"], &config["seed"]], [&json!(1), &json!(4), &json!(7)]);
+}
+
+#[test]
+fn no_field_of_the_user_lifts_a_limit_inside_an_object() {
+    let extra = json!({
+        "generationConfig": {"maxOutputTokens": 9, "max_output_tokens": 9, "candidateCount": 9, "topK": 4},
+        "generation_config": {"candidate_count": 9, "max_output_tokens": 9},
+        "options": {"num_predict": 9, "numPredict": 9, "top_k": 4},
+    });
+    let mut asked = Asked::of([Message::user("hi")]);
+    asked.settings.extra_body = extra.as_object().unwrap().clone();
+    asked.max_output = Some(5);
+    let gemini = sent(Api::Gemini, &asked);
+    assert_eq!(gemini["generationConfig"], json!({"maxOutputTokens": 5, "topK": 4}));
+    assert_eq!(gemini["generation_config"], json!({}));
+    assert_eq!(sent(Api::Ollama, &asked)["options"], json!({"num_predict": 5, "top_k": 4}));
 }
 
 #[test]
