@@ -260,7 +260,12 @@ impl CassetteArguments {
             Taping::Replay => CassetteMode::Replay { strict: true },
             Taping::Lenient => CassetteMode::Replay { strict: false },
         };
-        let open = |path| Cassette::open(path, mode).map_err(|error| Problem::usage(error.to_string()));
+        let open = |path| {
+            Cassette::open(path, mode).map_err(|error| match error.hint() {
+                Some(hint) => Problem::with_hint(error.to_string(), hint),
+                None => Problem::usage(error.to_string()),
+            })
+        };
         self.cassette.as_ref().map(open).transpose()
     }
 }

@@ -99,6 +99,17 @@ impl Money {
         if dollars.is_finite() && dollars > 0.0 { Self((dollars * 1e9).ceil() as u64) } else { Self(0) }
     }
 
+    /// Returns how many decimals show the amount: four, or as many as it takes for two digits that are not 0.
+    fn decimals(self) -> usize {
+        match self.0 {
+            0 | 50_000.. => 4,
+            10_000.. => 6,
+            1_000.. => 7,
+            100.. => 8,
+            _ => 9,
+        }
+    }
+
     /// Returns the amount in dollars.
     #[expect(clippy::cast_precision_loss, reason = "for people; sums are kept exactly")]
     pub fn dollars(self) -> f64 {
@@ -115,7 +126,7 @@ impl Add for Money {
 
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "${:.4}", self.dollars())
+        write!(f, "${:.*}", self.decimals(), self.dollars())
     }
 }
 
@@ -224,4 +235,21 @@ pub struct Remaining {
     pub tokens: Option<u64>,
     /// Cost.
     pub cost: Option<Money>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_amounts_are_not_shown_as_nothing() {
+        let shown = |dollars: f64| Money::from_dollars(dollars).to_string();
+        assert_eq!(shown(0.0), "$0.0000");
+        assert_eq!(shown(12.5), "$12.5000");
+        assert_eq!(shown(0.000_05), "$0.0001");
+        assert_eq!(shown(0.000_049), "$0.000049");
+        assert_eq!(shown(0.000_002_5), "$0.0000025");
+        assert_eq!(shown(0.000_000_12), "$0.00000012");
+        assert_eq!(Money(1).to_string(), "$0.000000001");
+    }
 }

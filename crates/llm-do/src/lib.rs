@@ -55,7 +55,7 @@ pub use llm_do_models::{
 };
 pub use llm_do_project::{
     Catalogue, Diagnostic, Diagnostics, LoadedProject, McpServer, NoToolsets, Provider, Reach, ReachedAgent,
-    ReachedCall, ReachedKind, Severity, WantedToolset, header_schema, manifest_schema,
+    ReachedCall, ReachedKind, ReachedProvider, Severity, WantedToolset, header_schema, manifest_schema,
 };
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, Canceller, DEFAULT_DEPTH, DEFAULT_TURNS, Durability, EntrySpec,

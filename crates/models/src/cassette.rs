@@ -1,7 +1,8 @@
 //! Recordings of the traffic with providers, and their replay without a network.
 //!
 //! A cassette is a file of JSON Lines: a header, then one line per exchange, written when the exchange ends, so
-//! that a crash loses no more than what was under way. It holds no key: headers that carry one are left out, and
+//! that a crash loses no more than what was under way. A file that is there already is replaced when there is
+//! something to put in its place, and only if it is a cassette. It holds no key: headers that carry one are left out, and
 //! keys are removed from addresses, bodies and errors.
 //!
 //! A replay answers by what is asked, not by when: calls in parallel may come in any order, and each exchange
@@ -11,6 +12,7 @@ mod asked;
 mod difference;
 mod error;
 mod format;
+mod new_file;
 mod recording;
 mod replay;
 #[cfg(test)]
@@ -53,7 +55,7 @@ pub struct Cassette {
 pub enum CassetteMode {
     /// Replays strictly where the file holds an exchange, else records.
     Auto,
-    /// Records, in place of what the file holds.
+    /// Records, in place of what the file holds. That is kept until a provider has answered.
     Record,
     /// Replays.
     Replay {
@@ -81,6 +83,9 @@ impl Cassette {
             }
             CassetteMode::Auto if !path.exists() => Tape::record(path)?,
             CassetteMode::Auto => match format::read(&path, &warnings)? {
+                exchanges if exchanges.is_empty() && !warnings.all().is_empty() => {
+                    return Err(CassetteError::Torn { path });
+                }
                 exchanges if exchanges.is_empty() => Tape::record(path)?,
                 exchanges => Tape::Replay(Arc::new(Replay::new(path, exchanges, true, warnings.clone()))),
             },
@@ -111,7 +116,11 @@ impl Cassette {
 
     /// Returns what a person should know: a line of the file that was cut, answers to other requests.
     pub fn warnings(&self) -> Vec<String> {
-        self.warnings.all().clone()
+        let mut warnings = self.warnings.all().clone();
+        if let Tape::Recording(recording) = &self.tape {
+            warnings.extend(recording.warning());
+        }
+        warnings
     }
 
     /// Returns the recorded exchanges that nobody has asked for, each as its line, method and path.

@@ -51,11 +51,11 @@ async fn ask(endpoint: &Endpoint, transport: &dyn Transport) -> Result<Vec<Strin
         let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
         return Err(errors::of_response(head.status.as_u16(), &header, &text, Timestamp::now()));
     }
-    let listed: Value = serde_json::from_slice(&text).map_err(|_| {
+    let listed = serde_json::from_slice(&text).ok();
+    listed.as_ref().and_then(names).ok_or_else(|| {
         let words = format!("`{}` answered with something else than a list of models", endpoint.base_url);
         ModelError::new(ModelErrorKind::Invalid, words)
-    })?;
-    Ok(names(&listed))
+    })
 }
 
 fn path(api: Api) -> &'static str {
@@ -79,14 +79,15 @@ async fn read(mut body: ByteStream) -> Result<Vec<u8>, ModelError> {
     Ok(text)
 }
 
-/// Finds the names in a list of any provider.
-fn names(listed: &Value) -> Vec<String> {
-    let list = ["data", "models"].iter().find_map(|key| listed.get(*key)?.as_array()).or(listed.as_array());
+/// Finds the names in a list of any provider. None where it is no list of models.
+fn names(listed: &Value) -> Option<Vec<String>> {
+    let list = ["data", "models"].iter().find_map(|key| listed.get(*key)?.as_array()).or(listed.as_array())?;
     let name = |model: &Value| {
         let name = ["id", "name", "model"].iter().find_map(|key| model.get(*key)?.as_str())?;
         Some(name.trim_start_matches("models/").to_owned())
     };
-    list.into_iter().flatten().filter_map(name).collect()
+    let names: Vec<String> = list.iter().filter_map(name).collect();
+    (list.is_empty() || !names.is_empty()).then_some(names)
 }
 
 #[cfg(test)]
@@ -96,9 +97,17 @@ mod tests {
 
     #[test]
     fn the_lists_of_all_providers_are_read() {
-        assert_eq!(names(&json!({"data": [{"id": "a"}, {"id": "b"}]})), ["a", "b"]);
-        assert_eq!(names(&json!({"models": [{"name": "models/gemini-x"}]})), ["gemini-x"]);
-        assert_eq!(names(&json!({"models": [{"name": "llama3:8b", "model": "llama3:8b"}]})), ["llama3:8b"]);
-        assert!(names(&json!({"models": 1})).is_empty());
+        let read = |listed: Value| names(&listed).unwrap();
+        assert_eq!(read(json!({"data": [{"id": "a"}, {"id": "b"}]})), ["a", "b"]);
+        assert_eq!(read(json!({"models": [{"name": "models/gemini-x"}]})), ["gemini-x"]);
+        assert_eq!(read(json!({"models": [{"name": "llama3:8b", "model": "llama3:8b"}]})), ["llama3:8b"]);
+        assert!(read(json!({"data": []})).is_empty());
+    }
+
+    #[test]
+    fn what_is_no_list_of_models_is_none() {
+        for other in [json!({"x": 1}), json!({"models": 1}), json!({"data": [1, {"x": 2}]}), json!("ok")] {
+            assert_eq!(names(&other), None, "{other}");
+        }
     }
 }

@@ -35,7 +35,7 @@ pub use check::{header_schema, manifest_schema};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use link::LoadedProject;
 pub use manifest::{McpServer, Provider};
-pub use reach::{Reach, ReachedAgent, ReachedCall, ReachedKind};
+pub use reach::{Reach, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider};
 
 /// Reads and links a project. All problems are found in one pass.
 pub fn load(path: impl AsRef<Path>, catalogue: &dyn Catalogue) -> Result<LoadedProject, Diagnostics> {

@@ -14,7 +14,7 @@ use crate::link::Agent;
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// Fields that only some providers know.
-const OF_PROVIDERS: [&str; 30] = [
+const OF_PROVIDERS: [&str; 29] = [
     "audio",
     "frequency_penalty",
     "include",
@@ -25,7 +25,6 @@ const OF_PROVIDERS: [&str; 30] = [
     "min_p",
     "mirostat",
     "modalities",
-    "n",
     "num_ctx",
     "options",
     "prediction",
@@ -47,16 +46,21 @@ const OF_PROVIDERS: [&str; 30] = [
     "verbosity",
 ];
 
+/// Why nobody may ask for several answers: budgets are kept by what one answer can cost.
+const ONE_ANSWER: &str = "each request has one answer, by which budgets are kept";
+
 /// Keys that are often written here, and what says the same.
-const ELSEWHERE: [(&str, &str); 20] = [
+const ELSEWHERE: [(&str, &str); 22] = [
     ("anthropic_thinking", "write `thinking: true` or a number of tokens"),
     ("api_key", "keys come from the environment; `llm-do models` says which variables are read"),
     ("base_url", "an address belongs to a provider of the manifest: `providers.NAME.base_url`"),
+    ("best_of", ONE_ANSWER),
     ("budget_tokens", "write `thinking: NUMBER`"),
     ("fallback_models", "`fallback_models` stands beside `model_settings`, not in it"),
     ("google_thinking_config", "write `thinking` with a number of tokens, or `effort`"),
     ("max_retries", "requests are retried by rules of their own"),
     ("model", "`model` stands beside `model_settings`, not in it"),
+    ("n", ONE_ANSWER),
     ("openai_reasoning_effort", "write `effort`"),
     ("output_schema", "`output_schema` stands beside `model_settings`, not in it"),
     ("reasoning", "write `effort`, or `thinking` with a number of tokens"),
@@ -72,7 +76,9 @@ const ELSEWHERE: [(&str, &str); 20] = [
 ];
 
 /// Fields of a body that llm-do must know: what stands there decides about tools, budgets and the reading of answers.
-const OWN_FIELDS: [(&str, &str); 16] = [
+const OWN_FIELDS: [(&str, &str); 19] = [
+    ("best_of", ONE_ANSWER),
+    ("candidateCount", ONE_ANSWER),
     ("contents", "the conversation is llm-do's"),
     ("functions", "list tools under `tools` or `toolsets`"),
     ("input", "the conversation is llm-do's"),
@@ -82,6 +88,7 @@ const OWN_FIELDS: [(&str, &str); 16] = [
     ("max_tokens", "write `max_tokens` under `model_settings`"),
     ("messages", "the conversation is llm-do's"),
     ("model", "write `model` in the header"),
+    ("n", ONE_ANSWER),
     ("previous_response_id", "the conversation is llm-do's"),
     ("stream", "write `stream` under `model_settings`"),
     ("stream_options", "write `stream` under `model_settings`"),

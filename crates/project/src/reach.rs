@@ -25,6 +25,23 @@ pub struct Reach {
     pub agents: Vec<ReachedAgent>,
     /// What they can call, in the order of the agents.
     pub calls: Vec<ReachedCall>,
+    /// The providers that the project declares.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub providers: Vec<ReachedProvider>,
+}
+
+/// A provider that the project declares: where conversations go, and with which key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReachedProvider {
+    /// The prefix of its models.
+    pub name: String,
+    /// Its address.
+    pub base_url: String,
+    /// The variable whose value is sent to that address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// The reached agents whose models, or the models that they fall back to, are its.
+    pub agents: Vec<Name>,
 }
 
 /// An agent that can be reached.
@@ -108,7 +125,28 @@ impl LoadedProject {
             settings: &self.settings,
             max_depth: self.settings.limits.depth.unwrap_or(DEFAULT_DEPTH),
         };
-        search.from(&self.entry)
+        let mut reach = search.from(&self.entry);
+        reach.providers = self.providers_for(&reach.agents, &search);
+        reach
+    }
+
+    fn providers_for(&self, agents: &[ReachedAgent], search: &Search<'_>) -> Vec<ReachedProvider> {
+        let users = |name: &str| {
+            let uses = |agent: &&ReachedAgent| {
+                search
+                    .models(&agent.name, self.model.as_deref())
+                    .iter()
+                    .any(|model| provider_of(model) == name)
+            };
+            agents.iter().filter(uses).map(|agent| agent.name.clone()).collect()
+        };
+        let shown = self.providers.iter().map(|(name, provider)| ReachedProvider {
+            name: name.clone(),
+            base_url: provider.base_url.clone(),
+            api_key_env: provider.api_key_env.clone(),
+            agents: users(name),
+        });
+        shown.collect()
     }
 }
 
@@ -158,7 +196,18 @@ impl<'a> Search<'a> {
             worst_depth: self.worst_depth(entry),
             agents,
             calls,
+            providers: Vec::new(),
         }
+    }
+
+    /// The models that an agent may ask: its own or that of the project, then those that it falls back to.
+    fn models(&self, agent: &Name, general: Option<&str>) -> Vec<String> {
+        let Some(spec) = self.outlines.get(agent).and_then(|outline| outline.agent.as_ref()) else {
+            return Vec::new();
+        };
+        let own = spec.model.as_ref().map(|model| model.name().to_string());
+        let first = own.or_else(|| general.map(str::to_owned));
+        first.into_iter().chain(spec.fallback_models.iter().map(|model| model.name().to_string())).collect()
     }
 
     fn reached(&self, name: &Name, access: Access, way: &Way, recursive: &HashSet<Name>) -> ReachedAgent {
@@ -330,6 +379,11 @@ impl<'a> Search<'a> {
         }
         self.max_depth
     }
+}
+
+/// What stands before the first colon or slash of a model's name.
+fn provider_of(model: &str) -> &str {
+    model.split([':', '/']).next().unwrap_or_default()
 }
 
 fn server_call(

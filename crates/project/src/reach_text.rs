@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use llm_do_core::{Approval, Name};
 
-use crate::reach::{Reach, ReachedCall, ReachedKind};
+use crate::reach::{Reach, ReachedCall, ReachedKind, ReachedProvider};
 
 impl fmt::Display for Reach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,7 +32,11 @@ impl fmt::Display for Reach {
             count(Approval::PreApproved),
             count(Approval::Ask),
             count(Approval::Blocked)
-        )
+        )?;
+        for provider in &self.providers {
+            write!(f, "\nprovider {}: {}", provider.name, provider.words())?;
+        }
+        Ok(())
     }
 }
 
@@ -110,7 +114,33 @@ impl Reach {
             };
             let _ = writeln!(text, "    {from} {arrow}|\"{label}\"| {to}");
         }
+        for (place, provider) in self.providers.iter().enumerate() {
+            let label = format!("{} at {}", provider.name, provider.base_url);
+            let _ = writeln!(text, "    provider{place}[/\"{}\"/]", escaped(&label));
+            for agent in &provider.agents {
+                let key = escaped(&provider.key_words());
+                let _ = writeln!(text, "    {} ==>|\"{key}\"| provider{place}", id(agent));
+            }
+        }
         text
+    }
+}
+
+impl ReachedProvider {
+    fn words(&self) -> String {
+        let agents: Vec<&str> = self.agents.iter().map(Name::as_str).collect();
+        let used = match agents.as_slice() {
+            [] => "no agent names its models".to_owned(),
+            agents => format!("asked by {}", agents.join(", ")),
+        };
+        format!("{} {}, {used}", self.base_url, self.key_words())
+    }
+
+    fn key_words(&self) -> String {
+        match &self.api_key_env {
+            Some(variable) => format!("is sent the value of {variable}"),
+            None => "is sent no key".to_owned(),
+        }
     }
 }
 

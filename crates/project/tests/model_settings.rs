@@ -115,6 +115,7 @@ fn what_is_wrong_with_a_setting_is_said_at_its_line_with_a_hint() {
         ("budget_key", "budget_tokens: 5", "unknown key `budget_tokens`", "write `thinking: NUMBER`"),
         ("format", "response_format: {}", "unknown key `response_format`", "`output_schema`"),
         ("key", "api_key: x", "unknown key `api_key`", "keys come from the environment"),
+        ("answers", "n: 2", "unknown key `n`", "each request has one answer"),
         ("hot", "temperature: 2.5", "2.5 is greater than the maximum of 2", ""),
         ("cold", "temperature: -0.1", "-0.1 is less than the minimum of 0", ""),
         ("nan", "temperature: .nan", "not a finite number", ""),
@@ -174,6 +175,11 @@ fn the_body_keeps_what_llm_do_must_know() {
     assert!(said.contains("`model_settings.extra_body` may not set `tools`"), "{said}");
     assert!(said.contains("`model_settings.extra_body` may not set `max_tokens`"), "{said}");
     assert!(said.contains("line 7, column") && said.contains("line 8, column"), "{said}");
+    for field in ["n", "best_of", "candidateCount"] {
+        let said = refused(&format!("answers-{field}"), &format!("  extra_body:\n    {field}: 8"));
+        assert!(said.contains(&format!("`model_settings.extra_body` may not set `{field}`")), "{said}");
+        assert!(said.contains("hint: each request has one answer, by which budgets are kept"), "{said}");
+    }
 }
 
 #[test]

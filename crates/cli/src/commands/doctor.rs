@@ -61,7 +61,10 @@ async fn examine(
         None => StandardModels::new(".").environment(environment.clone()),
     };
     let mut tried = Vec::new();
-    for provider in configured(project, environment) {
+    // Who names models, and no project, wants to know about these.
+    let are_named = !arguments.model.is_empty() && project.is_none();
+    let asked = if are_named { Vec::new() } else { configured(project, environment) };
+    for provider in asked {
         output::to_stderr(&format!("asking {provider} for its models ..."));
         tried.push(try_provider(&models(), &provider).await);
     }
@@ -75,8 +78,10 @@ async fn examine(
 /// Providers that something is set for, and those that the project declares.
 fn configured(project: Option<&LoadedProject>, environment: &Environment) -> Vec<String> {
     let is_set = |names: &[&str]| names.iter().any(|name| environment.get(name).is_some());
-    let built_in =
-        providers().iter().filter(|provider| is_set(provider.key_env) || is_set(provider.base_url_env));
+    // An address alone does not help where a key is needed.
+    let built_in = providers().iter().filter(|provider| {
+        is_set(provider.key_env) || (!provider.needs_key && is_set(provider.base_url_env))
+    });
     // Two prefixes of one host share key and address.
     let distinct = built_in.filter(|provider| provider.name != "openai-chat");
     let declared = project.into_iter().flat_map(|project| project.providers.keys().cloned());

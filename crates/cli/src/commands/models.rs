@@ -136,6 +136,10 @@ impl View {
     }
 
     fn no_provider(&self, name: &str, prefix: &str) -> Problem {
+        if let Some(meant) = self.with_provider(name) {
+            let message = format!("`{}` names no provider", visible_line(name));
+            return Problem::with_hint(message, format!("did you mean `{meant}`?"));
+        }
         let message = format!(
             "the model `{}` names the provider `{}`, which does not exist",
             visible_line(name),
@@ -148,6 +152,13 @@ impl View {
             Some(near) => Problem::with_hint(message, format!("did you mean `{near}`?")),
             None => Problem::with_hint(message, format!("known: {}", known.join(", "))),
         }
+    }
+
+    /// Puts the provider before a model whose price is known. Those that run any model are not looked at.
+    fn with_provider(&self, model: &str) -> Option<String> {
+        let hosted = self.providers.iter().filter(|provider| provider.key.is_needed && !provider.is_declared);
+        let mut full = hosted.map(|provider| format!("{}:{model}", provider.name));
+        full.find(|name| self.prices.list(name).is_some())
     }
 
     fn text(&self) -> String {

@@ -106,6 +106,34 @@ fn the_reach_is_data_and_a_graph_too() {
 }
 
 #[test]
+fn the_reach_says_where_conversations_and_keys_go() {
+    let sandbox =
+        Sandbox::new().file("main.agent", "---\nname: main\nfallback_models: [spare:x]\n---\nx").file(
+            "project.yaml",
+            "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\nmodel: acme:large\nproviders:\n  \
+             acme: {api: openai-chat, base_url: 'https://llm.acme.example/v1', api_key_env: ACME_KEY}\n  \
+             spare: {api: ollama, base_url: 'http://localhost:1'}\n  \
+             unused: {api: openai, base_url: 'https://other.example', api_key_env: OTHER}\n",
+        );
+    insta::assert_snapshot!(sandbox.run(&["check", ".", "--reach"]).ended(0).stdout, @r"
+    main  (agent, depth 1, admin access)
+
+    agents: 1, at most 1 deep (limit 5)
+    tools: 0 run freely, 0 ask first, 0 are blocked
+    provider acme: https://llm.acme.example/v1 is sent the value of ACME_KEY, asked by main
+    provider spare: http://localhost:1 is sent no key, asked by main
+    provider unused: https://other.example is sent the value of OTHER, no agent names its models
+    ");
+    let value = sandbox.run(&["check", ".", "--reach", "--output", "json"]).ended(0).json();
+    let acme = json!({
+        "name": "acme", "base_url": "https://llm.acme.example/v1", "api_key_env": "ACME_KEY", "agents": ["main"]
+    });
+    assert_eq!(value["reach"]["providers"][0], acme);
+    let graph = sandbox.run(&["check", ".", "--reach", "--output", "mermaid"]).ended(0).stdout;
+    assert!(graph.contains("agent0 ==>|\"is sent the value of ACME_KEY\"| provider0"), "{graph}");
+}
+
+#[test]
 fn offline_models_are_checked_too() {
     Sandbox::scripted("this is [ no script")
         .run(&["check", "."])

@@ -131,6 +131,10 @@ fn a_program_reads_providers_as_json() {
 fn what_names_no_model_is_refused_with_a_hint() {
     let sandbox = Sandbox::new();
     models(&sandbox, &[], &["--model", "opnai:gpt-5"]).ended(2).told("did you mean `openai`?");
+    models(&sandbox, &[], &["--model", "gpt-5"]).ended(2).told("did you mean `openai:gpt-5`?");
+    models(&sandbox, &[], &["--model", "claude-sonnet-4-5"])
+        .ended(2)
+        .told("did you mean `anthropic:claude-sonnet-4-5`?");
     models(&sandbox, &[], &["--model", "openai"]).ended(2).told("write `openai:MODEL`");
     models(&sandbox, &[], &["--set", "model=test"]).ended(2).told("name one");
     models(&sandbox, &[], &["nowhere"]).ended(2).told("there is no project at `nowhere`");

@@ -152,4 +152,24 @@ fn the_doctor_tries_providers_and_models() {
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(report["tried"][0]["ok"], false, "{report}");
     assert!(!ran.stdout.contains(KEY), "{ran:#?}");
+
+    let other = MockResponse::json(200, &json!({"x": 1}));
+    let (ran, _) = run_beside(&agent(), vec![other], &["doctor"]);
+    assert!(ran.ended(3).stdout.contains("something else than a list of models"));
+}
+
+#[test]
+fn the_doctor_tries_no_more_than_was_asked_for() {
+    let (ran, requests) = run_beside(
+        &agent(),
+        vec![says("OK")],
+        &["doctor", "--model", "openai-chat:small", "--output", "json"],
+    );
+    let report: Value = serde_json::from_str(&ran.ended(0).stdout).unwrap();
+    let tried: Vec<&Value> = report["tried"].as_array().unwrap().iter().map(|tried| &tried["name"]).collect();
+    assert_eq!((tried, requests), (vec![&json!("openai-chat:small")], 1));
+
+    // An address without the key that is needed is no provider to try.
+    let ran = asking(&agent(), "http://127.0.0.1:9/v1", None, &["doctor"]).ended(0);
+    assert!(ran.stdout.starts_with("no provider is configured"), "{ran:#?}");
 }

@@ -28,13 +28,21 @@ fn compare(name: &str, made: &str) {
 fn the_command_line_is_documented_as_it_is() {
     let sandbox = Sandbox::new();
     let mut text = String::from("# The command line\n\nMade from `--help`; a test keeps it so.\n\n");
-    for command in ["", "run", "chat", "check", "list", "call", "init", "models", "schema", "completions"] {
+    for command in
+        ["", "run", "chat", "check", "list", "call", "init", "models", "doctor", "schema", "completions"]
+    {
         let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let help = sandbox.command(&arguments).env("COLUMNS", "110").output().unwrap().stdout;
         let title = if command.is_empty() { "llm-do".to_owned() } else { format!("llm-do {command}") };
         let help = String::from_utf8(help).unwrap();
         let lines: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
         let _ = write!(text, "## {title}\n\n```text\n{}\n```\n\n", lines.join("\n"));
+    }
+    let overview = sandbox.run(&["--help"]).stdout;
+    let listed =
+        overview.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    for command in listed.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
+        assert!(text.contains(&format!("## llm-do {command}\n")), "`{command}` is not documented");
     }
     compare("command-line.md", &format!("{}\n", text.trim_end()));
 }

@@ -10,6 +10,8 @@ use super::asked::Asked;
 const LINES: usize = 40;
 /// The most characters of a line that are shown.
 const WIDTH: usize = 160;
+/// How many of them stand before the first character that differs.
+const BEFORE: usize = 60;
 
 /// Counts the lines that two requests have in common.
 pub(super) fn likeness(recorded: &Asked, asked: &Asked) -> usize {
@@ -31,8 +33,9 @@ pub(super) fn difference(recorded: &Asked, asked: &Asked) -> String {
     let (recorded, asked) = (shown(recorded), shown(asked));
     let diff = TextDiff::from_lines(&recorded, &asked);
     let whole = diff.unified_diff().context_radius(2).to_string();
-    let mut lines: Vec<String> = whole.lines().take(LINES).map(cut).collect();
-    let left_out = whole.lines().count().saturating_sub(LINES);
+    let whole: Vec<&str> = whole.lines().collect();
+    let mut lines = cut(&whole[..whole.len().min(LINES)]);
+    let left_out = whole.len().saturating_sub(LINES);
     if left_out > 0 {
         lines.pop();
         lines.push(format!("… and {} more lines", left_out + 1));
@@ -46,9 +49,50 @@ fn shown(asked: &Asked) -> String {
     format!("{} {}\n{body:#}\n", asked.method, asked.target())
 }
 
-fn cut(line: &str) -> String {
-    match line.char_indices().nth(WIDTH) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+/// Cuts long lines: those that were changed around what changed in them, others at their end.
+fn cut(lines: &[&str]) -> Vec<String> {
+    let mut shown = Vec::new();
+    let mut rest = lines;
+    while let [first, others @ ..] = rest {
+        let (removed, after) = beginning_with(rest, '-');
+        let (added, after) = beginning_with(after, '+');
+        if removed.is_empty() && added.is_empty() {
+            shown.push(window(first, 0));
+            rest = others;
+            continue;
+        }
+        // The lines of a change belong together by their order.
+        let against = |line: &&str, other: Option<&&str>| window(line, first_difference(line, other));
+        shown.extend(removed.iter().zip(0..).map(|(line, place)| against(line, added.get(place))));
+        shown.extend(added.iter().zip(0..).map(|(line, place)| against(line, removed.get(place))));
+        rest = after;
     }
+    shown
+}
+
+/// Splits off the lines with a sign.
+fn beginning_with<'a, 'b>(lines: &'a [&'b str], sign: char) -> (&'a [&'b str], &'a [&'b str]) {
+    let end = lines.iter().position(|line| !line.starts_with(sign)).unwrap_or(lines.len());
+    lines.split_at(end)
+}
+
+/// Counts the characters, after the sign, up to the first that differs.
+fn first_difference(line: &str, other: Option<&&str>) -> usize {
+    let Some(other) = other else { return 0 };
+    line.chars().skip(1).zip(other.chars().skip(1)).take_while(|(one, other)| one == other).count()
+}
+
+/// Returns the part of a line around one of its characters, with the sign before it.
+fn window(line: &str, at: usize) -> String {
+    let mut characters = line.chars();
+    let sign = characters.next();
+    let count = characters.clone().count();
+    if count < WIDTH {
+        return line.to_owned();
+    }
+    let start = at.saturating_sub(BEFORE).min(count - WIDTH.min(count));
+    let part: String = characters.skip(start).take(WIDTH).collect();
+    let opening = if start > 0 { "…" } else { "" };
+    let ending = if start + WIDTH < count { "…" } else { "" };
+    sign.into_iter().chain(opening.chars()).chain(part.chars()).chain(ending.chars()).collect()
 }

@@ -36,6 +36,12 @@ pub enum CassetteError {
         /// Its version.
         version: u64,
     },
+    /// The only exchange was not written to its end.
+    #[error("the cassette `{}` holds nothing but an exchange that was cut while it was written", path.display())]
+    Torn {
+        /// The file.
+        path: PathBuf,
+    },
     /// A line holds no exchange.
     #[error("line {line} of the cassette `{}` holds no exchange: {why}", path.display())]
     Line {
@@ -57,6 +63,7 @@ impl CassetteError {
             }
             Self::Unreadable { .. } | Self::Unwritable { .. } => None,
             Self::NoCassette { .. } => Some("choose another file: this one is left as it is".to_owned()),
+            Self::Torn { .. } => Some("to record it anew, use `--cassette-mode record`".to_owned()),
             Self::Version { .. } | Self::Line { .. } => {
                 Some("delete the file and run again to record it anew".to_owned())
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use base64::Engine;
@@ -36,6 +37,13 @@ pub(super) enum Outcome {
     Response(Answered),
     /// The request failed before a response came.
     Error(ModelError),
+}
+
+impl Outcome {
+    /// Says whether a provider did what it was asked.
+    pub(super) fn is_answer(&self) -> bool {
+        matches!(self, Self::Response(answered) if (200..300).contains(&answered.status))
+    }
 }
 
 /// A response.
@@ -126,6 +134,20 @@ pub(super) fn read(path: &Path, warnings: &Warnings) -> Result<Vec<(usize, Excha
     }
     exchanges.sort_by_key(|(_, exchange)| exchange.number);
     Ok(exchanges)
+}
+
+/// Says whether there is a cassette with exchanges. A file that is something else is an error.
+pub(super) fn holds_exchanges(path: &Path) -> Result<bool, CassetteError> {
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        read => read.map_err(|source| CassetteError::Unreadable { path: path.to_owned(), source })?,
+    };
+    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    match check_header(path, lines.next()) {
+        // What an earlier or later version recorded may be replaced too.
+        Ok(()) | Err(CassetteError::Version { .. }) => Ok(lines.any(|line| !line.trim_ascii().is_empty())),
+        Err(error) => Err(error),
+    }
 }
 
 fn check_header(path: &Path, line: Option<&[u8]>) -> Result<(), CassetteError> {

@@ -1,8 +1,7 @@
 //! Records exchanges while they pass.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +15,7 @@ use llm_do_core::{ModelError, ModelErrorKind};
 
 use super::asked::{Asked, mask_of};
 use super::format::{self, Answered, Ending, Exchange, Outcome, Piece};
+use super::new_file::NewFile;
 use super::{CassetteError, locked};
 use crate::mask::Mask;
 use crate::transport::{ByteStream, Chunks, Transport};
@@ -26,7 +26,7 @@ const KEPT: &[&str] = &["content-type", "retry-after", "retry-after-ms", "x-shou
 /// A file to which exchanges are added.
 pub(super) struct Recording {
     path: PathBuf,
-    file: Mutex<File>,
+    file: Mutex<NewFile>,
     /// Why the last exchange could not be written.
     failure: Mutex<Option<ModelError>>,
     begun: AtomicU64,
@@ -34,9 +34,14 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Begins a new file, which only its owner may read: prompts are private too.
+    /// Begins a new file, if there is none or a cassette.
     pub(super) fn create(path: PathBuf) -> Result<Self, CassetteError> {
-        match private_file(&path).and_then(|mut file| append(&mut file, &format::header()).map(|()| file)) {
+        let file = match is_special(&path) {
+            true => NewFile::at(&path),
+            false => NewFile::beside(&path, format::holds_exchanges(&path)?),
+        };
+        let begun = file.and_then(|mut file| file.append(&format::header()).map(|()| file));
+        match begun {
             Err(source) => Err(CassetteError::Unwritable { path, source }),
             Ok(file) => Ok(Self {
                 path,
@@ -50,6 +55,17 @@ impl Recording {
 
     pub(super) fn hide(&self, secrets: impl IntoIterator<Item = String>) {
         locked(&self.hidden).extend(secrets);
+    }
+
+    /// Says that an older recording was kept, since this one holds no answer.
+    pub(super) fn warning(&self) -> Option<String> {
+        let file = locked(&self.file);
+        (file.lines > 1 && file.target.is_some()).then(|| {
+            format!(
+                "no provider answered, so the cassette `{}` is left as it was; to record failures, delete it first",
+                self.path.display()
+            )
+        })
     }
 
     /// Sends a request and records what comes of it.
@@ -73,7 +89,11 @@ impl Recording {
 
     fn write(&self, exchange: &Exchange) -> Result<(), ModelError> {
         let line = serde_json::to_string(exchange).map_err(io::Error::from);
-        let written = line.and_then(|line| append(&mut locked(&self.file), &line));
+        let written = line.and_then(|line| {
+            let mut file = locked(&self.file);
+            file.append(&line)?;
+            file.stand_in(exchange.outcome.is_answer())
+        });
         written.map_err(|error| {
             let words = format!("the cassette `{}` cannot be written: {error}", self.path.display());
             let failure = ModelError::new(ModelErrorKind::Invalid, words);
@@ -83,23 +103,9 @@ impl Recording {
     }
 }
 
-fn private_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
-    // The file may have been there before. The permissions of devices are not the recording's business.
-    #[cfg(unix)]
-    if file.metadata()?.is_file() {
-        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    }
-    Ok(file)
-}
-
-fn append(file: &mut File, line: &str) -> io::Result<()> {
-    file.write_all(format!("{line}\n").as_bytes())?;
-    file.sync_data()
+/// Says whether a path names a device or a pipe, which cannot be replaced.
+fn is_special(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// An exchange under way.

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
+use http::header::RETRY_AFTER;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use llm_do_core::{ModelError, ModelErrorKind};
 
@@ -15,6 +16,13 @@ use super::format::{Answered, Ending, Exchange, Outcome, Piece};
 use super::{Warnings, locked};
 use crate::mask::Mask;
 use crate::transport::{ByteStream, Chunks};
+
+/// The header in which some providers say how many milliseconds to wait.
+const RETRY_AFTER_MS: &str = "retry-after-ms";
+
+/// The longest wait, in seconds, that is left out of a replay whatever follows. Who was told to wait longer and did
+/// not ask again must not ask again now.
+const LONGEST_WAIT: f64 = 60.0;
 
 /// Recorded exchanges, each to be used once.
 pub(super) struct Replay {
@@ -71,7 +79,10 @@ impl Replay {
             None => self.nearest(&recorded, &asked)?,
         };
         recorded[chosen].is_used = true;
-        played(&recorded[chosen].exchange.outcome)
+        let Exchange { request, outcome, .. } = &recorded[chosen].exchange;
+        let is_asked_again =
+            recorded.iter().any(|one| !one.is_used && one.exchange.request.asks_like(request));
+        played(outcome, is_asked_again)
     }
 
     /// Chooses an exchange for a request that was not recorded, where that is permitted.
@@ -128,7 +139,7 @@ fn most_alike<'a>(
     best.map(|(_, place, one)| (place, one))
 }
 
-fn played(outcome: &Outcome) -> Result<Response<ByteStream>, ModelError> {
+fn played(outcome: &Outcome, is_asked_again: bool) -> Result<Response<ByteStream>, ModelError> {
     match outcome {
         Outcome::Error(error) => Err(error.clone()),
         Outcome::Response(answered) => {
@@ -138,9 +149,19 @@ fn played(outcome: &Outcome) -> Result<Response<ByteStream>, ModelError> {
                 Some((HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?))
             });
             response.headers_mut().extend(headers);
+            if is_asked_again || asks_to_wait(answered).is_some_and(|wait| wait <= LONGEST_WAIT) {
+                response.headers_mut().remove(RETRY_AFTER_MS);
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("0"));
+            }
             Ok(response)
         }
     }
+}
+
+/// Returns the seconds that a provider asked to wait.
+fn asks_to_wait(answered: &Answered) -> Option<f64> {
+    let number = |name: &str| answered.headers.get(name)?.trim().parse::<f64>().ok();
+    number(RETRY_AFTER_MS).map(|wait| wait / 1_000.0).or_else(|| number(RETRY_AFTER.as_str()))
 }
 
 fn body(answered: &Answered) -> ByteStream {

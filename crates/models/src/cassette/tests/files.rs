@@ -46,6 +46,64 @@ async fn a_line_that_was_cut_is_reported_and_not_used() {
     assert_eq!(place.replayed().unused().len(), 2, "a last line without its end of line is whole");
 }
 
+#[tokio::test]
+async fn an_only_exchange_that_was_cut_is_not_recorded_over_unasked() {
+    let place = Place::new();
+    place.record(&[("a", says(&[b"1"]))]).await;
+    let cut = place.content().trim_end_matches("}\n").to_owned();
+    std::fs::write(&place.path, &cut).unwrap();
+
+    let error = Cassette::open(&place.path, CassetteMode::Auto).err().unwrap();
+
+    assert!(matches!(error, CassetteError::Torn { .. }), "{error}");
+    assert_eq!(error.hint().as_deref(), Some("to record it anew, use `--cassette-mode record`"));
+    assert_eq!(place.content(), cut);
+    place.record(&[("a", says(&[b"2"]))]).await;
+    assert_eq!(text(&place.replayed().transport(nobody()), prompt("a")).await, "2");
+}
+
+#[tokio::test]
+async fn a_good_cassette_is_kept_until_a_provider_has_answered() {
+    let place = Place::new();
+    place.record(&[("a", says(&[b"1"]))]).await;
+    let old = place.content();
+
+    drop(place.open(CassetteMode::Record));
+    assert_eq!(place.content(), old);
+
+    let again = place.open(CassetteMode::Record);
+    assert!(again.warnings().is_empty());
+    let no_key = Answer { status: 401, ..says(&[b"no"]) };
+    let answers = [refuses(ModelErrorKind::Network, "offline"), no_key, says(&[b"2"])];
+    let transport = again.transport(provider(answers));
+    fails(&transport, prompt("a")).await;
+    text(&transport, prompt("a")).await;
+    assert_eq!(place.content(), old);
+    let warnings = again.warnings();
+    assert!(warnings[0].starts_with("no provider answered, so the cassette"), "{warnings:?}");
+
+    text(&transport, prompt("a")).await;
+    assert_eq!(place.replayed().unused().len(), 3);
+    assert!(again.warnings().is_empty());
+    drop((again, transport));
+    let beside = std::fs::read_dir(place.path.parent().unwrap()).unwrap().count();
+    assert_eq!(beside, 1, "nothing stays beside it");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_to_a_cassette_stays_a_link() {
+    let place = Place::new();
+    let target = place.path.with_file_name("target");
+    std::fs::write(&target, "").unwrap();
+    std::os::unix::fs::symlink(&target, &place.path).unwrap();
+
+    place.record(&[("a", says(&[b"1"]))]).await;
+
+    assert!(place.path.is_symlink());
+    assert!(std::fs::read_to_string(target).unwrap().starts_with("{\"llm_do_cassette\":1}\n"));
+}
+
 fn refused(place: &Place, content: &str) -> CassetteError {
     std::fs::write(&place.path, content).unwrap();
     let opened = [CassetteMode::Auto, CassetteMode::Replay { strict: false }]
@@ -63,6 +121,9 @@ fn other_files_are_refused_and_left_alone() {
         let error = refused(&place, content);
         assert!(matches!(error, CassetteError::NoCassette { .. }), "{content}: {error}");
         assert!(error.hint().is_some());
+        let error = Cassette::open(&place.path, CassetteMode::Record).err().unwrap();
+        assert!(matches!(error, CassetteError::NoCassette { .. }), "{content}: {error}");
+        assert_eq!(place.content(), content);
     }
     let error = refused(&place, "{\"llm_do_cassette\":2}\n");
     assert!(matches!(error, CassetteError::Version { version: 2, .. }), "{error}");

@@ -18,12 +18,51 @@ async fn bodies_come_in_the_same_pieces_with_status_and_headers() {
     let refused = transport.send(prompt("a")).await.unwrap();
     assert_eq!(refused.status(), 429);
     assert_eq!(refused.headers().len(), 2);
-    assert_eq!(refused.headers()["retry-after"], "7");
+    assert_eq!(refused.headers()["retry-after"], "0", "nobody waits for what was recorded");
+    assert!(place.content().contains(r#""retry-after":"7""#));
     assert_eq!(pieces(refused).await, (vec!["{\"error\":".to_owned(), "\"slow down\"}".to_owned()], None));
     let said: Vec<Bytes> =
         transport.send(prompt("b")).await.unwrap().into_body().try_collect().await.unwrap();
     assert_eq!(said, [&b"gr\xc3"[..], b"\xbc\xc3\x9fe ", &rocket[..1], &rocket[1..]]);
     assert!(cassette.unused().is_empty() && cassette.warnings().is_empty());
+}
+
+fn limited(headers: &[(&'static str, &'static str)]) -> Answer {
+    Answer { status: 429, headers: headers.to_vec(), ..says(&[b"{}"]) }
+}
+
+#[tokio::test]
+async fn what_was_waited_out_is_not_waited_for_again() {
+    let place = Place::new();
+    let long = limited(&[("retry-after", "600")]);
+    let short = limited(&[("retry-after-ms", "900"), ("retry-after", "1")]);
+    place.record(&[("a", long.clone()), ("a", short), ("a", says(&[b"hello"])), ("b", long)]).await;
+
+    let transport = place.replayed().transport(nobody());
+
+    let mut waits = Vec::new();
+    for text in ["a", "a", "a", "b"] {
+        let answer = transport.send(prompt(text)).await.unwrap();
+        assert!(!answer.headers().contains_key("retry-after-ms"));
+        waits.push(answer.headers().get("retry-after").map(|value| value.to_str().unwrap().to_owned()));
+    }
+    // Who did not ask again then, since the wait was too long, does not ask again now.
+    assert_eq!(waits, [Some("0".to_owned()), Some("0".to_owned()), None, Some("600".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_difference_late_in_a_long_line_is_shown() {
+    let place = Place::new();
+    let long = |word: &str| format!("{}{word}{}", "same ".repeat(2_000), " and so on".repeat(500));
+    place.record(&[(&long("before"), says(&[b"1"]))]).await;
+
+    let error = fails(&place.replayed().transport(nobody()), prompt(&long("after"))).await;
+
+    let removed = error.message.lines().find(|line| line.starts_with('-')).unwrap();
+    let added = error.message.lines().find(|line| line.starts_with('+')).unwrap();
+    assert!(removed.starts_with("-…") && removed.contains("same before and so on"), "{removed}");
+    assert!(added.starts_with("+…") && added.contains("same after and so on"), "{added}");
+    assert!(removed.chars().count() <= 170 && added.chars().count() <= 170);
 }
 
 #[tokio::test]
