@@ -139,6 +139,23 @@ fn an_interrupt_ends_the_wait_before_another_attempt() {
 }
 
 #[test]
+fn a_recording_never_replaces_what_is_worth_more() {
+    let sandbox = agent().file("diary.txt", "Dear diary\n");
+    let diary = ["run", ".", "hello", "--cassette", "diary.txt", "--cassette-mode", "record"];
+    let refused = asking(&sandbox, "http://127.0.0.1:9/v1", Some(KEY), &diary).ended(2);
+    assert!(refused.stderr.contains("is no cassette") && refused.stderr.contains("hint: "), "{refused:#?}");
+    assert_eq!(std::fs::read_to_string(sandbox.path("diary.txt")).unwrap(), "Dear diary\n");
+
+    let again = ["run", ".", "hello", "--cassette", "tape.jsonl", "--cassette-mode", "record"];
+    run_beside(&sandbox, vec![says("Good morning.")], &again).0.ended(0);
+    let recorded = std::fs::read_to_string(sandbox.path("tape.jsonl")).unwrap();
+    let (failed, _) = run_beside(&sandbox, vec![refuses(401, "bad key")], &again);
+    let failed = failed.ended(3);
+    assert!(failed.stderr.contains("is left as it was"), "{failed:#?}");
+    assert_eq!(std::fs::read_to_string(sandbox.path("tape.jsonl")).unwrap(), recorded);
+}
+
+#[test]
 fn the_doctor_tries_providers_and_models() {
     let models = MockResponse::json(200, &json!({"data": [{"id": "small"}, {"id": "large"}]}));
     let (ran, requests) = run_beside(&agent(), vec![models, says("OK")], &["doctor", "."]);
