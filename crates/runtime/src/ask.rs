@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use llm_do_core::{
-    Cost, Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Message, Model, ModelChoice, ModelError,
-    ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelResult, ModelSettings, ModelStream, Money,
-    Name, Outcome, Performed, Prices, ToolChoice, ToolDefinition, Usage,
+    Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Message, Model, ModelChoice, ModelError,
+    ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelResult, ModelSettings, ModelStream, Name,
+    Outcome, Performed, Prices, ToolChoice, ToolDefinition, Usage,
 };
 use tokio::time::Instant;
 
@@ -183,7 +183,7 @@ impl Asking<'_> {
         let result = match self.unless_cancelled(conversed).await {
             Ok(result) => result,
             Err(halt) => {
-                self.call.add_usage(model.name(), unreported());
+                self.call.add_usage(model.name(), self.unreported(model.name()));
                 return Err(halt.into());
             }
         };
@@ -395,6 +395,11 @@ impl Asking<'_> {
         Err(ModelError::new(ModelErrorKind::Truncated, "the stream ended before the answer was complete"))
     }
 
+    /// The usage of an attempt that nobody reported: of unknown cost, unless the model is free.
+    fn unreported(&self, model: &Name) -> Usage {
+        self.run.priced_answer(model, Usage { requests: 1, ..Usage::default() })
+    }
+
     /// Books what was used. Without a report, the cost is unknown, and the reservation is booked in full when it is
     /// dropped.
     fn book(
@@ -405,7 +410,7 @@ impl Asking<'_> {
         reservation: Option<Reservation<'_>>,
     ) {
         let Some(usage) = usage.filter(|usage| usage.tokens() > 0 || usage.cost.unpriced == 0) else {
-            let used = usage.unwrap_or_else(unreported);
+            let used = usage.unwrap_or_else(|| self.unreported(model));
             self.call.add_usage(model, used);
             self.run.shared.usage.lock().add(model, used);
             return;
@@ -418,11 +423,6 @@ impl Asking<'_> {
             None => self.run.budget.book(self.frame.ceiling, amount(&usage)),
         }
     }
-}
-
-/// The usage of an attempt that nobody reported.
-fn unreported() -> Usage {
-    Usage { requests: 1, cost: Cost { known: Money(0), unpriced: 1 }, ..Usage::default() }
 }
 
 const NO_MODEL: &str = "no model is set: name one in the agent, in the run or in the project";

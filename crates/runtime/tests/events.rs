@@ -198,7 +198,7 @@ async fn a_slow_and_a_panicking_subscriber_harm_nobody() {
 
 #[tokio::test]
 async fn a_slow_reader_loses_deltas_but_no_recorded_event_and_knows_how_many() {
-    let talk = "word ".repeat(3_000);
+    let talk = "word ".repeat(9_000);
     let runtime = TestProject::new().agent(AgentSpec::new("main", "x")).model_replies([says(talk)]).build();
     let run = runtime.run("main", "go").start();
     let mut reader = run.events();
@@ -208,7 +208,7 @@ async fn a_slow_reader_loses_deltas_but_no_recorded_event_and_knows_how_many() {
         if event.seq.is_some() { recorded += 1 } else { deltas += 1 }
     }
     assert_eq!(recorded, report.events().len());
-    assert_eq!(deltas + reader.dropped(), 3_000);
+    assert_eq!(deltas + reader.dropped(), 9_000);
     assert!(reader.dropped() > 0);
 }
 
@@ -268,7 +268,7 @@ async fn a_request_that_a_child_s_provider_refuses_is_an_answer_for_its_caller()
         .run("go")
         .await;
     assert_eq!(&*run.answer(), "went on");
-    assert_eq!(run.tool_results(), ["invalid request: bad image"]);
+    assert_eq!(run.tool_results(), ["invalid request: bad image (model `script`)"]);
 }
 
 #[tokio::test]

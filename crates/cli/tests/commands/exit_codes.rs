@@ -107,7 +107,7 @@ fn a_run_that_takes_too_long_ends_with_124_and_says_what_was_done() {
     let sandbox = Sandbox::scripted("- say: late\n  delay: 60s\n");
     let ran = sandbox.run(&["run", ".", "hello", "--timeout", "200ms", "--output", "json"]).ended(124);
     assert_eq!(ran.json()["status"], "timed_out");
-    ran.told("agent main").told("0 requests, 0 tokens");
+    ran.told("agent main").told("1 request, 0 tokens");
 }
 
 #[test]

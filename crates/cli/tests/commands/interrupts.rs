@@ -52,7 +52,7 @@ fn an_interrupt_cancels_the_tree_and_says_what_was_done_and_used() {
         assert!(stderr.contains("stopping; interrupt again to leave at once"), "{stderr}");
         assert!(stderr.contains("error: interrupted"), "{stderr}");
         assert!(stderr.contains("agent main") && stderr.contains("agent helper"), "{stderr}");
-        assert!(stderr.contains("1 request,") && stderr.contains("tokens"), "{stderr}");
+        assert!(stderr.contains("2 requests,") && stderr.contains("tokens"), "{stderr}");
     }
 }
 
