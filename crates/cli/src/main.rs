@@ -20,10 +20,6 @@ mod text;
 
 use std::process::ExitCode;
 
-/// Runs are many small pieces of text; this allocator takes half the time of the system's for them.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let exit = match arguments::parse(std::env::args_os()) {
         Ok(command) => commands::execute(command),

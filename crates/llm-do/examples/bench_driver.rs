@@ -21,10 +21,6 @@ use llm_do::prelude::*;
 use llm_do::{Environment, Event, EventBody, ModelSettings, StandardModels};
 use serde_json::json;
 
-/// The allocator of the `llm-do` binary.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const INSTRUCTIONS: &str = "You are a calculator.";
 const PROMPT: &str = "go";
 
