@@ -52,7 +52,9 @@ fn an_interrupt_cancels_the_tree_and_says_what_was_done_and_used() {
         assert!(stderr.contains("stopping; interrupt again to leave at once"), "{stderr}");
         assert!(stderr.contains("error: interrupted"), "{stderr}");
         assert!(stderr.contains("agent main") && stderr.contains("agent helper"), "{stderr}");
-        assert!(stderr.contains("2 requests,") && stderr.contains("tokens"), "{stderr}");
+        // The interrupt may come before the helper's request or while it is under way.
+        let counted = stderr.contains("1 request,") || stderr.contains("2 requests,");
+        assert!(counted && stderr.contains("tokens"), "{stderr}");
     }
 }
 
