@@ -35,7 +35,7 @@ pub(crate) const TOTAL_LIMIT: Duration = Duration::from_mins(30);
 const MOST_ERROR_BYTES: usize = 256 * 1024;
 
 /// How long the end of a complete answer is awaited, so that its connection can be used again.
-const DRAIN_LIMIT: Duration = Duration::from_secs(2);
+const DRAIN_LIMIT: Duration = Duration::from_millis(50);
 
 /// A model at the end of a network.
 pub(crate) struct RemoteModel(Arc<Remote>);
@@ -355,7 +355,8 @@ impl Answer {
                 return Some(Ok(part));
             }
             let decoder = self.decoder.as_mut()?;
-            let outcome = if decoder.is_complete() { self.finish(None) } else { self.read_more().await };
+            let outcome =
+                if decoder.is_complete() { self.finish(None).await } else { self.read_more().await };
             if let Err(error) = outcome {
                 self.decoder = None;
                 return Some(Err(self.remote.mask.error(error)));
@@ -371,8 +372,8 @@ impl Answer {
         };
         match arrived {
             Ok(Some(Ok(bytes))) => self.take(&bytes),
-            Ok(Some(Err(error))) => self.finish(Some(error)),
-            Ok(None) => self.finish(None),
+            Ok(Some(Err(error))) => self.finish(Some(error)).await,
+            Ok(None) => self.finish(None).await,
             Err(error) => Err(self.with_usage(error)),
         }
     }
@@ -386,14 +387,14 @@ impl Answer {
     }
 
     /// Ends the answer. A connection that broke after the answer was complete has done no harm.
-    fn finish(&mut self, broken: Option<ModelError>) -> Result<(), ModelError> {
+    async fn finish(&mut self, broken: Option<ModelError>) -> Result<(), ModelError> {
         let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
         // Nothing follows that could make it a secret.
         decoder.push(&std::mem::take(&mut self.held), &mut self.read)?;
         let is_early = broken.is_none() && decoder.is_complete();
         let finished = decoder.finish(&mut self.read);
         if is_early {
-            drain(std::mem::replace(&mut self.body, stream::empty().boxed()));
+            drain(std::mem::replace(&mut self.body, stream::empty().boxed())).await;
         }
         let response = finished.map_err(|error| match broken {
             Some(broken) => ModelError { message: broken.message, ..error },
@@ -411,13 +412,14 @@ impl Answer {
     }
 }
 
-/// Reads the end of a body whose answer is complete: only then can its connection serve the next request.
-fn drain(mut body: ByteStream) {
+/// Reads the end of a body whose answer is complete: only then can its connection serve the next request. It is not
+/// left to a task, as a recording of the body must be written before the run can end.
+async fn drain(mut body: ByteStream) {
     if matches!(body.next().now_or_never(), Some(None)) {
         return;
     }
-    let rest = async move { while let Some(Ok(_)) = body.next().await {} };
-    tokio::spawn(timeout(DRAIN_LIMIT, rest));
+    // Whoever keeps the body open for longer gets another connection.
+    let _ = timeout(DRAIN_LIMIT, async { while let Some(Ok(_)) = body.next().await {} }).await;
 }
 
 #[cfg(test)]
