@@ -49,6 +49,10 @@ pub struct AgentSpec {
     pub limits: Limits,
     /// The agents that it and the code of its tools may call, by name or glob; empty: all.
     pub agents: Vec<String>,
+    /// Whether an agent or code created it, and not a person.
+    pub generated: bool,
+    /// Whether it may be replaced only by force, where it is generated.
+    pub locked: bool,
 }
 
 /// A toolset, or another agent, as one agent lists it.
@@ -134,6 +138,8 @@ impl AgentSpec {
             access: Access::Admin,
             limits: Limits::default(),
             agents: Vec::new(),
+            generated: false,
+            locked: false,
         }
     }
 

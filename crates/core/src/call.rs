@@ -13,8 +13,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AgentSpec, Attachment, Context, Failure, Input, Key, Message, Name, Outcome, Output, Payload, Remaining,
-    RunId, ToolReply, UsageByModel, input_attachments,
+    AgentSpec, Attachment, Context, Failure, FailureKind, Input, Key, Message, Name, Outcome, Output,
+    Payload, Remaining, RunId, ToolDefinition, ToolReply, UsageByModel, input_attachments,
 };
 
 /// Who a call is: written on each of its events.
@@ -52,6 +52,18 @@ pub trait Caller: Send + Sync {
     fn say(&self, remark: Remark);
     /// Looks at the call as it is now.
     fn inspect(&self) -> Inspection;
+    /// Describes the agents that the code of the call may call.
+    fn agents(&self) -> Vec<CallableAgent> {
+        Vec::new()
+    }
+    /// Says why an agent could not be added from here, if that is so.
+    fn check_agent(&self, _spec: &AgentSpec) -> Result<(), Failure> {
+        Err(Failure::new(FailureKind::Tool, "no agent can be added from here"))
+    }
+    /// Adds an agent that can be called at once, or puts it in the place of a generated one.
+    fn add_agent(&self, spec: AgentSpec) -> Result<(), Failure> {
+        self.check_agent(&spec)
+    }
 }
 
 /// Blocking code of a sync tool.
@@ -102,6 +114,17 @@ pub struct Inspection {
     pub callables: Vec<Name>,
     /// The calls made below this one so far, one line each.
     pub trace: Vec<String>,
+}
+
+/// An agent that can be called.
+#[derive(Debug, Clone)]
+pub struct CallableAgent {
+    /// Its definition, as a tool.
+    pub definition: Arc<ToolDefinition>,
+    /// Whether its input has a schema of its own, and is not just a text.
+    pub has_own_input: bool,
+    /// Whether an agent or code created it.
+    pub generated: bool,
 }
 
 /// What a tool sees of its call.
@@ -240,6 +263,23 @@ impl CallContext {
     /// Looks at the call as it is now: messages, usage, budget, callables, trace.
     pub fn inspect(&self) -> Inspection {
         self.0.caller.inspect()
+    }
+
+    /// Describes the agents that the code of the call may call.
+    pub fn agents(&self) -> Vec<CallableAgent> {
+        self.0.caller.agents()
+    }
+
+    /// Says why an agent could not be added from here: a name that is taken, or more than the agent holds in
+    /// whose name the call acts.
+    pub fn check_agent(&self, spec: &AgentSpec) -> Result<(), Failure> {
+        self.0.caller.check_agent(spec)
+    }
+
+    /// Adds an agent, which can be called by name at once, or puts it in the place of a generated one. It is
+    /// given no more than the agent holds in whose name the call acts.
+    pub fn add_agent(&self, spec: AgentSpec) -> Result<(), Failure> {
+        self.0.caller.add_agent(spec)
     }
 }
 

@@ -39,8 +39,8 @@ pub use approval::{
 };
 pub use arguments::{Arguments, ArgumentsError, parse_arguments, parse_strict};
 pub use call::{
-    BlockingWork, CallContext, CallInfo, Caller, Cancellation, InnerEffect, Inspection, Parts, Progress,
-    Remark, Sample,
+    BlockingWork, CallContext, CallInfo, CallableAgent, Caller, Cancellation, InnerEffect, Inspection, Parts,
+    Progress, Remark, Sample,
 };
 pub use clock::{Clock, Random, SystemClock, SystemRandom};
 pub use context::{Context, FromCall, MissingNeed, Need, NeedSpec};

@@ -34,17 +34,18 @@ pub use llm_do_core::macros;
 pub use llm_do_core::{
     Accepted, Access, AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, ApprovalRule, Approved,
     Approver, ApproverError, Asker, Assessment, Attachment, AttachmentSource, Bytes, CallContext, CallInfo,
-    CallKind, CallResult, Cancellation, Clock, Content, Context, Conversation, Cost, DecidedBy, Decision,
-    Delta, Digest, Effect, Effort, Event, EventBody, Exhausted, ExtensionRequest, Failure, FailureKind,
-    FromCall, Grant, GrantSubject, Halt, Head, Input, InputPart, Inspection, Key, Limits, Message,
-    MissingNeed, Model, ModelChoice, ModelError, ModelErrorKind, ModelOverride, ModelPart, ModelProfile,
-    ModelRequest, ModelResponse, ModelResult, ModelSession, ModelSettings, ModelStream, Models, Money, Name,
-    NativeOutput, Need, NeedSpec, NoModels, NoPrices, Opening, Origin, Outcome, Output, Part, Payload,
-    Permit, PriceList, Prices, Problem, ProfileOverride, Progress, Prompt, ProviderBlock, Quantity, Random,
-    Remaining, Remark, Role, RunId, Schema, SchemaError, Scope, ServerCall, ServerTool, StatelessToolset,
-    Status, StopReason, Subject, SystemClock, SystemRandom, Thinking, ThinkingStyle, Tool, ToolCall,
-    ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance,
-    Usage, UsageByModel, input_attachments, nearest, parse_strict, schema_value_of, visible, visible_line,
+    CallKind, CallResult, CallableAgent, Cancellation, Clock, Content, Context, Conversation, Cost,
+    DecidedBy, Decision, Delta, Digest, Effect, Effort, Event, EventBody, Exhausted, ExtensionRequest,
+    Failure, FailureKind, FromCall, Grant, GrantSubject, Halt, Head, Input, InputPart, Inspection, Key,
+    Limits, Message, MissingNeed, Model, ModelChoice, ModelError, ModelErrorKind, ModelOverride, ModelPart,
+    ModelProfile, ModelRequest, ModelResponse, ModelResult, ModelSession, ModelSettings, ModelStream, Models,
+    Money, Name, NativeOutput, Need, NeedSpec, NoModels, NoPrices, Opening, Origin, Outcome, Output, Part,
+    Payload, Permit, PriceList, Prices, Problem, ProfileOverride, Progress, Prompt, ProviderBlock, Quantity,
+    Random, Remaining, Remark, Role, RunId, Schema, SchemaError, Scope, ServerCall, ServerTool,
+    StatelessToolset, Status, StopReason, Subject, SystemClock, SystemRandom, Thinking, ThinkingStyle, Tool,
+    ToolCall, ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice,
+    ToolsetInstance, Usage, UsageByModel, input_attachments, nearest, parse_strict, schema_value_of, visible,
+    visible_line,
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
@@ -54,8 +55,9 @@ pub use llm_do_models::{
     provider_names, providers, replies, result_of, says, thinks,
 };
 pub use llm_do_project::{
-    Catalogue, Diagnostic, Diagnostics, LoadedProject, McpServer, NoToolsets, Provider, Reach, ReachedAgent,
-    ReachedCall, ReachedKind, ReachedProvider, Severity, WantedToolset, header_schema, manifest_schema,
+    AgentDraft, Catalogue, Diagnostic, Diagnostics, LimitsSection, LoadedProject, McpServer, NoToolsets,
+    Provider, Reach, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, Severity, WantedToolset,
+    Workshop, header_schema, manifest_schema,
 };
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, Canceller, DEFAULT_DEPTH, DEFAULT_TURNS, Durability, EntrySpec,
@@ -65,7 +67,8 @@ pub use llm_do_runtime::{
 };
 
 pub use llm_do_tools::{
-    Filesystem, FilesystemSettings, Operands, Protected, Shell, ShellRule, ShellSettings, Unlisted,
+    AgentDefaults, CreatedAgent, DynamicAgents, Filesystem, FilesystemSettings, NewAgent, Operands,
+    Protected, Shell, ShellRule, ShellSettings, Unlisted, create_agent, create_agent_within,
     end_all_commands,
 };
 
@@ -98,7 +101,7 @@ pub fn runtime_of(loaded: &LoadedProject) -> RuntimeBuilder {
     let builder = Runtime::builder(loaded.project.clone())
         .models(models_of(loaded, Environment::of_process()))
         .prices(StandardPrices::new().with_overrides(loaded.model_overrides.clone()));
-    loaded.configure(builder)
+    loaded.configure(builder).provide(loaded.workshop(StandardCatalogue::new(".")))
 }
 
 /// The models that a project from files may name: the built-in providers, its own, and scripts below its directory.

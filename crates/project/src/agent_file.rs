@@ -11,9 +11,17 @@ pub(crate) struct AgentFile {
     pub(crate) source: Source,
     pub(crate) header: Node,
     pub(crate) instructions: Arc<str>,
+    /// Whether an agent or code created it, and not a person.
+    pub(crate) generated: bool,
 }
 
 impl AgentFile {
+    /// Marks a file that an agent or code created.
+    pub(crate) fn generated(mut self) -> Self {
+        self.generated = true;
+        self
+    }
+
     /// Returns the name as it is written, whether the rest of the header is right or not.
     pub(crate) fn written_name(&self) -> Option<&str> {
         match &self.header.field("name")?.value.content {
@@ -36,7 +44,7 @@ pub(crate) fn read(source: Source) -> Result<AgentFile, Box<Diagnostic>> {
     let header = document::read(&yaml, Language::Yaml)
         .map_err(|error| Box::new(Diagnostic::at(&source, &error.place, error.message)))?;
     let instructions = text[body..].trim().into();
-    Ok(AgentFile { source, header, instructions })
+    Ok(AgentFile { source, header, instructions, generated: false })
 }
 
 struct Split {

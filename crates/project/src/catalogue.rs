@@ -7,7 +7,7 @@ use llm_do_core::{Name, Toolset};
 use serde_json::Value;
 
 /// Knows what the files of a project may name besides each other.
-pub trait Catalogue {
+pub trait Catalogue: Send + Sync {
     /// Returns the names of all built-in toolsets.
     fn toolsets(&self) -> Vec<&str>;
 

@@ -4,6 +4,7 @@
 //! against the schemas that its types make, and links it against a [`Catalogue`]. Nothing of the project is
 //! executed, and no model or tool is called.
 
+mod agent_draft;
 mod agent_file;
 mod catalogue;
 mod check;
@@ -27,15 +28,18 @@ mod set;
 mod tags;
 mod template;
 mod toolsets;
+mod workshop;
 
 use std::path::Path;
 
+pub use agent_draft::AgentDraft;
 pub use catalogue::{Catalogue, NoToolsets, WantedToolset};
 pub use check::{header_schema, manifest_schema};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use link::LoadedProject;
-pub use manifest::{McpServer, Provider};
+pub use manifest::{LimitsSection, McpServer, Provider};
 pub use reach::{Reach, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider};
+pub use workshop::Workshop;
 
 /// Reads and links a project. All problems are found in one pass.
 pub fn load(path: impl AsRef<Path>, catalogue: &dyn Catalogue) -> Result<LoadedProject, Diagnostics> {

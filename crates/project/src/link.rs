@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use globset::GlobBuilder;
-use llm_do_core::{Access, AgentSpec, Approval, ApprovalRule, ModelOverride, Name, Schema};
+use llm_do_core::{Access, AgentSpec, Approval, ApprovalRule, ModelOverride, Name, NeedSpec, Schema};
 use llm_do_runtime::{LinkError, LinkErrors, OutlinedCallable, Project, ProjectBuilder, RuntimeBuilder};
 use serde_json::{Map, Value};
 
@@ -17,10 +18,11 @@ use crate::entry::find_entry;
 use crate::header::{AccessLevel, Header, Level, OutputSchema};
 use crate::listing::LONGEST_GLOB;
 use crate::load::{Files, ManifestFile};
-use crate::manifest::{McpServer, ModelSection, Provider};
-use crate::run_settings::{RunSettings, limits, run_settings};
+use crate::manifest::{LimitsSection, McpServer, ModelSection, Provider};
+use crate::run_settings::{RunSettings, run_settings};
 use crate::services::{self, ModelNames};
 use crate::toolsets::{Toolsets, check_sections};
+use crate::workshop::Workshop;
 use crate::{model_settings, python, template};
 
 /// A project read from files, ready to be run.
@@ -47,6 +49,8 @@ pub struct LoadedProject {
     pub notices: Diagnostics,
     pub(crate) settings: RunSettings,
     context: BTreeMap<String, Value>,
+    manifest: Option<Arc<ManifestFile>>,
+    generated: PathBuf,
 }
 
 impl LoadedProject {
@@ -64,6 +68,13 @@ impl LoadedProject {
         context.fold(builder, |builder, (name, value)| builder.provide_named(name.as_str(), value.clone()))
     }
 
+    /// Returns the workshop in which agents are created while the project runs. They may name what the catalogue
+    /// knows.
+    pub fn workshop(&self, catalogue: impl Catalogue + 'static) -> Workshop {
+        let (root, generated) = (self.root.clone(), self.generated.clone());
+        Workshop::new(root, generated, self.manifest.clone(), Arc::new(catalogue))
+    }
+
     /// Returns the limits that the manifest sets, for whoever sets others beside them.
     pub fn limits(&self) -> &llm_do_core::Limits {
         &self.settings.limits
@@ -74,9 +85,11 @@ impl LoadedProject {
         self.settings.judged(callable).0
     }
 
-    /// Says whether the manifest provides a context value.
-    pub fn provides(&self, need: &llm_do_core::NeedSpec) -> bool {
-        self.context.keys().any(|name| *need == llm_do_core::NeedSpec::named(name.as_str()))
+    /// Says whether the project provides a context value: the manifest those under `context`, the project itself
+    /// the workshop in which agents are created.
+    pub fn provides(&self, need: &NeedSpec) -> bool {
+        *need == NeedSpec::typed::<Workshop>()
+            || self.context.keys().any(|name| *need == NeedSpec::named(name.as_str()))
     }
 
     /// Returns how the manifest treats what must ask.
@@ -139,8 +152,11 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
         notices: std::mem::take(out),
         settings,
         context: BTreeMap::new(),
+        manifest: None,
+        generated: files.generated,
     };
-    if let Some(ManifestFile { manifest, .. }) = files.manifest {
+    if let Some(file) = files.manifest {
+        let manifest = file.manifest.clone();
         loaded.args = manifest.entry.args;
         loaded.allow_cli_input = manifest.allow_cli_input;
         loaded.model = manifest.model;
@@ -148,6 +164,7 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
         loaded.model_overrides = model_overrides(manifest.models);
         loaded.mcp_servers = manifest.mcp_servers;
         loaded.context = manifest.context;
+        loaded.manifest = Some(Arc::new(file));
     }
     Some(loaded)
 }
@@ -184,15 +201,11 @@ fn check_manifest(
     check_sections(file, catalogue, out);
     python::check_files(file, out);
     python::notice_interpreter(file, out);
-    if file.manifest.generated_agents_dir.is_some() {
-        let place = place_of(&file.node, "generated_agents_dir");
-        out.push(Diagnostic::without_effect(&file.source, &place, "generated_agents_dir"));
-    }
     run_settings(file, out)
 }
 
 /// Checks the names of agents in `agents` and in the policy for calls: a misspelt one would hold for nobody.
-fn check_agent_names(
+pub(crate) fn check_agent_names(
     manifest: Option<&ManifestFile>,
     agents: &[Agent],
     unread: &[String],
@@ -310,7 +323,7 @@ fn read_headers(files: Vec<AgentFile>, out: &mut Diagnostics) -> Headers {
     headers
 }
 
-fn check_names(agents: &[Agent], catalogue: &dyn Catalogue, out: &mut Diagnostics) {
+pub(crate) fn check_names(agents: &[Agent], catalogue: &dyn Catalogue, out: &mut Diagnostics) {
     let built_in = catalogue.toolsets();
     let mut earlier: HashMap<&str, &Agent> = HashMap::new();
     for agent in agents {
@@ -329,7 +342,12 @@ fn check_names(agents: &[Agent], catalogue: &dyn Catalogue, out: &mut Diagnostic
 }
 
 /// Reads one agent. Problems are said, and what is wrong is left out.
-fn agent_spec(agent: &Agent, root: &Path, toolsets: &mut Toolsets<'_>, out: &mut Diagnostics) -> AgentSpec {
+pub(crate) fn agent_spec(
+    agent: &Agent,
+    root: &Path,
+    toolsets: &mut Toolsets<'_>,
+    out: &mut Diagnostics,
+) -> AgentSpec {
     let header = &agent.header;
     let mut spec = AgentSpec::new(header.name.as_str(), agent.file.instructions.clone());
     spec.description = header.description.clone().unwrap_or_default();
@@ -338,8 +356,10 @@ fn agent_spec(agent: &Agent, root: &Path, toolsets: &mut Toolsets<'_>, out: &mut
     spec.fallback_models = header.fallback_models.iter().map(|model| model.as_str().into()).collect();
     spec.settings = header.model_settings.clone().unwrap_or_default();
     spec.access = header.access.map_or(Access::Admin, access);
-    spec.limits = header.limits.as_ref().map(limits).unwrap_or_default();
+    spec.limits = header.limits.as_ref().map(LimitsSection::limits).unwrap_or_default();
     spec.agents = header.agents.clone();
+    spec.generated = agent.file.generated;
+    spec.locked = header.locked;
     spec.server_tools = header.server_side_tools.clone();
     spec.approval = header.approval.iter().map(|(pattern, level)| rule(pattern, *level)).collect();
     add_schemas(agent, root, &mut spec, out);
@@ -447,7 +467,6 @@ fn notice_later_keys(agent: &Agent, out: &mut Diagnostics) {
         ("preload", !header.preload.is_empty()),
         ("env_info", header.env_info.is_some()),
         ("tests", !header.tests.is_empty()),
-        ("locked", header.locked),
     ];
     for (key, _) in written.into_iter().filter(|(_, is_written)| *is_written) {
         let place = place_of(&agent.file.header, key);

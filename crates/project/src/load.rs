@@ -15,6 +15,9 @@ use crate::set::Changes;
 /// The names under which a manifest is looked for in a directory.
 const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "project.yml", "project.toml"];
 
+/// Where agents are kept that agents and code create, unless the manifest says otherwise.
+const GENERATED: &str = "agents/generated";
+
 /// No file of a project is larger than this.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
@@ -34,6 +37,8 @@ pub(crate) struct Files {
     pub(crate) agents: Vec<AgentFile>,
     /// Whether there is a manifest that could not be read: then agents are checked and nothing is linked.
     pub(crate) broken_manifest: bool,
+    /// Where agents are kept that agents and code create, relative to the root.
+    pub(crate) generated: PathBuf,
 }
 
 /// A manifest with its document.
@@ -67,8 +72,10 @@ fn directory_of(path: &Path) -> PathBuf {
 
 /// A project of agent files alone. What the command line sets for the manifest makes one.
 fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &mut Diagnostics) -> Files {
-    let agents = read_agents(agents, changes, out);
-    let mut files = Files { root, manifest: None, agents, broken_manifest: false };
+    let agents = with_generated(agents, &root, Path::new(GENERATED), out);
+    let agents = read_agents(&agents, &root.join(GENERATED), changes, out);
+    let generated = PathBuf::from(GENERATED);
+    let mut files = Files { root, manifest: None, agents, broken_manifest: false, generated };
     if changes.change_manifest() {
         let mut source = Source::new("--set", "");
         let mut node = Node::of_value(&serde_json::json!({"version": 1, "entry": {}}), &(0..0));
@@ -133,13 +140,12 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     let mut listing = Listing::new(&root);
     let listed = listed_files(&source, &node, &mut listing, "agent_files", out);
     let _ = listed_files(&source, &node, &mut listing, "python_files", out);
-    let agents = read_agents(&listed, changes, out);
-    let Some(manifest) = manifest else {
-        return Some(Files { root, manifest: None, agents, broken_manifest: true });
-    };
-    check_generated(&source, &node, &manifest, out);
-    let manifest = Some(ManifestFile { source, node, manifest });
-    Some(Files { root, manifest, agents, broken_manifest: false })
+    let generated = generated_directory(&source, &node, manifest.as_ref(), out);
+    let listed = with_generated(&listed, &root, &generated, out);
+    let agents = read_agents(&listed, &root.join(&generated), changes, out);
+    let broken_manifest = manifest.is_none();
+    let manifest = manifest.map(|manifest| ManifestFile { source, node, manifest });
+    Some(Files { root, manifest, agents, broken_manifest, generated })
 }
 
 fn check_version(source: &Source, node: &Node, out: &mut Diagnostics) -> Option<()> {
@@ -155,16 +161,53 @@ fn check_version(source: &Source, node: &Node, out: &mut Diagnostics) -> Option<
 }
 
 /// Agents that agents create are part of the project, so they lie in it.
-fn check_generated(source: &Source, node: &Node, manifest: &Manifest, out: &mut Diagnostics) {
-    let (Some(directory), Some(field)) = (&manifest.generated_agents_dir, node.field("generated_agents_dir"))
-    else {
-        return;
+fn generated_directory(
+    source: &Source,
+    node: &Node,
+    manifest: Option<&Manifest>,
+    out: &mut Diagnostics,
+) -> PathBuf {
+    let written = manifest.and_then(|manifest| manifest.generated_agents_dir.as_deref());
+    let (Some(directory), Some(field)) = (written, node.field("generated_agents_dir")) else {
+        return PathBuf::from(GENERATED);
     };
     let path = Path::new(directory);
-    if path.is_absolute() || path.components().any(|part| part == Component::ParentDir) {
-        let message = format!("`generated_agents_dir`: `{directory}` lies outside the project");
-        out.push(Diagnostic::at(source, &field.value.place, message));
+    let problem = if directory.trim().is_empty() {
+        Some("is empty".to_owned())
+    } else if path.is_absolute() || path.components().any(|part| part == Component::ParentDir) {
+        Some(format!("`{directory}` lies outside the project"))
+    } else {
+        None
+    };
+    if let Some(problem) = problem {
+        let message = format!("`generated_agents_dir`: {problem}");
+        let hint = "name a directory below the manifest, such as `agents/generated`";
+        out.push(Diagnostic::at(source, &field.value.place, message).with_hint(hint));
+        return PathBuf::from(GENERATED);
     }
+    path.to_path_buf()
+}
+
+/// The listed files, and those of agents that were created, each once.
+fn with_generated(listed: &[PathBuf], root: &Path, generated: &Path, out: &mut Diagnostics) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root.join(generated)).into_iter().flatten().flatten();
+    let mut names: Vec<PathBuf> = entries.map(|entry| generated.join(entry.file_name())).collect();
+    names.retain(|path| is_agent_file(path));
+    names.sort();
+    if names.is_empty() {
+        return listed.to_vec();
+    }
+    let listing = Listing::new(root);
+    let known: HashSet<PathBuf> = listed.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let mut files = listed.to_vec();
+    for name in names {
+        match listing.named(&name) {
+            Ok(path) if path.canonicalize().is_ok_and(|real| known.contains(&real)) => {}
+            Ok(path) => files.push(path),
+            Err(message) => out.push(Diagnostic::error(shown_path(&root.join(name)), message)),
+        }
+    }
+    files
 }
 
 /// Resolves a list of files: names and globs, inside the project, each once.
@@ -201,8 +244,14 @@ fn listed_files(
     files
 }
 
-fn read_agents(paths: &[PathBuf], changes: &Changes, out: &mut Diagnostics) -> Vec<AgentFile> {
+fn read_agents(
+    paths: &[PathBuf],
+    generated: &Path,
+    changes: &Changes,
+    out: &mut Diagnostics,
+) -> Vec<AgentFile> {
     let mut agents = Vec::new();
+    let generated = generated.canonicalize().ok();
     let (mut bytes, mut values) = (0, 0);
     for path in paths {
         if out.is_full() {
@@ -213,7 +262,10 @@ fn read_agents(paths: &[PathBuf], changes: &Changes, out: &mut Diagnostics) -> V
         match agent_file::read(source) {
             Ok(file) => {
                 values += file.header.count();
-                agents.push(file);
+                let directory =
+                    path.parent().filter(|_| generated.is_some()).and_then(|path| path.canonicalize().ok());
+                let is_generated = directory.is_some() && directory == generated;
+                agents.push(if is_generated { file.generated() } else { file });
             }
             Err(diagnostic) => out.push(*diagnostic),
         }

@@ -200,20 +200,20 @@ pub(crate) struct AgentOverride {
 }
 
 /// Budgets.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct LimitsSection {
+pub struct LimitsSection {
     /// Model turns of one agent call.
     #[schemars(range(min = 1, max = 4_294_967_295_u32))]
-    pub(crate) turns: Option<u32>,
+    pub turns: Option<u32>,
     /// Tool and agent calls.
-    pub(crate) tool_calls: Option<u64>,
+    pub tool_calls: Option<u64>,
     /// Tokens, in and out.
-    pub(crate) tokens: Option<u64>,
+    pub tokens: Option<u64>,
     /// US dollars.
     #[schemars(range(min = 0.0))]
-    pub(crate) cost: Option<f64>,
+    pub cost: Option<f64>,
     /// Seconds of running time.
     #[schemars(range(min = 0.0))]
-    pub(crate) time: Option<f64>,
+    pub time: Option<f64>,
 }

@@ -71,8 +71,10 @@ pub(crate) fn run_settings(file: &ManifestFile, out: &mut Diagnostics) -> RunSet
         Some(Mode::RejectAll) => ApprovalMode::RejectAll,
         Some(Mode::Prompt) | None => ApprovalMode::Prompt,
     };
-    let limits =
-        Limits { depth: runtime.max_depth, ..runtime.limits.as_ref().map(limits).unwrap_or_default() };
+    let limits = Limits {
+        depth: runtime.max_depth,
+        ..runtime.limits.as_ref().map(LimitsSection::limits).unwrap_or_default()
+    };
     let overrides = runtime.agent_approval_overrides.iter().map(|(agent, special)| AgentCallOverride {
         agent: agent.as_str().into(),
         calls: special.calls_require_approval,
@@ -106,13 +108,16 @@ fn check_auth(file: &ManifestFile, source: &Source, out: &mut Diagnostics) {
 }
 
 /// Reads a section of limits.
-pub(crate) fn limits(section: &LimitsSection) -> Limits {
-    Limits {
-        depth: None,
-        turns: section.turns,
-        tool_calls: section.tool_calls,
-        tokens: section.tokens,
-        cost: section.cost.map(Money::from_dollars),
-        time: section.time.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+impl LimitsSection {
+    /// Returns the limits that are written.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            depth: None,
+            turns: self.turns,
+            tool_calls: self.tool_calls,
+            tokens: self.tokens,
+            cost: self.cost.map(Money::from_dollars),
+            time: self.time.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+        }
     }
 }

@@ -109,6 +109,13 @@ impl<'a> Toolsets<'a> {
         self.shared.into_values()
     }
 
+    /// Gives an agent the toolsets for itself that it would share with others.
+    pub(crate) fn give_own(self, spec: &mut AgentSpec) {
+        for choice in &mut spec.toolsets {
+            choice.own = choice.own.take().or_else(|| self.shared.get(&choice.name).cloned());
+        }
+    }
+
     /// Adds to an agent what it lists under `tools` and `toolsets`.
     pub(crate) fn add_to(&mut self, agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
         self.refuse_tools(agent, out);

@@ -61,25 +61,23 @@ pub(crate) async fn run(engine: &Embedded, step: &Step) -> Performed {
 
 /// Makes the frame of an agent call: lesser rights, own ceiling, fresh instances, empty conversation.
 fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
-    let Some(plan) = run.shared.project.agents.get(&call.name) else {
-        return Err(Failure::new(FailureKind::Unknown, format!("there is no agent `{}`", call.name)));
+    let judged = call.target.as_ref().and_then(|target| run.shared.judged_agent(&call.name, target));
+    let Some(plan) = judged else {
+        let message = format!("the agent `{}` was replaced while its call waited", call.name);
+        return Err(Failure::new(FailureKind::Unknown, message).with_hint("call it again"));
     };
     let Some(spec) = &plan.spec else { unreachable!("agents have a spec") };
     let caller = call.callers_frame();
     let kept = &run.options;
     let instances =
-        kept.instances.clone().filter(|_| call.is_top()).unwrap_or_else(|| Arc::new(Instances::of(plan)));
+        kept.instances.clone().filter(|_| call.is_top()).unwrap_or_else(|| Arc::new(Instances::of(&plan)));
     let fresh = || Arc::new(Seat::new(Conversation::default()));
     let seat = kept.seat.clone().filter(|_| call.is_top()).unwrap_or_else(fresh);
     if call.is_top() {
         let _ = run.top.set(seat.clone());
     }
-    Ok(Frame {
-        plan: plan.clone(),
-        ceiling: run.ceiling_for(caller.ceiling, &spec.name, &spec.limits),
-        instances,
-        seat,
-    })
+    let ceiling = run.ceiling_for(caller.ceiling, &spec.name, &spec.limits);
+    Ok(Frame { plan, ceiling, instances, seat })
 }
 
 /// An agent that its own time limit ended has failed; its caller goes on.

@@ -9,18 +9,20 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Asker, BlockingWork, CallContext, Caller, Cancellation, Delta, Effect, Engine, EventBody, Failure,
-    FailureKind, Halt, InnerEffect, Inspection, Key, Name, Outcome, Parts, Payload, Performed, Remaining,
-    Remark, Sample, Step, StepKind, Tool, ToolError, ToolReply,
+    AgentSpec, Asker, BlockingWork, CallContext, CallableAgent, Caller, Cancellation, Delta, Effect, Engine,
+    EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, Name, Outcome, Parts, Payload,
+    Performed, Remaining, Remark, Sample, Step, StepKind, Tool, ToolError, ToolReply,
 };
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::created::{Creator, refused};
 use crate::engine::Embedded;
 use crate::instances::Opener;
 use crate::live::{Frame, LiveCall};
 use crate::plan::{Source, TargetKind};
+use crate::runtime::Shared;
 use crate::state::RunState;
 use crate::stopwatch::Activity;
 use crate::sync::Mutex;
@@ -89,11 +91,25 @@ fn context(
 }
 
 /// The context of an assessment: it looks, and can do nothing.
-pub(crate) fn looking_only(run: &RunState, call: &LiveCall, input: &Payload) -> CallContext {
-    context(run, call, input, Cancellation::new(call.cancel.clone()), Arc::new(LookingOnly))
+pub(crate) fn looking_only(run: &RunState, call: &Arc<LiveCall>, input: &Payload) -> CallContext {
+    let looking = LookingOnly { shared: run.shared.clone(), call: call.clone() };
+    context(run, call, input, Cancellation::new(call.cancel.clone()), Arc::new(looking))
 }
 
-struct LookingOnly;
+/// The agents that the code of a call may call.
+fn agents_of(shared: &Shared, call: &LiveCall) -> Vec<CallableAgent> {
+    shared.callable_agents(|name| call.frame().plan.may_call_agent(name))
+}
+
+/// The agent in whose name a call creates agents, with what it may do at most.
+fn creator_of(call: &LiveCall) -> Creator<'_> {
+    Creator { plan: &call.frame().plan, access: opener_of(call).access }
+}
+
+struct LookingOnly {
+    shared: Arc<Shared>,
+    call: Arc<LiveCall>,
+}
 
 impl LookingOnly {
     fn refusal() -> Failure {
@@ -122,6 +138,18 @@ impl Caller for LookingOnly {
 
     fn inspect(&self) -> Inspection {
         Inspection::default()
+    }
+
+    fn agents(&self) -> Vec<CallableAgent> {
+        agents_of(&self.shared, &self.call)
+    }
+
+    fn check_agent(&self, spec: &AgentSpec) -> Result<(), Failure> {
+        self.shared.check_agent(spec, &creator_of(&self.call))
+    }
+
+    fn add_agent(&self, _spec: AgentSpec) -> Result<(), Failure> {
+        Err(Self::refusal())
     }
 }
 
@@ -328,8 +356,9 @@ impl Caller for ToolCaller {
         let left = run.budget.remaining(frame.ceiling);
         let max_depth = run.options.limits.depth.unwrap_or(run.shared.max_depth);
         let messages = frame.seat.talk.try_lock().map(|talk| talk.conversation.messages().to_vec());
-        let agents = run.shared.project.agents.keys().filter(|name| frame.plan.may_call_agent(name));
-        let mut callables: Vec<Name> = frame.plan.names().map(Name::from).chain(agents.cloned()).collect();
+        let agents = agents_of(&run.shared, &self.call);
+        let names = agents.into_iter().map(|agent| agent.definition.name.clone());
+        let mut callables: Vec<Name> = frame.plan.names().map(Name::from).chain(names).collect();
         callables.sort();
         callables.dedup();
         Inspection {
@@ -344,6 +373,24 @@ impl Caller for ToolCaller {
             callables,
             trace: Trace::of(&run.log.events()).lines_below(&self.call.info.id),
         }
+    }
+
+    fn agents(&self) -> Vec<CallableAgent> {
+        agents_of(&self.engine.run.shared, &self.call)
+    }
+
+    fn check_agent(&self, spec: &AgentSpec) -> Result<(), Failure> {
+        self.engine.run.shared.check_agent(spec, &creator_of(&self.call))
+    }
+
+    fn add_agent(&self, spec: AgentSpec) -> Result<(), Failure> {
+        let shared = &self.engine.run.shared;
+        let creator = creator_of(&self.call);
+        let added = self.unless_settled(|| {
+            shared.check_agent(&spec, &creator)?;
+            shared.add_agent(spec, Some(creator.plan.owner())).map_err(refused)
+        });
+        added.unwrap_or_else(|| Err(Failure::new(FailureKind::Tool, "the call has ended")))
     }
 }
 

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Asker, Content, Effect, Engine, EventBody, Failure, Key, Outcome, Output, Payload, Performed, Permit,
-    Step, StepKind,
+    Asker, Content, Effect, Engine, EventBody, Failure, Key, Name, Outcome, Output, Payload, Performed,
+    Permit, Step, StepKind,
 };
 use tokio::time::Instant;
 
@@ -39,31 +39,30 @@ pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
     Ok(outcome)
 }
 
-/// Finds what a name stands for. A model may name what its agent lists; code also any agent.
+/// Finds what a name stands for. A model may name what its agent lists or has created; code also any agent.
 pub(crate) fn resolve(
     run: &RunState,
     caller: &LiveCall,
     step: &Step,
     asker: Asker,
 ) -> Result<Target, Failure> {
-    let plan = &caller.frame().plan;
-    let project = &run.shared.project;
-    let listed = plan.target(&step.name);
-    let any_agent =
-        || project.root.target(&step.name).filter(|target| matches!(target.kind, TargetKind::Agent));
-    let found = match asker {
-        Asker::Model => listed,
-        Asker::Code | Asker::Embedder => listed.or_else(any_agent),
+    let (shared, plan) = (&run.shared, &caller.frame().plan);
+    let is_agent = |target: &Target| matches!(target.kind, TargetKind::Agent);
+    let found = match plan.target(&step.name) {
+        // Another agent may have come in the place of the one that was listed.
+        Some(listed) if is_agent(listed) => {
+            shared.created_target(&step.name).or_else(|| Some(listed.clone()))
+        }
+        Some(tool) => Some(tool.clone()),
+        None if asker == Asker::Model && !shared.was_created_by(&plan.owner(), &step.name) => None,
+        None => shared.agent_target(&step.name),
     };
-    let callable =
-        found.filter(|target| !matches!(target.kind, TargetKind::Agent) || plan.may_call_agent(&step.name));
-    callable.cloned().ok_or_else(|| {
-        let agents = project.agents.keys().map(|name| name.as_str());
-        let more: Vec<&str> = match asker {
-            Asker::Model => Vec::new(),
-            _ => agents.filter(|name| plan.may_call_agent(name) && plan.target(name).is_none()).collect(),
-        };
-        plan.unknown(&step.name, &more)
+    let callable = found.filter(|target| !is_agent(target) || plan.may_call_agent(&step.name));
+    callable.ok_or_else(|| {
+        let may_name = |name: &Name| asker != Asker::Model || shared.was_created_by(&plan.owner(), name);
+        let mut more = shared.agent_names();
+        more.retain(|name| may_name(name) && plan.may_call_agent(name) && plan.target(name).is_none());
+        plan.unknown(&step.name, &more.iter().map(Name::as_str).collect::<Vec<_>>())
     })
 }
 

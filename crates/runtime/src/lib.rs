@@ -12,6 +12,7 @@ mod assess;
 mod broker;
 mod budget;
 mod caller;
+mod created;
 mod dispatch;
 mod effect;
 mod engine;

@@ -28,6 +28,8 @@ pub(crate) struct Linked {
     pub(crate) root: Arc<Plan>,
     pub(crate) model: Option<ModelChoice>,
     pub(crate) pin: Digest,
+    /// What it was linked from, for agents that are created later.
+    parts: ProjectBuilder,
 }
 
 /// Changes with the agent loop: a run that began under another loop is not resumed silently.
@@ -124,7 +126,8 @@ impl ProjectBuilder {
         }
         let root = Arc::new(self.link_root(&mut parts));
         let pin = pin(&agents, &root);
-        Ok(Project { linked: Arc::new(Linked { agents, root, model: self.model, pin }) })
+        let model = self.model.clone();
+        Ok(Project { linked: Arc::new(Linked { agents, root, model, pin, parts: self }) })
     }
 
     fn check_names(&self, problems: &mut Vec<LinkError>) {
@@ -135,6 +138,15 @@ impl ProjectBuilder {
         // An agent, entry or tool is called by its name; an agent is listed where toolsets are.
         check_unique(agents.clone().chain(entries).chain(tools), problems);
         check_unique(agents.chain(toolsets), problems);
+    }
+
+    /// A new agent takes no name that a tool, a toolset or an entry has.
+    fn check_new_name(&self, spec: &AgentSpec, problems: &mut Vec<LinkError>) {
+        let entries = self.entries.iter().map(|entry| ("entry", entry.name()));
+        let tools = self.tools.iter().map(|tool| ("tool", &tool.definition().name));
+        let toolsets = self.toolsets.iter().map(|toolset| ("toolset", toolset.name()));
+        let others = entries.chain(tools).chain(toolsets).filter(|(_, name)| **name == spec.name);
+        check_unique(others.take(1).chain([("agent", &spec.name)]), problems);
     }
 
     fn link_agent(&self, spec: &AgentSpec, parts: &mut Parts<'_>, problems: &mut Vec<LinkError>) -> Plan {
@@ -278,6 +290,23 @@ impl ProjectBuilder {
     }
 }
 
+impl Linked {
+    /// Links one more agent against the same parts, and against agents that were created before it.
+    pub(crate) fn link_more<'a>(
+        &'a self,
+        spec: &'a AgentSpec,
+        created: impl Iterator<Item = (&'a Name, Target)>,
+    ) -> Result<Plan, LinkErrors> {
+        let mut problems = Vec::new();
+        self.parts.check_new_name(spec, &mut problems);
+        let frozen = self.parts.agents.iter().map(|spec| (&spec.name, Target::agent(spec)));
+        let agents = frozen.chain(created).chain([(&spec.name, Target::agent(spec))]).collect();
+        let mut parts = Parts { agents, digests: Digests::default() };
+        let plan = self.parts.link_agent(spec, &mut parts, &mut problems);
+        if problems.is_empty() { Ok(plan) } else { Err(LinkErrors(problems)) }
+    }
+}
+
 /// What is worked out once for all agents that list it.
 struct Parts<'a> {
     agents: BTreeMap<&'a Name, Target>,
@@ -338,9 +367,15 @@ fn add(plan: &mut Plan, name: Name, target: Target, problems: &mut Vec<LinkError
     }
 }
 
+/// The digest of everything that persons wrote. Agents that agents create come and go while a run lasts, and
+/// are no change of its project.
 fn pin(agents: &BTreeMap<Name, Arc<Plan>>, root: &Plan) -> Digest {
-    let agents = agents.values().filter_map(|plan| plan.spec.as_ref().map(|spec| spec.digest()));
-    let definitions = root.definitions().into_iter().map(|definition| definition.digest());
+    let is_generated =
+        |name: &Name| agents.get(name).and_then(|plan| plan.spec.as_ref()).is_some_and(|spec| spec.generated);
+    let specs = agents.values().filter_map(|plan| plan.spec.as_ref());
+    let agents = specs.filter(|spec| !spec.generated).map(|spec| spec.digest());
+    let definitions = root.definitions().into_iter().filter(|definition| !is_generated(&definition.name));
+    let definitions = definitions.map(|definition| definition.digest());
     let loop_version = Digest::of(LOOP_VERSION);
     agents.chain(definitions).fold(loop_version, |pin, digest| pin.then(&digest))
 }
@@ -369,6 +404,12 @@ pub enum LinkError {
         first: &'static str,
         /// What has it too.
         second: &'static str,
+    },
+    /// A new agent has the name of one that a person wrote.
+    #[error("the agent `{name}` was written by a person and is never replaced")]
+    Taken {
+        /// The name.
+        name: Name,
     },
     /// An agent lists something that does not exist.
     #[error("agent `{agent}` names the {what} `{name}`, which does not exist")]
@@ -440,6 +481,7 @@ impl LinkError {
         match self {
             Self::BadName { .. } => Some("use 1 to 64 letters, digits, `_` and `-`".into()),
             Self::Duplicate { .. } => Some("rename one of them".into()),
+            Self::Taken { .. } => Some("choose another name".into()),
             Self::Unknown { nearest, .. } => nearest.as_ref().map(|near| format!("did you mean `{near}`?")),
             Self::Collision { .. } => Some("list only one of them, or give one toolset a prefix".into()),
             Self::ReservedName { .. } => {

@@ -339,9 +339,8 @@ fn broke_off() -> Failure {
 /// The code outside any agent sees everything, that in the name of an agent what the agent sees. Instances are
 /// opened on demand and closed with the run.
 fn root_of(run: &Arc<RunState>) -> Arc<LiveCall> {
-    let project = &run.shared.project;
-    let named = run.options.agent.as_ref().and_then(|agent| project.agents.get(agent));
-    let plan = named.unwrap_or(&project.root).clone();
+    let named = run.options.agent.as_ref().and_then(|agent| run.shared.agent(agent));
+    let plan = named.unwrap_or_else(|| run.shared.project.root.clone());
     let frame = Frame {
         ceiling: Budget::ROOT,
         instances: Arc::new(Instances::of(&plan)),
@@ -402,12 +401,12 @@ fn first_step(entry: Name, input: Payload, ordinal: u32) -> Step {
 /// A call in the name of an agent that does not exist.
 fn unknown_agent(run: &RunState) -> Option<Failure> {
     let agent = run.options.agent.as_ref()?;
-    let agents = &run.shared.project.agents;
-    if agents.contains_key(agent) {
+    let agents = run.shared.agent_names();
+    if agents.contains(agent) {
         return None;
     }
     let failure = Failure::new(FailureKind::Unknown, format!("there is no agent `{agent}`"));
-    Some(match nearest(agent, agents.keys().map(Name::as_str)) {
+    Some(match nearest(agent, agents.iter().map(Name::as_str)) {
         Some(near) => failure.with_hint(format!("did you mean `{near}`?")),
         None => failure,
     })

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use llm_do_core::{
-    ApprovalMode, ApprovalRequest, Approver, Clock, Context, Event, EventBody, Grant, Input, Limits,
-    ModelChoice, Models, Name, NeedSpec, NoModels, NoPrices, Prices, Random, RunId, Status, SystemClock,
-    SystemRandom, Usage, UsageByModel, nearest,
+    AgentSpec, ApprovalMode, ApprovalRequest, Approver, CallableAgent, Clock, Context, Event, EventBody,
+    Grant, Input, Limits, ModelChoice, Models, Name, NeedSpec, NoModels, NoPrices, Prices, Random, RunId,
+    Status, SystemClock, SystemRandom, Usage, UsageByModel, nearest,
 };
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use crate::assess::AgentCallPolicy;
 use crate::broker::{Broker, GrantId};
+use crate::created::CreatedAgents;
 use crate::project::{LinkError, LinkErrors, Linked, Project};
 use crate::retry::RetryPolicy;
 use crate::run::{Options, Run, RunBuilder, start};
@@ -45,6 +46,7 @@ pub struct Runtime {
 /// What all runs of a runtime share.
 pub(crate) struct Shared {
     pub(crate) project: Arc<Linked>,
+    pub(crate) created: CreatedAgents,
     pub(crate) context: Arc<Context>,
     pub(crate) models: Arc<dyn Models>,
     pub(crate) model: Option<ModelChoice>,
@@ -128,6 +130,22 @@ impl Runtime {
             return Err(StoreError(format!("run {run} is still running")));
         }
         Ok(start(self.shared.clone(), run, entry, input, options, events))
+    }
+
+    /// Returns a context value that was provided to the runtime.
+    pub fn provided<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.shared.context.get()
+    }
+
+    /// Returns the definitions of all agents that can be called now, those included that were added.
+    pub fn agents(&self) -> Vec<CallableAgent> {
+        self.shared.callable_agents(|_| true)
+    }
+
+    /// Adds an agent, which can be called by name at once, or puts it in the place of a generated one. A call
+    /// that runs keeps the agent with which it began.
+    pub fn add_agent(&self, spec: AgentSpec) -> Result<(), LinkErrors> {
+        self.shared.add_agent(spec, None)
     }
 
     /// Lists the grants that people gave.
@@ -380,6 +398,7 @@ impl RuntimeBuilder {
         }
         let shared = Shared {
             project: self.project.linked().clone(),
+            created: CreatedAgents::default(),
             context: Arc::new(self.context),
             models: self.models,
             model: self.model,

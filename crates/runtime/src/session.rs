@@ -33,8 +33,8 @@ struct Current {
 
 impl Session {
     pub(crate) fn new(runtime: Runtime, entry: Name) -> Self {
-        let plan = runtime.shared().project.agents.get(&entry);
-        let instances = plan.map(|plan| Arc::new(Instances::of(plan)));
+        let plan = runtime.shared().agent(&entry);
+        let instances = plan.map(|plan| Arc::new(Instances::of(&plan)));
         let seat = Arc::new(Seat::new(Conversation::default()));
         Self {
             runtime,

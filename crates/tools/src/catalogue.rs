@@ -8,6 +8,7 @@ use llm_do_project::WantedToolset;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::dynamic_agents::DynamicAgents;
 use crate::filesystem::{Filesystem, FilesystemSettings, Protected};
 use crate::shell::{Shell, ShellSettings};
 
@@ -27,6 +28,7 @@ const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "filesystem_project_ro", make: |wanted, _| filesystem(wanted, wanted.root, true) },
     BuiltIn { name: "shell_readonly", make: |wanted, _| shell(wanted, Shell::read_only) },
     BuiltIn { name: "shell_file_ops", make: |wanted, _| shell(wanted, Shell::file_ops) },
+    BuiltIn { name: "dynamic_agents", make: |wanted, _| dynamic_agents(wanted) },
 ];
 
 /// Returns the names of all built-in toolsets.
@@ -66,6 +68,11 @@ fn shell(wanted: &WantedToolset<'_>, preset: fn(Name, PathBuf) -> Result<Shell, 
     check_below(wanted.root, &settings.root)?;
     let toolset = preset(wanted.name.clone(), wanted.root.to_path_buf())?.with_settings(settings)?;
     Ok(Arc::new(toolset))
+}
+
+/// Agents that create agents; the settings are what the created ones get where nothing else is said.
+fn dynamic_agents(wanted: &WantedToolset<'_>) -> Made {
+    Ok(Arc::new(DynamicAgents::new(wanted.name.clone(), read(wanted.settings)?)?))
 }
 
 fn read<T: DeserializeOwned + Default>(settings: &Value) -> Result<T, String> {

@@ -8,9 +8,10 @@
 
 mod atomic;
 mod change;
-mod diff;
+pub(crate) mod diff;
 mod edit;
 mod error;
+pub(crate) mod kept;
 mod list;
 mod operation;
 mod place;
@@ -31,6 +32,7 @@ use llm_do_core::{Name, Opening, Tool, ToolDefinition, ToolError, Toolset, Tools
 use operation::{FileTool, Operation};
 use root::{Ground, Root};
 
+pub(crate) use error::FileError;
 pub use protected::Protected;
 pub use settings::FilesystemSettings;
 

@@ -116,7 +116,7 @@ fn tool_text(text: &mut String, project: &LoadedProject, definition: &ToolDefini
 }
 
 fn provider(project: &LoadedProject, need: &NeedSpec) -> String {
-    if project.provides(need) { "`context` of the manifest".to_owned() } else { need.how_to_provide() }
+    if project.provides(need) { "the project".to_owned() } else { need.how_to_provide() }
 }
 
 /// The fields of an object schema, one per line.

@@ -1,0 +1,76 @@
+//! Reads agents that are created while a project runs, as if they had been there when it was loaded.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use llm_do_core::{AgentSpec, Name};
+
+use crate::agent_file;
+use crate::catalogue::Catalogue;
+use crate::check;
+use crate::diagnostic::{Diagnostic, Diagnostics, Source};
+use crate::link::{Agent, agent_spec, check_agent_names, check_names};
+use crate::load::ManifestFile;
+use crate::services::ModelNames;
+use crate::toolsets::Toolsets;
+
+/// Where the agents of a project are kept that agents and code create, and what they are linked against.
+#[derive(Clone)]
+pub struct Workshop {
+    root: PathBuf,
+    directory: PathBuf,
+    manifest: Option<Arc<ManifestFile>>,
+    catalogue: Arc<dyn Catalogue>,
+}
+
+impl Workshop {
+    pub(crate) fn new(
+        root: PathBuf,
+        directory: PathBuf,
+        manifest: Option<Arc<ManifestFile>>,
+        catalogue: Arc<dyn Catalogue>,
+    ) -> Self {
+        Self { root, directory, manifest, catalogue }
+    }
+
+    /// Returns the directory of the project.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the path of a generated agent's file, relative to the project.
+    pub fn path_of(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{name}.agent"))
+    }
+
+    /// Reads the text of a generated agent, or says everything that is wrong with it. The others are the agents
+    /// that it may name.
+    pub fn read(&self, name: &str, text: &str, others: &[Name]) -> Result<AgentSpec, Diagnostics> {
+        let mut out = Diagnostics::default();
+        let spec = self.try_read(name, text, others, &mut out);
+        match spec {
+            Some(spec) if !out.has_errors() => Ok(spec),
+            _ => Err(out),
+        }
+    }
+
+    fn try_read(&self, name: &str, text: &str, others: &[Name], out: &mut Diagnostics) -> Option<AgentSpec> {
+        let source = Source::new(self.path_of(name), text);
+        let file = agent_file::read(source).map_err(|diagnostic| out.push(*diagnostic)).ok()?;
+        let header = check::read(&file.source, &file.header, out)?;
+        let agent = [Agent { file: file.generated(), header }];
+        if agent[0].header.name != name {
+            let message = format!("the agent in `{name}.agent` is called `{}`", agent[0].header.name);
+            out.push(Diagnostic::error(&agent[0].file.source.path, message));
+        }
+        let others: Vec<String> = others.iter().filter(|other| *other != name).map(Name::to_string).collect();
+        let (manifest, catalogue) = (self.manifest.as_deref(), &*self.catalogue);
+        check_names(&agent, catalogue, out);
+        ModelNames::new(manifest, catalogue, &self.root).check_agent(&agent[0], out);
+        let mut toolsets = Toolsets::new(manifest, &agent, &others, catalogue, &self.root, out);
+        let mut spec = agent_spec(&agent[0], &self.root, &mut toolsets, out);
+        toolsets.give_own(&mut spec);
+        check_agent_names(None, &agent, &others, out);
+        Some(spec)
+    }
+}

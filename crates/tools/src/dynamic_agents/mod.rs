@@ -1,0 +1,74 @@
+//! Agents that create agents.
+//!
+//! `agent_create` writes an agent file, after a person has seen all of it, and adds the agent to the running
+//! project ([`creation`]). It holds no more than its creator: the runtime sees to that. `agent_call` calls every
+//! agent that its caller may call, and `agent_list` says which those are.
+
+mod create;
+mod creation;
+mod reach;
+
+use std::sync::Arc;
+
+use futures::future::{self, BoxFuture};
+use llm_do_core::{
+    Name, Opening, Schema, SchemaError, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance,
+};
+
+use self::create::AgentCreate;
+use self::reach::{AgentCall, AgentList};
+
+pub use creation::{AgentDefaults, CreatedAgent, NewAgent, create_agent, create_agent_within};
+
+/// The toolset `dynamic_agents`: creates, calls and lists agents.
+pub struct DynamicAgents {
+    name: Name,
+    tools: [Arc<dyn Tool>; 3],
+}
+
+impl DynamicAgents {
+    /// Makes the toolset. The defaults hold for what a call of `agent_create` does not say.
+    pub fn new(name: Name, defaults: AgentDefaults) -> Result<Self, String> {
+        let words = |error: SchemaError| error.to_string();
+        let tools: [Arc<dyn Tool>; 3] = [
+            Arc::new(AgentCreate::new(&name, defaults).map_err(words)?),
+            Arc::new(AgentCall::new(&name).map_err(words)?),
+            Arc::new(AgentList::new(&name).map_err(words)?),
+        ];
+        Ok(Self { name, tools })
+    }
+}
+
+/// Begins the definition of a tool of the toolset.
+fn define(toolset: &Name, name: &str, description: &str, input: Schema) -> ToolDefinition {
+    let mut definition = ToolDefinition::new(name, description, input);
+    definition.toolset = Some(toolset.clone());
+    definition
+}
+
+impl Toolset for DynamicAgents {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|tool| tool.definition().clone()).collect()
+    }
+
+    fn open<'a>(
+        &'a self,
+        _opening: Opening<'a>,
+    ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+        let instance = Instance(self.tools.clone());
+        Box::pin(future::ready(Ok(Arc::new(instance) as Arc<dyn ToolsetInstance>)))
+    }
+}
+
+/// The tools keep nothing between calls: what they make is the project's.
+struct Instance([Arc<dyn Tool>; 3]);
+
+impl ToolsetInstance for Instance {
+    fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.0
+    }
+}

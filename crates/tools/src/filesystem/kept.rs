@@ -1,0 +1,53 @@
+//! Single files below a root, for toolsets that keep something there.
+
+use std::path::Path;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use super::atomic;
+use super::error::FileError;
+use super::place::{Kind, LastLink, Place};
+use super::root::read_up_to;
+
+/// How large a kept file may be.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+fn find(root: &Path, path: &Path) -> Result<Place, FileError> {
+    let shown = path.to_string_lossy();
+    let root = Dir::open_ambient_dir(root, ambient_authority());
+    Place::find(&root.map_err(|error| FileError::system(&shown, error))?, path, LastLink::Keep)
+}
+
+/// Reads a text file; nothing where there is none.
+pub(crate) fn read(root: &Path, path: &Path) -> Result<Option<String>, FileError> {
+    let place = find(root, path)?;
+    if place.kind() == Kind::Missing {
+        return Ok(None);
+    }
+    let (file, metadata) = place.open()?;
+    if metadata.len() > MAX_BYTES {
+        return Err(FileError::TooLarge { path: place.shown(), size: metadata.len(), limit: MAX_BYTES });
+    }
+    let bytes = read_up_to(file, MAX_BYTES).map_err(|error| FileError::system(&place.shown(), error))?;
+    String::from_utf8(bytes).map(Some).map_err(|_| FileError::NotText { path: place.shown() })
+}
+
+/// Gives a file new content, and makes the directories that it lies in.
+pub(crate) fn write(root: &Path, path: &Path, text: &str) -> Result<(), FileError> {
+    let place = find(root, path)?;
+    let old = match place.kind() {
+        Kind::Missing => None,
+        _ => Some(place.open()?.1),
+    };
+    let failed = |error| FileError::system(&place.shown(), error);
+    let directory = place.make_directories().map_err(failed)?;
+    atomic::replace(&directory, place.name(), text.as_bytes(), old.as_ref()).map_err(failed)
+}
+
+/// Takes a file away.
+pub(crate) fn remove(root: &Path, path: &Path) -> Result<(), FileError> {
+    let place = find(root, path)?;
+    let removed = place.directory().remove_file(place.name());
+    removed.map_err(|error| FileError::system(&place.shown(), error))
+}
