@@ -1,0 +1,135 @@
+//! The calls of a case: changes with a mark, looks without one, and attempts that must come to nothing.
+
+use llm_do::{Approval, Reply, asks_all};
+use llm_do_testing::Chance;
+use serde_json::{Value, json};
+
+/// What the entry's rule says about `write_file`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    None,
+    PreApproved,
+    Blocked,
+}
+
+impl Rule {
+    pub(crate) fn approval(self) -> Option<Approval> {
+        match self {
+            Self::None => None,
+            Self::PreApproved => Some(Approval::PreApproved),
+            Self::Blocked => Some(Approval::Blocked),
+        }
+    }
+
+    /// The line of the agent file.
+    pub(crate) fn line(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::PreApproved => "approval: {write_file: pre_approved}\n",
+            Self::Blocked => "approval: {write_file: blocked}\n",
+        }
+    }
+}
+
+/// A call that a model makes.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    /// The kind: the tool, or `mv` for a command that moves.
+    pub(crate) name: &'static str,
+    tool: String,
+    arguments: Value,
+    /// Found in the folder when the call was carried out.
+    pub(crate) mark: String,
+    /// Must come to nothing whoever allows it.
+    pub(crate) is_hostile: bool,
+    /// Asks whatever a rule says.
+    pub(crate) is_protected: bool,
+}
+
+/// Makes up the calls of a case.
+pub(crate) fn random(chance: &mut Chance, seed: u64) -> Vec<Call> {
+    let count = chance.between(3, 25);
+    (0..count).map(|number| one(chance, number, format!("mark{seed}x{number}m"))).collect()
+}
+
+fn one(chance: &mut Chance, number: usize, mark: String) -> Call {
+    let call = |name, tool: &str, arguments| Call {
+        name,
+        tool: tool.to_owned(),
+        arguments,
+        mark: mark.clone(),
+        is_hostile: false,
+        is_protected: false,
+    };
+    match chance.below(14) {
+        0..=2 => {
+            let path = *chance.one_of(&["a.txt", "d/b.txt", "d/new/c.txt", "./a.txt", "d/../e.txt"]);
+            call("write_file", "write_file", json!({"path": path, "content": mark}))
+        }
+        3 => {
+            let path = *chance.one_of(&[
+                ".git/hooks/x",
+                "x.agent.txt/../y.worker",
+                "main.agent.bak/../.env",
+                ".gitattributes",
+            ]);
+            Call {
+                is_protected: true,
+                ..call("write_file", "write_file", json!({"path": path, "content": mark}))
+            }
+        }
+        4 => {
+            let path =
+                *chance.one_of(&["../o/x.txt", "link/x.txt", "/tmp/../o.txt", "d/../../o/x", "out.txt"]);
+            Call {
+                is_hostile: true,
+                ..call("write_file", "write_file", json!({"path": path, "content": mark}))
+            }
+        }
+        5 | 6 => {
+            let edits = json!([{"old": "BASE", "new": format!("BASE {mark}")}]);
+            call("edit_file", "edit_file", json!({"path": "seed.txt", "edits": edits}))
+        }
+        7 | 8 => call("mv", "shell", json!({"command": format!("mv m{number}.txt moved-{mark}.txt")})),
+        9 => {
+            let command = chance
+                .one_of(&[
+                    "touch {}",
+                    "ls > {}",
+                    "mv m1.txt {}; rm m2.txt",
+                    "find . -fprint {}",
+                    "mv m1.txt $HOME/{}",
+                    "sh -c 'touch {}'",
+                ])
+                .replace("{}", &mark);
+            Call { is_hostile: true, ..call("hostile command", "shell", json!({"command": command})) }
+        }
+        10 => call(
+            "agent_create",
+            "agent_create",
+            json!({"name": format!("made{number}"), "instructions": mark}),
+        ),
+        11 => call("look", "shell", json!({"command": "ls -la d"})),
+        12 => call(
+            "look",
+            "read_file",
+            json!({"path": *chance.one_of(&["a.txt", "link/secret.txt", "../o/secret.txt"])}),
+        ),
+        _ => {
+            let agent = *chance.one_of(&["helper", "main"]);
+            call("agent", agent, json!({"input": "go on"}))
+        }
+    }
+}
+
+/// Puts the calls into answers of a model: alone, or several at once.
+pub(crate) fn replies(chance: &mut Chance, calls: &[Call]) -> Vec<Reply> {
+    let mut replies = Vec::new();
+    let mut rest = calls;
+    while !rest.is_empty() {
+        let (now, later) = rest.split_at(chance.between(1, 3).min(rest.len()));
+        replies.push(asks_all(now.iter().map(|call| (call.tool.as_str(), call.arguments.clone()))));
+        rest = later;
+    }
+    replies
+}
