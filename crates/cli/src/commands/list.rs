@@ -63,12 +63,16 @@ fn as_text(project: &LoadedProject) -> String {
 }
 
 fn agent_text(text: &mut String, project: &LoadedProject, spec: &AgentSpec, outline: &Outline) {
-    let entry = if spec.name == project.entry { "  (entry)" } else { "" };
+    let note = match spec.generated {
+        _ if spec.name == project.entry => "  (entry)",
+        true => "  (generated)",
+        false => "",
+    };
     let model = match &spec.model {
         Some(model) => model.name().to_string(),
         None => project.model.clone().unwrap_or_else(|| "model of the run".to_owned()),
     };
-    let _ = writeln!(text, "  {}{entry}  {model}", spec.name);
+    let _ = writeln!(text, "  {}{note}  {model}", spec.name);
     if !spec.description.is_empty() {
         let _ = writeln!(text, "    {}", shortened(&spec.description, SHOWN));
     }
@@ -156,6 +160,7 @@ fn agent_value(project: &LoadedProject, outline: &Outline) -> Option<Value> {
     Some(json!({
         "name": spec.name,
         "entry": spec.name == project.entry,
+        "generated": spec.generated,
         "description": spec.description,
         "model": spec.model.as_ref().map(|model| model.name()),
         "access": spec.access,

@@ -49,6 +49,22 @@ fn approvals_asks_before_it_writes() {
 }
 
 #[test]
+fn bootstrapping_creates_its_helper_and_finds_it_again() {
+    let sandbox = copied("bootstrapping");
+    let denied = run(&sandbox, &[]).ended(5);
+    denied.said("Nobody may help me, so there is no summary.\n").told("denied: `agent_create` must ask");
+    for _ in 0..2 {
+        let ran = run(&sandbox, &["--approve", "all"]).ended(0).told("[main > agent_call() > summariser]");
+        assert!(ran.stdout.starts_with("From the notes:"), "{ran:?}");
+    }
+    let created = std::fs::read_to_string(sandbox.path("agents/generated/summariser.agent")).unwrap();
+    assert!(created.contains("toolsets:\n") && created.contains("You sum up text files."), "{created}");
+    assert!(!sandbox.path("agents/generated/summariser.agent.old-1").exists(), "nothing has changed");
+    let listed = sandbox.run(&["list", "."]).ended(0).stdout;
+    assert!(listed.contains("summariser  (generated)"), "{listed}");
+}
+
+#[test]
 fn code_analyser_reads_freely_and_changes_nothing() {
     let sandbox = copied("code-analyser");
     let ran = run(&sandbox, &[]).ended(0).told("9 sample/counter.py").told("blocked: `shell` may not run");
