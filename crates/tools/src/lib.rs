@@ -3,6 +3,7 @@
 //! - [`Filesystem`] reads, writes, lists and searches the files below one directory.
 //! - [`Shell`] runs listed programs without a shell.
 //! - [`DynamicAgents`] creates, calls and lists agents.
+//! - [`Sandbox`] confines child processes, where the system can.
 //!
 //! A toolset is a factory: each agent call opens an instance of its own. The names under which projects list
 //! them stand in one table ([`built_in_names`]).
@@ -10,6 +11,7 @@
 mod catalogue;
 mod dynamic_agents;
 mod filesystem;
+mod sandbox;
 mod shell;
 
 pub use catalogue::{built_in, built_in_names};
@@ -17,4 +19,5 @@ pub use dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,
 };
 pub use filesystem::{Filesystem, FilesystemSettings, Protected};
+pub use sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};
 pub use shell::{Operands, Shell, ShellRule, ShellSettings, Unlisted, end_all_commands};
