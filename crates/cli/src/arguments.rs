@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Models(ModelsArguments),
     /// Prints the JSON Schemas of project files, for editors
     Schema(SchemaArguments),
-    /// Tries one request per configured provider, and one per model that a project names
+    /// Tries configured providers, the models that a project names, and the sandbox
     Doctor(DoctorArguments),
     /// Prints completions for a shell
     Completions(CompletionArguments),

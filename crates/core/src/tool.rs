@@ -79,6 +79,9 @@ pub struct ToolDefinition {
     /// Whether the tool judges each call itself, so that single calls may run freely or be blocked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub judges_calls: bool,
+    /// What a person should know before it runs at all, such as a limit that its settings lift.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What happens when it is begun twice.
     pub effect: Effect,
     /// The context values that it needs.
@@ -102,6 +105,7 @@ impl ToolDefinition {
             access: Access::Write,
             approval: Approval::Ask,
             judges_calls: false,
+            notes: Vec::new(),
             effect: Effect::Once,
             needs: Vec::new(),
             time_limit: None,

@@ -81,6 +81,9 @@ pub struct ReachedCall {
     /// Whether the tool judges each call, so that single ones may run freely or be blocked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub judged_by_tool: bool,
+    /// What a person should know about the tool, such as a limit that its settings lift.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What decided that: `definition`, `rule`, `mode` or `policy`.
     pub decided_by: &'static str,
     /// What it may do at most.
@@ -303,6 +306,7 @@ impl<'a> Search<'a> {
             path: format!("{} > {}", way.path, callable.name),
             approval,
             judged_by_tool: callable.definition.judges_calls && approval == Approval::Ask,
+            notes: callable.definition.notes.clone(),
             decided_by,
             access: needed,
             effect: (!is_agent).then_some(callable.definition.effect),
@@ -323,6 +327,7 @@ impl<'a> Search<'a> {
             path: edge.path_from(&way.path),
             approval,
             judged_by_tool: false,
+            notes: Vec::new(),
             decided_by,
             access: Access::Read,
             effect: None,
@@ -400,6 +405,7 @@ fn server_call(
         path: format!("{} > {name}", way.path),
         approval,
         judged_by_tool: false,
+        notes: Vec::new(),
         decided_by,
         access: Access::Read,
         effect: None,

@@ -162,12 +162,14 @@ impl ReachedCall {
             Approval::Ask => "asks first",
             Approval::Blocked => "blocked",
         };
-        match self.decided_by {
-            "rule" => format!("{words} by a rule"),
-            "mode" => format!("{words} by the approval mode"),
-            "policy" => format!("{words} by the policy for agents"),
-            _ => words.to_owned(),
-        }
+        let decided = match self.decided_by {
+            "rule" => " by a rule",
+            "mode" => " by the approval mode",
+            "policy" => " by the policy for agents",
+            _ => "",
+        };
+        let notes: String = self.notes.iter().map(|note| format!("; {note}")).collect();
+        format!("{words}{decided}{notes}")
     }
 }
 

@@ -483,7 +483,10 @@ impl LinkError {
             Self::Duplicate { .. } => Some("rename one of them".into()),
             Self::Taken { .. } => Some("choose another name".into()),
             Self::Unknown { nearest, .. } => nearest.as_ref().map(|near| format!("did you mean `{near}`?")),
-            Self::Collision { .. } => Some("list only one of them, or give one toolset a prefix".into()),
+            Self::Collision { .. } => Some(
+                "list only one of them, or give one toolset a `prefix`: `- shell_file_ops: {prefix: own_}`"
+                    .into(),
+            ),
             Self::ReservedName { .. } => {
                 Some("rename the tool: the answer is given through that name".into())
             }

@@ -20,4 +20,6 @@ pub use dynamic_agents::{
 };
 pub use filesystem::{Filesystem, FilesystemSettings, Protected};
 pub use sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};
-pub use shell::{Operands, Shell, ShellRule, ShellSettings, Unlisted, end_all_commands};
+pub use shell::{
+    Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope, end_all_commands,
+};

@@ -122,6 +122,30 @@ fn the_gate_judges_single_commands() {
 }
 
 #[test]
+fn two_shells_stand_side_by_side_and_what_loosens_a_sandbox_is_shown_beforehand() {
+    let header =
+        "toolsets:\n  - shell_readonly\n  - shell_file_ops: {prefix: own_, network: true, writes: anywhere}";
+    let sandbox =
+        Sandbox::new().file("main.agent", &format!("---\nname: main\nmodel: test:echo\n{header}\n---\nx"));
+    let reach = sandbox.run(&["check", ".", "--reach"]).ended(0).stdout;
+    let line = |name: &str| reach.lines().find(|line| line.contains(name)).unwrap().to_owned();
+    assert!(
+        line("own_shell  (").contains("; `network: true`: programs may use the network; `writes: anywhere`")
+    );
+    assert!(!line("─ shell  (").contains("network"), "{reach}");
+    let reach = sandbox.run(&["check", ".", "--reach", "--output", "json"]).ended(0).json();
+    let calls = reach["reach"]["calls"].as_array().unwrap();
+    let own = calls.iter().find(|call| call["name"] == "own_shell").unwrap();
+    assert_eq!(own["notes"].as_array().unwrap().len(), 2, "{own}");
+    for (tool, is_shown) in [("own_shell", true), ("shell", false)] {
+        let flags = ["--as", "main", "--dry-run", "--output", "json"];
+        let verdict = called(&sandbox, tool, &json!({"command": "ls /"}), &flags).ended(0).json();
+        assert_eq!(verdict["decision"], "ask");
+        assert_eq!(verdict["reason"].as_str().unwrap().contains("network"), is_shown, "{verdict}");
+    }
+}
+
+#[test]
 fn what_is_wrong_with_toolsets_is_said_at_its_place() {
     let cases = [
         ("toolsets: [filesystem_projct]", "did you mean `filesystem_project`"),
@@ -134,6 +158,19 @@ fn what_is_wrong_with_toolsets_is_said_at_its_place() {
         ("server_side_tools: [{tool_type: web_serach}]", "did you mean `web_search`?"),
         ("toolsets:\n  - filesystem_project: {root: /etc}", "lies outside"),
         ("toolsets:\n  - shell_readonly: {root: ..}", "lies outside"),
+        ("toolsets: [shell_readonly, shell_file_ops]", "give one toolset a `prefix`"),
+        (
+            "toolsets:\n  - shell_readonly: {network: true}",
+            "`network: true` is not for a toolset that only reads",
+        ),
+        (
+            "toolsets:\n  - shell_readonly: {sandbox: off}",
+            "`sandbox: off` is not for a toolset that only reads",
+        ),
+        (
+            "toolsets:\n  - shell_file_ops: {writes: everywhere}",
+            "expected one of `nowhere`, `root`, `anywhere`",
+        ),
         ("limits: {turns: 99999999999}", "limits.turns"),
         ("limits: {turns: 0}", "limits.turns"),
         ("server_side_tools: [{tool_type: web_search, max_use: 3}]", "did you mean `max_uses`?"),

@@ -185,8 +185,10 @@ fn the_doctor_tries_no_more_than_was_asked_for() {
     let report: Value = serde_json::from_str(&ran.ended(0).stdout).unwrap();
     let tried: Vec<&Value> = report["tried"].as_array().unwrap().iter().map(|tried| &tried["name"]).collect();
     assert_eq!((tried, requests), (vec![&json!("openai-chat:small")], 1));
+    assert!(report["sandbox"]["active"].is_boolean() && report["sandbox"]["covers"].is_array(), "{report}");
 
     // An address without the key that is needed is no provider to try.
     let ran = asking(&agent(), "http://127.0.0.1:9/v1", None, &["doctor"]).ended(0);
     assert!(ran.stdout.starts_with("no provider is configured"), "{ran:#?}");
+    assert!(ran.stdout.contains("  sandbox   Landlock"), "{ran:#?}");
 }

@@ -17,6 +17,7 @@ use super::capture::{Capture, take_text};
 use super::family::{Family, Member};
 use super::parse::After;
 use super::place::Place;
+use crate::sandbox::PreparedSandbox;
 
 /// A command line with everything that is needed to run it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,11 +80,12 @@ pub(crate) struct Watcher {
 pub(crate) async fn execute(
     prepared: &Prepared,
     place: &Place,
+    sandbox: Option<PreparedSandbox>,
     bounds: Bounds,
     watcher: &Watcher,
 ) -> Execution {
     let (mut stdout, mut stderr) = (Capture::new(bounds.output), Capture::new(bounds.output));
-    let mut family = Family::new();
+    let mut family = Family::new(sandbox);
     let ending = tokio::select! {
         biased;
         () = watcher.cancellation.cancelled() => Ending::Cancelled,
@@ -196,9 +198,10 @@ async fn read(pipe: PipeReader, capture: &mut Capture, progress: &Progress) -> i
 pub(crate) async fn run_quietly(
     invocation: Invocation,
     place: &Place,
+    sandbox: Option<PreparedSandbox>,
     bounds: Bounds,
 ) -> Option<(i32, Vec<u8>)> {
-    let mut family = Family::new();
+    let mut family = Family::new(sandbox);
     let result =
         tokio::time::timeout(bounds.time, quiet_output(invocation, place, &mut family, bounds.output)).await;
     family.end().await;

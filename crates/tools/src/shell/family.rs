@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, ChildStdout, Command};
 
+use crate::sandbox::PreparedSandbox;
+
 /// The variable that marks the processes of a family.
 const MARK: &str = "LLM_DO_SHELL_CALL";
 
@@ -23,6 +25,7 @@ pub(crate) struct Family {
     mark: String,
     groups: Groups,
     ended: bool,
+    sandbox: Option<PreparedSandbox>,
 }
 
 /// What the marks of all families of this process begin with. Chance keeps apart the families of several
@@ -50,18 +53,22 @@ pub(crate) struct Member {
 struct Groups(Arc<Mutex<Vec<Pid>>>);
 
 impl Family {
-    /// A family without members.
-    pub(crate) fn new() -> Self {
+    /// A family without members, which will run in a sandbox where there is one.
+    pub(crate) fn new(sandbox: Option<PreparedSandbox>) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{}{number}\0", mark_of_process());
-        Self { mark, groups: Groups::default(), ended: true }
+        Self { mark, groups: Groups::default(), ended: true, sandbox }
     }
 
     /// Starts a program in a group of its own.
     pub(crate) fn spawn(&mut self, mut command: Command) -> io::Result<Member> {
         let mark = self.mark.trim_end_matches('\0');
-        let child = command.env(MARK, mark).process_group(0).kill_on_drop(true).spawn()?;
+        command.env(MARK, mark).process_group(0).kill_on_drop(true);
+        let child = match &self.sandbox {
+            Some(sandbox) => sandbox.spawn(command)?,
+            None => command.spawn()?,
+        };
         self.ended = false;
         group_of(&child).into_iter().for_each(|group| self.groups.add(group));
         Ok(Member { child, groups: self.groups.clone() })

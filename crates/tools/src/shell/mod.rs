@@ -8,10 +8,12 @@
 //! killed with everything they started when their time is over or the call is cancelled ([`family`]). git is
 //! run so that a repository cannot choose programs ([`git`], [`repository`]).
 //!
-//! The judgement does not confine a program: what an approved one does is its own affair.
+//! What is judged harmless, or approved, still runs in a sandbox ([`confinement`]), so that a wrong judgement
+//! is not the end.
 
 mod capture;
 mod concerns;
+mod confinement;
 mod execute;
 mod family;
 mod flags;
@@ -35,15 +37,17 @@ use futures::future::{self, BoxFuture};
 use llm_do_core::{Approval, Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
 use serde_json::Value;
 
+use self::confinement::Confinement;
 use self::place::Place;
 use self::policy::Policy;
 use self::programs::{GIT_READERS, READERS};
 use self::session::Session;
 use self::settings::LONGEST_TIMEOUT;
 use self::tool::{ShellTool, definition};
+use crate::sandbox::sandbox_status;
 
 pub use family::end_all_commands;
-pub use settings::{Operands, ShellRule, ShellSettings, Unlisted};
+pub use settings::{Operands, ReadScope, SandboxMode, ShellRule, ShellSettings, Unlisted, WriteScope};
 
 /// A toolset with one tool, `shell`, that runs listed programs in a directory.
 ///
@@ -52,9 +56,16 @@ pub use settings::{Operands, ShellRule, ShellSettings, Unlisted};
 pub struct Shell {
     name: Name,
     project: PathBuf,
-    preset: Vec<ShellRule>,
+    preset: Preset,
     settings: ShellSettings,
     definition: Arc<ToolDefinition>,
+}
+
+/// What a preset brings, whatever the settings say.
+#[derive(Debug, Clone, Default)]
+struct Preset {
+    rules: Vec<ShellRule>,
+    only_reads: bool,
 }
 
 impl Shell {
@@ -64,22 +75,25 @@ impl Shell {
         root: impl Into<PathBuf>,
         settings: ShellSettings,
     ) -> Result<Self, String> {
-        Self::with_preset(name.into(), root.into(), Vec::new(), settings)
+        Self::with_preset(name.into(), root.into(), Preset::default(), settings)
     }
 
     /// A shell for looking around: `ls`, `cat`, `grep`, `find`, `git log` and their like. What could write,
-    /// run something else or read outside the directory asks; other programs are blocked.
+    /// run something else or read outside the directory asks; other programs are blocked. Whatever is approved or
+    /// set, the sandbox lets nothing be written and closes the network, where the system has one.
     pub fn read_only(name: impl Into<Name>, root: impl Into<PathBuf>) -> Result<Self, String> {
         let programs = READERS.iter().map(|program| ShellRule::new(program, Approval::PreApproved));
         let git =
             GIT_READERS.iter().map(|word| ShellRule::new("git", Approval::PreApproved).subcommand(word));
-        Self::with_preset(name.into(), root.into(), programs.chain(git).collect(), ShellSettings::default())
+        let preset = Preset { rules: programs.chain(git).collect(), only_reads: true };
+        Self::with_preset(name.into(), root.into(), preset, ShellSettings::default())
     }
 
     /// A shell for tidying up: `ls` runs at once, `mv` asks; other programs are blocked.
     pub fn file_ops(name: impl Into<Name>, root: impl Into<PathBuf>) -> Result<Self, String> {
         let rules = vec![ShellRule::new("ls", Approval::PreApproved), ShellRule::new("mv", Approval::Ask)];
-        Self::with_preset(name.into(), root.into(), rules, ShellSettings::default())
+        let preset = Preset { rules, only_reads: false };
+        Self::with_preset(name.into(), root.into(), preset, ShellSettings::default())
     }
 
     /// Adds settings to a preset; the words of an error say what is wrong with them.
@@ -90,11 +104,11 @@ impl Shell {
     fn with_preset(
         name: Name,
         project: PathBuf,
-        preset: Vec<ShellRule>,
+        preset: Preset,
         settings: ShellSettings,
     ) -> Result<Self, String> {
-        session(&project, &preset, &settings)?;
-        let definition = Arc::new(definition(&name)?);
+        let session = session(&project, &preset, &settings)?;
+        let definition = Arc::new(definition(&name, &settings.prefix, &session.confinement)?);
         Ok(Self { name, project, preset, settings, definition })
     }
 
@@ -104,20 +118,25 @@ impl Shell {
         }
         let own: ShellSettings =
             serde_json::from_value(settings.clone()).map_err(|error| error.to_string())?;
+        if own.prefix != self.settings.prefix {
+            return Err("`prefix` cannot be changed by an agent: set it where the toolset is made".to_owned());
+        }
         session(&self.project, &self.preset, &own)
     }
 }
 
-fn session(project: &Path, preset: &[ShellRule], settings: &ShellSettings) -> Result<Session, String> {
+fn session(project: &Path, preset: &Preset, settings: &ShellSettings) -> Result<Session, String> {
     if !(1..=LONGEST_TIMEOUT).contains(&settings.timeout) {
         return Err(format!(
             "`timeout`: {} is not between 1 and {LONGEST_TIMEOUT} seconds",
             settings.timeout
         ));
     }
+    let place = Place::new(project, settings)?;
     Ok(Session {
-        policy: Policy::new(preset, settings)?,
-        place: Place::new(project, settings)?,
+        policy: Policy::new(&preset.rules, settings)?,
+        confinement: Confinement::new(settings, preset.only_reads, &place, sandbox_status())?,
+        place,
         timeout: settings.timeout,
         max_output_bytes: settings.max_output_bytes,
     })

@@ -58,6 +58,11 @@ impl Place {
         executable && path.canonicalize().is_ok_and(|target| !target.starts_with(self.root.path()))
     }
 
+    /// Returns the directories in which programs are found.
+    pub(crate) fn directories(&self) -> &[PathBuf] {
+        &self.directories
+    }
+
     /// Returns all variables that a program sees.
     pub(crate) fn environment(&self) -> &BTreeMap<String, String> {
         &self.environment

@@ -10,6 +10,7 @@ use super::flags::{Argument, Reading};
 use super::git::{READER_ENVIRONMENT, subcommand_position};
 use super::place::Place;
 use super::programs::program;
+use crate::sandbox::PreparedSandbox;
 
 /// What git says about the repository in which a command runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,12 +27,13 @@ const BOUNDS: Bounds = Bounds { time: Duration::from_secs(3), output: 1024 * 102
 
 impl Repository {
     /// Asks git, in the directory that the arguments of a command choose. Without git there is nothing to say.
-    pub(crate) async fn of(arguments: &[String], place: &Place) -> Self {
+    pub(crate) async fn of(arguments: &[String], place: &Place, sandbox: Option<PreparedSandbox>) -> Self {
         let Ok(git) = place.find("git") else { return Self::default() };
         let directory = chosen_directories(arguments);
-        let where_it_is = ask(&git, &directory, &LOCATION, place).await;
-        let what_it_names = ask(&git, &directory, &CONFIGURATION, place).await;
-        let version = ask(&git, &directory, &["version"], place).await;
+        let asked = Asked { git: &git, directory: &directory, place, sandbox };
+        let where_it_is = asked.about(&LOCATION).await;
+        let what_it_names = asked.about(&CONFIGURATION).await;
+        let version = asked.about(&["version"]).await;
         let Some((((code, location), (_, names)), (_, version))) =
             where_it_is.zip(what_it_names).zip(version)
         else {
@@ -91,16 +93,26 @@ const LOCATION: [&str; 6] = [
 
 const CONFIGURATION: [&str; 5] = ["config", "--list", "--show-scope", "--name-only", "-z"];
 
-async fn ask(git: &Path, directory: &[String], question: &[&str], place: &Place) -> Option<(i32, Vec<u8>)> {
-    let fixed = ["--no-pager", "-c", "core.fsmonitor=false"].map(str::to_owned);
-    let question = question.iter().map(|word| (*word).to_owned());
-    let invocation = Invocation {
-        name: "git".to_owned(),
-        program: git.to_path_buf(),
-        arguments: fixed.into_iter().chain(directory.iter().cloned()).chain(question).collect(),
-        environment: READER_ENVIRONMENT.to_vec(),
-    };
-    run_quietly(invocation, place, BOUNDS).await
+/// git in a directory, to be asked.
+struct Asked<'a> {
+    git: &'a Path,
+    directory: &'a [String],
+    place: &'a Place,
+    sandbox: Option<PreparedSandbox>,
+}
+
+impl Asked<'_> {
+    async fn about(&self, question: &[&str]) -> Option<(i32, Vec<u8>)> {
+        let fixed = ["--no-pager", "-c", "core.fsmonitor=false"].map(str::to_owned);
+        let question = question.iter().map(|word| (*word).to_owned());
+        let invocation = Invocation {
+            name: "git".to_owned(),
+            program: self.git.to_path_buf(),
+            arguments: fixed.into_iter().chain(self.directory.iter().cloned()).chain(question).collect(),
+            environment: READER_ENVIRONMENT.to_vec(),
+        };
+        run_quietly(invocation, self.place, self.sandbox.clone(), BOUNDS).await
+    }
 }
 
 /// The `-C` flags of a command, which say where its repository is.

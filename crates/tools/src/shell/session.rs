@@ -5,6 +5,7 @@ use std::sync::Arc;
 use llm_do_core::{Approval, Assessment, Scope, Subject};
 use serde_json::{Value, json};
 
+use super::confinement::{Confinement, Purpose};
 use super::execute::{Invocation, Prepared, PreparedStep};
 use super::git;
 use super::parse::{CommandLine, Words, parse};
@@ -18,6 +19,7 @@ use super::repository::Repository;
 pub(crate) struct Session {
     pub(crate) policy: Policy,
     pub(crate) place: Place,
+    pub(crate) confinement: Confinement,
     pub(crate) timeout: u64,
     pub(crate) max_output_bytes: usize,
 }
@@ -39,6 +41,9 @@ impl Session {
             tokio::task::spawn_blocking(move || session.policy.judge(&judged, &session.place.root)).await;
         let mut judgement =
             judging.unwrap_or_else(|_| Judgement::new(Approval::Blocked, "it could not be judged"));
+        if let Some(refusal) = self.confinement.refusal() {
+            judgement = judgement.and(Judgement::new(Approval::Blocked, refusal));
+        }
         let mut repositories = Vec::new();
         if judgement.approval != Approval::Blocked {
             for words in line.commands() {
@@ -52,7 +57,10 @@ impl Session {
 
     async fn repository(&self, words: &[String]) -> Repository {
         match git_arguments(words) {
-            Some(arguments) => Repository::of(arguments, &self.place).await,
+            Some(arguments) => match self.confinement.sandbox(Purpose::Probe) {
+                Ok(sandbox) => Repository::of(arguments, &self.place, sandbox).await,
+                Err(error) => Repository { concerns: vec![error], ..Repository::default() },
+            },
             None => Repository::default(),
         }
     }
@@ -82,6 +90,16 @@ impl Session {
         Ok(Invocation { name: name.clone(), program, arguments, environment })
     }
 
+    /// What speaks against a command, and what a person should know about its sandbox.
+    fn reason(&self, considered: &Considered) -> Option<String> {
+        let asks = considered.judgement.approval == Approval::Ask;
+        let loosened = self.confinement.loosened().into_iter();
+        let missing = self.confinement.missing().filter(|_| asks);
+        let words: Vec<String> =
+            considered.judgement.reasons.iter().cloned().chain(loosened).chain(missing).collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
     /// Tells the gate what a command text would do.
     pub(crate) fn assessment(&self, considered: &Considered) -> Assessment {
         let commands: Vec<String> = considered.line.commands().map(show).collect();
@@ -91,7 +109,7 @@ impl Session {
             format!("run {} in {place}", commands.join(" and ")),
         );
         let reasons = &considered.judgement.reasons;
-        assessment.reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+        assessment.reason = self.reason(considered);
         assessment.preview = self.prepare(considered).ok().map(|prepared| preview(&prepared));
         assessment.subjects = considered.line.commands().cloned().map(Subject::Command).collect();
         assessment.scopes.extend(prefixes(&assessment.subjects));

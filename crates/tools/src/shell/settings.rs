@@ -30,6 +30,16 @@ pub struct ShellSettings {
     pub program_directories: Vec<PathBuf>,
     /// Variables for the programs. They inherit none; names that change what runs are refused.
     pub environment: BTreeMap<String, String>,
+    /// Put before the name of the tool, so that two such toolsets can stand beside each other.
+    pub prefix: String,
+    /// Whether the system confines programs.
+    pub sandbox: SandboxMode,
+    /// What programs may read that run without a question. One that asks first may read anywhere.
+    pub reads: ReadScope,
+    /// What programs may write. Default: `root`; for `shell_readonly` always `nowhere`.
+    pub writes: Option<WriteScope>,
+    /// Whether programs may use the network. Not for `shell_readonly`.
+    pub network: bool,
 }
 
 impl Default for ShellSettings {
@@ -42,8 +52,49 @@ impl Default for ShellSettings {
             max_output_bytes: 64 * 1024,
             program_directories: Vec::new(),
             environment: BTreeMap::new(),
+            prefix: String::new(),
+            sandbox: SandboxMode::On,
+            reads: ReadScope::Root,
+            writes: None,
+            network: false,
         }
     }
+}
+
+/// Whether the system confines programs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxMode {
+    /// Where the system can; where it cannot, a notice says so.
+    #[default]
+    On,
+    /// Where the system cannot, nothing runs.
+    Required,
+    /// No. Not for `shell_readonly`.
+    Off,
+}
+
+/// What programs may read that run without a question.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadScope {
+    /// The root, the directories of the system and those of programs.
+    #[default]
+    Root,
+    /// Everything. Not for `shell_readonly`.
+    Anywhere,
+}
+
+/// What programs may write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteScope {
+    /// Nothing.
+    Nowhere,
+    /// What lies below the root.
+    Root,
+    /// Everything.
+    Anywhere,
 }
 
 /// What happens with a program, or a subcommand, that no rule names.

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::capture::Capture;
+use super::confinement::{Confinement, Purpose};
 use super::execute::{Bounds, Ending, Execution, Watcher, execute};
 use super::session::Session;
 use super::settings::LONGEST_TIMEOUT;
@@ -21,11 +22,17 @@ const DESCRIPTION: &str = "Runs listed programs and returns what they print. No 
     processes do not. Paths are relative to the project. Standard input is empty.";
 
 /// Describes the tool.
-pub(crate) fn definition(toolset: &Name) -> Result<ToolDefinition, String> {
+pub(crate) fn definition(
+    toolset: &Name,
+    prefix: &str,
+    confinement: &Confinement,
+) -> Result<ToolDefinition, String> {
     let schema = |result: Result<Schema, llm_do_core::SchemaError>| result.map_err(|error| error.to_string());
-    let mut definition = ToolDefinition::new("shell", DESCRIPTION, schema(Schema::of::<Arguments>())?);
+    let mut definition =
+        ToolDefinition::new(format!("{prefix}shell"), DESCRIPTION, schema(Schema::of::<Arguments>())?);
     definition.toolset = Some(toolset.clone());
     definition.judges_calls = true;
+    definition.notes = confinement.loosened();
     definition.output = Some(schema(Schema::of_output::<Printed>())?);
     Ok(definition)
 }
@@ -59,6 +66,9 @@ struct Printed {
     stdout_bytes: u64,
     /// How many bytes were printed to standard error.
     stderr_bytes: u64,
+    /// What may be the reason of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 /// The tool of one toolset instance.
@@ -96,10 +106,17 @@ impl ShellTool {
             return Err(ToolError::new(format!("not run, as this was not approved: {reasons}")));
         }
         let prepared = self.session.prepare(&considered).map_err(ToolError::new)?;
+        let confinement = &self.session.confinement;
+        let purpose = Purpose::of_call(considered.judgement.approval);
+        let sandbox = confinement.sandbox(purpose).map_err(ToolError::new)?;
+        if let Some(notice) = confinement.notice_for(call.run_id()) {
+            call.notice(notice);
+        }
         let seconds = arguments.timeout.unwrap_or(self.session.timeout).min(LONGEST_TIMEOUT);
         let bounds = Bounds { time: Duration::from_secs(seconds), output: self.session.max_output_bytes };
         let watcher = Watcher { cancellation: call.cancellation(), progress: call.progress() };
-        reply(execute(&prepared, &self.session.place, bounds, &watcher).await, seconds)
+        let execution = execute(&prepared, &self.session.place, sandbox, bounds, &watcher).await;
+        reply(execution, seconds, |code, stderr| confinement.hint(purpose, code, stderr))
     }
 }
 
@@ -121,16 +138,21 @@ fn arguments(input: &Payload) -> Result<Arguments, String> {
     Arguments::deserialize(input.value()).map_err(|error| error.to_string())
 }
 
-fn reply(execution: Execution, seconds: u64) -> ToolReply {
+/// The exit code of shells for a program that cannot be executed.
+const NOT_EXECUTABLE: i32 = 126;
+
+fn reply(execution: Execution, seconds: u64, hint: impl FnOnce(i32, &str) -> Option<String>) -> ToolReply {
     let Execution { ending, stdout, stderr } = execution;
     match ending {
         Ending::Exited(exit_code) => {
+            let errors = stderr.text();
             let printed = Printed {
                 truncated: stdout.is_cut() || stderr.is_cut(),
                 stdout_bytes: stdout.total(),
                 stderr_bytes: stderr.total(),
                 stdout: stdout.text(),
-                stderr: stderr.text(),
+                hint: hint(exit_code, &errors),
+                stderr: errors,
                 exit_code,
             };
             Ok(Output::json(serde_json::to_value(printed)?))
@@ -142,7 +164,11 @@ fn reply(execution: Execution, seconds: u64) -> ToolReply {
             Err(ToolError::of(failure.with_hint("do less at once, or give a longer `timeout` (at most 600)")))
         }
         Ending::Cancelled => Err(ToolError::new("the call was cancelled, and the command killed")),
-        Ending::Failed(error) => Err(ToolError::new(format!("the command could not be run: {error}"))),
+        Ending::Failed(error) => {
+            let message = format!("the command could not be run: {error}");
+            let hint = hint(NOT_EXECUTABLE, &message).map(|hint| format!("; {hint}")).unwrap_or_default();
+            Err(ToolError::new(message + &hint))
+        }
     }
 }
 

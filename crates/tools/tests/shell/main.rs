@@ -11,5 +11,7 @@ mod corpus;
 mod policy;
 mod processes;
 mod repositories;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod support;
 mod words;
