@@ -12,7 +12,7 @@ mod dynamic_agents;
 mod filesystem;
 mod shell;
 
-pub use catalogue::{built_in, built_in_names};
+pub use catalogue::{Surroundings, built_in, built_in_names};
 pub use dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,
 };
