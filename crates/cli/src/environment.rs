@@ -2,14 +2,21 @@
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use etcetera::BaseStrategy;
 use llm_do::Environment;
 
 use crate::problem::Problem;
 
 /// No `.env` is larger.
 const LARGEST: u64 = 1024 * 1024;
+
+/// Returns the directory in which this binary keeps what it remembers between runs.
+pub(crate) fn state_directory() -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("llm-do"))
+}
 
 /// Reads the environment of a project: the process's own variables, and those of its `.env` where there is one.
 ///

@@ -44,6 +44,9 @@ pub(crate) fn load_quietly(arguments: &ProjectArguments) -> Result<LoadedProject
     if let Some(path) = std::env::var_os("PATH") {
         catalogue = catalogue.search_path(path);
     }
+    if let Some(path) = environment::state_directory() {
+        catalogue = catalogue.protect(path);
+    }
     Ok(llm_do::load_changed(&arguments.path, &arguments.set, &catalogue)?)
 }
 

@@ -7,19 +7,27 @@ use std::sync::Arc;
 use llm_do_core::Toolset;
 use llm_do_models::{PROTOCOLS, StandardModels, provider_names};
 use llm_do_project::{Catalogue, WantedToolset};
-use llm_do_tools::{built_in, built_in_names};
+use llm_do_tools::{Surroundings, built_in, built_in_names};
 
 /// Everything that comes with llm-do.
 #[derive(Debug, Clone, Default)]
 pub struct StandardCatalogue {
-    directory: PathBuf,
+    around: Surroundings,
     search_path: Option<OsString>,
 }
 
 impl StandardCatalogue {
     /// A catalogue for a process that works in a directory.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into(), search_path: None }
+        Self { around: Surroundings { directory: directory.into(), own: Vec::new() }, search_path: None }
+    }
+
+    /// Protects a file or directory of the process itself, such as where it keeps its records: toolsets write
+    /// there only after a fresh approval.
+    #[must_use]
+    pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
+        self.around.own.push(path.into());
+        self
     }
 
     /// Looks programs up in these directories, written as in `PATH`; otherwise none is looked up.
@@ -36,7 +44,7 @@ impl Catalogue for StandardCatalogue {
     }
 
     fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String> {
-        built_in(&wanted, &self.directory)
+        built_in(&wanted, &self.around)
     }
 
     fn providers(&self) -> Vec<&str> {
@@ -53,7 +61,7 @@ impl Catalogue for StandardCatalogue {
 
     fn has_program(&self, program: &str) -> bool {
         match &self.search_path {
-            Some(path) => which::which_in(program, Some(path), &self.directory).is_ok(),
+            Some(path) => which::which_in(program, Some(path), &self.around.directory).is_ok(),
             None => true,
         }
     }

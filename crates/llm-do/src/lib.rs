@@ -56,8 +56,8 @@ pub use llm_do_models::{
 };
 pub use llm_do_project::{
     AgentDraft, Catalogue, Diagnostic, Diagnostics, LimitsSection, LoadedProject, McpServer, NoToolsets,
-    Provider, Reach, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, Severity, WantedToolset,
-    Workshop, header_schema, manifest_schema,
+    ProjectFiles, Provider, Reach, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, Severity,
+    WantedToolset, Workshop, header_schema, manifest_schema,
 };
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, Canceller, DEFAULT_DEPTH, DEFAULT_TURNS, Durability, EntrySpec,

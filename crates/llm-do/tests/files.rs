@@ -76,3 +76,154 @@ fn everything_that_is_wrong_is_said_at_once_with_its_place() {
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// A project in a folder of its own, which is removed at the end.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        let folder = std::env::temp_dir().join(format!("llm-do-files-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        for (path, text) in files {
+            let path = folder.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        Self(folder)
+    }
+
+    /// Loads the project, with a manifest that has one more section.
+    fn load(&self, toolsets: &str) -> Result<llm_do::LoadedProject, String> {
+        let agents = r#""agent_files": ["narrow.agent", "wide.agent"]"#;
+        let manifest =
+            format!(r#"{{"version": 1, "entry": {{"agent": "narrow"}}, {agents}, "toolsets": {toolsets}}}"#);
+        std::fs::write(self.0.join("project.json"), manifest).unwrap();
+        llm_do::load(&self.0).map_err(|problems| problems.to_string())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+async fn call_as(
+    project: &llm_do::LoadedProject,
+    agent: &str,
+    tool: &str,
+    path: &str,
+) -> Result<String, String> {
+    let runtime = llm_do::runtime_of(project).approval_mode(ApprovalMode::ApproveAll).build().unwrap();
+    let input = match tool {
+        tool if tool.ends_with("write_file") => json!({"path": path, "content": "new"}),
+        _ => json!({"path": path}),
+    };
+    match runtime.run(tool, input).as_agent(agent).await {
+        Ok(report) => Ok(report.text().to_string()),
+        Err(error) => Err(error.report.failure.as_ref().unwrap().message.clone()),
+    }
+}
+
+#[tokio::test]
+async fn settings_of_one_agent_belong_to_it_alone() {
+    let narrow = "---\nname: narrow\nmodel: test:echo\ntoolsets:\n  - filesystem_project: {root: docs, read_only: true, suffixes: [.md]}\n---\n";
+    let wide = "---\nname: wide\nmodel: test:echo\ntoolsets: [filesystem_project]\n---\n";
+    let files = [
+        ("narrow.agent", narrow),
+        ("wide.agent", wide),
+        ("docs/a.md", "doc"),
+        ("docs/b.txt", "b"),
+        ("c.md", "c"),
+    ];
+    let folder = Folder::new("alone", &files);
+    let project = folder.load("{}").unwrap();
+    assert!(call_as(&project, "narrow", "read_file", "a.md").await.unwrap().contains("doc"));
+    for path in ["b.txt", "../c.md", "docs/a.md"] {
+        assert!(call_as(&project, "narrow", "read_file", path).await.is_err(), "{path}");
+    }
+    assert!(call_as(&project, "narrow", "write_file", "a.md").await.is_err());
+    assert!(call_as(&project, "wide", "read_file", "docs/b.txt").await.is_ok());
+    call_as(&project, "wide", "write_file", "docs/b.txt").await.unwrap();
+    assert_eq!(std::fs::read_to_string(folder.0.join("docs/b.txt")).unwrap(), "new");
+}
+
+#[test]
+fn settings_of_an_agent_that_cannot_hold_are_problems_of_its_line() {
+    let wide = "---\nname: wide\nmodel: test:echo\n---\n";
+    let section =
+        r#"{"docs": {"toolset": "filesystem_project", "settings": {"root": "docs", "read_only": true}}}"#;
+    for (entry, problem) in [
+        ("filesystem_project: {readonly: true}", "unknown field `readonly`"),
+        ("filesystem_project: {root: ../..}", "lies outside"),
+        ("filesystem_project: {root: missing}", "missing"),
+        ("filesystem_project: {max_list: 0}", "`max_list` is 0, expected 1 to 100000"),
+        ("filesystem_project_ro: {read_only: false}", "is read-only by its name"),
+        ("docs: {read_only: false}", "`read_only` allows more than the manifest does for `docs`"),
+        ("docs: {root: .}", "lies outside"),
+    ] {
+        let narrow = format!("---\nname: narrow\nmodel: test:echo\ntoolsets:\n  - {entry}\n---\n");
+        let files = [("narrow.agent", narrow.as_str()), ("wide.agent", wide), ("docs/a.md", "doc")];
+        let folder = Folder::new("problems", &files);
+        let words = folder.load(section).err().unwrap_or_else(|| panic!("{entry} was accepted"));
+        assert!(words.contains(problem), "{problem:?} is missing in:\n{words}");
+        assert!(words.contains("narrow.agent, line 5"), "{words}");
+    }
+}
+
+#[tokio::test]
+async fn the_files_of_the_project_are_protected_under_whatever_name() {
+    let agent = "---\nname: main\nmodel: test:echo\ntoolsets: [filesystem_project]\n---\n";
+    let manifest = r#"{"version": 1, "entry": {"agent": "main"}, "agent_files": ["prompts/main.md"],
+        "generated_agents_dir": "made", "mcp_servers": {"s": {"command": "node", "args": ["server.js"]}}}"#;
+    let files = [
+        ("team.json", manifest),
+        ("prompts/main.md", agent),
+        ("server.js", ""),
+        ("notes.md", ""),
+        ("made/x", ""),
+    ];
+    let folder = Folder::new("protected", &files);
+    let project = llm_do::load(folder.0.join("team.json")).unwrap_or_else(|problems| panic!("{problems}"));
+    let runtime = llm_do::runtime_of(&project).build().unwrap();
+    let judged = async |path: &str| {
+        let input = json!({"path": path, "content": "new"});
+        runtime.run("write_file", input).as_agent("main").judge().await
+    };
+    for path in ["team.json", "prompts/main.md", "PROMPTS/MAIN.md", "server.js", "made/new.txt"] {
+        let words = format!("{:?}", judged(path).await);
+        assert!(words.contains("is protected"), "{path}: {words}");
+    }
+    let words = format!("{:?}", judged("notes.md").await);
+    assert!(!words.contains("is protected"), "{words}");
+}
+
+/// The files that a page of the guide shows, by the name after the language of a block.
+fn shown_files(page: &'static str) -> Vec<(&'static str, &'static str)> {
+    let blocks = page.split("```").skip(1).step_by(2);
+    let named = blocks.filter_map(|block| {
+        let (words, text) = block.split_once('\n')?;
+        Some((words.split_once(' ')?.1, text))
+    });
+    named.collect()
+}
+
+#[tokio::test]
+async fn the_example_of_the_guide_does_what_the_guide_says() {
+    let mut files = shown_files(include_str!("../../../docs/guide/files.md"));
+    assert_eq!(files.len(), 3, "{files:?}");
+    files.extend([("docs/a.md", "doc"), ("drafts/b.md", "draft"), ("drafts/c.txt", "draft")]);
+    let folder = Folder::new("guide", &files);
+    let project = llm_do::load(&folder.0).unwrap_or_else(|problems| panic!("{problems}"));
+    let can = async |agent, tool, path| call_as(&project, agent, tool, path).await.is_ok();
+    assert!(
+        can("writer", "docs_read_file", "a.md").await && can("writer", "drafts_read_file", "c.txt").await
+    );
+    assert!(
+        !can("writer", "docs_write_file", "a.md").await && can("writer", "drafts_write_file", "b.md").await
+    );
+    assert!(
+        can("reader", "drafts_read_file", "b.md").await && !can("reader", "drafts_read_file", "c.txt").await
+    );
+    assert!(!can("reader", "drafts_write_file", "b.md").await);
+}

@@ -1,6 +1,6 @@
 //! What a project is linked against: the toolsets, providers and programs that exist outside its files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llm_do_core::{Name, Toolset};
@@ -44,8 +44,21 @@ pub struct WantedToolset<'a> {
     pub name: &'a Name,
     /// Its settings, or null.
     pub settings: &'a Value,
+    /// What the manifest sets for it, where one agent sets something else: an agent may narrow it, not loosen it.
+    pub section: Option<&'a Value>,
     /// The directory of the project.
     pub root: &'a Path,
+    /// The files that decide what the project does.
+    pub files: &'a ProjectFiles,
+}
+
+/// The files that decide what a project does: whoever writes one of them changes what runs later.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectFiles {
+    /// The manifest, agent files, Python files, programs of MCP servers, and the directory of generated agents.
+    pub paths: Vec<PathBuf>,
+    /// Globs relative to the project whose matches, also later ones, are read or run.
+    pub globs: Vec<String>,
 }
 
 /// A catalogue of nothing.

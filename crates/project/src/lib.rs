@@ -33,7 +33,7 @@ mod workshop;
 use std::path::Path;
 
 pub use agent_draft::AgentDraft;
-pub use catalogue::{Catalogue, NoToolsets, WantedToolset};
+pub use catalogue::{Catalogue, NoToolsets, ProjectFiles, WantedToolset};
 pub use check::{header_schema, manifest_schema};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use link::LoadedProject;

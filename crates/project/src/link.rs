@@ -10,7 +10,7 @@ use llm_do_runtime::{LinkError, LinkErrors, OutlinedCallable, Project, ProjectBu
 use serde_json::{Map, Value};
 
 use crate::agent_file::AgentFile;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, ProjectFiles};
 use crate::check::{self, meant};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
@@ -21,7 +21,7 @@ use crate::load::{Files, ManifestFile};
 use crate::manifest::{LimitsSection, McpServer, ModelSection, Provider};
 use crate::run_settings::{RunSettings, run_settings};
 use crate::services::{self, ModelNames};
-use crate::toolsets::{Toolsets, check_sections};
+use crate::toolsets::{Listed, Toolsets, check_sections};
 use crate::workshop::Workshop;
 use crate::{model_settings, python, template};
 
@@ -51,6 +51,7 @@ pub struct LoadedProject {
     context: BTreeMap<String, Value>,
     manifest: Option<Arc<ManifestFile>>,
     generated: PathBuf,
+    files: ProjectFiles,
 }
 
 impl LoadedProject {
@@ -72,7 +73,7 @@ impl LoadedProject {
     /// knows.
     pub fn workshop(&self, catalogue: impl Catalogue + 'static) -> Workshop {
         let (root, generated) = (self.root.clone(), self.generated.clone());
-        Workshop::new(root, generated, self.manifest.clone(), Arc::new(catalogue))
+        Workshop::new(root, generated, self.manifest.clone(), self.files.clone(), Arc::new(catalogue))
     }
 
     /// Returns the limits that the manifest sets, for whoever sets others beside them.
@@ -105,8 +106,12 @@ pub(crate) struct Agent {
 }
 
 /// Links files.
-pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostics) -> Option<LoadedProject> {
-    let Headers { agents, unread } = read_headers(files.agents, out);
+pub(crate) fn link(
+    mut files: Files,
+    catalogue: &dyn Catalogue,
+    out: &mut Diagnostics,
+) -> Option<LoadedProject> {
+    let Headers { agents, unread } = read_headers(std::mem::take(&mut files.agents), out);
     let manifest = files.manifest.as_ref();
     check_names(&agents, catalogue, out);
     // Without its manifest nobody can say what a project starts with.
@@ -114,7 +119,8 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
         if files.broken_manifest { None } else { find_entry(manifest, &agents, &unread, &files.root, out) };
     let models = ModelNames::new(manifest, catalogue, &files.root);
     let settings = manifest.map(|file| check_manifest(file, catalogue, &models, out)).unwrap_or_default();
-    let mut toolsets = Toolsets::new(manifest, &agents, &unread, catalogue, &files.root, out);
+    let listed = Listed { manifest, root: &files.root, files: &files.own };
+    let mut toolsets = Toolsets::new(listed, &agents, &unread, catalogue, out);
     let mut builder = Project::builder();
     let mut patterns = 0;
     for agent in &agents {
@@ -154,6 +160,7 @@ pub(crate) fn link(files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostic
         context: BTreeMap::new(),
         manifest: None,
         generated: files.generated,
+        files: files.own,
     };
     if let Some(file) = files.manifest {
         let manifest = file.manifest.clone();

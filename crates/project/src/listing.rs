@@ -18,6 +18,11 @@ const MOST_GLOBS: usize = 64;
 /// one of this length cannot be.
 pub(crate) const LONGEST_GLOB: usize = 256;
 
+/// Says whether an entry of a list means whatever matches it.
+pub(crate) fn is_glob(name: &str) -> bool {
+    name.contains(['*', '?', '[', '{'])
+}
+
 /// The files of a project's folder, walked over once, and only where there is a glob.
 pub(crate) struct Listing<'a> {
     root: &'a Path,
@@ -36,7 +41,7 @@ impl<'a> Listing<'a> {
         if name.trim().is_empty() {
             return Err("an entry is empty".to_owned());
         }
-        if name.contains(['*', '?', '[', '{']) {
+        if is_glob(name) {
             let found = self.matching(name)?;
             return if found.is_empty() { Err(format!("no file matches `{name}`")) } else { Ok(found) };
         }

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
 use crate::agent_file::{self, AgentFile};
+use crate::catalogue::ProjectFiles;
 use crate::check;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, shown_path};
 use crate::document::{self, Content, Field, Language, Node};
-use crate::listing::Listing;
+use crate::listing::{Listing, is_glob};
 use crate::manifest::Manifest;
 use crate::older;
 use crate::set::Changes;
@@ -39,6 +40,8 @@ pub(crate) struct Files {
     pub(crate) broken_manifest: bool,
     /// Where agents are kept that agents and code create, relative to the root.
     pub(crate) generated: PathBuf,
+    /// What decides about the project.
+    pub(crate) own: ProjectFiles,
 }
 
 /// A manifest with its document.
@@ -73,9 +76,11 @@ fn directory_of(path: &Path) -> PathBuf {
 /// A project of agent files alone. What the command line sets for the manifest makes one.
 fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &mut Diagnostics) -> Files {
     let agents = with_generated(agents, &root, Path::new(GENERATED), out);
-    let agents = read_agents(&agents, &root.join(GENERATED), changes, out);
     let generated = PathBuf::from(GENERATED);
-    let mut files = Files { root, manifest: None, agents, broken_manifest: false, generated };
+    let paths = agents.iter().cloned().chain([root.join(&generated)]).collect();
+    let own = ProjectFiles { paths, globs: Vec::new() };
+    let agents = read_agents(&agents, &root.join(GENERATED), changes, out);
+    let mut files = Files { root, manifest: None, agents, broken_manifest: false, generated, own };
     if changes.change_manifest() {
         let mut source = Source::new("--set", "");
         let mut node = Node::of_value(&serde_json::json!({"version": 1, "entry": {}}), &(0..0));
@@ -139,13 +144,25 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     // Files are listed even where another part of the manifest is wrong, so that all problems show at once.
     let mut listing = Listing::new(&root);
     let listed = listed_files(&source, &node, &mut listing, "agent_files", out);
-    let _ = listed_files(&source, &node, &mut listing, "python_files", out);
+    let python = listed_files(&source, &node, &mut listing, "python_files", out);
     let generated = generated_directory(&source, &node, manifest.as_ref(), out);
     let listed = with_generated(&listed, &root, &generated, out);
     let agents = read_agents(&listed, &root.join(&generated), changes, out);
     let broken_manifest = manifest.is_none();
+    let mut own = manifest.as_ref().map(|manifest| named_files(&root, manifest)).unwrap_or_default();
+    own.paths.extend([path.to_path_buf(), root.join(&generated)].into_iter().chain(listed).chain(python));
     let manifest = manifest.map(|manifest| ManifestFile { source, node, manifest });
-    Some(Files { root, manifest, agents, broken_manifest, generated })
+    Some(Files { root, manifest, agents, broken_manifest, generated, own })
+}
+
+/// What a manifest names besides the files that it lists: it would be run or read by a later run.
+fn named_files(root: &Path, manifest: &Manifest) -> ProjectFiles {
+    let servers = manifest.mcp_servers.values();
+    let words = servers.flat_map(|server| server.command.iter().chain(&server.args)).chain(&manifest.python);
+    let programs = words.map(|word| root.join(word)).filter(|path| path.is_file());
+    let globs = manifest.agent_files.iter().chain(&manifest.python_files);
+    let globs = globs.filter(|name| is_glob(name)).cloned().collect();
+    ProjectFiles { paths: programs.collect(), globs }
 }
 
 fn check_version(source: &Source, node: &Node, out: &mut Diagnostics) -> Option<()> {

@@ -29,7 +29,6 @@ pub(crate) struct Manifest {
     pub(crate) entry: Entry,
     /// Agent files, relative to the manifest; globs are allowed.
     #[serde(default)]
-    #[expect(dead_code, reason = "resolved from the document, which knows the places")]
     pub(crate) agent_files: Vec<String>,
     /// Python files, relative to the manifest; globs are allowed.
     #[serde(default)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use llm_do_core::{AgentSpec, Approval, ApprovalRule, Name, Toolset, ToolsetChoice};
 use serde_json::{Map, Value};
 
-use crate::catalogue::{Catalogue, WantedToolset};
+use crate::catalogue::{Catalogue, ProjectFiles, WantedToolset};
 use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::entry_place;
@@ -18,12 +18,21 @@ use crate::manifest::ToolsetSection;
 /// The key under which the older mapping form keeps approval rules.
 const APPROVAL_CONFIG: &str = "_approval_config";
 
+/// The project whose agents list toolsets.
+#[derive(Clone, Copy)]
+pub(crate) struct Listed<'a> {
+    pub(crate) manifest: Option<&'a ManifestFile>,
+    pub(crate) root: &'a Path,
+    pub(crate) files: &'a ProjectFiles,
+}
+
 /// What agents may list under `toolsets`.
 pub(crate) struct Toolsets<'a> {
     manifest: Option<&'a ManifestFile>,
     agents: HashSet<&'a str>,
     catalogue: &'a dyn Catalogue,
     root: &'a Path,
+    files: &'a ProjectFiles,
     /// Toolsets without settings of one agent, made once.
     shared: BTreeMap<Name, Arc<dyn Toolset>>,
     /// Sections of the manifest that could not be made: said once, at their own place.
@@ -70,17 +79,24 @@ pub(crate) fn check_sections(file: &ManifestFile, catalogue: &dyn Catalogue, out
 impl<'a> Toolsets<'a> {
     /// Makes the toolsets of the manifest, and says what is wrong with them.
     pub(crate) fn new(
-        manifest: Option<&'a ManifestFile>,
+        project: Listed<'a>,
         agents: &'a [Agent],
         unread: &'a [String],
         catalogue: &'a dyn Catalogue,
-        root: &'a Path,
         out: &mut Diagnostics,
     ) -> Self {
+        let Listed { manifest, root, files } = project;
         let names = agents.iter().map(|agent| agent.header.name.as_str());
         let agents = names.chain(unread.iter().map(String::as_str)).collect();
-        let mut toolsets =
-            Self { manifest, agents, catalogue, root, shared: BTreeMap::new(), broken: HashSet::new() };
+        let mut toolsets = Self {
+            manifest,
+            agents,
+            catalogue,
+            root,
+            files,
+            shared: BTreeMap::new(),
+            broken: HashSet::new(),
+        };
         for (name, section) in manifest.into_iter().flat_map(|file| &file.manifest.toolsets) {
             if out.is_full() {
                 break;
@@ -95,7 +111,7 @@ impl<'a> Toolsets<'a> {
         let place = entry_place(&file.node, "toolsets", name);
         let made = match self.agents.contains(name) {
             true => Err(Refused::from(format!("the name `{name}` is used by both a toolset and an agent"))),
-            false => self.make(&section.toolset, name, &section.settings).map(drop),
+            false => self.make(&section.toolset, name, &section.settings, None).map(drop),
         };
         if let Err(refused) = made {
             self.broken.insert(name);
@@ -187,8 +203,12 @@ impl<'a> Toolsets<'a> {
         }
         let section = self.manifest.and_then(|file| file.manifest.toolsets.get(name));
         let toolset = match section {
-            Some(section) => self.make(&section.toolset, name, &merged(&section.settings, settings))?,
-            None => self.make(name, name, settings)?,
+            Some(section) => {
+                let own = merged(&section.settings, settings);
+                let narrows = Some(&section.settings).filter(|_| !is_plain);
+                self.make(&section.toolset, name, &own, narrows)?
+            }
+            None => self.make(name, name, settings, None)?,
         };
         if is_plain {
             self.shared.insert(name.into(), toolset.clone());
@@ -196,7 +216,13 @@ impl<'a> Toolsets<'a> {
         Ok(toolset)
     }
 
-    fn make(&self, built_in: &str, name: &str, settings: &Value) -> Result<Arc<dyn Toolset>, Refused> {
+    fn make(
+        &self,
+        built_in: &str,
+        name: &str,
+        settings: &Value,
+        section: Option<&Value>,
+    ) -> Result<Arc<dyn Toolset>, Refused> {
         let manifest = self.manifest.map(|file| &file.manifest);
         if manifest.is_some_and(|manifest| manifest.mcp_servers.contains_key(built_in)) {
             return Err(format!("`{built_in}` is an MCP server, and this version starts none").into());
@@ -206,7 +232,8 @@ impl<'a> Toolsets<'a> {
             return Err(Refused { message, hint: Some(meant(built_in, self.known())) });
         }
         let name = Name::from(name);
-        let wanted = WantedToolset { built_in, name: &name, settings, root: self.root };
+        let (root, files) = (self.root, self.files);
+        let wanted = WantedToolset { built_in, name: &name, settings, section, root, files };
         self.catalogue.toolset(wanted).map_err(|words| format!("toolset `{name}`: {words}").into())
     }
 

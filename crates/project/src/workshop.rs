@@ -6,13 +6,13 @@ use std::sync::Arc;
 use llm_do_core::{AgentSpec, Name};
 
 use crate::agent_file;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, ProjectFiles};
 use crate::check;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::link::{Agent, agent_spec, check_agent_names, check_names};
 use crate::load::ManifestFile;
 use crate::services::ModelNames;
-use crate::toolsets::Toolsets;
+use crate::toolsets::{Listed, Toolsets};
 
 /// Where the agents of a project are kept that agents and code create, and what they are linked against.
 #[derive(Clone)]
@@ -20,6 +20,7 @@ pub struct Workshop {
     root: PathBuf,
     directory: PathBuf,
     manifest: Option<Arc<ManifestFile>>,
+    files: ProjectFiles,
     catalogue: Arc<dyn Catalogue>,
 }
 
@@ -28,9 +29,10 @@ impl Workshop {
         root: PathBuf,
         directory: PathBuf,
         manifest: Option<Arc<ManifestFile>>,
+        files: ProjectFiles,
         catalogue: Arc<dyn Catalogue>,
     ) -> Self {
-        Self { root, directory, manifest, catalogue }
+        Self { root, directory, manifest, files, catalogue }
     }
 
     /// Returns the directory of the project.
@@ -67,7 +69,8 @@ impl Workshop {
         let (manifest, catalogue) = (self.manifest.as_deref(), &*self.catalogue);
         check_names(&agent, catalogue, out);
         ModelNames::new(manifest, catalogue, &self.root).check_agent(&agent[0], out);
-        let mut toolsets = Toolsets::new(manifest, &agent, &others, catalogue, &self.root, out);
+        let listed = Listed { manifest, root: &self.root, files: &self.files };
+        let mut toolsets = Toolsets::new(listed, &agent, &others, catalogue, out);
         let mut spec = agent_spec(&agent[0], &self.root, &mut toolsets, out);
         toolsets.give_own(&mut spec);
         check_agent_names(None, &agent, &others, out);

@@ -18,14 +18,26 @@ type Made = Result<Arc<dyn Toolset>, String>;
 /// A built-in toolset.
 struct BuiltIn {
     name: &'static str,
-    make: fn(&WantedToolset<'_>, &Path) -> Made,
+    make: fn(&WantedToolset<'_>, &Surroundings) -> Made,
+}
+
+/// What toolsets know about the process that they work in.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Its working directory.
+    pub directory: PathBuf,
+    /// Files and directories of the process itself, such as its records: written only after a fresh approval.
+    pub own: Vec<PathBuf>,
 }
 
 const BUILT_IN: &[BuiltIn] = &[
-    BuiltIn { name: "filesystem_cwd", make: |wanted, cwd| filesystem(wanted, cwd, false) },
-    BuiltIn { name: "filesystem_cwd_ro", make: |wanted, cwd| filesystem(wanted, cwd, true) },
-    BuiltIn { name: "filesystem_project", make: |wanted, _| filesystem(wanted, wanted.root, false) },
-    BuiltIn { name: "filesystem_project_ro", make: |wanted, _| filesystem(wanted, wanted.root, true) },
+    BuiltIn { name: "filesystem_cwd", make: |wanted, around| filesystem(wanted, around, Base::Working) },
+    BuiltIn { name: "filesystem_cwd_ro", make: |wanted, around| read_only(wanted, around, Base::Working) },
+    BuiltIn { name: "filesystem_project", make: |wanted, around| filesystem(wanted, around, Base::Project) },
+    BuiltIn {
+        name: "filesystem_project_ro",
+        make: |wanted, around| read_only(wanted, around, Base::Project),
+    },
     BuiltIn { name: "shell_readonly", make: |wanted, _| shell(wanted, Shell::read_only) },
     BuiltIn { name: "shell_file_ops", make: |wanted, _| shell(wanted, Shell::file_ops) },
     BuiltIn { name: "dynamic_agents", make: |wanted, _| dynamic_agents(wanted) },
@@ -36,30 +48,90 @@ pub fn built_in_names() -> Vec<&'static str> {
     BUILT_IN.iter().map(|built_in| built_in.name).collect()
 }
 
-/// Makes a built-in toolset for a process that works in a directory.
-pub fn built_in(wanted: &WantedToolset<'_>, working_directory: &Path) -> Result<Arc<dyn Toolset>, String> {
+/// Makes a built-in toolset.
+pub fn built_in(wanted: &WantedToolset<'_>, around: &Surroundings) -> Result<Arc<dyn Toolset>, String> {
     let found = BUILT_IN.iter().find(|built_in| built_in.name == wanted.built_in);
     let built_in = found.ok_or_else(|| format!("there is no toolset `{}`", wanted.built_in))?;
-    (built_in.make)(wanted, working_directory)
+    (built_in.make)(wanted, around)
 }
 
-/// Files below a directory. What is read-only by name stays so whatever its settings say.
-fn filesystem(wanted: &WantedToolset<'_>, base: &Path, read_only: bool) -> Made {
-    let mut settings: FilesystemSettings = read(wanted.settings)?;
-    settings.read_only |= read_only;
+/// The directory that a filesystem toolset starts from.
+#[derive(Clone, Copy)]
+enum Base {
+    Working,
+    Project,
+}
+
+/// Files below a directory.
+fn filesystem(wanted: &WantedToolset<'_>, around: &Surroundings, base: Base) -> Made {
+    let settings = read(wanted.settings)?;
+    make_filesystem(wanted, around, base, settings)
+}
+
+/// Files below a directory, to be looked at only.
+fn read_only(wanted: &WantedToolset<'_>, around: &Surroundings, base: Base) -> Made {
+    if wanted.settings.get("read_only") == Some(&Value::Bool(false)) {
+        return Err(format!(
+            "`{}` is read-only by its name, and `read_only: false` says otherwise",
+            wanted.built_in
+        ));
+    }
+    let settings = FilesystemSettings { read_only: true, ..read(wanted.settings)? };
+    make_filesystem(wanted, around, base, settings)
+}
+
+fn make_filesystem(
+    wanted: &WantedToolset<'_>,
+    around: &Surroundings,
+    base: Base,
+    settings: FilesystemSettings,
+) -> Made {
+    let base = match base {
+        Base::Working => &around.directory,
+        Base::Project => wanted.root,
+    };
     check_below(base, &settings.root)?;
-    let toolset = Filesystem::new(wanted.name.clone(), base, settings, Protected::default())?;
+    check_narrower(wanted, base, &settings)?;
+    let toolset = Filesystem::new(wanted.name.clone(), base, settings, protected(wanted, around)?)?;
     Ok(Arc::new(toolset))
+}
+
+/// What one agent sets may narrow what the manifest sets for the toolset, and not loosen it.
+fn check_narrower(
+    wanted: &WantedToolset<'_>,
+    base: &Path,
+    settings: &FilesystemSettings,
+) -> Result<(), String> {
+    let Some(section) = wanted.section else { return Ok(()) };
+    let section: FilesystemSettings = read(section)?;
+    check_below(&base.join(&section.root), &base.join(&settings.root))?;
+    match settings.loosens(&section) {
+        Some(key) => Err(format!("`{key}` allows more than the manifest does for `{}`", wanted.name)),
+        None => Ok(()),
+    }
+}
+
+/// The files of the project and of the process, by absolute paths: a toolset may have another base.
+fn protected(wanted: &WantedToolset<'_>, around: &Surroundings) -> Result<Protected, String> {
+    let absolute = |path: &Path| std::path::absolute(path).map_err(|error| error.to_string());
+    let paths = wanted.files.paths.iter().chain(&around.own);
+    let paths = paths.map(|path| absolute(path)).collect::<Result<Vec<_>, _>>()?;
+    let root = globset::escape(&real(wanted.root)?.to_string_lossy());
+    let globs = wanted.files.globs.iter().map(|glob| format!("{root}/{}", glob.trim_start_matches("./")));
+    Ok(Protected::new(paths).and_matching(globs))
 }
 
 /// The root of a toolset lies below the directory that its name says. A project that somebody cloned must not
 /// open other directories by its settings.
 fn check_below(base: &Path, root: &Path) -> Result<(), String> {
-    let real = |path: &Path| path.canonicalize().map_err(|error| format!("`{}`: {error}", path.display()));
     if real(&base.join(root))?.starts_with(real(base)?) {
         return Ok(());
     }
     Err(format!("the root `{}` lies outside `{}`", root.display(), base.display()))
+}
+
+fn real(path: &Path) -> Result<PathBuf, String> {
+    path.canonicalize().map_err(|error| format!("`{}`: {error}", path.display()))
 }
 
 /// Commands in the project, by a preset with the settings over it.
@@ -84,15 +156,22 @@ fn read<T: DeserializeOwned + Default>(settings: &Value) -> Result<T, String> {
 
 #[cfg(test)]
 mod tests {
+    use llm_do_project::ProjectFiles;
     use serde_json::json;
 
     use super::*;
 
     fn tools(built_in_name: &str, settings: &Value) -> Result<Vec<String>, String> {
+        tools_over(None, built_in_name, settings)
+    }
+
+    fn tools_over(section: Option<&Value>, built_in: &str, settings: &Value) -> Result<Vec<String>, String> {
         let name = Name::from("files");
         let root = std::env::temp_dir();
-        let wanted = WantedToolset { built_in: built_in_name, name: &name, settings, root: &root };
-        let toolset = built_in(&wanted, &root)?;
+        let around = Surroundings { directory: root.clone(), own: Vec::new() };
+        let files = ProjectFiles::default();
+        let wanted = WantedToolset { built_in, name: &name, settings, section, root: &root, files: &files };
+        let toolset = super::built_in(&wanted, &around)?;
         Ok(toolset.definitions().iter().map(|definition| definition.name.to_string()).collect())
     }
 
@@ -105,12 +184,31 @@ mod tests {
 
     #[test]
     fn what_is_read_only_by_name_cannot_be_set_otherwise() {
-        let names = tools("filesystem_project_ro", &json!({"read_only": false, "prefix": "docs_"})).unwrap();
+        let names = tools("filesystem_project_ro", &json!({"prefix": "docs_"})).unwrap();
         assert_eq!(names, ["docs_read_file", "docs_list_files", "docs_search_files"]);
+        let error = tools("filesystem_project_ro", &json!({"read_only": false})).unwrap_err();
+        assert!(error.contains("is read-only by its name"), "{error}");
     }
 
     #[test]
     fn an_unknown_setting_is_an_error() {
         assert!(tools("filesystem_cwd", &json!({"readonly": true})).unwrap_err().contains("`readonly`"));
+    }
+
+    #[test]
+    fn a_root_outside_is_an_error() {
+        for root in ["..", "/etc"] {
+            let error = tools("filesystem_project", &json!({"root": root})).unwrap_err();
+            assert!(error.contains("lies outside"), "{error}");
+        }
+    }
+
+    #[test]
+    fn settings_of_an_agent_narrow_those_of_the_manifest() {
+        let section = json!({"read_only": true});
+        let over = |settings| tools_over(Some(&section), "filesystem_project", &settings);
+        assert_eq!(over(json!({"read_only": true, "max_list": 5})).unwrap().len(), 3);
+        let error = over(json!({"read_only": false})).unwrap_err();
+        assert_eq!(error, "`read_only` allows more than the manifest does for `files`");
     }
 }

@@ -8,10 +8,12 @@
 
 mod atomic;
 mod change;
+mod crew;
 pub(crate) mod diff;
 mod edit;
 mod error;
 pub(crate) mod kept;
+mod lines;
 mod list;
 mod operation;
 mod place;
@@ -20,6 +22,7 @@ mod read;
 mod root;
 mod search;
 mod settings;
+mod straight;
 mod walk;
 mod write;
 
@@ -38,7 +41,8 @@ pub use settings::FilesystemSettings;
 
 /// A toolset for the files below one directory.
 ///
-/// What is set is fixed when the toolset is made. Each agent call opens the root anew.
+/// What is set is fixed when the toolset is made: settings of one agent make a toolset of its own. Each agent call
+/// opens the root anew.
 pub struct Filesystem {
     name: Name,
     ground: Arc<Ground>,
@@ -54,6 +58,7 @@ impl Filesystem {
         settings: FilesystemSettings,
         protected: Protected,
     ) -> Result<Self, String> {
+        settings.check()?;
         let describe = |operation: Operation| {
             let definition = operation.define(&name, &settings.prefix)?;
             Ok((operation, Arc::new(definition)))

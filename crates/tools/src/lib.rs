@@ -14,7 +14,7 @@ mod filesystem;
 mod sandbox;
 mod shell;
 
-pub use catalogue::{built_in, built_in_names};
+pub use catalogue::{Surroundings, built_in, built_in_names};
 pub use dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,
 };

@@ -3,11 +3,11 @@
 use std::io::{BufRead, IsTerminal, stdin};
 use std::path::PathBuf;
 
-use etcetera::BaseStrategy;
 use llm_do::{Input, RunError, RunReport, Session};
 use rustyline::error::ReadlineError;
 
 use crate::arguments::{ChatArguments, Output};
+use crate::environment::state_directory;
 use crate::exit::Exit;
 use crate::host::{self, Host, Plan};
 use crate::input;
@@ -217,8 +217,7 @@ impl Lines {
 }
 
 fn history_file() -> Option<PathBuf> {
-    let base = etcetera::choose_base_strategy().ok()?;
-    Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("llm-do").join("history"))
+    Some(state_directory()?.join("history"))
 }
 
 /// Reads a message: a line, and further ones while they end in a backslash.

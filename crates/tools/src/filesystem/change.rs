@@ -67,7 +67,7 @@ impl Target {
             },
             _ => Some(root.read_whole(&place)?),
         };
-        root.check_suffix(&place)?;
+        root.check_suffix(&place.path())?;
         Ok(Self { place, old })
     }
 

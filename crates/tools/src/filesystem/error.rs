@@ -114,6 +114,7 @@ impl FileError {
                 "add lines around it until it occurs once, or set `all` to replace every one"
             }
             Self::Changed { .. } => "read the file again and repeat the call",
+            Self::System { error, .. } => return system_hint(error.kind()).map(str::to_owned),
             Self::TooLong { .. }
             | Self::Loop { .. }
             | Self::NotADirectory { .. }
@@ -121,8 +122,7 @@ impl FileError {
             | Self::TooLarge { .. }
             | Self::NotText { .. }
             | Self::Argument(_)
-            | Self::Unjudged
-            | Self::System { .. } => return None,
+            | Self::Unjudged => return None,
         };
         Some(hint.to_owned())
     }
@@ -139,5 +139,19 @@ impl FileError {
     /// Returns the error with which the tool answers.
     pub(crate) fn into_tool_error(self) -> ToolError {
         ToolError::of(self.into_failure())
+    }
+}
+
+/// What can be done about an error of the operating system. A file is replaced as a whole or not at all.
+fn system_hint(kind: io::ErrorKind) -> Option<&'static str> {
+    match kind {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            Some("there is no room for it; a file that was to be replaced has its old content")
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            Some("nothing can be written there; the file system is read-only")
+        }
+        io::ErrorKind::PermissionDenied => Some("llm-do runs as a user who may not do this"),
+        _ => None,
     }
 }

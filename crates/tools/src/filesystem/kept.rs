@@ -29,7 +29,8 @@ pub(crate) fn read(root: &Path, path: &Path) -> Result<Option<String>, FileError
     if metadata.len() > MAX_BYTES {
         return Err(FileError::TooLarge { path: place.shown(), size: metadata.len(), limit: MAX_BYTES });
     }
-    let bytes = read_up_to(file, MAX_BYTES).map_err(|error| FileError::system(&place.shown(), error))?;
+    let bytes = read_up_to(file, MAX_BYTES, metadata.len())
+        .map_err(|error| FileError::system(&place.shown(), error))?;
     String::from_utf8(bytes).map(Some).map_err(|_| FileError::NotText { path: place.shown() })
 }
 

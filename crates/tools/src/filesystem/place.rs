@@ -9,18 +9,19 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
-use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
-use cap_std::fs::{Dir, File, FileType, Metadata, OpenOptions};
+use cap_fs_ext::DirExt;
+use cap_std::fs::{Dir, File, FileType, Metadata};
 use llm_do_core::nearest;
 
 use super::error::FileError;
+use super::straight::{self, OpenFile};
 
 /// How many links one path may go through, as in the kernel.
 const MAX_LINKS: u32 = 40;
 /// How deep a path may go: each directory on the way is held open.
 pub(crate) const MAX_DEPTH: usize = 128;
 /// How many bytes a path may have.
-const MAX_LENGTH: usize = 4096;
+pub(crate) const MAX_LENGTH: usize = 4096;
 /// How many names of a directory are compared with one that is missing.
 const MAX_COMPARED: usize = 2000;
 /// How many names are proposed for one that is missing.
@@ -162,6 +163,12 @@ impl Place {
         Ok(directory)
     }
 
+    /// Opens the file, by the path that it really has.
+    pub(crate) fn open_to_read(&self) -> Result<OpenFile, FileError> {
+        let (file, metadata) = self.open()?;
+        Ok(OpenFile { file, size: metadata.len(), path: self.path() })
+    }
+
     /// Opens the file for reading.
     pub(crate) fn open(&self) -> Result<(File, Metadata), FileError> {
         match self.kind {
@@ -186,10 +193,8 @@ impl Place {
 /// Opens a regular file by its name in a directory, never through a link and without waiting for the other
 /// end of a pipe that came in its place.
 pub(crate) fn open_file(directory: &Dir, name: &OsStr, shown: &str) -> Result<(File, Metadata), FileError> {
-    let mut options = OpenOptions::new();
-    options.read(true).follow(FollowSymlinks::No).nonblock(true);
     let failed = |error| FileError::system(shown, error);
-    let file = directory.open_with(name, &options).map_err(failed)?;
+    let file = straight::open_name(directory, name).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     match Kind::of(metadata.file_type()) {
         Kind::File => Ok((file, metadata)),

@@ -1,11 +1,13 @@
 //! `read_file`: a part of a text file, counted in characters or in lines.
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::FileError;
-use super::place::LastLink;
 use super::root::{Root, read_up_to};
+use super::straight::{OpenFile, SmallFile};
 
 /// What the model reads about the tool.
 pub(crate) const DESCRIPTION: &str = "Reads a UTF-8 text file, or a part of it. \
@@ -70,23 +72,18 @@ pub(crate) struct OtherFile {
 
 /// Reads the part that is asked for.
 pub(crate) fn run(root: &Root, arguments: &Arguments) -> Result<Reading, FileError> {
-    let place = root.find(&arguments.path, LastLink::Follow)?;
-    let (file, metadata) = place.open()?;
-    root.check_suffix(&place)?;
+    let OpenFile { file, size, path } = root.open_to_read(&arguments.path)?;
     let limit = root.ground.settings.max_read_bytes;
-    let bytes = read_up_to(file, limit).map_err(|error| FileError::system(&place.shown(), error))?;
-    let size = metadata.len().max(bytes.len() as u64);
-    let is_cut = size > bytes.len() as u64;
-    match as_text(&bytes, is_cut) {
-        Some(text) => {
-            let mut part = arguments.part_of(text)?;
-            if is_cut {
-                part.leave_open(size, limit);
-            }
-            Ok(Reading::Text(part))
-        }
-        None => Ok(Reading::Other(OtherFile::of(&place.shown(), &bytes, size))),
-    }
+    let bytes =
+        read_up_to(file, limit, size).map_err(|error| FileError::system(&path.to_string_lossy(), error))?;
+    arguments.reading(&path, &bytes, size.max(bytes.len() as u64), limit)
+}
+
+/// Reads what is asked for where nothing has to be waited for; nothing where it must be.
+pub(crate) fn at_once(root: &Root, arguments: &Arguments) -> Option<Result<Reading, FileError>> {
+    let SmallFile { bytes, path } = root.read_at_once(&arguments.path)?;
+    let size = bytes.len() as u64;
+    Some(arguments.reading(&path, &bytes, size, size))
 }
 
 /// Returns the bytes as text. Where they were cut, so may be the last character.
@@ -104,6 +101,19 @@ fn as_text(bytes: &[u8], is_cut: bool) -> Option<&str> {
 }
 
 impl Arguments {
+    /// Says what stands in a file, of which so many bytes were looked at.
+    fn reading(&self, path: &Path, bytes: &[u8], size: u64, limit: u64) -> Result<Reading, FileError> {
+        let is_cut = size > bytes.len() as u64;
+        let Some(text) = as_text(bytes, is_cut) else {
+            return Ok(Reading::Other(OtherFile::of(&path.to_string_lossy(), bytes, size)));
+        };
+        let mut part = self.part_of(text)?;
+        if is_cut {
+            part.leave_open(size, limit);
+        }
+        Ok(Reading::Text(part))
+    }
+
     fn part_of(&self, text: &str) -> Result<TextPart, FileError> {
         let (start, end) = match (self.start_line, self.line_count) {
             (None, None) => (byte_of_character(text, self.offset), text.len()),

@@ -9,8 +9,9 @@ use cap_std::fs::{Dir, File, Metadata};
 
 use super::error::FileError;
 use super::place::{LastLink, Place, asks_for_directory};
-use super::protected::Protected;
+use super::protected::{Guarded, Protected};
 use super::settings::FilesystemSettings;
+use super::straight::{self, OpenFile, SmallFile};
 
 /// What holds for all instances of one toolset.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct Ground {
     given: PathBuf,
     /// The root without links. Only names are taken from it: every file is reached through a handle.
     real: PathBuf,
-    protected: Protected,
+    protected: Guarded,
     /// Held from the last look at a file to its replacement, so that calls do not undo each other's work.
     pub(crate) writing: Mutex<()>,
 }
@@ -39,7 +40,7 @@ impl Ground {
         if !real.is_dir() {
             return Err(format!("the root `{}` is not a directory", given.display()));
         }
-        let protected = protected.below(&real_base);
+        let protected = protected.below(&real_base)?;
         Ok(Self { settings, given, real, protected, writing: Mutex::new(()) })
     }
 
@@ -70,35 +71,60 @@ fn real(path: &Path) -> Result<PathBuf, String> {
 pub(crate) struct Root {
     pub(crate) ground: Arc<Ground>,
     directory: Dir,
+    /// Whether a file that is in memory can be read without waiting for anybody.
+    is_local: bool,
 }
 
 impl Root {
     /// Opens the root: the only place where a path is used that is not below a handle.
     pub(crate) fn open(ground: Arc<Ground>) -> std::io::Result<Self> {
         let directory = Dir::open_ambient_dir(&ground.given, ambient_authority())?;
-        Ok(Self { ground, directory })
+        let is_local = straight::is_local(&directory);
+        Ok(Self { ground, directory, is_local })
     }
 
     /// Finds what a path names.
     pub(crate) fn find(&self, text: &str, last: LastLink) -> Result<Place, FileError> {
-        let path = self.ground.relative(text).ok_or_else(|| FileError::Outside { path: text.to_owned() })?;
-        Place::find(&self.directory, &path, last)
+        Place::find(&self.directory, &self.relative(text)?, last)
+    }
+
+    /// Opens a file to be read: in one step where no link is on the way, else from handle to handle.
+    pub(crate) fn open_to_read(&self, text: &str) -> Result<OpenFile, FileError> {
+        let path = self.relative(text)?;
+        let opened = match straight::open(&self.directory, &path) {
+            Some(opened) => opened,
+            None => Place::find(&self.directory, &path, LastLink::Follow)?.open_to_read()?,
+        };
+        self.check_suffix(&opened.path)?;
+        Ok(opened)
+    }
+
+    /// Reads a small file where nothing has to be waited for; else it is left to [`Self::open_to_read`].
+    pub(crate) fn read_at_once(&self, text: &str) -> Option<SmallFile> {
+        let path = self.ground.relative(text).filter(|_| self.is_local)?;
+        let file = straight::read_at_once(&self.directory, &path, self.ground.settings.max_read_bytes)?;
+        self.check_suffix(&file.path).is_ok().then_some(file)
+    }
+
+    fn relative(&self, text: &str) -> Result<PathBuf, FileError> {
+        self.ground.relative(text).ok_or_else(|| FileError::Outside { path: text.to_owned() })
     }
 
     /// Refuses a file whose name does not have one of the permitted endings.
-    pub(crate) fn check_suffix(&self, place: &Place) -> Result<(), FileError> {
+    pub(crate) fn check_suffix(&self, path: &Path) -> Result<(), FileError> {
         let settings = &self.ground.settings;
-        if settings.allows(&place.name().to_string_lossy()) {
+        if path.file_name().is_none_or(|name| settings.allows(&name.to_string_lossy())) {
             return Ok(());
         }
-        Err(FileError::Suffix { path: place.shown(), suffixes: settings.suffixes.clone() })
+        let path = path.to_string_lossy().into_owned();
+        Err(FileError::Suffix { path, suffixes: settings.suffixes.clone() })
     }
 
     /// Reads a whole file, or says that it is too large for that.
     pub(crate) fn read_whole(&self, place: &Place) -> Result<(Vec<u8>, Metadata), FileError> {
         let (file, metadata) = place.open()?;
         let limit = self.ground.settings.max_read_bytes;
-        let bytes = read_up_to(file, limit.saturating_add(1))
+        let bytes = read_up_to(file, limit.saturating_add(1), metadata.len())
             .map_err(|error| FileError::system(&place.shown(), error))?;
         match bytes.len() as u64 > limit {
             true => Err(FileError::TooLarge { path: place.shown(), size: metadata.len(), limit }),
@@ -107,9 +133,11 @@ impl Root {
     }
 }
 
-/// Reads the beginning of a file.
-pub(crate) fn read_up_to(file: File, limit: u64) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+/// Reads the beginning of a file that should have so many bytes.
+pub(crate) fn read_up_to(file: File, limit: u64, expected: u64) -> std::io::Result<Vec<u8>> {
+    // One byte more shows that there is no more, without growing.
+    let expected = usize::try_from(expected.min(limit)).unwrap_or(0).saturating_add(1);
+    let mut bytes = Vec::with_capacity(expected);
     file.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

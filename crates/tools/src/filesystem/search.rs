@@ -1,37 +1,30 @@
-//! `search_files`: the lines below a directory that match a regular expression, found by ripgrep's own crates.
+//! `search_files`: the lines below a directory that match a regular expression.
 
-use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 use globset::GlobMatcher;
-use grep_matcher::Matcher;
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::crew::{Crew, Foreman, Found, Job, MAX_FILES, Results};
 use super::error::FileError;
+use super::lines::{End, FileSearch, Room, expression};
 use super::list::{compile, here};
-use super::place::{Kind, LastLink, Place, open_file};
+use super::place::{Kind, LastLink, Place};
 use super::root::Root;
-use super::walk::{LeftOut, Patience, walk};
+use super::walk::{Entry, LeftOut, Patience, walk};
 
 /// What the model reads about the tool.
 pub(crate) const DESCRIPTION: &str = "Searches text files for lines that match a regular expression (Rust syntax; \
     `(?i)` at its start ignores case). Returns the lines by file, as `12: text`; lines around them as `13- text`. \
     Files that are not text, and what `.gitignore` leaves out, are left out.";
 
-/// How many bytes of one line are shown.
-const MAX_LINE: usize = 400;
 /// How many bytes are shown in all.
 const MAX_SHOWN: usize = 200 * 1024;
-/// How long a line may be at all.
-const MAX_BUFFER: usize = 8 * 1024 * 1024;
 /// How many lines around a match are shown.
 const MAX_CONTEXT: usize = 20;
-/// How large a compiled expression may be.
-const MAX_EXPRESSION: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -76,28 +69,102 @@ struct FileFindings {
 /// Searches what is below a directory, or one file.
 pub(crate) fn run(root: &Root, arguments: &Arguments, patience: &Patience) -> Result<Findings, FileError> {
     let glob = arguments.glob.as_deref().map(NameGlob::new).transpose()?;
+    let matcher = expression(&arguments.pattern)?;
+    let limit = arguments.limit.min(root.ground.settings.max_list);
+    let room = Room { matches: limit, bytes: MAX_SHOWN };
+    let search = || FileSearch::new(matcher.clone(), arguments.context.min(MAX_CONTEXT), patience);
     let place = root.find(&arguments.path, LastLink::Follow)?;
-    let mut search = Search::new(root, arguments, patience)?;
-    if place.kind() == Kind::File {
-        root.check_suffix(&place)?;
-        search.one_file(&place)?;
-        return Ok(search.finish(LeftOut::default()));
-    }
+    let (results, left_out) = match place.kind() {
+        Kind::File => (one_file(root, &arguments.path, search(), room)?, LeftOut::default()),
+        _ => below(root, &place, glob.as_ref(), patience, Crew::new(room, &search))?,
+    };
+    Ok(Findings::of(results, left_out, room))
+}
+
+fn one_file(root: &Root, path: &str, mut search: FileSearch<'_>, room: Room) -> Result<Results, FileError> {
+    let opened = root.open_to_read(path)?;
+    let (lines, end) = search.file(opened.file, opened.size, room);
+    let found = Found { path: opened.path.to_string_lossy().into_owned(), lines };
+    let unread = u64::from(end == End::Unread);
+    Ok(Results { found: [(0, vec![found])].into(), unread, is_late: end == End::Late })
+}
+
+/// Searches the files below a directory, many at once.
+fn below(
+    root: &Root,
+    place: &Place,
+    glob: Option<&NameGlob>,
+    patience: &Patience,
+    crew: Crew<'_>,
+) -> Result<(Results, LeftOut), FileError> {
     let start = place.path();
-    let left_out = walk(&place, usize::MAX, patience, &mut |entry| {
-        let below = entry.path.strip_prefix(&start).unwrap_or(entry.path);
-        let wanted = entry.kind == Kind::File
-            && root.ground.settings.allows(&entry.name.to_string_lossy())
-            && glob.as_ref().is_none_or(|glob| glob.matches(below));
-        if wanted {
-            match open_file(entry.directory, entry.name, "") {
-                Ok((file, _)) => search.file(&entry.path.to_string_lossy(), file),
-                Err(_) => search.unread += 1,
-            }
+    let mut walked = Ok(LeftOut::default());
+    let results = crew.work(|foreman| {
+        let mut batch = Batch { foreman, job: None };
+        walked = walk(place, usize::MAX, patience, &mut |entry| {
+            let below = || entry.path.strip_prefix(&start).unwrap_or(entry.path);
+            let wanted = entry.kind == Kind::File
+                && root.ground.settings.allows(&entry.name.to_string_lossy())
+                && glob.is_none_or(|glob| glob.matches(below()));
+            if !wanted || batch.add(&entry) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        batch.flush();
+    });
+    Ok((results, walked?))
+}
+
+/// Files of one directory that become a job.
+struct Batch<'f, 'scope, 'env, 'a> {
+    foreman: &'f mut Foreman<'scope, 'env, 'a>,
+    job: Option<Job>,
+}
+
+impl Batch<'_, '_, '_, '_> {
+    /// Adds a file. Says whether another one could still add something.
+    fn add(&mut self, entry: &Entry<'_>) -> bool {
+        let fits = |job: &Job| Arc::ptr_eq(&job.directory, entry.directory) && job.names.len() < MAX_FILES;
+        let goes_on = self.job.as_ref().is_none_or(fits) || self.flush();
+        let new = || {
+            let path = entry.path.parent().unwrap_or(Path::new("")).to_path_buf();
+            Job { directory: entry.directory.clone(), path, names: Vec::new() }
+        };
+        self.job.get_or_insert_with(new).names.push(entry.name.clone());
+        goes_on
+    }
+
+    fn flush(&mut self) -> bool {
+        self.job.take().is_none_or(|job| self.foreman.hand_out(job))
+    }
+}
+
+impl Findings {
+    /// Puts together what was found, as far as there is room for it, and says what is missing, the gravest first.
+    fn of(results: Results, left_out: LeftOut, mut room: Room) -> Self {
+        let mut findings = Self::default();
+        let found = results.found.into_values().flatten();
+        let is_full = found.map(|file| findings.add(file, &mut room)).any(|fits| !fits);
+        let late = LeftOut { late: left_out.late || results.is_late, ..left_out };
+        findings.note = match results.unread {
+            _ if is_full => Some("not all matches are shown; narrow `pattern`, `path` or `glob`".to_owned()),
+            0 => late.note(),
+            count => late.note().or_else(|| Some(format!("{count} files could not be read to their end"))),
+        };
+        findings.truncated = is_full || late.late;
+        findings
+    }
+
+    fn add(&mut self, found: Found, room: &mut Room) -> bool {
+        let count = found.lines.len();
+        let shown: Vec<_> = found.lines.into_iter().take_while(|line| room.take(line)).collect();
+        let matches = shown.iter().filter(|line| line.is_match).count();
+        let fits = shown.len() == count;
+        self.matches += matches;
+        if matches > 0 {
+            let lines = shown.into_iter().map(|line| line.text).collect();
+            self.files.push(FileFindings { path: found.path, lines });
         }
-        if search.is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(search.finish(left_out))
+        fits
+    }
 }
 
 /// A glob that is matched with the name alone where it has no slash.
@@ -120,206 +187,9 @@ impl NameGlob {
     }
 }
 
-/// A search with what it has found so far.
-struct Search<'a> {
-    matcher: RegexMatcher,
-    searcher: Searcher,
-    patience: &'a Patience,
-    limit: usize,
-    bytes_left: usize,
-    findings: Findings,
-    is_full: bool,
-    is_late: bool,
-    /// Files that could not be read, or have a line that is too long.
-    unread: u64,
-}
-
-impl<'a> Search<'a> {
-    fn new(root: &Root, arguments: &Arguments, patience: &'a Patience) -> Result<Self, FileError> {
-        let matcher = RegexMatcherBuilder::new()
-            .line_terminator(Some(b'\n'))
-            .size_limit(MAX_EXPRESSION)
-            .dfa_size_limit(MAX_EXPRESSION)
-            .build(&arguments.pattern)
-            .map_err(|error| FileError::Argument(format!("not a regular expression: {error}")))?;
-        let context = arguments.context.min(MAX_CONTEXT);
-        let searcher = SearcherBuilder::new()
-            .before_context(context)
-            .after_context(context)
-            .binary_detection(BinaryDetection::quit(0))
-            .heap_limit(Some(MAX_BUFFER))
-            .build();
-        let limit = arguments.limit.min(root.ground.settings.max_list);
-        Ok(Self {
-            matcher,
-            searcher,
-            patience,
-            limit,
-            bytes_left: MAX_SHOWN,
-            findings: Findings::default(),
-            is_full: false,
-            is_late: false,
-            unread: 0,
-        })
-    }
-
-    fn one_file(&mut self, place: &Place) -> Result<(), FileError> {
-        let (file, _) = place.open()?;
-        self.file(&place.shown(), file);
-        Ok(())
-    }
-
-    /// Searches one file. One that cannot be read, or turns out not to be text, gives nothing more.
-    fn file(&mut self, path: &str, file: impl Read) {
-        let mut searcher = self.searcher.clone();
-        let reader = Timed { inner: file, patience: self.patience };
-        let matcher = self.matcher.clone();
-        let mut lines =
-            Lines { search: self, matcher: &matcher, found: Vec::new(), matches: 0, is_binary: false };
-        let result = searcher.search_reader(&matcher, reader, &mut lines);
-        let Lines { found, matches, is_binary, .. } = lines;
-        match result {
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => self.is_late = true,
-            Err(_) => self.unread += 1,
-            Ok(()) => {}
-        }
-        if matches > 0 && !is_binary {
-            self.findings.matches += matches;
-            self.findings.files.push(FileFindings { path: path.to_owned(), lines: found });
-        }
-    }
-
-    /// Says what is missing, the gravest first.
-    fn finish(mut self, left_out: LeftOut) -> Findings {
-        let late = LeftOut { late: left_out.late || self.is_late, ..left_out };
-        self.findings.note = match self.unread {
-            _ if self.is_full => {
-                Some("not all matches are shown; narrow `pattern`, `path` or `glob`".to_owned())
-            }
-            0 => late.note(),
-            count => late.note().or_else(|| Some(format!("{count} files could not be read to their end"))),
-        };
-        self.findings.truncated = self.is_full || late.late;
-        self.findings
-    }
-
-    /// Takes a line into the findings as long as there is room for it.
-    fn take(&mut self, line: &str) -> bool {
-        match self.bytes_left.checked_sub(line.len()) {
-            Some(left) => {
-                self.bytes_left = left;
-                true
-            }
-            None => {
-                self.is_full = true;
-                false
-            }
-        }
-    }
-}
-
-/// Collects the lines of one file.
-struct Lines<'s, 'a> {
-    search: &'s mut Search<'a>,
-    matcher: &'s RegexMatcher,
-    found: Vec<String>,
-    matches: usize,
-    is_binary: bool,
-}
-
-impl Lines<'_, '_> {
-    fn push(&mut self, line: String) -> bool {
-        let fits = self.search.take(&line);
-        if fits {
-            self.found.push(line);
-        }
-        fits
-    }
-}
-
-impl Sink for &mut Lines<'_, '_> {
-    type Error = io::Error;
-
-    fn matched(&mut self, _searcher: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        if self.search.findings.matches + self.matches == self.search.limit {
-            self.search.is_full = true;
-            return Ok(false);
-        }
-        let at = self.matcher.find(found.bytes()).ok().flatten().map_or(0, |place| place.start());
-        let line = format!("{}: {}", found.line_number().unwrap_or(0), clip(found.bytes(), at));
-        let fits = self.push(line);
-        self.matches += usize::from(fits);
-        Ok(fits)
-    }
-
-    fn context(&mut self, _searcher: &Searcher, around: &SinkContext<'_>) -> Result<bool, io::Error> {
-        Ok(self.push(format!("{}- {}", around.line_number().unwrap_or(0), clip(around.bytes(), 0))))
-    }
-
-    fn context_break(&mut self, _searcher: &Searcher) -> Result<bool, io::Error> {
-        Ok(self.push("--".to_owned()))
-    }
-
-    fn binary_data(&mut self, _searcher: &Searcher, _offset: u64) -> Result<bool, io::Error> {
-        self.is_binary = true;
-        Ok(false)
-    }
-}
-
-/// Shows a line, or the part of a long one around a place in it.
-fn clip(line: &[u8], around: usize) -> String {
-    let text = line.strip_suffix(b"\n").unwrap_or(line);
-    let text = text.strip_suffix(b"\r").unwrap_or(text);
-    if text.len() <= MAX_LINE {
-        return String::from_utf8_lossy(text).into_owned();
-    }
-    let start = around.saturating_sub(MAX_LINE / 4).min(text.len() - MAX_LINE);
-    let part = String::from_utf8_lossy(&text[start..start + MAX_LINE]);
-    let part = part.trim_matches(char::REPLACEMENT_CHARACTER);
-    format!("[from byte {start} of {}] {part}", text.len())
-}
-
-/// A reader that fails when the time is over.
-struct Timed<'a, R> {
-    inner: R,
-    patience: &'a Patience,
-}
-
-impl<R: Read> Read for Timed<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.patience.is_over() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        self.inner.read(buffer)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_long_line_is_shown_around_its_match() {
-        let line = format!("{}needle{}\n", "x".repeat(10_000), "y".repeat(10_000));
-        let shown = clip(line.as_bytes(), 10_000);
-        assert!(shown.contains("needle") && shown.len() < MAX_LINE + 50, "{shown}");
-        assert!(shown.starts_with("[from byte 9900 of 20006] "), "{shown}");
-    }
-
-    #[test]
-    fn a_file_is_read_no_further_when_the_time_is_over() {
-        let token = tokio_util::sync::CancellationToken::new();
-        let patience = Patience::new(llm_do_core::Cancellation::new(token.clone()));
-        let mut reader = Timed { inner: io::repeat(b'x'), patience: &patience };
-        assert_eq!(reader.read(&mut [0; 8]).unwrap(), 8);
-        token.cancel();
-        assert_eq!(reader.read(&mut [0; 8]).unwrap_err().kind(), io::ErrorKind::TimedOut);
-    }
-
-    #[test]
-    fn a_short_line_is_shown_without_its_end() {
-        assert_eq!(clip(b"abc\r\n", 0), "abc");
-    }
 
     #[test]
     fn a_glob_without_a_slash_is_matched_with_the_name() {

@@ -6,6 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const MEBIBYTE: u64 = 1024 * 1024;
+/// How much of one file can be set to be read or written: it is held in memory.
+const MOST_BYTES: u64 = 1024 * MEBIBYTE;
+/// How many entries or matches can be set to be returned.
+const MOST_ENTRIES: u64 = 100_000;
 
 /// What one filesystem toolset may touch, and how much of it at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +46,38 @@ impl Default for FilesystemSettings {
 }
 
 impl FilesystemSettings {
+    /// Says what is wrong with values that cannot work, or would leave a bound open.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let bounds = [
+            ("max_read_bytes", self.max_read_bytes, MOST_BYTES),
+            ("max_write_bytes", self.max_write_bytes, MOST_BYTES),
+            ("max_list", self.max_list as u64, MOST_ENTRIES),
+        ];
+        if let Some((key, value, most)) = bounds.iter().find(|(_, value, most)| !(1..=*most).contains(value))
+        {
+            return Err(format!("`{key}` is {value}, expected 1 to {most}"));
+        }
+        match self.suffixes.iter().find(|suffix| suffix.is_empty() || suffix.contains(['/', '\0'])) {
+            Some(suffix) => Err(format!("`suffixes` has `{suffix}`, expected an ending such as `.md`")),
+            None => Ok(()),
+        }
+    }
+
+    /// Says which setting allows more than an outer one does. Roots are compared by whoever knows the directory.
+    pub(crate) fn loosens(&self, outer: &Self) -> Option<&'static str> {
+        let suffix_is_new = |suffix: &String| !outer.suffixes.iter().any(|allowed| suffix.ends_with(allowed));
+        let has_more_suffixes = !outer.suffixes.is_empty()
+            && (self.suffixes.is_empty() || self.suffixes.iter().any(suffix_is_new));
+        let loosened = [
+            ("read_only", outer.read_only && !self.read_only),
+            ("suffixes", has_more_suffixes),
+            ("max_read_bytes", self.max_read_bytes > outer.max_read_bytes),
+            ("max_write_bytes", self.max_write_bytes > outer.max_write_bytes),
+            ("max_list", self.max_list > outer.max_list),
+        ];
+        loosened.into_iter().find_map(|(key, is_looser)| is_looser.then_some(key))
+    }
+
     /// Says whether a file of this name may be read and written.
     pub(crate) fn allows(&self, name: &str) -> bool {
         self.suffixes.is_empty() || self.suffixes.iter().any(|suffix| name.ends_with(suffix.as_str()))
@@ -64,6 +100,39 @@ mod tests {
     fn an_unknown_setting_is_an_error() {
         let error = serde_json::from_value::<FilesystemSettings>(json!({"readonly": true})).unwrap_err();
         assert!(error.to_string().contains("unknown field `readonly`"), "{error}");
+    }
+
+    #[test]
+    fn values_that_cannot_work_are_named() {
+        let problem = |settings: serde_json::Value| {
+            serde_json::from_value::<FilesystemSettings>(settings).unwrap().check().unwrap_err()
+        };
+        assert_eq!(problem(json!({"max_list": 0})), "`max_list` is 0, expected 1 to 100000");
+        let bytes = problem(json!({"max_read_bytes": u64::MAX}));
+        assert!(bytes.ends_with("expected 1 to 1073741824"), "{bytes}");
+        assert_eq!(
+            problem(json!({"suffixes": [".md", ""]})),
+            "`suffixes` has ``, expected an ending such as `.md`"
+        );
+    }
+
+    #[test]
+    fn what_allows_more_is_named_and_what_narrows_is_not() {
+        let settings = |value| serde_json::from_value::<FilesystemSettings>(value).unwrap();
+        let outer = settings(json!({"read_only": true, "suffixes": [".md"], "max_list": 10}));
+        let narrower = json!({"read_only": true, "suffixes": [".en.md"], "max_list": 5, "prefix": "a_", "max_read_bytes": 9});
+        assert_eq!(settings(narrower.clone()).loosens(&outer), None);
+        for (key, value) in [
+            ("read_only", json!(false)),
+            ("suffixes", json!([])),
+            ("suffixes", json!([".md", ".sh"])),
+            ("max_list", json!(11)),
+            ("max_read_bytes", json!(u64::MAX)),
+        ] {
+            let mut looser = narrower.clone();
+            looser[key] = value;
+            assert_eq!(settings(looser).loosens(&outer), Some(key));
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cap_fs_ext::DirExt;
@@ -46,7 +47,7 @@ impl Patience {
 /// One entry of a directory.
 pub(crate) struct Entry<'a> {
     /// The directory that holds it.
-    pub(crate) directory: &'a Dir,
+    pub(crate) directory: &'a Arc<Dir>,
     /// The path from the root.
     pub(crate) path: &'a Path,
     /// Its name.
@@ -90,10 +91,11 @@ pub(crate) fn walk(
     let mut above: Vec<(PathBuf, &Dir)> = place.directories().collect();
     above.pop();
     for (path, directory) in above {
-        ignored.enter(directory, &path);
+        ignored.enter(directory, &path, |_| true);
     }
     let mut walk = Walk { patience, visit, ignored, left_out: LeftOut::default() };
-    let _ = walk.directory(place.directory(), &place.path(), depth.min(MAX_DEPTH));
+    let start = place.directory().try_clone().map_err(|error| FileError::system(&place.shown(), error))?;
+    let _ = walk.directory(&Arc::new(start), &place.path(), depth.min(MAX_DEPTH));
     Ok(walk.left_out)
 }
 
@@ -112,9 +114,12 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn directory(&mut self, directory: &Dir, path: &Path, depth: usize) -> ControlFlow<()> {
+    fn directory(&mut self, directory: &Arc<Dir>, path: &Path, depth: usize) -> ControlFlow<()> {
         let names = self.names(directory);
-        self.ignored.enter(directory, path);
+        // What is not there is not looked for: most directories have no rules of their own.
+        let has =
+            |name: &str| names.binary_search_by(|(other, _)| other.as_os_str().cmp(name.as_ref())).is_ok();
+        self.ignored.enter(directory, path, has);
         let flow = names.iter().try_for_each(|(name, kind)| {
             self.entry(&Entry { directory, path: &path.join(name), name, kind: *kind }, depth)
         });
@@ -137,7 +142,7 @@ impl Walk<'_> {
             return ControlFlow::Continue(());
         }
         match entry.directory.open_dir_nofollow(entry.name) {
-            Ok(below) => self.directory(&below, entry.path, depth - 1),
+            Ok(below) => self.directory(&Arc::new(below), entry.path, depth - 1),
             Err(_) => {
                 self.left_out.directories += 1;
                 ControlFlow::Continue(())
@@ -167,17 +172,15 @@ impl Walk<'_> {
 /// What ignore files leave out, from the root down to the directory that is visited.
 #[derive(Default)]
 struct Ignored {
-    levels: Vec<(PathBuf, Gitignore)>,
+    /// The rules of each directory that has some, with its path.
+    levels: Vec<Option<(PathBuf, Gitignore)>>,
 }
 
 impl Ignored {
-    fn enter(&mut self, directory: &Dir, path: &Path) {
-        let mut builder = GitignoreBuilder::new(".");
-        if let Ok(git) = directory.open_dir_nofollow(".git").and_then(|git| git.open_dir_nofollow("info")) {
-            add_lines(&mut builder, &git, "exclude");
-        }
-        add_lines(&mut builder, directory, ".gitignore");
-        self.levels.push((path.to_path_buf(), builder.build().unwrap_or_else(|_| Gitignore::empty())));
+    fn enter(&mut self, directory: &Dir, path: &Path, has: impl Fn(&str) -> bool) {
+        let rules = (has(".git") || has(".gitignore")).then(|| rules_of(directory));
+        let rules = rules.filter(|rules| !rules.is_empty());
+        self.levels.push(rules.map(|rules| (path.to_path_buf(), rules)));
     }
 
     fn leave(&mut self) {
@@ -186,7 +189,7 @@ impl Ignored {
 
     /// The nearest file that says something about a path decides.
     fn covers(&self, path: &Path, is_directory: bool) -> bool {
-        let says = self.levels.iter().rev().find_map(|(directory, rules)| {
+        let says = self.levels.iter().rev().flatten().find_map(|(directory, rules)| {
             match rules.matched(path.strip_prefix(directory).ok()?, is_directory) {
                 Match::None => None,
                 Match::Ignore(_) => Some(true),
@@ -197,10 +200,19 @@ impl Ignored {
     }
 }
 
+fn rules_of(directory: &Dir) -> Gitignore {
+    let mut builder = GitignoreBuilder::new(".");
+    if let Ok(git) = directory.open_dir_nofollow(".git").and_then(|git| git.open_dir_nofollow("info")) {
+        add_lines(&mut builder, &git, "exclude");
+    }
+    add_lines(&mut builder, directory, ".gitignore");
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
 /// Adds the lines of an ignore file that can be read. As in git, a line that is no pattern is passed over.
 fn add_lines(builder: &mut GitignoreBuilder, directory: &Dir, name: &str) {
-    let Ok((file, _)) = open_file(directory, name.as_ref(), name) else { return };
-    let Ok(bytes) = read_up_to(file, MAX_IGNORE_BYTES) else { return };
+    let Ok((file, metadata)) = open_file(directory, name.as_ref(), name) else { return };
+    let Ok(bytes) = read_up_to(file, MAX_IGNORE_BYTES, metadata.len()) else { return };
     for line in String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').lines() {
         let _ = builder.add_line(None, line);
     }

@@ -275,15 +275,18 @@ async fn only_permitted_endings_are_written() {
 #[tokio::test]
 async fn a_protected_file_asks_each_time_and_cannot_be_granted() {
     let folder = Folder::new().file(".git/config", "[core]\n").file("a.txt", "").link("git", ".git");
+    let folder = folder.link("far", "git");
     let tool = || for_session(Scope::Tool);
-    let gate = folder.asking_gate([tool(), once(), once(), once(), once()]);
+    let paths =
+        [".git/config", "git/config", "far/config", ".GIT/hooks", "main.agent", "tools.py", "json.py"];
+    let gate = folder.asking_gate([tool()].into_iter().chain(paths.map(|_| once())));
     gate.call("write_file", write("a.txt", "granted for the session")).await.unwrap();
     gate.call("write_file", write("b.txt", "covered")).await.unwrap();
-    for path in [".git/config", "git/config", "main.agent", "tools.py"] {
+    for path in paths {
         gate.call("write_file", write(path, path)).await.unwrap();
     }
     let requests = gate.requests();
-    assert_eq!(requests.len(), 5, "every protected write asks");
+    assert_eq!(requests.len(), 1 + paths.len(), "every protected write asks");
     for request in &requests[1..] {
         assert!(request.scopes.is_empty());
         assert!(request.reason.contains("is protected"), "{}", request.reason);

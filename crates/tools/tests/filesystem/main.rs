@@ -5,6 +5,8 @@
 
 mod changing;
 mod corpus;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod listing;
 mod reading;
 mod searching;
