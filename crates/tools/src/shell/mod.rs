@@ -20,11 +20,14 @@ mod parse;
 mod place;
 mod policy;
 mod programs;
+mod reach;
 mod refusal;
 mod repository;
 mod root;
 mod session;
 mod settings;
+#[cfg(test)]
+mod texts;
 mod tool;
 mod unquote;
 

@@ -8,8 +8,8 @@
 
 mod approvals;
 mod corpus;
+mod hunt;
 mod policy;
 mod processes;
 mod repositories;
 mod support;
-mod words;
