@@ -9,6 +9,7 @@
 mod approvals;
 mod corpus;
 mod hunt;
+mod observed;
 mod policy;
 mod processes;
 mod repositories;
