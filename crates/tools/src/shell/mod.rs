@@ -16,6 +16,7 @@ mod execute;
 mod family;
 mod flags;
 mod git;
+mod mark;
 mod parse;
 mod place;
 mod policy;

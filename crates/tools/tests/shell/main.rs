@@ -8,9 +8,12 @@
 
 mod approvals;
 mod corpus;
+mod floods;
+mod hangs;
 mod hunt;
 mod observed;
 mod policy;
 mod processes;
 mod repositories;
+mod secrets;
 mod support;
