@@ -84,7 +84,7 @@ impl Found {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::collections::HashMap;
+    use std::collections::{HashMap, HashSet};
     use std::fs;
     use std::os::fd::OwnedFd;
     use std::sync::{Mutex, PoisonError};
@@ -132,10 +132,15 @@ mod linux {
             const CLEAN_LOOKS: u32 = 2;
             let start = Instant::now();
             let mut clean = 0;
+            // What is not marked stays so: later looks are only for those who are new.
+            let mut strangers = HashSet::new();
             while clean < CLEAN_LOOKS && start.elapsed() < LONGEST {
                 // Not `any`: all are killed, and at once, as they may be others in a moment.
-                let seen = processes().filter(|process| self.kill_if_marked(*process)).count();
-                clean = if seen == 0 { clean + 1 } else { 0 };
+                let new = processes().filter(|process| !strangers.contains(process));
+                let (marked, others): (Vec<Pid>, Vec<Pid>) =
+                    new.partition(|process| self.kill_if_marked(*process));
+                strangers.extend(others);
+                clean = if marked.is_empty() { clean + 1 } else { 0 };
                 std::thread::sleep(Duration::from_millis(1));
             }
         }

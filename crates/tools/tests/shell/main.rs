@@ -10,6 +10,7 @@ mod approvals;
 mod corpus;
 mod floods;
 mod hangs;
+mod hostile_repositories;
 mod hunt;
 mod observed;
 mod policy;
