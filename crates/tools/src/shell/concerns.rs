@@ -70,8 +70,9 @@ pub(crate) fn of_flags(arguments: &[Argument], root: &Root) -> Vec<Concern> {
     let concern = |argument: &Argument| match argument {
         Argument::Unknown(word) => Some(Concern::UnknownFlag(word.clone())),
         Argument::Flag { name, flag: Flag { asks: true, .. }, .. } => Some(Concern::RiskyFlag(name.clone())),
+        // Some programs take `-f=path` for `-f path`, others for a path that begins so.
         Argument::Flag { flag: Flag { takes: Takes::Path, .. }, value: Some(path), .. } => {
-            outside(path, root)
+            outside(path, root).or_else(|| outside(path.strip_prefix('=')?, root))
         }
         Argument::Flag { .. } | Argument::Operand(_) => None,
     };

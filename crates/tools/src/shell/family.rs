@@ -1,44 +1,32 @@
 //! The processes of one call: started together, and none of them outlives it.
 //!
 //! Every program leads a process group of its own, which is killed as soon as the program has ended or must
-//! end. A process that left its group still carries the mark of its family in its environment, by which it
-//! is found and killed too.
+//! end. A process that left its group still carries the [mark](super::mark) of its family, by which it is
+//! found and killed too.
 
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, ChildStdout, Command};
 
+use super::mark::{Mark, VARIABLE};
 use crate::sandbox::PreparedSandbox;
-
-/// The variable that marks the processes of a family.
-const MARK: &str = "LLM_DO_SHELL_CALL";
 
 /// The processes of one call. Dropping it kills them.
 #[derive(Debug)]
 pub(crate) struct Family {
-    /// The value of the variable, with the sign that ends it.
-    mark: String,
+    mark: Mark,
     groups: Groups,
     ended: bool,
     sandbox: Option<PreparedSandbox>,
 }
 
-/// What the marks of all families of this process begin with. Chance keeps apart the families of several
-/// programs on one machine, in whatever namespaces.
-fn mark_of_process() -> &'static str {
-    static MARK_OF_PROCESS: OnceLock<String> = OnceLock::new();
-    MARK_OF_PROCESS.get_or_init(|| format!("{:016x}-", RandomState::new().hash_one(std::process::id())))
-}
-
 /// Kills every program that a [`Shell`](super::Shell) of this process has started and that still runs: for a
 /// process that leaves at once and waits for nothing.
 pub fn end_all_commands() {
-    sweep(mark_of_process());
+    Mark::of_this_process().kill_all();
 }
 
 /// A program of a family.
@@ -55,22 +43,21 @@ struct Groups(Arc<Mutex<Vec<Pid>>>);
 impl Family {
     /// A family without members, which will run in a sandbox where there is one.
     pub(crate) fn new(sandbox: Option<PreparedSandbox>) -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let mark = format!("{}{number}\0", mark_of_process());
-        Self { mark, groups: Groups::default(), ended: true, sandbox }
+        Self { mark: Mark::next(), groups: Groups::default(), ended: true, sandbox }
     }
 
     /// Starts a program in a group of its own.
     pub(crate) fn spawn(&mut self, mut command: Command) -> io::Result<Member> {
-        let mark = self.mark.trim_end_matches('\0');
-        command.env(MARK, mark).process_group(0).kill_on_drop(true);
-        let child = match &self.sandbox {
-            Some(sandbox) => sandbox.spawn(command)?,
-            None => command.spawn()?,
-        };
+        command.env(VARIABLE, self.mark.value()).process_group(0).kill_on_drop(true);
+        let child = self.mark.while_inherited(|| match &self.sandbox {
+            Some(sandbox) => sandbox.spawn(command),
+            None => command.spawn(),
+        })?;
         self.ended = false;
-        group_of(&child).into_iter().for_each(|group| self.groups.add(group));
+        if let Some(group) = group_of(&child) {
+            self.groups.add(group);
+            self.mark.put_on(group);
+        }
         Ok(Member { child, groups: self.groups.clone() })
     }
 
@@ -84,18 +71,16 @@ impl Family {
         if self.ended {
             return;
         }
-        self.groups.kill();
-        let mark = self.mark.clone();
+        let (mark, groups) = (self.mark.clone(), self.groups.clone());
         // A thread that cannot be had leaves the work to the drop.
-        self.ended = tokio::task::spawn_blocking(move || sweep(&mark)).await.is_ok();
+        self.ended = tokio::task::spawn_blocking(move || kill_all(&mark, &groups)).await.is_ok();
     }
 }
 
 impl Drop for Family {
     fn drop(&mut self) {
         if !self.ended {
-            self.groups.kill();
-            sweep(&self.mark);
+            kill_all(&self.mark, &self.groups);
         }
     }
 }
@@ -144,46 +129,12 @@ fn kill_group(group: Pid) {
     let _ = kill_process_group(group, Signal::KILL);
 }
 
-/// Kills every process whose mark begins so, until there is none.
-#[cfg(target_os = "linux")]
-fn sweep(mark: &str) {
-    const ROUNDS: u32 = 100;
-    let needle = format!("{MARK}={mark}").into_bytes();
-    for _ in 0..ROUNDS {
-        if !processes().any(|process| kill_marked(process, &needle)) {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(2));
+/// Kills the groups, and every process that left them. Those are looked for first: with the death of a parent
+/// it is forgotten whose child a process was.
+fn kill_all(mark: &Mark, groups: &Groups) {
+    let found = mark.find();
+    groups.kill();
+    if found.kill() {
+        mark.kill_all();
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn sweep(_mark: &str) {}
-
-#[cfg(target_os = "linux")]
-fn processes() -> impl Iterator<Item = Pid> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
-    entries.filter_map(number).filter_map(Pid::from_raw)
-}
-
-/// Kills a process that carries the mark, through a handle, so that it cannot be another one by then.
-#[cfg(target_os = "linux")]
-fn kill_marked(process: Pid, needle: &[u8]) -> bool {
-    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
-
-    if !is_marked(process, needle) {
-        return false;
-    }
-    let Ok(handle) = pidfd_open(process, PidfdFlags::empty()) else { return false };
-    is_marked(process, needle) && pidfd_send_signal(handle, Signal::KILL).is_ok()
-}
-
-#[cfg(target_os = "linux")]
-fn is_marked(process: Pid, needle: &[u8]) -> bool {
-    let environment =
-        std::fs::read(format!("/proc/{}/environ", process.as_raw_nonzero())).unwrap_or_default();
-    let bounded: Vec<u8> = [b"\0", environment.as_slice()].concat();
-    let needle: Vec<u8> = [b"\0", needle].concat();
-    bounded.windows(needle.len()).any(|window| window == needle)
 }

@@ -60,6 +60,9 @@ pub(crate) enum Reading {
     Exact,
     /// Flags end at the first operand, long ones in full.
     UpToOperand,
+    /// Long flags in full; the value of a short one is a number that is joined, or else the next word, and
+    /// its cluster goes on behind it: `-Po pattern file`.
+    NextWords,
 }
 
 impl FlagTable {
@@ -197,6 +200,7 @@ impl Reader<'_> {
 
     fn cluster(&mut self, word: &str) {
         let mut letters = word.trim_start_matches('-').chars();
+        let mut separate;
         while let Some(letter) = letters.next() {
             let name = format!("-{letter}");
             let Some(&flag) = self.table.flags.get(&name) else {
@@ -206,12 +210,29 @@ impl Reader<'_> {
                 self.read.push(Argument::Flag { name, flag, value: None, separate: false });
                 continue;
             }
+            if self.reading == Reading::NextWords {
+                let (number, rest) = leading_number(letters.as_str());
+                let joined = Some(number.to_owned()).filter(|number| !number.is_empty());
+                (letters, separate) = (rest.chars(), joined.is_none());
+                let value = joined.or_else(|| self.words.next().cloned());
+                self.read.push(Argument::Flag { name, flag, value, separate });
+                continue;
+            }
             let joined = Some(letters.as_str().to_owned()).filter(|rest| !rest.is_empty());
-            let separate = joined.is_none() && flag.takes != Takes::OptionalValue;
+            separate = joined.is_none() && flag.takes != Takes::OptionalValue;
+            // Behind a number, letters can have the meaning from before `getopt`: `tail -5c x` reads `x`.
+            if separate && !leading_number(word.trim_start_matches('-')).0.is_empty() {
+                return self.read.push(Argument::Unknown(word.to_owned()));
+            }
             let value = if separate { self.words.next().cloned() } else { joined };
             return self.read.push(Argument::Flag { name, flag, value, separate });
         }
     }
+}
+
+fn leading_number(text: &str) -> (&str, &str) {
+    let end = text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at(end)
 }
 
 fn is_flag(word: &str) -> bool {
@@ -223,6 +244,10 @@ mod tests {
     use super::*;
 
     fn read(table: &str, words: &str) -> Vec<String> {
+        read_as(Reading::Gnu, table, words)
+    }
+
+    fn read_as(reading: Reading, table: &str, words: &str) -> Vec<String> {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         let shown = |argument| match argument {
             Argument::Flag { name, value: None, .. } => name,
@@ -230,7 +255,7 @@ mod tests {
             Argument::Operand(word) => word,
             Argument::Unknown(word) => format!("?{word}"),
         };
-        FlagTable::read(table).unwrap().arguments(&words, Reading::Gnu).into_iter().map(shown).collect()
+        FlagTable::read(table).unwrap().arguments(&words, reading).into_iter().map(shown).collect()
     }
 
     #[test]
@@ -244,6 +269,23 @@ mod tests {
         assert_eq!(read(table, "-m5 -m x"), ["-m=5", "-m", "x"]);
         assert_eq!(read(table, "a -- -o -- --x"), ["a", "-o", "--", "--x"]);
         assert_eq!(read(table, "-rx --out-of-range=1 -"), ["-r", "?-rx", "?--out-of-range=1", "-"]);
+    }
+
+    #[test]
+    fn letters_behind_a_number_take_no_word() {
+        let table = "-qf0123456789 -c= -n=";
+        assert_eq!(read(table, "-15q a"), ["-1", "-5", "-q", "a"]);
+        assert_eq!(read(table, "-5c a"), ["-5", "?-5c", "a"]);
+        assert_eq!(read(table, "-5n3 -c 5 a"), ["-5", "-n=3", "-c=5", "a"]);
+    }
+
+    #[test]
+    fn values_that_are_the_next_words_leave_their_cluster_to_go_on() {
+        let table = "-ad -P= -L= !-o= --charset=";
+        let read = |words| read_as(Reading::NextWords, table, words);
+        assert_eq!(read("-aPod x y z"), ["-a", "-P=x", "-o=y", "-d", "z"]);
+        assert_eq!(read("-L2a x --charset=u"), ["-L=2", "-a", "x", "--charset=u"]);
+        assert_eq!(read("-L 2 -P"), ["-L=2", "-P"]);
     }
 
     #[test]

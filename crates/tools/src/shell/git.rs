@@ -32,11 +32,23 @@ pub(crate) fn concerns(arguments: &[String], allowed: &FlagTable, root: &Root) -
     let arguments = table.arguments(rest, Reading::Exact);
     concerns.extend(of_flags(&arguments, root));
     concerns.extend(of_words(&arguments, root));
+    concerns.extend(
+        arguments
+            .iter()
+            .filter(|argument| merges_again(argument))
+            .map(|_| Concern::RiskyFlag("--diff-merges=remerge".to_owned())),
+    );
     concerns
 }
 
+/// Says whether a flag asks for merges to be done again, which writes objects and may run merge drivers.
+fn merges_again(argument: &Argument) -> bool {
+    matches!(argument, Argument::Flag { name, value: Some(value), .. }
+        if name == "--diff-merges" && matches!(value.as_str(), "r" | "remerge"))
+}
+
 /// Revisions and paths cannot be told apart, so all are judged as paths; also the values that git might take
-/// for operands. A word behind `--` that looks like a flag asks, as git might have taken the `--` for a value.
+/// for operands. A word that looks like a flag asks, behind `--` or as a value: git might understand it as one.
 fn of_words(arguments: &[Argument], root: &Root) -> Vec<Concern> {
     let values = arguments.iter().filter_map(|argument| match argument {
         Argument::Flag { flag, value: Some(value), separate: true, .. } if flag.takes == Takes::Value => {
@@ -45,7 +57,7 @@ fn of_words(arguments: &[Argument], root: &Root) -> Vec<Concern> {
         _ => None,
     });
     let words = operands(arguments).into_iter();
-    let flags = words.clone().filter(|word| word.starts_with('-') && word.len() > 1);
+    let flags = words.clone().chain(values.clone()).filter(|word| word.starts_with('-') && word.len() > 1);
     let unclear: Vec<Concern> = flags.map(|word| Concern::Unclear(word.to_owned())).collect();
     words.chain(values).filter_map(|word| outside(pathspec(word), root)).chain(unclear).collect()
 }
@@ -60,9 +72,10 @@ fn pathspec(word: &str) -> &str {
     }
 }
 
-/// What a repository may not choose: programs that watch files, hooks, attributes, signature checkers, and
-/// work in submodules, whose own configuration nobody has looked at.
-const FIXED: [&str; 16] = [
+/// What a repository may not choose: programs that watch files, hooks, attributes, signature checkers,
+/// whether the index is written or merges are done again to show a difference, and work in submodules,
+/// whose own configuration nobody has looked at.
+const FIXED: [&str; 20] = [
     "-c",
     "core.fsmonitor=false",
     "-c",
@@ -71,6 +84,10 @@ const FIXED: [&str; 16] = [
     "core.attributesFile=/dev/null",
     "-c",
     "status.submoduleSummary=false",
+    "-c",
+    "diff.autoRefreshIndex=false",
+    "-c",
+    "log.diffMerges=separate",
     "-c",
     "gpg.program=false",
     "-c",

@@ -18,15 +18,19 @@ mod execute;
 mod family;
 mod flags;
 mod git;
+mod mark;
 mod parse;
 mod place;
 mod policy;
 mod programs;
+mod reach;
 mod refusal;
 mod repository;
 mod root;
 mod session;
 mod settings;
+#[cfg(test)]
+mod texts;
 mod tool;
 mod unquote;
 

@@ -1,18 +1,13 @@
 //! Turns command text into the words that are both checked and executed.
 //!
-//! tree-sitter's bash grammar reads the text; only an allow-list of its node kinds may occur. The words are
-//! then taken from the text itself: every byte is part of a word, part of an operator, or a blank between
-//! them, so nothing that the grammar might skip or split differently can hide. Quotes and backslashes are
-//! removed as bash removes them; whatever bash would expand is refused.
+//! The text is read once, from left to right: blanks, words, and the operators `|`, `&&`, `||` and `;`. Quotes
+//! and backslashes are removed as bash removes them; whatever bash would expand, and everything else of its
+//! syntax, is refused by name. So what is accepted means the same to bash, which a test asks bash itself.
 //!
 //! This module knows nothing about programs: see [`super::policy`].
 
-use std::ops::Range;
-
-use tree_sitter::{Node, Parser, Tree};
-
 use super::refusal::Refusal;
-use super::unquote::unquote;
+use super::unquote::read_word;
 
 /// The longest command that is read, in bytes.
 const LONGEST: usize = 16 * 1024;
@@ -54,140 +49,101 @@ impl CommandLine {
 /// Reads a command text.
 pub(crate) fn parse(text: &str) -> Result<CommandLine, Refusal> {
     check_signs(text)?;
-    let tree = syntax_tree(text).ok_or(Refusal::Unreadable)?;
-    let tokens = tokens(&tree)?;
-    check_gaps(text, &tokens)?;
-    assemble(text, &tokens)
+    let mut line = CommandLine { steps: vec![Step::new(After::Anything)] };
+    let mut rest = text.trim_start_matches(BLANKS);
+    while !rest.is_empty() {
+        rest = line.take(rest)?.trim_start_matches(BLANKS);
+    }
+    line.finished()
 }
+
+const BLANKS: [char; 2] = [' ', '\t'];
 
 fn check_signs(text: &str) -> Result<(), Refusal> {
     if text.len() > LONGEST {
         return Err(Refusal::TooLong { longest: LONGEST });
     }
-    if text.trim_matches([' ', '\t']).is_empty() {
+    if text.trim_matches(BLANKS).is_empty() {
         return Err(Refusal::Empty);
     }
     let forbidden = |sign: &char| sign.is_control() && !matches!(sign, '\t' | '\n');
     text.chars().find(forbidden).map_or(Ok(()), |sign| Err(Refusal::ControlCharacter(sign)))
 }
 
-fn syntax_tree(text: &str) -> Option<Tree> {
-    let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    parser.parse(text, None)
-}
-
-/// A word or an operator, and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Token {
-    kind: TokenKind,
-    place: Range<usize>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TokenKind {
-    Word,
-    Pipe,
-    Then(After),
-}
-
-/// Lists the words and operators in the order of the text. Without recursion: a chain nests as deep as it is
-/// long. The flat order is enough, as `|` binds closest and `&&`, `||` and `;` go from left to right.
-fn tokens(tree: &Tree) -> Result<Vec<Token>, Refusal> {
-    let mut tokens = Vec::new();
-    let mut pending = vec![tree.root_node()];
-    while let Some(node) = pending.pop() {
-        let kind = match node.kind() {
-            _ if node.is_error() || node.is_missing() => return Err(explain(tree)),
-            "program" | "list" | "pipeline" | "command" | "command_name" => {
-                pending.extend(children(node).into_iter().rev());
-                continue;
-            }
-            "word" | "number" | "raw_string" | "string" | "concatenation" if is_plain(node) => {
-                TokenKind::Word
-            }
-            "|" => TokenKind::Pipe,
-            "&&" => TokenKind::Then(After::Success),
-            "||" => TokenKind::Then(After::Failure),
-            ";" => TokenKind::Then(After::Anything),
-            _ => return Err(explain(tree)),
-        };
-        tokens.push(Token { kind, place: node.byte_range() });
+impl Step {
+    fn new(after: After) -> Self {
+        Self { after, pipeline: vec![Words::new()] }
     }
-    Ok(tokens)
-}
 
-fn children(node: Node<'_>) -> Vec<Node<'_>> {
-    node.children(&mut node.walk()).collect()
-}
-
-/// Says whether a word is made of text and quotes only.
-fn is_plain(node: Node<'_>) -> bool {
-    const PARTS: [&str; 7] = ["word", "number", "raw_string", "string", "string_content", "\"", "$"];
-    children(node)
-        .into_iter()
-        .all(|part| !part.is_error() && !part.is_missing() && PARTS.contains(&part.kind()) && is_plain(part))
-}
-
-/// Finds the syntax that a person would name as the reason.
-fn explain(tree: &Tree) -> Refusal {
-    let mut pending = vec![tree.root_node()];
-    while let Some(node) = pending.pop() {
-        if let Some(refusal) = Refusal::of_kind(node.kind()) {
-            return refusal;
-        }
-        pending.extend(children(node).into_iter().rev());
-    }
-    Refusal::Unreadable
-}
-
-/// Everything between the tokens must be blanks, and two words need at least one.
-fn check_gaps(text: &str, tokens: &[Token]) -> Result<(), Refusal> {
-    let mut end = 0;
-    let mut after_word = false;
-    for token in tokens {
-        let gap = text.get(end..token.place.start).ok_or(Refusal::Unreadable)?;
-        let is_word = token.kind == TokenKind::Word;
-        check_blank(gap)?;
-        if gap.is_empty() && is_word && after_word {
-            return Err(Refusal::Unreadable);
-        }
-        (end, after_word) = (token.place.end, is_word);
-    }
-    check_blank(text.get(end..).ok_or(Refusal::Unreadable)?)
-}
-
-fn check_blank(gap: &str) -> Result<(), Refusal> {
-    match gap.trim_matches([' ', '\t']) {
-        "" => Ok(()),
-        rest if rest.contains('\n') => Err(Refusal::Newline),
-        _ => Err(Refusal::Unreadable),
+    fn is_empty(&self) -> bool {
+        self.pipeline == [Words::new()]
     }
 }
 
-fn assemble(text: &str, tokens: &[Token]) -> Result<CommandLine, Refusal> {
-    let mut steps = Vec::new();
-    let mut step = Step { after: After::Anything, pipeline: vec![Words::new()] };
-    for token in tokens {
-        match token.kind {
-            TokenKind::Word => {
-                let word = unquote(text.get(token.place.clone()).ok_or(Refusal::Unreadable)?)?;
-                step.pipeline.last_mut().ok_or(Refusal::Unreadable)?.push(word);
-            }
-            TokenKind::Pipe => step.pipeline.push(Words::new()),
-            TokenKind::Then(after) => {
-                let done = std::mem::replace(&mut step, Step { after, pipeline: vec![Words::new()] });
-                steps.push(done);
+impl CommandLine {
+    /// Takes the operator or the word with which a text begins, and returns the rest. `|` binds closest, and
+    /// `&&`, `||` and `;` go from left to right, so their order is all there is to know.
+    fn take<'t>(&mut self, text: &'t str) -> Result<&'t str, Refusal> {
+        const OPERATORS: [(&str, After); 3] =
+            [("&&", After::Success), ("||", After::Failure), (";", After::Anything)];
+        for (operator, after) in OPERATORS {
+            if let Some(rest) = text.strip_prefix(operator) {
+                self.steps.push(Step::new(after));
+                return Ok(rest);
             }
         }
+        let step = self.steps.last_mut().ok_or(Refusal::Unreadable)?;
+        match text.strip_prefix('|') {
+            Some(rest) if !rest.starts_with('&') => {
+                step.pipeline.push(Words::new());
+                Ok(rest)
+            }
+            _ => take_word(text, step.pipeline.last_mut().ok_or(Refusal::Unreadable)?),
+        }
     }
-    // A `;` may end the text.
-    let is_empty = step.pipeline == [Words::new()];
-    if !(is_empty && step.after == After::Anything && !steps.is_empty()) {
-        steps.push(step);
+
+    /// Checks that every operator has its commands. A `;` may end the text.
+    fn finished(mut self) -> Result<Self, Refusal> {
+        let ends_with_semicolon = |step: &mut Step| step.is_empty() && step.after == After::Anything;
+        self.steps.pop_if(ends_with_semicolon);
+        let complete = !self.steps.is_empty() && self.commands().all(|words| !words.is_empty());
+        if complete { Ok(self) } else { Err(Refusal::Unreadable) }
     }
-    let complete = steps.iter().flat_map(|step| &step.pipeline).all(|words| !words.is_empty());
-    if complete { Ok(CommandLine { steps }) } else { Err(Refusal::Unreadable) }
+}
+
+fn take_word<'t>(text: &'t str, words: &mut Words) -> Result<&'t str, Refusal> {
+    if let Some(refusal) = Refusal::of_sign(text) {
+        return Err(refusal);
+    }
+    if words.is_empty() {
+        check_command_position(text)?;
+    }
+    let (word, rest) = read_word(text)?;
+    if words.is_empty() && word.starts_with('%') {
+        return Err(Refusal::Syntax("a job of a shell".to_owned()));
+    }
+    words.push(word);
+    Ok(rest)
+}
+
+/// Where a command begins, some words are syntax, unless something of them is quoted.
+fn check_command_position(text: &str) -> Result<(), Refusal> {
+    const RESERVED: [&str; 22] = [
+        "!", "[[", "]]", "{", "}", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
+        "function", "if", "select", "then", "time", "until", "while", "in",
+    ];
+    let ends_word = |sign: char| "|&;()<> \t\n".contains(sign);
+    let word = text.split(ends_word).next().unwrap_or_default();
+    if RESERVED.contains(&word) {
+        return Err(Refusal::Syntax(format!("`{word}`")));
+    }
+    if is_assignment(word) { Err(Refusal::Assignment) } else { Ok(()) }
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = word.trim_start_matches(|sign: char| sign.is_ascii_alphanumeric() || sign == '_');
+    let named = name.len() < word.len() && !word.starts_with(|sign: char| sign.is_ascii_digit());
+    named && (name.starts_with('=') || name.starts_with("+="))
 }
 
 #[cfg(test)]
@@ -205,6 +161,8 @@ mod tests {
             [["find", ".", "-exec", "a;b", "c d", "$HOME", r"$x\a"]]
         );
         assert_eq!(words("echo '' \"\" a''"), [["echo", "", "", "a"]]);
+        assert_eq!(words(r"grep 'it'\''s' \if 'l's\ "), [["grep", "it's", "if", "ls "]]);
+        assert_eq!(words("'if' a=b"), [["if", "a=b"]]);
         assert_eq!(words("git show HEAD@{1} stash@{0} {}"), [["git", "show", "HEAD@{1}", "stash@{0}", "{}"]]);
         assert_eq!(words("grep \"foo$\" a$ 'x\ny'"), [["grep", "foo$", "a$", "x\ny"]]);
     }
@@ -250,6 +208,14 @@ mod tests {
             ("if ls; then pwd; fi", "shell syntax"),
             ("(ls)", "shell syntax"),
             ("! ls", "shell syntax"),
+            ("ls | time wc", "shell syntax"),
+            ("[[ -f x ]]", "shell syntax"),
+            ("f() { ls; }", "shell syntax"),
+            ("a+=1 ls", "assignment"),
+            ("'%1'", "shell syntax"),
+            ("ls |& wc", "background"),
+            ("echo $[1]", "arithmetic"),
+            ("ls; ;", "read"),
             ("ls 'x", "read"),
             ("ls x\\", "read"),
             ("ls &&", "read"),

@@ -153,7 +153,7 @@ const GIT_STATUS: &str = "-vsbz -u? -M? --verbose --no-verbose --short --no-shor
     --untracked-files? --no-untracked-files --ignored? --no-ignored !--ignore-submodules? --column? \
     --no-column --no-renames --renames --find-renames? !--help !-h";
 
-const GIT_DIFF: &str = "-pusabwzRWDq -U= -B? -M? -C? -l= -S= -G= -I= -O@ -X? --patch --no-patch --unified= \
+const GIT_DIFF: &str = "-pusabwzRWDq -U? -B? -M? -C? -l= -S= -G= -I= -O@ -X? --patch --no-patch --unified? \
     --function-context --no-function-context --raw --patch-with-raw --patch-with-stat --numstat --shortstat \
     --dirstat? --cumulative --dirstat-by-file? --check --summary --name-only --name-status --stat? \
     --stat-width= --stat-name-width= --stat-graph-width= --stat-count= --compact-summary \
@@ -174,7 +174,7 @@ const GIT_DIFF: &str = "-pusabwzRWDq -U= -B? -M? -C? -l= -S= -G= -I= -O@ -X? --p
 const GIT_LOG: &str = "-trgimE -FP -n= -L= -0123456789 --oneline --format? --pretty? --max-count= --skip= --since= \
     --after= --since-as-filter= --until= --before= --author= --committer= --grep= --grep-reflog= --all-match \
     --invert-grep --regexp-ignore-case --basic-regexp --extended-regexp --fixed-strings --perl-regexp \
-    --remove-empty --merges --no-merges --min-parents= --max-parents= --no-min-parents --no-max-parents \
+    --remove-empty --merges --no-merges --min-parents? --max-parents? --no-min-parents --no-max-parents \
     --first-parent --exclude-first-parent-only --not --all --branches? --tags? --remotes? --glob= --exclude= \
     --exclude-hidden= --reflog --ignore-missing --cherry --cherry-mark --cherry-pick --left-only \
     --right-only --left-right --walk-reflogs --merge --boundary --simplify-by-decoration --show-pulls \
@@ -183,7 +183,7 @@ const GIT_LOG: &str = "-trgimE -FP -n= -L= -0123456789 --oneline --format? --pre
     --expand-tabs? --no-expand-tabs --notes? --no-notes --show-notes? --relative-date --date= --parents \
     --children --graph --no-graph --show-linear-break? --decorate? --no-decorate --decorate-refs= \
     --decorate-refs-exclude= --clear-decorations --source --use-mailmap --no-use-mailmap --mailmap \
-    --no-mailmap --full-diff --log-size --diff-merges= --no-diff-merges --remerge-diff --dd --root --raw \
+    --no-mailmap --full-diff --log-size --diff-merges= --no-diff-merges !--remerge-diff --dd --root --raw \
     --no-show-signature !--show-signature !--alternate-refs !--stdin";
 
 /// Returns what is known about a program.
@@ -215,7 +215,7 @@ fn table(text: &str) -> FlagTable {
 
 fn programs() -> BTreeMap<&'static str, Program> {
     use Grammar::{AllText, Find, Format, Git, OneInput, Paths, Pattern, Text};
-    use Reading::{Exact, Gnu, UpToOperand};
+    use Reading::{Exact, Gnu, NextWords, UpToOperand};
     let grep = Pattern { unless: &["-e", "--regexp", "-f", "--file"] };
     let rg = Pattern {
         unless: &[
@@ -244,7 +244,7 @@ fn programs() -> BTreeMap<&'static str, Program> {
         ("sort", SORT, Gnu, Paths),
         ("uniq", UNIQ, Gnu, OneInput),
         ("cut", CUT, Gnu, Paths),
-        ("tree", TREE, Exact, Paths),
+        ("tree", TREE, NextWords, Paths),
         ("pwd", PWD, Gnu, Text),
         ("date", DATE, Gnu, Format),
         ("whoami", "", Gnu, Text),

@@ -25,41 +25,16 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    /// Names the reason why a node of the syntax tree is refused; none for a node that only holds others.
-    pub(crate) fn of_kind(kind: &str) -> Option<Self> {
-        Some(match kind {
-            "command_substitution" | "process_substitution" | "`" | "$(" | "<(" | ">(" => Self::Substitution,
-            "simple_expansion" | "expansion" | "${" => Self::Variable,
-            "arithmetic_expansion" | "$((" => Self::Arithmetic,
-            "ansi_c_string" | "translated_string" => Self::AnsiQuoting,
-            "redirected_statement"
-            | "file_redirect"
-            | "heredoc_redirect"
-            | "herestring_redirect"
-            | "<"
-            | ">"
-            | ">>"
-            | "<<"
-            | "&>"
-            | ">|"
-            | "<>"
-            | ">&" => Self::Redirect,
-            "variable_assignment" | "variable_assignments" => Self::Assignment,
-            "&" | "|&" => Self::Background,
-            "\n" => Self::Newline,
-            "comment" => Self::Comment,
-            "brace_expression" => Self::Braces,
-            "extglob_pattern" => Self::Wildcard('('),
-            "if_statement" | "while_statement" | "for_statement" | "c_style_for_statement" => {
-                Self::Syntax("loops and conditions".to_owned())
-            }
-            "subshell" | "compound_statement" => Self::Syntax("groups of commands".to_owned()),
-            "negated_command" => Self::Syntax("`!` before a command".to_owned()),
-            "case_statement"
-            | "function_definition"
-            | "test_command"
-            | "declaration_command"
-            | "unset_command" => Self::Syntax(kind.replace('_', " ")),
+    /// Names the reason why a text cannot go on with its first sign; none where it may begin a word.
+    pub(crate) fn of_sign(text: &str) -> Option<Self> {
+        let mut signs = text.chars();
+        Some(match (signs.next()?, signs.next()) {
+            ('<' | '>', Some('(')) => Self::Substitution,
+            ('<' | '>', _) | ('&', Some('>')) => Self::Redirect,
+            ('&' | '|', _) => Self::Background,
+            ('(' | ')', _) => Self::Syntax("groups of commands and functions".to_owned()),
+            ('\n', _) => Self::Newline,
+            ('#', _) => Self::Comment,
             _ => return None,
         })
     }

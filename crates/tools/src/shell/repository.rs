@@ -1,4 +1,5 @@
-//! Asks git about the repository at hand: where it lies, and whether its configuration names programs.
+//! Asks git about the repository at hand: where it lies, whether its configuration names programs, and
+//! whether something in it leads out of the root.
 //!
 //! The answers need no trust in the repository: neither question runs anything that it could choose.
 
@@ -10,6 +11,7 @@ use super::flags::{Argument, Reading};
 use super::git::{READER_ENVIRONMENT, subcommand_position};
 use super::place::Place;
 use super::programs::program;
+use super::reach::{self, Directories};
 use crate::sandbox::PreparedSandbox;
 
 /// What git says about the repository in which a command runs.
@@ -52,18 +54,20 @@ impl Repository {
         repository
     }
 
-    fn read(location: &str, names: &str, place: &Place) -> Self {
+    fn read(location: &str, configuration: &str, place: &Place) -> Self {
         let mut lines = location.lines();
         let empty_tree = match lines.next() {
             Some("sha256") => EMPTY_TREE_SHA256,
             _ => EMPTY_TREE_SHA1,
         };
-        let outside = lines.filter(|path| place.root.is_outside(path));
-        let places = outside.map(|path| format!("the repository reaches to `{path}`, outside the root"));
-        let programs = named_programs(names);
+        let directories = Directories::read(lines);
+        let reached = reach::outside(&directories, &chosen_here(configuration), &place.root);
+        let reached =
+            reached.iter().map(|path| format!("the repository reaches to `{path}`, outside the root"));
+        let programs = named_programs(configuration);
         let programs =
             programs.into_iter().map(|key| format!("the repository's `{key}` may name a program to run"));
-        Self { empty_tree: Some(empty_tree), concerns: places.chain(programs).collect() }
+        Self { empty_tree: Some(empty_tree), concerns: reached.chain(programs).collect() }
     }
 }
 
@@ -91,7 +95,7 @@ const LOCATION: [&str; 6] = [
     "--show-toplevel",
 ];
 
-const CONFIGURATION: [&str; 5] = ["config", "--list", "--show-scope", "--name-only", "-z"];
+const CONFIGURATION: [&str; 4] = ["config", "--list", "--show-scope", "-z"];
 
 /// git in a directory, to be asked.
 struct Asked<'a> {
@@ -126,13 +130,17 @@ fn chosen_directories(arguments: &[String]) -> Vec<String> {
     understood.into_iter().flatten().filter_map(chosen).flatten().collect()
 }
 
-/// The keys that name programs, but for those of the user and of the system, which are trusted.
-fn named_programs(list: &str) -> Vec<String> {
+/// The keys and values of the configuration, but for those of the user and of the system, which are trusted.
+fn chosen_here(list: &str) -> Vec<(&str, &str)> {
     let words: Vec<&str> = list.split('\0').collect();
     let pairs = words.chunks_exact(2).map(|pair| (pair[0], pair[1]));
     let chosen_here = pairs.filter(|(scope, _)| !matches!(*scope, "system" | "global" | "command"));
-    let mut keys: Vec<String> =
-        chosen_here.filter(|(_, key)| names_program(key)).map(|(_, key)| key.to_owned()).collect();
+    chosen_here.map(|(_, entry)| entry.split_once('\n').unwrap_or((entry, ""))).collect()
+}
+
+fn named_programs(list: &str) -> Vec<String> {
+    let keys = chosen_here(list).into_iter().map(|(key, _)| key);
+    let mut keys: Vec<String> = keys.filter(|key| names_program(key)).map(str::to_owned).collect();
     keys.dedup();
     keys
 }
@@ -144,6 +152,7 @@ fn names_program(key: &str) -> bool {
         "filter" => matches!(last, "clean" | "smudge" | "process"),
         "diff" => matches!(last, "command" | "textconv" | "external"),
         "gpg" => last == "program",
+        "merge" => last == "driver",
         "trailer" => matches!(last, "command" | "cmd"),
         "core" => matches!(last, "fsmonitor" | "alternaterefscommand"),
         _ => last == "fsmonitor",
@@ -170,11 +179,11 @@ mod tests {
 
     #[test]
     fn keys_that_name_programs_are_found_in_the_repository_only() {
-        let list = "local\0filter.X.clean\0global\0filter.lfs.clean\0command\0core.fsmonitor\0local\0diff.a.b.textConv\0\
-                    worktree\0core.fsmonitor\0local\0user.name\0local\0diff.external\0";
+        let list = "local\0filter.X.clean\nx\0global\0filter.lfs.clean\0command\0core.fsmonitor\0local\0diff.a.b.textConv\0\
+                    worktree\0core.fsmonitor\0local\0user.name\nfilter.x.clean\0local\0diff.external\nx\0local\0merge.y.driver\0";
         assert_eq!(
             named_programs(list),
-            ["filter.X.clean", "diff.a.b.textConv", "core.fsmonitor", "diff.external"]
+            ["filter.X.clean", "diff.a.b.textConv", "core.fsmonitor", "diff.external", "merge.y.driver"]
         );
     }
 }

@@ -84,7 +84,11 @@ impl Session {
         let (name, arguments) = words.split_first().ok_or("there is a command without a program")?;
         let program = self.place.find(name)?;
         let reader = git_arguments(words).is_some_and(git::is_reader);
-        let environment = if reader { git::READER_ENVIRONMENT.to_vec() } else { Vec::new() };
+        let environment = match bare_name(name) {
+            "git" if reader => git::READER_ENVIRONMENT.to_vec(),
+            "sort" => SORT_ENVIRONMENT.to_vec(),
+            _ => Vec::new(),
+        };
         let arguments = git_arguments(words)
             .map_or_else(|| arguments.to_vec(), |arguments| git::hardened(arguments, repository.empty_tree));
         Ok(Invocation { name: name.clone(), program, arguments, environment })
@@ -135,8 +139,15 @@ impl Considered {
 
 fn git_arguments(words: &[String]) -> Option<&[String]> {
     let (name, arguments) = words.split_first()?;
-    (name.rsplit('/').next() == Some("git")).then_some(arguments)
+    (bare_name(name) == "git").then_some(arguments)
 }
+
+fn bare_name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// With these `sort` writes nothing that it was not told to write: what it cannot hold in memory, it refuses.
+const SORT_ENVIRONMENT: [(&str, &str); 1] = [("TMPDIR", "/dev/null")];
 
 /// The prefixes that a person may allow: the program, and its subcommand where it comes first. Of git only
 /// with the subcommand, as its other flags can run anything.

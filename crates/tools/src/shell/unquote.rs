@@ -1,20 +1,23 @@
-//! Removes quotes and backslashes from one word, as bash does, and refuses what bash would expand.
+//! Reads one word: removes quotes and backslashes, as bash does, and refuses what bash would expand.
 
-use std::iter::Peekable;
 use std::str::Chars;
 
 use super::refusal::Refusal;
 
-/// Returns the argument that a word stands for.
-pub(crate) fn unquote(text: &str) -> Result<String, Refusal> {
-    let mut reader =
-        Reader { signs: text.chars().peekable(), word: String::new(), braces: Braces::default() };
+/// Reads the word with which a text begins: returns the argument that it stands for, and the rest.
+pub(crate) fn read_word(text: &str) -> Result<(String, &str), Refusal> {
+    let mut reader = Reader { signs: text.chars(), word: String::new(), braces: Braces::default() };
     reader.read()?;
-    Ok(reader.word)
+    Ok((reader.word, reader.signs.as_str()))
+}
+
+/// Says whether a sign outside quotes ends a word.
+fn ends_word(sign: char) -> bool {
+    matches!(sign, ' ' | '\t' | '\n' | '|' | '&' | ';' | '(' | ')' | '<' | '>')
 }
 
 struct Reader<'a> {
-    signs: Peekable<Chars<'a>>,
+    signs: Chars<'a>,
     word: String,
     braces: Braces,
 }
@@ -23,7 +26,8 @@ impl Reader<'_> {
     fn read(&mut self) -> Result<(), Refusal> {
         // A tilde means a home directory at the start of a word, and in what looks like an assignment.
         let mut tilde = true;
-        while let Some(sign) = self.signs.next() {
+        while let Some(sign) = self.peek().filter(|sign| !ends_word(*sign)) {
+            self.signs.next();
             match sign {
                 '\'' => self.single_quoted()?,
                 '"' => self.double_quoted()?,
@@ -34,6 +38,10 @@ impl Reader<'_> {
             tilde = matches!(sign, '=' | ':');
         }
         Ok(())
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.signs.clone().next()
     }
 
     fn single_quoted(&mut self) -> Result<(), Refusal> {
@@ -80,11 +88,6 @@ impl Reader<'_> {
             '*' | '?' | '[' => return Err(Refusal::Wildcard(sign)),
             '`' => return Err(Refusal::Substitution),
             '$' => return self.dollar("'\""),
-            '\n' => return Err(Refusal::Newline),
-            '<' | '>' => return Err(Refusal::Redirect),
-            '&' => return Err(Refusal::Background),
-            '#' if self.word.is_empty() => return Err(Refusal::Comment),
-            ' ' | '\t' | ';' | '|' | '(' | ')' => return Err(Refusal::Unreadable),
             _ => {}
         }
         if self.braces.would_expand(sign) {
@@ -96,13 +99,15 @@ impl Reader<'_> {
 
     /// A dollar sign is data unless what follows it makes an expansion; outside quotes, quotes do too.
     fn dollar(&mut self, also: &str) -> Result<(), Refusal> {
-        let begins_expansion = |sign: &char| {
-            sign.is_ascii_alphanumeric() || "_({[@*#?-$!".contains(*sign) || also.contains(*sign)
-        };
-        match self.signs.peek() {
+        let quotes = |sign: char| also.contains(sign);
+        match self.peek() {
+            Some('(') if self.signs.as_str().starts_with("((") => Err(Refusal::Arithmetic),
             Some('(') => Err(Refusal::Substitution),
-            Some('\'' | '"') if !also.is_empty() => Err(Refusal::AnsiQuoting),
-            Some(sign) if begins_expansion(sign) => Err(Refusal::Variable),
+            Some('[') => Err(Refusal::Arithmetic),
+            Some(sign) if quotes(sign) => Err(Refusal::AnsiQuoting),
+            Some(sign) if sign.is_ascii_alphanumeric() || "_{@*#?-$!".contains(sign) => {
+                Err(Refusal::Variable)
+            }
             _ => {
                 self.word.push('$');
                 Ok(())

@@ -8,10 +8,15 @@
 
 mod approvals;
 mod corpus;
+mod floods;
+mod hangs;
+mod hostile_repositories;
+mod hunt;
+mod observed;
 mod policy;
 mod processes;
 mod repositories;
 #[cfg(target_os = "linux")]
 mod sandbox;
+mod secrets;
 mod support;
-mod words;

@@ -20,6 +20,11 @@ impl Folder {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("llm-do-shell-{}-{number}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
+        Self::at(&path)
+    }
+
+    /// Takes a directory.
+    pub(crate) fn at(path: &Path) -> Self {
         fs::create_dir_all(path.join("root")).unwrap();
         fs::create_dir_all(path.join("outside")).unwrap();
         Self(path.canonicalize().unwrap())
@@ -115,4 +120,20 @@ pub(crate) async fn run(tool: &Arc<dyn Tool>, command: &str) -> TestReply {
 /// Runs a command and returns what it printed; an error stops the test.
 pub(crate) async fn output(tool: &Arc<dyn Tool>, command: &str) -> Value {
     run(tool, command).await.reply().as_ref().unwrap_or_else(|error| panic!("{command}: {error}")).to_value()
+}
+
+/// Reads a number from the environment: how much of something a test does.
+pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().unwrap())
+}
+
+/// A command that runs its arguments without privileges; none where the super-user has no way to do so.
+pub(crate) fn unprivileged() -> Option<Command> {
+    if !rustix::process::geteuid().is_root() {
+        return Some(Command::new("env"));
+    }
+    let mut command = Command::new("setpriv");
+    let works = Command::new("setpriv").arg("--version").output().is_ok_and(|output| output.status.success());
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
+    works.then_some(command)
 }
