@@ -39,6 +39,10 @@ impl StandardCatalogue {
 }
 
 impl Catalogue for StandardCatalogue {
+    fn shared(&self) -> Arc<dyn Catalogue> {
+        Arc::new(self.clone())
+    }
+
     fn toolsets(&self) -> Vec<&str> {
         built_in_names()
     }

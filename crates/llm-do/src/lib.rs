@@ -102,7 +102,7 @@ pub fn runtime_of(loaded: &LoadedProject) -> RuntimeBuilder {
     let builder = Runtime::builder(loaded.project.clone())
         .models(models_of(loaded, Environment::of_process()))
         .prices(StandardPrices::new().with_overrides(loaded.model_overrides.clone()));
-    loaded.configure(builder).provide(loaded.workshop(StandardCatalogue::new(".")))
+    loaded.configure(builder).provide(loaded.workshop())
 }
 
 /// The models that a project from files may name: the built-in providers, its own, and scripts below its directory.

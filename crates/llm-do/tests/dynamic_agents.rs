@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use llm_do::{
     AgentDefaults, AgentSpec, ApprovalMode, CallContext, EventBody, Failure, FailureKind, LoadedProject,
-    NewAgent, Project, Reply, Runtime, Script, StandardCatalogue, Status, asks, contains, create_agent,
-    create_agent_within, instructed, says, tool,
+    NewAgent, Project, Reply, Runtime, Script, Status, asks, contains, create_agent, create_agent_within,
+    instructed, says, tool,
 };
 use llm_do_testing::{Approvals, TestRun, deny, once};
 use serde_json::{Value, json};
@@ -329,7 +329,7 @@ async fn make_poet(call: CallContext, toolsets: Vec<String>) -> Result<String, F
 #[tokio::test]
 async fn code_of_a_tool_creates_agents_through_the_gate() {
     let folder = Folder::new("within", MAIN);
-    let workshop = || folder.load().workshop(StandardCatalogue::new("."));
+    let workshop = || folder.load().workshop();
     let main = AgentSpec::new("main", "You are main.").tool("make_poet");
     let run = |approvals: Approvals, toolsets: Value| {
         let project = Project::builder().agent(main.clone()).tool(make_poet).build().unwrap();

@@ -8,6 +8,9 @@ use serde_json::Value;
 
 /// Knows what the files of a project may name besides each other.
 pub trait Catalogue: Send + Sync {
+    /// Returns the same catalogue for whoever keeps it: agents may be created as long as a project runs.
+    fn shared(&self) -> Arc<dyn Catalogue>;
+
     /// Returns the names of all built-in toolsets.
     fn toolsets(&self) -> Vec<&str>;
 
@@ -66,6 +69,10 @@ pub struct ProjectFiles {
 pub struct NoToolsets;
 
 impl Catalogue for NoToolsets {
+    fn shared(&self) -> Arc<dyn Catalogue> {
+        Arc::new(*self)
+    }
+
     fn toolsets(&self) -> Vec<&str> {
         Vec::new()
     }

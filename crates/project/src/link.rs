@@ -52,6 +52,7 @@ pub struct LoadedProject {
     manifest: Option<Arc<ManifestFile>>,
     generated: PathBuf,
     files: ProjectFiles,
+    catalogue: Arc<dyn Catalogue>,
 }
 
 impl LoadedProject {
@@ -70,10 +71,10 @@ impl LoadedProject {
     }
 
     /// Returns the workshop in which agents are created while the project runs. They may name what the catalogue
-    /// knows.
-    pub fn workshop(&self, catalogue: impl Catalogue + 'static) -> Workshop {
+    /// knows with which the project was loaded.
+    pub fn workshop(&self) -> Workshop {
         let (root, generated) = (self.root.clone(), self.generated.clone());
-        Workshop::new(root, generated, self.manifest.clone(), self.files.clone(), Arc::new(catalogue))
+        Workshop::new(root, generated, self.manifest.clone(), self.files.clone(), self.catalogue.clone())
     }
 
     /// Returns the limits that the manifest sets, for whoever sets others beside them.
@@ -161,6 +162,7 @@ pub(crate) fn link(
         manifest: None,
         generated: files.generated,
         files: files.own,
+        catalogue: catalogue.shared(),
     };
     if let Some(file) = files.manifest {
         let manifest = file.manifest.clone();

@@ -38,8 +38,8 @@ const BUILT_IN: &[BuiltIn] = &[
         name: "filesystem_project_ro",
         make: |wanted, around| read_only(wanted, around, Base::Project),
     },
-    BuiltIn { name: "shell_readonly", make: |wanted, _| shell(wanted, Shell::read_only) },
-    BuiltIn { name: "shell_file_ops", make: |wanted, _| shell(wanted, Shell::file_ops) },
+    BuiltIn { name: "shell_readonly", make: |wanted, around| shell(wanted, around, Shell::read_only) },
+    BuiltIn { name: "shell_file_ops", make: |wanted, around| shell(wanted, around, Shell::file_ops) },
     BuiltIn { name: "dynamic_agents", make: |wanted, _| dynamic_agents(wanted) },
 ];
 
@@ -106,7 +106,7 @@ fn check_narrower(
     let section: FilesystemSettings = read(section)?;
     check_below(&base.join(&section.root), &base.join(&settings.root))?;
     match settings.loosens(&section) {
-        Some(key) => Err(format!("`{key}` allows more than the manifest does for `{}`", wanted.name)),
+        Some(key) => Err(allows_more(key, wanted)),
         None => Ok(()),
     }
 }
@@ -135,11 +135,27 @@ fn real(path: &Path) -> Result<PathBuf, String> {
 }
 
 /// Commands in the project, by a preset with the settings over it.
-fn shell(wanted: &WantedToolset<'_>, preset: fn(Name, PathBuf) -> Result<Shell, String>) -> Made {
-    let settings: ShellSettings = read(wanted.settings)?;
+fn shell(
+    wanted: &WantedToolset<'_>,
+    around: &Surroundings,
+    preset: fn(Name, PathBuf) -> Result<Shell, String>,
+) -> Made {
+    let mut settings: ShellSettings = read(wanted.settings)?;
     check_below(wanted.root, &settings.root)?;
+    if let Some(section) = wanted.section {
+        let section: ShellSettings = read(section)?;
+        check_below(&wanted.root.join(&section.root), &wanted.root.join(&settings.root))?;
+        if let Some(key) = settings.loosens(&section) {
+            return Err(allows_more(key, wanted));
+        }
+        settings = settings.over(&section);
+    }
     let toolset = preset(wanted.name.clone(), wanted.root.to_path_buf())?.with_settings(settings)?;
-    Ok(Arc::new(toolset))
+    Ok(Arc::new(toolset.protect(&protected(wanted, around)?)?))
+}
+
+fn allows_more(key: &str, wanted: &WantedToolset<'_>) -> String {
+    format!("`{key}` allows more than the manifest does for `{}`", wanted.name)
 }
 
 /// Agents that create agents; the settings are what the created ones get where nothing else is said.
@@ -210,5 +226,17 @@ mod tests {
         assert_eq!(over(json!({"read_only": true, "max_list": 5})).unwrap().len(), 3);
         let error = over(json!({"read_only": false})).unwrap_err();
         assert_eq!(error, "`read_only` allows more than the manifest does for `files`");
+        let section = json!({"rules": [{"program": "cargo", "approval": "ask"}], "sandbox": "required"});
+        let over = |settings| tools_over(Some(&section), "shell_file_ops", &settings);
+        assert_eq!(over(json!({"sandbox": "required", "timeout": 60})).unwrap(), ["shell"]);
+        for (key, settings) in [
+            ("sandbox", json!({})),
+            ("network", json!({"sandbox": "required", "network": true})),
+            ("writes", json!({"sandbox": "required", "writes": "anywhere"})),
+            ("default", json!({"sandbox": "required", "default": "ask"})),
+        ] {
+            let error = over(settings).unwrap_err();
+            assert!(error.starts_with(&format!("`{key}` allows more")), "{error}");
+        }
     }
 }

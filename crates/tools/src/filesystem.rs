@@ -36,6 +36,7 @@ use operation::{FileTool, Operation};
 use root::{Ground, Root};
 
 pub(crate) use error::FileError;
+pub(crate) use protected::Guarded;
 pub use protected::Protected;
 pub use settings::FilesystemSettings;
 

@@ -58,8 +58,7 @@ fn has_mark(text: &str, mark: &str) -> bool {
 
 impl Approver for Whim {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
-        let mut chance =
-            Chance::at(self.seed, &["approver", &request.id.to_string(), request.arguments.text()]);
+        let mut chance = Chance::at(self.seed, &["approver", &request.id, request.arguments.text()]);
         let answer = match chance.below(10) {
             0..=2 => Answer::Once,
             3 | 4 if !request.scopes.is_empty() => Answer::Session(chance.one_of(&request.scopes).clone()),

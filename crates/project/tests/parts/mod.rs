@@ -27,6 +27,10 @@ const BUILT_IN: [&str; 7] = [
 ];
 
 impl Catalogue for Names {
+    fn shared(&self) -> Arc<dyn Catalogue> {
+        Arc::new(Self)
+    }
+
     fn providers(&self) -> Vec<&str> {
         vec!["test", "anthropic", "openai"]
     }

@@ -23,6 +23,7 @@ mod parse;
 mod place;
 mod policy;
 mod programs;
+mod protection;
 mod reach;
 mod refusal;
 mod repository;
@@ -48,6 +49,7 @@ use self::programs::{GIT_READERS, READERS};
 use self::session::Session;
 use self::settings::LONGEST_TIMEOUT;
 use self::tool::{ShellTool, definition};
+use crate::filesystem::{Guarded, Protected};
 use crate::sandbox::sandbox_status;
 
 pub use family::end_all_commands;
@@ -62,6 +64,7 @@ pub struct Shell {
     project: PathBuf,
     preset: Preset,
     settings: ShellSettings,
+    guarded: Arc<Guarded>,
     definition: Arc<ToolDefinition>,
 }
 
@@ -100,6 +103,13 @@ impl Shell {
         Self::with_preset(name.into(), root.into(), preset, ShellSettings::default())
     }
 
+    /// Protects files: a command that names one of them asks each time, unless it can only read. The paths are
+    /// relative to the project; some names are protected anyway.
+    pub fn protect(mut self, protected: &Protected) -> Result<Self, String> {
+        self.guarded = Arc::new(protected.below(&self.project)?);
+        Ok(self)
+    }
+
     /// Adds settings to a preset; the words of an error say what is wrong with them.
     pub fn with_settings(self, settings: ShellSettings) -> Result<Self, String> {
         Self::with_preset(self.name, self.project, self.preset, settings)
@@ -111,25 +121,31 @@ impl Shell {
         preset: Preset,
         settings: ShellSettings,
     ) -> Result<Self, String> {
-        let session = session(&project, &preset, &settings)?;
+        let guarded = Arc::new(Protected::default().below(&project)?);
+        let session = session(&project, &preset, &settings, guarded.clone())?;
         let definition = Arc::new(definition(&name, &settings.prefix, &session.confinement)?);
-        Ok(Self { name, project, preset, settings, definition })
+        Ok(Self { name, project, preset, settings, guarded, definition })
     }
 
     fn session(&self, settings: &Value) -> Result<Session, String> {
         if settings.is_null() {
-            return session(&self.project, &self.preset, &self.settings);
+            return session(&self.project, &self.preset, &self.settings, self.guarded.clone());
         }
         let own: ShellSettings =
             serde_json::from_value(settings.clone()).map_err(|error| error.to_string())?;
         if own.prefix != self.settings.prefix {
             return Err("`prefix` cannot be changed by an agent: set it where the toolset is made".to_owned());
         }
-        session(&self.project, &self.preset, &own)
+        session(&self.project, &self.preset, &own, self.guarded.clone())
     }
 }
 
-fn session(project: &Path, preset: &Preset, settings: &ShellSettings) -> Result<Session, String> {
+fn session(
+    project: &Path,
+    preset: &Preset,
+    settings: &ShellSettings,
+    guarded: Arc<Guarded>,
+) -> Result<Session, String> {
     if !(1..=LONGEST_TIMEOUT).contains(&settings.timeout) {
         return Err(format!(
             "`timeout`: {} is not between 1 and {LONGEST_TIMEOUT} seconds",
@@ -141,6 +157,7 @@ fn session(project: &Path, preset: &Preset, settings: &ShellSettings) -> Result<
         policy: Policy::new(&preset.rules, settings)?,
         confinement: Confinement::new(settings, preset.only_reads, &place, sandbox_status())?,
         place,
+        guarded,
         timeout: settings.timeout,
         max_output_bytes: settings.max_output_bytes,
     })

@@ -65,7 +65,7 @@ impl Root {
     }
 
     /// Follows a path to its end; what does not exist is taken as it is written.
-    fn resolve(&self, path: &Path) -> Option<PathBuf> {
+    pub(crate) fn resolve(&self, path: &Path) -> Option<PathBuf> {
         let mut resolved = self.0.clone();
         let mut pending: Vec<OsString> = parts(path);
         let mut links = 0;

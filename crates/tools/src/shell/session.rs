@@ -11,8 +11,10 @@ use super::git;
 use super::parse::{CommandLine, Words, parse};
 use super::place::Place;
 use super::policy::{Judgement, Policy};
+use super::protection;
 use super::refusal::Refusal;
 use super::repository::Repository;
+use crate::filesystem::Guarded;
 
 /// What one agent call may run, and where.
 #[derive(Debug)]
@@ -20,6 +22,7 @@ pub(crate) struct Session {
     pub(crate) policy: Policy,
     pub(crate) place: Place,
     pub(crate) confinement: Confinement,
+    pub(crate) guarded: Arc<Guarded>,
     pub(crate) timeout: u64,
     pub(crate) max_output_bytes: usize,
 }
@@ -30,6 +33,8 @@ pub(crate) struct Considered {
     line: CommandLine,
     pub(crate) judgement: Judgement,
     repositories: Vec<Repository>,
+    /// Whether only a fresh approval lets it run.
+    protected: bool,
 }
 
 impl Session {
@@ -41,6 +46,9 @@ impl Session {
             tokio::task::spawn_blocking(move || session.policy.judge(&judged, &session.place.root)).await;
         let mut judgement =
             judging.unwrap_or_else(|_| Judgement::new(Approval::Blocked, "it could not be judged"));
+        let protection = protection::of(&line, &judgement, &self.place.root, &self.guarded);
+        let protected = !protection.is_empty();
+        judgement = judgement.and(Judgement::of_concerns(protection));
         if let Some(refusal) = self.confinement.refusal() {
             judgement = judgement.and(Judgement::new(Approval::Blocked, refusal));
         }
@@ -52,7 +60,7 @@ impl Session {
                 repositories.push(repository);
             }
         }
-        Ok(Considered { line, judgement, repositories })
+        Ok(Considered { line, judgement, repositories, protected })
     }
 
     async fn repository(&self, words: &[String]) -> Repository {
@@ -114,6 +122,7 @@ impl Session {
         );
         let reasons = &considered.judgement.reasons;
         assessment.reason = self.reason(considered);
+        assessment.protected = considered.protected;
         assessment.preview = self.prepare(considered).ok().map(|prepared| preview(&prepared));
         assessment.subjects = considered.line.commands().cloned().map(Subject::Command).collect();
         assessment.scopes.extend(prefixes(&assessment.subjects));

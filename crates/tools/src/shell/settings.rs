@@ -61,6 +61,39 @@ impl Default for ShellSettings {
     }
 }
 
+impl ShellSettings {
+    /// Puts the settings of one agent over those of the manifest: rules are added, and the strictest of them wins.
+    pub(crate) fn over(mut self, section: &Self) -> Self {
+        let own = self.rules.into_iter().filter(|rule| !section.rules.contains(rule));
+        self.rules = section.rules.iter().cloned().chain(own).collect();
+        self
+    }
+
+    /// Names a setting by which one agent would allow more than the manifest does.
+    pub(crate) fn loosens(&self, section: &Self) -> Option<&'static str> {
+        let writes = |settings: &Self| match settings.writes {
+            Some(WriteScope::Nowhere) => 0,
+            None | Some(WriteScope::Root) => 1,
+            Some(WriteScope::Anywhere) => 2,
+        };
+        let confines = |settings: &Self| match settings.sandbox {
+            SandboxMode::Off => 0,
+            SandboxMode::On => 1,
+            SandboxMode::Required => 2,
+        };
+        let is_new = |directory: &PathBuf| !section.program_directories.contains(directory);
+        let loosened = [
+            ("default", self.unlisted == Unlisted::Ask && section.unlisted == Unlisted::Blocked),
+            ("program_directories", self.program_directories.iter().any(is_new)),
+            ("sandbox", confines(self) < confines(section)),
+            ("reads", self.reads == ReadScope::Anywhere && section.reads == ReadScope::Root),
+            ("writes", writes(self) > writes(section)),
+            ("network", self.network && !section.network),
+        ];
+        loosened.into_iter().find(|(_, is_looser)| *is_looser).map(|(key, _)| key)
+    }
+}
+
 /// Whether the system confines programs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -22,6 +22,7 @@ use super::place::SYSTEM_DIRECTORIES;
 use super::programs::{GIT_READERS, READERS};
 use super::session::Session;
 use super::{Preset, ShellRule, ShellSettings, session};
+use crate::filesystem::Protected;
 
 /// Flags and operands of the listed programs: known and unknown, in clusters, with joined and separate
 /// values, shortened, and behind `--`.
@@ -346,7 +347,9 @@ async fn every_accepted_text_has_the_commands_and_words_that_bash_sees() {
     let directory = std::env::temp_dir();
     let rules: Vec<ShellRule> =
         READERS.iter().map(|program| ShellRule::new(program, Approval::PreApproved)).collect();
-    let session = Arc::new(session(&directory, &Preset { rules, only_reads: true }, &ShellSettings::default()).unwrap());
+    let preset = Preset { rules, only_reads: true };
+    let guarded = Arc::new(Protected::default().below(&directory).unwrap());
+    let session = Arc::new(session(&directory, &preset, &ShellSettings::default(), guarded).unwrap());
     let (mut accepted, mut allowed) = (0_usize, 0_u64);
     let mut pending = Vec::new();
     for seed in first..first + count {

@@ -58,6 +58,34 @@ async fn what_is_denied_or_blocked_does_not_run_and_the_model_reads_why() {
 }
 
 #[tokio::test]
+async fn no_grant_covers_a_command_that_names_a_protected_file() {
+    let folder = Folder::new();
+    let names = ["a", "b", "c", "d", "e", "f"];
+    for name in names {
+        folder.file(name, name);
+    }
+    std::fs::create_dir_all(folder.root().join(".git/hooks")).unwrap();
+    std::os::unix::fs::symlink(".git/hooks", folder.root().join("link")).unwrap();
+    let commands = [
+        "mv a b",
+        "mv c .git/hooks/post-commit",
+        "mv d x.agent",
+        "mv e link",
+        "mv -t.git/hooks f",
+        "mv --target-directory=link f",
+    ];
+    let prefix = Scope::CommandPrefix(vec!["mv".into()]);
+    let answers = std::iter::once(for_session(prefix)).chain((1..commands.len()).map(|_| deny("no")));
+    let (_, approvals) = file_ops(&folder, answers.collect(), &commands).await;
+    let requests = approvals.requests();
+    assert_eq!(requests.len(), commands.len());
+    for request in &requests[1..] {
+        assert!(request.reason.contains("is protected: ") && request.scopes.is_empty(), "{request:?}");
+    }
+    assert!(names[2..].iter().all(|name| folder.root().join(name).exists()));
+}
+
+#[tokio::test]
 async fn a_granted_prefix_covers_later_commands_that_begin_so() {
     let folder = Folder::new();
     folder.file("a", "x");
