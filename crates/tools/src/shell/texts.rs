@@ -346,7 +346,9 @@ async fn every_accepted_text_has_the_commands_and_words_that_bash_sees() {
     let directory = std::env::temp_dir();
     let rules: Vec<ShellRule> =
         READERS.iter().map(|program| ShellRule::new(program, Approval::PreApproved)).collect();
-    let session = Arc::new(session(&directory, &Preset { rules, only_reads: true }, &ShellSettings::default()).unwrap());
+    let session = Arc::new(
+        session(&directory, &Preset { rules, only_reads: true }, &ShellSettings::default()).unwrap(),
+    );
     let (mut accepted, mut allowed) = (0_usize, 0_u64);
     let mut pending = Vec::new();
     for seed in first..first + count {
