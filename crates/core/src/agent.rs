@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::{
-    Access, Approval, Digest, Failure, Limits, ModelChoice, ModelSettings, Name, Payload, Schema, ServerTool,
-    Toolset,
+    Access, Approval, AttachmentPolicy, Digest, Failure, Limits, ModelChoice, ModelSettings, Name, Payload,
+    Schema, ServerTool, Toolset,
 };
 
 /// Everything that is known about an agent before it is called. Frozen: no call changes it.
@@ -53,6 +53,10 @@ pub struct AgentSpec {
     pub generated: bool,
     /// Whether it may be replaced only by force, where it is generated.
     pub locked: bool,
+    /// Tools that only a person or the code of other tools may call, by name or glob: its model is not offered them.
+    pub manual_only: Vec<String>,
+    /// Which files it takes.
+    pub attachment_policy: AttachmentPolicy,
 }
 
 /// A toolset, or another agent, as one agent lists it.
@@ -140,6 +144,8 @@ impl AgentSpec {
             agents: Vec::new(),
             generated: false,
             locked: false,
+            manual_only: Vec::new(),
+            attachment_policy: AttachmentPolicy::default(),
         }
     }
 
@@ -254,6 +260,20 @@ impl AgentSpec {
         self
     }
 
+    /// Keeps tools from its model, by name, `toolset.tool` or a glob over either.
+    #[must_use]
+    pub fn manual_only(mut self, pattern: impl Into<String>) -> Self {
+        self.manual_only.push(pattern.into());
+        self
+    }
+
+    /// Sets which files it takes.
+    #[must_use]
+    pub fn attachment_policy(mut self, policy: AttachmentPolicy) -> Self {
+        self.attachment_policy = policy;
+        self
+    }
+
     /// The digest that a run is bound to: everything that changes what the agent does.
     pub fn digest(&self) -> Digest {
         let toolsets = self.toolsets.iter().map(|choice| json!([choice.name, choice.settings]));
@@ -277,6 +297,8 @@ impl AgentSpec {
             self.access,
             self.limits,
             self.agents,
+            self.manual_only,
+            self.attachment_policy,
         ]);
         Payload::new(everything).digest()
     }

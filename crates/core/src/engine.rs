@@ -37,7 +37,10 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepKind {
     /// Scope: the loop of one agent.
-    Agent,
+    Agent {
+        /// What its attachments must be unchanged.
+        precondition: Option<Value>,
+    },
     /// Scope: one call from resolving its name to its result.
     Call {
         /// Who asked for it.

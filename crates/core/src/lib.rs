@@ -9,6 +9,7 @@
 mod agent;
 mod approval;
 mod arguments;
+mod attachment_policy;
 mod call;
 mod clock;
 mod context;
@@ -38,6 +39,7 @@ pub use approval::{
     ExtensionRequest, Quantity, Scope, Subject,
 };
 pub use arguments::{Arguments, ArgumentsError, parse_arguments, parse_strict};
+pub use attachment_policy::AttachmentPolicy;
 pub use call::{
     BlockingWork, CallContext, CallInfo, CallableAgent, Caller, Cancellation, InnerEffect, Inspection, Parts,
     Progress, Remark, Sample,

@@ -91,6 +91,9 @@ pub struct ToolDefinition {
     pub time_limit: Option<Duration>,
     /// Whether it runs alone among the calls of one turn.
     pub sequential: bool,
+    /// Whether only a person or code may call it: no model is offered it, and none may name it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub manual_only: bool,
 }
 
 impl ToolDefinition {
@@ -110,6 +113,7 @@ impl ToolDefinition {
             needs: Vec::new(),
             time_limit: None,
             sequential: false,
+            manual_only: false,
         }
     }
 

@@ -33,19 +33,19 @@ pub use catalogue::StandardCatalogue;
 pub use llm_do_core::macros;
 pub use llm_do_core::{
     Accepted, Access, AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, ApprovalRule, Approved,
-    Approver, ApproverError, Asker, Assessment, Attachment, AttachmentSource, Bytes, CallContext, CallInfo,
-    CallKind, CallResult, CallableAgent, Cancellation, Clock, Content, Context, Conversation, Cost,
-    DecidedBy, Decision, Delta, Digest, Effect, Effort, Event, EventBody, Exhausted, ExtensionRequest,
-    Failure, FailureKind, FromCall, Grant, GrantSubject, Halt, Head, Input, InputPart, Inspection, Key,
-    Limits, Message, MissingNeed, Model, ModelChoice, ModelError, ModelErrorKind, ModelOverride, ModelPart,
-    ModelProfile, ModelRequest, ModelResponse, ModelResult, ModelSession, ModelSettings, ModelStream, Models,
-    Money, Name, NativeOutput, Need, NeedSpec, NoModels, NoPrices, Opening, Origin, Outcome, Output, Part,
-    Payload, Permit, PriceList, Prices, Problem, ProfileOverride, Progress, Prompt, ProviderBlock, Quantity,
-    Random, Remaining, Remark, Role, RunId, Schema, SchemaError, Scope, ServerCall, ServerTool,
-    StatelessToolset, Status, StopReason, Subject, SystemClock, SystemRandom, Thinking, ThinkingStyle, Tool,
-    ToolCall, ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice,
-    ToolsetInstance, Usage, UsageByModel, input_attachments, nearest, parse_strict, schema_value_of, visible,
-    visible_line,
+    Approver, ApproverError, Asker, Assessment, Attachment, AttachmentPolicy, AttachmentSource, Bytes,
+    CallContext, CallInfo, CallKind, CallResult, CallableAgent, Cancellation, Clock, Content, Context,
+    Conversation, Cost, DecidedBy, Decision, Delta, Digest, Effect, Effort, Event, EventBody, Exhausted,
+    ExtensionRequest, Failure, FailureKind, FromCall, Grant, GrantSubject, Halt, Head, Input, InputPart,
+    Inspection, Key, Limits, Message, MissingNeed, Model, ModelChoice, ModelError, ModelErrorKind,
+    ModelOverride, ModelPart, ModelProfile, ModelRequest, ModelResponse, ModelResult, ModelSession,
+    ModelSettings, ModelStream, Models, Money, Name, NativeOutput, Need, NeedSpec, NoModels, NoPrices,
+    Opening, Origin, Outcome, Output, Part, Payload, Permit, PriceList, Prices, Problem, ProfileOverride,
+    Progress, Prompt, ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId, Schema, SchemaError,
+    Scope, ServerCall, ServerTool, StatelessToolset, Status, StopReason, Subject, SystemClock, SystemRandom,
+    Thinking, ThinkingStyle, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult,
+    Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel, input_attachments, nearest, parse_strict,
+    schema_value_of, visible, visible_line,
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{

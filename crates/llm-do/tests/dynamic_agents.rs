@@ -382,3 +382,29 @@ async fn a_directory_that_leads_out_of_the_project_is_not_written_to() {
     assert_eq!((run.status(), fs::read_dir(&outside).unwrap().count()), (Status::Done, 0));
     fs::remove_dir_all(outside).unwrap();
 }
+
+#[tokio::test]
+async fn what_is_manual_only_for_the_creator_is_so_for_what_it_creates() {
+    let main = "---\nname: main\ntoolsets: [dynamic_agents, filesystem_project]\nmanual_only: [write_file, 'edit_*']\n---\nYou are main.\n";
+    let folder = Folder::new("manual", main);
+    let approvals = Approvals::new([once()]);
+    let new =
+        json!({"name": "clerk", "instructions": "You are a clerk.", "toolsets": ["filesystem_project"]});
+    let write = asks("write_file", json!({"path": "a.txt", "content": "x"}));
+    let run = folder
+        .run(
+            &approvals,
+            [
+                write.when(instructed("You are a clerk")),
+                says("kept from it").when(instructed("You are a clerk")),
+                wants(new),
+                asks("agent_call", json!({"agent": "clerk", "input": "write"})),
+                says("done"),
+            ],
+        )
+        .await;
+    let file = folder.read("agents/generated/clerk.agent").unwrap();
+    assert!(file.contains("manual_only") && file.contains("write_file"), "{file}");
+    assert_eq!(run.failure_of("write_file").kind, FailureKind::Blocked);
+    assert_eq!(folder.read("a.txt"), None);
+}

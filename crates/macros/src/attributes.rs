@@ -8,12 +8,13 @@ use syn::{Expr, ExprLit, Ident, Lit, LitStr, Path, Token};
 
 use crate::support::Support;
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "access",
     "approval",
     "assess",
     "description",
     "effect",
+    "manual_only",
     "name",
     "no_caller",
     "sequential",
@@ -39,6 +40,7 @@ pub(crate) struct ToolAttributes {
     effect: Option<Ident>,
     time_limit_milliseconds: Option<u64>,
     sequential: bool,
+    manual_only: bool,
 }
 
 impl ToolAttributes {
@@ -52,8 +54,15 @@ impl ToolAttributes {
             quote!(time_limit = ::core::option::Option::Some(#duration))
         });
         let sequential = self.sequential.then(|| quote!(sequential = true));
+        let manual_only = self.manual_only.then(|| quote!(manual_only = true));
         let judges = self.assess.iter().map(|_| quote!(judges_calls = true));
-        let all = access.chain(judges).chain(approval).chain(effect).chain(time_limit).chain(sequential);
+        let all = access
+            .chain(judges)
+            .chain(approval)
+            .chain(effect)
+            .chain(time_limit)
+            .chain(sequential)
+            .chain(manual_only);
         all.map(|setting| quote!(__definition.#setting;)).collect()
     }
 
@@ -67,6 +76,7 @@ impl ToolAttributes {
             "assess" => self.assess = Some(value(key, input, "the path of a function")?),
             "time_limit" => self.time_limit_milliseconds = Some(time_limit(&value(key, input, "a text")?)?),
             "sequential" => self.sequential = flag(key, input)?,
+            "manual_only" => self.manual_only = flag(key, input)?,
             "no_caller" => self.no_caller = flag(key, input)?.then(|| key.span()),
             _ => return Err(unknown_key(key)),
         }

@@ -67,6 +67,7 @@ use proc_macro::TokenStream;
 /// | `effect = "pure"`, `"idempotent"`, `"once"`, `"calls"` | what happens when it is begun twice | `once` |
 /// | `time_limit = "30s"` | how long a call may run: `ms`, `s`, `m` or `h` | none |
 /// | `sequential` | runs alone among the calls of one turn | in parallel |
+/// | `manual_only` | only a person or code may call it, never a model | off |
 /// | `assess = path` | a `fn(&Payload, &CallContext) -> Assessment` that judges a call | the definition |
 /// | `no_caller` | leaves the typed caller out | |
 ///

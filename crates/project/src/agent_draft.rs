@@ -24,6 +24,8 @@ pub struct AgentDraft {
     pub agents: Vec<String>,
     /// Approval rules.
     pub approval: Vec<ApprovalRule>,
+    /// Tools that only a person or code may call.
+    pub manual_only: Vec<String>,
     /// What it and everything below it may do at most.
     pub access: Access,
     /// Its budgets.
@@ -47,6 +49,7 @@ impl AgentDraft {
             toolsets: Vec::new(),
             agents: Vec::new(),
             approval: Vec::new(),
+            manual_only: Vec::new(),
             access: Access::Admin,
             limits: Limits::default(),
             input_schema: None,
@@ -82,6 +85,7 @@ impl AgentDraft {
             ("toolsets", json!(toolsets)),
             ("agents", json!(self.agents)),
             ("approval", approval(&self.approval)),
+            ("manual_only", json!(self.manual_only)),
             ("access", json!(access)),
             ("limits", limits(&self.limits)),
             ("input_schema", json!(self.input_schema)),

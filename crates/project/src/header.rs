@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::manifest::LimitsSection;
+use crate::manifest::{AttachmentSection, LimitsSection};
 
 /// The header of an agent file. The text below it is the agent's instructions.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -59,12 +59,18 @@ pub(crate) struct Header {
     /// Approval rules by tool name or glob.
     #[serde(default)]
     pub(crate) approval: BTreeMap<String, Level>,
+    /// Names or globs of tools that only a person or code may call: the model is not offered them.
+    #[serde(default)]
+    pub(crate) manual_only: Vec<String>,
     /// What the agent and everything below it may do at most.
     #[serde(default)]
     pub(crate) access: Option<AccessLevel>,
     /// Budgets of the agent and everything below it.
     #[serde(default)]
     pub(crate) limits: Option<LimitsSection>,
+    /// Which files the agent takes, with its input and with each result of its calls.
+    #[serde(default)]
+    pub(crate) attachment_policy: Option<AttachmentSection>,
     /// Names or globs of the agents that may be called from here; none: all.
     #[serde(default)]
     pub(crate) agents: Vec<String>,

@@ -6,6 +6,7 @@
 
 mod agent_draft;
 mod agent_file;
+mod attachment_policy;
 mod catalogue;
 mod check;
 mod diagnostic;

@@ -23,7 +23,7 @@ use crate::run_settings::{RunSettings, run_settings};
 use crate::services::{self, ModelNames};
 use crate::toolsets::{Listed, Toolsets, check_sections};
 use crate::workshop::Workshop;
-use crate::{model_settings, python, template};
+use crate::{attachment_policy, model_settings, python, template};
 
 /// A project read from files, ready to be run.
 pub struct LoadedProject {
@@ -119,15 +119,19 @@ pub(crate) fn link(
     let entry =
         if files.broken_manifest { None } else { find_entry(manifest, &agents, &unread, &files.root, out) };
     let models = ModelNames::new(manifest, catalogue, &files.root);
-    let settings = manifest.map(|file| check_manifest(file, catalogue, &models, out)).unwrap_or_default();
+    let settings =
+        manifest.map(|file| check_manifest(file, catalogue, &models, &files.root, out)).unwrap_or_default();
     let listed = Listed { manifest, root: &files.root, files: &files.own };
     let mut toolsets = Toolsets::new(listed, &agents, &unread, catalogue, out);
     let mut builder = Project::builder();
     let mut patterns = 0;
     for agent in &agents {
         models.check_agent(agent, out);
-        let spec = agent_spec(agent, &files.root, &mut toolsets, out);
-        patterns += spec.approval.len() + spec.agents.len() + spec.compatible_models.len();
+        let mut spec = agent_spec(agent, &files.root, &mut toolsets, out);
+        let general = manifest.and_then(|file| file.manifest.runtime.attachment_policy.as_ref());
+        spec.attachment_policy = attachment_policy::policy(agent.header.attachment_policy.as_ref(), general);
+        patterns += spec.approval.len() + spec.manual_only.len();
+        patterns += spec.agents.len() + spec.compatible_models.len();
         check_patterns(patterns, agent, out);
         builder = builder.agent(spec);
     }
@@ -189,7 +193,7 @@ const MOST_PATTERNS: usize = 10_000;
 fn check_patterns(count: usize, agent: &Agent, out: &mut Diagnostics) {
     if count > MOST_PATTERNS {
         let message = format!("the agents up to here have more than {MOST_PATTERNS} rules and patterns");
-        let hint = "write fewer under `approval`, `agents` and `compatible_models`";
+        let hint = "write fewer under `approval`, `manual_only`, `agents` and `compatible_models`";
         out.push(
             Diagnostic::at(&agent.file.source, &place_of(&agent.file.header, "name"), message)
                 .with_hint(hint),
@@ -202,11 +206,13 @@ fn check_manifest(
     file: &ManifestFile,
     catalogue: &dyn Catalogue,
     models: &ModelNames<'_>,
+    root: &Path,
     out: &mut Diagnostics,
 ) -> RunSettings {
     services::check(file, catalogue, out);
     models.check_manifest(file, out);
     models.check_patterns(file, out);
+    attachment_policy::check_manifest(file, root, out);
     check_sections(file, catalogue, out);
     python::check_files(file, out);
     python::notice_interpreter(file, out);
@@ -283,6 +289,7 @@ fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnost
         }
         let about = match error {
             LinkError::Unknown { agent, what: "approval rule", .. } => Some((agent, "approval")),
+            LinkError::Unknown { agent, what: "manual-only tool", .. } => Some((agent, "manual_only")),
             LinkError::BadGlob { agent, .. } => Some((agent, glob_key(agents, agent))),
             LinkError::Unknown { agent, .. }
             | LinkError::Collision { agent, .. }
@@ -308,10 +315,15 @@ fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnost
 
 /// The key of an agent in which a glob cannot be read.
 fn glob_key(agents: &[Agent], name: &Name) -> &'static str {
-    let agent = agents.iter().find(|agent| agent.header.name == name.as_str());
-    let is_bad =
-        |agent: &Agent| agent.header.agents.iter().any(|glob| GlobBuilder::new(glob).build().is_err());
-    if agent.is_some_and(is_bad) { "agents" } else { "approval" }
+    let Some(agent) = agents.iter().find(|agent| agent.header.name == name.as_str()) else {
+        return "approval";
+    };
+    let is_bad = |glob: &String| glob.len() > LONGEST_GLOB || GlobBuilder::new(glob).build().is_err();
+    match &agent.header {
+        header if header.agents.iter().any(is_bad) => "agents",
+        header if header.manual_only.iter().any(is_bad) => "manual_only",
+        _ => "approval",
+    }
 }
 
 /// The agents of a project, and the names of those whose header is wrong: they exist, and it is said already
@@ -370,10 +382,12 @@ pub(crate) fn agent_spec(
     spec.generated = agent.file.generated;
     spec.locked = header.locked;
     spec.server_tools = header.server_side_tools.clone();
+    spec.manual_only = header.manual_only.clone();
     spec.approval = header.approval.iter().map(|(pattern, level)| rule(pattern, *level)).collect();
     add_schemas(agent, root, &mut spec, out);
     add_templates(agent, &mut spec, out);
     model_settings::check(agent, out);
+    attachment_policy::check_agent(agent, out);
     toolsets.add_to(agent, &mut spec, out);
     notice_later_keys(agent, out);
     spec

@@ -152,6 +152,9 @@ pub(crate) struct ToolsetSection {
     /// Its settings.
     #[serde(default)]
     pub(crate) settings: Value,
+    /// Names or globs of its tools that only a person or code may call: no model is offered them.
+    #[serde(default)]
+    pub(crate) manual_only: Vec<String>,
 }
 
 /// How runs behave.
@@ -176,6 +179,8 @@ pub(crate) struct RuntimeSection {
     pub(crate) agent_attachments_require_approval: bool,
     /// What holds for single agents instead.
     pub(crate) agent_approval_overrides: BTreeMap<String, AgentOverride>,
+    /// Which files agents take, where they do not say otherwise themselves.
+    pub(crate) attachment_policy: Option<AttachmentSection>,
     /// How the provider is signed in to: only `oauth_off` is supported.
     pub(crate) auth_mode: Option<String>,
 }
@@ -196,6 +201,22 @@ pub(crate) struct AgentOverride {
     pub(crate) calls_require_approval: Option<bool>,
     /// Calls with attachments.
     pub(crate) attachments_require_approval: Option<bool>,
+}
+
+/// Which files an agent takes, with its input and with each result of its calls.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AttachmentSection {
+    /// How many at once; 4 otherwise.
+    #[schemars(range(max = 1_000))]
+    pub(crate) max_attachments: Option<u32>,
+    /// How many bytes together; 10,000,000 otherwise.
+    #[schemars(range(max = 1_073_741_824_u64))]
+    pub(crate) max_total_bytes: Option<u64>,
+    /// Endings of names, such as `.png`, in any case; none: all.
+    pub(crate) allowed_suffixes: Option<Vec<String>>,
+    /// Endings of names that are refused, also where they are allowed.
+    pub(crate) denied_suffixes: Option<Vec<String>>,
 }
 
 /// Budgets.

@@ -195,7 +195,8 @@ pub(crate) fn check_tool_choices(project: &Project, agents: &[Agent], out: &mut 
         };
         let found = outline.iter().find(is_its);
         let Some(found) = found else { continue };
-        let mut offered: Vec<&str> = found.callables.iter().map(|callable| callable.name.as_str()).collect();
+        let callables = found.callables.iter().filter(|callable| !callable.definition.manual_only);
+        let mut offered: Vec<&str> = callables.map(|callable| callable.name.as_str()).collect();
         for tool in &agent.header.server_side_tools {
             offered.push(tool.name());
         }

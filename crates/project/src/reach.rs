@@ -97,6 +97,9 @@ pub struct ReachedCall {
     /// Whether the code of a tool makes the call, and not the model.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_code: bool,
+    /// Whether only a person or code may make the call, and not the model.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub manual_only: bool,
     /// Whether the called agent stands on the way to the call already.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recursive: bool,
@@ -263,7 +266,9 @@ impl<'a> Search<'a> {
         let mut edges: Vec<Edge> =
             listed.map(|callable| Edge { agent: callable.name.clone(), through: None }).collect();
         let calling = |callable: &&OutlinedCallable| {
-            callable.kind == CallKind::Tool && callable.definition.effect == Effect::Calls
+            callable.kind == CallKind::Tool
+                && callable.definition.effect == Effect::Calls
+                && !callable.definition.manual_only
         };
         for tool in outline.callables.iter().filter(calling).filter(allowed) {
             let agents = outline.agents_by_code.iter();
@@ -312,6 +317,7 @@ impl<'a> Search<'a> {
             effect: (!is_agent).then_some(callable.definition.effect),
             asks_with_attachments: is_agent && self.asks_with_attachments(&callable.name, approval),
             by_code: false,
+            manual_only: callable.definition.manual_only,
             recursive: is_agent && way.agents.contains(&callable.name),
             refused,
         }
@@ -333,6 +339,7 @@ impl<'a> Search<'a> {
             effect: None,
             asks_with_attachments: self.asks_with_attachments(&edge.agent, approval),
             by_code: true,
+            manual_only: false,
             recursive: way.agents.contains(&edge.agent),
             refused: self.too_deep(way),
         }
@@ -411,6 +418,7 @@ fn server_call(
         effect: None,
         asks_with_attachments: false,
         by_code: false,
+        manual_only: false,
         recursive: false,
         refused: None,
     }

@@ -16,7 +16,7 @@ impl fmt::Display for Reach {
         let tools: Vec<&ReachedCall> = self
             .calls
             .iter()
-            .filter(|call| call.kind != ReachedKind::Agent && call.refused.is_none())
+            .filter(|call| call.kind != ReachedKind::Agent && call.refused.is_none() && !call.manual_only)
             .collect();
         let count = |approval| tools.iter().filter(|call| call.approval == approval).count();
         writeln!(
@@ -33,6 +33,10 @@ impl fmt::Display for Reach {
             count(Approval::Ask),
             count(Approval::Blocked)
         )?;
+        let manual = self.calls.iter().filter(|call| call.manual_only).count();
+        if manual > 0 {
+            write!(f, "; {manual} not for models")?;
+        }
         for provider in &self.providers {
             write!(f, "\nprovider {}: {}", provider.name, provider.words())?;
         }
@@ -155,6 +159,11 @@ impl ReachedCall {
         if let Some(reason) = &self.refused {
             return format!("refused, {reason}");
         }
+        let fate = self.approval_words();
+        if self.manual_only { format!("manual-only, {fate}") } else { fate }
+    }
+
+    fn approval_words(&self) -> String {
         let words = match self.approval {
             Approval::PreApproved if self.asks_with_attachments => "runs freely, asks with attachments",
             Approval::PreApproved => "runs freely",

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use globset::GlobBuilder;
 use llm_do_core::{AgentSpec, Approval, ApprovalRule, Name, Toolset, ToolsetChoice};
 use serde_json::{Map, Value};
 
@@ -12,6 +13,7 @@ use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::entry_place;
 use crate::link::Agent;
+use crate::listing::LONGEST_GLOB;
 use crate::load::ManifestFile;
 use crate::manifest::ToolsetSection;
 
@@ -111,7 +113,9 @@ impl<'a> Toolsets<'a> {
         let place = entry_place(&file.node, "toolsets", name);
         let made = match self.agents.contains(name) {
             true => Err(Refused::from(format!("the name `{name}` is used by both a toolset and an agent"))),
-            false => self.make(&section.toolset, name, &section.settings, None).map(drop),
+            false => self
+                .make(&section.toolset, name, &section.settings, None)
+                .and_then(|toolset| check_manual_only(&section.manual_only, &*toolset)),
         };
         if let Err(refused) = made {
             self.broken.insert(name);
@@ -188,6 +192,9 @@ impl<'a> Toolsets<'a> {
             return if is_plain { Ok(Some(choice(None))) } else { Err(no_settings.into()) };
         }
         let toolset = self.toolset(name, &settings, is_plain)?;
+        let section = self.manifest.and_then(|file| file.manifest.toolsets.get(name));
+        let manual_only = section.into_iter().flat_map(|section| &section.manual_only);
+        spec.manual_only.extend(manual_only.map(|tool| format!("{name}.{tool}")));
         let names: Vec<Name> =
             toolset.definitions().iter().map(|definition| definition.name.clone()).collect();
         spec.approval.extend(read_rules(rules, |tool| {
@@ -244,6 +251,22 @@ impl<'a> Toolsets<'a> {
         agents.sort_unstable();
         self.catalogue.toolsets().into_iter().chain(sections).chain(agents).collect()
     }
+}
+
+/// A plain name that is none of the toolset's tools is a misspelling: it would keep nothing from models.
+fn check_manual_only(patterns: &[String], toolset: &dyn Toolset) -> Result<(), Refused> {
+    let definitions = toolset.definitions();
+    let tools = || definitions.iter().map(|definition| definition.name.as_str());
+    for pattern in patterns {
+        if pattern.len() > LONGEST_GLOB || GlobBuilder::new(pattern).build().is_err() {
+            return Err(format!("`manual_only` has a name or glob that cannot be read: `{pattern}`").into());
+        }
+        if Name::is_valid(pattern) && tools().all(|tool| tool != pattern) {
+            let message = format!("`manual_only` names `{pattern}`, which it does not have");
+            return Err(Refused { message, hint: Some(meant(pattern, tools())) });
+        }
+    }
+    Ok(())
 }
 
 fn with_hint(diagnostic: Diagnostic, hint: Option<String>) -> Diagnostic {

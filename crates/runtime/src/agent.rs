@@ -45,7 +45,7 @@ pub(crate) async fn run(engine: &Embedded, step: &Step) -> Performed {
     call.set_frame(frame.clone());
     run.book_earlier(&call, frame.ceiling);
     let alarm = Alarm::set(&call);
-    let conversed = AssertUnwindSafe(converse(engine, &call, &frame, &step.payload)).catch_unwind().await;
+    let conversed = AssertUnwindSafe(converse(engine, &call, &frame, step)).catch_unwind().await;
     if !run.keeps_instances(&call) {
         frame.instances.close().await;
     }
@@ -124,8 +124,8 @@ enum Next {
     End(Outcome),
 }
 
-async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, input: &Payload) -> Performed {
-    if let Err(failure) = open(&engine.run, call, frame, input).await? {
+async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, step: &Step) -> Performed {
+    if let Err(failure) = open(&engine.run, call, frame, step).await? {
         return Ok(Outcome::Failed(failure));
     }
     server_tools::settle(engine, call, frame).await?;
@@ -149,7 +149,7 @@ async fn open(
     run: &RunState,
     call: &Arc<LiveCall>,
     frame: &Arc<Frame>,
-    input: &Payload,
+    step: &Step,
 ) -> Result<Result<(), Failure>, Halt> {
     let opened = frame.instances.open_all(&opener(run, call, call, frame)).await;
     if call.cancel.is_cancelled() {
@@ -158,10 +158,10 @@ async fn open(
     if opened.is_err() {
         return Ok(opened);
     }
-    if let Err(failure) = prompt::instruct(frame, input) {
+    if let Err(failure) = prompt::instruct(frame, &step.payload) {
         return Ok(Err(failure));
     }
-    let opening = match prompt::opening(run, call, frame, input).await {
+    let opening = match prompt::opening(run, call, frame, step).await {
         Ok(messages) => messages,
         Err(failure) => return Ok(Err(failure)),
     };

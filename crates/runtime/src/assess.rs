@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use llm_do_core::{Approval, Asker, Assessment, Name, Payload, input_attachments};
+use llm_do_core::{Approval, Asker, Assessment, Name, Payload};
 
+use crate::attachments::{Seen, digests};
 use crate::caller;
 use crate::live::LiveCall;
 use crate::plan::{Target, TargetKind};
@@ -53,9 +54,10 @@ pub(crate) async fn assess(
     call: &Arc<LiveCall>,
     target: &Target,
     arguments: &Payload,
+    attached: &[Seen],
 ) -> Assessment {
     match &target.kind {
-        TargetKind::Agent => assess_agent(run, call, target, arguments),
+        TargetKind::Agent => assess_agent(run, call, target, attached),
         TargetKind::Entry(_) => defined(target),
         TargetKind::Tool(_) => match caller::tool_of(run, call).await {
             Ok(tool) if !tool.assesses() => defined(target),
@@ -86,14 +88,16 @@ fn blocked(target: &Target, arguments: &Payload, reason: &str) -> Assessment {
 }
 
 /// Calls of agents are free unless the policy says otherwise; what the embedding program starts is its choice.
-fn assess_agent(run: &RunState, call: &LiveCall, target: &Target, arguments: &Payload) -> Assessment {
-    let attachments = input_attachments(arguments);
+/// Attachments are shown with their sizes, and only what was shown is sent.
+fn assess_agent(run: &RunState, call: &LiveCall, target: &Target, attached: &[Seen]) -> Assessment {
     let asks = (call.asker != Asker::Embedder || run.options.agent.is_some())
-        && run.shared.agent_calls.must_ask(&call.name, !attachments.is_empty());
-    let mut description = format!("call agent {}", target.definition.name);
-    if !attachments.is_empty() {
-        let names: Vec<&str> = attachments.iter().map(|attachment| attachment.name.as_str()).collect();
-        description = format!("{description} with attachments: {}", names.join(", "));
+        && run.shared.agent_calls.must_ask(&call.name, !attached.is_empty());
+    let approval = if asks { Approval::Ask } else { Approval::PreApproved };
+    let description = format!("call agent {}", target.definition.name);
+    if attached.is_empty() {
+        return Assessment::new(approval, description);
     }
-    Assessment::new(if asks { Approval::Ask } else { Approval::PreApproved }, description)
+    let files: Vec<&str> = attached.iter().map(|seen| seen.description.as_str()).collect();
+    let description = format!("{description} with attachments: {}", files.join(", "));
+    Assessment { precondition: Some(digests(attached)), ..Assessment::new(approval, description) }
 }

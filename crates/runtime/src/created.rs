@@ -162,8 +162,21 @@ impl Creator<'_> {
             format!("`{}` does not hold the server-side tool `{}` as it is asked for", own.name, tool.name())
         }));
         problems.extend(looser_rules(own, new, plan));
+        problems.extend(self.lost_marks(own, plan));
         problems.extend(self.more_agents(own, new));
         problems
+    }
+
+    /// What is kept from the creator's model is kept from that of its creature.
+    fn lost_marks(&self, own: &AgentSpec, plan: &Plan) -> Vec<String> {
+        let is_manual = |name: &Name, target: &Target| {
+            let toolset = &target.definition.toolset;
+            let held = self.plan.target(name).map(|held| &held.definition);
+            held.is_some_and(|held| held.manual_only && held.toolset == *toolset)
+        };
+        let lost =
+            plan.entries().filter(|(name, target)| !target.definition.manual_only && is_manual(name, target));
+        lost.map(|(name, _)| format!("`manual_only` must name `{name}`, as in `{}`", own.name)).collect()
     }
 
     /// Who may call some agents only cannot create one that may call others.

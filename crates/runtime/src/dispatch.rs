@@ -11,6 +11,7 @@ use llm_do_core::{
 };
 use tokio::time::Instant;
 
+use crate::attachments;
 use crate::engine::{Embedded, finish};
 use crate::live::LiveCall;
 use crate::plan::{Target, TargetKind};
@@ -62,7 +63,7 @@ pub(crate) fn resolve(
         let may_name = |name: &Name| asker != Asker::Model || shared.was_created_by(&plan.owner(), name);
         let mut more = shared.agent_names();
         more.retain(|name| may_name(name) && plan.may_call_agent(name) && plan.target(name).is_none());
-        plan.unknown(&step.name, &more.iter().map(Name::as_str).collect::<Vec<_>>())
+        plan.unknown(&step.name, asker, &more.iter().map(Name::as_str).collect::<Vec<_>>())
     })
 }
 
@@ -83,6 +84,7 @@ async fn permitted(engine: &Embedded, call: &Arc<LiveCall>) -> Performed {
         Err(failure) => return Ok(Outcome::Failed(failure)),
     };
     let outcome = execute(engine, call, &permit).await?;
+    let outcome = attachments::receive(&engine.run, call, outcome).await;
     Ok(if permit.edited && call.asker == Asker::Model {
         mention_edit(outcome, &permit.arguments)
     } else {
@@ -96,7 +98,8 @@ async fn execute(engine: &Embedded, call: &Arc<LiveCall>, permit: &Permit) -> Pe
     let arguments = permit.arguments.clone();
     if matches!(target.kind, TargetKind::Agent) {
         let key = call.info.id.child("agent");
-        return engine.perform(step_of(call, key, StepKind::Agent, arguments, Effect::Calls)).await;
+        let kind = StepKind::Agent { precondition: permit.precondition.clone() };
+        return engine.perform(step_of(call, key, kind, arguments, Effect::Calls)).await;
     }
     let kind = StepKind::Effect { permit: permit.digest, precondition: permit.precondition.clone() };
     let effect = target.definition.effect;

@@ -58,7 +58,7 @@ impl Embedded {
     /// Begins a step. Each kind is a future of its own: while it waits, it takes the memory of its kind.
     fn begin(&self, step: Step) -> BoxFuture<'_, Performed> {
         match step.kind {
-            StepKind::Agent => Box::pin(self.spawn(step)),
+            StepKind::Agent { .. } => Box::pin(self.spawn(step)),
             StepKind::Call { .. } => Box::pin(async move { dispatch::call(self, &step).await }),
             StepKind::Gate { .. } => Box::pin(async move { self.decide(&step).await }),
             StepKind::Model { head, turn } => Box::pin(self.ask(step.call, step.key, head, turn)),
@@ -126,7 +126,7 @@ impl Embedded {
         let engine = self.clone();
         let task = self.run.shared.tasks.spawn(async move {
             match step.kind {
-                StepKind::Agent => agent::run(&engine, &step).await,
+                StepKind::Agent { .. } => agent::run(&engine, &step).await,
                 _ => engine.perform(step).await,
             }
         });

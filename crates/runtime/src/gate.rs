@@ -17,6 +17,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::assess::assess;
+use crate::attachments::{self, Seen};
 use crate::broker::{Question, Reply};
 use crate::extension;
 use crate::live::LiveCall;
@@ -113,10 +114,22 @@ pub(crate) async fn judge(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Ta
 /// Steps 2 to 5: limits, access, arguments, needs.
 async fn check(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Target) -> Result<Checked, Stop> {
     check_limits(run, call, target).await?;
+    check_asker(call, target)?;
     check_access(call, target)?;
     let checked = check_arguments(call, target, &call.input)?;
     check_needs(run, target)?;
-    Ok(checked)
+    Ok(look(run, call, target, checked).await?)
+}
+
+/// Looks at what is attached, before anybody is asked about it.
+async fn look(
+    run: &RunState,
+    call: &LiveCall,
+    target: &Target,
+    checked: Checked,
+) -> Result<Checked, Failure> {
+    let attached = attachments::look(run, call, target, &checked.arguments).await?;
+    Ok(Checked { attached, ..checked })
 }
 
 /// An inner effect has no schema and no definition: it asks, unless a rule of the agent says otherwise.
@@ -140,7 +153,7 @@ async fn consider_inner(
         reason: Some(reason),
         cancel: call.token_for(&step.key),
     };
-    case.approve(run, call, Checked { arguments: step.payload.clone(), repairs: Vec::new() }).await
+    case.approve(run, call, Checked::plain(step.payload.clone())).await
 }
 
 async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> Result<(), Stop> {
@@ -169,6 +182,16 @@ async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> 
     Ok(())
 }
 
+/// No model calls what is for people and code, whether it was offered or not.
+fn check_asker(call: &LiveCall, target: &Target) -> Result<(), Failure> {
+    if call.asker != Asker::Model || !target.definition.manual_only {
+        return Ok(());
+    }
+    let message = format!("blocked: `{}` is manual-only: only a person or code may call it", call.name);
+    Err(Failure::new(FailureKind::Blocked, message)
+        .with_hint("go on without it, and say in your answer that a person should call it"))
+}
+
 fn check_access(call: &LiveCall, target: &Target) -> Result<(), Failure> {
     let callers = call.parent.as_ref().map_or(Access::Admin, |parent| parent.access);
     let (needed, ceiling) = (target.definition.access, callers);
@@ -184,6 +207,19 @@ fn check_access(call: &LiveCall, target: &Target) -> Result<(), Failure> {
 struct Checked {
     arguments: Payload,
     repairs: Vec<String>,
+    /// The files that an agent is given.
+    attached: Vec<Seen>,
+}
+
+impl Checked {
+    fn plain(arguments: Payload) -> Self {
+        Self { arguments, repairs: Vec::new(), attached: Vec::new() }
+    }
+
+    /// What is approved for exactly this call: its arguments, and the content of its files.
+    fn digest(&self) -> Digest {
+        self.attached.iter().fold(self.arguments.digest(), |digest, seen| digest.then(&seen.digest))
+    }
 }
 
 fn check_arguments(call: &LiveCall, target: &Target, input: &Payload) -> Result<Checked, Failure> {
@@ -202,7 +238,7 @@ fn check_free(input: &Payload) -> Result<Checked, Failure> {
     if input.object().is_none() {
         return Err(Failure::new(FailureKind::Arguments, "the input must be a text or an object"));
     }
-    Ok(Checked { arguments: input.clone(), repairs: Vec::new() })
+    Ok(Checked::plain(input.clone()))
 }
 
 fn check_schema(name: &str, schema: &Schema, input: &Payload) -> Result<Checked, Failure> {
@@ -210,7 +246,7 @@ fn check_schema(name: &str, schema: &Schema, input: &Payload) -> Result<Checked,
         Ok(accepted) => {
             let unchanged = accepted.value == *input.value();
             let arguments = if unchanged { input.clone() } else { Payload::new(accepted.value) };
-            Ok(Checked { arguments, repairs: accepted.repairs })
+            Ok(Checked { repairs: accepted.repairs, ..Checked::plain(arguments) })
         }
         Err(problems) => {
             let message = format!("invalid arguments for `{name}`: {}", join_problems(&problems));
@@ -288,7 +324,7 @@ impl<'a> Case<'a> {
         call: &Arc<LiveCall>,
         mut checked: Checked,
     ) -> Result<Permit, Stop> {
-        let mut assessment = self.assess(run, call, &checked.arguments).await;
+        let mut assessment = self.assess(run, call, &checked).await;
         if self.cancel.is_cancelled() {
             return Err(Halt::Interrupted.into());
         }
@@ -322,9 +358,9 @@ impl<'a> Case<'a> {
         call: &Arc<LiveCall>,
         checked: Checked,
     ) -> Result<Verdict, Stop> {
-        let assessment = self.assess(run, call, &checked.arguments).await;
+        let assessment = self.assess(run, call, &checked).await;
         let settled = self.settle(run, call, &assessment)?;
-        let granted = || run.shared.broker.granted(&self.question(call, &checked.arguments, &assessment));
+        let granted = || run.shared.broker.granted(&self.question(call, &checked, &assessment));
         let by = settled.or_else(|| granted().map(DecidedBy::Grant));
         let request = self.request(call, &checked.arguments, &assessment, None);
         Ok(match by {
@@ -333,10 +369,10 @@ impl<'a> Case<'a> {
         })
     }
 
-    async fn assess(&self, run: &Arc<RunState>, call: &Arc<LiveCall>, arguments: &Payload) -> Assessment {
+    async fn assess(&self, run: &Arc<RunState>, call: &Arc<LiveCall>, checked: &Checked) -> Assessment {
         match self.target {
-            Some(target) => assess(run, call, target, arguments).await,
-            None => Assessment::new(Approval::Ask, describe_call(self.name, arguments)),
+            Some(target) => assess(run, call, target, &checked.arguments, &checked.attached).await,
+            None => Assessment::new(Approval::Ask, describe_call(self.name, &checked.arguments)),
         }
     }
 
@@ -392,7 +428,7 @@ impl<'a> Case<'a> {
     ) -> Result<Permit, Stop> {
         let mut edit_problem = None;
         loop {
-            let question = self.question(call, &checked.arguments, assessment);
+            let question = self.question(call, checked, assessment);
             if let Some(scope) = run.shared.broker.granted(&question) {
                 return Ok(permit(checked, DecidedBy::Grant(scope), assessment));
             }
@@ -416,13 +452,13 @@ impl<'a> Case<'a> {
                 }
                 Reply::Answered(Answer::Deny(words), _) => return Err(denied(&words).into()),
                 Reply::Answered(Answer::Stop, _) => return Err(self.stopped(run).into()),
-                Reply::Answered(Answer::Edit(value), _) => self.check_edit(call, value),
+                Reply::Answered(Answer::Edit(value), _) => self.check_edit(run, call, value).await,
             };
             match edited {
                 Ok(edited) => return self.accept_edit(run, call, edited).await,
                 Err(problem) => edit_problem = Some(problem.to_string()),
             }
-            *assessment = self.assess(run, call, &checked.arguments).await;
+            *assessment = self.assess(run, call, checked).await;
             // Time has passed: what is blocked by now is not asked about again.
             self.level(run, call, assessment)?;
         }
@@ -448,11 +484,11 @@ impl<'a> Case<'a> {
         run.shared.broker.ask(question.clone(), request, approver, stop).await
     }
 
-    fn check_edit(&self, call: &LiveCall, value: Value) -> Result<Checked, Failure> {
+    async fn check_edit(&self, run: &RunState, call: &LiveCall, value: Value) -> Result<Checked, Failure> {
         let payload = Payload::new(value);
         match self.target {
-            Some(target) => check_arguments(call, target, &payload),
-            None => Ok(Checked { arguments: payload, repairs: Vec::new() }),
+            Some(target) => look(run, call, target, check_arguments(call, target, &payload)?).await,
+            None => Ok(Checked::plain(payload)),
         }
     }
 
@@ -463,14 +499,14 @@ impl<'a> Case<'a> {
         call: &Arc<LiveCall>,
         edited: Checked,
     ) -> Result<Permit, Stop> {
-        let assessment = self.assess(run, call, &edited.arguments).await;
+        let assessment = self.assess(run, call, &edited).await;
         if assessment.approval == Approval::Blocked {
             return Err(self.blocked(&assessment, None).into());
         }
         Ok(Permit { edited: true, ..permit(&edited, DecidedBy::Approver, &assessment) })
     }
 
-    fn question(&self, call: &LiveCall, arguments: &Payload, assessment: &Assessment) -> Question {
+    fn question(&self, call: &LiveCall, checked: &Checked, assessment: &Assessment) -> Question {
         let subject = GrantSubject {
             agent: self.agent_of(call),
             toolset: self.target.and_then(|target| target.definition.toolset.clone()),
@@ -479,7 +515,7 @@ impl<'a> Case<'a> {
         };
         Question {
             subject,
-            arguments: arguments.digest(),
+            arguments: checked.digest(),
             touches: assessment.subjects.clone(),
             grantable: !assessment.protected,
         }

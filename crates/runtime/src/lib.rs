@@ -9,6 +9,7 @@
 mod agent;
 mod ask;
 mod assess;
+mod attachments;
 mod broker;
 mod budget;
 mod caller;
@@ -22,6 +23,7 @@ mod gate;
 mod instances;
 mod live;
 mod log;
+mod media_type;
 mod outline;
 mod plan;
 mod project;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
-    Access, AgentSpec, Approval, Digest, Effect, FINAL_ANSWER, Failure, FailureKind, Name, Schema, Tool,
-    ToolDefinition, Toolset, nearest,
+    Access, AgentSpec, Approval, Asker, AttachmentPolicy, Digest, Effect, FINAL_ANSWER, Failure, FailureKind,
+    Name, Schema, Tool, ToolDefinition, Toolset, nearest,
 };
 use serde_json::{Value, json};
 
@@ -43,6 +43,8 @@ pub(crate) struct Target {
     pub(crate) ceiling: Access,
     /// Whether the input has a schema of its own, which code must keep to as well.
     pub(crate) has_own_input: bool,
+    /// Which files it takes, where it is an agent.
+    pub(crate) attachment_policy: Arc<AttachmentPolicy>,
 }
 
 #[derive(Clone)]
@@ -86,13 +88,24 @@ impl Target {
             Arc::new(ToolDefinition { toolset: toolset.cloned(), ..ToolDefinition::clone(announced) })
         };
         let (digest, ceiling) = (digests.of(&definition), definition.access);
-        Self { kind: TargetKind::Tool(source), digest, definition, ceiling, has_own_input: true }
+        let kind = TargetKind::Tool(source);
+        Self { kind, digest, definition, ceiling, has_own_input: true, attachment_policy: Arc::default() }
+    }
+
+    /// Another definition has another digest: what was granted to one does not cover the other.
+    fn mark_manual_only(&mut self) {
+        if !self.definition.manual_only {
+            let marked = ToolDefinition { manual_only: true, ..ToolDefinition::clone(&self.definition) };
+            self.digest = marked.digest();
+            self.definition = Arc::new(marked);
+        }
     }
 
     pub(crate) fn entry(tool: Arc<dyn Tool>) -> Self {
         let definition = tool.definition().clone();
         let (digest, ceiling) = (definition.digest(), definition.access);
-        Self { kind: TargetKind::Entry(tool), digest, definition, ceiling, has_own_input: true }
+        let kind = TargetKind::Entry(tool);
+        Self { kind, digest, definition, ceiling, has_own_input: true, attachment_policy: Arc::default() }
     }
 
     pub(crate) fn agent(spec: &AgentSpec) -> Self {
@@ -103,6 +116,7 @@ impl Target {
             definition,
             ceiling: spec.access,
             has_own_input: spec.input.is_some(),
+            attachment_policy: Arc::new(spec.attachment_policy.clone()),
         }
     }
 }
@@ -217,11 +231,25 @@ impl Plan {
         self.order.retain(|other| other != name);
     }
 
+    /// Marks the tools that match as manual-only. A definition that says so itself stays so.
+    pub(crate) fn mark_manual_only(&mut self, patterns: &[Pattern]) {
+        if patterns.is_empty() {
+            return;
+        }
+        for (name, target) in &mut self.table {
+            let is_tool = matches!(target.kind, TargetKind::Tool(_));
+            let toolset = target.definition.toolset.as_ref();
+            if is_tool && patterns.iter().any(|pattern| pattern.matches(name, toolset)) {
+                target.mark_manual_only();
+            }
+        }
+    }
+
     /// Fixes what the model is offered.
     pub(crate) fn finish(&mut self) {
-        let listed = self.order.iter().filter(|name| self.may_call_agent(name) || !self.is_agent(name));
+        let named = self.order.iter().filter(|name| self.is_for_models(name));
         let mut offered: Vec<_> =
-            listed.filter_map(|name| self.table.get(name)).map(|target| target.definition.clone()).collect();
+            named.filter_map(|name| self.table.get(name)).map(|target| target.definition.clone()).collect();
         if let Some(output) = self.spec.as_ref().and_then(|spec| spec.output.clone()) {
             let description = "Gives the final answer. Call it alone, once, when everything else is done.";
             offered.push(Arc::new(ToolDefinition::new(FINAL_ANSWER, description, answer_schema(output))));
@@ -235,6 +263,18 @@ impl Plan {
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.order.iter().map(Name::as_str)
+    }
+
+    /// The names of tools, in order.
+    pub(crate) fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.names().filter(|name| !self.is_agent(name))
+    }
+
+    /// Says whether there is a tool that a pattern means.
+    pub(crate) fn has_tool(&self, pattern: &Pattern) -> bool {
+        let is_tool = |target: &Target| matches!(target.kind, TargetKind::Tool(_));
+        let mut tools = self.entries().filter(|(_, target)| is_tool(target));
+        tools.any(|(name, target)| pattern.matches(name, target.definition.toolset.as_ref()))
     }
 
     /// What can be named, in order.
@@ -260,18 +300,27 @@ impl Plan {
         !narrowed || self.narrowing.iter().any(|glob| glob.is_match(name))
     }
 
+    /// Says whether a model may name it: a manual-only tool and an agent out of reach are not for models.
+    fn is_for_models(&self, name: &str) -> bool {
+        let is_manual = self.table.get(name).is_some_and(|target| target.definition.manual_only);
+        !is_manual && (self.may_call_agent(name) || !self.is_agent(name))
+    }
+
     fn is_agent(&self, name: &str) -> bool {
         self.table.get(name).is_some_and(|target| matches!(target.kind, TargetKind::Agent))
     }
 
-    /// Explains that a name means nothing here, with the nearest one.
-    pub(crate) fn unknown(&self, name: &str, others: &[&str]) -> Failure {
+    /// Explains that a name means nothing here, with the nearest one that the asker may name.
+    pub(crate) fn unknown(&self, name: &str, asker: Asker, others: &[&str]) -> Failure {
         if let Some(choices) = self.ambiguous.get(name) {
             let message = format!("`{name}` is ambiguous");
             return Failure::new(FailureKind::Unknown, message)
                 .with_hint(format!("name one of {}", choices.join(", ")));
         }
-        let callable = |name: &&str| !self.is_agent(name) || self.may_call_agent(name);
+        let callable = |name: &&str| match asker {
+            Asker::Model => self.is_for_models(name),
+            Asker::Code | Asker::Embedder => !self.is_agent(name) || self.may_call_agent(name),
+        };
         let known: Vec<&str> = self.names().filter(callable).chain(others.iter().copied()).collect();
         let failure =
             Failure::new(FailureKind::Unknown, format!("there is no tool or agent `{name}` to call here"));

@@ -169,6 +169,8 @@ impl ProjectBuilder {
             problems.push(LinkError::ReservedName { agent: spec.name.clone(), name: FINAL_ANSWER.into() });
         }
         plan.rules = self.link_rules(spec, &plan, problems);
+        let manual_only = link_manual_only(spec, &plan, problems);
+        plan.mark_manual_only(&manual_only);
         plan.finish();
         plan
     }
@@ -307,6 +309,26 @@ impl Linked {
     }
 }
 
+/// Compiles the patterns of manual-only tools. A plain name that names no tool is a misspelling.
+fn link_manual_only(spec: &AgentSpec, plan: &Plan, problems: &mut Vec<LinkError>) -> Vec<Pattern> {
+    let mut patterns = Vec::new();
+    for written in &spec.manual_only {
+        match Pattern::compile(written) {
+            Err(reason) => problems.push(LinkError::BadGlob { agent: spec.name.clone(), reason }),
+            Ok(pattern) if pattern.is_plain() && !plan.has_tool(&pattern) => {
+                problems.push(LinkError::Unknown {
+                    agent: spec.name.clone(),
+                    what: "manual-only tool",
+                    name: written.as_str().into(),
+                    nearest: nearest(written, plan.tool_names()).map(str::to_owned),
+                });
+            }
+            Ok(pattern) => patterns.push(pattern),
+        }
+    }
+    patterns
+}
+
 /// What is worked out once for all agents that list it.
 struct Parts<'a> {
     agents: BTreeMap<&'a Name, Target>,
@@ -440,7 +462,9 @@ pub enum LinkError {
         name: Name,
     },
     /// A name or glob cannot be read.
-    #[error("agent `{agent}` has an approval rule or agent name that cannot be read: {reason}")]
+    #[error(
+        "agent `{agent}` has an approval rule, agent name or manual-only tool that cannot be read: {reason}"
+    )]
     BadGlob {
         /// The agent.
         agent: Name,

@@ -100,7 +100,7 @@ impl Replay {
             StepKind::Gate { .. } => self.decisions.get(key).cloned().map(Outcome::Decision),
             StepKind::Model { .. } => self.responses.get(key).cloned().map(Outcome::Response),
             StepKind::Sample(_) => self.samples.get(key).copied().map(Outcome::Sample),
-            StepKind::Effect { .. } | StepKind::Agent => None,
+            StepKind::Effect { .. } | StepKind::Agent { .. } => None,
         };
         match done {
             Some(_) if self.is_other_history(step) => Known::Mismatch,

@@ -32,6 +32,16 @@ impl Pattern {
         Ok(Self::Glob(glob.compile_matcher()))
     }
 
+    /// Says whether it is a name, and no glob.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self, Self::Name(_))
+    }
+
+    /// Says whether a name, or `toolset.name`, fits.
+    pub(crate) fn matches(&self, name: &str, toolset: Option<&Name>) -> bool {
+        self.is_match(name) || toolset.is_some_and(|toolset| self.is_match(&format!("{toolset}.{name}")))
+    }
+
     /// Says whether a name fits.
     pub(crate) fn is_match(&self, name: &str) -> bool {
         match self {

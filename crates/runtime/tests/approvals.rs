@@ -510,7 +510,7 @@ async fn a_rule_for_an_inner_effect_can_block_it() {
 async fn calls_of_agents_ask_where_the_policy_says_so() {
     async fn asked(policy: AgentCallPolicy, input: serde_json::Value) -> usize {
         let approvals = Approvals::new([once()]);
-        let root = std::env::temp_dir();
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
         TestProject::new()
             .agent(AgentSpec::new("main", "You are main.").toolset("child"))
             .agent(AgentSpec::new("child", "You are child."))
@@ -520,13 +520,13 @@ async fn calls_of_agents_ask_where_the_policy_says_so() {
                 says("done"),
             ]))
             .approver(approvals.clone())
-            .runtime(|runtime| runtime.agent_calls(policy).root(root))
+            .runtime(move |runtime| runtime.agent_calls(policy).root(root))
             .run("go")
             .await;
         approvals.requests().len()
     }
     let plain = json!({"input": "x"});
-    let attached = json!({"input": "x", "attachments": ["no-such-file"]});
+    let attached = json!({"input": "x", "attachments": ["approvals.rs"]});
     let all = AgentCallPolicy { calls: true, ..AgentCallPolicy::default() };
     let attachments = AgentCallPolicy { attachments: true, ..AgentCallPolicy::default() };
     let except = AgentCallOverride { agent: "child".into(), calls: Some(false), attachments: None };

@@ -43,7 +43,7 @@ fn every_problem_is_found_in_one_pass_with_a_hint() {
         "the name `read` is used by both an agent and a tool\nhint: rename one of them",
         "agent `main` names the tool `raed`, which does not exist\nhint: did you mean `read`?",
         "agent `main` names the toolset `filse`, which does not exist\nhint: did you mean `files`?",
-        "agent `main` has an approval rule or agent name that cannot be read",
+        "agent `main` has an approval rule, agent name or manual-only tool that cannot be read",
     ] {
         assert!(text.contains(expected), "{expected:?} is missing in:\n{text}");
     }

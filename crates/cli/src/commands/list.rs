@@ -38,11 +38,19 @@ fn tools(project: &LoadedProject) -> BTreeMap<String, Vec<OutlinedCallable>> {
         }
         let toolset = callable.definition.toolset.as_ref().map(ToString::to_string).unwrap_or_default();
         let listed = tools.entry(toolset).or_default();
-        if listed.iter().all(|other| other.definition != callable.definition) {
-            listed.push(callable);
+        match listed.iter_mut().find(|other| is_same(&other.definition, &callable.definition)) {
+            // Here it is manual-only where no agent offers it to its model.
+            Some(other) if !callable.definition.manual_only => *other = callable,
+            Some(_) => {}
+            None => listed.push(callable),
         }
     }
     tools
+}
+
+/// Says whether two agents list the same tool, whatever they keep from their models.
+fn is_same(one: &ToolDefinition, other: &ToolDefinition) -> bool {
+    *one == ToolDefinition { manual_only: one.manual_only, ..other.clone() }
 }
 
 fn as_text(project: &LoadedProject) -> String {
@@ -93,7 +101,12 @@ fn agent_text(text: &mut String, project: &LoadedProject, spec: &AgentSpec, outl
 }
 
 fn call_words(project: &LoadedProject, callable: &OutlinedCallable) -> String {
-    format!("{} ({})", callable.name, approval_words(project.approval_of(callable)))
+    let manual = manual_words(&callable.definition);
+    format!("{} ({manual}{})", callable.name, approval_words(project.approval_of(callable)))
+}
+
+fn manual_words(definition: &ToolDefinition) -> &'static str {
+    if definition.manual_only { "manual-only, " } else { "" }
 }
 
 fn approval_words(approval: Approval) -> &'static str {
@@ -111,7 +124,8 @@ fn tool_text(text: &mut String, project: &LoadedProject, definition: &ToolDefini
         Access::Admin => "admin",
     };
     let approval = approval_words(definition.approval);
-    let _ = writeln!(text, "  {}  {access} access, {approval}", definition.name);
+    let manual = manual_words(definition);
+    let _ = writeln!(text, "  {}  {access} access, {manual}{approval}", definition.name);
     let _ = writeln!(text, "    {}", shortened(&definition.description, SHOWN));
     fields_text(text, "input", definition.input.source());
     for need in &definition.needs {
@@ -155,6 +169,7 @@ fn agent_value(project: &LoadedProject, outline: &Outline) -> Option<Value> {
         json!({
             "name": callable.name, "kind": callable.kind, "toolset": callable.definition.toolset,
             "approval": project.approval_of(callable), "by_rule": callable.by_rule,
+            "manual_only": callable.definition.manual_only,
         })
     });
     Some(json!({
@@ -166,6 +181,7 @@ fn agent_value(project: &LoadedProject, outline: &Outline) -> Option<Value> {
         "access": spec.access,
         "input": spec.input,
         "output": spec.output,
+        "attachment_policy": spec.attachment_policy,
         "calls": calls.collect::<Vec<_>>(),
         "server_side_tools": spec.server_tools,
     }))
@@ -185,6 +201,7 @@ fn tool_value(project: &LoadedProject, tool: &OutlinedCallable) -> Value {
         "output": definition.output,
         "access": definition.access,
         "approval": definition.approval,
+        "manual_only": definition.manual_only,
         "effect": definition.effect,
         "needs": needs.collect::<Vec<_>>(),
     })

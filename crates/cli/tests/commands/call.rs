@@ -52,3 +52,81 @@ fn an_agent_that_does_not_exist_lends_its_name_to_nobody() {
     let ran = Sandbox::asking().run(&arguments).ended(2);
     ran.told("there is no agent `mian`").told("did you mean `main`?");
 }
+
+/// An agent whose model is kept from writing, and a script that tries it.
+fn manual() -> Sandbox {
+    let header = "---\nname: main\nmodel: script:script.yaml\ntoolsets: [filesystem_project]\n\
+        manual_only: [write_file, 'edit_*']\n---\nx";
+    Sandbox::new().file("main.agent", header).file(
+        "script.yaml",
+        "mode: by_turn\nreplies:\n  - ask: {write_file: {path: a.txt, content: mine}}\n  - say: left it\n",
+    )
+}
+
+#[test]
+fn a_manual_only_tool_is_for_people_and_not_for_models() {
+    let input = r#"{"path": "a.txt", "content": "yours"}"#;
+    let sandbox = manual();
+    let ran = sandbox.run(&["run", "main.agent", "go", "--approve-all", "-v"]).ended(0).said("left it\n");
+    ran.told("`write_file` is manual-only: only a person or code may call it");
+    assert!(!sandbox.path("a.txt").exists());
+
+    let arguments = ["call", "main.agent", "write_file", "--input-json", input];
+    sandbox.run(&arguments).ended(5).told("must ask");
+    assert!(!sandbox.path("a.txt").exists(), "the gate asks people too");
+    sandbox.run(&[&arguments[..], &["--approve-all"]].concat()).ended(0);
+    assert_eq!(std::fs::read_to_string(sandbox.path("a.txt")).unwrap(), "yours");
+
+    let line = r#"/call write_file {"path": "b.txt", "content": "yours"}"#;
+    sandbox.run_with(&["chat", "main.agent", "--approve-all"], line.as_bytes()).ended(0);
+    assert_eq!(std::fs::read_to_string(sandbox.path("b.txt")).unwrap(), "yours");
+}
+
+#[test]
+fn what_is_manual_only_is_listed_and_in_the_reach() {
+    let sandbox = manual();
+    let list = sandbox.run(&["list", "main.agent"]).ended(0).stdout;
+    assert!(list.contains("write_file (manual-only, asks first)"), "{list}");
+    assert!(list.contains("write_file  write access, manual-only, asks first"), "{list}");
+    let listed = sandbox.run(&["list", "main.agent", "--output", "json"]).ended(0).json();
+    let tools = listed["tools"].as_array().unwrap();
+    let is_manual =
+        |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap()["manual_only"].clone();
+    assert_eq!((is_manual("write_file"), is_manual("read_file")), (json!(true), json!(false)));
+    let reach = sandbox.run(&["check", "main.agent", "--reach"]).ended(0).stdout;
+    assert!(reach.contains("edit_file  (filesystem_project, write access): manual-only, "), "{reach}");
+    assert!(reach.contains("; 2 not for models"), "{reach}");
+}
+
+#[test]
+fn a_manifest_keeps_tools_of_a_toolset_from_all_models() {
+    let with = |manual_only: &str| {
+        let manifest = format!(
+            "version: 1\nentry: {{agent: main}}\nagent_files: [main.agent]\n\
+             toolsets: {{notes: {{toolset: filesystem_project, manual_only: [{manual_only}]}}}}\n"
+        );
+        let header = "---\nname: main\nmodel: script:script.yaml\ntoolsets: [notes]\n---\nx";
+        manual().file("project.yaml", &manifest).file("main.agent", header)
+    };
+    let sandbox = with("write_file");
+    sandbox.run(&["run", ".", "go", "--approve-all", "-v"]).ended(0).told("`write_file` is manual-only");
+    assert!(!sandbox.path("a.txt").exists());
+    with("wirte_file")
+        .run(&["check", "."])
+        .ended(2)
+        .told("`manual_only` names `wirte_file`")
+        .told("did you mean `write_file`?");
+    with("'{a'").run(&["check", "."]).ended(2).told("cannot be read");
+    let own = Sandbox::new().file(
+        "main.agent",
+        "---\nname: main\ntoolsets: [filesystem_project]\nmanual_only: [wirte_file]\n---\nx",
+    );
+    own.run(&["check", "main.agent"]).ended(2).told("main.agent, line 4").told("did you mean `write_file`?");
+    let chosen = "---\nname: main\ntoolsets: [filesystem_project]\nmanual_only: [write_file]\n\
+        model_settings: {tool_choice: {tool: write_file}}\n---\nx";
+    manual()
+        .file("main.agent", chosen)
+        .run(&["check", "main.agent"])
+        .ended(2)
+        .told("`tool_choice` names the tool `write_file`");
+}

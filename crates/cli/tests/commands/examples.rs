@@ -118,6 +118,12 @@ fn whiteboard_reads_a_picture() {
         .into_iter()
         .find(|event| event["type"] == "model_request" && event["path"] == "assistant > reader");
     assert!(request.unwrap()["messages"].to_string().contains("image/png"));
+    let sandbox = copied("whiteboard").file("notes.txt", "no picture");
+    let given = ["call", ".", "reader", "--input-json", r#"{"input": "Read it."}"#, "--attach", "notes.txt"];
+    sandbox
+        .run(&[&given[..], &["--model", "script:offline.yaml"]].concat())
+        .ended(2)
+        .told("does not end with `.png` or `.jpg`");
 }
 
 #[test]

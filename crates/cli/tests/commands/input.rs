@@ -113,3 +113,80 @@ fn what_cannot_be_attached_is_refused_before_the_run() {
         .told("`gone.txt` cannot be attached");
     sandbox.run(&["run", ".", "x", "--attach", "."]).ended(2).told("not a regular file");
 }
+
+/// An agent that hands a file on, and one that takes it under a policy.
+fn handing_on(policy: &str, runtime: &str) -> Sandbox {
+    Sandbox::new()
+        .file(
+            "project.yaml",
+            &format!("version: 1\nentry: {{agent: main}}\nagent_files: ['*.agent']\nruntime: {{{runtime}}}\n"),
+        )
+        .file("main.agent", "---\nname: main\nmodel: script:script.yaml\ntoolsets: [reader]\n---\nx")
+        .file("reader.agent", &format!("---\nname: reader\nmodel: test:echo\n{policy}---\nx"))
+        .file("a.txt", "hello")
+        .file(
+            "script.yaml",
+            "mode: by_turn\nreplies:\n  - ask: {reader: {input: read it, attachments: [a.txt]}}\n  - say: done\n",
+        )
+}
+
+#[test]
+fn an_agent_takes_what_its_policy_and_that_of_the_manifest_allow() {
+    let given = |policy: &str, runtime: &str| {
+        let sandbox = handing_on(policy, runtime);
+        sandbox.run(&["run", ".", "go", "-v"]).ended(0).said("done\n")
+    };
+    given("", "").told("-> read it");
+    given("attachment_policy: {max_attachments: 0}\n", "").told("`reader` takes at most 0");
+    given("", "attachment_policy: {max_total_bytes: 4}").told("it has 5 bytes or more");
+    given("attachment_policy: {allowed_suffixes: [.PNG]}\n", "").told("does not end with `.png`");
+    // Key by key, the agent goes before the manifest.
+    let general = "attachment_policy: {max_total_bytes: 4, denied_suffixes: [.txt]}";
+    given("attachment_policy: {max_total_bytes: 9}\n", general).told("end with `.txt` are denied");
+    given("attachment_policy: {max_total_bytes: 9, denied_suffixes: []}\n", general).told("-> read it");
+}
+
+#[test]
+fn a_person_keeps_to_the_policy_and_may_name_any_file() {
+    let outside = tempfile::tempdir().unwrap();
+    let file = outside.path().join("b.txt");
+    std::fs::write(&file, "from elsewhere").unwrap();
+    let file = file.to_str().unwrap();
+    let sandbox = handing_on("attachment_policy: {max_attachments: 1}\n", "");
+    let call = |files: &[&str]| {
+        let mut arguments = vec!["call", ".", "reader", "--input-json", r#"{"input": "x"}"#];
+        files.iter().for_each(|file| arguments.extend(["--attach", file]));
+        sandbox.run(&arguments)
+    };
+    call(&[file]).ended(0).said("x\n");
+    call(&[file, "a.txt"]).ended(2).told("2 are given, and `reader` takes at most 1").told("max_attachments");
+}
+
+#[test]
+fn a_wrong_policy_is_found_at_its_place() {
+    let check = |policy: &str, runtime: &str| handing_on(policy, runtime).run(&["check", "."]).ended(2);
+    let own = check("attachment_policy: {allowed_suffixes: [png]}\n", "");
+    own.told("`allowed_suffixes`: `png` is no ending")
+        .told("begin with a dot: `.png`")
+        .told("reader.agent, line 4");
+    check("", "attachment_policy: {denied_suffixes: ['*.exe']}").told("project.yaml, line 4").told("`.exe`");
+    check("attachment_policy: {max_attachment: 1}\n", "").told("did you mean `max_attachments`?");
+    check("attachment_policy: {max_attachments: -1}\n", "").told("max_attachments");
+    check("attachment_policy: {max_total_bytes: 2000000000}\n", "").told("max_total_bytes");
+}
+
+#[test]
+fn a_project_does_not_attach_files_of_whoever_runs_it() {
+    let with = |attachment: &str| {
+        let manifest = format!(
+            "version: 1\nentry: {{agent: main, args: {{input: x, attachments: [{attachment}]}}}}\nagent_files: [main.agent]\n"
+        );
+        let sandbox = Sandbox::echo().file("a.txt", "a").file("project.yaml", &manifest);
+        std::os::unix::fs::symlink("/etc/passwd", sandbox.path("link.txt")).unwrap();
+        sandbox
+    };
+    with("a.txt").run(&["run", "."]).ended(0).said("x\n");
+    for outside in ["/etc/passwd", "../a.txt", "link.txt", "{name: a.txt, path: /etc/passwd}"] {
+        with(outside).run(&["run", "."]).ended(2).said("").told("lies outside the project");
+    }
+}

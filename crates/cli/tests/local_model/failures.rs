@@ -30,7 +30,7 @@ fn a_prompt_that_is_too_long_is_refused_with_the_words_of_the_server() {
 #[test]
 fn a_picture_that_the_model_does_not_take_is_refused_at_once_or_left_out_with_a_notice() {
     let Some(local) = Local::new("local-chat") else { return };
-    let local = local.file("dot.png", "\u{89}PNG");
+    local.write("dot.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
     let arguments = ["run", "What is this?", "--attach", "dot.png"];
     local.run(&arguments).ended(0).told("the attachment `dot.png` (image/png) is left out");
     let blind = ["--set", "models[\"local-chat:*\"].profile.images=true"];

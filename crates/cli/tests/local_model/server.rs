@@ -102,6 +102,11 @@ impl Local {
         Self { sandbox: self.sandbox.file(name, text), ..self }
     }
 
+    /// Writes a file that is no text.
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.sandbox.path(name), bytes).unwrap();
+    }
+
     /// Runs a command of the binary on the project; the first argument is the command.
     pub fn run(&self, arguments: &[&str]) -> Ran {
         self.run_with(arguments, b"")

@@ -42,6 +42,7 @@ pub(crate) struct Tree {
     effect = "pure",
     time_limit = "30s",
     sequential,
+    manual_only,
     assess = assess_find_files
 )]
 #[expect(clippy::too_many_arguments, reason = "shows every kind of parameter")]
@@ -102,7 +103,8 @@ fn a_definition_says_everything_that_stands_in_the_source() {
             "effect": "pure",
             "needs": ["behaviour::definitions::ProjectRoot"],
             "time_limit": {"secs": 30, "nanos": 0},
-            "sequential": true
+            "sequential": true,
+            "manual_only": true
         })
     );
 }

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use llm_do_core::Schema;
+use llm_do_core::{Digest, Schema};
 use serde_json::{Map, Value, json};
 
 use llm_do_testing::Chance;
@@ -96,6 +96,12 @@ pub(crate) fn complete(shape: Shape, value: &Value, free: bool) -> Option<Value>
     fits.then_some(Value::Object(map))
 }
 
+/// The digests of the files that a value attaches: all attach the same one.
+pub(crate) fn attached(value: &Value) -> Vec<Digest> {
+    let files = value.get("attachments").and_then(Value::as_array);
+    files.into_iter().flatten().map(|_| Digest::of(include_bytes!("oracle.rs"))).collect()
+}
+
 /// Makes up a value that fits. The values are few, so that equal calls are frequent.
 pub(crate) fn valid(shape: Shape, chance: &mut Chance) -> Value {
     match shape {
@@ -126,7 +132,7 @@ pub(crate) fn valid(shape: Shape, chance: &mut Chance) -> Value {
         Shape::Prompt | Shape::Entry => {
             let text = *chance.one_of(&["sort", "tidy", "name"]);
             match shape {
-                Shape::Prompt if chance.percent(15) => json!({"input": text, "attachments": ["a.txt"]}),
+                Shape::Prompt if chance.percent(15) => json!({"input": text, "attachments": ["oracle.rs"]}),
                 _ => json!({ "input": text }),
             }
         }

@@ -128,6 +128,7 @@ fn build(world: &Arc<World>) -> Result<Runtime, LinkErrors> {
         .limits(plan.limits.clone())
         .grace(Duration::from_millis(5))
         .retry(RetryPolicy { attempts: 2, first_wait: Duration::from_millis(1), ..RetryPolicy::default() })
+        .root(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/random_calls"))
         .expect_named("token");
     if let Some(limit) = plan.approver_limit {
         runtime = runtime.approver_time_limit(limit);

@@ -178,6 +178,7 @@ impl Creation {
         let (_, spec) = read(&draft)?;
         // Only a spec knows which tools its toolsets have, and so which rules of the creator concern it.
         draft.approval = creator.map(|creator| kept_rules(creator, &spec)).unwrap_or_default();
+        draft.manual_only = creator.map(|creator| kept_marks(creator, &spec)).unwrap_or_default();
         let (definition, spec) = read(&draft)?;
         let file = workshop.path_of(&new.name);
         let before = kept::read(workshop.root(), &file).map_err(|error| error.into_failure())?;
@@ -301,6 +302,20 @@ fn kept_rules(creator: &AgentSpec, new: &AgentSpec) -> Vec<ApprovalRule> {
     };
     let strict = creator.approval.iter().filter(|rule| rule.approval != Approval::PreApproved);
     strict.filter(concerns).cloned().collect()
+}
+
+/// The tools that the creator keeps from its model, as far as the new agent has them: it keeps them too.
+fn kept_marks(creator: &AgentSpec, new: &AgentSpec) -> Vec<String> {
+    let has = |pattern: &str| {
+        let listed = new.toolsets.iter().filter_map(|choice| Some((&choice.name, choice.own.as_ref()?)));
+        let mut tools =
+            listed.flat_map(|(toolset, own)| own.definitions().into_iter().map(move |tool| (toolset, tool)));
+        new.tools.iter().any(|tool| *tool == pattern)
+            || tools
+                .any(|(toolset, tool)| tool.name == pattern || format!("{toolset}.{}", tool.name) == pattern)
+    };
+    let concerns = |pattern: &&String| pattern.contains(['*', '?', '[', '{']) || has(pattern);
+    creator.manual_only.iter().filter(concerns).cloned().collect()
 }
 
 /// Keeps the text of an agent that is replaced beside its file, under the first free number.

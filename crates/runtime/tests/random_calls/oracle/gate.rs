@@ -6,12 +6,13 @@
 use llm_do_core::{
     Answer, Approval, Asker, DecidedBy, Decision, EventBody, FailureKind, Key, Permit, Scope, canonical_text,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Findings;
 use super::expected::{Expected, Question, completed, expected, expected_inside, verdict};
 use super::grants::{Ledger, is_grantable};
 use super::view::{Ask, CallView, Decided, InnerView, RunView};
+use crate::arguments::attached;
 use crate::journal::What;
 use crate::plan::Target;
 
@@ -184,7 +185,10 @@ fn check_permit(
         }
         _ => None,
     });
-    let precondition = judged.next().cloned().flatten();
+    // Tools judge their calls; calls of agents are judged by what they attach.
+    let files = attached(permit.arguments.value());
+    let seen = (!files.is_empty()).then(|| json!({ "attachments": files }));
+    let precondition = judged.next().cloned().flatten().or(seen);
     findings.ensure(matter.inner.is_some() || permit.precondition == precondition, run, || {
         format!("`{id}` runs under {:?}, and was judged under {precondition:?}", permit.precondition)
     });

@@ -5,6 +5,7 @@ use llm_do_core::{Answer, Grant, Key, Payload, Scope, canonical_text};
 use super::Findings;
 use super::expected::{Expected, Granted, Question, expected, expected_inside, scope_covers};
 use super::view::{Ask, RunView};
+use crate::arguments::attached;
 use crate::case::Evidence;
 use crate::journal::What;
 
@@ -139,7 +140,8 @@ impl Given {
         let digest = self.arguments.as_ref().and_then(|text| serde_json::from_str(text).ok());
         let digest = digest.map(|value: serde_json::Value| {
             debug_assert_eq!(Some(canonical_text(&value)), self.arguments);
-            Payload::new(value).digest()
+            let files = attached(&value);
+            files.iter().fold(Payload::new(value).digest(), |digest, file| digest.then(file))
         });
         self.subject.agent == *grant.subject.agent
             && self.subject.name == *grant.subject.name
