@@ -29,6 +29,28 @@ impl Default for AttachmentPolicy {
 }
 
 impl AttachmentPolicy {
+    /// Returns what this policy takes of what another one takes.
+    #[must_use]
+    pub fn within(&self, other: &Self) -> Self {
+        let allowed = match (self.allowed_suffixes.is_empty(), other.allowed_suffixes.is_empty()) {
+            (true, _) => other.allowed_suffixes.clone(),
+            (false, true) => self.allowed_suffixes.clone(),
+            (false, false) => {
+                let both = self.allowed_suffixes.iter().filter(|suffix| other.name_problem(suffix).is_none());
+                both.cloned().collect()
+            }
+        };
+        let more = other.denied_suffixes.iter().filter(|suffix| !self.denied_suffixes.contains(suffix));
+        let is_empty = allowed.is_empty() && !other.allowed_suffixes.is_empty();
+        Self {
+            // No ending is left, so no file is.
+            max_attachments: if is_empty { 0 } else { self.max_attachments.min(other.max_attachments) },
+            max_total_bytes: self.max_total_bytes.min(other.max_total_bytes),
+            allowed_suffixes: allowed,
+            denied_suffixes: self.denied_suffixes.iter().chain(more).cloned().collect(),
+        }
+    }
+
     /// Says what is wrong with the name of a file; nothing where it is taken.
     pub fn name_problem(&self, name: &str) -> Option<String> {
         let name = name.to_lowercase();
@@ -45,6 +67,32 @@ impl AttachmentPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_two_policies_only_what_both_take_is_left() {
+        let list = |suffixes: &[&str]| suffixes.iter().map(|suffix| (*suffix).to_owned()).collect::<Vec<_>>();
+        let one = AttachmentPolicy {
+            max_attachments: 9,
+            allowed_suffixes: list(&[".png", ".x.txt", ".pdf"]),
+            denied_suffixes: list(&[".a"]),
+            ..AttachmentPolicy::default()
+        };
+        let other = AttachmentPolicy {
+            max_total_bytes: 5,
+            allowed_suffixes: list(&[".txt", ".png"]),
+            denied_suffixes: list(&[".b"]),
+            ..AttachmentPolicy::default()
+        };
+        let both = one.within(&other);
+        assert_eq!((both.max_attachments, both.max_total_bytes), (4, 5));
+        assert_eq!(
+            (both.allowed_suffixes, both.denied_suffixes),
+            (list(&[".png", ".x.txt"]), list(&[".a", ".b"]))
+        );
+        assert_eq!(AttachmentPolicy::default().within(&other), other);
+        let nothing = AttachmentPolicy { allowed_suffixes: list(&[".pdf"]), ..one }.within(&other);
+        assert_eq!(nothing.max_attachments, 0);
+    }
 
     #[test]
     fn a_name_is_judged_by_its_end_in_any_case() {

@@ -55,9 +55,9 @@ pub use llm_do_models::{
     provider_names, providers, replies, result_of, says, thinks,
 };
 pub use llm_do_project::{
-    AgentDraft, Catalogue, Diagnostic, Diagnostics, LimitsSection, LoadedProject, McpServer, NoToolsets,
-    ProjectFiles, Provider, Reach, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, Severity,
-    WantedToolset, Workshop, header_schema, manifest_schema,
+    AgentDraft, AttachmentSection, Catalogue, Diagnostic, Diagnostics, LimitsSection, LoadedProject,
+    McpServer, NoToolsets, ProjectFiles, Provider, Reach, ReachedAgent, ReachedCall, ReachedKind,
+    ReachedProvider, Severity, WantedToolset, Workshop, header_schema, manifest_schema,
 };
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, Canceller, DEFAULT_DEPTH, DEFAULT_TURNS, Durability, EntrySpec,

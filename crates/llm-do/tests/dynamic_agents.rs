@@ -237,7 +237,7 @@ async fn an_agent_is_given_only_what_its_creator_holds() {
 #[tokio::test]
 async fn settings_strict_rules_and_narrowing_of_the_creator_go_into_the_file() {
     let main = "---\nname: main\ntoolsets:\n  - dynamic_agents\n  - filesystem_project: {root: docs, prefix: d_}\n\
-                agents: [\"poe*\"]\napproval: {d_write_file: blocked, d_read_file: ask, agent_list: pre_approved, agent_call: ask, d_edit*: ask}\n\
+                agents: [\"poe*\"]\nattachment_policy: {max_attachments: 2, allowed_suffixes: [.png]}\napproval: {d_write_file: blocked, d_read_file: ask, agent_list: pre_approved, agent_call: ask, d_edit*: ask}\n\
                 ---\nYou are main.\n";
     let folder = Folder::new("kept", main);
     folder.write("docs/a.txt", "a");
@@ -253,6 +253,10 @@ async fn settings_strict_rules_and_narrowing_of_the_creator_go_into_the_file() {
     let spec = poet.agent.as_ref().unwrap();
     assert_eq!(spec.toolsets[0].settings, json!({"root": "docs", "prefix": "d_"}), "{text}");
     assert_eq!(spec.agents, ["poe*"]);
+    assert_eq!(
+        (spec.attachment_policy.max_attachments, spec.attachment_policy.allowed_suffixes.len()),
+        (2, 1)
+    );
     let rules: Vec<&str> = spec.approval.iter().map(|rule| rule.pattern.as_str()).collect();
     assert_eq!(rules, ["d_edit*", "d_read_file", "d_write_file"], "{text}");
 }

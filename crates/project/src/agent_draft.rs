@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use llm_do_core::{Access, Approval, ApprovalRule, Limits};
+use llm_do_core::{Access, Approval, ApprovalRule, AttachmentPolicy, Limits};
 use serde_json::{Map, Value, json};
 
 use crate::document::{self, Language};
@@ -30,6 +30,8 @@ pub struct AgentDraft {
     pub access: Access,
     /// Its budgets.
     pub limits: Limits,
+    /// Which files it takes, where that is not what the project says.
+    pub attachment_policy: Option<AttachmentPolicy>,
     /// The schema of its input.
     pub input_schema: Option<Map<String, Value>>,
     /// The schema of its answer.
@@ -52,6 +54,7 @@ impl AgentDraft {
             manual_only: Vec::new(),
             access: Access::Admin,
             limits: Limits::default(),
+            attachment_policy: None,
             input_schema: None,
             output_schema: None,
             instructions: instructions.into(),
@@ -88,6 +91,7 @@ impl AgentDraft {
             ("manual_only", json!(self.manual_only)),
             ("access", json!(access)),
             ("limits", limits(&self.limits)),
+            ("attachment_policy", json!(self.attachment_policy)),
             ("input_schema", json!(self.input_schema)),
             ("output_schema", json!(self.output_schema)),
         ];

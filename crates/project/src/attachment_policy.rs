@@ -33,6 +33,13 @@ pub(crate) fn policy(
     }
 }
 
+impl AttachmentSection {
+    /// Returns the policy that is written, with the usual for what is not.
+    pub fn policy(&self) -> AttachmentPolicy {
+        policy(Some(self), None)
+    }
+}
+
 fn lowered(suffixes: Option<&Vec<String>>) -> Vec<String> {
     suffixes.into_iter().flatten().map(|suffix| suffix.to_lowercase()).collect()
 }

@@ -38,7 +38,7 @@ pub use catalogue::{Catalogue, NoToolsets, ProjectFiles, WantedToolset};
 pub use check::{header_schema, manifest_schema};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use link::LoadedProject;
-pub use manifest::{LimitsSection, McpServer, Provider};
+pub use manifest::{AttachmentSection, LimitsSection, McpServer, Provider};
 pub use reach::{Reach, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider};
 pub use workshop::Workshop;
 

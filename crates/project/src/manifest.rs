@@ -204,19 +204,19 @@ pub(crate) struct AgentOverride {
 }
 
 /// Which files an agent takes, with its input and with each result of its calls.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct AttachmentSection {
+pub struct AttachmentSection {
     /// How many at once; 4 otherwise.
     #[schemars(range(max = 1_000))]
-    pub(crate) max_attachments: Option<u32>,
+    pub max_attachments: Option<u32>,
     /// How many bytes together; 10,000,000 otherwise.
     #[schemars(range(max = 1_073_741_824_u64))]
-    pub(crate) max_total_bytes: Option<u64>,
+    pub max_total_bytes: Option<u64>,
     /// Endings of names, such as `.png`, in any case; none: all.
-    pub(crate) allowed_suffixes: Option<Vec<String>>,
+    pub allowed_suffixes: Option<Vec<String>>,
     /// Endings of names that are refused, also where they are allowed.
-    pub(crate) denied_suffixes: Option<Vec<String>>,
+    pub denied_suffixes: Option<Vec<String>>,
 }
 
 /// Budgets.

@@ -161,6 +161,9 @@ impl Creator<'_> {
         problems.extend(server_tools.map(|tool| {
             format!("`{}` does not hold the server-side tool `{}` as it is asked for", own.name, tool.name())
         }));
+        if new.attachment_policy.within(&own.attachment_policy) != new.attachment_policy {
+            problems.push(format!("`attachment_policy` takes more than that of `{}`", own.name));
+        }
         problems.extend(looser_rules(own, new, plan));
         problems.extend(self.lost_marks(own, plan));
         problems.extend(self.more_agents(own, new));

@@ -341,7 +341,7 @@ async fn code_outside_any_agent_gets_the_bytes_of_files_too() {
 }
 
 #[tokio::test]
-async fn a_resumed_run_sends_the_files_that_were_recorded() {
+async fn the_record_holds_the_files_that_were_sent() {
     let root = Root::new("resume").file("a.txt", "as it was");
     let store = Arc::new(MemoryStore::default());
     let kept = store.clone();

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use llm_do_core::{
-    Access, AgentSpec, Approval, ApprovalRule, CallContext, CallableAgent, Digest, Failure, FailureKind, Name,
+    Access, AgentSpec, Approval, ApprovalRule, AttachmentPolicy, CallContext, CallableAgent, Digest, Failure,
+    FailureKind, Name,
 };
-use llm_do_project::{AgentDraft, Diagnostics, LimitsSection, Workshop};
+use llm_do_project::{AgentDraft, AttachmentSection, Diagnostics, LimitsSection, Workshop};
 use llm_do_runtime::Runtime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,6 +73,8 @@ pub struct AgentDefaults {
     pub access: Option<Access>,
     /// Their budgets.
     pub limits: LimitsSection,
+    /// Which files they take; by default what their creator takes.
+    pub attachments: AttachmentSection,
 }
 
 /// The words of [`Access`], for the schema.
@@ -178,6 +181,8 @@ impl Creation {
         let (_, spec) = read(&draft)?;
         // Only a spec knows which tools its toolsets have, and so which rules of the creator concern it.
         draft.approval = creator.map(|creator| kept_rules(creator, &spec)).unwrap_or_default();
+        let files = attachments(defaults, creator, &spec);
+        draft.attachment_policy = (files != spec.attachment_policy).then_some(files);
         draft.manual_only = creator.map(|creator| kept_marks(creator, &spec)).unwrap_or_default();
         let (definition, spec) = read(&draft)?;
         let file = workshop.path_of(&new.name);
@@ -285,6 +290,17 @@ fn draft(new: &NewAgent, defaults: &AgentDefaults, creator: Option<&AgentSpec>) 
     draft.input_schema = new.input_schema.clone();
     draft.output_schema = new.output_schema.clone();
     draft
+}
+
+/// Which files the new agent takes: no more than its creator.
+fn attachments(defaults: &AgentDefaults, creator: Option<&AgentSpec>, new: &AgentSpec) -> AttachmentPolicy {
+    let usual =
+        || creator.map_or_else(|| new.attachment_policy.clone(), |creator| creator.attachment_policy.clone());
+    let wanted = match defaults.attachments == AttachmentSection::default() {
+        true => usual(),
+        false => defaults.attachments.policy(),
+    };
+    creator.map_or_else(|| wanted.clone(), |creator| wanted.within(&creator.attachment_policy))
 }
 
 /// The rules of the creator that ask or block, as far as they are about anything that the new agent has. What the
