@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use llm_do_core::{
-    AgentSpec, Limits, Message, Model, ModelError, ModelPart, ModelRequest, ModelResponse, ModelSession,
-    ModelStream, Name, Part, Role, StopReason, ToolCall, Usage,
+    AgentSpec, CallContext, Limits, Message, Model, ModelError, ModelPart, ModelRequest, ModelResponse,
+    ModelSession, ModelStream, Name, Part, Role, StopReason, ToolCall, ToolError, Usage,
 };
-use llm_do_runtime::{Project, Runtime};
+use llm_do_runtime::{EntrySpec, Project, PromptInput, Runtime};
 use llm_do_tools::{Filesystem, FilesystemSettings, Protected};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime as Executor};
@@ -65,6 +65,40 @@ fn reads(executor: &Executor, volume: &Volume) {
         }
         rounds.print(title);
     }
+    for (title, at_once) in [("by code, 100 at once", 100), ("by code, one by one", 1)] {
+        let runtime = read_by_code(&tree, &paths, at_once);
+        let mut rounds = Rounds::default();
+        for _ in 0..volume.rounds {
+            rounds.ours.push(measured(|| {
+                executor.block_on(runtime.run("read_all", "go").into_future()).expect("an answer");
+            }));
+            rounds.plain.push(measured(|| plainly(&tree, &paths)));
+        }
+        rounds.print(title);
+    }
+}
+
+/// A project whose code reads all files, so many at once, through the gate like everybody else.
+fn read_by_code(tree: &Tree, paths: &[String], at_once: usize) -> Runtime {
+    let files = Filesystem::new("files".into(), &tree.0, FilesystemSettings::default(), Protected::default());
+    let paths: Arc<[String]> = paths.into();
+    let read_all = EntrySpec::new("read_all", "Reads all", move |_: PromptInput, call: CallContext| {
+        let paths = paths.clone();
+        async move {
+            let read = |path: &String| {
+                let (call, path) = (call.clone(), path.clone());
+                async move { call.call("files.read_file", json!({"path": path})).await }
+            };
+            let mut answers = stream::iter(paths.iter().map(read)).buffered(at_once);
+            while let Some(answer) = answers.next().await {
+                answer?;
+            }
+            Ok::<_, ToolError>("done".to_owned())
+        }
+    });
+    let project =
+        Project::builder().toolset(files.expect("a toolset")).entry(read_all.expect("an entry")).build();
+    Runtime::builder(project.expect("a project")).build().expect("a runtime")
 }
 
 fn through_the_gate(executor: &Executor, runtime: &Runtime) {

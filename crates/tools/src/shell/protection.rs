@@ -16,7 +16,10 @@ use crate::filesystem::Guarded;
 pub(crate) fn of(line: &CommandLine, judgement: &Judgement, root: &Root, guarded: &Guarded) -> Vec<String> {
     let asks = judgement.approval != Approval::PreApproved;
     let may_write = |words: &&Vec<String>| asks || words.first().is_none_or(|name| program(name).is_none());
-    let named = line.commands().filter(may_write).flat_map(|words| words.iter().skip(1).flat_map(paths_in));
+    let named = line
+        .commands()
+        .filter(may_write)
+        .flat_map(|words| words.iter().skip(1).flat_map(|word| paths_in(word)));
     let protected = named.filter_map(|word| {
         let reason = places(word, root).iter().find_map(|place| guarded.reason(place))?;
         Some(format!("`{word}` is protected: {reason}"))
@@ -25,11 +28,11 @@ pub(crate) fn of(line: &CommandLine, judgement: &Judgement, root: &Root, guarded
 }
 
 /// A word may be a path, or have one behind `=` or right behind a flag's letter.
-fn paths_in(word: &String) -> Vec<&str> {
+fn paths_in(word: &str) -> Vec<&str> {
     let value = word.split_once('=').map(|(_, value)| value);
     let joined = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
     let joined = joined.and_then(|rest| rest.char_indices().nth(1).map(|(at, _)| &rest[at..]));
-    [Some(word.as_str()), value, joined].into_iter().flatten().filter(|path| !path.is_empty()).collect()
+    [Some(word), value, joined].into_iter().flatten().filter(|path| !path.is_empty()).collect()
 }
 
 /// Where a path leads, and the name under which it is written.
