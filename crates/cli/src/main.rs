@@ -6,6 +6,8 @@
 mod approvals;
 mod arguments;
 mod commands;
+#[cfg(unix)]
+mod descriptors;
 mod environment;
 mod exit;
 mod host;
@@ -21,6 +23,8 @@ mod text;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    descriptors::keep_to_itself();
     let exit = match arguments::parse(std::env::args_os()) {
         Ok(command) => commands::execute(command),
         Err(refused) => refused.show(),

@@ -74,6 +74,10 @@ pub struct ToolDefinition {
     pub output: Option<Schema>,
     /// What it may do at most.
     pub access: Access,
+    /// What the calls may do at most that it makes; by default no more than itself. Whatever it says, they may do no
+    /// more than its caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Access>,
     /// Whether it must ask.
     pub approval: Approval,
     /// Whether the tool judges each call itself, so that single calls may run freely or be blocked.
@@ -106,6 +110,7 @@ impl ToolDefinition {
             input,
             output: None,
             access: Access::Write,
+            ceiling: None,
             approval: Approval::Ask,
             judges_calls: false,
             notes: Vec::new(),

@@ -102,7 +102,10 @@ async fn a_created_agent_can_be_called_at_once_and_belongs_to_the_project_from_t
     let [request] = &approvals.requests()[..] else { panic!("{:?}", approvals.requests()) };
     let text = folder.read("agents/generated/poet.agent").unwrap();
     assert_eq!(request.preview.as_deref(), Some(text.as_str()), "the whole definition is shown");
-    assert_eq!(text, "---\nname: poet\ndescription: Writes verses\n---\n\nYou are a poet.\n");
+    assert_eq!(
+        text,
+        "---\nname: poet\ngenerated: true\ndescription: Writes verses\n---\n\nYou are a poet.\n"
+    );
     assert_eq!(request.description, "create the agent `poet` in agents/generated/poet.agent");
 
     let project = folder.load();
@@ -162,7 +165,7 @@ async fn an_agent_that_a_person_wrote_or_locked_is_never_replaced() {
     let run = folder.run(&approvals, [wants(poet()), says("well")]).await;
     assert!(run.failure_of("agent_create").message.contains("written by a person"), "{run:?}");
     fs::remove_file(folder.0.join("poet.agent")).unwrap();
-    let locked = "---\nname: poet\nlocked: true\n---\nYou stay.\n";
+    let locked = "---\nname: poet\ngenerated: true\nlocked: true\n---\nYou stay.\n";
     folder.write("agents/generated/poet.agent", locked);
     let run = folder.run(&approvals, [wants(poet()), says("well")]).await;
     assert!(run.failure_of("agent_create").message.contains("locked"), "{run:?}");
@@ -199,6 +202,14 @@ async fn an_agent_is_given_only_what_its_creator_holds() {
         (dynamic, with(json!({"tools": ["rm"]})), "`rm`, which does not exist"),
         (dynamic, with(json!({"name": "filesystem_cwd"})), "built-in toolset"),
         (dynamic, with(json!({"name": "../x"})), "name"),
+        (dynamic, with(json!({"name": "agent_list"})), "used by both a tool and an agent"),
+        (dynamic, with(json!({"name": "final_answer"})), "used by both a tool and an agent"),
+        (dynamic, with(json!({"instructions": "x".repeat(300_000)})), "more than 262144"),
+        (
+            "toolsets: [dynamic_agents]\napproval: {agent_call: ask}\n",
+            with(json!({"toolsets": ["other"]})),
+            "may not call the agent `other` freely",
+        ),
         (dynamic, with(json!({"instructions": " "})), "`instructions` is empty"),
         (dynamic, with(json!({"model": "nobody:x"})), "nobody"),
         (dynamic, with(json!({"input_schema": {"type": "string"}})), "`input_schema`"),
@@ -232,6 +243,71 @@ async fn an_agent_is_given_only_what_its_creator_holds() {
     {
         assert_eq!(refusal(&format!("given-{number}"), header, new.clone()).await, None, "{header} {new}");
     }
+}
+
+#[tokio::test]
+async fn a_rule_about_an_agent_holds_for_whatever_is_created() {
+    let main = "---\nname: main\ntoolsets: [dynamic_agents, other]\napproval: {other: blocked}\n---\nYou are main.\n";
+    let folder = Folder::new("rule", main);
+    folder.write("other.agent", "---\nname: other\n---\nOther.\n");
+    let new = json!({"name": "poet", "instructions": "You are a poet.", "toolsets": ["dynamic_agents"]});
+    let through = asks("agent_call", json!({"agent": "other", "input": "x"}));
+    let run = folder
+        .run(
+            &Approvals::new([once()]),
+            [
+                wants(new),
+                asks("agent_call", json!({"agent": "poet", "input": "x"})),
+                through.when(instructed("You are a poet.")).once(),
+                says("tried").when(instructed("You are a poet.")),
+                says("done"),
+            ],
+        )
+        .await;
+    assert_eq!(&*run.answer(), "done", "{run:?}");
+    let events = run.events();
+    let asked = events.iter().filter(|event| matches!(event.body, EventBody::ModelRequest { .. }));
+    let asked: Vec<&str> = asked.map(|event| &*event.call.agent).collect();
+    assert!(asked.contains(&"poet") && !asked.contains(&"other"), "{asked:?}");
+    assert!(folder.read("agents/generated/poet.agent").unwrap().contains("other: blocked"));
+}
+
+#[tokio::test]
+async fn agents_that_are_called_by_a_tool_do_what_they_may_do() {
+    let main = "---\nname: main\ntoolsets: [dynamic_agents, filesystem_project]\n---\nYou are main.\n";
+    let folder = Folder::new("access", main);
+    let new = json!({"name": "poet", "instructions": "You are a poet.", "toolsets": ["filesystem_project"]});
+    let run = folder
+        .run(
+            &Approvals::new([once(), once()]),
+            [
+                wants(new),
+                asks("agent_call", json!({"agent": "poet", "input": "x"})),
+                asks("write_file", json!({"path": "verse.txt", "content": "waves"}))
+                    .when(instructed("You are a poet."))
+                    .once(),
+                says("written").when(instructed("You are a poet.")),
+                says("done"),
+            ],
+        )
+        .await;
+    assert_eq!(&*run.answer(), "done", "{run:?}");
+    assert_eq!(folder.read("verse.txt").as_deref(), Some("waves"));
+}
+
+#[tokio::test]
+async fn a_file_that_a_person_put_among_the_generated_ones_is_theirs() {
+    let folder = Folder::new("theirs", MAIN);
+    folder.write("agents/generated/poet.agent", "---\nname: poet\n---\nYou are mine.\n");
+    let run = folder.run(&Approvals::new([once()]), [wants(poet()), says("well")]).await;
+    assert!(run.failure_of("agent_create").message.contains("never replaced"), "{run:?}");
+    // What cannot be read cannot say that it is not locked.
+    folder.write(
+        "agents/generated/verse.agent",
+        "---\nname: verse\ngenerated: true\ntoolsets: [gone]\nlocked: true\n---\nx\n",
+    );
+    fs::remove_file(folder.0.join("agents/generated/poet.agent")).unwrap();
+    assert!(llm_do::load(&folder.0).is_err());
 }
 
 #[tokio::test]
@@ -312,7 +388,7 @@ async fn a_program_creates_agents_by_name_once_or_by_force() {
     assert_eq!(&*runtime.run("poet", "echo").await.unwrap().text(), "echo");
     let again = create_agent(&runtime, &new, &defaults, false).unwrap_err();
     assert!(again.message.contains("already"), "{again}");
-    folder.write("agents/generated/poet.agent", "---\nname: poet\nlocked: true\n---\nx\n");
+    folder.write("agents/generated/poet.agent", "---\nname: poet\ngenerated: true\nlocked: true\n---\nx\n");
     let locked = create_agent(&runtime, &new, &defaults, false).unwrap_err();
     assert!(locked.message.contains("locked"), "{locked}");
     let forced = create_agent(&runtime, &new, &defaults, true).unwrap();
@@ -367,7 +443,7 @@ async fn an_agent_that_is_created_meanwhile_is_no_change_of_the_project() {
         })
     };
     let before = pin().await;
-    folder.write("agents/generated/poet.agent", "---\nname: poet\n---\nYou are a poet.\n");
+    folder.write("agents/generated/poet.agent", "---\nname: poet\ngenerated: true\n---\nYou are a poet.\n");
     assert_eq!(pin().await, before);
     folder.write("poet2.agent", "---\nname: poet2\n---\nYou are a poet.\n");
     assert_ne!(pin().await, before);

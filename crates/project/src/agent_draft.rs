@@ -12,6 +12,8 @@ use crate::document::{self, Language};
 pub struct AgentDraft {
     /// The name.
     pub name: String,
+    /// Whether an agent or code creates it, and may replace it later.
+    pub generated: bool,
     /// What the agent does, for whoever may call it.
     pub description: String,
     /// The model.
@@ -45,6 +47,7 @@ impl AgentDraft {
     pub fn new(name: impl Into<String>, instructions: impl Into<String>) -> Self {
         Self {
             name: name.into(),
+            generated: false,
             description: String::new(),
             model: None,
             tools: Vec::new(),
@@ -82,6 +85,7 @@ impl AgentDraft {
         let access = (self.access != Access::Admin).then(|| self.access.word());
         let fields = [
             ("name", json!(self.name)),
+            ("generated", json!(self.generated.then_some(true))),
             ("description", json!(self.description)),
             ("model", json!(self.model)),
             ("tools", json!(self.tools)),

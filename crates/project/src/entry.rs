@@ -20,7 +20,7 @@ pub(crate) fn find_entry(
     out: &mut Diagnostics,
 ) -> Option<Name> {
     let marked: Vec<&Agent> =
-        agents.iter().filter(|agent| agent.header.entry && !agent.file.generated).collect();
+        agents.iter().filter(|agent| agent.header.entry && !agent.is_generated()).collect();
     if let [_, _, ..] = &marked[..] {
         let names: Vec<String> = marked.iter().map(|agent| format!("`{}`", agent.header.name)).collect();
         for agent in &marked {
@@ -108,7 +108,7 @@ fn named_entry(
 
 /// No run starts with an agent that was created because it happens to be there.
 fn sole_entry(agents: &[Agent], root: &Path, out: &mut Diagnostics) -> Option<Name> {
-    let agents: Vec<&Agent> = agents.iter().filter(|agent| !agent.file.generated).collect();
+    let agents: Vec<&Agent> = agents.iter().filter(|agent| !agent.is_generated()).collect();
     let main = agents.iter().find(|agent| agent.header.name == "main");
     let main_file =
         agents.iter().find(|agent| agent.file.source.path.file_stem().is_some_and(|stem| stem == "main"));

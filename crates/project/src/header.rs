@@ -80,6 +80,9 @@ pub(crate) struct Header {
     /// Whether the instructions are a template over the input.
     #[serde(default)]
     pub(crate) template: bool,
+    /// Whether an agent or code created this file, and may replace it. Holds in the directory of such agents only.
+    #[serde(default)]
+    pub(crate) generated: bool,
     /// Whether tools that create agents must leave this file alone.
     #[serde(default)]
     pub(crate) locked: bool,

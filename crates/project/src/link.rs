@@ -106,6 +106,13 @@ pub(crate) struct Agent {
     pub(crate) header: Header,
 }
 
+impl Agent {
+    /// Says whether an agent or code created it: it says so, and lies where such agents are kept.
+    pub(crate) fn is_generated(&self) -> bool {
+        self.header.generated && self.file.generated
+    }
+}
+
 /// Links files.
 pub(crate) fn link(
     mut files: Files,
@@ -379,7 +386,7 @@ pub(crate) fn agent_spec(
     spec.access = header.access.map_or(Access::Admin, access);
     spec.limits = header.limits.as_ref().map(LimitsSection::limits).unwrap_or_default();
     spec.agents = header.agents.clone();
-    spec.generated = agent.file.generated;
+    spec.generated = agent.is_generated();
     spec.locked = header.locked;
     spec.server_tools = header.server_side_tools.clone();
     spec.manual_only = header.manual_only.clone();

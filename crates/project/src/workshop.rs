@@ -8,6 +8,7 @@ use llm_do_core::{AgentSpec, Name};
 use crate::catalogue::{Catalogue, ProjectFiles};
 use crate::check;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
+use crate::document::Content;
 use crate::link::{Agent, agent_spec, check_agent_names, check_names};
 use crate::load::ManifestFile;
 use crate::services::ModelNames;
@@ -22,6 +23,15 @@ pub struct Workshop {
     manifest: Option<Arc<ManifestFile>>,
     files: ProjectFiles,
     catalogue: Arc<dyn Catalogue>,
+}
+
+/// No generated agent file is larger than this.
+const LARGEST: usize = 256 * 1024;
+
+/// A flag in the header of an agent file; nothing where the header cannot be read.
+fn flag(text: &str, key: &str) -> Option<bool> {
+    let file = agent_file::read(Source::new("", text)).ok()?;
+    Some(file.header.field(key).is_some_and(|field| matches!(field.value.content, Content::Bool(true))))
 }
 
 impl Workshop {
@@ -45,6 +55,16 @@ impl Workshop {
         self.directory.join(format!("{name}.agent"))
     }
 
+    /// Says whether the text of an agent file says that an agent or code created it.
+    pub fn is_generated(&self, text: &str) -> bool {
+        flag(text, "generated") == Some(true)
+    }
+
+    /// Says whether an agent file may be replaced by force only. One that cannot be read is left alone.
+    pub fn is_locked(&self, text: &str) -> bool {
+        flag(text, "locked").unwrap_or(true)
+    }
+
     /// Reads the text of a generated agent, or says everything that is wrong with it. The others are the agents
     /// that it may name.
     pub fn read(&self, name: &str, text: &str, others: &[Name]) -> Result<AgentSpec, Diagnostics> {
@@ -58,6 +78,11 @@ impl Workshop {
 
     fn try_read(&self, name: &str, text: &str, others: &[Name], out: &mut Diagnostics) -> Option<AgentSpec> {
         let source = Source::new(self.path_of(name), text);
+        if text.len() > LARGEST {
+            let message = format!("the agent file would have {} bytes, more than {LARGEST}", text.len());
+            out.push(Diagnostic::error(&source.path, message).with_hint("write shorter instructions"));
+            return None;
+        }
         let file = agent_file::read(source).map_err(|diagnostic| out.push(*diagnostic)).ok()?;
         let header = check::read(&file.source, &file.header, out)?;
         let agent = [Agent { file: file.generated(), header }];

@@ -98,7 +98,9 @@ pub(crate) fn looking_only(run: &RunState, call: &Arc<LiveCall>, input: &Payload
 
 /// The agents that the code of a call may call.
 fn agents_of(shared: &Shared, call: &LiveCall) -> Vec<CallableAgent> {
-    shared.callable_agents(|name| call.frame().plan.may_call_agent(name))
+    let plan = &call.frame().plan;
+    // Where the agent lists a tool of the same name, the name means the tool.
+    shared.callable_agents(|name| plan.may_call_agent(name) && !plan.has_tool_named(name))
 }
 
 /// The agent in whose name a call creates agents, with what it may do at most.

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use llm_do_core::{
-    Access, AgentSpec, Approval, ApprovalRule, CallableAgent, Failure, FailureKind, Name, ToolsetChoice,
+    Access, AgentSpec, Approval, ApprovalRule, CallableAgent, Effect, FINAL_ANSWER, Failure, FailureKind,
+    Name, ToolsetChoice,
 };
 use serde_json::Value;
 
@@ -112,8 +113,13 @@ impl Shared {
         Ok(())
     }
 
-    /// A person's agent is never replaced.
+    /// A person's agent is never replaced, and no name means two things.
     fn check_free(&self, spec: &AgentSpec) -> Result<(), LinkErrors> {
+        let plans = self.project.agents.values().chain([&self.project.root]);
+        if spec.name == FINAL_ANSWER || plans.into_iter().any(|plan| plan.has_tool_named(&spec.name)) {
+            let name = spec.name.clone();
+            return Err(LinkErrors(vec![LinkError::Duplicate { name, first: "tool", second: "agent" }]));
+        }
         let existing = self.agent(&spec.name);
         let is_written =
             existing.and_then(|plan| plan.spec.clone()).is_some_and(|existing| !existing.generated);
@@ -148,8 +154,8 @@ impl Creator<'_> {
         }
         for choice in &new.toolsets {
             if is_agent(&choice.name) {
-                if !self.plan.may_call_agent(&choice.name) {
-                    problems.push(format!("`{}` may not call the agent `{}`", own.name, choice.name));
+                if choice.name != new.name && !self.holds_agent(own, &choice.name) {
+                    problems.push(format!("`{}` may not call the agent `{}` freely", own.name, choice.name));
                 }
             } else if !own.toolsets.iter().any(|held| is_same(held, choice)) {
                 problems.push(not_held(own, choice));
@@ -164,10 +170,24 @@ impl Creator<'_> {
         if new.attachment_policy.within(&own.attachment_policy) != new.attachment_policy {
             problems.push(format!("`attachment_policy` takes more than that of `{}`", own.name));
         }
-        problems.extend(looser_rules(own, new, plan));
+        problems.extend(looser_rules(own, new, |name| plan.target(name).is_some() || is_agent(name)));
         problems.extend(self.lost_marks(own, plan));
         problems.extend(self.more_agents(own, new));
         problems
+    }
+
+    /// An agent holds another one that it lists, and those that it can call through a tool without a question.
+    fn holds_agent(&self, own: &AgentSpec, name: &Name) -> bool {
+        let is_listed = own.toolsets.iter().any(|choice| choice.name == *name);
+        let calls_freely = |(tool, target): (&Name, &Target)| {
+            let rule = self.plan.rules.strictest(tool, target.definition.toolset.as_ref());
+            target.definition.effect == Effect::Calls
+                && !target.definition.manual_only
+                && rule.unwrap_or(target.definition.approval) == Approval::PreApproved
+        };
+        let is_tool = |(_, target): &(&Name, &Target)| matches!(target.kind, TargetKind::Tool(_));
+        let by_tool = || self.plan.entries().filter(is_tool).any(calls_freely);
+        self.plan.may_call_agent(name) && (is_listed || by_tool())
     }
 
     /// What is kept from the creator's model is kept from that of its creature.
@@ -212,11 +232,10 @@ fn not_held(own: &AgentSpec, choice: &ToolsetChoice) -> String {
 
 /// A created agent pre-approves nothing, and keeps the rules of its creator that ask or block, as far as they
 /// are about anything that it has.
-fn looser_rules(own: &AgentSpec, new: &AgentSpec, plan: &Plan) -> Vec<String> {
+fn looser_rules(own: &AgentSpec, new: &AgentSpec, can_name: impl Fn(&str) -> bool) -> Vec<String> {
     let loose = new.approval.iter().filter(|rule| rule.approval == Approval::PreApproved);
     let loose = loose.map(|rule| format!("`approval` may not pre-approve `{}`", rule.pattern));
-    let concerns =
-        |rule: &&ApprovalRule| !Name::is_valid(&rule.pattern) || plan.target(&rule.pattern).is_some();
+    let concerns = |rule: &&ApprovalRule| !Name::is_valid(&rule.pattern) || can_name(&rule.pattern);
     let strict = own.approval.iter().filter(|rule| rule.approval != Approval::PreApproved).filter(concerns);
     let lost = strict.filter(|rule| {
         !new.approval.iter().any(|kept| kept.pattern == rule.pattern && kept.approval >= rule.approval)

@@ -87,7 +87,7 @@ impl Target {
         } else {
             Arc::new(ToolDefinition { toolset: toolset.cloned(), ..ToolDefinition::clone(announced) })
         };
-        let (digest, ceiling) = (digests.of(&definition), definition.access);
+        let (digest, ceiling) = (digests.of(&definition), definition.ceiling.unwrap_or(definition.access));
         let kind = TargetKind::Tool(source);
         Self { kind, digest, definition, ceiling, has_own_input: true, attachment_policy: Arc::default() }
     }
@@ -304,6 +304,12 @@ impl Plan {
     fn is_for_models(&self, name: &str) -> bool {
         let is_manual = self.table.get(name).is_some_and(|target| target.definition.manual_only);
         !is_manual && (self.may_call_agent(name) || !self.is_agent(name))
+    }
+
+    /// Says whether a name means a tool or an entry here.
+    pub(crate) fn has_tool_named(&self, name: &str) -> bool {
+        self.ambiguous.contains_key(name)
+            || self.table.get(name).is_some_and(|target| !matches!(target.kind, TargetKind::Agent))
     }
 
     fn is_agent(&self, name: &str) -> bool {

@@ -90,6 +90,7 @@ fn make_filesystem(
         Base::Working => &around.directory,
         Base::Project => wanted.root,
     };
+    let base = &real(base)?;
     check_below(base, &settings.root)?;
     check_narrower(wanted, base, &settings)?;
     let toolset = Filesystem::new(wanted.name.clone(), base, settings, protected(wanted, around)?)?;
@@ -141,25 +142,34 @@ fn shell(
     preset: fn(Name, PathBuf) -> Result<Shell, String>,
 ) -> Made {
     let mut settings: ShellSettings = read(wanted.settings)?;
-    check_below(wanted.root, &settings.root)?;
+    let root = real(wanted.root)?;
+    check_below(&root, &settings.root)?;
+    let toolset = preset(wanted.name.clone(), wanted.root.to_path_buf())?;
     if let Some(section) = wanted.section {
         let section: ShellSettings = read(section)?;
-        check_below(&wanted.root.join(&section.root), &wanted.root.join(&settings.root))?;
-        if let Some(key) = settings.loosens(&section) {
+        check_below(&root.join(&section.root), &root.join(&settings.root))?;
+        let listed = toolset.preset_rules().iter().chain(&section.rules);
+        if let Some(key) = settings.loosens(&section, listed) {
             return Err(allows_more(key, wanted));
         }
         settings = settings.over(&section);
     }
-    let toolset = preset(wanted.name.clone(), wanted.root.to_path_buf())?.with_settings(settings)?;
+    let toolset = toolset.with_settings(settings)?;
     Ok(Arc::new(toolset.protect(&protected(wanted, around)?)?))
 }
 
 fn allows_more(key: &str, wanted: &WantedToolset<'_>) -> String {
-    format!("`{key}` allows more than the manifest does for `{}`", wanted.name)
+    format!("`{key}` allows more than the manifest does for `{}`: an agent may only narrow it", wanted.name)
 }
 
 /// Agents that create agents; the settings are what the created ones get where nothing else is said.
 fn dynamic_agents(wanted: &WantedToolset<'_>) -> Made {
+    if wanted.section.is_some() {
+        return Err(format!(
+            "the settings of `{}` stand in the manifest, and hold for every agent",
+            wanted.name
+        ));
+    }
     Ok(Arc::new(DynamicAgents::new(wanted.name.clone(), read(wanted.settings)?)?))
 }
 
@@ -225,15 +235,25 @@ mod tests {
         let over = |settings| tools_over(Some(&section), "filesystem_project", &settings);
         assert_eq!(over(json!({"read_only": true, "max_list": 5})).unwrap().len(), 3);
         let error = over(json!({"read_only": false})).unwrap_err();
-        assert_eq!(error, "`read_only` allows more than the manifest does for `files`");
+        assert!(error.starts_with("`read_only` allows more than the manifest does for `files`"), "{error}");
         let section = json!({"rules": [{"program": "cargo", "approval": "ask"}], "sandbox": "required"});
         let over = |settings| tools_over(Some(&section), "shell_file_ops", &settings);
-        assert_eq!(over(json!({"sandbox": "required", "timeout": 60})).unwrap(), ["shell"]);
+        let stricter = json!([{"program": "mv", "approval": "blocked"}]);
+        assert_eq!(
+            over(json!({"sandbox": "required", "timeout": 20, "rules": stricter})).unwrap(),
+            ["shell"]
+        );
         for (key, settings) in [
             ("sandbox", json!({})),
             ("network", json!({"sandbox": "required", "network": true})),
             ("writes", json!({"sandbox": "required", "writes": "anywhere"})),
             ("default", json!({"sandbox": "required", "default": "ask"})),
+            ("timeout", json!({"sandbox": "required", "timeout": 31})),
+            ("rules", json!({"sandbox": "required", "rules": [{"program": "rm", "approval": "ask"}]})),
+            (
+                "rules",
+                json!({"sandbox": "required", "rules": [{"program": "mv", "approval": "ask", "allow_flags": ["*"]}]}),
+            ),
         ] {
             let error = over(settings).unwrap_err();
             assert!(error.starts_with(&format!("`{key}` allows more")), "{error}");

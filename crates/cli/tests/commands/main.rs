@@ -8,6 +8,7 @@ mod call;
 mod chat;
 mod check;
 mod corpus;
+mod descriptors;
 mod examples;
 mod exit_codes;
 mod init;

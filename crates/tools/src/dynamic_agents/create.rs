@@ -64,7 +64,7 @@ impl Maker {
     fn judge(&self, input: &Payload, call: &CallContext) -> Result<Assessment, Failure> {
         let (workshop, creation) = self.plan(input, call)?;
         call.check_agent(&creation.spec)?;
-        if creation.replaces_locked(&workshop, &call.agents()) {
+        if creation.replaces_locked(&workshop) {
             return Err(locked(&creation.spec.name));
         }
         let shown = creation.file.display().to_string();

@@ -180,13 +180,17 @@ impl Creation {
         let mut draft = draft(new, defaults, creator);
         let (_, spec) = read(&draft)?;
         // Only a spec knows which tools its toolsets have, and so which rules of the creator concern it.
-        draft.approval = creator.map(|creator| kept_rules(creator, &spec)).unwrap_or_default();
+        draft.approval = creator.map(|creator| kept_rules(creator, &spec, &names)).unwrap_or_default();
         let files = attachments(defaults, creator, &spec);
         draft.attachment_policy = (files != spec.attachment_policy).then_some(files);
         draft.manual_only = creator.map(|creator| kept_marks(creator, &spec)).unwrap_or_default();
         let (definition, spec) = read(&draft)?;
         let file = workshop.path_of(&new.name);
         let before = kept::read(workshop.root(), &file).map_err(|error| error.into_failure())?;
+        if before.as_ref().is_some_and(|text| !workshop.is_generated(text)) {
+            let message = format!("`{}` was not created by an agent, and is never replaced", file.display());
+            return Err(wrong(message).with_hint("choose another name"));
+        }
         Ok(Self { spec, file, definition, before })
     }
 
@@ -201,17 +205,15 @@ impl Creation {
     }
 
     /// Says whether the agent that would be replaced is locked.
-    pub(super) fn replaces_locked(&self, workshop: &Workshop, agents: &[CallableAgent]) -> bool {
-        let names: Vec<Name> = agents.iter().map(|agent| agent.definition.name.clone()).collect();
-        let existing = self.before.as_ref().map(|text| workshop.read(&self.spec.name, text, &names));
-        existing.is_some_and(|existing| existing.is_ok_and(|existing| existing.locked))
+    pub(super) fn replaces_locked(&self, workshop: &Workshop) -> bool {
+        self.before.as_ref().is_some_and(|text| workshop.is_locked(text))
     }
 
     fn check_force(&self, workshop: &Workshop, agents: &[CallableAgent], force: bool) -> Result<(), Failure> {
         let exists =
             self.before.is_some() || agents.iter().any(|agent| agent.definition.name == self.spec.name);
         match exists && !force {
-            true if self.replaces_locked(workshop, agents) => Err(locked(&self.spec.name)),
+            true if self.replaces_locked(workshop) => Err(locked(&self.spec.name)),
             true => {
                 let message = format!("there is an agent `{}` already", self.spec.name);
                 Err(wrong(message).with_hint("choose another name, or create it by force"))
@@ -269,6 +271,7 @@ fn unreadable(problems: &Diagnostics) -> Failure {
 /// What is wanted, with the defaults, as far as the creator holds it.
 fn draft(new: &NewAgent, defaults: &AgentDefaults, creator: Option<&AgentSpec>) -> AgentDraft {
     let mut draft = AgentDraft::new(new.name.clone(), new.instructions.clone());
+    draft.generated = true;
     let settings = |name: &String| {
         let held = creator.and_then(|creator| creator.toolsets.iter().find(|held| *held.name == **name));
         held.map_or(Value::Null, |held| held.settings.clone())
@@ -305,13 +308,14 @@ fn attachments(defaults: &AgentDefaults, creator: Option<&AgentSpec>, new: &Agen
 
 /// The rules of the creator that ask or block, as far as they are about anything that the new agent has. What the
 /// creator may do without a question, the new agent asks for.
-fn kept_rules(creator: &AgentSpec, new: &AgentSpec) -> Vec<ApprovalRule> {
+fn kept_rules(creator: &AgentSpec, new: &AgentSpec, agents: &[Name]) -> Vec<ApprovalRule> {
     let of_toolsets = new.toolsets.iter().filter_map(|choice| choice.own.as_ref());
     let tools: Vec<Name> = of_toolsets
         .flat_map(|toolset| toolset.definitions())
         .map(|definition| definition.name.clone())
         .chain(new.tools.iter().cloned())
         .chain(new.toolsets.iter().map(|choice| choice.name.clone()))
+        .chain(agents.iter().cloned())
         .collect();
     let concerns = |rule: &&ApprovalRule| {
         !Name::is_valid(&rule.pattern) || tools.iter().any(|tool| tool.as_str() == rule.pattern)

@@ -57,6 +57,8 @@ impl AgentCall {
     pub(super) fn new(toolset: &Name) -> Result<Self, SchemaError> {
         let mut definition = define(toolset, "agent_call", CALL, Schema::of::<Arguments>()?);
         definition.access = Access::Read;
+        // The agent that is called does what it may do, not what calling it takes.
+        definition.ceiling = Some(Access::Admin);
         definition.approval = Approval::PreApproved;
         definition.effect = Effect::Calls;
         Ok(Self(Arc::new(definition)))

@@ -113,8 +113,11 @@ const OWNERS_MODES_AND_TIMES: &[c_long] = &[
     libc::SYS_utimensat,
     libc::SYS_shmget,
     libc::SYS_shmat,
+    libc::SYS_shmctl,
     libc::SYS_msgget,
+    libc::SYS_msgctl,
     libc::SYS_semget,
+    libc::SYS_semctl,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
     #[cfg(target_arch = "x86_64")]
@@ -145,6 +148,9 @@ const SETXATTRAT: c_long = 463;
 const REMOVEXATTRAT: c_long = 466;
 const OPEN_TREE_ATTR: c_long = 467;
 const FILE_SETATTR: c_long = 469;
+
+/// The resource `RLIMIT_LOCKS`.
+const LOCKS_LIMIT: u64 = libc::RLIMIT_LOCKS as u64;
 
 /// Controls that write to a terminal as if somebody typed.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
@@ -234,8 +240,22 @@ impl Calls {
             self.add(libc::SYS_clone, vec![condition(0, SeccompCmpOp::MaskedEq(flag), flag)?])?;
         }
         self.any_of(libc::SYS_ioctl, 1, TYPING)?;
-        // Limits of other processes.
-        self.add(libc::SYS_prlimit64, vec![condition(0, SeccompCmpOp::Ne, 0)?])
+        // Limits, priorities and processors of other processes.
+        for (call, process) in [
+            (libc::SYS_prlimit64, 0),
+            (libc::SYS_setpriority, 1),
+            (libc::SYS_ioprio_set, 1),
+            (libc::SYS_sched_setaffinity, 0),
+            (libc::SYS_sched_setattr, 0),
+            (libc::SYS_sched_setparam, 0),
+            (libc::SYS_sched_setscheduler, 0),
+        ] {
+            self.add(call, vec![condition(process, SeccompCmpOp::Ne, 0)?])?;
+        }
+        // The limit on file locks marks the processes of a family, and they keep it.
+        let locks = LOCKS_LIMIT;
+        self.add(libc::SYS_prlimit64, vec![condition(1, SeccompCmpOp::Eq, locks)?, given(2)?])?;
+        self.any_of(libc::SYS_setrlimit, 0, [locks])
     }
 
     /// Sockets of local services lead around any wall, so they need more than the network.
@@ -305,6 +325,11 @@ fn joined<const N: usize>(parts: [(Calls, i32); N]) -> io::Result<BpfProgram> {
 
 fn condition(argument: u8, operation: SeccompCmpOp, value: u64) -> io::Result<SeccompCondition> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value).map_err(io::Error::other)
+}
+
+/// An argument that points to something.
+fn given(argument: u8) -> io::Result<SeccompCondition> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0).map_err(io::Error::other)
 }
 
 fn family(number: i32) -> u64 {

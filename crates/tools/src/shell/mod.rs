@@ -103,6 +103,11 @@ impl Shell {
         Self::with_preset(name.into(), root.into(), preset, ShellSettings::default())
     }
 
+    /// The rules that a preset brings.
+    pub(crate) fn preset_rules(&self) -> &[ShellRule] {
+        &self.preset.rules
+    }
+
     /// Protects files: a command that names one of them asks each time, unless it can only read. The paths are
     /// relative to the project; some names are protected anyway.
     pub fn protect(mut self, protected: &Protected) -> Result<Self, String> {

@@ -70,7 +70,11 @@ impl ShellSettings {
     }
 
     /// Names a setting by which one agent would allow more than the manifest does.
-    pub(crate) fn loosens(&self, section: &Self) -> Option<&'static str> {
+    pub(crate) fn loosens<'r>(
+        &self,
+        section: &Self,
+        listed: impl Iterator<Item = &'r ShellRule> + Clone,
+    ) -> Option<&'static str> {
         let writes = |settings: &Self| match settings.writes {
             Some(WriteScope::Nowhere) => 0,
             None | Some(WriteScope::Root) => 1,
@@ -82,7 +86,20 @@ impl ShellSettings {
             SandboxMode::Required => 2,
         };
         let is_new = |directory: &PathBuf| !section.program_directories.contains(directory);
+        // A rule for a program that is listed can only make it stricter, unless it brings flags.
+        let covers = |listed: &ShellRule, rule: &ShellRule| {
+            listed.program == rule.program
+                && (listed.subcommand.is_none() || listed.subcommand == rule.subcommand)
+        };
+        let adds = |rule: &&ShellRule| {
+            let is_listed = listed.clone().any(|listed| covers(listed, rule));
+            rule.approval != Approval::Blocked && (!is_listed || !rule.allow_flags.is_empty())
+        };
+        let own = self.rules.iter().filter(|rule| !section.rules.contains(rule));
         let loosened = [
+            ("rules", own.clone().any(|rule| adds(&rule))),
+            ("timeout", self.timeout > section.timeout),
+            ("max_output_bytes", self.max_output_bytes > section.max_output_bytes),
             ("default", self.unlisted == Unlisted::Ask && section.unlisted == Unlisted::Blocked),
             ("program_directories", self.program_directories.iter().any(is_new)),
             ("sandbox", confines(self) < confines(section)),
