@@ -191,6 +191,8 @@ pub enum Answer {
     Session(Scope),
     /// Allows the call with other arguments.
     Edit(Value),
+    /// Asks again, with other arguments: whoever answers sees first what the call would do with them.
+    Revise(Value),
     /// Denies it, with words that the model reads.
     Deny(String),
     /// Stops the run.

@@ -285,6 +285,8 @@ struct Unreadable {
 
 const BELOW: &str = "only files below the project root can be attached, by their path from there";
 const REGULAR: &str = "attach a regular file";
+const HIDDEN: &str =
+    "files and folders whose names begin with a dot are attached by people only, with `--attach`";
 
 impl Unreadable {
     fn new(reason: impl ToString, hint: &'static str) -> Self {
@@ -326,6 +328,11 @@ fn find_anywhere(root: Option<&Path>, path: &Path) -> Result<Found, Unreadable> 
     Ok(Found { directory, below: name.into(), path: real })
 }
 
+/// Keys, settings of tools and the history of the project lie in hidden files. No model sends them away unasked.
+fn is_hidden(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'))
+}
+
 fn find_below(root: Option<&Path>, path: &Path) -> Result<Found, Unreadable> {
     let Some(root) = root else {
         return Err(Unreadable::new("no project root is set", "set a root, or attach the bytes themselves"));
@@ -333,6 +340,9 @@ fn find_below(root: Option<&Path>, path: &Path) -> Result<Found, Unreadable> {
     let directory = Dir::open_ambient_dir(root, ambient_authority());
     let directory = directory.map_err(|error| Unreadable::new(error, BELOW))?;
     let real = directory.canonicalize(path).map_err(|error| Unreadable::new(error, BELOW))?;
+    if is_hidden(&real) {
+        return Err(Unreadable::new("it is hidden", HIDDEN));
+    }
     Ok(Found { directory, below: real.clone(), path: real })
 }
 

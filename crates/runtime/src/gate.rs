@@ -27,6 +27,9 @@ use crate::stopwatch::Activity;
 use crate::store::Durability;
 use crate::verdict::Verdict;
 
+/// How often one call is asked about: whoever answers may change its arguments and see them again.
+const MOST_QUESTIONS: u32 = 100;
+
 /// Calls inside one another, tools included: a tool that calls itself comes to an end.
 const MOST_LEVELS: u32 = 256;
 
@@ -209,11 +212,13 @@ struct Checked {
     repairs: Vec<String>,
     /// The files that an agent is given.
     attached: Vec<Seen>,
+    /// Whether a person changed the arguments.
+    edited: bool,
 }
 
 impl Checked {
     fn plain(arguments: Payload) -> Self {
-        Self { arguments, repairs: Vec::new(), attached: Vec::new() }
+        Self { arguments, repairs: Vec::new(), attached: Vec::new(), edited: false }
     }
 
     /// What is approved for exactly this call: its arguments, and the content of its files.
@@ -427,7 +432,7 @@ impl<'a> Case<'a> {
         assessment: &mut Assessment,
     ) -> Result<Permit, Stop> {
         let mut edit_problem = None;
-        loop {
+        for _ in 0..MOST_QUESTIONS {
             let question = self.question(call, checked, assessment);
             if let Some(scope) = run.shared.broker.granted(&question) {
                 return Ok(permit(checked, DecidedBy::Grant(scope), assessment));
@@ -452,16 +457,21 @@ impl<'a> Case<'a> {
                 }
                 Reply::Answered(Answer::Deny(words), _) => return Err(denied(&words).into()),
                 Reply::Answered(Answer::Stop, _) => return Err(self.stopped(run).into()),
-                Reply::Answered(Answer::Edit(value), _) => self.check_edit(run, call, value).await,
+                Reply::Answered(Answer::Edit(value), _) => match self.check_edit(run, call, value).await {
+                    Ok(edited) => return self.accept_edit(run, call, edited).await,
+                    Err(problem) => Err(problem),
+                },
+                Reply::Answered(Answer::Revise(value), _) => self.check_edit(run, call, value).await,
             };
             match edited {
-                Ok(edited) => return self.accept_edit(run, call, edited).await,
+                Ok(edited) => *checked = edited,
                 Err(problem) => edit_problem = Some(problem.to_string()),
             }
             *assessment = self.assess(run, call, checked).await;
             // Time has passed: what is blocked by now is not asked about again.
             self.level(run, call, assessment)?;
         }
+        Err(denied("the arguments were changed too often").into())
     }
 
     /// Waits for an answer. The clocks of the call and its callers stand still meanwhile.
@@ -486,10 +496,11 @@ impl<'a> Case<'a> {
 
     async fn check_edit(&self, run: &RunState, call: &LiveCall, value: Value) -> Result<Checked, Failure> {
         let payload = Payload::new(value);
-        match self.target {
-            Some(target) => look(run, call, target, check_arguments(call, target, &payload)?).await,
-            None => Ok(Checked::plain(payload)),
-        }
+        let checked = match self.target {
+            Some(target) => look(run, call, target, check_arguments(call, target, &payload)?).await?,
+            None => Checked::plain(payload),
+        };
+        Ok(Checked { edited: true, ..checked })
     }
 
     /// Edited arguments are assessed again: a block refuses them, otherwise the person has answered already.
@@ -503,7 +514,7 @@ impl<'a> Case<'a> {
         if assessment.approval == Approval::Blocked {
             return Err(self.blocked(&assessment, None).into());
         }
-        Ok(Permit { edited: true, ..permit(&edited, DecidedBy::Approver, &assessment) })
+        Ok(permit(&edited, DecidedBy::Approver, &assessment))
     }
 
     fn question(&self, call: &LiveCall, checked: &Checked, assessment: &Assessment) -> Question {
@@ -591,7 +602,7 @@ fn permit(checked: &Checked, by: DecidedBy, assessment: &Assessment) -> Permit {
         digest: checked.arguments.digest(),
         arguments: checked.arguments.clone(),
         by,
-        edited: false,
+        edited: checked.edited,
         repairs: checked.repairs.clone(),
         precondition: assessment.precondition.clone(),
         grant: None,

@@ -143,6 +143,33 @@ async fn edited_arguments_run_instead_and_the_model_is_told() {
 }
 
 #[tokio::test]
+async fn revised_arguments_are_shown_before_they_run() {
+    let effects = EffectRecorder::default();
+    let approvals = Approvals::new([
+        Answer::Revise(json!({"file": "b"})),
+        Answer::Revise(json!({"path": "b"})),
+        Answer::Revise(json!({"path": "c"})),
+        once(),
+    ]);
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x").tool("write"))
+        .tool(write(&effects))
+        .model_replies([asks("write", json!({"path": "a"})), says("done")])
+        .approver(approvals.clone())
+        .run("go")
+        .await;
+    assert_eq!(effects.effects()[0].arguments, json!({"path": "c"}));
+    let shown: Vec<serde_json::Value> =
+        approvals.requests().iter().map(|request| request.arguments.value().clone()).collect();
+    assert_eq!(
+        shown,
+        [json!({"path": "a"}), json!({"path": "a"}), json!({"path": "b"}), json!({"path": "c"})]
+    );
+    assert!(approvals.requests()[1].edit_problem.is_some());
+    assert!(run.tool_results()[0].starts_with("note: a person changed the arguments"), "{run:?}");
+}
+
+#[tokio::test]
 async fn edited_arguments_that_do_not_fit_are_asked_about_again() {
     let recorder = EffectRecorder::default();
     let approvals = Approvals::new([edit(json!({"file": "b"})), edit(json!({"path": "c"}))]);

@@ -323,6 +323,18 @@ async fn a_result_whose_files_are_refused_says_so_and_what_was_answered() {
 }
 
 #[tokio::test]
+async fn hidden_files_are_not_sent_because_a_model_says_so() {
+    let root = Root::new("hidden").file(".env", "KEY=1").file("a/.keys/b.txt", "x").file("a/c.txt", "x");
+    for hidden in [".env", "a/.keys/b.txt", "a/../.env"] {
+        says_all(
+            &given(&root, AttachmentPolicy::default(), json!([hidden])).await,
+            &["it is hidden", "--attach"],
+        );
+    }
+    assert_eq!(given(&root, AttachmentPolicy::default(), json!(["a/c.txt"])).await, "seen");
+}
+
+#[tokio::test]
 async fn code_outside_any_agent_gets_the_bytes_of_files_too() {
     let root = Root::new("code").file("chart.png", PNG);
     let path = root.path();

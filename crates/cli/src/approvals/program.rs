@@ -1,7 +1,7 @@
 //! Asks a program: JSON lines over a file descriptor or a Unix socket, several requests open at once.
 //!
 //! Requests are written as `{"type": "approval_requested", "id": .., "tool": .., ..}`, answers are read as
-//! `{"id": .., "decision": "once" | "session" | "edit" | "deny" | "stop", ..}`. A channel that breaks denies
+//! `{"id": .., "decision": "once" | "session" | "edit" | "revise" | "deny" | "stop", ..}`. A channel that breaks denies
 //! whatever is open: nothing runs because nobody said no.
 
 use std::collections::HashMap;
@@ -62,6 +62,7 @@ enum Decision {
     Once,
     Session,
     Edit,
+    Revise,
     Deny,
     Stop,
     Extend,
@@ -156,6 +157,9 @@ fn answer(reply: Reply) -> Result<Answer, String> {
         Decision::Session => Ok(Answer::Session(reply.scope.unwrap_or(Scope::Exact))),
         Decision::Edit => {
             reply.arguments.map(Answer::Edit).ok_or_else(|| "`edit` without `arguments`".to_owned())
+        }
+        Decision::Revise => {
+            reply.arguments.map(Answer::Revise).ok_or_else(|| "`revise` without `arguments`".to_owned())
         }
         Decision::Deny => Ok(Answer::Deny(reply.words)),
         Decision::Stop => Ok(Answer::Stop),

@@ -123,7 +123,7 @@ impl Conversation {
                 }
                 "e" => {
                     if let Some(edited) = self.edit(request.arguments.value())? {
-                        return Ok(Answer::Edit(edited));
+                        return Ok(Answer::Revise(edited));
                     }
                 }
                 _ => self.say("y, a, e, n or q, then Enter\n")?,
@@ -131,26 +131,20 @@ impl Conversation {
         }
     }
 
-    /// Lets the person edit the arguments, shows what came of it, and asks once more. Nothing changed is no answer.
+    /// Lets the person edit the arguments. What would be done with them is shown with the next question; nothing
+    /// changed is no answer.
     fn edit(&self, arguments: &Value) -> Result<Option<Value>, ApproverError> {
-        let edited = match editor::edit(arguments, &self.terminal) {
+        match editor::edit(arguments, &self.terminal) {
             Ok(edited) if edited == *arguments => {
                 self.say("nothing was changed\n")?;
-                return Ok(None);
+                Ok(None)
             }
-            Ok(edited) => edited,
+            Ok(edited) => Ok(Some(edited)),
             Err(problem) => {
                 self.say(&format!("{}\n", visible(&problem)))?;
-                return Ok(None);
+                Ok(None)
             }
-        };
-        self.say(&format!(
-            "{}{}",
-            shown_arguments(&edited),
-            self.paint.bold("[y] run with these  [n] back > ")
-        ))?;
-        let _ = tcflush(&*self.terminal, QueueSelector::IFlush);
-        Ok((self.read_line()?.trim() == "y").then_some(edited))
+        }
     }
 
     fn choices(&self, request: &ApprovalRequest) -> String {

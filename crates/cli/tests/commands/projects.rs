@@ -25,6 +25,18 @@ fn called(sandbox: &Sandbox, name: &str, input: &Value, more: &[&str]) -> crate:
 }
 
 #[test]
+fn an_agent_narrows_a_toolset_of_the_manifest_wherever_the_project_is_named_from() {
+    let reader = "---\nname: reader\ntoolsets:\n  - drafts: {read_only: true}\n---\nx";
+    let sandbox = two_roots().file("reader.agent", reader);
+    sandbox.run(&["check", "."]).ended(0);
+    let read = called(&sandbox, "drafts_read_file", &json!({"path": "b.txt"}), &["--as", "reader"]).ended(0);
+    assert_eq!(read.json()["content"], "in drafts");
+    let wide = "---\nname: reader\ntoolsets:\n  - drafts: {root: .}\n---\nx";
+    let sandbox = two_roots().file("reader.agent", wide);
+    sandbox.run(&["check", "."]).ended(2).told("lies outside");
+}
+
+#[test]
 fn named_toolsets_have_roots_and_prefixes_of_their_own() {
     let sandbox = two_roots();
     let read = called(&sandbox, "docs_read_file", &json!({"path": "a.txt"}), &[]).ended(0);

@@ -75,7 +75,7 @@ fn a_person_edits_the_arguments_in_an_editor() {
     let mut session = at_terminal(&sandbox, line);
     session.expect(CHOICES).unwrap();
     session.send_line("e").unwrap();
-    let shown = session.expect("[y] run with these").unwrap();
+    let shown = session.expect(CHOICES).unwrap();
     assert!(String::from_utf8_lossy(shown.before()).contains("\"input\": \"edited\""));
     session.send_line("y").unwrap();
     let rest = ended(session);

@@ -46,7 +46,7 @@ impl Whim {
                 has_mark(&answered.arguments, mark)
                     || (answered.tool == tool && *scope != llm_do::Scope::Exact)
             }
-            Answer::Deny(_) | Answer::Stop => false,
+            Answer::Revise(_) | Answer::Deny(_) | Answer::Stop => false,
         })
     }
 }
@@ -63,7 +63,9 @@ impl Approver for Whim {
             0..=2 => Answer::Once,
             3 | 4 if !request.scopes.is_empty() => Answer::Session(chance.one_of(&request.scopes).clone()),
             3 | 4 => Answer::Once,
-            5 | 6 => Answer::Edit(edited(request.arguments.value())),
+            5 => Answer::Edit(edited(request.arguments.value())),
+            6 if edited(request.arguments.value()) == *request.arguments.value() => Answer::Once,
+            6 => Answer::Revise(edited(request.arguments.value())),
             7 | 8 => Answer::Deny("not now".to_owned()),
             _ if chance.percent(20) => Answer::Stop,
             _ => return Box::pin(std::future::ready(Err(ApproverError("gone".to_owned())))),
@@ -75,7 +77,7 @@ impl Approver for Whim {
     }
 }
 
-/// Puts an `e` behind every mark.
+/// Puts an `e` behind every mark that has none.
 fn edited(arguments: &Value) -> Value {
     match arguments {
         Value::String(text) => Value::String(edit_marks(text)),
@@ -92,7 +94,7 @@ fn edit_marks(text: &str) -> String {
         let end = rest[at + 4..].find('m').map_or(rest.len(), |end| at + 4 + end + 1);
         edited.push_str(&rest[..end]);
         edited.push('e');
-        rest = &rest[end..];
+        rest = rest[end..].strip_prefix('e').unwrap_or(&rest[end..]);
     }
     edited + rest
 }

@@ -188,6 +188,7 @@ fn count_entries(counts: &mut Counts, run: &RunView<'_>) {
                 Some(Answer::Once) => "answers: once",
                 Some(Answer::Session(_)) => "answers: session",
                 Some(Answer::Edit(_)) => "answers: edit",
+                Some(Answer::Revise(_)) => "answers: revise",
                 Some(Answer::Deny(_)) => "answers: deny",
                 Some(Answer::Stop) => "answers: stop",
                 None => "answers: error or panic",

@@ -128,7 +128,9 @@ impl Shell {
     ) -> Result<Self, String> {
         let guarded = Arc::new(Protected::default().below(&project)?);
         let session = session(&project, &preset, &settings, guarded.clone())?;
-        let definition = Arc::new(definition(&name, &settings.prefix, &session.confinement)?);
+        let mut definition = definition(&name, &settings.prefix, &session.confinement)?;
+        definition.notes.extend(free_programs(&settings));
+        let definition = Arc::new(definition);
         Ok(Self { name, project, preset, settings, guarded, definition })
     }
 
@@ -143,6 +145,14 @@ impl Shell {
         }
         session(&self.project, &self.preset, &own, self.guarded.clone())
     }
+}
+
+/// Says which programs the settings let run without a question, besides those of the preset.
+fn free_programs(settings: &ShellSettings) -> Option<String> {
+    let free = settings.rules.iter().filter(|rule| rule.approval == Approval::PreApproved);
+    let mut names: Vec<String> = free.map(ShellRule::shown).collect();
+    names.dedup();
+    (!names.is_empty()).then(|| format!("rules let these run without a question: {}", names.join(", ")))
 }
 
 fn session(

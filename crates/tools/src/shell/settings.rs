@@ -217,6 +217,14 @@ impl ShellRule {
         }
     }
 
+    /// What the rule is about, for a person.
+    pub(crate) fn shown(&self) -> String {
+        match &self.subcommand {
+            Some(subcommand) => format!("`{} {subcommand}`", self.program),
+            None => format!("`{}`", self.program),
+        }
+    }
+
     /// Narrows the rule to a subcommand.
     #[must_use]
     pub fn subcommand(mut self, subcommand: &str) -> Self {

@@ -47,6 +47,23 @@ async fn broken_read_only(root: &Path) -> Arc<dyn Tool> {
     open(&shell, &Value::Null).await.unwrap()
 }
 
+#[tokio::test]
+async fn a_process_cannot_take_off_the_mark_by_which_it_is_found() {
+    if !is_active() {
+        return;
+    }
+    let folder = Folder::new();
+    let tool = broken_read_only(&folder.root()).await;
+    let script = "sh -c 'ulimit -x 0 2>/dev/null || echo kept; (setsid env -i sleep 4711 >/dev/null 2>&1 &); sleep 0.2'";
+    let printed = output(&tool, script).await;
+    assert!(printed["stdout"].as_str().unwrap().contains("kept"), "{printed}");
+    let left = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        command == b"sleep\x004711\0"
+    });
+    assert_eq!(left.count(), 0, "a process outlived its call");
+}
+
 fn names_below(path: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(path)
         .unwrap()

@@ -274,7 +274,8 @@ fn due_by_answer(
     match last.answer {
         None if covered => by_grant(),
         None if run.case.approver_limit.is_some() => Due::Refuse(FailureKind::Denied),
-        None | Some((_, Some(Answer::Stop))) => Due::Nothing,
+        // The approver of these cases revises nothing.
+        None | Some((_, Some(Answer::Stop | Answer::Revise(_)))) => Due::Nothing,
         Some((_, None | Some(Answer::Deny(_)))) => Due::Refuse(FailureKind::Denied),
         Some((_, Some(Answer::Once))) => by_approver(),
         Some((_, Some(Answer::Session(scope)))) if is_grantable(question, scope) => by_approver(),
