@@ -105,10 +105,7 @@ impl Policy {
 
     fn matching(&self, name: &str, arguments: &[String]) -> Vec<&Rule> {
         let subcommand = subcommand(name, arguments);
-        let matches = |rule: &&Rule| {
-            rule.rule.program == name
-                && rule.rule.subcommand.as_deref().is_none_or(|word| subcommand == Some(word))
-        };
+        let matches = |rule: &&Rule| rule.rule.program == name && rule.is_about(subcommand, arguments);
         self.rules.iter().filter(matches).collect()
     }
 
@@ -120,6 +117,10 @@ impl Policy {
         };
         match self.unlisted {
             Unlisted::Ask => Judgement::new(Approval::Ask, format!("no rule names `{shown}`")),
+            Unlisted::Blocked if name == "cd" => {
+                let reason = "commands run in the project's directory; name paths instead, such as `ls sub`";
+                Judgement::new(Approval::Blocked, format!("`cd` is not listed: {reason}"))
+            }
             Unlisted::Blocked => {
                 let reason = format!("`{shown}` is not listed; listed are: {}", self.listed());
                 Judgement::new(Approval::Blocked, reason)
@@ -131,10 +132,7 @@ impl Policy {
     pub(crate) fn listed(&self) -> String {
         let mut listed: Vec<String> = Vec::new();
         for rule in self.rules.iter().filter(|rule| rule.rule.approval != Approval::Blocked) {
-            let shown = match &rule.rule.subcommand {
-                Some(word) => format!("{} {word}", rule.rule.program),
-                None => rule.rule.program.clone(),
-            };
+            let shown = rule.shown();
             if !listed.contains(&shown) {
                 listed.push(shown);
             }
@@ -158,11 +156,30 @@ impl Rule {
         if let Some(flag) = rule.refuse_flags.iter().find(|flag| !flag.starts_with('-') || flag.len() < 2) {
             return Err(format!("rule for `{}`: `{flag}` is no flag: write `-x` or `--name`", rule.program));
         }
-        Ok(Self { rule: rule.clone(), allowed, all_flags })
+        let mut rule = rule.clone();
+        rule.refuse_flags.iter_mut().for_each(|flag| *flag = without_value(flag).to_owned());
+        Ok(Self { rule, allowed, all_flags })
+    }
+
+    /// Says whether the rule is about a command of its program. One that allows needs its subcommand where the
+    /// program takes it; a stricter one holds wherever the word stands, as nobody knows which flags of the
+    /// program take a value: `cargo +nightly -q publish`.
+    fn is_about(&self, subcommand: Option<&str>, arguments: &[String]) -> bool {
+        let Some(word) = self.rule.subcommand.as_deref() else { return true };
+        let anywhere = self.rule.approval != Approval::PreApproved;
+        subcommand == Some(word) || (anywhere && arguments.iter().any(|argument| argument == word))
+    }
+
+    /// The program, with the subcommand where the rule has one.
+    fn shown(&self) -> String {
+        match &self.rule.subcommand {
+            Some(word) => format!("{} {word}", self.rule.program),
+            None => self.rule.program.clone(),
+        }
     }
 
     fn judge(&self, words: &[String]) -> Judgement {
-        let name = &self.rule.program;
+        let name = self.shown();
         let refused = self.rule.refuse_flags.iter().find(|flag| words.iter().any(|word| uses(word, flag)));
         match (refused, self.rule.approval) {
             (Some(flag), _) => Judgement::new(Approval::Blocked, format!("a rule refuses `{name} {flag}`")),
@@ -173,6 +190,11 @@ impl Rule {
             }
         }
     }
+}
+
+/// A flag in the notation of `allow_flags`, without the sign that says what it takes.
+fn without_value(flag: &str) -> &str {
+    flag.strip_suffix(['=', '@', '?']).filter(|name| name.trim_start_matches('-') != "").unwrap_or(flag)
 }
 
 /// Says whether a word is a flag, or could be: as part of a cluster, or abbreviated.

@@ -186,6 +186,10 @@ async fn reads_outside_the_root_ask() {
         "stat /",
         "file ../x",
         "cut -f1 /etc/passwd",
+        "cat /proc/self/cwd/../../../etc/passwd",
+        "cat /proc/self/cwd/a",
+        "cat /dev/stdin",
+        "cat /dev/fd/0",
     ];
     all(&folder, Ask, &commands).await;
     let tool = read_only(&folder.root()).await;
@@ -209,6 +213,7 @@ async fn what_is_not_listed_is_blocked_with_words_that_help() {
         ("rm x", "listed are: ls, cat"),
         ("git push", "`git push` is not listed"),
         ("git", "`git` is not listed"),
+        ("cd sub", "name paths instead, such as `ls sub`"),
         ("./ls", "bare name"),
         ("ls && rm x", "`rm` is not listed"),
         ("ls 2>/dev/null", "captured anyway"),
@@ -285,6 +290,49 @@ async fn rules_decide_and_the_strictest_wins() {
     assert_eq!(with_settings(&folder, json!({"default": "ask"}), "rm a").await, Ask);
     assert_eq!(with_settings(&folder, json!({"default": "ask"}), "./rm a").await, Blocked);
     assert_eq!(with_settings(&folder, json!({"default": "ask"}), "rm $x").await, Blocked);
+}
+
+#[tokio::test]
+async fn a_stricter_rule_for_a_subcommand_holds_wherever_its_word_stands() {
+    let folder = Folder::new();
+    let settings = json!({
+        "rules": [
+            {"program": "cargo", "allow_flags": ["*"], "approval": "pre_approved"},
+            {"program": "cargo", "subcommand": "publish", "approval": "blocked"},
+            {"program": "cargo", "subcommand": "run", "approval": "ask"},
+            {"program": "npm", "subcommand": "test", "allow_flags": ["*"], "approval": "pre_approved"},
+        ],
+    });
+    for (command, expected) in [
+        ("cargo build", PreApproved),
+        ("cargo publish", Blocked),
+        ("cargo -q publish", Blocked),
+        ("cargo +nightly publish", Blocked),
+        ("cargo --color always publish", Blocked),
+        ("cargo --locked run", Ask),
+        ("npm test", PreApproved),
+        ("npm exec test", Blocked),
+    ] {
+        assert_eq!(with_settings(&folder, settings.clone(), command).await, expected, "{command}");
+    }
+    let shell = Shell::new("shell", folder.root(), serde_json::from_value(settings).unwrap()).unwrap();
+    let assessment = assess(&open(&shell, &Value::Null).await.unwrap(), "cargo -q publish").await;
+    assert_eq!(assessment.reason.unwrap(), "a rule says that `cargo publish` is blocked");
+}
+
+#[tokio::test]
+async fn refused_flags_are_understood_in_the_notation_of_allowed_ones() {
+    let folder = Folder::new();
+    let refused = ["-l=", "-g@", "-c?", "--group=", "-="];
+    let settings = json!({
+        "rules": [{"program": "x", "allow_flags": ["*"], "refuse_flags": refused, "approval": "pre_approved"}],
+    });
+    for command in
+        ["x -l a", "x -la", "x -vl=a", "x -g a", "x -vc", "x --group a", "x --group=a", "x --gr a", "x -="]
+    {
+        assert_eq!(with_settings(&folder, settings.clone(), command).await, Blocked, "{command}");
+    }
+    assert_eq!(with_settings(&folder, settings, "x -v --other=a").await, PreApproved);
 }
 
 #[tokio::test]
