@@ -11,7 +11,7 @@ use llm_do_testing::{TestProject, once};
 use llm_do_tools::Shell;
 use serde_json::json;
 
-use crate::support::{Folder, assess, decide, output, read_only};
+use crate::support::{Folder, assess, decide, open, output, read_only};
 
 /// A repository with one commit and one changed file, and a program that would leave a marker.
 struct Trap {
@@ -254,6 +254,36 @@ async fn a_repository_that_reaches_outside_the_root_asks() {
     other.file(".git", &format!("gitdir: {}\n", trap.folder.root().join(".git").display()));
     let tool = read_only(&other.root()).await;
     assert_eq!(decide(&tool, "git log").await, Ask, "the repository is elsewhere");
+}
+
+#[tokio::test]
+async fn a_repository_that_the_same_line_may_make_has_been_seen_by_nobody() {
+    let trap = Trap::new();
+    let settings = json!({"rules": [
+        {"program": "cp", "allow_flags": ["*"], "approval": "pre_approved"},
+        {"program": "sort", "allow_flags": ["-o@"], "approval": "pre_approved"},
+        {"program": "git", "subcommand": "clone", "allow_flags": ["*"], "approval": "pre_approved"},
+        {"program": "git", "subcommand": "add", "approval": "pre_approved"},
+    ]});
+    let shell = Shell::read_only("shell", trap.folder.root()).unwrap();
+    let tool = open(&shell, &settings).await.unwrap();
+    for command in [
+        "cp -r a b && git -C b diff",
+        "cp -r a b | git -C b diff",
+        "git -C b diff | cp -r a b",
+        "sort -o b/x a.txt; git -C b diff",
+        "git clone a b && git -C b diff",
+        "cp -r a b && ls && /usr/bin/git -C b diff",
+    ] {
+        let assessment = assess(&tool, command).await;
+        assert_eq!(assessment.approval, Ask, "{command}");
+    }
+    let reason = assess(&tool, "cp -r a b && git -C b diff").await.reason.unwrap();
+    assert_eq!(reason, "`cp` may change the repository before `git` uses it in the same line");
+    for command in ["git diff; cp -r a b", "ls && git diff | sort", "git add a.txt && git diff", "cp -r a b"]
+    {
+        assert_eq!(decide(&tool, command).await, PreApproved, "{command}");
+    }
 }
 
 #[tokio::test]
