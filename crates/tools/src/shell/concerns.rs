@@ -159,13 +159,14 @@ pub(crate) fn values_in(word: &str) -> Vec<&str> {
     joined.into_iter().chain(values_in_cluster(cluster)).filter(|value| !value.is_empty()).collect()
 }
 
-/// No letter is a slash, and no file has a longer name than this before its first one.
+/// No letter is a slash, and no system opens a longer name or a longer path.
 fn values_in_cluster(cluster: &str) -> impl Iterator<Item = &str> {
     const LONGEST_NAME: usize = 255;
+    const LONGEST_PATH: usize = 4096;
     let end = cluster.find('/').unwrap_or(cluster.len());
     let starts = cluster.char_indices().map(|(at, _)| at).skip(1);
     let possible = starts.filter(move |at| *at <= end && at + LONGEST_NAME >= end);
-    possible.map(|at| &cluster[at..])
+    possible.map(|at| &cluster[at..]).filter(|value| value.len() <= LONGEST_PATH)
 }
 
 /// Judges the words of `find`: where it starts, then its expression.

@@ -195,7 +195,7 @@ impl Rule {
 
 /// A flag in the notation of `allow_flags`, without the sign that says what it takes.
 fn without_value(flag: &str) -> &str {
-    flag.strip_suffix(['=', '@', '?']).filter(|name| name.trim_start_matches('-') != "").unwrap_or(flag)
+    flag.strip_suffix(['=', '@', '?']).filter(|name| !name.trim_start_matches('-').is_empty()).unwrap_or(flag)
 }
 
 /// Says whether a word is a flag, or could be: as part of a cluster, or abbreviated.
