@@ -27,6 +27,11 @@ impl Concern {
         matches!(self, Self::UnknownFlag(_) | Self::RiskyFlag(_))
     }
 
+    /// Says whether more than a look may come of it.
+    pub(crate) fn is_about_effect(&self) -> bool {
+        !matches!(self, Self::Outside(_) | Self::LinksOut(_))
+    }
+
     /// Says it for a person.
     pub(crate) fn shown(&self, program: &str) -> String {
         match self {
@@ -54,6 +59,9 @@ pub(crate) fn of_arguments(grammar: Grammar, arguments: &[Argument], root: &Root
     let paths = paths_among(grammar, arguments, &operands);
     concerns.extend(paths.iter().filter_map(|path| outside(path, root)));
     concerns.extend(effects_among(grammar, &operands));
+    if grammar == Grammar::Format {
+        concerns.extend(arguments.iter().filter_map(time_zone_file));
+    }
     if grammar == Grammar::Unknown {
         let values = arguments.iter().flat_map(possible_paths);
         concerns.extend(values.filter(|path| root.is_outside(path)).map(Concern::Outside));
@@ -101,6 +109,14 @@ fn effects_among(grammar: Grammar, operands: &[&str]) -> Vec<Concern> {
     }
 }
 
+/// A date may choose the file of its time zone: `TZ="/path" now`, relative to those of the system.
+fn time_zone_file(argument: &Argument) -> Option<Concern> {
+    let Argument::Flag { value: Some(value), .. } = argument else { return None };
+    let zones = value.split("TZ=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let is_path = |zone: &str| zone.starts_with(['/', ':']) || zone.contains("..");
+    zones.into_iter().any(is_path).then(|| Concern::Outside(value.clone()))
+}
+
 /// Finds the paths, or the root itself, below which links lead out.
 fn links_below(paths: &[&str], root: &Root) -> Vec<Concern> {
     let all = if paths.is_empty() { &["."][..] } else { paths };
@@ -126,18 +142,31 @@ fn has_any(arguments: &[Argument], names: &[&str]) -> bool {
         .any(|argument| matches!(argument, Argument::Flag { name, .. } if names.contains(&name.as_str())))
 }
 
-/// The paths that a flag of a program that is not known itself may hold.
+/// The paths that a word of a program that is not known itself may hold.
 fn possible_paths(argument: &Argument) -> Vec<String> {
     match argument {
         Argument::Flag { value, .. } => value.iter().cloned().collect(),
-        Argument::Unknown(word) => {
-            let joined = word.split_once('=').map(|(_, value)| value.to_owned());
-            let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-            let after_letter = short.map(|rest| rest.chars().skip(1).collect());
-            joined.into_iter().chain(after_letter).collect()
+        Argument::Unknown(word) | Argument::Operand(word) => {
+            values_in(word).into_iter().map(str::to_owned).collect()
         }
-        Argument::Operand(_) => Vec::new(),
     }
+}
+
+/// What a word may hold besides itself: a value behind `=`, or behind any letter of a cluster of flags.
+pub(crate) fn values_in(word: &str) -> Vec<&str> {
+    let joined = word.split_once('=').map(|(_, value)| value);
+    let cluster = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+    joined.into_iter().chain(values_in_cluster(cluster)).filter(|value| !value.is_empty()).collect()
+}
+
+/// No letter is a slash, and no system opens a longer name or a longer path.
+fn values_in_cluster(cluster: &str) -> impl Iterator<Item = &str> {
+    const LONGEST_NAME: usize = 255;
+    const LONGEST_PATH: usize = 4096;
+    let end = cluster.find('/').unwrap_or(cluster.len());
+    let starts = cluster.char_indices().map(|(at, _)| at).skip(1);
+    let possible = starts.filter(move |at| *at <= end && at + LONGEST_NAME >= end);
+    possible.map(|at| &cluster[at..]).filter(|value| value.len() <= LONGEST_PATH)
 }
 
 /// Judges the words of `find`: where it starts, then its expression.

@@ -32,19 +32,31 @@ pub(crate) fn concerns(arguments: &[String], allowed: &FlagTable, root: &Root) -
     let arguments = table.arguments(rest, Reading::Exact);
     concerns.extend(of_flags(&arguments, root));
     concerns.extend(of_words(&arguments, root));
-    concerns.extend(
-        arguments
-            .iter()
-            .filter(|argument| merges_again(argument))
-            .map(|_| Concern::RiskyFlag("--diff-merges=remerge".to_owned())),
-    );
+    concerns.extend(arguments.iter().filter_map(risky_value));
     concerns
 }
 
-/// Says whether a flag asks for merges to be done again, which writes objects and may run merge drivers.
-fn merges_again(argument: &Argument) -> bool {
-    matches!(argument, Argument::Flag { name, value: Some(value), .. }
-        if name == "--diff-merges" && matches!(value.as_str(), "r" | "remerge"))
+/// A flag that is harmless, but not with every value.
+fn risky_value(argument: &Argument) -> Option<Concern> {
+    let Argument::Flag { name, value: Some(value), .. } = argument else { return None };
+    let risky = match name.as_str() {
+        "--diff-merges" => merges_again(value),
+        "--format" | "--pretty" => runs_programs(value),
+        _ => false,
+    };
+    risky.then(|| Concern::RiskyFlag(format!("{name}={value}")))
+}
+
+/// Says whether merges are to be done again, which writes objects and may run merge drivers.
+fn merges_again(value: &str) -> bool {
+    matches!(value, "r" | "remerge")
+}
+
+/// Says whether a format asks for signatures, which are written to files and checked by programs, or for a
+/// description, for which git runs itself.
+pub(crate) fn runs_programs(format: &str) -> bool {
+    let placeholders = format.split('%').skip(1).map(|rest| rest.trim_start_matches(['+', '-', ' ']));
+    placeholders.into_iter().any(|text| text.starts_with('G') || text.starts_with("(describe"))
 }
 
 /// Revisions and paths cannot be told apart, so all are judged as paths; also the values that git might take
@@ -74,8 +86,10 @@ fn pathspec(word: &str) -> &str {
 
 /// What a repository may not choose: programs that watch files, hooks, attributes, signature checkers,
 /// whether the index is written or merges are done again to show a difference, and work in submodules,
-/// whose own configuration nobody has looked at.
-const FIXED: [&str; 20] = [
+/// whose own configuration nobody has looked at. As nothing of it is trusted, it may belong to anybody.
+const FIXED: [&str; 22] = [
+    "-c",
+    ANY_OWNER,
     "-c",
     "core.fsmonitor=false",
     "-c",
@@ -97,6 +111,9 @@ const FIXED: [&str; 20] = [
     "-c",
     "gpg.ssh.program=false",
 ];
+
+/// Lets git read a repository of another user, as it is found in containers.
+pub(crate) const ANY_OWNER: &str = "safe.directory=*";
 
 /// Variables with which git reads no more than the repository at hand.
 pub(crate) const READER_ENVIRONMENT: [(&str, &str); 4] = [
@@ -145,5 +162,22 @@ fn subcommand_prefix(subcommand: &str) -> &'static [&'static str] {
             "--no-show-signature",
         ],
         _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_that_run_programs_are_found_in_every_spelling() {
+        for risky in
+            ["%G?", "format:%h %GS", "tformat:%+GG", "%-GK", "% GF", "%h%(describe)", "%+(describe:tags)"]
+        {
+            assert!(runs_programs(risky), "{risky}");
+        }
+        for harmless in ["oneline", "%h %an GPG", "%(trailers:key=G)", "%g", "%C(auto)%d", "%(decorate)"] {
+            assert!(!runs_programs(harmless), "{harmless}");
+        }
     }
 }

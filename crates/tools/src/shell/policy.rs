@@ -9,10 +9,10 @@
 
 use llm_do_core::Approval;
 
-use super::concerns;
+use super::concerns::{self, Concern};
 use super::flags::{Argument, FlagTable, Reading};
 use super::git;
-use super::parse::CommandLine;
+use super::parse::{CommandLine, Words};
 use super::place::SYSTEM_DIRECTORIES;
 use super::programs::{Grammar, Program, program};
 use super::root::Root;
@@ -80,7 +80,8 @@ impl Policy {
     /// Judges a command line.
     pub(crate) fn judge(&self, line: &CommandLine, root: &Root) -> Judgement {
         let judgements = line.commands().map(|words| self.judge_command(words, root));
-        judgements.fold(Judgement::harmless(), Judgement::and)
+        let unseen = Judgement::of_concerns(unseen_repositories(line, root));
+        judgements.fold(Judgement::harmless(), Judgement::and).and(unseen)
     }
 
     fn judge_command(&self, words: &[String], root: &Root) -> Judgement {
@@ -105,10 +106,7 @@ impl Policy {
 
     fn matching(&self, name: &str, arguments: &[String]) -> Vec<&Rule> {
         let subcommand = subcommand(name, arguments);
-        let matches = |rule: &&Rule| {
-            rule.rule.program == name
-                && rule.rule.subcommand.as_deref().is_none_or(|word| subcommand == Some(word))
-        };
+        let matches = |rule: &&Rule| rule.rule.program == name && rule.is_about(subcommand, arguments);
         self.rules.iter().filter(matches).collect()
     }
 
@@ -120,6 +118,10 @@ impl Policy {
         };
         match self.unlisted {
             Unlisted::Ask => Judgement::new(Approval::Ask, format!("no rule names `{shown}`")),
+            Unlisted::Blocked if name == "cd" => {
+                let reason = "commands run in the project's directory; name paths instead, such as `ls sub`";
+                Judgement::new(Approval::Blocked, format!("`cd` is not listed: {reason}"))
+            }
             Unlisted::Blocked => {
                 let reason = format!("`{shown}` is not listed; listed are: {}", self.listed());
                 Judgement::new(Approval::Blocked, reason)
@@ -131,10 +133,7 @@ impl Policy {
     pub(crate) fn listed(&self) -> String {
         let mut listed: Vec<String> = Vec::new();
         for rule in self.rules.iter().filter(|rule| rule.rule.approval != Approval::Blocked) {
-            let shown = match &rule.rule.subcommand {
-                Some(word) => format!("{} {word}", rule.rule.program),
-                None => rule.rule.program.clone(),
-            };
+            let shown = rule.shown();
             if !listed.contains(&shown) {
                 listed.push(shown);
             }
@@ -158,11 +157,30 @@ impl Rule {
         if let Some(flag) = rule.refuse_flags.iter().find(|flag| !flag.starts_with('-') || flag.len() < 2) {
             return Err(format!("rule for `{}`: `{flag}` is no flag: write `-x` or `--name`", rule.program));
         }
-        Ok(Self { rule: rule.clone(), allowed, all_flags })
+        let mut rule = rule.clone();
+        rule.refuse_flags.iter_mut().for_each(|flag| *flag = without_value(flag).to_owned());
+        Ok(Self { rule, allowed, all_flags })
+    }
+
+    /// Says whether the rule is about a command of its program. One that allows needs its subcommand where the
+    /// program takes it; a stricter one holds wherever the word stands, as nobody knows which flags of the
+    /// program take a value: `cargo +nightly -q publish`.
+    fn is_about(&self, subcommand: Option<&str>, arguments: &[String]) -> bool {
+        let Some(word) = self.rule.subcommand.as_deref() else { return true };
+        let anywhere = self.rule.approval != Approval::PreApproved;
+        subcommand == Some(word) || (anywhere && arguments.iter().any(|argument| argument == word))
+    }
+
+    /// The program, with the subcommand where the rule has one.
+    fn shown(&self) -> String {
+        match &self.rule.subcommand {
+            Some(word) => format!("{} {word}", self.rule.program),
+            None => self.rule.program.clone(),
+        }
     }
 
     fn judge(&self, words: &[String]) -> Judgement {
-        let name = &self.rule.program;
+        let name = self.shown();
         let refused = self.rule.refuse_flags.iter().find(|flag| words.iter().any(|word| uses(word, flag)));
         match (refused, self.rule.approval) {
             (Some(flag), _) => Judgement::new(Approval::Blocked, format!("a rule refuses `{name} {flag}`")),
@@ -173,6 +191,11 @@ impl Rule {
             }
         }
     }
+}
+
+/// A flag in the notation of `allow_flags`, without the sign that says what it takes.
+fn without_value(flag: &str) -> &str {
+    flag.strip_suffix(['=', '@', '?']).filter(|name| !name.trim_start_matches('-').is_empty()).unwrap_or(flag)
 }
 
 /// Says whether a word is a flag, or could be: as part of a cluster, or abbreviated.
@@ -203,21 +226,57 @@ fn subcommand<'w>(name: &str, arguments: &'w [String]) -> Option<&'w str> {
 
 /// What speaks against running a command without a question.
 fn concerns_of(name: &str, arguments: &[String], rules: &[&Rule], root: &Root) -> Vec<String> {
+    let mut concerns = seen_in(name, arguments, rules, root);
+    if rules.iter().any(|rule| rule.all_flags) {
+        concerns.retain(|concern| !concern.is_about_flag());
+    }
+    concerns.into_iter().map(|concern| concern.shown(name)).collect()
+}
+
+fn seen_in(name: &str, arguments: &[String], rules: &[&Rule], root: &Root) -> Vec<Concern> {
     let allowed = merged(rules);
-    let all_flags = rules.iter().any(|rule| rule.all_flags);
     let known = program(name);
-    let mut concerns = match known.map(|program| program.grammar) {
+    match known.map(|program| program.grammar) {
         Some(Grammar::Git) => git::concerns(arguments, &allowed, root),
         Some(Grammar::Find) => concerns::of_find(arguments, root),
         _ => {
             let (grammar, arguments) = understood(known, allowed, arguments, rules);
             concerns::of_arguments(grammar, &arguments, root)
         }
-    };
-    if all_flags {
-        concerns.retain(|concern| !concern.is_about_flag());
     }
-    concerns.into_iter().map(|concern| concern.shown(name)).collect()
+}
+
+/// Says whether a command is known to leave all files as they are, whatever rules allow. What git records of
+/// them changes none that anybody acts on.
+pub(crate) fn keeps_files(words: &[String], root: &Root) -> bool {
+    let Some((name, arguments)) = words.split_first() else { return true };
+    let Some(name) = bare_name(name).filter(|name| program(name).is_some()) else { return false };
+    let first = arguments.first().map(String::as_str);
+    if name == "git" && !git::is_reader(arguments) {
+        return matches!(first, Some("add" | "commit" | "tag"));
+    }
+    !seen_in(name, arguments, &[], root).iter().any(Concern::is_about_effect)
+}
+
+/// A repository is looked at before a line runs, so nobody has seen what an earlier command of the line, or one
+/// beside it in a pipeline, makes of it.
+fn unseen_repositories(line: &CommandLine, root: &Root) -> Vec<String> {
+    let commands = || {
+        let steps = line.steps.iter().enumerate();
+        steps.flat_map(|(step, commands)| commands.pipeline.iter().map(move |words| (step, words)))
+    };
+    let is_git = |words: &Words| words.first().and_then(|name| bare_name(name)) == Some("git");
+    if !commands().any(|(_, words)| is_git(words)) {
+        return Vec::new();
+    }
+    let writers: Vec<_> = commands().filter(|(_, words)| !keeps_files(words, root)).collect();
+    let unseen = commands().filter(|(_, words)| is_git(words)).filter_map(|(step, git)| {
+        let comes_first = |(other, words): &&(usize, &Words)| *other <= step && !std::ptr::eq(*words, git);
+        let (_, writer) = writers.iter().find(comes_first)?;
+        let name = writer.first()?;
+        Some(format!("`{name}` may change the repository before `git` uses it in the same line"))
+    });
+    unseen.collect()
 }
 
 fn merged(rules: &[&Rule]) -> FlagTable {

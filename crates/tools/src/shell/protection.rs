@@ -1,41 +1,111 @@
 //! Commands that name files which only a person may let be written, each time anew.
 //!
-//! Programs that are known only to read may name them. Any other program might write what it names.
+//! Programs that are known only to read may name them. Any other program might write what it names, and into a
+//! directory that it names whatever else it names: `cp new/main.md prompts`, `cp -r new/. prompts`.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use llm_do_core::Approval;
 
+use super::concerns::values_in;
 use super::parse::CommandLine;
-use super::policy::Judgement;
-use super::programs::program;
+use super::policy::{Judgement, keeps_files};
 use super::root::Root;
 use crate::filesystem::Guarded;
+
+/// How many files one command may put into directories before nobody looks at them all.
+const MOST_FILES: usize = 10_000;
 
 /// Says which protected files a command line names, and why they are protected.
 pub(crate) fn of(line: &CommandLine, judgement: &Judgement, root: &Root, guarded: &Guarded) -> Vec<String> {
     let asks = judgement.approval != Approval::PreApproved;
-    let may_write = |words: &&Vec<String>| asks || words.first().is_none_or(|name| program(name).is_none());
-    let named = line
-        .commands()
+    let may_write = |words: &&Vec<String>| asks || !keeps_files(words, root);
+    line.commands()
         .filter(may_write)
-        .flat_map(|words| words.iter().skip(1).flat_map(|word| paths_in(word)));
-    let protected = named.filter_map(|word| {
-        let reason = places(word, root).iter().find_map(|place| guarded.reason(place))?;
-        Some(format!("`{word}` is protected: {reason}"))
-    });
-    protected.collect()
+        .flat_map(|words| Command { words: &words[1..], root, guarded }.protected())
+        .collect()
 }
 
-/// A word may be a path, or have one behind `=` or right behind a flag's letter.
+/// The words behind a program that may write.
+struct Command<'c> {
+    words: &'c [String],
+    root: &'c Root,
+    guarded: &'c Guarded,
+}
+
+impl Command<'_> {
+    fn protected(&self) -> Vec<String> {
+        let paths: BTreeSet<&str> = self.words.iter().flat_map(|word| paths_in(word)).collect();
+        let named = paths.iter().filter_map(|path| self.reason(Path::new(path)));
+        named.chain(self.put_into_directories(&paths)).collect()
+    }
+
+    fn reason(&self, path: &Path) -> Option<String> {
+        let shown = path.display();
+        let Some(resolved) = self.root.resolve(path) else {
+            return Some(format!("`{shown}` is protected: nobody can tell where it leads"));
+        };
+        let places = [resolved, self.root.path().join(path)];
+        let reason = places.iter().find_map(|place| self.guarded.reason(place))?;
+        Some(format!("`{shown}` is protected: {reason}"))
+    }
+
+    /// Finds a protected file that the command may put into one of its directories.
+    fn put_into_directories(&self, paths: &BTreeSet<&str>) -> Option<String> {
+        let mut left = MOST_FILES;
+        for target in self.targets(paths) {
+            for source in paths.iter().filter(|source| **source != target) {
+                for file in self.files_of(source, &mut left) {
+                    if let Some(reason) = self.reason(&Path::new(target).join(file)) {
+                        return Some(reason);
+                    }
+                }
+                if left == 0 {
+                    return Some(format!(
+                        "`{target}` is protected: too much may be written into it to look at"
+                    ));
+                }
+            }
+        }
+        None
+    }
+
+    /// The directories among the paths, and one that would be made: the last word, where it does not exist.
+    fn targets<'p>(&self, paths: &BTreeSet<&'p str>) -> Vec<&'p str> {
+        let last = self.words.last().map(String::as_str).filter(|word| !word.starts_with('-'));
+        let is_target = |path: &&&str| {
+            let place = self.root.path().join(path);
+            place.is_dir() || (last == Some(**path) && !place.exists())
+        };
+        paths.iter().filter(is_target).copied().collect()
+    }
+
+    /// The names under which a file, or the files of a directory, arrive in another directory.
+    fn files_of(&self, source: &str, left: &mut usize) -> Vec<PathBuf> {
+        let name = Path::new(source).file_name().unwrap_or(OsStr::new("."));
+        let mut found = vec![PathBuf::from(name)];
+        *left = left.saturating_sub(1);
+        let mut pending = vec![PathBuf::new()];
+        let source = self.root.path().join(source);
+        while let Some(directory) = pending.pop() {
+            for entry in fs::read_dir(source.join(&directory)).into_iter().flatten().flatten().take(*left) {
+                *left = left.saturating_sub(1);
+                let file = directory.join(entry.file_name());
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    pending.push(file.clone());
+                }
+                // With the directory's own name, and without it as for `source/.`
+                found.extend([Path::new(name).join(&file), file]);
+            }
+        }
+        found
+    }
+}
+
+/// A word may be a path, or have one behind `=` or behind the letters of a cluster of flags.
 fn paths_in(word: &str) -> Vec<&str> {
-    let value = word.split_once('=').map(|(_, value)| value);
-    let joined = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    let joined = joined.and_then(|rest| rest.char_indices().nth(1).map(|(at, _)| &rest[at..]));
-    [Some(word), value, joined].into_iter().flatten().filter(|path| !path.is_empty()).collect()
-}
-
-/// Where a path leads, and the name under which it is written.
-fn places(path: &str, root: &Root) -> Vec<PathBuf> {
-    root.resolve(Path::new(path)).into_iter().chain([root.path().join(path)]).collect()
+    std::iter::once(word).chain(values_in(word)).filter(|path| !path.is_empty()).collect()
 }

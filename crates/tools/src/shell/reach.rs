@@ -24,12 +24,20 @@ impl Directories {
     }
 }
 
+/// One entry of a configuration, and the file in which it stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry<'c> {
+    pub(crate) origin: Option<&'c str>,
+    pub(crate) key: &'c str,
+    pub(crate) value: &'c str,
+}
+
 /// Returns the paths outside the root that a repository reads.
-pub(crate) fn outside(directories: &Directories, configuration: &[(&str, &str)], root: &Root) -> Vec<String> {
+pub(crate) fn outside(directories: &Directories, configuration: &[Entry<'_>], root: &Root) -> Vec<String> {
     let own = directories.all.iter().map(PathBuf::from);
     let linked = directories.of_git().flat_map(links);
     let borrowed = directories.of_git().flat_map(|directory| borrowed(&directory.join("objects")));
-    let named = configuration.iter().filter_map(|(key, value)| named(key, value, directories));
+    let named = configuration.iter().flat_map(|entry| named(entry, directories));
     let reached = own.chain(linked).chain(borrowed).chain(named);
     let mut outside: Vec<String> =
         reached.map(|path| path.display().to_string()).filter(|path| root.is_outside(path)).collect();
@@ -54,24 +62,41 @@ fn borrowed(objects: &Path) -> Vec<PathBuf> {
     let mut found = vec![objects.to_path_buf()];
     let mut next = 0;
     while let Some(directory) = found.get(next).filter(|_| found.len() < MOST).cloned() {
-        let list = fs::read_to_string(directory.join("info/alternates")).unwrap_or_default();
+        let list = fs::read(directory.join("info/alternates")).unwrap_or_default();
+        let list = String::from_utf8_lossy(&list);
         let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-        found.extend(lines.map(|line| directory.join(line.trim_matches('"'))));
+        found.extend(lines.map(|line| alternate(&directory, line)));
         next += 1;
     }
     found
 }
 
-/// The file that an entry of the configuration names.
-fn named(key: &str, value: &str, directories: &Directories) -> Option<PathBuf> {
-    let base = match key.to_lowercase().as_str() {
-        // Beside the file that includes it; what that one includes again is listed too.
-        "include.path" => directories.all.first(),
-        key if key.starts_with("includeif.") && key.ends_with(".path") => directories.all.first(),
-        "core.excludesfile" | "diff.orderfile" | "mailmap.file" => directories.all.last(),
-        _ => None,
-    }?;
+/// A line in quotes can hide any path in its escapes, so it counts as one that leads out.
+fn alternate(objects: &Path, line: &str) -> PathBuf {
+    if line.starts_with('"') { Path::new("/").join(line) } else { objects.join(line) }
+}
+
+/// The files that an entry of the configuration may name.
+fn named(entry: &Entry<'_>, directories: &Directories) -> Vec<PathBuf> {
+    let key = entry.key.to_lowercase();
+    let includes = key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"));
+    let bases = match key.as_str() {
+        _ if includes => beside(entry.origin, directories),
+        "core.excludesfile" | "diff.orderfile" | "mailmap.file" => {
+            directories.all.last().map(PathBuf::from).into_iter().collect()
+        }
+        _ => Vec::new(),
+    };
     // Of a home directory git would be told by the environment, which has none; it lies outside anyway.
-    let value = if value.starts_with('~') { "/" } else { value };
-    Some(Path::new(base).join(value))
+    let value = if entry.value.starts_with('~') { "/" } else { entry.value };
+    bases.iter().map(|base| base.join(value)).collect()
+}
+
+/// The directory of a file of the configuration. git names the file as seen from the working tree, or from the
+/// repository's own directory where it stands in it.
+fn beside(origin: Option<&str>, directories: &Directories) -> Vec<PathBuf> {
+    let directory = Path::new(origin.unwrap_or_default()).parent().unwrap_or(Path::new(""));
+    let mut all: Vec<PathBuf> = directories.all.iter().map(|base| Path::new(base).join(directory)).collect();
+    all.dedup();
+    all
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use super::execute::{Bounds, Invocation, run_quietly};
 use super::flags::{Argument, Reading};
-use super::git::{READER_ENVIRONMENT, subcommand_position};
+use super::git::{ANY_OWNER, READER_ENVIRONMENT, runs_programs, subcommand_position};
 use super::place::Place;
 use super::programs::program;
-use super::reach::{self, Directories};
+use super::reach::{self, Directories, Entry};
 use crate::sandbox::PreparedSandbox;
 
 /// What git says about the repository in which a command runs.
@@ -36,13 +36,10 @@ impl Repository {
         let where_it_is = asked.about(&LOCATION).await;
         let what_it_names = asked.about(&CONFIGURATION).await;
         let version = asked.about(&["version"]).await;
-        let Some((((code, location), (_, names)), (_, version))) =
+        let Some((((code, location), (listed, names)), (_, version))) =
             where_it_is.zip(what_it_names).zip(version)
         else {
-            return Self {
-                concerns: vec!["git does not answer about this repository".to_owned()],
-                ..Self::default()
-            };
+            return Self::unclear("git does not answer about this repository");
         };
         // Without a repository git prints nothing, and its commands fail or compare plain files.
         if code != 0 && location.is_empty() {
@@ -51,7 +48,14 @@ impl Repository {
         let [location, names, version] = [location, names, version].map(lossy);
         let mut repository = Self::read(&location, &names, place);
         repository.empty_tree = repository.empty_tree.filter(|_| takes_attribute_source(&version));
+        if listed != 0 {
+            repository.concerns.push("git cannot read all of the repository's configuration".to_owned());
+        }
         repository
+    }
+
+    fn unclear(concern: &str) -> Self {
+        Self { concerns: vec![concern.to_owned()], ..Self::default() }
     }
 
     fn read(location: &str, configuration: &str, place: &Place) -> Self {
@@ -67,7 +71,9 @@ impl Repository {
         let programs = named_programs(configuration);
         let programs =
             programs.into_iter().map(|key| format!("the repository's `{key}` may name a program to run"));
-        Self { empty_tree: Some(empty_tree), concerns: reached.chain(programs).collect() }
+        let formats = risky_formats(configuration);
+        let formats = formats.into_iter().map(|key| format!("the format `{key}` makes git run programs"));
+        Self { empty_tree: Some(empty_tree), concerns: reached.chain(programs).chain(formats).collect() }
     }
 }
 
@@ -95,7 +101,7 @@ const LOCATION: [&str; 6] = [
     "--show-toplevel",
 ];
 
-const CONFIGURATION: [&str; 4] = ["config", "--list", "--show-scope", "-z"];
+const CONFIGURATION: [&str; 5] = ["config", "--list", "--show-scope", "--show-origin", "-z"];
 
 /// git in a directory, to be asked.
 struct Asked<'a> {
@@ -107,7 +113,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     async fn about(&self, question: &[&str]) -> Option<(i32, Vec<u8>)> {
-        let fixed = ["--no-pager", "-c", "core.fsmonitor=false"].map(str::to_owned);
+        let fixed = ["--no-pager", "-c", "core.fsmonitor=false", "-c", ANY_OWNER].map(str::to_owned);
         let question = question.iter().map(|word| (*word).to_owned());
         let invocation = Invocation {
             name: "git".to_owned(),
@@ -131,15 +137,32 @@ fn chosen_directories(arguments: &[String]) -> Vec<String> {
 }
 
 /// The keys and values of the configuration, but for those of the user and of the system, which are trusted.
-fn chosen_here(list: &str) -> Vec<(&str, &str)> {
+fn chosen_here(list: &str) -> Vec<Entry<'_>> {
+    let is_trusted = |scope: &str| matches!(scope, "system" | "global" | "command");
+    entries(list).into_iter().filter(|(scope, _)| !is_trusted(scope)).map(|(_, entry)| entry).collect()
+}
+
+/// All entries of the configuration, each with its scope.
+fn entries(list: &str) -> Vec<(&str, Entry<'_>)> {
     let words: Vec<&str> = list.split('\0').collect();
-    let pairs = words.chunks_exact(2).map(|pair| (pair[0], pair[1]));
-    let chosen_here = pairs.filter(|(scope, _)| !matches!(*scope, "system" | "global" | "command"));
-    chosen_here.map(|(_, entry)| entry.split_once('\n').unwrap_or((entry, ""))).collect()
+    words.chunks_exact(3).map(|words| (words[0], entry(words[1], words[2]))).collect()
+}
+
+fn entry<'l>(origin: &'l str, text: &'l str) -> Entry<'l> {
+    let (key, value) = text.split_once('\n').unwrap_or((text, ""));
+    Entry { origin: origin.strip_prefix("file:"), key, value }
+}
+
+/// The formats, also those of the user and of the system, with which git runs programs.
+fn risky_formats(list: &str) -> Vec<String> {
+    let is_format = |key: &str| key == "format.pretty" || key.starts_with("pretty.");
+    let risky = |entry: &Entry<'_>| is_format(&entry.key.to_lowercase()) && runs_programs(entry.value);
+    let formats = entries(list).into_iter().map(|(_, entry)| entry).filter(risky);
+    formats.map(|entry| entry.key.to_owned()).collect()
 }
 
 fn named_programs(list: &str) -> Vec<String> {
-    let keys = chosen_here(list).into_iter().map(|(key, _)| key);
+    let keys = chosen_here(list).into_iter().map(|entry| entry.key);
     let mut keys: Vec<String> = keys.filter(|key| names_program(key)).map(str::to_owned).collect();
     keys.dedup();
     keys
@@ -178,11 +201,27 @@ mod tests {
     }
 
     #[test]
+    fn formats_that_run_programs_are_found_wherever_they_stand() {
+        let list = "system\0file:/etc/gitconfig\0pretty.signed\n%h %G?\0local\0file:.git/config\0format.pretty\n%GS\0\
+                    local\0file:.git/config\0pretty.short\n%h\0local\0file:.git/config\0user.name\n%G?\0";
+        assert_eq!(risky_formats(list), ["pretty.signed", "format.pretty"]);
+    }
+
+    #[test]
     fn keys_that_name_programs_are_found_in_the_repository_only() {
-        let list = "local\0filter.X.clean\nx\0global\0filter.lfs.clean\0command\0core.fsmonitor\0local\0diff.a.b.textConv\0\
-                    worktree\0core.fsmonitor\0local\0user.name\nfilter.x.clean\0local\0diff.external\nx\0local\0merge.y.driver\0";
+        let list: String = [
+            "local\0file:.git/config\0filter.X.clean\nx\0",
+            "global\0file:/home/a/.gitconfig\0filter.lfs.clean\0",
+            "command\0command line:\0core.fsmonitor\0",
+            "local\0file:.git/config\0diff.a.b.textConv\0",
+            "worktree\0file:.git/config.worktree\0core.fsmonitor\0",
+            "local\0file:.git/config\0user.name\nfilter.x.clean\0",
+            "local\0file:.git/config\0diff.external\nx\0",
+            "local\0file:.git/config\0merge.y.driver\0",
+        ]
+        .concat();
         assert_eq!(
-            named_programs(list),
+            named_programs(&list),
             ["filter.X.clean", "diff.a.b.textConv", "core.fsmonitor", "diff.external", "merge.y.driver"]
         );
     }

@@ -65,6 +65,8 @@ impl Root {
     }
 
     /// Follows a path to its end; what does not exist is taken as it is written.
+    ///
+    /// Below `/proc` the same name leads every process elsewhere, so nothing is returned for what passes there.
     pub(crate) fn resolve(&self, path: &Path) -> Option<PathBuf> {
         let mut resolved = self.0.clone();
         let mut pending: Vec<OsString> = parts(path);
@@ -77,6 +79,9 @@ impl Root {
                 }
                 Some(Component::Normal(name)) => {
                     let candidate = resolved.join(name);
+                    if candidate.starts_with("/proc") {
+                        return None;
+                    }
                     match fs::read_link(&candidate) {
                         Ok(target) => pending.extend(parts(&target)),
                         Err(_no_link) => {
@@ -147,6 +152,27 @@ mod tests {
             ["..", "/", "out", "out/x", "sub/../../x", "nothing/../../x", "loop", "in/../../x", "sub/top/x"]
         {
             assert!(root.is_outside(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn what_passes_through_proc_leads_out_wherever_this_process_is() {
+        let folder = Folder::new("proc");
+        symlink("/proc/self/cwd", folder.0.join("root/here")).unwrap();
+        let root = folder.root();
+        let up: String = std::env::current_dir().unwrap().components().skip(1).map(|_| "../").collect();
+        let inside = root.path().strip_prefix("/").unwrap().display().to_string();
+        for link in
+            ["/proc/self/cwd/", "/proc/thread-self/cwd/", "/proc/1/cwd/", "/proc/self/task/1/cwd/", "here/"]
+        {
+            assert!(root.is_outside(&format!("{link}{up}{inside}")), "{link}");
+        }
+        let this = std::process::id();
+        for path in [format!("/proc/{this}/root/{inside}"), format!("/proc/../{inside}")] {
+            assert!(root.is_outside(&path), "{path}");
+        }
+        for path in ["/proc/self/fd/0", "/dev/fd/0", "/dev/stdin", "/dev/fd/../cwd", "here", "here/x"] {
+            assert!(root.is_outside(path), "{path}");
         }
     }
 

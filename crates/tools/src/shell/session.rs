@@ -42,11 +42,14 @@ impl Session {
     pub(crate) async fn consider(self: &Arc<Self>, text: &str) -> Result<Considered, Refusal> {
         let line = parse(text)?;
         let (session, judged) = (self.clone(), line.clone());
-        let judging =
-            tokio::task::spawn_blocking(move || session.policy.judge(&judged, &session.place.root)).await;
-        let mut judgement =
-            judging.unwrap_or_else(|_| Judgement::new(Approval::Blocked, "it could not be judged"));
-        let protection = protection::of(&line, &judgement, &self.place.root, &self.guarded);
+        let judging = tokio::task::spawn_blocking(move || {
+            let judgement = session.policy.judge(&judged, &session.place.root);
+            let protection = protection::of(&judged, &judgement, &session.place.root, &session.guarded);
+            (judgement, protection)
+        });
+        let (mut judgement, protection) = judging
+            .await
+            .unwrap_or_else(|_| (Judgement::new(Approval::Blocked, "it could not be judged"), Vec::new()));
         let protected = !protection.is_empty();
         judgement = judgement.and(Judgement::of_concerns(protection));
         if let Some(refusal) = self.confinement.refusal() {

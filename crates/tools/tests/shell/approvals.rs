@@ -3,10 +3,10 @@
 use llm_do_core::{AgentSpec, Answer, Approval, Scope};
 use llm_do_models::{asks, says};
 use llm_do_testing::{Approvals, TestProject, TestRun, deny, edit, for_session, once};
-use llm_do_tools::Shell;
+use llm_do_tools::{Protected, Shell};
 use serde_json::json;
 
-use crate::support::{Folder, read_only, run};
+use crate::support::{Folder, assess, open, read_only, run};
 
 async fn run_commands(shell: Shell, agent: AgentSpec, approvals: &Approvals, commands: &[&str]) -> TestRun {
     let calls = commands.iter().map(|command| asks("shell", json!({"command": command})));
@@ -73,6 +73,9 @@ async fn no_grant_covers_a_command_that_names_a_protected_file() {
         "mv e link",
         "mv -t.git/hooks f",
         "mv --target-directory=link f",
+        "mv -ft.git/hooks f",
+        "mv -ftlink f",
+        "mv /proc/self/cwd/f f",
     ];
     let prefix = Scope::CommandPrefix(vec!["mv".into()]);
     let answers = std::iter::once(for_session(prefix)).chain((1..commands.len()).map(|_| deny("no")));
@@ -83,6 +86,53 @@ async fn no_grant_covers_a_command_that_names_a_protected_file() {
         assert!(request.reason.contains("is protected: ") && request.scopes.is_empty(), "{request:?}");
     }
     assert!(names[2..].iter().all(|name| folder.root().join(name).exists()));
+}
+
+#[tokio::test]
+async fn a_protected_file_is_seen_behind_the_directory_into_which_it_is_put() {
+    let folder = Folder::new();
+    folder.file("prompts/main.md", "x").file("new/main.md", "y").file("whole/prompts/main.md", "z");
+    folder.file("d/config", "x").file("d/other", "x").file("prompts/deep/x", "x").file("e/.envrc", "x");
+    std::fs::create_dir_all(folder.root().join(".git")).unwrap();
+    std::os::unix::fs::symlink("prompts", folder.root().join("link")).unwrap();
+    let settings = serde_json::from_value(json!({"rules": [
+        {"program": "cp", "allow_flags": ["*"], "approval": "pre_approved"},
+        {"program": "mv", "allow_flags": ["*"], "approval": "pre_approved"},
+        {"program": "sort", "allow_flags": ["-o@"], "approval": "pre_approved"},
+        {"program": "git", "allow_flags": ["*"], "approval": "pre_approved"},
+    ]}));
+    let listed = Protected::new(["prompts/main.md", "absent/main.md"]);
+    let shell = Shell::new("shell", folder.root(), settings.unwrap()).unwrap().protect(&listed).unwrap();
+    let tool = open(&shell, &json!(null)).await.unwrap();
+    for command in [
+        "cp new/main.md prompts",
+        "cp new/main.md link",
+        "cp -ftprompts new/main.md",
+        "cp --target-directory=prompts new/main.md",
+        "mv d/config .git",
+        "cp -r new/. prompts",
+        "cp -T new prompts",
+        "cp -r whole/prompts .",
+        "cp -r whole/. .",
+        "mv new absent",
+        "cp -r e d",
+        "sort -o prompts/main.md d/other",
+        "git mv new/main.md prompts",
+    ] {
+        let assessment = assess(&tool, command).await;
+        assert!(assessment.protected, "{command}: {:?}", assessment.reason);
+        assert!(assessment.reason.unwrap().contains("is protected: "), "{command}");
+    }
+    for command in
+        ["cp d/other prompts", "cp -r d prompts", "mv new/main.md d", "cp -r d new", "sort prompts/main.md"]
+    {
+        let assessment = assess(&tool, command).await;
+        assert_eq!(assessment.approval, Approval::PreApproved, "{command}: {:?}", assessment.reason);
+    }
+    for number in 0..10_001 {
+        folder.file(&format!("many/{number}"), "");
+    }
+    assert!(assess(&tool, "cp -r many prompts").await.protected, "more than anybody looks at");
 }
 
 #[tokio::test]

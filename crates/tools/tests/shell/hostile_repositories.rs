@@ -214,7 +214,7 @@ impl Trap {
             "git log -p --all",
             "git log -m -p",
             "git show signed",
-            "git log --format=%G?",
+            "git log '--format=%G?'",
         ] {
             let command = command.replacen("git", &format!("git -C {}", self.directory), 1);
             if assess(&tool, &command).await.approval == PreApproved {

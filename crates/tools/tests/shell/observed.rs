@@ -49,7 +49,7 @@ const FLAGS: &[(&str, &[&str])] = &[
         "--remerge-diff", "--diff-merges=on", "--diff-merges=r", "--cc", "--follow", "-U", "--output=out", "--no-walk", "--notes", "--dd", "-c", "--check"]),
     ("git diff", &["--stat", "HEAD", "HEAD~1", "--cached", "-U", "-U1", "-w", "--word-diff", "--output=out", "--ext-diff", "--no-index", "--submodule",
         "--color-moved", "--quiet", "--exit-code", "--merge-base", "--dirstat", "-M", "-R", "--relative", "-O patterns", "--binary"]),
-    ("git show", &["HEAD", "HEAD:a.txt", "HEAD^2", "--stat", "-m", "-c", "--remerge-diff", "--textconv", "--show-signature", "--format=%G?", "HEAD:.gitattributes", "--raw"]),
+    ("git show", &["HEAD", "HEAD:a.txt", "HEAD^2", "--stat", "-m", "-c", "--remerge-diff", "--textconv", "--show-signature", "'--format=%G?'", "HEAD:.gitattributes", "--raw"]),
 ];
 
 /// Operands: bait in the root, ways out of it, and words that look like something else.

@@ -54,6 +54,7 @@ async fn harmless_uses_of_the_listed_programs_run_at_once() {
         "tree -aL 2 -I target",
         "date -u +%s",
         "date -d yesterday",
+        "date -d 'TZ=\"Europe/Paris\" 9:00'",
         "date -r a",
         "echo -n --output=x > /dev/null".split_at(18).0,
         "git status -sb",
@@ -64,6 +65,7 @@ async fn harmless_uses_of_the_listed_programs_run_at_once() {
         "git diff -U5 a...b",
         "git show HEAD~3:src/a.rs",
         "git show -s --format=%B",
+        "git log '--pretty=%h %(trailers:only)'",
         "git log --since='2 weeks ago' @{u}..",
         "git diff ':!vendor'",
         "cat /dev/null",
@@ -127,6 +129,9 @@ async fn flags_that_do_more_than_look_ask_in_every_disguise() {
         "git diff --no-index a b",
         "git show --textconv",
         "git log --show-signature",
+        "git log '--format=%G?'",
+        "git log --pretty=format:%h%+GS",
+        "git show -s '--format=%(describe:tags)'",
         "git log --author -- --output=x",
         "git diff -- --output=x",
         "git log --help",
@@ -163,6 +168,9 @@ async fn reads_outside_the_root_ask() {
         "find . -samefile ../x",
         "date -r /etc/passwd",
         "date -f /etc/passwd",
+        "date -d 'TZ=\"/etc/hosts\" now'",
+        "date -ud 'TZ=\":/etc/hosts\" now'",
+        "date --date=' TZ=\"../../../../etc/hosts\" now'",
         "du -X /etc/x .",
         "du -L .",
         "tree -l",
@@ -186,6 +194,10 @@ async fn reads_outside_the_root_ask() {
         "stat /",
         "file ../x",
         "cut -f1 /etc/passwd",
+        "cat /proc/self/cwd/../../../etc/passwd",
+        "cat /proc/self/cwd/a",
+        "cat /dev/stdin",
+        "cat /dev/fd/0",
     ];
     all(&folder, Ask, &commands).await;
     let tool = read_only(&folder.root()).await;
@@ -209,6 +221,7 @@ async fn what_is_not_listed_is_blocked_with_words_that_help() {
         ("rm x", "listed are: ls, cat"),
         ("git push", "`git push` is not listed"),
         ("git", "`git` is not listed"),
+        ("cd sub", "name paths instead, such as `ls sub`"),
         ("./ls", "bare name"),
         ("ls && rm x", "`rm` is not listed"),
         ("ls 2>/dev/null", "captured anyway"),
@@ -271,6 +284,10 @@ async fn rules_decide_and_the_strictest_wins() {
         ("make -C/etc", Ask),
         ("make --directory=../x", Ask),
         ("make -f /etc/x", Ask),
+        ("make -kC/etc", Ask),
+        ("make -ksf../x", Ask),
+        ("make PREFIX=/etc", Ask),
+        ("make -kj2 PREFIX=out", PreApproved),
         ("mv a b", Ask),
         ("say /etc/passwd", PreApproved),
         ("say -x", Ask),
@@ -285,6 +302,49 @@ async fn rules_decide_and_the_strictest_wins() {
     assert_eq!(with_settings(&folder, json!({"default": "ask"}), "rm a").await, Ask);
     assert_eq!(with_settings(&folder, json!({"default": "ask"}), "./rm a").await, Blocked);
     assert_eq!(with_settings(&folder, json!({"default": "ask"}), "rm $x").await, Blocked);
+}
+
+#[tokio::test]
+async fn a_stricter_rule_for_a_subcommand_holds_wherever_its_word_stands() {
+    let folder = Folder::new();
+    let settings = json!({
+        "rules": [
+            {"program": "cargo", "allow_flags": ["*"], "approval": "pre_approved"},
+            {"program": "cargo", "subcommand": "publish", "approval": "blocked"},
+            {"program": "cargo", "subcommand": "run", "approval": "ask"},
+            {"program": "npm", "subcommand": "test", "allow_flags": ["*"], "approval": "pre_approved"},
+        ],
+    });
+    for (command, expected) in [
+        ("cargo build", PreApproved),
+        ("cargo publish", Blocked),
+        ("cargo -q publish", Blocked),
+        ("cargo +nightly publish", Blocked),
+        ("cargo --color always publish", Blocked),
+        ("cargo --locked run", Ask),
+        ("npm test", PreApproved),
+        ("npm exec test", Blocked),
+    ] {
+        assert_eq!(with_settings(&folder, settings.clone(), command).await, expected, "{command}");
+    }
+    let shell = Shell::new("shell", folder.root(), serde_json::from_value(settings).unwrap()).unwrap();
+    let assessment = assess(&open(&shell, &Value::Null).await.unwrap(), "cargo -q publish").await;
+    assert_eq!(assessment.reason.unwrap(), "a rule says that `cargo publish` is blocked");
+}
+
+#[tokio::test]
+async fn refused_flags_are_understood_in_the_notation_of_allowed_ones() {
+    let folder = Folder::new();
+    let refused = ["-l=", "-g@", "-c?", "--group=", "-="];
+    let settings = json!({
+        "rules": [{"program": "x", "allow_flags": ["*"], "refuse_flags": refused, "approval": "pre_approved"}],
+    });
+    for command in
+        ["x -l a", "x -la", "x -vl=a", "x -g a", "x -vc", "x --group a", "x --group=a", "x --gr a", "x -="]
+    {
+        assert_eq!(with_settings(&folder, settings.clone(), command).await, Blocked, "{command}");
+    }
+    assert_eq!(with_settings(&folder, settings, "x -v --other=a").await, PreApproved);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 use llm_do_core::AgentSpec;
 use llm_do_core::Approval::{Ask, PreApproved};
@@ -11,7 +12,7 @@ use llm_do_testing::{TestProject, once};
 use llm_do_tools::Shell;
 use serde_json::json;
 
-use crate::support::{Folder, assess, decide, output, read_only};
+use crate::support::{Folder, assess, decide, open, output, read_only};
 
 /// A repository with one commit and one changed file, and a program that would leave a marker.
 struct Trap {
@@ -56,7 +57,7 @@ impl Trap {
             "git log -p",
             "git show",
             "git diff HEAD",
-            "git log --format=%G?",
+            "git log '--format=%G?'",
         ] {
             let assessment = assess(&tool, command).await;
             if assessment.approval == PreApproved {
@@ -254,6 +255,91 @@ async fn a_repository_that_reaches_outside_the_root_asks() {
     other.file(".git", &format!("gitdir: {}\n", trap.folder.root().join(".git").display()));
     let tool = read_only(&other.root()).await;
     assert_eq!(decide(&tool, "git log").await, Ask, "the repository is elsewhere");
+}
+
+#[tokio::test]
+async fn a_repository_that_the_same_line_may_make_has_been_seen_by_nobody() {
+    let trap = Trap::new();
+    let settings = json!({"rules": [
+        {"program": "cp", "allow_flags": ["*"], "approval": "pre_approved"},
+        {"program": "sort", "allow_flags": ["-o@"], "approval": "pre_approved"},
+        {"program": "git", "subcommand": "clone", "allow_flags": ["*"], "approval": "pre_approved"},
+        {"program": "git", "subcommand": "add", "approval": "pre_approved"},
+    ]});
+    let shell = Shell::read_only("shell", trap.folder.root()).unwrap();
+    let tool = open(&shell, &settings).await.unwrap();
+    for command in [
+        "cp -r a b && git -C b diff",
+        "cp -r a b | git -C b diff",
+        "git -C b diff | cp -r a b",
+        "sort -o b/x a.txt; git -C b diff",
+        "git clone a b && git -C b diff",
+        "cp -r a b && ls && /usr/bin/git -C b diff",
+    ] {
+        let assessment = assess(&tool, command).await;
+        assert_eq!(assessment.approval, Ask, "{command}");
+    }
+    let reason = assess(&tool, "cp -r a b && git -C b diff").await.reason.unwrap();
+    assert_eq!(reason, "`cp` may change the repository before `git` uses it in the same line");
+    for command in ["git diff; cp -r a b", "ls && git diff | sort", "git add a.txt && git diff", "cp -r a b"]
+    {
+        assert_eq!(decide(&tool, command).await, PreApproved, "{command}");
+    }
+}
+
+#[tokio::test]
+async fn formats_of_the_repository_that_run_programs_ask() {
+    for (key, value, expected) in [
+        ("format.pretty", "%h %G?", Ask),
+        ("format.pretty", "format:%(describe)", Ask),
+        ("pretty.short", "%h %GS", Ask),
+        ("pretty.short", "%h %an", PreApproved),
+    ] {
+        let trap = Trap::new();
+        trap.folder.git("root", &["config", key, value]);
+        let assessment = assess(&read_only(&trap.folder.root()).await, "git log --pretty=short").await;
+        assert_eq!(assessment.approval, expected, "{key}={value}: {:?}", assessment.reason);
+    }
+}
+
+#[tokio::test]
+async fn what_included_files_include_is_judged_from_where_they_stand() {
+    for (deeper, expected) in [("../outside/x", Ask), ("/etc/x", Ask), ("sub/x", PreApproved)] {
+        let trap = Trap::new();
+        trap.folder.git("root", &["config", "include.path", "../one"]);
+        trap.folder.file("one", &format!("[include]\n\tpath = {deeper}\n"));
+        fs::create_dir_all(trap.folder.root().join("sub")).unwrap();
+        let tool = read_only(&trap.folder.root()).await;
+        for command in ["git log", "git -C sub log"] {
+            let assessment = assess(&tool, command).await;
+            assert_eq!(assessment.approval, expected, "{command}, {deeper}: {:?}", assessment.reason);
+        }
+    }
+}
+
+#[tokio::test]
+async fn alternates_in_quotes_count_as_outside() {
+    let trap = Trap::new();
+    trap.folder.file(".git/objects/info/alternates", "\"\\057tmp\\057objects\"\n");
+    assert_eq!(decide(&read_only(&trap.folder.root()).await, "git log").await, Ask);
+}
+
+#[tokio::test]
+async fn a_repository_of_another_user_is_read_like_any_other() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only the super-user can give a repository to another user");
+        return;
+    }
+    let trap = Trap::new();
+    let status = Command::new("chown").args(["-R", "65534:65534"]).arg(trap.folder.root()).status().unwrap();
+    assert!(status.success());
+    let tool = read_only(&trap.folder.root()).await;
+    for command in ["git log", "git status", "git diff", "git show", "git -C . log"] {
+        let result = output(&tool, command).await;
+        assert_eq!(result["exit_code"], 0, "{command}: {result}");
+    }
+    trap.folder.git("root", &["-c", "safe.directory=*", "config", "filter.x.clean", "x"]);
+    assert_eq!(decide(&tool, "git status").await, Ask, "the configuration is seen");
 }
 
 #[tokio::test]
