@@ -502,8 +502,12 @@ fn ending(run: &RunState, performed: Performed) -> Ending {
     match performed.map_err(|halt| run.cause_of(halt)).map(Outcome::into_output) {
         Ok(Ok(output)) => Ending { status: Status::Done, output: Some(output), failure: None, error: None },
         Ok(Err(failure)) => {
-            let error = Some(failure.to_string());
-            Ending { status: status_of_failure(failure.kind), output: None, failure: Some(failure), error }
+            // Code that reacts to the end of its run answers with an error; the run was ended all the same.
+            let status = match run.cancel.is_cancelled() {
+                true => status_of_halt(&run.cause_of(Halt::Interrupted)),
+                false => status_of_failure(failure.kind),
+            };
+            Ending { status, output: None, error: Some(failure.to_string()), failure: Some(failure) }
         }
         Err(halt) => {
             let failure = match &halt {

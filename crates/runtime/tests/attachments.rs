@@ -34,7 +34,9 @@ impl Root {
     }
 
     fn file(self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
-        std::fs::write(self.path().join(name), bytes).unwrap();
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
         self
     }
 

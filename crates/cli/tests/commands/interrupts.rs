@@ -101,3 +101,22 @@ fn children(child: &Child) -> Vec<String> {
     let listed = tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
     listed.flat_map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
+
+#[test]
+fn an_interrupted_command_ends_its_call_as_interrupted() {
+    let agent = "---\nname: main\nmodel: test:echo\ntoolsets:\n  - shell_file_ops: {rules: [{program: sleep, approval: pre_approved, operands: text}]}\n---\nx";
+    let sandbox = Sandbox::new().file("main.agent", agent);
+    let mut child = sandbox
+        .command(&["call", ".", "shell", "--input-json", r#"{"command": "sleep 60"}"#, "-v"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    assert!(stderr.read_line(&mut line).unwrap() > 0, "the call ended too early");
+    child.stderr = Some(stderr.into_inner());
+    send(&child, "-INT");
+    let (code, stderr) = ended(child);
+    assert_eq!(code, Some(130), "{stderr}");
+}
