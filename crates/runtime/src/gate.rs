@@ -351,7 +351,7 @@ impl<'a> Case<'a> {
         match (level.approval, run.options.mode) {
             (Approval::PreApproved, _) => Ok(Some(level.by)),
             (_, ApprovalMode::ApproveAll) => Ok(Some(DecidedBy::Mode)),
-            (_, ApprovalMode::RejectAll) => Err(self.rejected()),
+            (_, ApprovalMode::RejectAll) => Err(self.rejected(assessment)),
             (_, ApprovalMode::Prompt) => Ok(None),
         }
     }
@@ -410,16 +410,19 @@ impl<'a> Case<'a> {
 
     fn blocked(&self, assessment: &Assessment, rule: Option<Approval>) -> Failure {
         let why = match (&assessment.reason, rule) {
+            (_, Some(Approval::Blocked)) if assessment.approval != Approval::Blocked => {
+                " by a rule of the agent".to_owned()
+            }
             (Some(reason), _) => format!(": {reason}"),
-            (None, Some(Approval::Blocked)) => " by a rule of the agent".to_owned(),
-            _ => String::new(),
+            (None, _) => String::new(),
         };
         Failure::new(FailureKind::Blocked, format!("blocked: `{}` may not run{why}", self.name))
     }
 
-    fn rejected(&self) -> Failure {
+    fn rejected(&self, assessment: &Assessment) -> Failure {
+        let why = because(assessment);
         let message =
-            format!("denied: `{}` must ask, and this run rejects everything that must ask", self.name);
+            format!("denied: `{}` must ask, and this run rejects everything that must ask{why}", self.name);
         Failure::new(FailureKind::Denied, message)
     }
 
@@ -437,7 +440,9 @@ impl<'a> Case<'a> {
             if let Some(scope) = run.shared.broker.granted(&question) {
                 return Ok(permit(checked, DecidedBy::Grant(scope), assessment));
             }
-            let Some(approver) = run.options.approver.clone() else { return Err(self.unasked(run).into()) };
+            let Some(approver) = run.options.approver.clone() else {
+                return Err(self.unasked(run, assessment).into());
+            };
             let request = self.request(call, &checked.arguments, assessment, edit_problem.take());
             let body = EventBody::ApprovalRequested(request.clone());
             run.log.commit(&call.info, &self.id, body, Durability::Process).await?;
@@ -578,9 +583,10 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn unasked(&self, run: &RunState) -> Failure {
+    fn unasked(&self, run: &RunState, assessment: &Assessment) -> Failure {
         run.mark_unasked();
-        let message = format!("denied: `{}` must ask, and there is nobody to ask", self.name);
+        let why = because(assessment);
+        let message = format!("denied: `{}` must ask, and there is nobody to ask{why}", self.name);
         Failure::new(FailureKind::Unasked, message)
             .with_hint("give the run an approver, or a rule or mode that allows it")
     }
@@ -595,6 +601,11 @@ impl<'a> Case<'a> {
 fn denied(words: &str) -> Failure {
     let message = if words.trim().is_empty() { "denied".to_owned() } else { format!("denied: {words}") };
     Failure::new(FailureKind::Denied, message)
+}
+
+/// Why a call must ask, where its tool says so.
+fn because(assessment: &Assessment) -> String {
+    assessment.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 
 fn permit(checked: &Checked, by: DecidedBy, assessment: &Assessment) -> Permit {

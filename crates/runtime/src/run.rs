@@ -502,10 +502,12 @@ fn ending(run: &RunState, performed: Performed) -> Ending {
     match performed.map_err(|halt| run.cause_of(halt)).map(Outcome::into_output) {
         Ok(Ok(output)) => Ending { status: Status::Done, output: Some(output), failure: None, error: None },
         Ok(Err(failure)) => {
-            // Code that reacts to the end of its run answers with an error; the run was ended all the same.
-            let status = match run.cancel.is_cancelled() {
-                true => status_of_halt(&run.cause_of(Halt::Interrupted)),
-                false => status_of_failure(failure.kind),
+            let status = match status_of_failure(failure.kind) {
+                // Code that reacts to the end of its run answers with an error; the run was ended all the same.
+                Status::Failed if run.cancel.is_cancelled() => {
+                    status_of_halt(&run.cause_of(Halt::Interrupted))
+                }
+                status => status,
             };
             Ending { status, output: None, error: Some(failure.to_string()), failure: Some(failure) }
         }

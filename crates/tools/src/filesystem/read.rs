@@ -172,14 +172,15 @@ fn byte_of_line(text: &str, before: u64) -> usize {
     text.split_inclusive('\n').take(before).map(str::len).sum()
 }
 
+const NOT_TEXT: &str = "this file is not UTF-8 text; to show it to an agent, call the agent with the file's path \
+    from the directory of the project under `attachments`";
+
 impl OtherFile {
     fn of(path: &str, bytes: &[u8], size_bytes: u64) -> Self {
         let found = infer::get(bytes).map(|kind| kind.mime_type());
         let media_type = found.or_else(|| mime_guess::from_path(path).first_raw());
-        let note = format!(
-            "this file is not UTF-8 text; to show it to an agent, call the agent with `attachments: [\"{path}\"]`"
-        );
-        Self { media_type: media_type.unwrap_or("application/octet-stream").to_owned(), size_bytes, note }
+        let media_type = media_type.unwrap_or("application/octet-stream").to_owned();
+        Self { media_type, size_bytes, note: NOT_TEXT.to_owned() }
     }
 }
 
