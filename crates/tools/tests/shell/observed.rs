@@ -387,9 +387,11 @@ fn may_run(rest: &str, is_first: bool) -> bool {
     (listed && system && is_first) || of_git
 }
 
+/// Below `/dev/null`, where `sort` is told to keep its temporary files, nothing can be.
 fn writes(rest: &str) -> bool {
     let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE", "O_APPEND"];
-    writes.iter().any(|flag| rest.contains(flag)) && !rest.contains("\"/dev/null\"")
+    let nowhere = rest.contains("\"/dev/null\"") || rest.contains("\"/dev/null/");
+    writes.iter().any(|flag| rest.contains(flag)) && !nowhere
 }
 
 /// What was opened lies in the root, or is something of the system that every program may read.
