@@ -130,18 +130,7 @@ pub(crate) fn link(
         manifest.map(|file| check_manifest(file, catalogue, &models, &files.root, out)).unwrap_or_default();
     let listed = Listed { manifest, root: &files.root, files: &files.own };
     let mut toolsets = Toolsets::new(listed, &agents, &unread, catalogue, out);
-    let mut builder = Project::builder();
-    let mut patterns = 0;
-    for agent in &agents {
-        models.check_agent(agent, out);
-        let mut spec = agent_spec(agent, &files.root, &mut toolsets, out);
-        let general = manifest.and_then(|file| file.manifest.runtime.attachment_policy.as_ref());
-        spec.attachment_policy = attachment_policy::policy(agent.header.attachment_policy.as_ref(), general);
-        patterns += spec.approval.len() + spec.manual_only.len();
-        patterns += spec.agents.len() + spec.compatible_models.len();
-        check_patterns(patterns, agent, out);
-        builder = builder.agent(spec);
-    }
+    let builder = add_agents(&agents, listed, &models, &mut toolsets, out);
     let builder = toolsets.shared().fold(builder, ProjectBuilder::shared_toolset);
     let builder = match manifest.and_then(|file| file.manifest.model.as_deref()) {
         Some(model) => builder.model(model),
@@ -157,9 +146,43 @@ pub(crate) fn link(
     if out.has_errors() {
         return None;
     }
+    let notices = std::mem::take(out);
+    Some(loaded(project, entry?, files, settings, notices, catalogue.shared()))
+}
+
+/// Reads all agents. Problems are said, and what is wrong is left out.
+fn add_agents(
+    agents: &[Agent],
+    project: Listed<'_>,
+    models: &ModelNames<'_>,
+    toolsets: &mut Toolsets<'_>,
+    out: &mut Diagnostics,
+) -> ProjectBuilder {
+    let mut builder = Project::builder();
+    let mut patterns = 0;
+    for agent in agents {
+        models.check_agent(agent, out);
+        let spec = agent_spec(agent, project, toolsets, out);
+        patterns += spec.approval.len() + spec.manual_only.len();
+        patterns += spec.agents.len() + spec.compatible_models.len();
+        check_patterns(patterns, agent, out);
+        builder = builder.agent(spec);
+    }
+    builder
+}
+
+/// Puts together what was linked and what the manifest says besides.
+fn loaded(
+    project: Project,
+    entry: Name,
+    files: Files,
+    settings: RunSettings,
+    notices: Diagnostics,
+    catalogue: Arc<dyn Catalogue>,
+) -> LoadedProject {
     let mut loaded = LoadedProject {
         project,
-        entry: entry?,
+        entry,
         args: None,
         allow_cli_input: true,
         root: files.root,
@@ -167,13 +190,13 @@ pub(crate) fn link(
         providers: BTreeMap::new(),
         model_overrides: Vec::new(),
         mcp_servers: BTreeMap::new(),
-        notices: std::mem::take(out),
+        notices,
         settings,
         context: BTreeMap::new(),
         manifest: None,
         generated: files.generated,
         files: files.own,
-        catalogue: catalogue.shared(),
+        catalogue,
     };
     if let Some(file) = files.manifest {
         let manifest = file.manifest.clone();
@@ -186,7 +209,7 @@ pub(crate) fn link(
         loaded.context = manifest.context;
         loaded.manifest = Some(Arc::new(file));
     }
-    Some(loaded)
+    loaded
 }
 
 fn model_overrides(sections: Vec<(String, ModelSection)>) -> Vec<ModelOverride> {
@@ -372,7 +395,7 @@ pub(crate) fn check_names(agents: &[Agent], catalogue: &dyn Catalogue, out: &mut
 /// Reads one agent. Problems are said, and what is wrong is left out.
 pub(crate) fn agent_spec(
     agent: &Agent,
-    root: &Path,
+    project: Listed<'_>,
     toolsets: &mut Toolsets<'_>,
     out: &mut Diagnostics,
 ) -> AgentSpec {
@@ -391,7 +414,9 @@ pub(crate) fn agent_spec(
     spec.server_tools = header.server_side_tools.clone();
     spec.manual_only = header.manual_only.clone();
     spec.approval = header.approval.iter().map(|(pattern, level)| rule(pattern, *level)).collect();
-    add_schemas(agent, root, &mut spec, out);
+    let general = project.manifest.and_then(|file| file.manifest.runtime.attachment_policy.as_ref());
+    spec.attachment_policy = attachment_policy::policy(header.attachment_policy.as_ref(), general);
+    add_schemas(agent, project.root, &mut spec, out);
     add_templates(agent, &mut spec, out);
     model_settings::check(agent, out);
     attachment_policy::check_agent(agent, out);

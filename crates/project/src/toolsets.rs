@@ -20,7 +20,7 @@ use crate::manifest::ToolsetSection;
 /// The key under which the older mapping form keeps approval rules.
 const APPROVAL_CONFIG: &str = "_approval_config";
 
-/// The project whose agents list toolsets.
+/// The project that agents and toolsets belong to.
 #[derive(Clone, Copy)]
 pub(crate) struct Listed<'a> {
     pub(crate) manifest: Option<&'a ManifestFile>,

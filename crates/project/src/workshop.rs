@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use llm_do_core::{AgentSpec, Name};
 
+use crate::agent_file;
 use crate::catalogue::{Catalogue, ProjectFiles};
 use crate::check;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
@@ -13,7 +14,6 @@ use crate::link::{Agent, agent_spec, check_agent_names, check_names};
 use crate::load::ManifestFile;
 use crate::services::ModelNames;
 use crate::toolsets::{Listed, Toolsets};
-use crate::{agent_file, attachment_policy};
 
 /// Where the agents of a project are kept that agents and code create, and what they are linked against.
 #[derive(Clone)]
@@ -96,11 +96,8 @@ impl Workshop {
         ModelNames::new(manifest, catalogue, &self.root).check_agent(&agent[0], out);
         let listed = Listed { manifest, root: &self.root, files: &self.files };
         let mut toolsets = Toolsets::new(listed, &agent, &others, catalogue, out);
-        let mut spec = agent_spec(&agent[0], &self.root, &mut toolsets, out);
+        let mut spec = agent_spec(&agent[0], listed, &mut toolsets, out);
         toolsets.give_own(&mut spec);
-        let general = manifest.and_then(|file| file.manifest.runtime.attachment_policy.as_ref());
-        spec.attachment_policy =
-            attachment_policy::policy(agent[0].header.attachment_policy.as_ref(), general);
         check_agent_names(None, &agent, &others, out);
         Some(spec)
     }
