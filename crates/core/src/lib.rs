@@ -33,7 +33,7 @@ mod text;
 mod tool;
 mod usage;
 
-pub use agent::{AgentSpec, ApprovalRule, Prompt, ToolsetChoice};
+pub use agent::{AgentSpec, ApprovalRule, Prompt, Template, ToolsetChoice};
 pub use approval::{
     Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Assessment, Exhausted,
     ExtensionRequest, Quantity, Scope, Subject,

@@ -43,9 +43,9 @@ pub use llm_do_core::{
     Opening, Origin, Outcome, Output, Part, Payload, Permit, PriceList, Prices, Problem, ProfileOverride,
     Progress, Prompt, ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId, Schema, SchemaError,
     Scope, ServerCall, ServerTool, StatelessToolset, Status, StopReason, Subject, SystemClock, SystemRandom,
-    Thinking, ThinkingStyle, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult,
-    Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel, input_attachments, nearest, parse_strict,
-    schema_value_of, visible, visible_line,
+    Template, Thinking, ThinkingStyle, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolReply,
+    ToolResult, Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel, input_attachments, nearest,
+    parse_strict, schema_value_of, visible, visible_line,
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{

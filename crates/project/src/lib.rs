@@ -9,6 +9,7 @@ mod agent_file;
 mod attachment_policy;
 mod catalogue;
 mod check;
+mod code;
 mod diagnostic;
 mod document;
 mod entry;
@@ -36,6 +37,10 @@ use std::path::Path;
 pub use agent_draft::AgentDraft;
 pub use catalogue::{Catalogue, NoToolsets, ProjectFiles, WantedToolset};
 pub use check::{header_schema, manifest_schema};
+pub use code::{
+    ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, ReachModel,
+    WantedClass, WantedCode, WantedFunction,
+};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use link::LoadedProject;
 pub use manifest::{AttachmentSection, LimitsSection, McpServer, Provider};

@@ -497,7 +497,7 @@ fn add_templates(agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
     let source = &agent.file.source;
     if let Some(prompt) = &header.prompt {
         match template::compile("prompt", prompt, schema) {
-            Ok(prompt) => spec.prompt = Some(prompt),
+            Ok(prompt) => spec.prompt = Some(prompt.into()),
             Err(problem) => {
                 out.push(problem.at(source, &place_of(&agent.file.header, "prompt")));
             }

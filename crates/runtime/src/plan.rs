@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
     Access, AgentSpec, Approval, Asker, AttachmentPolicy, Digest, Effect, FINAL_ANSWER, Failure, FailureKind,
-    Name, Schema, Tool, ToolDefinition, Toolset, nearest,
+    Name, Prompt, Schema, Tool, ToolDefinition, Toolset, nearest,
 };
 use serde_json::{Value, json};
 
@@ -45,6 +45,8 @@ pub(crate) struct Target {
     pub(crate) has_own_input: bool,
     /// Which files it takes, where it is an agent.
     pub(crate) attachment_policy: Arc<AttachmentPolicy>,
+    /// How the input of an agent becomes its first message, where the agent says so.
+    pub(crate) prompt: Option<Prompt>,
 }
 
 #[derive(Clone)]
@@ -89,7 +91,15 @@ impl Target {
         };
         let (digest, ceiling) = (digests.of(&definition), definition.ceiling.unwrap_or(definition.access));
         let kind = TargetKind::Tool(source);
-        Self { kind, digest, definition, ceiling, has_own_input: true, attachment_policy: Arc::default() }
+        Self {
+            kind,
+            digest,
+            definition,
+            ceiling,
+            has_own_input: true,
+            attachment_policy: Arc::default(),
+            prompt: None,
+        }
     }
 
     /// Another definition has another digest: what was granted to one does not cover the other.
@@ -105,7 +115,15 @@ impl Target {
         let definition = tool.definition().clone();
         let (digest, ceiling) = (definition.digest(), definition.access);
         let kind = TargetKind::Entry(tool);
-        Self { kind, digest, definition, ceiling, has_own_input: true, attachment_policy: Arc::default() }
+        Self {
+            kind,
+            digest,
+            definition,
+            ceiling,
+            has_own_input: true,
+            attachment_policy: Arc::default(),
+            prompt: None,
+        }
     }
 
     pub(crate) fn agent(spec: &AgentSpec) -> Self {
@@ -117,6 +135,7 @@ impl Target {
             ceiling: spec.access,
             has_own_input: spec.input.is_some(),
             attachment_policy: Arc::new(spec.attachment_policy.clone()),
+            prompt: spec.prompt.clone(),
         }
     }
 }
