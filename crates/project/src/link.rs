@@ -61,6 +61,12 @@ pub struct LoadedProject {
 }
 
 impl LoadedProject {
+    /// Returns the names of all providers that the project itself brings, in its manifest or its code.
+    pub fn provider_names(&self) -> impl Iterator<Item = &str> {
+        let of_code = self.code_providers().iter().map(|provider| provider.name.as_str());
+        self.providers.keys().map(String::as_str).chain(of_code)
+    }
+
     /// Returns the providers of models that the project's code brings.
     pub fn code_providers(&self) -> &[CodeProvider] {
         self.code.as_deref().map(|code| code.providers.as_slice()).unwrap_or_default()
