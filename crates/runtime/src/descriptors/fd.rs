@@ -3,7 +3,6 @@
 use std::fmt;
 
 use llm_do_core::{Failure, FailureKind};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::content::StoredContent;
@@ -56,7 +55,7 @@ pub struct FdInfo {
 }
 
 /// How a part of a text is counted. All counting is from 1.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Selection {
     /// By pages.
