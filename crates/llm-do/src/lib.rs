@@ -64,17 +64,19 @@ pub use llm_do_project::{
     check_static, header_schema, manifest_schema,
 };
 pub use llm_do_runtime::{
-    AgentCallOverride, AgentCallPolicy, Canceller, DEFAULT_DEPTH, DEFAULT_TURNS, Durability, EntrySpec,
-    EventReader, GrantId, LinkError, LinkErrors, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable, Project,
-    ProjectBuilder, PromptInput, RetryPolicy, Run, RunBuilder, RunError, RunReport, Runtime, RuntimeBuilder,
-    Session, Store, StoreError, Trace, TraceCall, Verdict, VerdictKind,
+    AgentCallOverride, AgentCallPolicy, Canceller, ContentReader, ContentStore, DEFAULT_DEPTH, DEFAULT_TURNS,
+    DescriptorSettings, Descriptors, Durability, EntrySpec, EventReader, Excerpt, Fd, FdId, FdInfo, FdSource,
+    GrantId, LinkError, LinkErrors, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable, Position, Project,
+    ProjectBuilder, PromptInput, Reference, RetryPolicy, Run, RunBuilder, RunError, RunReport, Runtime,
+    RuntimeBuilder, Selection, Session, Store, StoreError, StoredContent, Trace, TraceCall, Verdict,
+    VerdictKind, extraction_view, find_references, first_view, page_starts, reading_view,
 };
 
 pub use llm_do_tools::{
-    AgentDefaults, CreatedAgent, DynamicAgents, Filesystem, FilesystemSettings, NewAgent, Operands,
-    PreparedSandbox, Protected, ReadScope, Reads, Sandbox, SandboxMode, SandboxStatus, Shell, ShellRule,
-    ShellSettings, Unlisted, WriteScope, Writes, create_agent, create_agent_within, end_all_commands,
-    sandbox_status,
+    AgentDefaults, CreatedAgent, DynamicAgents, FileDescriptors, Filesystem, FilesystemSettings, NewAgent,
+    Operands, PreparedSandbox, Protected, ReadScope, Reads, Sandbox, SandboxMode, SandboxStatus, Shell,
+    ShellRule, ShellSettings, Unlisted, WriteScope, Writes, create_agent, create_agent_within,
+    end_all_commands, sandbox_status,
 };
 
 /// Reads a project from files: a manifest, a directory or a lone agent file.

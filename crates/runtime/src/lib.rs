@@ -15,6 +15,7 @@ mod budget;
 mod caller;
 mod control;
 mod created;
+mod descriptors;
 mod dispatch;
 mod effect;
 mod engine;
@@ -50,6 +51,11 @@ mod verdict;
 pub use agent::DEFAULT_TURNS;
 pub use assess::{AgentCallOverride, AgentCallPolicy};
 pub use broker::GrantId;
+pub use descriptors::{
+    ContentReader, ContentStore, DescriptorSettings, Descriptors, Excerpt, Fd, FdId, FdInfo, FdSource,
+    Position, Reference, Selection, StoredContent, extraction_view, find_references, first_view, page_starts,
+    reading_view,
+};
 pub use entry::{EntrySpec, PromptInput};
 pub use log::EventReader;
 pub use outline::{Outline, OutlinedCallable};
