@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use llm_do_core::{Digest, Failure, FailureKind, Key, nearest};
+use llm_do_core::{DescriptorSettings, Digest, Failure, FailureKind, Key, nearest};
 
 use super::content::{ContentStore, StoredContent};
 use super::fd::{Fd, FdInfo, FdSource};
 use super::id::FdId;
 use super::references::{Reference, find_references};
-use super::settings::DescriptorSettings;
 use super::show::first_view;
 
 /// How many names an error lists.
