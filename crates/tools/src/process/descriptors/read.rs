@@ -17,7 +17,7 @@ pub(super) const DESCRIPTION: &str = "Reads a part of a text that was too long t
 /// How many characters are read at once: what is larger would fill the model's context.
 const MOST_READ: u64 = 200_000;
 /// How many characters become a new descriptor at once: they are held in memory meanwhile.
-const MOST_EXTRACTED: u64 = 64 * 1024 * 1024;
+const MOST_EXTRACTED: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
