@@ -424,15 +424,3 @@ fn the_toolset_is_built_in_and_has_nothing_to_set() {
     let error = made(&json!({"page_size": 10})).unwrap_err();
     assert!(error.contains("unknown field `page_size`"), "{error}");
 }
-
-#[test]
-fn a_project_that_provides_no_descriptors_does_not_link() {
-    let folder = Folder::new();
-    let project = llm_do_runtime::Project::builder()
-        .agent(AgentSpec::new("main", "").toolset("file_descriptors").model("test"))
-        .toolset(folder.toolset())
-        .build()
-        .unwrap();
-    let errors = Runtime::builder(project).build().err().unwrap().to_string();
-    assert!(errors.contains("Descriptors"), "{errors}");
-}

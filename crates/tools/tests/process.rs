@@ -5,8 +5,8 @@
 use std::sync::{Arc, Mutex};
 
 use llm_do_core::{
-    Access, AgentSpec, Approval, DescriptorSettings, EventBody, FailureKind, Limits, Message, ModelRequest,
-    Part, Role, Status, Tool, ToolDefinition, Tuning,
+    Access, AgentSpec, Approval, DescriptorSettings, EventBody, FailureKind, Limits, Message, ModelErrorKind,
+    ModelRequest, Part, Role, Status, Tool, ToolDefinition, Tuning,
 };
 use llm_do_models::{Reply, Script, asks, asks_all, contains, fails, replies, says};
 use llm_do_testing::{FunctionTool, TestProject};

@@ -78,6 +78,7 @@ impl Look {
         definition.access = Access::Read;
         definition.approval = Approval::PreApproved;
         definition.effect = Effect::Pure;
+        definition.pages_itself = true;
         definition.needs = needs();
         Self { definition: Arc::new(definition), work }
     }
