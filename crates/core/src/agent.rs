@@ -80,6 +80,8 @@ pub struct ToolsetChoice {
     pub settings: Value,
     /// A factory for this agent alone, made with its settings; otherwise the project's of that name.
     pub own: Option<Arc<dyn Toolset>>,
+    /// Whether the agent did not list it: it comes with every agent that has tools, and gives way to others.
+    pub implicit: bool,
 }
 
 impl fmt::Debug for ToolsetChoice {
@@ -269,7 +271,7 @@ impl AgentSpec {
     /// Lists a toolset with settings for this agent alone.
     #[must_use]
     pub fn toolset_with(mut self, name: impl Into<Name>, settings: Value) -> Self {
-        self.toolsets.push(ToolsetChoice { name: name.into(), settings, own: None });
+        self.toolsets.push(ToolsetChoice { name: name.into(), settings, own: None, implicit: false });
         self
     }
 

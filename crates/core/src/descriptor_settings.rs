@@ -8,6 +8,9 @@ const MOST_CHARACTERS: u64 = 10_000_000;
 /// How many descriptors one agent call can be set to hold at most.
 const MOST_DESCRIPTORS: u64 = 100_000;
 
+/// The toolset with which long texts are read. Every agent of files that has tools is given it.
+pub const DESCRIPTORS: &str = "file_descriptors";
+
 /// When texts become descriptors, and how they are shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

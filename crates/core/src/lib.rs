@@ -48,7 +48,7 @@ pub use call::{
 };
 pub use clock::{Clock, Random, SystemClock, SystemRandom};
 pub use context::{Context, FromCall, MissingNeed, Need, NeedSpec};
-pub use descriptor_settings::DescriptorSettings;
+pub use descriptor_settings::{DESCRIPTORS, DescriptorSettings};
 pub use digest::Digest;
 pub use engine::{Asker, DecidedBy, Decision, Engine, Halt, Outcome, Performed, Permit, Step, StepKind};
 pub use event::{CallKind, CallResult, Delta, Event, EventBody, ModelResult, RunId, Status};

@@ -5,8 +5,8 @@
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Conversation, FINAL_ANSWER, Model, ModelError, ModelRequest, ModelSession, ModelStream, Name, Origin,
-    Role, ToolDefinition,
+    Conversation, DESCRIPTORS, FINAL_ANSWER, Model, ModelError, ModelRequest, ModelSession, ModelStream,
+    Name, Origin, Role, ToolDefinition,
 };
 
 use crate::delivery::deliver;
@@ -87,7 +87,8 @@ impl ModelSession for TestSession {
 
 fn call_or_answer(request: &ModelRequest<'_>) -> Reply {
     let is_answer = |tool: &ToolDefinition| tool.name == FINAL_ANSWER;
-    let mut tools = request.tools.iter().filter(|tool| !is_answer(tool)).peekable();
+    let mut tools =
+        request.tools.iter().filter(|tool| !is_answer(tool) && !reads_descriptors(tool)).peekable();
     let has_called = unanswered_results(request.conversation).next().is_some();
     if !has_called && tools.peek().is_some() {
         return asks_all(tools.map(|tool| (&tool.name, minimal_value(&tool.input))));
@@ -116,4 +117,9 @@ fn answer(request: &ModelRequest<'_>) -> Reply {
 fn last_given_text(conversation: &Conversation) -> String {
     let given = conversation.messages().iter().rev().filter(|message| message.role == Role::User);
     given.map(|message| message.text()).find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+/// There is nothing to be read before something was too long.
+fn reads_descriptors(tool: &ToolDefinition) -> bool {
+    tool.toolset.as_ref().is_some_and(|toolset| toolset == DESCRIPTORS)
 }

@@ -276,7 +276,7 @@ fn code_agents(
 ) -> Vec<AgentSpec> {
     let mut specs = Vec::new();
     for agent in project.code.defined().into_iter().flat_map(|code| &code.agents) {
-        let spec = agent.value.clone();
+        let mut spec = agent.value.clone();
         let model = spec.model.as_ref().map(|model| model.name().to_string());
         let problems = toolsets.problems_of(&spec).into_iter();
         for (message, hint) in problems.chain(model.and_then(|model| models.problem(&model))) {
@@ -284,6 +284,7 @@ fn code_agents(
             let diagnostic = python::at(&agent.place, message);
             out.push(hint.into_iter().fold(diagnostic, Diagnostic::with_hint));
         }
+        spec.toolsets.extend(toolsets.descriptors_for(&spec));
         specs.push(spec);
     }
     specs

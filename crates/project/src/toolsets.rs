@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use globset::GlobBuilder;
-use llm_do_core::{AgentSpec, Approval, ApprovalRule, Name, Toolset, ToolsetChoice};
-use serde_json::{Map, Value};
+use llm_do_core::{AgentSpec, Approval, ApprovalRule, DESCRIPTORS, Name, Toolset, ToolsetChoice};
+use serde_json::{Map, Value, json};
 
 use crate::catalogue::{Catalogue, ProjectFiles, WantedToolset};
 use crate::check::meant;
@@ -166,6 +166,20 @@ impl<'a> Toolsets<'a> {
                 }
             }
         }
+        spec.toolsets.extend(self.descriptors_for(spec));
+    }
+
+    /// Every agent that calls something can read results that are too long to be shown.
+    pub(crate) fn descriptors_for(&self, spec: &AgentSpec) -> Option<ToolsetChoice> {
+        let has_tools = !spec.tools.is_empty() || !spec.toolsets.is_empty();
+        let lists_them = spec.toolsets.iter().any(|choice| choice.name == DESCRIPTORS);
+        if !has_tools || lists_them || !spec.descriptors.enabled {
+            return None;
+        }
+        let settings = json!({"read_only": true});
+        // An unusual catalogue has none, and then results are shown whole.
+        let own = self.make(DESCRIPTORS, DESCRIPTORS, &settings, None).ok()?;
+        Some(ToolsetChoice { name: DESCRIPTORS.into(), settings, own: Some(own), implicit: true })
     }
 
     /// Single tools come with code.
@@ -241,7 +255,8 @@ impl<'a> Toolsets<'a> {
             return Ok(None);
         }
         let (settings, rules) = split_rules(settings)?;
-        let choice = |own| ToolsetChoice { name: name.into(), settings: settings.clone(), own };
+        let choice =
+            |own| ToolsetChoice { name: name.into(), settings: settings.clone(), own, implicit: false };
         let is_plain = settings.is_null() || settings.as_object().is_some_and(Map::is_empty);
         if self.agents.contains(name) {
             let no_settings = format!("`{name}` is an agent, which takes no settings");

@@ -50,8 +50,12 @@ impl Project {
         let may_name = |(name, target): &(&Name, &Target)| {
             !matches!(target.kind, TargetKind::Agent) || plan.may_call_agent(name)
         };
-        let callables =
-            plan.entries().filter(may_name).map(|(name, target)| outlined(plan, name, target)).collect();
+        let is_implicit = |(_, target): &(&Name, &Target)| {
+            let choices = plan.spec.iter().flat_map(|spec| &spec.toolsets).filter(|choice| choice.implicit);
+            choices.into_iter().any(|choice| target.definition.toolset.as_ref() == Some(&choice.name))
+        };
+        let listed = plan.entries().filter(|entry| !is_implicit(entry));
+        let callables = listed.filter(may_name).map(|(name, target)| outlined(plan, name, target)).collect();
         let server_tools = plan.spec.iter().flat_map(|spec| &spec.server_tools);
         // Listing a tool of the provider pre-approves it; a rule can ask or block.
         let server_tools = server_tools

@@ -194,6 +194,9 @@ impl ProjectBuilder {
         let settings = if choice.own.is_some() { Value::Null } else { choice.settings.clone() };
         let slot = plan.add_slot(toolset.clone(), settings);
         for definition in toolset.definitions() {
+            if choice.implicit && plan.target(&definition.name).is_some() {
+                continue;
+            }
             let seen = toolset.described_for(&definition, spec);
             let target =
                 Target::tool(Source::Slot { slot, definition }, Some(toolset.name()), &mut parts.digests);
@@ -259,7 +262,7 @@ impl ProjectBuilder {
     fn link_own_toolsets(&self, plan: &mut Plan, digests: &mut Digests) {
         let mut owners: BTreeMap<&Name, Vec<Owned<'_>>> = BTreeMap::new();
         for spec in &self.agents {
-            for choice in &spec.toolsets {
+            for choice in spec.toolsets.iter().filter(|choice| !choice.implicit) {
                 if let Some(toolset) = &choice.own {
                     owners.entry(&choice.name).or_default().push((&spec.name, toolset));
                 }
