@@ -3,6 +3,7 @@
 //! - [`Filesystem`] reads, writes, lists and searches the files below one directory.
 //! - [`Shell`] runs listed programs without a shell.
 //! - [`DynamicAgents`] creates, calls and lists agents.
+//! - [`python_code`] runs the Python files of a project, in a process of their own.
 //! - [`Sandbox`] confines child processes, where the system can.
 //!
 //! A toolset is a factory: each agent call opens an instance of its own. The names under which projects list
@@ -11,6 +12,8 @@
 mod catalogue;
 mod dynamic_agents;
 mod filesystem;
+mod processes;
+mod python;
 mod sandbox;
 mod shell;
 
@@ -19,7 +22,9 @@ pub use dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,
 };
 pub use filesystem::{Filesystem, FilesystemSettings, Protected};
+pub use processes::end_all_commands;
+pub use python::{PythonSettings, python_code};
 pub use sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};
 pub use shell::{
-    Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope, end_all_commands,
+    Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope,
 };
