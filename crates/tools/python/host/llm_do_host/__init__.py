@@ -1,1 +1,1 @@
-"""The Python side of llm-do: loads the files of a project and runs what they define."""
+"""The private side of llm-do's Python host: one process that loads a project's Python files and runs them."""
