@@ -25,6 +25,4 @@ pub use filesystem::{Filesystem, FilesystemSettings, Protected};
 pub use processes::end_all_commands;
 pub use python::{PythonSettings, python_code};
 pub use sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};
-pub use shell::{
-    Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope,
-};
+pub use shell::{Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope};

@@ -279,7 +279,10 @@ mod tests {
         let list = r#"[{"name":"a.png","media_type":"image/png","data":"AQI="},{"name":"b","path":"/b"}]"#;
         let attachments = Some(RawValue::from_string(list.to_owned()).unwrap());
         let output = Reply { attachments, ..reply("\"see\"") }.into_output().unwrap();
-        assert_eq!(output.attachments, [Attachment::bytes("a.png", "image/png", vec![1, 2]), Attachment::path("/b")]);
+        assert_eq!(
+            output.attachments,
+            [Attachment::bytes("a.png", "image/png", vec![1, 2]), Attachment::path("/b")]
+        );
     }
 
     #[test]

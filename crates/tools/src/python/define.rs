@@ -40,7 +40,8 @@ pub(crate) fn define(
     wanted: &WantedCode<'_>,
     around: &Surroundings,
 ) -> Result<Code, Vec<CodeProblem>> {
-    let mut definer = Definer { host, wanted, around, loaded: &loaded, problems: Vec::new(), code: Code::default() };
+    let mut definer =
+        Definer { host, wanted, around, loaded: &loaded, problems: Vec::new(), code: Code::default() };
     definer.define();
     match definer.problems.is_empty() {
         true => Ok(definer.code),
@@ -57,7 +58,7 @@ struct Definer<'a> {
     code: Code,
 }
 
-impl Definer<'_> {
+impl<'a> Definer<'a> {
     fn define(&mut self) {
         let loaded = self.loaded;
         for tool in &loaded.tools {
@@ -164,7 +165,7 @@ impl Definer<'_> {
     }
 
     /// The entries: only the wanted one, where the project wants one.
-    fn entries(&self) -> Vec<&WireEntry> {
+    fn entries(&self) -> Vec<&'a WireEntry> {
         let is_wanted = |entry: &&WireEntry| self.wanted.entry.is_none() || entry.manifest;
         self.loaded.entries.iter().filter(is_wanted).collect()
     }
@@ -187,7 +188,9 @@ impl Definer<'_> {
                 self.problems.push(CodeProblem { place, message, hint: None });
                 continue;
             };
-            let Some(schema) = self.schema(&class.schema, &place(&class.file, None), &class.name) else { continue };
+            let Some(schema) = self.schema(&class.schema, &place(&class.file, None), &class.name) else {
+                continue;
+            };
             let makes_prompt = wanted.purpose == ClassPurpose::Input;
             let prompt = makes_prompt.then(|| prompt(self.host, class));
             self.code.classes.push(CodeClass { schema, prompt });
@@ -269,7 +272,8 @@ fn provider(host: &Arc<Host>, provider: &str) -> CodeProvider {
     let reach = move |model: &str| {
         let name = format!("{prefix}:{model}");
         let slow = || {
-            let words = format!("the factory of `{prefix}` took longer than {} seconds", TIME_FOR_MODEL.as_secs());
+            let words =
+                format!("the factory of `{prefix}` took longer than {} seconds", TIME_FOR_MODEL.as_secs());
             Failure::new(llm_do_core::FailureKind::Model, words)
         };
         let asked = wait_for(ask_for_model(&host, &name), TIME_FOR_MODEL);

@@ -32,7 +32,11 @@ impl Ending {
                 let shown: Vec<String> = several.iter().take(5).map(|name| format!("`{name}`")).collect();
                 let more = if several.len() > 5 { ", .." } else { "" };
                 let count = several.len();
-                format!("the Python process {} while it ran {count} calls ({}{more})", self.how, shown.join(", "))
+                format!(
+                    "the Python process {} while it ran {count} calls ({}{more})",
+                    self.how,
+                    shown.join(", ")
+                )
             }
         };
         let message = match self.shown_lines() {

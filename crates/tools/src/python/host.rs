@@ -60,7 +60,11 @@ pub(crate) struct Current {
 
 impl Host {
     /// Starts a process that loads the files of a project, and returns what they define.
-    pub(crate) fn load(launch: Launch, root: String, package: Package) -> Result<(Arc<Self>, Loaded), LoadError> {
+    pub(crate) fn load(
+        launch: Launch,
+        root: String,
+        package: Package,
+    ) -> Result<(Arc<Self>, Loaded), LoadError> {
         let (process, loaded) = Process::load(&launch)?;
         let state = State { now: Now::Running(process), generation: 0, crashes: 0, crashes_in_a_row: 0 };
         let host = Self {
@@ -107,28 +111,25 @@ impl Host {
     /// Looks for the process once; nothing where it is being started.
     fn look(self: &Arc<Self>, restarted: &mut Option<Arc<Ending>>) -> Result<Option<Current>, Failure> {
         let mut state = self.state();
-        match &state.now {
-            Now::GivenUp(failure) => Err(failure.clone()),
-            Now::Starting => Ok(None),
-            Now::Running(process) => match process.ending() {
-                None => {
-                    let (process, generation) = (process.clone(), state.generation);
-                    Ok(Some(Current { process, generation, restarted: restarted.take() }))
-                }
-                Some(ending) => {
-                    state.count(&ending, process.clone().has_succeeded());
-                    if let Some(failure) = state.too_many(&ending) {
-                        state.now = Now::GivenUp(failure.clone());
-                        return Err(failure);
-                    }
-                    state.now = Now::Starting;
-                    *restarted = Some(ending);
-                    drop(state);
-                    self.start_again();
-                    Ok(None)
-                }
-            },
+        let process = match &state.now {
+            Now::GivenUp(failure) => return Err(failure.clone()),
+            Now::Starting => return Ok(None),
+            Now::Running(process) => process.clone(),
+        };
+        let Some(ending) = process.ending() else {
+            let generation = state.generation;
+            return Ok(Some(Current { process, generation, restarted: restarted.take() }));
+        };
+        state.count(&ending, process.has_succeeded());
+        if let Some(failure) = state.too_many(&ending) {
+            state.now = Now::GivenUp(failure.clone());
+            return Err(failure);
         }
+        state.now = Now::Starting;
+        drop(state);
+        *restarted = Some(ending);
+        self.start_again();
+        Ok(None)
     }
 
     /// Starts another process on a thread of its own: whoever waits for it may give up.
@@ -155,13 +156,17 @@ impl Host {
     fn restarted(&self) -> Now {
         let (process, loaded) = match Process::load(&self.launch) {
             Ok(started) => started,
-            Err(error) => return Now::GivenUp(failed(format!("Python cannot be started again: {}", words(&error)))),
+            Err(error) => {
+                return Now::GivenUp(failed(format!("Python cannot be started again: {}", words(&error))));
+            }
         };
         if loaded == self.first {
             return Now::Running(process);
         }
         process.end(TIME_TO_LEAVE);
-        let failure = failed("the Python process has ended, and its files have changed since the project was loaded".into());
+        let failure = failed(
+            "the Python process has ended, and its files have changed since the project was loaded".into(),
+        );
         Now::GivenUp(failure.with_hint("start llm-do again"))
     }
 
@@ -213,7 +218,9 @@ pub(crate) fn words(error: &LoadError) -> String {
         LoadError::Refused(problems) => {
             problems.iter().map(|problem| problem.message.as_str()).collect::<Vec<_>>().join("; ")
         }
-        LoadError::Ended(ending) => with_lines(format!("it {} while it loaded the files", ending.how), ending),
+        LoadError::Ended(ending) => {
+            with_lines(format!("it {} while it loaded the files", ending.how), ending)
+        }
         LoadError::TooLong(limit, ending) => {
             let message = format!("its files took longer than {} seconds to load", limit.as_secs_f64());
             with_lines(message, ending)

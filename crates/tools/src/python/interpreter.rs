@@ -17,12 +17,7 @@ pub(crate) struct NotFound {
 
 /// Finds the interpreter: the one that the manifest names, else that of the project's `.venv`, else that of the
 /// active virtual environment, else the first on the search path.
-pub(crate) fn find(
-    named: Option<&str>,
-    root: &Path,
-    directory: &Path,
-    settings: &PythonSettings,
-) -> Found {
+pub(crate) fn find(named: Option<&str>, root: &Path, directory: &Path, settings: &PythonSettings) -> Found {
     let search_path = settings.variable("PATH");
     if let Some(named) = named {
         return find_named(named, root, directory, search_path);
@@ -43,7 +38,10 @@ pub(crate) fn find(
         looked_at.push(format!("`{name}` on the search path"));
     }
     Err(NotFound {
-        message: format!("the project has Python files, and no Python was found: looked at {}", looked_at.join(", ")),
+        message: format!(
+            "the project has Python files, and no Python was found: looked at {}",
+            looked_at.join(", ")
+        ),
         hint: "install Python 3.10 or newer, or name the interpreter as `python` in the manifest".to_owned(),
     })
 }
@@ -55,8 +53,11 @@ fn find_named(named: &str, root: &Path, directory: &Path, search_path: Option<&O
         false => on_path(named, directory, search_path),
     };
     found.ok_or_else(|| NotFound {
-        message: format!("the manifest names `{named}` as its Python, which is no program that can be started"),
-        hint: "`python` is a path relative to the project, or the name of a program on the search path".to_owned(),
+        message: format!(
+            "the manifest names `{named}` as its Python, which is no program that can be started"
+        ),
+        hint: "`python` is a path relative to the project, or the name of a program on the search path"
+            .to_owned(),
     })
 }
 
@@ -100,10 +101,8 @@ mod tests {
     fn the_nearest_interpreter_is_taken() {
         let folder = Folder::new();
         let root = folder.path().join("project");
-        let settings = settings(&[
-            ("PATH", &folder.path().join("bin")),
-            ("VIRTUAL_ENV", &folder.path().join("active")),
-        ]);
+        let settings =
+            settings(&[("PATH", &folder.path().join("bin")), ("VIRTUAL_ENV", &folder.path().join("active"))]);
         let find = |named| find(named, &root, folder.path(), &settings);
         let plain = plant(&folder, "bin/python");
         assert_eq!(find(None).unwrap(), plain);

@@ -65,7 +65,10 @@ pub(crate) fn make(
     };
     let made = make(&settings, read_only);
     let toolset = made.map_err(|error| {
-        Remark::new(format!("the toolset `{name}`: {error}"), "paths are relative to the project, and stay below it")
+        Remark::new(
+            format!("the toolset `{name}`: {error}"),
+            "paths are relative to the project, and stay below it",
+        )
     })?;
     Ok(Made { toolset, notices })
 }
@@ -167,11 +170,14 @@ fn shell_rule(config: &RuleConfig, project: &Path) -> Result<ShellRule, Remark> 
             ));
         }
     };
-    let would_run = |argument: &&String| approval == Approval::PreApproved && !asks_for(&rule, argument, project);
+    let would_run =
+        |argument: &&String| approval == Approval::PreApproved && !asks_for(&rule, argument, project);
     match config.approval_required_if_args.iter().find(would_run) {
         None => Ok(rule),
         Some(argument) => Err(Remark::new(
-            format!("the rule for `{pattern}` asks for `{argument}`, which this toolset runs without a question"),
+            format!(
+                "the rule for `{pattern}` asks for `{argument}`, which this toolset runs without a question"
+            ),
             format!("set `approval_required` to true for `{pattern}`"),
         )),
     }
@@ -180,8 +186,9 @@ fn shell_rule(config: &RuleConfig, project: &Path) -> Result<ShellRule, Remark> 
 fn read<T: for<'a> Deserialize<'a> + Default>(config: &Value, keys: &str) -> Result<T, Remark> {
     match config {
         Value::Null => Ok(T::default()),
-        config => T::deserialize(config)
-            .map_err(|error| Remark::new(error.to_string(), format!("the settings of this toolset are {keys}"))),
+        config => T::deserialize(config).map_err(|error| {
+            Remark::new(error.to_string(), format!("the settings of this toolset are {keys}"))
+        }),
     }
 }
 
@@ -236,7 +243,8 @@ mod tests {
 
     #[test]
     fn writing_asks_whatever_the_file_says() {
-        let (settings, notices) = file_settings(&json!({"base_path": "docs", "write_approval": false}), false).unwrap();
+        let (settings, notices) =
+            file_settings(&json!({"base_path": "docs", "write_approval": false}), false).unwrap();
         assert_eq!((settings, notices.len()), (json!({"root": "docs"}), 1));
         let (settings, notices) = file_settings(&Value::Null, true).unwrap();
         assert_eq!((settings, notices.len()), (json!({"root": ".", "read_only": true}), 0));

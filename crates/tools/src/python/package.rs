@@ -75,7 +75,8 @@ fn is_intact(directory: &Path) -> bool {
     let is_own = |path: &Path, most: u32| {
         let found = fs::symlink_metadata(path);
         found.is_ok_and(|found| {
-            found.uid() == rustix::process::geteuid().as_raw() && found.permissions().mode() & 0o777 & !most == 0
+            found.uid() == rustix::process::geteuid().as_raw()
+                && found.permissions().mode() & 0o777 & !most == 0
         })
     };
     let is_same = |(path, text): &(&str, &str)| {
@@ -149,9 +150,8 @@ fn remove_unused(cache: &Path, used: &str) {
         let name = entry.file_name();
         let is_ours = name.to_str().is_some_and(|name| is_name_of_sources(name) && name != used);
         let modified = entry.metadata().and_then(|found| found.modified());
-        let is_old = modified.is_ok_and(|time| {
-            SystemTime::now().duration_since(time).is_ok_and(|age| age > KEPT_UNUSED)
-        });
+        let is_old = modified
+            .is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > KEPT_UNUSED));
         if is_ours && is_old {
             let _ = fs::remove_dir_all(entry.path());
         }

@@ -104,7 +104,9 @@ impl Watched {
     fn next_step(&self) -> Instant {
         match self.is_cancelled {
             false => self.cancel_at,
-            true => self.interrupt_at.min((self.cancel_at + TIME_TO_STOP).max(self.interrupt_at - TIME_TO_SEE)),
+            true => {
+                self.interrupt_at.min((self.cancel_at + TIME_TO_STOP).max(self.interrupt_at - TIME_TO_SEE))
+            }
         }
     }
 }

@@ -221,13 +221,12 @@ const UNREADABLE: &str = "(a text that is not valid Unicode)";
 impl FromHost {
     /// Reads a line, or says why it is no message.
     pub(crate) fn read(line: &[u8]) -> Result<Self, String> {
-        // What a project defines is a message of its own: its fields have the names of others.
-        if line.starts_with(b"{\"op\":\"loaded\"") || line.starts_with(b"{\"op\": \"loaded\"") {
+        let parts: Line<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        if parts.op == "loaded" {
             let loaded = serde_json::from_slice(line).map_err(|error| error.to_string())?;
             return Ok(Self::Loaded(Box::new(loaded)));
         }
-        let line: Line<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-        line.message()
+        parts.message()
     }
 }
 
@@ -522,7 +521,15 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_said() {
-        for line in [&b"hello"[..], b"{}", b"{\"op\":\"dance\"}", b"{\"op\":\"done\"}", b"[1]", b"\xff", b"{\"op\":\"loaded\"}"] {
+        for line in [
+            &b"hello"[..],
+            b"{}",
+            b"{\"op\":\"dance\"}",
+            b"{\"op\":\"done\"}",
+            b"[1]",
+            b"\xff",
+            b"{\"op\":\"loaded\"}",
+        ] {
             assert!(FromHost::read(line).is_err(), "{}", String::from_utf8_lossy(line));
         }
     }
@@ -531,7 +538,8 @@ mod tests {
     fn messages_are_written_as_one_line() {
         let answer = WireAnswer::Error(Failure::new(llm_do_core::FailureKind::Denied, "no\nway"));
         let line = ToHost::Answer { id: 3, answer }.line().unwrap();
-        let expected = "{\"op\":\"answer\",\"id\":3,\"error\":{\"kind\":\"denied\",\"message\":\"no\\nway\"}}\n";
+        let expected =
+            "{\"op\":\"answer\",\"id\":3,\"error\":{\"kind\":\"denied\",\"message\":\"no\\nway\"}}\n";
         assert_eq!(String::from_utf8(line).unwrap(), expected);
         let answer = ToHost::Answer { id: 4, answer: WireAnswer::Value(json!(null)) };
         assert_eq!(answer.line().unwrap(), b"{\"op\":\"answer\",\"id\":4,\"value\":null}\n");
