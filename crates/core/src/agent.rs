@@ -7,8 +7,9 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::{
-    Access, Approval, AttachmentPolicy, Digest, Failure, InputPart, Limits, ModelChoice, ModelSettings, Name,
-    Payload, Schema, ServerTool, Toolset, input_attachments,
+    Access, Approval, AttachmentPolicy, DescriptorSettings, Digest, Failure, InputPart, Limits, ModelChoice,
+    ModelSettings, Name, Payload, Preamble, Program, Schema, ServerTool, ToolOverride, Toolset, Tuning,
+    input_attachments,
 };
 
 /// Everything that is known about an agent before it is called. Frozen: no call changes it.
@@ -58,6 +59,16 @@ pub struct AgentSpec {
     pub manual_only: Vec<String>,
     /// Which files it takes.
     pub attachment_policy: AttachmentPolicy,
+    /// Agents that it can start as programs.
+    pub programs: Vec<Program>,
+    /// What becomes of texts that are too long for its conversation.
+    pub descriptors: DescriptorSettings,
+    /// What stands before its instructions.
+    pub preamble: Option<Preamble>,
+    /// How single tools are offered to it.
+    pub overrides: Vec<ToolOverride>,
+    /// Which of its own settings its calls may change.
+    pub tuning: Tuning,
 }
 
 /// A toolset, or another agent, as one agent lists it.
@@ -206,6 +217,11 @@ impl AgentSpec {
             locked: false,
             manual_only: Vec::new(),
             attachment_policy: AttachmentPolicy::default(),
+            programs: Vec::new(),
+            descriptors: DescriptorSettings::default(),
+            preamble: None,
+            overrides: Vec::new(),
+            tuning: Tuning::default(),
         }
     }
 
@@ -327,6 +343,33 @@ impl AgentSpec {
         self
     }
 
+    /// Adds an agent that it can start as a program, by a name of its own.
+    #[must_use]
+    pub fn program(
+        mut self,
+        name: impl Into<Name>,
+        agent: impl Into<Name>,
+        description: impl Into<String>,
+    ) -> Self {
+        let (name, agent, description) = (name.into(), agent.into(), description.into());
+        self.programs.push(Program { name, agent, description });
+        self
+    }
+
+    /// Sets which of its own settings its calls may change.
+    #[must_use]
+    pub fn tuning(mut self, tuning: Tuning) -> Self {
+        self.tuning = tuning;
+        self
+    }
+
+    /// Sets what becomes of texts that are too long for its conversation.
+    #[must_use]
+    pub fn descriptors(mut self, settings: DescriptorSettings) -> Self {
+        self.descriptors = settings;
+        self
+    }
+
     /// Sets which files it takes.
     #[must_use]
     pub fn attachment_policy(mut self, policy: AttachmentPolicy) -> Self {
@@ -359,6 +402,11 @@ impl AgentSpec {
             self.agents,
             self.manual_only,
             self.attachment_policy,
+            self.programs,
+            self.descriptors,
+            self.preamble.as_ref().map(Preamble::digest),
+            self.overrides,
+            self.tuning,
         ]);
         Payload::new(everything).digest()
     }

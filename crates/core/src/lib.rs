@@ -26,6 +26,7 @@ mod model_override;
 mod name;
 mod output;
 mod payload;
+mod process;
 mod schema;
 mod server_tool;
 mod settings;
@@ -62,6 +63,9 @@ pub use model_override::{ModelOverride, PriceList, ProfileOverride};
 pub use name::{Key, Name, nearest};
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};
+pub use process::{
+    Control, DescriptorSettings, Jump, LinkedPrograms, Preamble, Program, ToolOverride, Tune, Tuning,
+};
 pub use schema::{Accepted, Problem, Schema, SchemaError, join_problems, schema_value_of};
 pub use server_tool::ServerTool;
 pub use settings::{Effort, ModelSettings, Thinking, ToolChoice};

@@ -52,6 +52,16 @@ pub fn load(path: impl AsRef<Path>, catalogue: &dyn Catalogue) -> Result<LoadedP
     load_changed(path, &[], catalogue)
 }
 
+/// Checks a project without running any of its code, and lists what only running it would show.
+pub fn check_static(path: impl AsRef<Path>, changes: &[String], catalogue: &dyn Catalogue) -> Diagnostics {
+    let mut out = Diagnostics::default();
+    let changes = set::Changes::read(changes, &mut out);
+    if let Some(files) = load::load(path.as_ref(), &changes, &mut out) {
+        link::check(files, catalogue, &mut out);
+    }
+    out
+}
+
 /// Reads and links a project with changes over its files: `KEY=VALUE` sets a key of the manifest,
 /// `agents.NAME.KEY=VALUE` one of an agent.
 pub fn load_changed(

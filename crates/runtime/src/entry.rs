@@ -88,6 +88,19 @@ impl EntrySpec {
         Self { tool: Arc::new(EntryTool { definition: Arc::new(definition), code: EntryCode::Tool(tool) }) }
     }
 
+    /// Gives the entry another name.
+    #[must_use]
+    pub fn renamed(&self, name: impl Into<Name>) -> Self {
+        let definition = ToolDefinition { name: name.into(), ..ToolDefinition::clone(self.definition()) };
+        let code = EntryCode::Tool(self.tool.clone());
+        Self { tool: Arc::new(EntryTool { definition: Arc::new(definition), code }) }
+    }
+
+    /// Returns what is known about it.
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.tool.definition
+    }
+
     /// Returns the name.
     pub fn name(&self) -> &Name {
         &self.tool.definition.name

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
-    Access, AgentSpec, Approval, Asker, AttachmentPolicy, Digest, Effect, FINAL_ANSWER, Failure, FailureKind,
-    Name, Prompt, Schema, Tool, ToolDefinition, Toolset, nearest,
+    Access, AgentSpec, Approval, Asker, AttachmentPolicy, Control, Digest, Effect, FINAL_ANSWER, Failure,
+    FailureKind, Name, Prompt, Schema, Tool, ToolDefinition, Toolset, nearest,
 };
 use serde_json::{Value, json};
 
@@ -25,6 +25,8 @@ pub(crate) struct Plan {
     table: HashMap<Name, Target>,
     ambiguous: HashMap<Name, Vec<String>>,
     narrowing: Vec<Pattern>,
+    /// Whether the model may go back to earlier messages, so that they show their number.
+    pub(crate) shows_positions: bool,
 }
 
 /// A toolset as one agent lists it.
@@ -140,6 +142,14 @@ impl Target {
     }
 }
 
+impl Target {
+    /// The same agent, taking a text instead of what it usually takes.
+    pub(crate) fn taking_text(self) -> Self {
+        let definition = ToolDefinition { input: prompt_schema(), ..ToolDefinition::clone(&self.definition) };
+        Self { definition: Arc::new(definition), has_own_input: false, prompt: None, ..self }
+    }
+}
+
 /// An agent as a tool: its name, description and input schema.
 fn agent_definition(spec: &AgentSpec) -> ToolDefinition {
     let input = spec.input.clone().unwrap_or_else(prompt_schema);
@@ -213,6 +223,7 @@ impl Plan {
             table: HashMap::new(),
             ambiguous: HashMap::new(),
             narrowing,
+            shows_positions: false,
         }
     }
 
@@ -273,7 +284,19 @@ impl Plan {
             let description = "Gives the final answer. Call it alone, once, when everything else is done.";
             offered.push(Arc::new(ToolDefinition::new(FINAL_ANSWER, description, answer_schema(output))));
         }
+        self.shows_positions = offered.iter().any(|definition| definition.control == Some(Control::Goto));
         self.offered = offered.into();
+    }
+
+    /// Returns what a call that may do so much is offered: what it may not use is not shown.
+    pub(crate) fn offered_within(&self, access: Access) -> Arc<[Arc<ToolDefinition>]> {
+        let is_usable = |definition: &&Arc<ToolDefinition>| {
+            definition.access <= access || definition.name == FINAL_ANSWER
+        };
+        if self.offered.iter().all(|definition| is_usable(&definition)) {
+            return self.offered.clone();
+        }
+        self.offered.iter().filter(is_usable).cloned().collect()
     }
 
     pub(crate) fn target(&self, name: &str) -> Option<&Target> {

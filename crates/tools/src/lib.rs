@@ -4,25 +4,28 @@
 //! - [`Shell`] runs listed programs without a shell.
 //! - [`DynamicAgents`] creates, calls and lists agents.
 //! - [`python_code`] runs the Python files of a project, in a process of their own.
+//! - [`FileDescriptors`] reads, searches and exports texts that are too long to be shown.
 //! - [`Sandbox`] confines child processes, where the system can.
 //!
 //! A toolset is a factory: each agent call opens an instance of its own. The names under which projects list
 //! them stand in one table ([`built_in_names`]).
 
 mod catalogue;
+mod children;
 mod dynamic_agents;
 mod filesystem;
-mod processes;
+mod process;
 mod python;
 mod sandbox;
 mod shell;
 
 pub use catalogue::{Surroundings, built_in, built_in_names};
+pub use children::end_all_commands;
 pub use dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,
 };
 pub use filesystem::{Filesystem, FilesystemSettings, Protected};
-pub use processes::end_all_commands;
+pub use process::FileDescriptors;
 pub use python::{PythonSettings, python_code};
 pub use sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};
 pub use shell::{Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope};

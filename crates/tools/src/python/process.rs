@@ -25,7 +25,7 @@ use super::ending::{Ending, words_of};
 use super::outbox::Outbox;
 use super::watch::Watch;
 use super::wire::{Ask, FromHost, Lines, Loaded, Reply, SayKind, ToHost, WireProblem};
-use crate::processes::{Mark, VARIABLE, kill_group};
+use crate::children::{Mark, VARIABLE, kill_group};
 
 /// How much of what code prints past its call is told, per call.
 const MOST_TOLD: usize = 256 * 1024;

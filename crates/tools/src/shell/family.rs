@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::process::Pid;
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::processes::{Mark, VARIABLE, kill_group};
+use crate::children::{Mark, VARIABLE, kill_group};
 use crate::sandbox::PreparedSandbox;
 
 /// The processes of one call. Dropping it kills them.
