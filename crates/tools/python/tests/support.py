@@ -40,7 +40,6 @@ class Host:
             stderr=subprocess.PIPE,
             start_new_session=True,
             cwd=directory,
-            env={**os.environ, "PYTHONPYCACHEPREFIX": os.path.join(tempfile.gettempdir(), "llm-do-test-pycache")},
         )
         theirs.close()
 
