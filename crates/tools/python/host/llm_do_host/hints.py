@@ -292,6 +292,9 @@ class Builder:
     def annotated(self, hint, notes):
         """Returns the shape of `Annotated[...]`: its limits are checked, its description is kept."""
         shape = limits.limited(self.shape(hint), limits_of_notes(notes))
+        for note in notes:
+            if hasattr(note, "llm_do_around"):  # a validator of the fallback
+                shape = note.llm_do_around(shape)
         description = description_of_notes(notes)
         return shapes.Described(shape, description) if description else shape
 

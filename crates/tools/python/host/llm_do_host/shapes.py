@@ -530,13 +530,17 @@ class Object(Shape):
                 continue
             known.add(key)
             try:
-                typed[field.name] = field.shape.make(value[key])
+                typed[field.name] = self.make_field(field, value[key], typed)
             except Mismatch as problem:
                 faults.extend(fault.inside(key) for fault in problem.faults)
         self.add_extra(value, known, typed, faults)
         if faults:
             raise Mismatch(faults)
         return typed
+
+    def make_field(self, field, value, typed):
+        """Makes the value of one field; `typed` holds those before it."""
+        return field.shape.make(value)
 
     def key_in(self, value, field):
         """Returns the key under which a field is given, or None."""
@@ -590,18 +594,36 @@ class Later(Shape):
         return self.target.exact(value)
 
 
-class Described(Shape):
+class Wrapping(Shape):
+    """A shape around another one, which does all that a subclass does not."""
+
+    def __init__(self, inner):
+        self.inner = inner
+        self.expected = inner.expected
+        self.kind = inner.kind
+
+    def schema(self, book):
+        return self.inner.schema(book)
+
+    def make(self, value):
+        return self.inner.make(value)
+
+    def make_key(self, text):
+        return self.inner.make_key(text)
+
+    def exact(self, value):
+        return self.inner.exact(value)
+
+    def fit(self, value):
+        return self.inner.fit(value)
+
+
+class Described(Wrapping):
     """A shape with a description of its own inside another type: a described item of a list."""
 
     def __init__(self, inner, description):
-        self.inner = inner
+        super().__init__(inner)
         self.description = description
-        self.expected = inner.expected
-        self.kind = inner.kind
-        self.make = inner.make
-        self.make_key = inner.make_key
-        self.exact = inner.exact
-        self.fit = inner.fit
 
     def schema(self, book):
         return dict(self.inner.schema(book), description=self.description)
