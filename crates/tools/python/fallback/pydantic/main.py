@@ -426,9 +426,7 @@ def shape_field(builder, cls, name, field):
         adopt(field, inner)
     field.annotation = hint
     described = builder.field(cls, name, typing.Annotated[hint, field])
-    default = shapes.MISSING if field.is_required() else field.default
-    if field.default_factory is not None:
-        default = hints.default_made(field.default_factory)
+    default = shapes.MISSING if field.default is UNDEFINED else field.default
     required, description = field.is_required(), field.description or described.description
     alias = field.validation_alias if isinstance(field.validation_alias, str) else None
     return shapes.Field(name, described.shape, default, description, required, alias, field.extra_schema())

@@ -162,10 +162,11 @@ NULL = Scalar(type(None), "null", "None", "none_required")
 class Choice(Shape):
     """One of some constants: a Literal, or the members of an Enum by their values."""
 
-    def __init__(self, options, error="literal_error", cls=None):
+    def __init__(self, options, error="literal_error", cls=None, description=""):
         self.options = options  # pairs: what JSON says, what Python gets
         self.error = error
         self.cls = cls
+        self.description = description
         names = [repr(given) for given, _ in options]
         self.expected = " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
@@ -175,6 +176,8 @@ class Choice(Shape):
         kinds = {JSON_TYPES.get(type(json)) for json in given}
         if len(kinds) == 1 and None not in kinds:
             schema["type"] = kinds.pop()
+        if self.description:
+            schema["description"] = self.description
         return schema
 
     def make(self, value):
@@ -336,6 +339,9 @@ class Row(Shape):
         items = [shape.schema(book) for shape in self.items]
         for position, name in enumerate(self.names):
             items[position] = dict(items[position], title=name)
+            default = json_form(self.defaults.get(name, MISSING))
+            if default is not MISSING:
+                items[position]["default"] = default
         least = len(self.items) - len(self.defaults)
         return {"type": "array", "prefixItems": items, "minItems": least, "maxItems": len(items)}
 
