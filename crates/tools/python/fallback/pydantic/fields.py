@@ -2,8 +2,21 @@
 
 from llm_do_host.limits import NAMES as LIMITS
 
-UNDEFINED = type("PydanticUndefinedType", (), {"__repr__": lambda self: "PydanticUndefined", "__copy__": lambda self: self, "__deepcopy__": lambda self, memo: self})()
-PydanticUndefined = UNDEFINED
+
+class Undefined:
+    """The default of a field that has none."""
+
+    def __repr__(self):
+        return "PydanticUndefined"
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+PydanticUndefined = UNDEFINED = Undefined()
 
 
 class FieldInfo:
@@ -27,6 +40,12 @@ class FieldInfo:
         self.other_settings = given
         if default_factory is not None and self.default is not UNDEFINED:
             raise TypeError("cannot specify both default and default_factory")
+
+    def copied(self):
+        """Returns the same field once more: classes may share a `Field(...)`."""
+        twin = object.__new__(FieldInfo)
+        vars(twin).update(vars(self))
+        return twin
 
     def is_required(self):
         """Tells whether the field has no default."""
@@ -59,6 +78,8 @@ def fresh(value):
     """Copies a default that could be changed."""
     if value is None or isinstance(value, (str, int, float, bool, bytes)):
         return value
+    if type(value) in (list, dict, set) and not value:
+        return type(value)()
     import copy
 
     return copy.deepcopy(value)

@@ -91,9 +91,7 @@ def is_class_variable(hint):
 
 def field_of(hint, default):
     """Makes the field of an annotation and what is assigned to it."""
-    import copy
-
-    field = copy.copy(default) if isinstance(default, FieldInfo) else FieldInfo(default)
+    field = default.copied() if isinstance(default, FieldInfo) else FieldInfo(default)
     field.annotation = hint
     return field
 
