@@ -107,6 +107,17 @@ class Models(unittest.TestCase):
         self.assertEqual(repr(Author(name="a")), "Author(name='a', born=None)")
         self.assertEqual(str(Author(name="a")), "name='a' born=None")
 
+    def test_fields_may_have_any_name(self):
+        class Odd(BaseModel):
+            shown: bool
+            fields: int = 1
+            values: List[int] = []
+            shape: str = "x"
+
+        odd = Odd(shown=True)
+        self.assertEqual(repr(odd), "Odd(shown=True, fields=1, values=[], shape='x')")
+        self.assertEqual(odd.model_dump(), {"shown": True, "fields": 1, "values": [], "shape": "x"})
+
     def test_dumps(self):
         work = Work(title="Emma", authors=[Author(name="Jane", born=datetime.date(1775, 12, 16))], path=pathlib.Path("x"))
         self.assertIs(work.model_dump()["kind"], Kind.BOOK)

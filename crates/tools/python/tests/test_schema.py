@@ -320,6 +320,20 @@ class Functions(unittest.TestCase):
         self.assertEqual(found.schema["properties"]["query"]["description"], "explicit")
         self.assertEqual(found.schema["properties"]["limit"]["description"], "kept")
 
+    def test_a_default_of_none_lets_none_through(self):
+        def search(limit: int = None):
+            pass
+
+        found = schema.signature(search)
+        self.assertEqual(found.bind({"limit": None}, None)[1], {"limit": None})
+        self.assertEqual(found.bind({"limit": 3}, None)[1], {"limit": 3})
+
+    def test_arguments_that_are_no_object_are_refused(self):
+        for args in [[], "x", None, 5]:
+            with self.subTest(args=args):
+                with self.assertRaises(coerce.ArgumentProblem):
+                    schema.signature(lambda a=1: None).bind(args, None)
+
     def test_parameters_without_hints_take_anything(self):
         found = schema.signature(lambda first, second=2: None)
         self.assertEqual(found.schema["properties"], {"first": {}, "second": {"default": 2}})
@@ -483,6 +497,12 @@ class Classes(unittest.TestCase):
         if hasattr(typing, "NotRequired"):
             Film = TypedDict("Film", {"title": str, "year": typing.NotRequired[int]})
             self.assertEqual(schema.class_schema(Film)["required"], ["title"])
+
+    def test_the_schema_of_a_recursive_class_is_an_object_itself(self):
+        written = schema.class_schema(Node)
+        self.assertEqual(written["type"], "object")
+        self.assertEqual(written["properties"]["children"]["items"], {"$ref": "#/$defs/Node"})
+        self.assertIn("name", written["$defs"]["Node"]["properties"])
 
     def test_enums_and_named_tuples_have_schemas(self):
         self.assertEqual(schema.class_schema(Color)["enum"], ["red", "blue"])

@@ -131,7 +131,8 @@ def theirs(hint):
     """Returns pydantic's schema of a hint."""
     import pydantic
 
-    return pydantic.TypeAdapter(hint).json_schema()
+    book = shapes.Book()
+    return book.bound(book.adopt(pydantic.TypeAdapter(hint).json_schema()))
 
 
 def meaning(schema, definitions=None, inside=()):

@@ -201,7 +201,7 @@ class BaseModel(metaclass=ModelType):
 
     def __init__(self, /, **data):
         try:
-            filled = type(self).model_shape().fill(self, data)
+            filled = shape_of_model(type(self)).fill(self, data)
         except Mismatch as problem:
             raise ValidationError(type(self).__name__, problem.faults) from None
         if filled is not self:
@@ -223,24 +223,12 @@ class BaseModel(metaclass=ModelType):
         return shape
 
     @classmethod
-    def model_shape(cls):
-        """Returns the shape of the class, made when it is used first: by then all names are known."""
-        shape = cls.llm_do_shapes.get(cls)
-        if shape is None:
-            try:
-                shape = hints.Builder(hints.Scope()).shape(cls)
-            except hints.HintProblem as problem:
-                raise PydanticUserError(str(problem)) from None
-            cls.llm_do_shapes[cls] = shape
-        return shape
-
-    @classmethod
     def model_validate(cls, obj, *, strict=None, from_attributes=None, context=None, **options):
         """Makes an instance from a dict; an instance stays as it is."""
         if from_attributes or (from_attributes is None and cls.model_config.get("from_attributes")):
             obj = read_attributes(cls, obj)
         try:
-            return cls.model_shape().make(obj)
+            return shape_of_model(cls).make(obj)
         except Mismatch as problem:
             raise ValidationError(cls.__name__, problem.faults) from None
 
@@ -267,7 +255,7 @@ class BaseModel(metaclass=ModelType):
     def model_json_schema(cls, by_alias=True, ref_template="#/$defs/{model}", **options):
         """Returns the JSON Schema of the class."""
         book = shapes.Book()
-        return book.bound(cls.model_shape().schema(book))
+        return book.bound(shape_of_model(cls).schema(book))
 
     @classmethod
     def model_rebuild(cls, **options):
@@ -304,37 +292,12 @@ class BaseModel(metaclass=ModelType):
             "exclude_none": exclude_none,
         }
         written = {}
-        for name, value in self.written_values():
-            if self.is_written(name, value, include, exclude, settings):
+        for name, value in all_values(self):
+            if is_wanted(name, include, exclude) and is_written(self, name, value, settings):
                 field = type(self).model_fields.get(name)
                 key = field.serialization_alias if by_alias and field and field.serialization_alias else name
-                written[key] = writing.plain(self.serialized(name, value, mode), mode, settings)
+                written[key] = writing.plain(serialized(self, name, value, mode), mode, settings)
         return written
-
-    def written_values(self):
-        """Returns all values that are written: fields, extra values, computed fields."""
-        values = list(vars(self).items())
-        return values + [(name, getattr(self, name)) for name in type(self).model_computed_fields]
-
-    def is_written(self, name, value, include, exclude, settings):
-        """Tells whether a field is among those to be written."""
-        field = type(self).model_fields.get(name)
-        if (include is not None and name not in include) or (exclude and name in exclude) or (field and field.exclude):
-            return False
-        if settings["exclude_none"] and value is None:
-            return False
-        if field is None:
-            return True
-        if settings["exclude_unset"] and name not in self.__pydantic_fields_set__:
-            return False
-        return not (settings["exclude_defaults"] and not field.is_required() and value == field.get_default())
-
-    def serialized(self, name, value, mode):
-        """Returns the value of a field as the class itself writes it."""
-        for serializer in type(self).llm_do_serializers.values():
-            if name in serializer.fields or "*" in serializer.fields:
-                return serializer.written(self, value, mode)
-        return value
 
     def model_dump_json(self, *, indent=None, **settings):
         """Returns the fields as JSON text."""
@@ -343,6 +306,19 @@ class BaseModel(metaclass=ModelType):
         separators = (",", ":") if indent is None else None
         dumped = self.model_dump(mode="json", **settings)
         return json.dumps(dumped, indent=indent, separators=separators, ensure_ascii=False)
+
+    def dict(self, **settings):
+        """Returns the fields as a dict, in the older spelling."""
+        return self.model_dump(**settings)
+
+    def json(self, **settings):
+        """Returns the fields as JSON text, in the older spelling."""
+        return self.model_dump_json(**settings)
+
+    @classmethod
+    def parse_obj(cls, obj):
+        """Makes an instance from a dict, in the older spelling."""
+        return cls.model_validate(obj)
 
     def model_copy(self, *, update=None, deep=False):
         """Returns a copy, with some fields changed (unchecked)."""
@@ -401,17 +377,58 @@ class BaseModel(metaclass=ModelType):
         return iter(vars(self).items())
 
     def __repr__(self):
-        return "%s(%s)" % (type(self).__name__, ", ".join(self.shown()))
+        return "%s(%s)" % (type(self).__name__, ", ".join(shown(self)))
 
     def __str__(self):
-        return " ".join(self.shown())
+        return " ".join(shown(self))
 
-    def shown(self):
-        """Returns the fields as `name=value` texts."""
-        fields = type(self).model_fields
-        values = [(name, value) for name, value in vars(self).items() if name not in fields or fields[name].repr]
-        values += [(name, getattr(self, name)) for name in type(self).model_computed_fields]
-        return ["%s=%r" % pair for pair in values]
+
+def shape_of_model(cls):
+    """Returns the shape of a model, made when it is used first: by then all names are known."""
+    shape = cls.llm_do_shapes.get(cls)
+    if shape is None:
+        try:
+            shape = hints.Builder(hints.Scope()).shape(cls)
+        except hints.HintProblem as problem:
+            raise PydanticUserError(str(problem)) from None
+        cls.llm_do_shapes[cls] = shape
+    return shape
+
+
+def all_values(model):
+    """Returns all values of an instance: fields, extra values, computed fields."""
+    return list(vars(model).items()) + [(name, getattr(model, name)) for name in type(model).model_computed_fields]
+
+
+def is_wanted(name, include, exclude):
+    """Tells whether the caller wants a field to be written."""
+    return (include is None or name in include) and not (exclude and name in exclude)
+
+
+def is_written(model, name, value, settings):
+    """Tells whether a field is written: it is not excluded, unset or plain where that counts."""
+    field = type(model).model_fields.get(name)
+    if settings["exclude_none"] and value is None:
+        return False
+    if field is None:
+        return True
+    if field.exclude or (settings["exclude_unset"] and name not in model.__pydantic_fields_set__):
+        return False
+    return not (settings["exclude_defaults"] and not field.is_required() and value == field.get_default())
+
+
+def serialized(model, name, value, mode):
+    """Returns the value of a field as the class itself writes it."""
+    for serializer in type(model).llm_do_serializers.values():
+        if name in serializer.fields or "*" in serializer.fields:
+            return serializer.written(model, value, mode)
+    return value
+
+
+def shown(model):
+    """Returns the fields of an instance as `name=value` texts."""
+    fields = type(model).model_fields
+    return ["%s=%r" % pair for pair in all_values(model) if pair[0] not in fields or fields[pair[0]].repr]
 
 
 def shape_field(builder, cls, name, field):
@@ -448,7 +465,7 @@ def checked_assignment(cls, name, value):
     """Checks a value that is assigned to a field, where the class asks for it."""
     if not cls.model_config.get("validate_assignment") or name not in cls.model_fields:
         return value
-    shape = cls.model_shape()
+    shape = shape_of_model(cls)
     field = next(field for field in shape.fields if field.name == name)
     try:
         return shape.make_field(field, value, {})

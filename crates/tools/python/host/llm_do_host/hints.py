@@ -482,5 +482,5 @@ def built(cls, fields):
 
     try:
         return cls(**fields)
-    except (ValueError, AssertionError) as problem:
+    except (ValueError, TypeError, AssertionError) as problem:
         raise mismatch("value_error", "Value error, %s" % problem, fields) from None

@@ -46,12 +46,14 @@ class Book:
         return with_references({key: part for key, part in schema.items() if key != "$defs"}, renamed)
 
     def bound(self, schema):
-        """Returns a finished schema: with its `$defs`, or in place where nothing else refers to it."""
+        """Returns a finished schema with its `$defs`; the outermost class stands in its own place."""
         definitions = dict(self.definitions)
         if set(schema) == {"$ref"}:
-            name = schema["$ref"][len("#/$defs/") :]
-            if not mentions(definitions, schema["$ref"]):
-                schema = definitions.pop(name)
+            target = schema["$ref"]
+            name = target[len("#/$defs/") :]
+            schema = definitions[name]
+            if not mentions(definitions, target):
+                del definitions[name]
         return dict(schema, **{"$defs": definitions}) if definitions else schema
 
 
