@@ -2,6 +2,8 @@
 
 import asyncio
 import dataclasses
+import subprocess
+import sys
 import unittest
 from typing import Any, List
 
@@ -148,6 +150,21 @@ class Contexts(unittest.TestCase):
         self.assertEqual((ctx.deps, ctx.tool_name, ctx.retry), (2, "x", 0))
         self.assertTrue(dataclasses.is_dataclass(ctx))
         self.assertIn("deps", [field.name for field in dataclasses.fields(RunContext)])
+
+    @unittest.skipIf(REAL, "the real package imports dataclasses")
+    def test_importing_and_using_tools_imports_nothing_heavy(self):
+        program = (
+            "import sys; sys.path[:0] = %r; sys.path.append(%r)\n"
+            "from pydantic_ai import RunContext, Tool\nfrom pydantic_ai.toolsets import FunctionToolset\n"
+            "import llm_do.runtime.args\n"
+            "def add(ctx: RunContext[int], a: int, b: 'list[str]' = []): pass\n"
+            "FunctionToolset([add]); RunContext(deps=1); 'deps' in RunContext.__dataclass_fields__\n"
+            "print([name for name in ('asyncio', 'dataclasses', 'inspect', 'pydantic') if name in sys.modules])"
+        )
+        front = [search_paths.PYTHON + "/names", search_paths.PYTHON + "/host"]
+        program %= (front, search_paths.PYTHON + "/fallback")
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual((done.stdout.strip(), done.stderr), ("[]", ""))
 
     def test_a_definition_can_be_replaced_as_a_dataclass(self):
         definition = ToolDefinition(name="a", description="b", parameters_json_schema={"type": "object"})

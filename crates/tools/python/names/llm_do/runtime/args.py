@@ -7,7 +7,7 @@ are made (see `inputs`) when somebody asks for them, because importing pydantic 
 import typing
 
 if typing.TYPE_CHECKING:
-    from .inputs import AgentArgs, PromptInput, WorkerArgs
+    from .inputs import AgentArgs, PromptInput, WorkerArgs, WorkerInput
 
 __all__ = [
     "AgentArgs",
@@ -16,9 +16,10 @@ __all__ = [
     "PromptInput",
     "PromptMessages",
     "WorkerArgs",
+    "WorkerInput",
     "get_display_text",
 ]
-MODELS = ("AgentArgs", "PromptInput", "WorkerArgs")
+MODELS = ("AgentArgs", "PromptInput", "WorkerArgs", "WorkerInput")
 
 
 def __getattr__(name):

@@ -28,3 +28,4 @@ class PromptInput(AgentArgs):
 
 
 WorkerArgs = AgentArgs
+WorkerInput = PromptInput
