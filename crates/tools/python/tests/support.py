@@ -77,6 +77,10 @@ class Host:
                 return message
             self._keep(message)
 
+    def receive_all(self):
+        """Receives messages until the host ends the channel."""
+        self.until(lambda message: False)
+
     def _keep(self, message):
         """Keeps a message for later."""
         if message["op"] == "say":
