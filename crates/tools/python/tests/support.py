@@ -40,7 +40,6 @@ class Host:
             stderr=subprocess.PIPE,
             start_new_session=True,
             cwd=directory,
-            env={**os.environ, "PYTHONPYCACHEPREFIX": os.path.join(tempfile.gettempdir(), "llm-do-test-pycache")},
         )
         theirs.close()
 
@@ -77,6 +76,10 @@ class Host:
             if is_wanted(message):
                 return message
             self._keep(message)
+
+    def receive_all(self):
+        """Receives messages until the host ends the channel."""
+        self.until(lambda message: False)
 
     def _keep(self, message):
         """Keeps a message for later."""

@@ -31,8 +31,8 @@ def record(cls):
     cls.__eq__ = equal
     cls.__repr__ = represent
     cls.__hash__ = None
-    cls.__dataclass_fields__ = WhenAsked(cls, "__dataclass_fields__")
-    cls.__dataclass_params__ = WhenAsked(cls, "__dataclass_params__")
+    cls.__dataclass_fields__ = Fields(cls)
+    cls.__dataclass_params__ = Parameters(cls)
     return cls
 
 
@@ -86,20 +86,46 @@ def replace(instance, **changes):
     return copy
 
 
-class WhenAsked:
-    """What `dataclasses` looks for in a dataclass, made when it looks."""
+class Fields(dict):
+    """The fields of a record by name; `dataclasses` is asked for them when somebody reads one."""
 
-    def __init__(self, cls, name):
+    def __init__(self, cls):
+        super().__init__((name, None) for name in cls.record_fields)
         self.cls = cls
-        self.name = name
+
+    def __getitem__(self, name):
+        return self.filled().get(name)
+
+    def values(self):
+        return self.filled().values()
+
+    def items(self):
+        return self.filled().items()
+
+    def filled(self):
+        """Puts the real fields in place, the first time; returns them all."""
+        if None in super().values():
+            self.update(twin(self.cls).__dataclass_fields__)
+        return dict(zip(self, super().values()))
+
+
+class Parameters:
+    """The parameters that a dataclass was made with, made when somebody asks."""
+
+    def __init__(self, cls):
+        self.cls = cls
 
     def __get__(self, instance, owner):
-        import dataclasses
+        self.cls.__dataclass_params__ = twin(self.cls).__dataclass_params__
+        return self.cls.__dataclass_params__
 
-        fields = [(name, object, dataclass_field(default)) for name, default in self.cls.record_fields.items()]
-        twin = dataclasses.make_dataclass(self.cls.__name__, fields)
-        setattr(self.cls, self.name, getattr(twin, self.name))
-        return getattr(twin, self.name)
+
+def twin(cls):
+    """Makes the dataclass that a record looks like."""
+    import dataclasses
+
+    fields = [(name, object, dataclass_field(default)) for name, default in cls.record_fields.items()]
+    return dataclasses.make_dataclass(cls.__name__, fields)
 
 
 def dataclass_field(default):

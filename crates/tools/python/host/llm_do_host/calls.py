@@ -196,6 +196,34 @@ class Calls:
         if call is not None:
             call.cancel()
 
+    async def run_in_thread(self, function, positional, named):
+        """Runs a synchronous function for a task, which can be cancelled with it."""
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+
+        def work():
+            try:
+                return function(*positional, **named), None
+            except BaseException as problem:
+                return None, problem
+
+        def finish(outcome):
+            leave_forked_child()
+            loop.call_soon_threadsafe(lambda: ended.done() or ended.set_result(outcome))
+
+        job = Job(contextvars.copy_context(), work, finish)
+        self.pool.start(job)
+        try:
+            outcome = await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            job.cancel()
+            await asyncio.wait([ended])
+            raise
+        value, problem = outcome or (None, Interrupted())
+        if problem is not None:
+            raise problem
+        return value
+
     def note_cancelled(self, lines):
         """Marks the calls that unread messages cancel; the messages stay, to be acted on by the loop."""
         for line in lines:

@@ -89,8 +89,19 @@ class Declarations:
         tool.update((key, value) for key, value in settings.items() if key in tool)
         if meta:
             tool["input"] = meta.apply_to_schema(form.schema)
+            self._tell_of_registration(meta, tool)
         self.targets[tool["id"]] = FunctionTarget(function, form, context_kind(function, form), needs)
         return tool
+
+    def _tell_of_registration(self, meta, tool):
+        """Calls the decorator's `on_register(name, manager)`; there is no manager here."""
+        if meta.on_register is None:
+            return
+        try:
+            meta.on_register(tool["name"], None)
+        except Exception as problem:
+            message = f"on_register of tool `{tool['name']}` failed: {type(problem).__name__}: {problem}"
+            self.notice(tool["file"], tool["line"], message)
 
     def _signature(self, function, name, meta, settings):
         """Reads the signature of a function, with what a decorator or a Tool object adds."""

@@ -8,11 +8,9 @@ import re
 
 PARAMETER_SECTIONS = ("args", "arguments", "parameters", "params", "keyword args", "keyword arguments", "other parameters")
 
-GOOGLE_HEADER = re.compile(r"^(?P<title>[A-Z][A-Za-z ]*):\s*$")
-GOOGLE_PARAMETER = re.compile(r"^(?P<names>\*{0,2}\w+)\s*(?:\((?P<type>.*?)\))?\s*:(?:\s+(?P<text>.*)|\s*)$")
-NUMPY_UNDERLINE = re.compile(r"^-{3,}\s*$")
-NUMPY_PARAMETER = re.compile(r"^(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
-SPHINX_FIELD = re.compile(r"^:(?P<tag>\w+)(?:\s+(?P<subject>[^:]*))?:(?:\s+(?P<text>.*)|\s*)$")
+GOOGLE_PARAMETER = r"^(?P<names>\*{0,2}\w+)\s*(?:\((?P<type>.*?)\))?\s*:(?:\s+(?P<text>.*)|\s*)$"
+NUMPY_PARAMETER = r"^(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$"
+SPHINX_FIELD = r"^:(?P<tag>\w+)(?:\s+(?P<subject>[^:]*))?:(?:\s+(?P<text>.*)|\s*)$"
 SPHINX_PARAMETER_TAGS = ("param", "parameter", "arg", "argument", "key", "keyword")
 SPHINX_TYPE_TAGS = ("type", "rtype")
 
@@ -43,16 +41,18 @@ def take_google(lines):
     """Takes the `Args:` section out; returns the other lines and the parameters."""
     kept, parameters, position = [], {}, 0
     while position < len(lines):
-        header = GOOGLE_HEADER.match(lines[position])
-        title = header.group("title").lower() if header else ""
-        end = end_of_block(lines, position + 1)
-        if title in PARAMETER_SECTIONS and end > position + 1:
+        end = end_of_block(lines, position + 1) if is_google_header(lines[position]) else position + 1
+        if end > position + 1:
             parameters.update(google_parameters(lines[position + 1 : end]))
         else:
             kept.append(lines[position])
-            end = position + 1
         position = end
     return kept, parameters
+
+
+def is_google_header(line):
+    """Tells whether a line is `Args:`, unindented."""
+    return line.rstrip().endswith(":") and line.rstrip()[:-1].lower() in PARAMETER_SECTIONS
 
 
 def end_of_block(lines, start):
@@ -70,7 +70,7 @@ def google_parameters(block):
     margin = min(indent(line) for line in block if line.strip())
     parameters, current = {}, None
     for line in block:
-        match = GOOGLE_PARAMETER.match(line[margin:]) if indent(line) == margin else None
+        match = re.match(GOOGLE_PARAMETER, line[margin:]) if indent(line) == margin else None
         if match:
             current = match.group("names").lstrip("*")
             parameters[current] = [match.group("text") or ""]
@@ -95,9 +95,8 @@ def take_numpy(lines):
 
 def numpy_title(lines, position):
     """Returns the lower-case title of the section that starts here, or an empty string."""
-    if position + 1 < len(lines) and NUMPY_UNDERLINE.match(lines[position + 1]):
-        return lines[position].strip().lower()
-    return ""
+    underline = lines[position + 1].strip() if position + 1 < len(lines) else ""
+    return lines[position].strip().lower() if len(underline) >= 3 and not underline.strip("-") else ""
 
 
 def end_of_numpy_section(lines, start):
@@ -112,7 +111,7 @@ def numpy_parameters(block):
     """Reads the lines below an underlined `Parameters`: `name : type`, its text indented."""
     parameters, current = {}, []
     for line in block:
-        match = NUMPY_PARAMETER.match(line)
+        match = re.match(NUMPY_PARAMETER, line)
         if match:
             current = [name.strip().lstrip("*") for name in match.group("names").split(",")]
             parameters.update((name, []) for name in current)
@@ -126,7 +125,8 @@ def take_sphinx(lines):
     """Takes `:param name:` fields out; returns the other lines and the parameters."""
     kept, parameters, position = [], {}, 0
     while position < len(lines):
-        match = SPHINX_FIELD.match(lines[position].strip())
+        line = lines[position].strip()
+        match = re.match(SPHINX_FIELD, line) if line.startswith(":") else None
         tag = match.group("tag").lower() if match else ""
         if tag not in SPHINX_PARAMETER_TAGS and tag not in SPHINX_TYPE_TAGS:
             kept.append(lines[position])
@@ -156,10 +156,13 @@ def indent(line):
 
 def flowing(lines):
     """Joins lines of one description; a blank line stays a paragraph break."""
-    text = "\n".join(lines).strip()
-    return re.sub(r"[ \t]*\n[ \t]*", "\n", text)
+    return "\n".join(line.strip() for line in lines).strip()
 
 
 def joined(lines):
     """Joins the lines that are left, without the gaps that taken sections leave."""
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in lines)).strip()
+    kept = []
+    for line in lines:
+        if line.strip() or (kept and kept[-1]):
+            kept.append(line.rstrip())
+    return "\n".join(kept).strip()

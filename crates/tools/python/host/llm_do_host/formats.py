@@ -4,7 +4,7 @@ import re
 
 from . import shapes
 
-DURATION = re.compile(
+DURATION = (
     r"^(?P<sign>[+-])?P(?:(?P<weeks>[\d.]+)W)?(?:(?P<days>[\d.]+)D)?"
     r"(?:T(?:(?P<hours>[\d.]+)H)?(?:(?P<minutes>[\d.]+)M)?(?:(?P<seconds>[\d.]+)S)?)?$"
 )
@@ -40,7 +40,7 @@ def duration(cls):
     """Returns the shape of a timedelta: `P1DT2H30M`."""
 
     def parse(text):
-        match = DURATION.match(text)
+        match = re.match(DURATION, text)
         parts = {key: float(part) for key, part in (match.groupdict() if match else {}).items() if part and key != "sign"}
         if not parts:
             raise ValueError(text)

@@ -292,6 +292,9 @@ class Builder:
     def annotated(self, hint, notes):
         """Returns the shape of `Annotated[...]`: its limits are checked, its description is kept."""
         shape = limits.limited(self.shape(hint), limits_of_notes(notes))
+        for note in notes:
+            if hasattr(note, "llm_do_around"):  # a validator of the fallback
+                shape = note.llm_do_around(shape)
         description = description_of_notes(notes)
         return shapes.Described(shape, description) if description else shape
 
@@ -332,12 +335,8 @@ class Builder:
         for field in dataclasses.fields(cls):
             if not field.init:
                 continue
-            default = field.default
-            if default is dataclasses.MISSING:
-                default = shapes.MISSING
+            default = shapes.MISSING if field.default is dataclasses.MISSING else field.default
             required = default is shapes.MISSING and field.default_factory is dataclasses.MISSING
-            if not required and default is shapes.MISSING:
-                default = default_made(field.default_factory)
             described = field.metadata.get("description")
             shape.fields.append(self.field(cls, field.name, field.type, default, required, described))
         return shape
@@ -404,7 +403,7 @@ def enum_shape(cls):
     pairs = [(plain_value(member.value) if plain else member.name, member) for member in cls]
     if not pairs:
         raise HintProblem("the enum %s has no members" % cls.__name__)
-    return shapes.Choice(pairs, "enum", cls)
+    return shapes.Choice(pairs, "enum", cls, class_description(cls))
 
 
 def plain_value(value):
@@ -419,16 +418,18 @@ def limits_of_notes(notes):
     """Returns all limits that the objects in `Annotated` carry."""
     found = {}
     for note in notes:
-        parts = note if is_group(note) else (note,)
-        for part in parts:
+        for part in parts_of_note(note):
             if not isinstance(part, (str, slice)):
                 found.update(limits.limits_of(part))
     return found
 
 
-def is_group(note):
-    """Tells whether a note stands for several (`annotated_types` has such)."""
-    return hasattr(note, "__is_annotated_types_grouped_metadata__")
+def parts_of_note(note):
+    """Returns the notes that one stands for: `annotated_types` has groups, pydantic has `Field`."""
+    if hasattr(note, "__is_annotated_types_grouped_metadata__"):
+        return list(note)
+    kept = getattr(note, "metadata", None)
+    return kept if isinstance(kept, list) else [note]
 
 
 def description_of_notes(notes):
@@ -470,7 +471,7 @@ def all_annotations(cls):
 def class_description(cls):
     """Returns the description of a class: its own docstring, unless a decorator wrote it."""
     text = vars(cls).get("__doc__")
-    if not isinstance(text, str) or text.startswith(cls.__name__ + "("):
+    if not isinstance(text, str) or text.startswith(cls.__name__ + "(") or text == "An enumeration.":
         return ""
     return docstrings.clean(text)
 
@@ -481,10 +482,5 @@ def built(cls, fields):
 
     try:
         return cls(**fields)
-    except (ValueError, AssertionError) as problem:
+    except (ValueError, TypeError, AssertionError) as problem:
         raise mismatch("value_error", "Value error, %s" % problem, fields) from None
-
-
-def default_made(factory):
-    """Returns what a default factory makes, only to show it in the schema."""
-    return factory() if factory in (list, dict, tuple, set, frozenset, str, int, float, bool) else shapes.MISSING

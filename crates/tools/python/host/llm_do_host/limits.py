@@ -43,16 +43,12 @@ def applies(shape, limits):
     return shape.kind in LENGTH_WORDS
 
 
-class Limited(shapes.Shape):
+class Limited(shapes.Wrapping):
     """A shape with limits."""
 
     def __init__(self, inner, limits):
-        self.inner = inner
+        super().__init__(inner)
         self.limits = limits
-        self.kind = inner.kind
-        self.expected = inner.expected
-        self.exact = inner.exact
-        self.fit = inner.fit
 
     def schema(self, book):
         schema = dict(self.inner.schema(book))

@@ -17,18 +17,22 @@ from .output import Speaker
 
 def serve(descriptor):
     """Runs the host on a control channel, until it ends."""
+    # The host's own directory is a private cache, whatever the user wants for files elsewhere.
+    users_choice, sys.dont_write_bytecode = sys.dont_write_bytecode, False
     channel = Channel(descriptor)
     _thread.start_new_thread(watch_for_end, (descriptor,))
     speaker = Speaker(channel)
     output.capture(speaker)
-    loaded = load_project(channel, speaker)
+    loaded = load_project(channel, speaker, users_choice)
     if loaded is None:
         leave(1)
+    sys.dont_write_bytecode = False
     host = Host(channel, speaker, *loaded)
+    sys.dont_write_bytecode = users_choice
     host.run()
 
 
-def load_project(channel, speaker):
+def load_project(channel, speaker, dont_write_bytecode):
     """Loads the project that the first message names; returns it, or None where it was refused."""
     message = channel.next_message()
     if message is None:
@@ -36,6 +40,7 @@ def load_project(channel, speaker):
     from . import models
     from .load import load
 
+    sys.dont_write_bytecode = dont_write_bytecode
     project, declarations, problems = load(message)
     speaker.finish_outside()
     if problems.list:
@@ -67,6 +72,17 @@ def leave(status):
     os._exit(status)
 
 
+def give_threads_to_stand_in(calls):
+    """Lets the stand-in for pydantic_ai, where the project uses it, run synchronous tools in the host's threads."""
+    if "pydantic_ai" not in sys.modules:
+        return
+    try:
+        from pydantic_ai import _calls as stand_in
+    except ImportError:
+        return
+    stand_in.run_in_thread = calls.run_in_thread
+
+
 class Host:
     """Serves calls: one method for each message of llm-do."""
 
@@ -94,6 +110,7 @@ class Host:
         }
         self._interruption = Interruption(self._calls, channel, self._drain)
         os.register_at_fork(after_in_child=self._forked)
+        give_threads_to_stand_in(self._calls)
 
     def run(self):
         """Runs the loop until llm-do says `exit` or goes away."""

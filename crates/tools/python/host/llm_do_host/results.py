@@ -4,9 +4,9 @@
 `<object at 0x7f..>`. `Failure` is an error result.
 """
 
-import base64
 import os
 import sys
+from binascii import b2a_base64
 
 MESSAGE_LIMIT = 4000
 DEPTH_LIMIT = 100
@@ -216,7 +216,7 @@ def _binary_attachment(value, number):
     return {
         "name": f"attachment-{number}.{ending}",
         "media_type": media_type,
-        "data": base64.b64encode(bytes(value.data)).decode("ascii"),
+        "data": b2a_base64(bytes(value.data), newline=False).decode("ascii"),
     }
 
 

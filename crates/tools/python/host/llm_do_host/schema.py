@@ -8,7 +8,7 @@ import functools
 import types
 
 from . import docstrings, hints, shapes
-from .coerce import ArgumentProblem, Fault, Mismatch, problem_text
+from .coerce import ArgumentProblem, Fault, Mismatch, given, problem_text
 
 POSITIONAL_ONLY, POSITIONAL, VAR_POSITIONAL, KEYWORD, VAR_KEYWORD = range(5)
 VARARGS, VARKEYWORDS = 0x04, 0x08
@@ -62,6 +62,8 @@ class Signature:
         """Returns the typed values of the arguments by parameter; raises `ArgumentProblem`."""
         if self.single is not None:
             args = self.wrapped(args)
+        if not isinstance(args, dict):
+            raise ArgumentProblem("the arguments should be an object, given %s" % given(args))
         values, faults = {}, []
         for parameter in self.visible:
             try:
@@ -196,7 +198,7 @@ class Reader:
         if hint is not shapes.MISSING:
             resolved = self.resolved(parameter, hint)
             described = described or noted_description(resolved)
-            parameter.shape = self.shape(parameter, resolved)
+            parameter.shape = self.shape(parameter, with_none(resolved) if default is None else resolved)
         if isinstance(parameter.shape, shapes.Described):
             parameter.shape = parameter.shape.inner
         description = described or self.descriptions.get(parameter.name)
@@ -257,6 +259,13 @@ def is_object(shape):
 def is_field(default):
     """Tells whether a default is pydantic's `Field(...)`, real or fallback."""
     return type(default).__name__ == "FieldInfo" and hasattr(default, "get_default")
+
+
+def with_none(hint):
+    """Returns a hint that lets None through: a default of None says that it is fine."""
+    import typing
+
+    return hint if hint in (typing.Any, object) else typing.Optional[hint]
 
 
 def noted_description(hint):

@@ -46,12 +46,14 @@ class Book:
         return with_references({key: part for key, part in schema.items() if key != "$defs"}, renamed)
 
     def bound(self, schema):
-        """Returns a finished schema: with its `$defs`, or in place where nothing else refers to it."""
+        """Returns a finished schema with its `$defs`; the outermost class stands in its own place."""
         definitions = dict(self.definitions)
         if set(schema) == {"$ref"}:
-            name = schema["$ref"][len("#/$defs/") :]
-            if not mentions(definitions, schema["$ref"]):
-                schema = definitions.pop(name)
+            target = schema["$ref"]
+            name = target[len("#/$defs/") :]
+            schema = definitions[name]
+            if not mentions(definitions, target):
+                del definitions[name]
         return dict(schema, **{"$defs": definitions}) if definitions else schema
 
 
@@ -162,10 +164,11 @@ NULL = Scalar(type(None), "null", "None", "none_required")
 class Choice(Shape):
     """One of some constants: a Literal, or the members of an Enum by their values."""
 
-    def __init__(self, options, error="literal_error", cls=None):
+    def __init__(self, options, error="literal_error", cls=None, description=""):
         self.options = options  # pairs: what JSON says, what Python gets
         self.error = error
         self.cls = cls
+        self.description = description
         names = [repr(given) for given, _ in options]
         self.expected = " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
@@ -175,6 +178,8 @@ class Choice(Shape):
         kinds = {JSON_TYPES.get(type(json)) for json in given}
         if len(kinds) == 1 and None not in kinds:
             schema["type"] = kinds.pop()
+        if self.description:
+            schema["description"] = self.description
         return schema
 
     def make(self, value):
@@ -336,6 +341,9 @@ class Row(Shape):
         items = [shape.schema(book) for shape in self.items]
         for position, name in enumerate(self.names):
             items[position] = dict(items[position], title=name)
+            default = json_form(self.defaults.get(name, MISSING))
+            if default is not MISSING:
+                items[position]["default"] = default
         least = len(self.items) - len(self.defaults)
         return {"type": "array", "prefixItems": items, "minItems": least, "maxItems": len(items)}
 
@@ -530,13 +538,17 @@ class Object(Shape):
                 continue
             known.add(key)
             try:
-                typed[field.name] = field.shape.make(value[key])
+                typed[field.name] = self.make_field(field, value[key], typed)
             except Mismatch as problem:
                 faults.extend(fault.inside(key) for fault in problem.faults)
         self.add_extra(value, known, typed, faults)
         if faults:
             raise Mismatch(faults)
         return typed
+
+    def make_field(self, field, value, typed):
+        """Makes the value of one field; `typed` holds those before it."""
+        return field.shape.make(value)
 
     def key_in(self, value, field):
         """Returns the key under which a field is given, or None."""
@@ -590,18 +602,36 @@ class Later(Shape):
         return self.target.exact(value)
 
 
-class Described(Shape):
+class Wrapping(Shape):
+    """A shape around another one, which does all that a subclass does not."""
+
+    def __init__(self, inner):
+        self.inner = inner
+        self.expected = inner.expected
+        self.kind = inner.kind
+
+    def schema(self, book):
+        return self.inner.schema(book)
+
+    def make(self, value):
+        return self.inner.make(value)
+
+    def make_key(self, text):
+        return self.inner.make_key(text)
+
+    def exact(self, value):
+        return self.inner.exact(value)
+
+    def fit(self, value):
+        return self.inner.fit(value)
+
+
+class Described(Wrapping):
     """A shape with a description of its own inside another type: a described item of a list."""
 
     def __init__(self, inner, description):
-        self.inner = inner
+        super().__init__(inner)
         self.description = description
-        self.expected = inner.expected
-        self.kind = inner.kind
-        self.make = inner.make
-        self.make_key = inner.make_key
-        self.exact = inner.exact
-        self.fit = inner.fit
 
     def schema(self, book):
         return dict(self.inner.schema(book), description=self.description)
