@@ -1,7 +1,7 @@
 """What a project declares, as the protocol writes it, and the targets behind it."""
 
 from .context import NoCall
-from .imports import line_of_function
+from .imports import line_of_function, line_of_name
 from .schema import class_schema, signature
 from .targets import EntryTarget, FunctionTarget
 
@@ -161,7 +161,7 @@ class Declarations:
         try:
             schema = class_schema(cls)
         except Exception as problem:
-            self.problems.add(file, None, f"class `{name}` has no schema: {problem}")
+            self.problems.add(file, line_of_name(file, name), f"class `{name}` has no schema: {problem}")
             return None
         id = f"c{self._class_count}"
         self.classes.append({"id": id, "file": file, "name": name, "use": use, "schema": schema})

@@ -113,11 +113,10 @@ class ProjectFinder:
         return module
 
     def _execute(self, module):
-        """Runs the file and registers its module under all of its names; a failure is kept, and nothing else."""
+        """Runs the file, with its module registered under its name; a failure is kept, and nothing else."""
         file = module.__file__
-        names = self._names_of[file]
         self._loaded[file] = module
-        sys.modules.update(dict.fromkeys(names, module))
+        sys.modules[module.__name__] = module
         try:
             with open(file, "rb") as source:
                 code = compile(source.read(), file, "exec", dont_inherit=True)
@@ -126,7 +125,7 @@ class ProjectFinder:
         except BaseException as problem:
             self._failed[file] = problem
             del self._loaded[file]
-            for name in names:
+            for name in self._names_of[file]:
                 sys.modules.pop(name, None)
             raise
 
@@ -173,8 +172,9 @@ def read_source(file):
 
 
 def line_of_name(file, name):
-    """Returns the line in which a module assigns a name."""
-    found = re.search(rf"^{re.escape(name)}\s*(?::[^=\n]*)?=", read_source(file), re.MULTILINE)
+    """Returns the line in which a module assigns or defines a name."""
+    name = re.escape(name)
+    found = re.search(rf"^(?:{name}\s*(?::[^=\n]*)?=|(?:class|def|async def)\s+{name}\b)", read_source(file), re.MULTILINE)
     return found.string.count("\n", 0, found.start()) + 1 if found else None
 
 
