@@ -157,9 +157,9 @@ def _is_taken(name, file):
 
 
 def _is_standard_directory(entry):
-    """Says whether a directory of the path belongs to Python itself."""
-    inside = any(entry.startswith(prefix) for prefix in (sys.base_prefix, sys.base_exec_prefix))
-    return inside and "site-packages" not in entry and "dist-packages" not in entry
+    """Says whether a directory of the path holds Python's own modules."""
+    home = os.path.dirname(os.__file__)
+    return entry in (home, os.path.join(home, "lib-dynload")) or entry.endswith(f"python{sys.version_info[0]}{sys.version_info[1]}.zip")
 
 
 def read_source(file):

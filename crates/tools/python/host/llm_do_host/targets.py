@@ -72,7 +72,7 @@ class ToolsetTarget:
         tool = self._tool_of(instance)
         context = run_context(call, self._name)
         typed = validated(tool, args)
-        return unwrapped(await instance.toolset.call_tool(self._name, typed, context, tool))
+        return unwrapped(await awaited(instance.toolset.call_tool(self._name, typed, context, tool)))
 
     async def _assess(self, call, args, instance):
         """Returns the judgement as the protocol writes it."""
