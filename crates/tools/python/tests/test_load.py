@@ -145,6 +145,16 @@ class Found(HostCase):
         answer = self.host().load(["a.py", "b.py"])
         self.assertEqual([os.path.basename(known["file"]) for known in answer["toolsets"]], ["b.py"])
 
+    def test_agents_may_name_what_other_files_declare(self):
+        self.file("a.py", "from llm_do import AgentSpec\nfrom b import shared, make, f\nTOOLS = [f]\n"
+                          "one = AgentSpec('one', 'x', tools=[f], toolsets=[shared, make])\n")
+        self.file("b.py", "from pydantic_ai.toolsets import FunctionToolset\nshared = FunctionToolset()\n"
+                          "def make(): return FunctionToolset()\ndef f(): pass\n"
+                          "TOOLS = [f]\nTOOLSETS = {'first': shared, 'second': make}\n")
+        answer = self.host().load(["a.py", "b.py"])
+        self.assertEqual(answer["op"], "loaded", answer)
+        self.assertEqual([answer["agents"][0]["tools"], answer["agents"][0]["toolsets"]], [["f"], ["first", "second"]])
+
     def test_a_file_may_have_the_name_of_a_standard_module(self):
         self.file("calendar.py", "import json, calendar\ndef f(): return calendar.isleap(2024)\nTOOLS = [f]\n")
         self.file("queue.py", "def g(): return 1\nTOOLS = [g]\n")

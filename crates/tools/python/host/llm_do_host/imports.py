@@ -28,11 +28,10 @@ class Problems:
 
     def add_exception(self, file, problem, what=""):
         """Notes an exception at the line of the project where it came from."""
-        if isinstance(problem, SyntaxError) and problem.filename and not self._project.place(problem):
-            return self.add(problem.filename, problem.lineno, f"{type(problem).__name__}: {problem.msg}")
-        if isinstance(problem, SyntaxError) and problem.filename and self._project.holds(problem.filename):
-            return self.add(problem.filename, problem.lineno, f"{type(problem).__name__}: {problem.msg}")
-        place = self._project.place(problem) or (file, None)
+        place = self._project.place(problem)
+        if isinstance(problem, SyntaxError) and (place is None or self._project.holds(problem.filename or "")):
+            return self.add(problem.filename or file, problem.lineno, f"{type(problem).__name__}: {problem.msg}")
+        place = place or (file, None)
         self.add(place[0], place[1], what + exception_text(problem), import_hint(problem))
 
 

@@ -13,7 +13,7 @@ class FunctionTarget:
     """A plain function offered as a tool."""
 
     def __init__(self, function, signature, context_kind, needs=()):
-        self._function = function
+        self.function = function
         self._signature = signature
         self._context_kind = context_kind
         self._needs = tuple(needs)
@@ -32,7 +32,7 @@ class FunctionTarget:
     def _call(self, call, args):
         """Calls the function with typed arguments and its context."""
         positional, named = self._signature.bind(args, self._context_value(call))
-        return self._function(*positional, **named)
+        return self.function(*positional, **named)
 
     def _context_value(self, call):
         """Returns what the context parameter is given."""
