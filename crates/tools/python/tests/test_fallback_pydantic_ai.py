@@ -9,7 +9,15 @@ from typing import Any, List
 
 import search_paths
 from pydantic import BaseModel
-from pydantic_ai import BinaryContent, ModelRetry, RunContext, Tool, ToolReturn, UnexpectedModelBehavior, UserError
+from pydantic_ai import (
+    BinaryContent,
+    ModelRetry,
+    RunContext,
+    Tool,
+    ToolReturn,
+    UnexpectedModelBehavior,
+    UserError,
+)
 from pydantic_ai.exceptions import ModelRetry as SameModelRetry
 from pydantic_ai.messages import BinaryContent as SameBinaryContent
 from pydantic_ai.messages import ModelMessage
@@ -179,7 +187,9 @@ class Toolsets(unittest.TestCase):
         self.assertEqual((definition.name, definition.description), ("price", "Says what something costs."))
         properties = definition.parameters_json_schema["properties"]
         self.assertEqual(properties["item"], {"type": "string", "description": "What to buy."})
-        self.assertEqual(properties["count"], {"type": "integer", "description": "How many of it.", "default": 1})
+        self.assertEqual(
+            properties["count"], {"type": "integer", "description": "How many of it.", "default": 1}
+        )
         self.assertEqual(definition.parameters_json_schema["required"], ["item"])
         self.assertIs(definition.parameters_json_schema["additionalProperties"], False)
         self.assertEqual((tools["price"].max_retries, tools["buy"].max_retries), (2, 5))
@@ -244,7 +254,9 @@ class Toolsets(unittest.TestCase):
     def test_wrappers_rename_and_filter(self):
         self.assertEqual(list(tools_of(PrefixedToolset(shop(), "my"))), ["my_price", "my_buy", "my_stock"])
         self.assertEqual(list(tools_of(RenamedToolset(shop(), {"cost": "price"}))), ["cost", "buy", "stock"])
-        self.assertEqual(list(tools_of(FilteredToolset(shop(), lambda ctx, tool: tool.name != "buy"))), ["price", "stock"])
+        self.assertEqual(
+            list(tools_of(FilteredToolset(shop(), lambda ctx, tool: tool.name != "buy"))), ["price", "stock"]
+        )
         self.assertEqual(call(shop().prefixed("my").renamed({"n": "my_stock"}), "n", {"items": []}), 0)
 
     def test_a_dataclass_may_extend_a_wrapper(self):
@@ -279,7 +291,11 @@ class Toolsets(unittest.TestCase):
 
                 validator = TypeAdapter(dict) if not REAL else TypeAdapter(dict).validator
                 definition = ToolDefinition(name="echo", parameters_json_schema={"type": "object"})
-                return {"echo": ToolsetTool(toolset=self, tool_def=definition, max_retries=0, args_validator=validator)}
+                return {
+                    "echo": ToolsetTool(
+                        toolset=self, tool_def=definition, max_retries=0, args_validator=validator
+                    )
+                }
 
             async def call_tool(self, name, tool_args, ctx, tool):
                 return tool_args
@@ -301,7 +317,7 @@ class Toolsets(unittest.TestCase):
 
     def test_a_function_that_cannot_be_offered_is_the_users_error(self):
         toolset = FunctionToolset()
-        with self.assertRaises(Exception):
+        with self.assertRaisesRegex(Exception, "Engine"):
             toolset.add_function(print_engine)
 
 

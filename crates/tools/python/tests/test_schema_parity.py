@@ -118,7 +118,15 @@ HINTS = [
     typing.TypeVar("Free"),
 ]
 VALUES = [None, True, 1, 1.5, "a", "red", "2024-05-06", [], [1], ["a"], [1, "a"], {}, {"a": 1}, {"1": "a"}]
-VALUES += [{"x": 1}, {"x": 1, "y": 2}, {"points": [{"x": 1}]}, {"points": [], "inner": {"points": []}}, 2, [[]], [{"x": 1}]]
+VALUES += [
+    {"x": 1},
+    {"x": 1, "y": 2},
+    {"points": [{"x": 1}]},
+    {"points": [], "inner": {"points": []}},
+    2,
+    [[]],
+    [{"x": 1}],
+]
 
 
 def ours(hint):
