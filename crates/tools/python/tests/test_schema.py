@@ -369,8 +369,14 @@ class Functions(unittest.TestCase):
         def search(limit: Annotated[Optional[int], "How many."] = None, more: Any = None):
             pass
 
-        number = {"anyOf": [{"type": "integer"}, {"type": "null"}], "description": "How many.", "default": None}
-        self.assertEqual(schema.signature(search).schema["properties"], {"limit": number, "more": {"default": None}})
+        number = {
+            "anyOf": [{"type": "integer"}, {"type": "null"}],
+            "description": "How many.",
+            "default": None,
+        }
+        self.assertEqual(
+            schema.signature(search).schema["properties"], {"limit": number, "more": {"default": None}}
+        )
 
     def test_arguments_that_are_no_object_are_refused(self):
         for args in [[], "x", None, 5]:
