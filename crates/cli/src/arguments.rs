@@ -90,6 +90,9 @@ pub(crate) struct CheckArguments {
     /// Shows what the entry can touch, by which path and behind which approval
     #[arg(long)]
     pub(crate) reach: bool,
+    /// Run no Python file of the project, and list what could not be verified so
+    #[arg(long = "static")]
+    pub(crate) is_static: bool,
     /// How to print it; `mermaid` draws the reach as a graph
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: CheckOutput,

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use llm_do::{
-    ApprovalMode, Cassette, Content, Environment, Event, HttpSettings, HttpTransport, Input, Limits,
-    LoadedProject, Money, Name, Run, RunBuilder, RunError, RunReport, Runtime, StandardCatalogue,
+    ApprovalMode, Cassette, Content, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input,
+    Limits, LoadedProject, Money, Name, Run, RunBuilder, RunError, RunReport, Runtime, StandardCatalogue,
     StandardModels, provider_names,
 };
 
@@ -36,6 +36,18 @@ pub(crate) fn load(arguments: &ProjectArguments) -> Result<LoadedProject, Proble
 
 /// Reads the project that the arguments name.
 pub(crate) fn load_quietly(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
+    let catalogue = catalogue(arguments)?;
+    Ok(llm_do::load_changed(&arguments.path, &arguments.set, &catalogue)?)
+}
+
+/// Checks the project that the arguments name without running any of its code.
+pub(crate) fn check_static(arguments: &ProjectArguments) -> Result<Diagnostics, Problem> {
+    let catalogue = catalogue(arguments)?;
+    Ok(llm_do::check_static(&arguments.path, &arguments.set, &catalogue))
+}
+
+/// What the project that the arguments name is linked against.
+fn catalogue(arguments: &ProjectArguments) -> Result<StandardCatalogue, Problem> {
     if !arguments.path.exists() {
         return Err(no_project(&arguments.path));
     }
@@ -47,7 +59,7 @@ pub(crate) fn load_quietly(arguments: &ProjectArguments) -> Result<LoadedProject
     if let Some(path) = environment::state_directory() {
         catalogue = catalogue.protect(path);
     }
-    Ok(llm_do::load_changed(&arguments.path, &arguments.set, &catalogue)?)
+    Ok(catalogue)
 }
 
 fn no_project(path: &Path) -> Problem {
@@ -120,8 +132,7 @@ fn models_for(
 
 fn check_provider(project: &LoadedProject, model: &str) -> Result<(), Problem> {
     let provider = model.split([':', '/']).next().unwrap_or_default();
-    let known: Vec<&str> =
-        provider_names().into_iter().chain(project.providers.keys().map(String::as_str)).collect();
+    let known: Vec<&str> = provider_names().into_iter().chain(project.provider_names()).collect();
     if known.contains(&provider) {
         let problem = StandardModels::new(&project.root).offline_problem(model);
         return problem

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::{
-    Access, Approval, AttachmentPolicy, Digest, Failure, Limits, ModelChoice, ModelSettings, Name, Payload,
-    Schema, ServerTool, Toolset,
+    Access, Approval, AttachmentPolicy, DescriptorSettings, Digest, Failure, InputPart, Limits, ModelChoice,
+    ModelSettings, Name, Payload, Preamble, Program, Schema, ServerTool, ToolOverride, Toolset, Tuning,
+    input_attachments,
 };
 
 /// Everything that is known about an agent before it is called. Frozen: no call changes it.
@@ -20,7 +22,7 @@ pub struct AgentSpec {
     /// Its instructions.
     pub instructions: Arc<str>,
     /// How an input becomes the instructions, where they are a template.
-    pub template: Option<Prompt>,
+    pub template: Option<Template>,
     /// Its model; otherwise that of the run or the project.
     pub model: Option<ModelChoice>,
     /// Globs that the model of the run or project must match, where the agent names none; empty: any.
@@ -57,6 +59,16 @@ pub struct AgentSpec {
     pub manual_only: Vec<String>,
     /// Which files it takes.
     pub attachment_policy: AttachmentPolicy,
+    /// Agents that it can start as programs.
+    pub programs: Vec<Program>,
+    /// What becomes of texts that are too long for its conversation.
+    pub descriptors: DescriptorSettings,
+    /// What stands before its instructions.
+    pub preamble: Option<Preamble>,
+    /// How single tools are offered to it.
+    pub overrides: Vec<ToolOverride>,
+    /// Which of its own settings its calls may change.
+    pub tuning: Tuning,
 }
 
 /// A toolset, or another agent, as one agent lists it.
@@ -87,15 +99,15 @@ pub struct ApprovalRule {
 
 type Render = dyn Fn(&Payload) -> Result<String, Failure> + Send + Sync;
 
-/// Turns an input into the text of a prompt.
+/// Turns an input into text.
 #[derive(Clone)]
-pub struct Prompt {
+pub struct Template {
     render: Arc<Render>,
     source: Digest,
 }
 
-impl Prompt {
-    /// A prompt made by a function. The source stands for the function in the pin of a run.
+impl Template {
+    /// A template made by a function. The source stands for the function in the pin of a run.
     pub fn new(
         source: impl AsRef<[u8]>,
         render: impl Fn(&Payload) -> Result<String, Failure> + Send + Sync + 'static,
@@ -103,7 +115,7 @@ impl Prompt {
         Self { render: Arc::new(render), source: Digest::of(source) }
     }
 
-    /// Renders the prompt.
+    /// Renders the text.
     pub fn render(&self, input: &Payload) -> Result<String, Failure> {
         (self.render)(input)
     }
@@ -111,6 +123,65 @@ impl Prompt {
     /// Returns the digest of its source.
     pub fn digest(&self) -> Digest {
         self.source
+    }
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Template({:?})", self.source)
+    }
+}
+
+type MakeParts = dyn Fn(&Payload) -> BoxFuture<'static, Result<Vec<InputPart>, Failure>> + Send + Sync;
+
+/// Turns an input into the first message of an agent: text and attachments in order.
+///
+/// It has no effects: the gate makes the message too, to show what an agent would be given.
+#[derive(Clone)]
+pub struct Prompt {
+    make: Arc<MakeParts>,
+    source: Digest,
+}
+
+impl Prompt {
+    /// A prompt whose text a function makes; the attachments of the input follow. The source stands for the
+    /// function in the pin of a run.
+    pub fn new(
+        source: impl AsRef<[u8]>,
+        render: impl Fn(&Payload) -> Result<String, Failure> + Send + Sync + 'static,
+    ) -> Self {
+        Template::new(source, render).into()
+    }
+
+    /// A prompt made elsewhere, such as by the class of an input in another language.
+    pub fn made_by(
+        source: impl AsRef<[u8]>,
+        make: impl Fn(&Payload) -> BoxFuture<'static, Result<Vec<InputPart>, Failure>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { make: Arc::new(make), source: Digest::of(source) }
+    }
+
+    /// Makes the message.
+    pub async fn parts(&self, input: &Payload) -> Result<Vec<InputPart>, Failure> {
+        (self.make)(input).await
+    }
+
+    /// Returns the digest of its source.
+    pub fn digest(&self) -> Digest {
+        self.source
+    }
+}
+
+impl From<Template> for Prompt {
+    fn from(template: Template) -> Self {
+        let source = template.digest();
+        let make = move |input: &Payload| -> BoxFuture<'static, Result<Vec<InputPart>, Failure>> {
+            let attachments = input_attachments(input).into_iter().map(InputPart::Attachment);
+            let text = template.render(input).map(InputPart::Text);
+            let parts = text.map(|text| std::iter::once(text).chain(attachments).collect());
+            Box::pin(std::future::ready(parts))
+        };
+        Self { make: Arc::new(make), source }
     }
 }
 
@@ -146,6 +217,11 @@ impl AgentSpec {
             locked: false,
             manual_only: Vec::new(),
             attachment_policy: AttachmentPolicy::default(),
+            programs: Vec::new(),
+            descriptors: DescriptorSettings::default(),
+            preamble: None,
+            overrides: Vec::new(),
+            tuning: Tuning::default(),
         }
     }
 
@@ -220,8 +296,8 @@ impl AgentSpec {
 
     /// Sets how an input becomes the prompt.
     #[must_use]
-    pub fn prompt(mut self, prompt: Prompt) -> Self {
-        self.prompt = Some(prompt);
+    pub fn prompt(mut self, prompt: impl Into<Prompt>) -> Self {
+        self.prompt = Some(prompt.into());
         self
     }
 
@@ -267,6 +343,33 @@ impl AgentSpec {
         self
     }
 
+    /// Adds an agent that it can start as a program, by a name of its own.
+    #[must_use]
+    pub fn program(
+        mut self,
+        name: impl Into<Name>,
+        agent: impl Into<Name>,
+        description: impl Into<String>,
+    ) -> Self {
+        let (name, agent, description) = (name.into(), agent.into(), description.into());
+        self.programs.push(Program { name, agent, description });
+        self
+    }
+
+    /// Sets which of its own settings its calls may change.
+    #[must_use]
+    pub fn tuning(mut self, tuning: Tuning) -> Self {
+        self.tuning = tuning;
+        self
+    }
+
+    /// Sets what becomes of texts that are too long for its conversation.
+    #[must_use]
+    pub fn descriptors(mut self, settings: DescriptorSettings) -> Self {
+        self.descriptors = settings;
+        self
+    }
+
     /// Sets which files it takes.
     #[must_use]
     pub fn attachment_policy(mut self, policy: AttachmentPolicy) -> Self {
@@ -289,7 +392,7 @@ impl AgentSpec {
             self.tools,
             toolsets.collect::<Vec<_>>(),
             self.server_tools,
-            self.template.as_ref().map(Prompt::digest),
+            self.template.as_ref().map(Template::digest),
             self.input,
             self.output,
             self.prompt.as_ref().map(Prompt::digest),
@@ -299,6 +402,11 @@ impl AgentSpec {
             self.agents,
             self.manual_only,
             self.attachment_policy,
+            self.programs,
+            self.descriptors,
+            self.preamble.as_ref().map(Preamble::digest),
+            self.overrides,
+            self.tuning,
         ]);
         Payload::new(everything).digest()
     }

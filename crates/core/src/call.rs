@@ -52,6 +52,12 @@ pub trait Caller: Send + Sync {
     fn say(&self, remark: Remark);
     /// Looks at the call as it is now.
     fn inspect(&self) -> Inspection;
+    /// Calls the agent in whose name the call acts once more for each prompt, each with the conversation so far.
+    fn fork(self: Arc<Self>, prompts: Vec<String>) -> BoxFuture<'static, Result<Vec<Outcome>, Failure>> {
+        let failure =
+            Failure::new(FailureKind::Tool, format!("{} children cannot be forked here", prompts.len()));
+        Box::pin(std::future::ready(Err(failure)))
+    }
     /// Describes the agents that the code of the call may call.
     fn agents(&self) -> Vec<CallableAgent> {
         Vec::new()
@@ -114,6 +120,8 @@ pub struct Inspection {
     pub callables: Vec<Name>,
     /// The calls made below this one so far, one line each.
     pub trace: Vec<String>,
+    /// The lines that the agent's call and everything below it wrote to its error log.
+    pub stderr: Vec<String>,
 }
 
 /// An agent that can be called.
@@ -209,6 +217,22 @@ impl CallContext {
     pub async fn call(&self, name: impl Into<Name>, input: impl Into<Input>) -> Result<Output, Failure> {
         let payload = input.into().into_payload();
         self.0.caller.clone().call(name.into(), payload).await.into_output()
+    }
+
+    /// Forks the agent in whose name the call acts: each child has its conversation up to this call, and a prompt of
+    /// its own. They run side by side; one that fails leaves the others alone.
+    pub async fn fork(
+        &self,
+        prompts: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<Vec<Result<Output, Failure>>, Failure> {
+        let prompts = prompts.into_iter().map(Into::into).collect();
+        let outcomes = self.0.caller.clone().fork(prompts).await?;
+        Ok(outcomes.into_iter().map(Outcome::into_output).collect())
+    }
+
+    /// Returns the lines that were written so far to the error log of the call and of everything below it.
+    pub fn stderr_log(&self) -> Vec<String> {
+        self.0.caller.inspect().stderr
     }
 
     /// Puts an inner effect to the gate before doing it. Returns only when it is allowed, with exactly what

@@ -45,6 +45,8 @@ pub enum StepKind {
     Call {
         /// Who asked for it.
         asker: Asker,
+        /// Whether the called agent begins with the conversation of the one in whose name it is called.
+        fork: bool,
     },
     /// Leaf: one model request.
     Model {

@@ -72,6 +72,9 @@ pub enum EventBody {
         input: Payload,
         /// Who asked.
         asker: Asker,
+        /// Whether it begins with the conversation of the agent that called it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        fork: bool,
     },
     /// The gate let a call pass; its effect begins now.
     CallExecuting {
@@ -88,6 +91,9 @@ pub enum EventBody {
         turn: u32,
         /// The messages since the previous request.
         messages: Vec<Arc<Message>>,
+        /// How many of the messages before them still stand, where later ones were dropped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<usize>,
         /// The instructions, with the first request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instructions: Option<Arc<str>>,

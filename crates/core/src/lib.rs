@@ -26,6 +26,7 @@ mod model_override;
 mod name;
 mod output;
 mod payload;
+mod process;
 mod schema;
 mod server_tool;
 mod settings;
@@ -33,7 +34,7 @@ mod text;
 mod tool;
 mod usage;
 
-pub use agent::{AgentSpec, ApprovalRule, Prompt, ToolsetChoice};
+pub use agent::{AgentSpec, ApprovalRule, Prompt, Template, ToolsetChoice};
 pub use approval::{
     Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Assessment, Exhausted,
     ExtensionRequest, Quantity, Scope, Subject,
@@ -62,6 +63,9 @@ pub use model_override::{ModelOverride, PriceList, ProfileOverride};
 pub use name::{Key, Name, nearest};
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};
+pub use process::{
+    Control, DescriptorSettings, Jump, LinkedPrograms, Preamble, Program, ToolOverride, Tune, Tuning,
+};
 pub use schema::{Accepted, Problem, Schema, SchemaError, join_problems, schema_value_of};
 pub use server_tool::ServerTool;
 pub use settings::{Effort, ModelSettings, Thinking, ToolChoice};

@@ -40,6 +40,12 @@ pub trait ModelSession: Send {
         &'a mut self,
         request: ModelRequest<'a>,
     ) -> BoxFuture<'a, Result<ModelStream<'a>, ModelError>>;
+
+    /// Copies what is kept of the conversation so far, for one that goes on from there; nothing: there is nothing
+    /// worth copying.
+    fn fork(&self) -> Option<Box<dyn ModelSession>> {
+        None
+    }
 }
 
 /// The parts of an answer as they arrive.

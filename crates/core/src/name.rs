@@ -106,6 +106,12 @@ impl Name {
 }
 
 impl Key {
+    /// Says whether it is the key of a call or of something below it.
+    pub fn is_within(&self, call: &Self) -> bool {
+        let rest = self.as_str().strip_prefix(call.as_str());
+        rest.is_some_and(|rest| call.as_str().is_empty() || rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// The key of the code that stands outside every call of a run.
     pub fn root() -> Self {
         Self::from("")

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Approval, Assessment, CallContext, CallInfo, Context, Digest, Name, NeedSpec, Output, Payload, Schema,
-    ToolError,
+    Approval, Assessment, CallContext, CallInfo, Context, Control, Digest, Name, NeedSpec, Output, Payload,
+    Schema, ToolError,
 };
 
 /// What a callable may do at most. Ordered: read is less than write, write less than admin.
@@ -98,6 +98,12 @@ pub struct ToolDefinition {
     /// Whether only a person or code may call it: no model is offered it, and none may name it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual_only: bool,
+    /// What its answer changes in the conversation of the agent whose model calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
+    /// Whether its results are never put behind a file descriptor: it pages itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pages_itself: bool,
 }
 
 impl ToolDefinition {
@@ -119,6 +125,8 @@ impl ToolDefinition {
             time_limit: None,
             sequential: false,
             manual_only: false,
+            control: None,
+            pages_itself: false,
         }
     }
 

@@ -27,6 +27,7 @@
 mod catalogue;
 
 use std::path::Path;
+use std::sync::Arc;
 
 pub use catalogue::StandardCatalogue;
 
@@ -43,34 +44,39 @@ pub use llm_do_core::{
     Opening, Origin, Outcome, Output, Part, Payload, Permit, PriceList, Prices, Problem, ProfileOverride,
     Progress, Prompt, ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId, Schema, SchemaError,
     Scope, ServerCall, ServerTool, StatelessToolset, Status, StopReason, Subject, SystemClock, SystemRandom,
-    Thinking, ThinkingStyle, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult,
-    Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel, input_attachments, nearest, parse_strict,
-    schema_value_of, visible, visible_line,
+    Template, Thinking, ThinkingStyle, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolReply,
+    ToolResult, Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel, input_attachments, nearest,
+    parse_strict, schema_value_of, visible, visible_line,
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
-    BuiltinProvider, Cassette, CassetteError, CassetteMode, Condition, DeclaredProvider, Environment,
-    HttpSettings, HttpTransport, PROTOCOLS, Reply, Script, ScriptFileError, StandardModels, StandardPrices,
-    TestModel, Transport, Variable, asks, asks_all, asks_raw, contains, cut, fails, instructed, profile_of,
-    provider_names, providers, replies, result_of, says, thinks,
+    BuiltinProvider, Cassette, CassetteError, CassetteMode, Condition, DeclaredProvider, Describe,
+    DescribedModel, DescribedProvider, Environment, HttpSettings, HttpTransport, PROTOCOLS, Reply, Script,
+    ScriptFileError, StandardModels, StandardPrices, TestModel, Transport, Variable, asks, asks_all,
+    asks_raw, contains, cut, fails, instructed, profile_of, provider_names, providers, replies, result_of,
+    says, thinks,
 };
 pub use llm_do_project::{
-    AgentDraft, AttachmentSection, Catalogue, Diagnostic, Diagnostics, LimitsSection, LoadedProject,
-    McpServer, NoToolsets, ProjectFiles, Provider, Reach, ReachedAgent, ReachedCall, ReachedKind,
-    ReachedProvider, Severity, WantedToolset, Workshop, header_schema, manifest_schema,
+    AgentDraft, AttachmentSection, Catalogue, ClassPurpose, Code, CodeClass, CodeModel, CodePlace,
+    CodeProblem, CodeProvider, Defined, Diagnostic, Diagnostics, LimitsSection, LoadedProject, McpServer,
+    NoToolsets, ProjectFiles, Provider, Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind,
+    ReachedProvider, Severity, WantedClass, WantedCode, WantedFunction, WantedToolset, Workshop,
+    check_static, header_schema, manifest_schema,
 };
 pub use llm_do_runtime::{
-    AgentCallOverride, AgentCallPolicy, Canceller, DEFAULT_DEPTH, DEFAULT_TURNS, Durability, EntrySpec,
-    EventReader, GrantId, LinkError, LinkErrors, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable, Project,
-    ProjectBuilder, PromptInput, RetryPolicy, Run, RunBuilder, RunError, RunReport, Runtime, RuntimeBuilder,
-    Session, Store, StoreError, Trace, TraceCall, Verdict, VerdictKind,
+    AgentCallOverride, AgentCallPolicy, Canceller, ContentReader, ContentStore, DEFAULT_DEPTH, DEFAULT_TURNS,
+    DescriptorSettings, Descriptors, Durability, EntrySpec, EventReader, Excerpt, Fd, FdId, FdInfo, FdSource,
+    GrantId, LinkError, LinkErrors, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable, Position, Project,
+    ProjectBuilder, PromptInput, Reference, RetryPolicy, Run, RunBuilder, RunError, RunReport, Runtime,
+    RuntimeBuilder, Selection, Session, Store, StoreError, StoredContent, Trace, TraceCall, Verdict,
+    VerdictKind, extraction_view, find_references, first_view, page_starts, reading_view,
 };
 
 pub use llm_do_tools::{
-    AgentDefaults, CreatedAgent, DynamicAgents, Filesystem, FilesystemSettings, NewAgent, Operands,
-    PreparedSandbox, Protected, ReadScope, Reads, Sandbox, SandboxMode, SandboxStatus, Shell, ShellRule,
-    ShellSettings, Unlisted, WriteScope, Writes, create_agent, create_agent_within, end_all_commands,
-    sandbox_status,
+    AgentDefaults, CreatedAgent, DynamicAgents, FileDescriptors, Filesystem, FilesystemSettings, NewAgent,
+    Operands, PreparedSandbox, Protected, ReadScope, Reads, Sandbox, SandboxMode, SandboxStatus, Shell,
+    ShellRule, ShellSettings, Unlisted, WriteScope, Writes, create_agent, create_agent_within,
+    end_all_commands, sandbox_status,
 };
 
 /// Reads a project from files: a manifest, a directory or a lone agent file.
@@ -116,7 +122,20 @@ pub fn models_of(loaded: &LoadedProject, environment: Environment) -> StandardMo
         key_env: provider.api_key_env.clone(),
         headers: provider.headers.clone(),
     };
-    loaded.providers.iter().map(declared).fold(models, StandardModels::provider)
+    let models = loaded.providers.iter().map(declared).fold(models, StandardModels::provider);
+    loaded.code_providers().iter().map(described).fold(models, StandardModels::described)
+}
+
+/// A provider that the project's code brings.
+fn described(provider: &CodeProvider) -> DescribedProvider {
+    let reach = provider.reach.clone();
+    let describe = move |model: &str| {
+        let model =
+            reach(model).map_err(|failure| ModelError::new(ModelErrorKind::NoModel, failure.message))?;
+        let CodeModel { api, base_url, key, headers, model } = model;
+        Ok(DescribedModel { protocol: api, base_url, key, headers: headers.into_iter().collect(), model })
+    };
+    DescribedProvider { name: provider.name.to_string(), describe: Arc::new(describe) }
 }
 
 /// Begins a runtime that knows the built-in models by name. Script files are found below the working directory, keys

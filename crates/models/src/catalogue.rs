@@ -16,7 +16,7 @@ use crate::environment::Environment;
 use crate::http::{HttpSettings, HttpTransport};
 use crate::probe::models_at;
 use crate::profiles::profile_of;
-use crate::provider::{DeclaredProvider, Endpoint, built_in, provider_names};
+use crate::provider::{DeclaredProvider, DescribedProvider, Endpoint, built_in, provider_names};
 use crate::remote::RemoteModel;
 use crate::script::Script;
 use crate::test_model::TestModel;
@@ -32,6 +32,7 @@ pub struct StandardModels {
     scripts: Mutex<HashMap<PathBuf, Arc<dyn Model>>>,
     environment: Environment,
     declared: Vec<DeclaredProvider>,
+    described: Vec<DescribedProvider>,
     overrides: Vec<ModelOverride>,
     transport: OnceLock<Arc<dyn Transport>>,
     remote: Mutex<HashMap<Name, Arc<dyn Model>>>,
@@ -47,6 +48,7 @@ impl StandardModels {
             scripts: Mutex::default(),
             environment: Environment::empty(),
             declared: Vec::new(),
+            described: Vec::new(),
             overrides: Vec::new(),
             transport: OnceLock::new(),
             remote: Mutex::default(),
@@ -64,6 +66,13 @@ impl StandardModels {
     #[must_use]
     pub fn provider(mut self, provider: DeclaredProvider) -> Self {
         self.declared.push(provider);
+        self
+    }
+
+    /// Adds a provider whose models code describes.
+    #[must_use]
+    pub fn described(mut self, provider: DescribedProvider) -> Self {
+        self.described.push(provider);
         self
     }
 
@@ -127,10 +136,16 @@ impl StandardModels {
             )));
         }
         let transport = self.network()?;
-        let endpoint = self.endpoint(provider, transport.needs_keys())?;
-        let profile = profile_of(&endpoint.protocol, &endpoint.provider, model, &self.overrides);
+        let (endpoint, model) = match self.described.iter().find(|described| described.name == provider) {
+            Some(described) => {
+                let described = (described.describe)(model)?;
+                (Endpoint::described(provider, &described)?, described.model)
+            }
+            None => (self.endpoint(provider, transport.needs_keys())?, model.to_owned()),
+        };
+        let profile = profile_of(&endpoint.protocol, &endpoint.provider, &model, &self.overrides);
         let remote: Arc<dyn Model> =
-            Arc::new(RemoteModel::new(name.clone(), model, profile, endpoint, transport));
+            Arc::new(RemoteModel::new(name.clone(), &model, profile, endpoint, transport));
         self.remote.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), remote.clone());
         Ok(remote)
     }
@@ -165,7 +180,9 @@ impl StandardModels {
     }
 
     fn knows_provider(&self, provider: &str) -> bool {
-        built_in(provider).is_some() || self.declared.iter().any(|declared| declared.name == provider)
+        built_in(provider).is_some()
+            || self.declared.iter().any(|declared| declared.name == provider)
+            || self.described.iter().any(|described| described.name == provider)
     }
 
     fn unknown(&self, name: &Name) -> ModelError {
@@ -173,7 +190,8 @@ impl StandardModels {
         let known: Vec<&str> = own.into_iter().chain(self.added.keys().map(Name::as_str)).collect();
         let providers = provider_names();
         let declared = self.declared.iter().map(|declared| declared.name.as_str());
-        let prefixes = providers.iter().copied().chain(declared);
+        let described = self.described.iter().map(|described| described.name.as_str());
+        let prefixes = providers.iter().copied().chain(declared).chain(described);
         let meant = nearest(name, known.iter().copied()).map(str::to_owned).or_else(|| {
             let provider =
                 nearest(provider_of(name), prefixes.chain(known.iter().map(|known| provider_of(known))))?;

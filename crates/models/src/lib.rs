@@ -84,7 +84,10 @@ pub use environment::{Environment, Variable};
 pub use http::{HttpSettings, HttpTransport};
 pub use prices::StandardPrices;
 pub use profiles::profile_of;
-pub use provider::{BuiltinProvider, DeclaredProvider, PROTOCOLS, provider_names, providers};
+pub use provider::{
+    BuiltinProvider, DeclaredProvider, Describe, DescribedModel, DescribedProvider, PROTOCOLS,
+    provider_names, providers,
+};
 pub use reply::{Reply, asks, asks_all, asks_raw, cut, fails, replies, says, thinks};
 pub use script::Script;
 pub use script_file::ScriptFileError;

@@ -7,6 +7,7 @@
 //! provider's address, or to one that the user's own environment names, never to one that a project chose.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use llm_do_core::{ModelError, ModelErrorKind};
@@ -49,6 +50,33 @@ pub struct DeclaredProvider {
     pub key_env: Option<String>,
     /// Headers to send with each request.
     pub headers: BTreeMap<String, String>,
+}
+
+/// A provider whose models code describes, such as the Python files of a project.
+#[derive(Clone)]
+pub struct DescribedProvider {
+    /// The prefix of its models.
+    pub name: String,
+    /// Describes a model by its name without the prefix.
+    pub describe: Arc<Describe>,
+}
+
+/// Describes a model by its name.
+pub type Describe = dyn Fn(&str) -> Result<DescribedModel, ModelError> + Send + Sync;
+
+/// How a model is reached that code describes.
+#[derive(Clone)]
+pub struct DescribedModel {
+    /// The protocol, one of [`PROTOCOLS`].
+    pub protocol: String,
+    /// The address.
+    pub base_url: String,
+    /// The key, where there is one. The code gave it for this address.
+    pub key: Option<String>,
+    /// Headers to send with each request.
+    pub headers: BTreeMap<String, String>,
+    /// The name by which the address knows the model.
+    pub model: String,
 }
 
 const fn hosted(
@@ -192,6 +220,12 @@ impl Endpoint {
             Ok(key.value)
         });
         Self::new(&provider.name, &provider.protocol, base_url, key.transpose()?, &provider.headers)
+    }
+
+    /// The endpoint of a model that code describes.
+    pub(crate) fn described(provider: &str, model: &DescribedModel) -> Result<Self, ModelError> {
+        let base_url = normalised(provider, &model.base_url)?;
+        Self::new(provider, &model.protocol, base_url, model.key.clone(), &model.headers)
     }
 
     fn new(

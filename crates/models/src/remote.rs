@@ -89,6 +89,7 @@ impl Model for RemoteModel {
 }
 
 /// One agent call's side of a remote model.
+#[derive(Clone)]
 struct Session {
     remote: Arc<Remote>,
     encoder: Encoder,
@@ -107,6 +108,10 @@ impl ModelSession for Session {
             let address = self.address(&encoded.path)?;
             self.remote.ask(address, encoded, request.settings, limits).await
         })
+    }
+
+    fn fork(&self) -> Option<Box<dyn ModelSession>> {
+        Some(Box::new(self.clone()))
     }
 }
 

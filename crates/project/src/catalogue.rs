@@ -6,6 +6,8 @@ use std::sync::Arc;
 use llm_do_core::{Name, Toolset};
 use serde_json::Value;
 
+use crate::code::{Code, CodeProblem, WantedCode};
+
 /// Knows what the files of a project may name besides each other.
 pub trait Catalogue: Send + Sync {
     /// Returns the same catalogue for whoever keeps it: agents may be created as long as a project runs.
@@ -16,6 +18,13 @@ pub trait Catalogue: Send + Sync {
 
     /// Makes a built-in toolset; the words of an error say what is wrong with its settings.
     fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String>;
+
+    /// Runs the Python files of a project and finds what they define. Called only when everything else about the
+    /// project is right.
+    fn code(&self, _wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {
+        let message = "Python files cannot be run here".to_owned();
+        Err(vec![CodeProblem { place: None, message, hint: None }])
+    }
 
     /// Returns the prefixes of models that are known without the manifest; nothing: they are not checked.
     fn providers(&self) -> Vec<&str> {

@@ -8,17 +8,35 @@ use crate::check::{meant, several};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::place_of;
 use crate::link::Agent;
+use crate::load::Files;
 use crate::load::ManifestFile;
-use crate::python;
+use crate::python::{self, KnownCode};
 
-/// The entry: what the manifest names, else the one agent that says so, else `main`, else the only agent.
+/// What a run starts with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// An agent.
+    Agent(Name),
+    /// A function that code defines.
+    Function,
+}
+
+impl From<&Agent> for Entry {
+    fn from(agent: &Agent) -> Self {
+        Self::Agent(agent.header.name.as_str().into())
+    }
+}
+
+/// The entry: what the manifest names, else the one agent that says so, else the one function that code defines,
+/// else `main`, else the only agent.
 pub(crate) fn find_entry(
-    manifest: Option<&ManifestFile>,
+    files: &Files,
     agents: &[Agent],
     unread: &[String],
-    root: &Path,
+    code: KnownCode<'_>,
     out: &mut Diagnostics,
-) -> Option<Name> {
+) -> Option<Entry> {
+    let root = &files.root;
     let marked: Vec<&Agent> =
         agents.iter().filter(|agent| agent.header.entry && !agent.is_generated()).collect();
     if let [_, _, ..] = &marked[..] {
@@ -35,9 +53,9 @@ pub(crate) fn find_entry(
         }
         return None;
     }
-    match (manifest, &marked[..]) {
-        (Some(file), _) => named_entry(file, &marked, agents, unread, root, out),
-        (None, [agent]) => Some(agent.header.name.as_str().into()),
+    match (&files.manifest, &marked[..]) {
+        (Some(file), _) => named_entry(file, files, &marked, agents, unread, code, out),
+        (None, [agent]) => Some(Entry::from(*agent)),
         (None, _) if !unread.is_empty() => None,
         (None, _) => sole_entry(agents, root, out),
     }
@@ -45,12 +63,13 @@ pub(crate) fn find_entry(
 
 fn named_entry(
     file: &ManifestFile,
+    files: &Files,
     marked: &[&Agent],
     agents: &[Agent],
     unread: &[String],
-    root: &Path,
+    code: KnownCode<'_>,
     out: &mut Diagnostics,
-) -> Option<Name> {
+) -> Option<Entry> {
     let entry = &file.manifest.entry;
     let key = if entry.agent.is_some() { "agent" } else { "function" };
     let place = file.node.field("entry").map_or(0..0, |entry| place_of(&entry.value, key));
@@ -76,10 +95,16 @@ fn named_entry(
             out.push(Diagnostic::at(&file.source, &place, message).with_hint("keep one of them"));
             None
         }
-        (Some(name), None, _) if agents.iter().any(|agent| agent.header.name == name) => Some(name.into()),
+        (Some(name), None, _) if agents.iter().any(|agent| agent.header.name == name) => {
+            Some(Entry::Agent(name.into()))
+        }
         (Some(name), None, _) if unread.iter().any(|other| other == name) => None,
+        (Some(name), None, _) if code.may_define() || code.agents().any(|other| other == name) => {
+            Some(Entry::Agent(name.into()))
+        }
         (Some(name), None, _) => {
             let known = agents.iter().map(|agent| agent.header.name.as_str());
+            let known = known.chain(code.agents().map(Name::as_str));
             let message = format!("`entry` names the agent `{name}`, which does not exist");
             let hint = match agents {
                 [] => "list the files of agents under `agent_files`".to_owned(),
@@ -88,13 +113,25 @@ fn named_entry(
             out.push(Diagnostic::at(&file.source, &place, message).with_hint(hint));
             None
         }
-        (None, Some(function), _) => {
-            python::check_entry(file, function, root, out);
-            None
-        }
-        (None, None, [agent]) => Some(agent.header.name.as_str().into()),
+        (None, Some(_), _) => python::entry_function(file, files, out).map(|_| Entry::Function),
+        (None, None, [agent]) => match code.defined().and_then(|code| code.entries.first()) {
+            Some(entry) => {
+                let message = format!(
+                    "the entry `{}` is defined here, and the agent `{}` says `entry: true`",
+                    entry.value.name(),
+                    agent.header.name
+                );
+                out.push(python::at(&entry.place, message).with_hint("keep one of them"));
+                None
+            }
+            None => Some(Entry::from(*agent)),
+        },
         // A manifest that only the command line wrote.
-        (None, None, _) if file.source.text.is_empty() => sole_entry(agents, root, out),
+        (None, None, _) if file.source.text.is_empty() => sole_entry(agents, &files.root, out),
+        (None, None, _) if code.may_define() => Some(Entry::Function),
+        (None, None, _) if code.defined().is_some_and(|code| !code.entries.is_empty()) => {
+            Some(Entry::Function)
+        }
         (None, None, _) => {
             let message = "`entry` names neither an `agent` nor a `function`";
             out.push(
@@ -107,16 +144,16 @@ fn named_entry(
 }
 
 /// No run starts with an agent that was created because it happens to be there.
-fn sole_entry(agents: &[Agent], root: &Path, out: &mut Diagnostics) -> Option<Name> {
+fn sole_entry(agents: &[Agent], root: &Path, out: &mut Diagnostics) -> Option<Entry> {
     let agents: Vec<&Agent> = agents.iter().filter(|agent| !agent.is_generated()).collect();
     let main = agents.iter().find(|agent| agent.header.name == "main");
     let main_file =
         agents.iter().find(|agent| agent.file.source.path.file_stem().is_some_and(|stem| stem == "main"));
     if let Some(agent) = main.or(main_file) {
-        return Some(agent.header.name.as_str().into());
+        return Some(Entry::from(*agent));
     }
     match &agents[..] {
-        [agent] => Some(agent.header.name.as_str().into()),
+        [agent] => Some(Entry::from(*agent)),
         [] => None,
         agents => {
             let names: Vec<&str> = agents.iter().map(|agent| agent.header.name.as_str()).collect();

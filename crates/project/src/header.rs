@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::code::ClassPurpose;
 use crate::manifest::{AttachmentSection, LimitsSection};
 
 /// The header of an agent file. The text below it is the agent's instructions.
@@ -101,6 +102,20 @@ pub(crate) struct Header {
     /// Tests of the agent, run offline.
     #[serde(default)]
     pub(crate) tests: Vec<Map<String, Value>>,
+}
+
+impl Header {
+    /// Returns the Python classes that the header names: the key, the reference and what it is for.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = (&'static str, &str, ClassPurpose)> {
+        let output = match &self.output_schema {
+            Some(OutputSchema::Reference(reference)) => Some(reference.as_str()),
+            _ => None,
+        };
+        let input = self.input_model_ref.as_deref();
+        let input = input.map(|reference| ("input_model_ref", reference, ClassPurpose::Input));
+        let output = output.map(|reference| ("output_schema", reference, ClassPurpose::Output));
+        input.into_iter().chain(output)
+    }
 }
 
 /// The toolsets and agents of an agent: a list, or the older mapping from names to settings.

@@ -9,6 +9,7 @@ mod agent_file;
 mod attachment_policy;
 mod catalogue;
 mod check;
+mod code;
 mod diagnostic;
 mod document;
 mod entry;
@@ -36,6 +37,10 @@ use std::path::Path;
 pub use agent_draft::AgentDraft;
 pub use catalogue::{Catalogue, NoToolsets, ProjectFiles, WantedToolset};
 pub use check::{header_schema, manifest_schema};
+pub use code::{
+    ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, ReachModel,
+    WantedClass, WantedCode, WantedFunction,
+};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use link::LoadedProject;
 pub use manifest::{AttachmentSection, LimitsSection, McpServer, Provider};
@@ -45,6 +50,16 @@ pub use workshop::Workshop;
 /// Reads and links a project. All problems are found in one pass.
 pub fn load(path: impl AsRef<Path>, catalogue: &dyn Catalogue) -> Result<LoadedProject, Diagnostics> {
     load_changed(path, &[], catalogue)
+}
+
+/// Checks a project without running any of its code, and lists what only running it would show.
+pub fn check_static(path: impl AsRef<Path>, changes: &[String], catalogue: &dyn Catalogue) -> Diagnostics {
+    let mut out = Diagnostics::default();
+    let changes = set::Changes::read(changes, &mut out);
+    if let Some(files) = load::load(path.as_ref(), &changes, &mut out) {
+        link::check(files, catalogue, &mut out);
+    }
+    out
 }
 
 /// Reads and links a project with changes over its files: `KEY=VALUE` sets a key of the manifest,

@@ -6,24 +6,28 @@ use std::sync::Arc;
 
 use globset::GlobBuilder;
 use llm_do_core::{Access, AgentSpec, Approval, ApprovalRule, ModelOverride, Name, NeedSpec, Schema};
-use llm_do_runtime::{LinkError, LinkErrors, OutlinedCallable, Project, ProjectBuilder, RuntimeBuilder};
+use llm_do_runtime::{
+    EntrySpec, LinkError, LinkErrors, OutlinedCallable, Project, ProjectBuilder, RuntimeBuilder,
+};
 use serde_json::{Map, Value};
 
 use crate::agent_file::AgentFile;
 use crate::catalogue::{Catalogue, ProjectFiles};
 use crate::check::{self, meant};
+use crate::code::{ClassPurpose, Code, CodeProvider, Defined};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
-use crate::entry::find_entry;
+use crate::entry::{Entry, find_entry};
 use crate::header::{AccessLevel, Header, Level, OutputSchema};
 use crate::listing::LONGEST_GLOB;
 use crate::load::{Files, ManifestFile};
 use crate::manifest::{LimitsSection, McpServer, ModelSection, Provider};
+use crate::python::{self, KnownCode, Wanted};
 use crate::run_settings::{RunSettings, run_settings};
 use crate::services::{self, ModelNames};
 use crate::toolsets::{Listed, Toolsets, check_sections};
 use crate::workshop::Workshop;
-use crate::{attachment_policy, model_settings, python, template};
+use crate::{attachment_policy, model_settings, template};
 
 /// A project read from files, ready to be run.
 pub struct LoadedProject {
@@ -52,10 +56,22 @@ pub struct LoadedProject {
     manifest: Option<Arc<ManifestFile>>,
     generated: PathBuf,
     files: ProjectFiles,
+    code: Option<Arc<Code>>,
     catalogue: Arc<dyn Catalogue>,
 }
 
 impl LoadedProject {
+    /// Returns the names of all providers that the project itself brings, in its manifest or its code.
+    pub fn provider_names(&self) -> impl Iterator<Item = &str> {
+        let of_code = self.code_providers().iter().map(|provider| provider.name.as_str());
+        self.providers.keys().map(String::as_str).chain(of_code)
+    }
+
+    /// Returns the providers of models that the project's code brings.
+    pub fn code_providers(&self) -> &[CodeProvider] {
+        self.code.as_deref().map(|code| code.providers.as_slice()).unwrap_or_default()
+    }
+
     /// Applies what the manifest says about runs, and the project's root, to a runtime.
     pub fn configure(&self, builder: RuntimeBuilder) -> RuntimeBuilder {
         let settings = &self.settings;
@@ -73,8 +89,14 @@ impl LoadedProject {
     /// Returns the workshop in which agents are created while the project runs. They may name what the catalogue
     /// knows with which the project was loaded.
     pub fn workshop(&self) -> Workshop {
-        let (root, generated) = (self.root.clone(), self.generated.clone());
-        Workshop::new(root, generated, self.manifest.clone(), self.files.clone(), self.catalogue.clone())
+        Workshop {
+            root: self.root.clone(),
+            directory: self.generated.clone(),
+            manifest: self.manifest.clone(),
+            files: self.files.clone(),
+            code: self.code.clone(),
+            catalogue: self.catalogue.clone(),
+        }
     }
 
     /// Returns the limits that the manifest sets, for whoever sets others beside them.
@@ -113,41 +135,158 @@ impl Agent {
     }
 }
 
-/// Links files.
+/// Links files. Nothing of a project is run before everything else about it was found to be right.
 pub(crate) fn link(
     mut files: Files,
     catalogue: &dyn Catalogue,
     out: &mut Diagnostics,
 ) -> Option<LoadedProject> {
-    let Headers { agents, unread } = read_headers(std::mem::take(&mut files.agents), out);
-    let manifest = files.manifest.as_ref();
-    check_names(&agents, catalogue, out);
-    // Without its manifest nobody can say what a project starts with.
-    let entry =
-        if files.broken_manifest { None } else { find_entry(manifest, &agents, &unread, &files.root, out) };
-    let models = ModelNames::new(manifest, catalogue, &files.root);
-    let settings =
-        manifest.map(|file| check_manifest(file, catalogue, &models, &files.root, out)).unwrap_or_default();
-    let listed = Listed { manifest, root: &files.root, files: &files.own };
-    let mut toolsets = Toolsets::new(listed, &agents, &unread, catalogue, out);
-    let builder = add_agents(&agents, listed, &models, &mut toolsets, out);
-    let builder = toolsets.shared().fold(builder, ProjectBuilder::shared_toolset);
-    let builder = match manifest.and_then(|file| file.manifest.model.as_deref()) {
-        Some(model) => builder.model(model),
-        None => builder,
-    };
-    check_agent_names(manifest, &agents, &unread, out);
-    check_args(manifest, entry.as_ref(), &agents, out);
+    let headers = read_headers(std::mem::take(&mut files.agents), out);
+    let wanted = Wanted::of(&files, &headers.agents);
+    if wanted.is_empty() {
+        return linked(files, &headers, KnownCode::Absent, None, catalogue, out);
+    }
+    check_before(&files, &headers, &wanted, catalogue, out)?;
+    let code = wanted.run(files.manifest.as_ref(), &files.root, &files.own, catalogue, out)?;
+    for notice in &code.notices {
+        out.push(python::diagnostic(notice.clone(), &files.root).notice());
+    }
+    let known = KnownCode::run(&code, &wanted);
+    linked(files, &headers, known, Some(code.clone()), catalogue, out)
+}
+
+/// Checks files without running any of them, and lists what only running them would show.
+pub(crate) fn check(mut files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
+    let headers = read_headers(std::mem::take(&mut files.agents), out);
+    let wanted = Wanted::of(&files, &headers.agents);
+    if wanted.is_empty() {
+        if let Some(project) = linked(files, &headers, KnownCode::Absent, None, catalogue, out) {
+            *out = project.notices;
+        }
+    } else if check_before(&files, &headers, &wanted, catalogue, out).is_some() {
+        let mut unsaid = Diagnostics::default();
+        let known = KnownCode::Unrun(&wanted);
+        let found = parts(&files, &headers, known, catalogue, &mut unsaid);
+        out.0.extend(unsaid.0);
+        out.0.extend(wanted.unverified(&found.assumed, &files.root));
+    }
+}
+
+/// Checks everything that can be checked before code is run.
+fn check_before(
+    files: &Files,
+    headers: &Headers,
+    wanted: &Wanted,
+    catalogue: &dyn Catalogue,
+    out: &mut Diagnostics,
+) -> Option<()> {
+    let mut beforehand = Diagnostics::default();
+    parts(files, headers, KnownCode::Unrun(wanted), catalogue, &mut beforehand);
+    if beforehand.has_errors() || out.has_errors() {
+        beforehand.0.into_iter().for_each(|diagnostic| out.push(diagnostic));
+        return None;
+    }
+    Some(())
+}
+
+/// Links the parts of a project to a whole.
+fn linked(
+    files: Files,
+    headers: &Headers,
+    known: KnownCode<'_>,
+    code: Option<Arc<Code>>,
+    catalogue: &dyn Catalogue,
+    out: &mut Diagnostics,
+) -> Option<LoadedProject> {
+    let parts = parts(&files, headers, known, catalogue, out);
     if out.has_errors() {
         return None;
     }
-    let project = builder.build().map_err(|errors| report(&errors, &agents, &files.root, out)).ok()?;
-    model_settings::check_tool_choices(&project, &agents, out);
+    let agents = &headers.agents;
+    let project = parts.builder.build().map_err(|errors| report(&errors, agents, &files.root, out)).ok()?;
+    model_settings::check_tool_choices(&project, agents, out);
     if out.has_errors() {
         return None;
     }
     let notices = std::mem::take(out);
-    Some(loaded(project, entry?, files, settings, notices, catalogue.shared()))
+    Some(loaded(project, parts.entry?, files, code, parts.settings, notices, catalogue.shared()))
+}
+
+/// What a project is built from.
+struct ProjectParts {
+    builder: ProjectBuilder,
+    entry: Option<Name>,
+    settings: RunSettings,
+    /// Names that code must define, which was not run yet.
+    assumed: Vec<String>,
+}
+
+/// Reads the parts of a project. Problems are said, and what is wrong is left out.
+fn parts(
+    files: &Files,
+    headers: &Headers,
+    code: KnownCode<'_>,
+    catalogue: &dyn Catalogue,
+    out: &mut Diagnostics,
+) -> ProjectParts {
+    let Headers { agents, unread } = headers;
+    let manifest = files.manifest.as_ref();
+    check_names(agents, catalogue, out);
+    python::check_names(code, agents, manifest, catalogue, out);
+    // Without its manifest nobody can say what a project starts with.
+    let start = if files.broken_manifest { None } else { find_entry(files, agents, unread, code, out) };
+    let models = ModelNames::new(manifest, code, catalogue, &files.root);
+    let settings = manifest.map(|file| check_manifest(file, code, catalogue, &models, &files.root, out));
+    let listed = Listed { manifest, root: &files.root, files: &files.own, code };
+    let mut toolsets = Toolsets::new(listed, agents, unread, catalogue, out);
+    let mut specs = add_agents(agents, listed, &models, &mut toolsets, out);
+    specs.extend(code_agents(listed, &models, &mut toolsets, out));
+    check_agent_names(manifest, agents, unread, code, out);
+    let function = code.defined().and_then(|code| python::entry(code, agents));
+    let function = function.filter(|_| start == Some(Entry::Function));
+    let entry = entry_name(start.as_ref(), function.as_ref());
+    let input = function.as_ref().map(|function| python::input_of(&function.value));
+    check_args(manifest, entry.as_ref(), input.as_ref(), &specs, out);
+    let mut assumed: Vec<String> = toolsets.take_assumed();
+    assumed.extend(models.take_assumed());
+    let builder = specs.into_iter().fold(Project::builder(), ProjectBuilder::agent);
+    let builder = toolsets.shared().fold(builder, ProjectBuilder::shared_toolset);
+    let builder = python::tools(code).fold(builder, ProjectBuilder::tool);
+    let builder = function.into_iter().fold(builder, |builder, entry| builder.entry(entry.value));
+    let builder = match manifest.and_then(|file| file.manifest.model.as_deref()) {
+        Some(model) => builder.model(model),
+        None => builder,
+    };
+    ProjectParts { builder, entry, settings: settings.unwrap_or_default(), assumed }
+}
+
+fn entry_name(start: Option<&Entry>, function: Option<&Defined<EntrySpec>>) -> Option<Name> {
+    match start? {
+        Entry::Agent(name) => Some(name.clone()),
+        Entry::Function => function.map(|function| function.value.name().clone()),
+    }
+}
+
+/// Agents that code defines: their toolsets are looked up as those of files are.
+fn code_agents(
+    project: Listed<'_>,
+    models: &ModelNames<'_>,
+    toolsets: &mut Toolsets<'_>,
+    out: &mut Diagnostics,
+) -> Vec<AgentSpec> {
+    let mut specs = Vec::new();
+    for agent in project.code.defined().into_iter().flat_map(|code| &code.agents) {
+        let spec = agent.value.clone();
+        let model = spec.model.as_ref().map(|model| model.name().to_string());
+        let problems = toolsets.problems_of(&spec).into_iter();
+        for (message, hint) in problems.chain(model.and_then(|model| models.problem(&model))) {
+            let message = format!("agent `{}`: {message}", spec.name);
+            let diagnostic = python::at(&agent.place, message);
+            out.push(hint.into_iter().fold(diagnostic, Diagnostic::with_hint));
+        }
+        specs.push(spec);
+    }
+    specs
 }
 
 /// Reads all agents. Problems are said, and what is wrong is left out.
@@ -157,8 +296,8 @@ fn add_agents(
     models: &ModelNames<'_>,
     toolsets: &mut Toolsets<'_>,
     out: &mut Diagnostics,
-) -> ProjectBuilder {
-    let mut builder = Project::builder();
+) -> Vec<AgentSpec> {
+    let mut specs = Vec::new();
     let mut patterns = 0;
     for agent in agents {
         models.check_agent(agent, out);
@@ -166,9 +305,9 @@ fn add_agents(
         patterns += spec.approval.len() + spec.manual_only.len();
         patterns += spec.agents.len() + spec.compatible_models.len();
         check_patterns(patterns, agent, out);
-        builder = builder.agent(spec);
+        specs.push(spec);
     }
-    builder
+    specs
 }
 
 /// Puts together what was linked and what the manifest says besides.
@@ -176,6 +315,7 @@ fn loaded(
     project: Project,
     entry: Name,
     files: Files,
+    code: Option<Arc<Code>>,
     settings: RunSettings,
     notices: Diagnostics,
     catalogue: Arc<dyn Catalogue>,
@@ -196,6 +336,7 @@ fn loaded(
         manifest: None,
         generated: files.generated,
         files: files.own,
+        code,
         catalogue,
     };
     if let Some(file) = files.manifest {
@@ -234,6 +375,7 @@ fn check_patterns(count: usize, agent: &Agent, out: &mut Diagnostics) {
 /// Checks the parts of a manifest that stand for themselves, and reads what it says about runs.
 fn check_manifest(
     file: &ManifestFile,
+    code: KnownCode<'_>,
     catalogue: &dyn Catalogue,
     models: &ModelNames<'_>,
     root: &Path,
@@ -244,8 +386,7 @@ fn check_manifest(
     models.check_patterns(file, out);
     attachment_policy::check_manifest(file, root, out);
     check_sections(file, catalogue, out);
-    python::check_files(file, out);
-    python::notice_interpreter(file, out);
+    python::notice_interpreter(file, code, out);
     run_settings(file, out)
 }
 
@@ -254,12 +395,17 @@ pub(crate) fn check_agent_names(
     manifest: Option<&ManifestFile>,
     agents: &[Agent],
     unread: &[String],
+    code: KnownCode<'_>,
     out: &mut Diagnostics,
 ) {
+    if code.may_define() {
+        return;
+    }
     let known: HashSet<&str> = agents
         .iter()
         .map(|agent| agent.header.name.as_str())
         .chain(unread.iter().map(String::as_str))
+        .chain(code.agents().map(Name::as_str))
         .collect();
     let unknown = |name: &str| {
         let is_plain = Name::is_valid(name);
@@ -296,14 +442,14 @@ pub(crate) fn check_agent_names(
 fn check_args(
     manifest: Option<&ManifestFile>,
     entry: Option<&Name>,
-    agents: &[Agent],
+    input: Option<&Schema>,
+    specs: &[AgentSpec],
     out: &mut Diagnostics,
 ) {
     let (Some(file), Some(entry)) = (manifest, entry) else { return };
     let Some(args) = &file.manifest.entry.args else { return };
-    let agent = agents.iter().find(|agent| agent.header.name == entry.as_str());
-    let schema = agent.and_then(|agent| agent.header.input_schema.clone());
-    let Some(Ok(schema)) = schema.map(|schema| Schema::new(Value::Object(schema))) else { return };
+    let agent = specs.iter().find(|spec| spec.name == *entry);
+    let Some(schema) = input.or_else(|| agent.and_then(|spec| spec.input.as_ref())) else { return };
     let place = file.node.field("entry").map_or(0..0, |entry| place_of(&entry.value, "args"));
     for problem in schema.accept(Value::Object(args.clone())).err().into_iter().flatten() {
         let message = format!("`entry.args` does not fit the input of `{entry}`: {problem}");
@@ -416,8 +562,8 @@ pub(crate) fn agent_spec(
     spec.approval = header.approval.iter().map(|(pattern, level)| rule(pattern, *level)).collect();
     let general = project.manifest.and_then(|file| file.manifest.runtime.attachment_policy.as_ref());
     spec.attachment_policy = attachment_policy::policy(header.attachment_policy.as_ref(), general);
-    add_schemas(agent, project.root, &mut spec, out);
-    add_templates(agent, &mut spec, out);
+    add_schemas(agent, project, &mut spec, out);
+    add_templates(agent, project.code, &mut spec, out);
     model_settings::check(agent, out);
     attachment_policy::check_agent(agent, out);
     toolsets.add_to(agent, &mut spec, out);
@@ -452,15 +598,12 @@ fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
     globs.clone()
 }
 
-fn add_schemas(agent: &Agent, root: &Path, spec: &mut AgentSpec, out: &mut Diagnostics) {
+fn add_schemas(agent: &Agent, project: Listed<'_>, spec: &mut AgentSpec, out: &mut Diagnostics) {
     let header = &agent.header;
-    if let Some(reference) = &header.input_model_ref {
-        python::check_reference(agent, "input_model_ref", reference, root, out);
-        if header.input_schema.is_some() {
-            let place = place_of(&agent.file.header, "input_schema");
-            let message = "`input_schema` and `input_model_ref` exclude each other";
-            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("keep one of them"));
-        }
+    if header.input_model_ref.is_some() && header.input_schema.is_some() {
+        let place = place_of(&agent.file.header, "input_schema");
+        let message = "`input_schema` and `input_model_ref` exclude each other";
+        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("keep one of them"));
     }
     spec.input = schema(agent, "input_schema", header.input_schema.as_ref(), out);
     let kind = header.input_schema.as_ref().and_then(|schema| schema.get("type"));
@@ -469,12 +612,18 @@ fn add_schemas(agent: &Agent, root: &Path, spec: &mut AgentSpec, out: &mut Diagn
         let message = "`input_schema` must be of type `object`: an input has named fields";
         out.push(Diagnostic::at(&agent.file.source, &place, message));
     }
-    match &header.output_schema {
-        Some(OutputSchema::Inline(inline)) => spec.output = schema(agent, "output_schema", Some(inline), out),
-        Some(OutputSchema::Reference(reference)) => {
-            python::check_reference(agent, "output_schema", reference, root, out);
+    if let Some(OutputSchema::Inline(inline)) = &header.output_schema {
+        spec.output = schema(agent, "output_schema", Some(inline), out);
+    }
+    for (key, reference, purpose) in header.classes() {
+        let wanted = python::class_of(agent, key, reference, purpose, project.root, out);
+        let Some(class) = wanted.and_then(|wanted| project.code.class(&wanted)) else { continue };
+        match purpose {
+            ClassPurpose::Input => {
+                (spec.input, spec.prompt) = (Some(class.schema.clone()), class.prompt.clone())
+            }
+            ClassPurpose::Output => spec.output = Some(class.schema.clone()),
         }
-        None => {}
     }
 }
 
@@ -491,13 +640,17 @@ fn schema(
         .ok()
 }
 
-fn add_templates(agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
+fn add_templates(agent: &Agent, code: KnownCode<'_>, spec: &mut AgentSpec, out: &mut Diagnostics) {
     let header = &agent.header;
-    let schema = header.input_schema.as_ref();
+    if header.input_model_ref.is_some() && matches!(code, KnownCode::Unrun(_)) {
+        return;
+    }
+    let of_class = spec.input.as_ref().and_then(|input| input.source().as_object().cloned());
+    let schema = header.input_schema.as_ref().or(of_class.as_ref());
     let source = &agent.file.source;
     if let Some(prompt) = &header.prompt {
         match template::compile("prompt", prompt, schema) {
-            Ok(prompt) => spec.prompt = Some(prompt),
+            Ok(prompt) => spec.prompt = Some(prompt.into()),
             Err(problem) => {
                 out.push(problem.at(source, &place_of(&agent.file.header, "prompt")));
             }

@@ -42,6 +42,8 @@ pub(crate) struct Files {
     pub(crate) generated: PathBuf,
     /// What decides about the project.
     pub(crate) own: ProjectFiles,
+    /// The Python files that the manifest lists.
+    pub(crate) python: Vec<PathBuf>,
 }
 
 /// A manifest with its document.
@@ -80,7 +82,8 @@ fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &
     let paths = agents.iter().cloned().chain([root.join(&generated)]).collect();
     let own = ProjectFiles { paths, globs: Vec::new() };
     let agents = read_agents(&agents, &root.join(GENERATED), changes, out);
-    let mut files = Files { root, manifest: None, agents, broken_manifest: false, generated, own };
+    let python = Vec::new();
+    let mut files = Files { root, manifest: None, agents, broken_manifest: false, generated, own, python };
     if changes.change_manifest() {
         let mut source = Source::new("--set", "");
         let mut node = Node::of_value(&serde_json::json!({"version": 1, "entry": {}}), &(0..0));
@@ -145,14 +148,27 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     let mut listing = Listing::new(&root);
     let listed = listed_files(&source, &node, &mut listing, "agent_files", out);
     let python = listed_files(&source, &node, &mut listing, "python_files", out);
+    check_python(&source, &node, &python, out);
     let generated = generated_directory(&source, &node, manifest.as_ref(), out);
     let listed = with_generated(&listed, &root, &generated, out);
     let agents = read_agents(&listed, &root.join(&generated), changes, out);
     let broken_manifest = manifest.is_none();
     let mut own = manifest.as_ref().map(|manifest| named_files(&root, manifest)).unwrap_or_default();
-    own.paths.extend([path.to_path_buf(), root.join(&generated)].into_iter().chain(listed).chain(python));
+    own.paths
+        .extend([path.to_path_buf(), root.join(&generated)].into_iter().chain(listed).chain(python.clone()));
     let manifest = manifest.map(|manifest| ManifestFile { source, node, manifest });
-    Some(Files { root, manifest, agents, broken_manifest, generated, own })
+    Some(Files { root, manifest, agents, broken_manifest, generated, own, python })
+}
+
+/// What is run as Python says so by its name.
+fn check_python(source: &Source, node: &Node, files: &[PathBuf], out: &mut Diagnostics) {
+    let is_python = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "py");
+    if let Some(other) = files.iter().find(|path| !is_python(path)) {
+        let message =
+            format!("`python_files` lists `{}`, which is no `.py` file", shown_path(other).display());
+        let place = node.field("python_files").map_or(0..0, |field| field.value.place.clone());
+        out.push(Diagnostic::at(source, &place, message).with_hint("list agents under `agent_files`"));
+    }
 }
 
 /// What a manifest names besides the files that it lists: it would be run or read by a later run.

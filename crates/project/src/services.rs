@@ -1,5 +1,6 @@
 //! Checks what a manifest says about the world outside: MCP servers, providers, models.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use globset::GlobBuilder;
@@ -14,6 +15,7 @@ use crate::link::Agent;
 use crate::listing::LONGEST_GLOB;
 use crate::load::ManifestFile;
 use crate::manifest::{McpServer, Provider};
+use crate::python::KnownCode;
 
 /// Checks servers and providers of a manifest.
 pub(crate) fn check(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
@@ -121,24 +123,32 @@ const MOST_MODELS: usize = 1_000;
 /// Checks the providers of models before anything is asked.
 pub(crate) struct ModelNames<'a> {
     known: Vec<&'a str>,
+    code: KnownCode<'a>,
     catalogue: &'a dyn Catalogue,
     root: &'a Path,
+    /// Models whose provider code must bring, which was not run yet.
+    assumed: RefCell<Vec<String>>,
 }
 
 impl<'a> ModelNames<'a> {
     /// The prefixes that are known: built-in ones and those of the manifest.
     pub(crate) fn new(
         manifest: Option<&'a ManifestFile>,
+        code: KnownCode<'a>,
         catalogue: &'a dyn Catalogue,
         root: &'a Path,
     ) -> Self {
         let mut known = catalogue.providers();
         if !known.is_empty() {
-            known.extend(
-                manifest.into_iter().flat_map(|file| file.manifest.providers.keys().map(String::as_str)),
-            );
+            let declared = manifest.into_iter().flat_map(|file| file.manifest.providers.keys());
+            known.extend(declared.map(String::as_str).chain(code.providers()));
         }
-        Self { known, catalogue, root }
+        Self { known, code, catalogue, root, assumed: RefCell::default() }
+    }
+
+    /// Takes the models whose provider code must bring.
+    pub(crate) fn take_assumed(&self) -> Vec<String> {
+        self.assumed.take()
     }
 
     /// Checks the model of a manifest.
@@ -188,7 +198,7 @@ impl<'a> ModelNames<'a> {
     fn prefix_problem(&self, pattern: &str) -> Option<(String, String)> {
         let provider = pattern.split([':', '/']).next().unwrap_or_default();
         let is_glob = provider.contains(['*', '?', '[', '{']);
-        if self.known.is_empty() || self.known.contains(&provider) {
+        if self.known.is_empty() || self.known.contains(&provider) || self.code.may_define() {
             return None;
         }
         if provider == pattern && !pattern.starts_with('*') {
@@ -223,22 +233,27 @@ impl<'a> ModelNames<'a> {
         place: &std::ops::Range<usize>,
         out: &mut Diagnostics,
     ) {
+        if let Some((problem, hint)) = self.problem(model) {
+            let diagnostic = Diagnostic::at(source, place, format!("{owner} {problem}"));
+            out.push(hint.into_iter().fold(diagnostic, Diagnostic::with_hint));
+        }
+    }
+
+    /// Says what is wrong with the name of a model, and what can be done.
+    pub(crate) fn problem(&self, model: &str) -> Option<(String, Option<String>)> {
         let provider = model.split([':', '/']).next().unwrap_or_default();
         if self.known.is_empty() || self.known.contains(&provider) {
-            if let Some(problem) = self.catalogue.model_problem(model, self.root) {
-                out.push(Diagnostic::at(
-                    source,
-                    place,
-                    format!("{owner} names the model `{model}`: {problem}"),
-                ));
-            }
-            return;
+            let problem = self.catalogue.model_problem(model, self.root)?;
+            return Some((format!("names the model `{model}`: {problem}"), None));
+        }
+        if self.code.may_define() {
+            self.assumed.borrow_mut().push(format!("the provider of the model `{model}`"));
+            return None;
         }
         let hint = match nearest(provider, self.known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`? known: {}", several(&self.known)),
             None => format!("known: {}; others are declared under `providers`", several(&self.known)),
         };
-        let message = format!("{owner} names the model `{model}`, and there is no provider `{provider}`");
-        out.push(Diagnostic::at(source, place, message).with_hint(hint));
+        Some((format!("names the model `{model}`, and there is no provider `{provider}`"), Some(hint)))
     }
 }

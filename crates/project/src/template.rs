@@ -1,6 +1,6 @@
 //! Prompt templates over the input of an agent.
 
-use llm_do_core::{Failure, FailureKind, Payload, Prompt};
+use llm_do_core::{Failure, FailureKind, Payload, Template};
 use minijinja::{Environment, UndefinedBehavior};
 use serde_json::{Map, Value};
 
@@ -39,7 +39,7 @@ pub(crate) fn compile(
     what: &str,
     source: &str,
     schema: Option<&Map<String, Value>>,
-) -> Result<Prompt, TemplateProblem> {
+) -> Result<Template, TemplateProblem> {
     if longest_tag(source) > LONGEST_TAG || source.matches("elif").count() > MOST_ELIF {
         let message = format!(
             "`{what}` is too large for a template: a tag has more than {LONGEST_TAG} bytes, or there are more than {MOST_ELIF} `elif`"
@@ -61,7 +61,7 @@ pub(crate) fn compile(
         return Err(TemplateProblem { message, hint: Some(meant(name, known)) });
     }
     let text = source.to_owned();
-    Ok(Prompt::new(source, move |input| render(&text, input)))
+    Ok(Template::new(source, move |input| render(&text, input)))
 }
 
 fn known_names(schema: Option<&Map<String, Value>>) -> Vec<&str> {

@@ -16,6 +16,7 @@ use crate::link::Agent;
 use crate::listing::LONGEST_GLOB;
 use crate::load::ManifestFile;
 use crate::manifest::ToolsetSection;
+use crate::python::KnownCode;
 
 /// The key under which the older mapping form keeps approval rules.
 const APPROVAL_CONFIG: &str = "_approval_config";
@@ -26,6 +27,7 @@ pub(crate) struct Listed<'a> {
     pub(crate) manifest: Option<&'a ManifestFile>,
     pub(crate) root: &'a Path,
     pub(crate) files: &'a ProjectFiles,
+    pub(crate) code: KnownCode<'a>,
 }
 
 /// What agents may list under `toolsets`.
@@ -35,6 +37,9 @@ pub(crate) struct Toolsets<'a> {
     catalogue: &'a dyn Catalogue,
     root: &'a Path,
     files: &'a ProjectFiles,
+    code: KnownCode<'a>,
+    /// Names that code must define, which was not run yet.
+    assumed: Vec<String>,
     /// Toolsets without settings of one agent, made once.
     shared: BTreeMap<Name, Arc<dyn Toolset>>,
     /// Sections of the manifest that could not be made: said once, at their own place.
@@ -87,16 +92,19 @@ impl<'a> Toolsets<'a> {
         catalogue: &'a dyn Catalogue,
         out: &mut Diagnostics,
     ) -> Self {
-        let Listed { manifest, root, files } = project;
+        let Listed { manifest, root, files, code } = project;
         let names = agents.iter().map(|agent| agent.header.name.as_str());
-        let agents = names.chain(unread.iter().map(String::as_str)).collect();
+        let names = names.chain(unread.iter().map(String::as_str)).chain(code.agents().map(Name::as_str));
+        let of_code = code.defined().into_iter().flat_map(|code| &code.toolsets);
         let mut toolsets = Self {
             manifest,
-            agents,
+            agents: names.collect(),
             catalogue,
             root,
             files,
-            shared: BTreeMap::new(),
+            code,
+            assumed: Vec::new(),
+            shared: of_code.map(|toolset| (toolset.value.name().clone(), toolset.value.clone())).collect(),
             broken: HashSet::new(),
         };
         for (name, section) in manifest.into_iter().flat_map(|file| &file.manifest.toolsets) {
@@ -138,7 +146,7 @@ impl<'a> Toolsets<'a> {
 
     /// Adds to an agent what it lists under `tools` and `toolsets`.
     pub(crate) fn add_to(&mut self, agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
-        self.refuse_tools(agent, out);
+        self.add_tools(agent, spec, out);
         let mut seen: HashSet<&str> = HashSet::new();
         for (name, settings) in agent.header.toolsets.entries() {
             if out.is_full() {
@@ -160,18 +168,67 @@ impl<'a> Toolsets<'a> {
         }
     }
 
-    /// Single tools come with Python files and embedding programs; a project of files has none of them.
-    fn refuse_tools(&self, agent: &Agent, out: &mut Diagnostics) {
+    /// Single tools come with code.
+    fn add_tools(&mut self, agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
+        let name = &agent.header.name;
+        let mut seen: HashSet<&str> = HashSet::new();
         for tool in &agent.header.tools {
             if out.is_full() {
                 return;
             }
             let place = entry_place(&agent.file.header, "tools", tool);
-            let name = &agent.header.name;
-            let message = format!("agent `{name}` names the tool `{tool}`, which does not exist");
-            let hint = meant(tool, self.known());
-            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+            if !seen.insert(tool) {
+                let message = format!("duplicate entry `{tool}` in `tools`");
+                out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("list it once"));
+            } else if self.has_tool(tool) {
+                spec.tools.push(tool.as_str().into());
+            } else {
+                let message = format!("agent `{name}` names the tool `{tool}`, which does not exist");
+                let hint = self.meant_tool(tool);
+                out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+            }
         }
+    }
+
+    /// Says whether code defines a tool. What was not run yet may define anything.
+    fn has_tool(&mut self, tool: &str) -> bool {
+        if self.code.may_define() {
+            self.assumed.push(format!("the tool `{tool}`"));
+            return true;
+        }
+        self.code.tools().any(|name| name == tool)
+    }
+
+    fn meant_tool(&self, tool: &str) -> String {
+        let listed = self.known().into_iter().find(|name| *name == tool);
+        match listed {
+            Some(name) => format!("list `{name}` under `toolsets`"),
+            None => meant(tool, self.code.tools().map(Name::as_str).chain(self.known())),
+        }
+    }
+
+    /// Takes the names that code must define.
+    pub(crate) fn take_assumed(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.assumed)
+    }
+
+    /// Looks up what an agent lists that code defines; says what is wrong and what can be done.
+    pub(crate) fn problems_of(&mut self, spec: &AgentSpec) -> Vec<(String, Option<String>)> {
+        let mut problems = Vec::new();
+        for tool in &spec.tools {
+            if !self.has_tool(tool) {
+                let message = format!("there is no tool `{tool}`");
+                problems.push((message, Some(self.meant_tool(tool))));
+            }
+        }
+        for choice in spec.toolsets.iter().filter(|choice| choice.own.is_none()) {
+            if !self.agents.contains(choice.name.as_str())
+                && let Err(refused) = self.toolset(&choice.name, &Value::Null, true)
+            {
+                problems.push((refused.message, refused.hint));
+            }
+        }
+        problems
     }
 
     fn choice(
@@ -191,6 +248,10 @@ impl<'a> Toolsets<'a> {
             spec.approval.extend(read_rules(rules, |_| Some(name.to_owned()))?);
             return if is_plain { Ok(Some(choice(None))) } else { Err(no_settings.into()) };
         }
+        if self.is_assumed(name) {
+            self.assumed.push(format!("the toolset `{name}`"));
+            return Ok(None);
+        }
         let toolset = self.toolset(name, &settings, is_plain)?;
         let section = self.manifest.and_then(|file| file.manifest.toolsets.get(name));
         let manual_only = section.into_iter().flat_map(|section| &section.manual_only);
@@ -208,6 +269,10 @@ impl<'a> Toolsets<'a> {
         if let Some(made) = self.shared.get(name).filter(|_| is_plain) {
             return Ok(made.clone());
         }
+        if self.code.defined().is_some_and(|code| code.toolsets.iter().any(|made| *made.value.name() == name))
+        {
+            return Err(format!("the toolset `{name}` is defined by code, and takes no settings").into());
+        }
         let section = self.manifest.and_then(|file| file.manifest.toolsets.get(name));
         let toolset = match section {
             Some(section) => {
@@ -221,6 +286,15 @@ impl<'a> Toolsets<'a> {
             self.shared.insert(name.into(), toolset.clone());
         }
         Ok(toolset)
+    }
+
+    /// Says whether only code that was not run yet can define a toolset.
+    fn is_assumed(&self, name: &str) -> bool {
+        let manifest = self.manifest.map(|file| &file.manifest);
+        let is_listed = manifest.is_some_and(|manifest| {
+            manifest.toolsets.contains_key(name) || manifest.mcp_servers.contains_key(name)
+        });
+        self.code.may_define() && !is_listed && !self.catalogue.toolsets().contains(&name)
     }
 
     fn make(
@@ -249,7 +323,9 @@ impl<'a> Toolsets<'a> {
             self.manifest.into_iter().flat_map(|file| file.manifest.toolsets.keys().map(String::as_str));
         let mut agents: Vec<&str> = self.agents.iter().copied().collect();
         agents.sort_unstable();
-        self.catalogue.toolsets().into_iter().chain(sections).chain(agents).collect()
+        let of_code = self.code.defined().into_iter().flat_map(|code| &code.toolsets);
+        let of_code = of_code.map(|toolset| toolset.value.name().as_str());
+        self.catalogue.toolsets().into_iter().chain(sections).chain(of_code).chain(agents).collect()
     }
 }
 

@@ -8,21 +8,24 @@ use llm_do_core::{AgentSpec, Name};
 use crate::agent_file;
 use crate::catalogue::{Catalogue, ProjectFiles};
 use crate::check;
+use crate::code::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::Content;
+use crate::document::{Content, place_of};
 use crate::link::{Agent, agent_spec, check_agent_names, check_names};
 use crate::load::ManifestFile;
+use crate::python::KnownCode;
 use crate::services::ModelNames;
 use crate::toolsets::{Listed, Toolsets};
 
 /// Where the agents of a project are kept that agents and code create, and what they are linked against.
 #[derive(Clone)]
 pub struct Workshop {
-    root: PathBuf,
-    directory: PathBuf,
-    manifest: Option<Arc<ManifestFile>>,
-    files: ProjectFiles,
-    catalogue: Arc<dyn Catalogue>,
+    pub(crate) root: PathBuf,
+    pub(crate) directory: PathBuf,
+    pub(crate) manifest: Option<Arc<ManifestFile>>,
+    pub(crate) files: ProjectFiles,
+    pub(crate) code: Option<Arc<Code>>,
+    pub(crate) catalogue: Arc<dyn Catalogue>,
 }
 
 /// No generated agent file is larger than this.
@@ -35,16 +38,6 @@ fn flag(text: &str, key: &str) -> Option<bool> {
 }
 
 impl Workshop {
-    pub(crate) fn new(
-        root: PathBuf,
-        directory: PathBuf,
-        manifest: Option<Arc<ManifestFile>>,
-        files: ProjectFiles,
-        catalogue: Arc<dyn Catalogue>,
-    ) -> Self {
-        Self { root, directory, manifest, files, catalogue }
-    }
-
     /// Returns the directory of the project.
     pub fn root(&self) -> &Path {
         &self.root
@@ -93,12 +86,24 @@ impl Workshop {
         let others: Vec<String> = others.iter().filter(|other| *other != name).map(Name::to_string).collect();
         let (manifest, catalogue) = (self.manifest.as_deref(), &*self.catalogue);
         check_names(&agent, catalogue, out);
-        ModelNames::new(manifest, catalogue, &self.root).check_agent(&agent[0], out);
-        let listed = Listed { manifest, root: &self.root, files: &self.files };
+        let code = self.code.as_deref().map_or(KnownCode::Absent, |code| KnownCode::Run(code, &[]));
+        ModelNames::new(manifest, code, catalogue, &self.root).check_agent(&agent[0], out);
+        refuse_classes(&agent[0], out);
+        let listed = Listed { manifest, root: &self.root, files: &self.files, code };
         let mut toolsets = Toolsets::new(listed, &agent, &others, catalogue, out);
         let mut spec = agent_spec(&agent[0], listed, &mut toolsets, out);
         toolsets.give_own(&mut spec);
-        check_agent_names(None, &agent, &others, out);
+        check_agent_names(None, &agent, &others, code, out);
         Some(spec)
+    }
+}
+
+/// Classes are found when a project is loaded.
+fn refuse_classes(agent: &Agent, out: &mut Diagnostics) {
+    for (key, reference, _) in agent.header.classes() {
+        let message = format!("`{key}` names the class `{reference}`, which a created agent cannot do");
+        let place = place_of(&agent.file.header, key);
+        let hint = "write the schema as JSON Schema under `input_schema` or `output_schema`";
+        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
     }
 }

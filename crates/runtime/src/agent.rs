@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use llm_do_core::{
-    Asker, Attachment, Conversation, Effect, Engine, FINAL_ANSWER, Failure, FailureKind, Halt, Message,
-    ModelResponse, Outcome, Output, Part, Payload, Performed, Schema, Step, StepKind, StopReason, ToolCall,
-    ToolResult, join_problems, parse_strict,
+    Asker, Attachment, Control, Conversation, Effect, Engine, FINAL_ANSWER, Failure, FailureKind, Halt, Jump,
+    Key, Message, ModelResponse, Outcome, Output, Part, Payload, Performed, Schema, Step, StepKind,
+    StopReason, ToolCall, ToolResult, Tune, Tuning, join_problems, parse_strict,
 };
 
 use crate::caller::opener;
+use crate::control;
 use crate::engine::Embedded;
+use crate::fork::{self, Turn};
 use crate::instances::Instances;
 use crate::live::{Frame, LiveCall, Seat};
 use crate::plan::{WRAPPED, is_wrapped};
@@ -77,7 +79,8 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
         let _ = run.top.set(seat.clone());
     }
     let ceiling = run.ceiling_for(caller.ceiling, &spec.name, &spec.limits);
-    Ok(Frame { plan, ceiling, instances, seat })
+    let offered = plan.offered_within(call.access);
+    Ok(Frame { plan, ceiling, instances, seat, offered })
 }
 
 /// An agent that its own time limit ended has failed; its caller goes on.
@@ -158,6 +161,9 @@ async fn open(
     if opened.is_err() {
         return Ok(opened);
     }
+    if call.fork {
+        return Ok(fork::begin(call, frame, &step.payload).await);
+    }
     if let Err(failure) = prompt::instruct(frame, &step.payload) {
         return Ok(Err(failure));
     }
@@ -166,20 +172,25 @@ async fn open(
         Err(failure) => return Ok(Err(failure)),
     };
     let mut talk = frame.seat.talk.lock().await;
-    opening.into_iter().for_each(|message| talk.conversation.push(message));
+    opening.into_iter().for_each(|message| talk.append(message, frame.plan.shows_positions));
     Ok(Ok(()))
 }
 
 /// A call that the model asks for, with its arguments read once.
 struct Request<'a> {
     call: &'a ToolCall,
+    key: Key,
     arguments: Payload,
 }
 
-impl<'a> Request<'a> {
-    fn read(call: &'a ToolCall) -> Self {
-        Self { call, arguments: Payload::from_model(&call.arguments) }
-    }
+/// What the calls of a turn lead to.
+enum Called {
+    /// All were run, and each has an answer.
+    Answered(Vec<ToolResult>),
+    /// The conversation goes back; what was left of the turn is dropped.
+    Jumped(Jump),
+    /// The agent is not to go on.
+    Stopped(Failure),
 }
 
 struct AgentLoop<'a> {
@@ -245,7 +256,7 @@ impl AgentLoop<'_> {
 
     async fn append(&self, messages: impl IntoIterator<Item = Arc<Message>>) {
         let mut talk = self.frame.seat.talk.lock().await;
-        messages.into_iter().for_each(|message| talk.conversation.push(message));
+        messages.into_iter().for_each(|message| talk.append(message, self.frame.plan.shows_positions));
     }
 
     /// Lets a provider go on that paused. What was said so far belongs to the answer.
@@ -326,16 +337,35 @@ impl AgentLoop<'_> {
             let answer = accept_answer(only, schema);
             return self.take_answer(response, only, answer).await;
         }
-        let requests: Vec<Request<'_>> = calls.iter().map(|call| Request::read(call)).collect();
-        let outcomes = self.perform_calls(&requests).await?;
-        let mut results = Vec::with_capacity(calls.len());
-        for (request, outcome) in requests.iter().zip(outcomes) {
-            match self.result(request, outcome)? {
-                Ok(result) => results.push(result),
-                Err(failure) => return Ok(Next::End(Outcome::Failed(failure))),
+        let requests: Vec<Request<'_>> =
+            calls.iter().enumerate().map(|(index, call)| self.request(index, call)).collect();
+        let called = self.perform_calls(response, &requests).await;
+        *self.frame.seat.turn.lock() = None;
+        match called? {
+            Called::Answered(results) => {
+                self.append([response.message.clone(), Arc::new(Message::results(results))]).await;
+                Ok(Next::Turn)
+            }
+            Called::Jumped(jump) => self.go_back(&jump).await,
+            Called::Stopped(failure) => Ok(Next::End(Outcome::Failed(failure))),
+        }
+    }
+
+    fn request<'a>(&self, index: usize, call: &'a ToolCall) -> Request<'a> {
+        let key = self.call.info.id.child(format_args!("t{}/tool/{index}", self.turn));
+        Request { call, key, arguments: Payload::from_model(&call.arguments) }
+    }
+
+    /// Goes back to an earlier message. The turn in flight is dropped with everything after that message.
+    async fn go_back(&mut self, jump: &Jump) -> Result<Next, Halt> {
+        let mut talk = self.frame.seat.talk.lock().await;
+        match control::target(jump, &talk.conversation) {
+            Ok(position) => control::go_back(&mut talk, position, jump),
+            // The tool looked at the same conversation.
+            Err(problem) => {
+                return Err(Halt::Record(format!("a jump that was allowed is not possible: {problem}")));
             }
         }
-        self.append([response.message.clone(), Arc::new(Message::results(results))]).await;
         Ok(Next::Turn)
     }
 
@@ -366,44 +396,81 @@ impl AgentLoop<'_> {
         }
     }
 
-    /// Performs calls side by side, `sequential` ones alone; outcomes are in call order.
-    async fn perform_calls(&self, requests: &[Request<'_>]) -> Result<Vec<Outcome>, Halt> {
-        let mut outcomes = Vec::with_capacity(requests.len());
-        let mut batch = Vec::new();
-        for (index, request) in requests.iter().enumerate() {
-            if request.call.name == FINAL_ANSWER && self.output_schema().is_some() {
-                outcomes.extend(self.perform_batch(&mut batch).await?);
-                outcomes.push(Outcome::Failed(not_alone()));
-                continue;
-            }
-            let alone = self.is_sequential(request.call);
-            if alone {
-                outcomes.extend(self.perform_batch(&mut batch).await?);
-            }
-            batch.push(self.call_step(index, request));
-            if alone {
-                outcomes.extend(self.perform_batch(&mut batch).await?);
+    /// Performs calls side by side, `sequential` ones alone; answers are in call order.
+    async fn perform_calls(
+        &self,
+        response: &ModelResponse,
+        requests: &[Request<'_>],
+    ) -> Result<Called, Halt> {
+        let mut results = Vec::with_capacity(requests.len());
+        // What the model asked for at once is run, also where one of the calls is the last straw.
+        let mut stopped = None;
+        for batch in self.batches(requests) {
+            self.show_turn(response, requests, &results);
+            for (request, outcome) in batch.iter().zip(self.perform_batch(batch).await?) {
+                if let (Some(Control::Goto), Outcome::Value(output)) = (self.control(request.call), &outcome)
+                {
+                    return Ok(output.parse().map_or_else(Called::Stopped, Called::Jumped));
+                }
+                match self.result(request, outcome).await {
+                    Ok(Ok(result)) => results.push(result),
+                    Ok(Err(failure)) => stopped = stopped.or(Some(Ok(Called::Stopped(failure)))),
+                    Err(halt) => stopped = stopped.or(Some(Err(halt))),
+                }
             }
         }
-        outcomes.extend(self.perform_batch(&mut batch).await?);
-        Ok(outcomes)
+        stopped.unwrap_or(Ok(Called::Answered(results)))
     }
 
-    fn is_sequential(&self, call: &ToolCall) -> bool {
-        self.frame.plan.target(&call.name).is_some_and(|target| target.definition.sequential)
+    /// Splits calls into those that run at once.
+    fn batches<'a, 'b>(&self, requests: &'a [Request<'b>]) -> impl Iterator<Item = &'a [Request<'b>]> {
+        let is_alone = |request: &Request<'_>| self.runs_alone(request.call);
+        let alone: Vec<bool> = requests.iter().map(is_alone).collect();
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let rest = alone.get(from..).filter(|rest| !rest.is_empty())?;
+            let length = if rest[0] { 1 } else { rest.iter().position(|alone| *alone).unwrap_or(rest.len()) };
+            from += length;
+            Some(&requests[from - length..from])
+        })
     }
 
-    fn call_step(&self, index: usize, request: &Request<'_>) -> Step {
-        let key = self.call.info.id.child(format_args!("t{}/tool/{index}", self.turn));
+    fn runs_alone(&self, call: &ToolCall) -> bool {
+        let target = self.frame.plan.target(&call.name);
+        self.is_answer(call) || target.is_some_and(|target| target.definition.sequential)
+    }
+
+    fn is_answer(&self, call: &ToolCall) -> bool {
+        call.name == FINAL_ANSWER && self.output_schema().is_some()
+    }
+
+    fn control(&self, call: &ToolCall) -> Option<Control> {
+        self.frame.plan.target(&call.name).and_then(|target| target.definition.control)
+    }
+
+    /// Keeps what is known of the turn for calls that go on from it. Only a call that runs alone may.
+    fn show_turn(&self, response: &ModelResponse, requests: &[Request<'_>], results: &[ToolResult]) {
+        *self.frame.seat.turn.lock() = Some(Turn {
+            message: response.message.clone(),
+            keys: requests.iter().map(|request| request.key.clone()).collect(),
+            results: results.to_vec(),
+        });
+    }
+
+    fn call_step(&self, request: &Request<'_>) -> Step {
         let (name, payload) = (request.call.name.clone(), request.arguments.clone());
-        self.step(key, StepKind::Call { asker: Asker::Model }, name, payload, Effect::Calls)
+        let kind = StepKind::Call { asker: Asker::Model, fork: false };
+        self.step(request.key.clone(), kind, name, payload, Effect::Calls)
     }
 
-    async fn perform_batch(&self, batch: &mut Vec<Step>) -> Result<Vec<Outcome>, Halt> {
-        if batch.is_empty() {
-            return Ok(Vec::new());
+    async fn perform_batch(&self, batch: &[Request<'_>]) -> Result<Vec<Outcome>, Halt> {
+        if let [only] = batch
+            && self.is_answer(only.call)
+        {
+            return Ok(vec![Outcome::Failed(not_alone())]);
         }
-        let performed = self.engine.perform_all(std::mem::take(batch)).await;
+        let steps = batch.iter().map(|request| self.call_step(request)).collect();
+        let performed = self.engine.perform_all(steps).await;
         // The cause says more than the interruptions of its siblings.
         let halt = performed
             .iter()
@@ -416,9 +483,16 @@ impl AgentLoop<'_> {
     }
 
     /// Writes the result that the model reads; stops a model that repeats a failing call.
-    fn result(&self, request: &Request<'_>, outcome: Outcome) -> Result<Result<ToolResult, Failure>, Halt> {
+    async fn result(
+        &self,
+        request: &Request<'_>,
+        outcome: Outcome,
+    ) -> Result<Result<ToolResult, Failure>, Halt> {
         let limit = self.engine.run.shared.repeat_limit;
-        let output = outcome.into_output();
+        let mut output = outcome.into_output();
+        if let (Some(Control::Tune), Ok(tune)) = (self.control(request.call), &output) {
+            output = self.tune(tune).await.map(|()| tune.clone());
+        }
         let (call, arguments) = (request.call, request.arguments.digest());
         let advice =
             self.frame.seat.repeats.lock().count(&call.name, arguments, output.as_ref().err(), limit);
@@ -438,6 +512,24 @@ impl AgentLoop<'_> {
             .into();
         }
         Ok(Ok(ToolResult { id: call.id.clone(), name: call.name.clone(), text, is_error, attachments }))
+    }
+}
+
+impl AgentLoop<'_> {
+    /// Changes settings of the next requests, within the bounds of the agent.
+    async fn tune(&self, output: &Output) -> Result<(), Failure> {
+        let tune: Tune = output.parse()?;
+        let none = Tuning::default();
+        let bounds = self.frame.plan.spec.as_ref().map_or(&none, |spec| &spec.tuning);
+        if let Some(refusal) = control::refusal(&tune, bounds) {
+            return Err(Failure::new(FailureKind::Arguments, refusal));
+        }
+        if tune.model.is_some() {
+            self.frame.seat.talk.lock().await.answered = None;
+        }
+        let mut tuned = self.frame.seat.tuned.lock();
+        *tuned = control::tuned_further(&tuned, tune);
+        Ok(())
     }
 }
 

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use llm_do_core::{
-    Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Message, Model, ModelChoice, ModelError,
-    ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelResult, ModelSettings, ModelStream, Name,
-    Outcome, Performed, Prices, ToolChoice, ToolDefinition, Usage,
+    AgentSpec, Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Message, Model, ModelChoice,
+    ModelError, ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelResult, ModelSettings,
+    ModelStream, Name, Outcome, Performed, Prices, ToolChoice, ToolDefinition, Tune, Usage,
 };
 use tokio::time::Instant;
 
 use crate::budget::{Ask, Pricing, Reservation};
+use crate::control;
 use crate::engine::milliseconds;
 use crate::extension;
 use crate::live::{Frame, LiveCall, Partner, Talk};
@@ -134,7 +135,8 @@ impl Asking<'_> {
         let run = || self.run.options.model.clone();
         let project = || self.run.shared.project.model.clone();
         let fallbacks = spec.map(|spec| spec.fallback_models.clone()).unwrap_or_default();
-        let first = own.or_else(run).or_else(project);
+        let tuned = self.frame.seat.tuned.lock().model.clone().map(ModelChoice::Named);
+        let first = tuned.or(own).or_else(run).or_else(project);
         let mut candidates: Vec<ModelChoice> =
             first.into_iter().chain(fallbacks).chain(self.run.options.fallbacks.clone()).collect();
         candidates
@@ -247,7 +249,7 @@ impl Asking<'_> {
 
     /// Where the provider enforces the schema of the answer, the tool for it is not offered.
     fn offered(&self, model: &dyn Model) -> &[Arc<ToolDefinition>] {
-        let offered = &self.frame.plan.offered;
+        let offered = &self.frame.offered;
         let output = self.frame.plan.spec.as_ref().and_then(|spec| spec.output.as_ref());
         let has_tools =
             offered.len() > 1 || self.frame.seat.server_tools.get().is_some_and(|tools| !tools.is_empty());
@@ -306,7 +308,8 @@ impl Asking<'_> {
     }
 
     fn wanted_output(&self) -> Option<u64> {
-        self.frame.plan.spec.as_ref().and_then(|spec| spec.settings.max_tokens)
+        let tuned = self.frame.seat.tuned.lock().max_tokens;
+        tuned.or_else(|| self.frame.plan.spec.as_ref().and_then(|spec| spec.settings.max_tokens))
     }
 
     /// What the request costs with so many output tokens, its input at the dearest rate.
@@ -328,12 +331,14 @@ impl Asking<'_> {
 
     /// Records that the model is asked, with the messages that are new to readers.
     async fn announce(&self, talk: &mut Talk, model: &Name, max_output: Option<u64>) -> Result<(), Halt> {
-        let instructions = self.frame.instructions().filter(|_| talk.announced == 0).cloned();
+        let is_first = talk.announced == 0 && talk.kept.is_none();
+        let instructions = self.frame.instructions().filter(|_| is_first).cloned();
         let body = EventBody::ModelRequest {
             model: model.clone(),
             turn: self.turn,
             messages: talk.conversation.messages().iter().skip(talk.announced).cloned().collect(),
             instructions,
+            kept: talk.kept.take(),
             head: talk.conversation.head(),
             max_output,
         };
@@ -353,9 +358,9 @@ impl Asking<'_> {
             return Err(ModelError::new(ModelErrorKind::NoModel, NO_MODEL));
         };
         let partner = &mut talk.partners[position];
-        let native = tools.len() < self.frame.plan.offered.len();
-        let relaxed = self.relaxed(&spec.settings);
-        let settings = relaxed.as_ref().unwrap_or(&spec.settings);
+        let native = tools.len() < self.frame.offered.len();
+        let settings = self.settings(spec);
+        let settings = settings.as_ref().unwrap_or(&spec.settings);
         let request = ModelRequest {
             instructions: self.frame.instructions().map_or("", |text| text),
             conversation: &talk.conversation,
@@ -369,10 +374,17 @@ impl Asking<'_> {
         self.collect(stream, attempt).await
     }
 
-    /// A tool that must be used is used once: after the first turn the model may answer.
-    fn relaxed(&self, settings: &ModelSettings) -> Option<ModelSettings> {
-        let is_forced = matches!(settings.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
-        (is_forced && self.turn > 1).then(|| ModelSettings { tool_choice: None, ..settings.clone() })
+    /// The settings of the request, where they are not those of the agent: what was tuned; and a tool that must be
+    /// used is used once: after the first turn the model may answer.
+    fn settings(&self, spec: &AgentSpec) -> Option<ModelSettings> {
+        let tune = self.frame.seat.tuned.lock().clone();
+        let is_forced = matches!(spec.settings.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
+        let is_relaxed = is_forced && self.turn > 1;
+        (is_relaxed || tune != Tune::default()).then(|| {
+            let settings = control::applied(&tune, &spec.settings);
+            let tool_choice = settings.tool_choice.clone().filter(|_| !is_relaxed);
+            ModelSettings { tool_choice, ..settings }
+        })
     }
 
     /// Passes deltas on and returns the whole answer. A stream that ends without it was cut.

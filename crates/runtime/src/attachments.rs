@@ -15,13 +15,14 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use llm_do_core::{
     Asker, Attachment, AttachmentPolicy, AttachmentSource, Digest, Failure, FailureKind, Outcome, Output,
-    Payload, input_attachments, visible_line,
+    Payload, visible_line,
 };
 use serde_json::{Value, json};
 
 use crate::live::LiveCall;
 use crate::media_type::media_type;
 use crate::plan::{Target, TargetKind};
+use crate::prompt;
 use crate::state::RunState;
 
 /// A file that a call is given, as it was before anybody was asked.
@@ -38,8 +39,11 @@ pub(crate) async fn look(
     target: &Target,
     input: &Payload,
 ) -> Result<Vec<Seen>, Failure> {
-    let attachments = input_attachments(input);
-    if attachments.is_empty() || !matches!(target.kind, TargetKind::Agent) {
+    if !matches!(target.kind, TargetKind::Agent) {
+        return Ok(Vec::new());
+    }
+    let attachments = prompt::attached(&prompt::parts(target.prompt.as_ref(), input).await?);
+    if attachments.is_empty() {
         return Ok(Vec::new());
     }
     let taker = Taker::new(call.name.as_str(), &target.attachment_policy, place(run, call.asker));
@@ -52,10 +56,9 @@ pub(crate) async fn load(
     run: &RunState,
     call: &LiveCall,
     policy: &AttachmentPolicy,
-    input: &Payload,
+    attachments: Vec<Attachment>,
     precondition: Option<&Value>,
 ) -> Result<Vec<Attachment>, Failure> {
-    let attachments = input_attachments(input);
     if attachments.is_empty() {
         return Ok(Vec::new());
     }

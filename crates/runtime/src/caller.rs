@@ -7,18 +7,20 @@
 use std::future::pending;
 use std::sync::{Arc, OnceLock};
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 use llm_do_core::{
     AgentSpec, Asker, BlockingWork, CallContext, CallableAgent, Caller, Cancellation, Delta, Effect, Engine,
-    EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, Name, Outcome, Parts, Payload,
-    Performed, Remaining, Remark, Sample, Step, StepKind, Tool, ToolError, ToolReply,
+    Event, EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, Name, Outcome, Parts,
+    Payload, Performed, Remaining, Remark, Sample, Step, StepKind, Tool, ToolError, ToolReply,
 };
+use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::created::{Creator, refused};
 use crate::engine::Embedded;
+use crate::fork;
 use crate::instances::Opener;
 use crate::live::{Frame, LiveCall};
 use crate::plan::{Source, TargetKind};
@@ -297,8 +299,25 @@ impl ToolCaller {
 impl Caller for ToolCaller {
     fn call(self: Arc<Self>, name: Name, input: Payload) -> BoxFuture<'static, Outcome> {
         let key = self.call.inner_key(&name, &input);
-        let step = self.step(key, StepKind::Call { asker: Asker::Code }, name, input, Effect::Calls);
+        let step =
+            self.step(key, StepKind::Call { asker: Asker::Code, fork: false }, name, input, Effect::Calls);
         Box::pin(self.perform(step))
+    }
+
+    fn fork(self: Arc<Self>, prompts: Vec<String>) -> BoxFuture<'static, Result<Vec<Outcome>, Failure>> {
+        let frame = self.call.frame();
+        let owner = frame.plan.spec.as_ref().map(|spec| spec.name.clone());
+        let (Some(name), true) = (owner, frame.seat.turn.lock().is_some()) else {
+            return Box::pin(std::future::ready(Err(fork::no_turn())));
+        };
+        let child = |prompt: String| {
+            let input = Payload::new(json!({ "input": prompt }));
+            let key = self.call.inner_key("fork", &input);
+            let kind = StepKind::Call { asker: Asker::Code, fork: true };
+            self.clone().perform(self.step(key, kind, name.clone(), input, Effect::Calls))
+        };
+        let children: Vec<_> = prompts.into_iter().map(child).collect();
+        Box::pin(async move { Ok(join_all(children).await) })
     }
 
     fn approve(self: Arc<Self>, effect: InnerEffect) -> BoxFuture<'static, Outcome> {
@@ -374,6 +393,7 @@ impl Caller for ToolCaller {
             },
             callables,
             trace: Trace::of(&run.log.events()).lines_below(&self.call.info.id),
+            stderr: stderr_of(run, opener_of(&self.call)),
         }
     }
 
@@ -394,6 +414,15 @@ impl Caller for ToolCaller {
         });
         added.unwrap_or_else(|| Err(Failure::new(FailureKind::Tool, "the call has ended")))
     }
+}
+
+/// What a call and everything below it wrote to its error log.
+fn stderr_of(run: &RunState, call: &LiveCall) -> Vec<String> {
+    let line = |event: &Arc<Event>| match &event.body {
+        EventBody::Stderr { text } if event.call.id.is_within(&call.info.id) => Some(text.clone()),
+        _ => None,
+    };
+    run.log.events().iter().filter_map(line).collect()
 }
 
 /// While inner steps are in flight, the tool itself does not count as running.

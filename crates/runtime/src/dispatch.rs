@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Asker, Content, Effect, Engine, EventBody, Failure, Key, Name, Outcome, Output, Payload, Performed,
-    Permit, Step, StepKind,
+    Asker, Content, Effect, Engine, EventBody, Failure, FailureKind, Key, Name, Outcome, Output, Payload,
+    Performed, Permit, Step, StepKind,
 };
 use tokio::time::Instant;
 
@@ -21,10 +21,10 @@ use crate::state::RunState;
 pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
     let run = &engine.run;
     let caller = run.live(&step.call)?;
-    let StepKind::Call { asker } = step.kind else { unreachable!("only calls are dispatched") };
+    let StepKind::Call { asker, fork } = step.kind else { unreachable!("only calls are dispatched") };
     let started = Instant::now();
 
-    let target = resolve(run, &caller, step, asker);
+    let target = if fork { resolve_itself(run, step) } else { resolve(run, &caller, step, asker) };
     // The time limit of a run is that of its top call.
     let run_limit = run.options.limits.time.filter(|_| asker == Asker::Embedder);
     let live = LiveCall::below(&caller, step, asker, target.as_ref().ok().cloned(), run_limit);
@@ -38,6 +38,13 @@ pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
     };
     finish(run, call, &outcome, started);
     Ok(outcome)
+}
+
+/// Finds an agent that forks itself. A child takes a text, whatever the agent takes.
+fn resolve_itself(run: &RunState, step: &Step) -> Result<Target, Failure> {
+    let target = run.shared.agent_target(&step.name);
+    let gone = || Failure::new(FailureKind::Unknown, format!("there is no agent `{}`", step.name));
+    target.map(Target::taking_text).ok_or_else(gone)
 }
 
 /// Finds what a name stands for. A model may name what its agent lists or has created; code also any agent.
@@ -72,7 +79,11 @@ fn begin(run: &RunState, call: &LiveCall) {
         return;
     }
     let (kind, name, input) = (call.kind(), call.name.clone(), call.input.clone());
-    run.note(call, &call.info.id, EventBody::CallStarted { kind, name, input, asker: call.asker });
+    run.note(
+        call,
+        &call.info.id,
+        EventBody::CallStarted { kind, name, input, asker: call.asker, fork: call.fork },
+    );
 }
 
 /// Puts the call to the gate and executes what it allows.

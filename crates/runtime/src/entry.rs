@@ -24,7 +24,12 @@ pub struct EntrySpec {
 
 struct EntryTool {
     definition: Arc<ToolDefinition>,
-    function: Box<EntryFunction>,
+    code: EntryCode,
+}
+
+enum EntryCode {
+    Function(Box<EntryFunction>),
+    Tool(Arc<dyn Tool>),
 }
 
 type EntryFunction = dyn Fn(Value, CallContext) -> BoxFuture<'static, ToolReply> + Send + Sync;
@@ -66,8 +71,34 @@ impl EntrySpec {
             }
         };
         Ok(Self {
-            tool: Arc::new(EntryTool { definition: Arc::new(definition), function: Box::new(function) }),
+            tool: Arc::new(EntryTool {
+                definition: Arc::new(definition),
+                code: EntryCode::Function(Box::new(function)),
+            }),
         })
+    }
+
+    /// An entry that is a tool already, such as a function of another language. What its definition says about
+    /// access, approval and effect is replaced by what holds for entries.
+    pub fn of_tool(tool: Arc<dyn Tool>) -> Self {
+        let mut definition = ToolDefinition::clone(tool.definition());
+        definition.access = Access::Admin;
+        definition.approval = Approval::PreApproved;
+        definition.effect = Effect::Calls;
+        Self { tool: Arc::new(EntryTool { definition: Arc::new(definition), code: EntryCode::Tool(tool) }) }
+    }
+
+    /// Gives the entry another name.
+    #[must_use]
+    pub fn renamed(&self, name: impl Into<Name>) -> Self {
+        let definition = ToolDefinition { name: name.into(), ..ToolDefinition::clone(self.definition()) };
+        let code = EntryCode::Tool(self.tool.clone());
+        Self { tool: Arc::new(EntryTool { definition: Arc::new(definition), code }) }
+    }
+
+    /// Returns what is known about it.
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.tool.definition
     }
 
     /// Returns the name.
@@ -90,6 +121,9 @@ impl Tool for EntryTool {
     }
 
     fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
-        (self.function)(input.value().clone(), call.clone())
+        match &self.code {
+            EntryCode::Function(function) => function(input.value().clone(), call.clone()),
+            EntryCode::Tool(tool) => tool.run(input, call),
+        }
     }
 }

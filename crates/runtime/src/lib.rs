@@ -13,12 +13,15 @@ mod attachments;
 mod broker;
 mod budget;
 mod caller;
+mod control;
 mod created;
+mod descriptors;
 mod dispatch;
 mod effect;
 mod engine;
 mod entry;
 mod extension;
+mod fork;
 mod gate;
 mod instances;
 mod live;
@@ -48,6 +51,11 @@ mod verdict;
 pub use agent::DEFAULT_TURNS;
 pub use assess::{AgentCallOverride, AgentCallPolicy};
 pub use broker::GrantId;
+pub use descriptors::{
+    ContentReader, ContentStore, DescriptorSettings, Descriptors, Excerpt, Fd, FdId, FdInfo, FdSource,
+    Position, Reference, Selection, StoredContent, extraction_view, find_references, first_view, page_starts,
+    reading_view,
+};
 pub use entry::{EntrySpec, PromptInput};
 pub use log::EventReader;
 pub use outline::{Outline, OutlinedCallable};

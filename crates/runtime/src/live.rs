@@ -5,12 +5,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use llm_do_core::{
-    Access, Asker, CallInfo, CallKind, Conversation, Key, Model, ModelSession, Name, Payload, RunId,
-    ServerTool, Step, Usage, UsageByModel,
+    Access, Asker, CallInfo, CallKind, Conversation, Key, Message, Model, ModelSession, Name, Part, Payload,
+    Role, RunId, ServerTool, Step, StepKind, ToolDefinition, Tune, Usage, UsageByModel,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::CeilingId;
+use crate::control;
+use crate::fork::Turn;
 use crate::instances::Instances;
 use crate::plan::{Plan, Target, TargetKind};
 use crate::repeats::Repeats;
@@ -43,6 +45,8 @@ pub(crate) struct LiveCall {
     prepared: Mutex<HashMap<Key, CancellationToken>>,
     /// Set when the call's own time limit ended it.
     pub(crate) timed_out: OnceLock<()>,
+    /// Whether the called agent begins with the conversation of its caller.
+    pub(crate) fork: bool,
 }
 
 /// What belongs to one agent call, or to the code outside any: plan, rights, instances, conversation.
@@ -51,6 +55,8 @@ pub(crate) struct Frame {
     pub(crate) ceiling: CeilingId,
     pub(crate) instances: Arc<Instances>,
     pub(crate) seat: Arc<Seat>,
+    /// The tools that the model is offered.
+    pub(crate) offered: Arc<[Arc<ToolDefinition>]>,
 }
 
 /// The conversation of an agent with its models. A chat keeps it over turns.
@@ -63,6 +69,10 @@ pub(crate) struct Seat {
     pub(crate) instructions: OnceLock<Arc<str>>,
     /// The tools of the provider that it is offered, once that is decided.
     pub(crate) server_tools: OnceLock<Vec<ServerTool>>,
+    /// The turn whose calls are being run.
+    pub(crate) turn: Mutex<Option<Turn>>,
+    /// What was changed of the agent's settings.
+    pub(crate) tuned: Mutex<Tune>,
 }
 
 /// The conversation itself, and the caches that models keep of it.
@@ -71,6 +81,8 @@ pub(crate) struct Talk {
     pub(crate) conversation: Conversation,
     /// How many messages events have shown already.
     pub(crate) announced: usize,
+    /// How many messages still stand, where events have shown others after them.
+    pub(crate) kept: Option<usize>,
     /// Input tokens that the previous request reported, and the messages it covered.
     pub(crate) measured: (u64, usize),
     pub(crate) partners: Vec<Partner>,
@@ -86,6 +98,23 @@ pub(crate) struct Partner {
     pub(crate) session: Box<dyn ModelSession>,
 }
 
+impl Talk {
+    /// Appends a message. Where the model may go back to earlier messages, those that it is given show their number.
+    pub(crate) fn append(&mut self, message: Arc<Message>, shows_positions: bool) {
+        let position = self.conversation.messages().len();
+        if !shows_positions || message.role != Role::User {
+            return self.conversation.push(message);
+        }
+        let mut message = Message::clone(&message);
+        match message.parts.first_mut() {
+            Some(Part::Text { text, .. }) => *text = control::mark(position, text).into(),
+            Some(Part::ToolResult(result)) => result.text = control::mark(position, &result.text).into(),
+            _ => message.parts.insert(0, Part::text(control::mark(position, ""))),
+        }
+        self.conversation.push(message);
+    }
+}
+
 impl Seat {
     pub(crate) fn new(conversation: Conversation) -> Self {
         let talk = Talk { conversation, ..Talk::default() };
@@ -95,6 +124,8 @@ impl Seat {
             model: Mutex::default(),
             instructions: OnceLock::new(),
             server_tools: OnceLock::new(),
+            turn: Mutex::default(),
+            tuned: Mutex::default(),
         }
     }
 }
@@ -130,6 +161,7 @@ impl LiveCall {
             occurrences: Mutex::default(),
             prepared: Mutex::default(),
             timed_out: OnceLock::new(),
+            fork: false,
         }
     }
 
@@ -178,6 +210,7 @@ impl LiveCall {
             occurrences: Mutex::default(),
             prepared: Mutex::default(),
             timed_out: OnceLock::new(),
+            fork: matches!(step.kind, StepKind::Call { fork: true, .. }),
         }
     }
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
-    Access, AgentSpec, Approval, Asker, AttachmentPolicy, Digest, Effect, FINAL_ANSWER, Failure, FailureKind,
-    Name, Schema, Tool, ToolDefinition, Toolset, nearest,
+    Access, AgentSpec, Approval, Asker, AttachmentPolicy, Control, Digest, Effect, FINAL_ANSWER, Failure,
+    FailureKind, Name, Prompt, Schema, Tool, ToolDefinition, Toolset, nearest,
 };
 use serde_json::{Value, json};
 
@@ -25,6 +25,8 @@ pub(crate) struct Plan {
     table: HashMap<Name, Target>,
     ambiguous: HashMap<Name, Vec<String>>,
     narrowing: Vec<Pattern>,
+    /// Whether the model may go back to earlier messages, so that they show their number.
+    pub(crate) shows_positions: bool,
 }
 
 /// A toolset as one agent lists it.
@@ -45,6 +47,8 @@ pub(crate) struct Target {
     pub(crate) has_own_input: bool,
     /// Which files it takes, where it is an agent.
     pub(crate) attachment_policy: Arc<AttachmentPolicy>,
+    /// How the input of an agent becomes its first message, where the agent says so.
+    pub(crate) prompt: Option<Prompt>,
 }
 
 #[derive(Clone)]
@@ -89,7 +93,15 @@ impl Target {
         };
         let (digest, ceiling) = (digests.of(&definition), definition.ceiling.unwrap_or(definition.access));
         let kind = TargetKind::Tool(source);
-        Self { kind, digest, definition, ceiling, has_own_input: true, attachment_policy: Arc::default() }
+        Self {
+            kind,
+            digest,
+            definition,
+            ceiling,
+            has_own_input: true,
+            attachment_policy: Arc::default(),
+            prompt: None,
+        }
     }
 
     /// Another definition has another digest: what was granted to one does not cover the other.
@@ -105,7 +117,15 @@ impl Target {
         let definition = tool.definition().clone();
         let (digest, ceiling) = (definition.digest(), definition.access);
         let kind = TargetKind::Entry(tool);
-        Self { kind, digest, definition, ceiling, has_own_input: true, attachment_policy: Arc::default() }
+        Self {
+            kind,
+            digest,
+            definition,
+            ceiling,
+            has_own_input: true,
+            attachment_policy: Arc::default(),
+            prompt: None,
+        }
     }
 
     pub(crate) fn agent(spec: &AgentSpec) -> Self {
@@ -117,7 +137,16 @@ impl Target {
             ceiling: spec.access,
             has_own_input: spec.input.is_some(),
             attachment_policy: Arc::new(spec.attachment_policy.clone()),
+            prompt: spec.prompt.clone(),
         }
+    }
+}
+
+impl Target {
+    /// The same agent, taking a text instead of what it usually takes.
+    pub(crate) fn taking_text(self) -> Self {
+        let definition = ToolDefinition { input: prompt_schema(), ..ToolDefinition::clone(&self.definition) };
+        Self { definition: Arc::new(definition), has_own_input: false, prompt: None, ..self }
     }
 }
 
@@ -194,6 +223,7 @@ impl Plan {
             table: HashMap::new(),
             ambiguous: HashMap::new(),
             narrowing,
+            shows_positions: false,
         }
     }
 
@@ -254,7 +284,19 @@ impl Plan {
             let description = "Gives the final answer. Call it alone, once, when everything else is done.";
             offered.push(Arc::new(ToolDefinition::new(FINAL_ANSWER, description, answer_schema(output))));
         }
+        self.shows_positions = offered.iter().any(|definition| definition.control == Some(Control::Goto));
         self.offered = offered.into();
+    }
+
+    /// Returns what a call that may do so much is offered: what it may not use is not shown.
+    pub(crate) fn offered_within(&self, access: Access) -> Arc<[Arc<ToolDefinition>]> {
+        let is_usable = |definition: &&Arc<ToolDefinition>| {
+            definition.access <= access || definition.name == FINAL_ANSWER
+        };
+        if self.offered.iter().all(|definition| is_usable(&definition)) {
+            return self.offered.clone();
+        }
+        self.offered.iter().filter(is_usable).cloned().collect()
     }
 
     pub(crate) fn target(&self, name: &str) -> Option<&Target> {

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use llm_do_core::{AttachmentPolicy, Failure, Message, Part, Payload, Role, Step, StepKind};
+use llm_do_core::{
+    Attachment, AttachmentPolicy, Failure, InputPart, Message, Part, Payload, Prompt, Role, Step, StepKind,
+    input_attachments,
+};
 use serde_json::{Map, Value};
 
 use crate::attachments;
@@ -22,21 +25,51 @@ pub(crate) async fn opening(
     if let Some(messages) = recorded.filter(|messages| !messages.is_empty()) {
         return Ok(messages.to_vec());
     }
-    let (spec, input) = (frame.plan.spec.as_ref(), &step.payload);
-    let text = match spec.and_then(|spec| spec.prompt.as_ref()) {
-        Some(prompt) => prompt.render(input)?,
-        None => default_prompt(input),
-    };
-    let mut parts = vec![Part::text(if text.trim().is_empty() { "(no input)".to_owned() } else { text })];
+    let spec = frame.plan.spec.as_ref();
+    let given = parts(spec.and_then(|spec| spec.prompt.as_ref()), &step.payload).await?;
     let precondition = match &step.kind {
         StepKind::Agent { precondition } => precondition.as_ref(),
         _ => None,
     };
     let usual = AttachmentPolicy::default();
     let policy = spec.map_or(&usual, |spec| &spec.attachment_policy);
-    let attached = attachments::load(run, call, policy, input, precondition).await?;
-    parts.extend(attached.into_iter().map(Part::Attachment));
-    Ok(vec![Arc::new(Message { role: Role::User, parts, origin: None })])
+    let attached = attachments::load(run, call, policy, attached(&given), precondition).await?;
+    Ok(vec![Arc::new(Message { role: Role::User, parts: with_content(given, attached), origin: None })])
+}
+
+/// Makes the text and the attachments with which an agent starts.
+pub(crate) async fn parts(prompt: Option<&Prompt>, input: &Payload) -> Result<Vec<InputPart>, Failure> {
+    match prompt {
+        Some(prompt) => prompt.parts(input).await,
+        None => {
+            let attachments = input_attachments(input).into_iter().map(InputPart::Attachment);
+            Ok(std::iter::once(InputPart::Text(default_prompt(input))).chain(attachments).collect())
+        }
+    }
+}
+
+/// Returns the attachments among the parts.
+pub(crate) fn attached(parts: &[InputPart]) -> Vec<Attachment> {
+    let attachment = |part: &InputPart| match part {
+        InputPart::Attachment(attachment) => Some(attachment.clone()),
+        InputPart::Text(_) => None,
+    };
+    parts.iter().filter_map(attachment).collect()
+}
+
+/// Puts what was read in the place of each attachment. A message has some text.
+fn with_content(given: Vec<InputPart>, read: Vec<Attachment>) -> Vec<Part> {
+    let mut read = read.into_iter();
+    let content = |part: InputPart| match part {
+        InputPart::Text(text) if text.trim().is_empty() => None,
+        InputPart::Text(text) => Some(Part::text(text)),
+        InputPart::Attachment(_) => read.next().map(Part::Attachment),
+    };
+    let mut parts: Vec<Part> = given.into_iter().filter_map(content).collect();
+    if !parts.iter().any(|part| matches!(part, Part::Text { .. })) {
+        parts.insert(0, Part::text("(no input)"));
+    }
+    parts
 }
 
 /// Makes the instructions from the first input, where they are a template. A chat keeps them over its turns.

@@ -123,7 +123,7 @@ impl Replay {
 
     /// Counts the calls begun by a call and everything below it, itself included.
     pub(crate) fn calls_below(&self, call: &Key) -> u64 {
-        self.started.iter().filter(|key| is_below(key, call)).count() as u64
+        self.started.iter().filter(|key| key.is_within(call)).count() as u64
     }
 
     /// Says whether the bracket of a call was opened.
@@ -145,7 +145,7 @@ impl Replay {
     pub(crate) fn spent_below<'a>(&'a self, call: &'a Key) -> impl Iterator<Item = (&'a Name, Usage)> {
         self.spent
             .iter()
-            .filter(move |(key, _, _)| is_below(key, call))
+            .filter(move |(key, _, _)| key.is_within(call))
             .map(|(_, model, usage)| (model, *usage))
     }
 
@@ -156,8 +156,4 @@ impl Replay {
             Decision::Refuse(_) => None,
         })
     }
-}
-
-fn is_below(key: &Key, call: &Key) -> bool {
-    key.strip_prefix(call.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

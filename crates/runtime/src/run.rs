@@ -345,6 +345,7 @@ fn root_of(run: &Arc<RunState>) -> Arc<LiveCall> {
         ceiling: Budget::ROOT,
         instances: Arc::new(Instances::of(&plan)),
         seat: Arc::new(Seat::new(Conversation::default())),
+        offered: plan.offered.clone(),
         plan,
     };
     Arc::new(LiveCall::root(run.id, frame, run.cancel.clone()))
@@ -391,7 +392,7 @@ fn first_step(entry: Name, input: Payload, ordinal: u32) -> Step {
     Step {
         key: Key::root().child(ordinal),
         call: Key::root(),
-        kind: StepKind::Call { asker: Asker::Embedder },
+        kind: StepKind::Call { asker: Asker::Embedder, fork: false },
         name: entry,
         payload: input,
         effect: Effect::Calls,

@@ -70,7 +70,8 @@ pub(crate) fn show(run: &RunState, call: &LiveCall, request: &Key, calls: &[Serv
         });
         let (kind, name) = (CallKind::ServerTool, used.name.clone());
         let input = Payload::new(used.input.clone());
-        let started = EventBody::CallStarted { kind, name: name.clone(), input, asker: Asker::Model };
+        let started =
+            EventBody::CallStarted { kind, name: name.clone(), input, asker: Asker::Model, fork: false };
         run.log.note(&info, &info.id, started);
         let (result, usage) = (result_of(used), Usage::default());
         run.log.note(&info, &info.id, EventBody::CallFinished { kind, name, result, duration_ms: 0, usage });

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
 
 use llm_do_core::{
-    Access, AgentSpec, Approval, ApprovalMode, EventBody, Failure, FailureKind, Output, Prompt, Status,
+    Access, AgentSpec, Approval, ApprovalMode, EventBody, Failure, FailureKind, Output, Status, Template,
 };
 use llm_do_models::{Script, asks, says};
 use llm_do_runtime::{Project, Runtime, RuntimeBuilder, VerdictKind};
@@ -90,7 +90,7 @@ async fn a_run_can_end_at_its_first_denial() {
 #[tokio::test]
 async fn instructions_made_from_the_first_input_stay_over_a_chat() {
     let mut main = AgentSpec::new("main", "").model(Script::by_turn([says("one"), says("two")]));
-    main.template = Some(Prompt::new("template", |input| {
+    main.template = Some(Template::new("template", |input| {
         let text = input.value()["input"].as_str().unwrap_or_default().to_owned();
         if text == "bad" {
             Err(Failure::new(FailureKind::Arguments, "no such thing"))

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use llm_do_core::{Name, Toolset};
 use llm_do_project::WantedToolset;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::dynamic_agents::DynamicAgents;
 use crate::filesystem::{Filesystem, FilesystemSettings, Protected};
+use crate::process::FileDescriptors;
 use crate::shell::{Shell, ShellSettings};
 
 /// A toolset, or what is wrong with its settings.
@@ -41,6 +43,7 @@ const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "shell_readonly", make: |wanted, around| shell(wanted, around, Shell::read_only) },
     BuiltIn { name: "shell_file_ops", make: |wanted, around| shell(wanted, around, Shell::file_ops) },
     BuiltIn { name: "dynamic_agents", make: |wanted, _| dynamic_agents(wanted) },
+    BuiltIn { name: "file_descriptors", make: file_descriptors },
 ];
 
 /// Returns the names of all built-in toolsets.
@@ -171,6 +174,16 @@ fn dynamic_agents(wanted: &WantedToolset<'_>) -> Made {
         ));
     }
     Ok(Arc::new(DynamicAgents::new(wanted.name.clone(), read(wanted.settings)?)?))
+}
+
+/// Long texts; they are written to files of the project. There is nothing to set.
+fn file_descriptors(wanted: &WantedToolset<'_>, around: &Surroundings) -> Made {
+    #[derive(Default, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+    let Nothing {} = read(wanted.settings)?;
+    let protected = protected(wanted, around)?;
+    Ok(Arc::new(FileDescriptors::new(wanted.name.clone(), &real(wanted.root)?, &protected)?))
 }
 
 fn read<T: DeserializeOwned + Default>(settings: &Value) -> Result<T, String> {

@@ -7,7 +7,7 @@
 //! The module decides nothing about approvals: it says what a call would do, and the gate decides.
 
 mod atomic;
-mod change;
+pub(crate) mod change;
 mod crew;
 pub(crate) mod diff;
 mod edit;
@@ -19,7 +19,7 @@ mod operation;
 mod place;
 mod protected;
 mod read;
-mod root;
+pub(crate) mod root;
 mod search;
 mod settings;
 mod straight;

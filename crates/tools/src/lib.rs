@@ -3,6 +3,7 @@
 //! - [`Filesystem`] reads, writes, lists and searches the files below one directory.
 //! - [`Shell`] runs listed programs without a shell.
 //! - [`DynamicAgents`] creates, calls and lists agents.
+//! - [`FileDescriptors`] reads, searches and exports texts that are too long to be shown.
 //! - [`Sandbox`] confines child processes, where the system can.
 //!
 //! A toolset is a factory: each agent call opens an instance of its own. The names under which projects list
@@ -11,6 +12,7 @@
 mod catalogue;
 mod dynamic_agents;
 mod filesystem;
+mod process;
 mod sandbox;
 mod shell;
 
@@ -19,6 +21,7 @@ pub use dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,
 };
 pub use filesystem::{Filesystem, FilesystemSettings, Protected};
+pub use process::FileDescriptors;
 pub use sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};
 pub use shell::{
     Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope, end_all_commands,

@@ -16,6 +16,9 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<Exit, Problem> {
     if arguments.output == CheckOutput::Mermaid && !arguments.reach {
         return Err(Problem::with_hint("`--output mermaid` draws the reach", "add `--reach`"));
     }
+    if arguments.is_static {
+        return check_static(arguments);
+    }
     let loaded = match host::load_quietly(&arguments.project) {
         Ok(project) => Ok(project),
         Err(Problem::Project(diagnostics)) => Err(diagnostics),
@@ -27,6 +30,29 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<Exit, Problem> {
         CheckOutput::Mermaid => print_mermaid(&loaded),
     }
     Ok(if loaded.is_ok() { Exit::Done } else { Exit::Usage })
+}
+
+/// Checks a project without running any of its code.
+fn check_static(arguments: &CheckArguments) -> Result<Exit, Problem> {
+    if arguments.reach {
+        let hint = "leave one of them out: what can be reached is known only when the code was run";
+        return Err(Problem::with_hint("`--reach` and `--static` exclude each other", hint));
+    }
+    let diagnostics = host::check_static(&arguments.project)?;
+    let ok = !diagnostics.has_errors();
+    match arguments.output {
+        CheckOutput::Json => {
+            let value = json!({"ok": ok, "static": true, "diagnostics": diagnostics.0});
+            output::to_stdout(&serde_json::to_string_pretty(&value).unwrap_or_default());
+        }
+        _ => {
+            show(&diagnostics);
+            if ok {
+                output::to_stdout("ok, as far as it can be seen without running anything");
+            }
+        }
+    }
+    Ok(if ok { Exit::Done } else { Exit::Usage })
 }
 
 fn print_json(loaded: &Result<LoadedProject, Diagnostics>, reach: bool) {

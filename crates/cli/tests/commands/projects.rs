@@ -221,7 +221,7 @@ fn servers_and_providers_are_checked_before_anything_is_started() {
         ("toolsets: {shell_readonly: {toolset: shell_readonly}}", "is the name of a built-in toolset"),
         ("toolsets: {main: {toolset: shell_readonly}}", "both a toolset and an agent"),
         ("toolsets: {x: {toolset: shell_redonly}}", "did you mean `shell_readonly`"),
-        ("python_files: [main.agent]", "this version runs no Python"),
+        ("python_files: [main.agent]", "which is no `.py` file"),
     ] {
         manifest(rest).run(&["check", "."]).ended(2).told(words).told("project.yaml");
     }

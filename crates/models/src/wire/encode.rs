@@ -57,6 +57,7 @@ impl Target {
 }
 
 /// Writes requests. Between them it keeps the written history: a cache, without which the same bytes are sent.
+#[derive(Clone)]
 pub(crate) struct Encoder {
     target: Target,
     writer: &'static dyn Writer,
@@ -245,6 +246,7 @@ fn changed_at(index: usize, message: &Message) -> String {
 }
 
 /// The two ends of a body, and what they were written from.
+#[derive(Clone)]
 struct Frame {
     inputs: Inputs,
     opening: Bytes,
@@ -364,6 +366,7 @@ const OUTPUT_SCHEMA: &str = "the schema of the answer";
 const SETTINGS: &str = "the settings";
 
 /// What an opening is written from.
+#[derive(Clone)]
 struct Inputs {
     instructions: String,
     tools: Vec<Arc<ToolDefinition>>,

@@ -10,7 +10,7 @@ use crate::transport::Chunks;
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// The items of all messages, each with a comma before it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct History {
     pieces: Vec<Bytes>,
     /// The bytes of all pieces.
@@ -23,6 +23,7 @@ pub(super) struct History {
 }
 
 /// Where a message ends.
+#[derive(Clone)]
 struct End {
     head: Head,
     end: usize,

@@ -99,7 +99,7 @@ fn canonical(provider: &str) -> &str {
 }
 
 /// What a person should know about requests.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Notices {
     told: HashSet<String>,
     new: Vec<String>,

@@ -172,7 +172,7 @@ impl<'a> RunView<'a> {
     }
 
     fn start(&mut self, place: usize, event: &Event) {
-        let EventBody::CallStarted { kind, name, input, asker } = &event.body else { return };
+        let EventBody::CallStarted { kind, name, input, asker, .. } = &event.body else { return };
         let parent = event.call.parent.clone().unwrap_or_else(Key::root);
         let id = &event.call.id;
         let standing = self.standing(&parent).below(self.case, id, name, *asker);

@@ -1,0 +1,157 @@
+//! What the answers of tools change in the conversation that they belong to: jumps back, and settings.
+//!
+//! It is read from the answer, which is recorded, and not done by the tool: so a resumed run does the same.
+
+use globset::GlobBuilder;
+use llm_do_core::{Conversation, Jump, Message, ModelSettings, Role, Tune, Tuning};
+
+use crate::live::Talk;
+
+/// Marks a message with its place, by which the model can go back to it.
+pub(crate) fn mark(position: usize, text: &str) -> String {
+    format!("[msg_{position}] {text}")
+}
+
+/// Finds the message that a jump goes back to.
+pub(crate) fn target(jump: &Jump, conversation: &Conversation) -> Result<usize, String> {
+    let messages = conversation.messages();
+    let wrong = |words: &str| format!("`{}` {words}", jump.position);
+    let number = jump.position.trim().strip_prefix("msg_").and_then(|number| number.parse::<usize>().ok());
+    let Some(position) = number else { return Err(wrong("is no message: write one as `msg_3`")) };
+    match messages.get(position) {
+        None => Err(wrong(&format!("is not there: there are messages up to `msg_{}`", messages.len() - 1))),
+        Some(message) if message.role == Role::Assistant => {
+            Err(wrong("is a message of yours: go back to one that you were given, which shows its number"))
+        }
+        Some(_) => Ok(position),
+    }
+}
+
+/// Goes back: drops the message and everything after it, and goes on with a note in its place.
+pub(crate) fn go_back(talk: &mut Talk, position: usize, jump: &Jump) {
+    let messages = talk.conversation.messages();
+    let (dropped, original) = (messages.len() - position, messages[position].text());
+    let original = original.strip_prefix(&mark(position, "")).unwrap_or(&original).to_owned();
+    talk.conversation.truncate(position);
+    talk.conversation.push(Message::user(mark(position, &note(dropped, &original, &jump.message))));
+    talk.announced = talk.announced.min(position);
+    talk.kept = Some(position);
+    talk.measured = (0, 0);
+}
+
+fn note(dropped: usize, original: &str, message: &str) -> String {
+    let noun = if dropped == 1 { "message was" } else { "messages were" };
+    let mut note = format!(
+        "<system_message>You went back to this point with goto; {dropped} {noun} dropped. What the calls in them have \
+         changed was not undone.</system_message>"
+    );
+    if !original.trim().is_empty() {
+        note += &format!("\n<original_message>\n{original}\n</original_message>");
+    }
+    note + &format!("\n<goto_message>\n{message}\n</goto_message>")
+}
+
+/// Says why a change of settings is not allowed, if that is so.
+pub(crate) fn refusal(tune: &Tune, bounds: &Tuning) -> Option<String> {
+    let outside = |what: &str, given: String, bounds: Option<(String, String)>| match bounds {
+        None => format!("`{what}` may not be changed by this agent"),
+        Some((least, most)) => format!("`{what}` is {given}, and may be from {least} to {most}"),
+    };
+    if let Some(given) = tune.temperature {
+        let fits = bounds.temperature.is_some_and(|(least, most)| (least..=most).contains(&given));
+        let said = bounds.temperature.map(|(least, most)| (least.to_string(), most.to_string()));
+        if !fits {
+            return Some(outside("temperature", given.to_string(), said));
+        }
+    }
+    if let Some(given) = tune.max_tokens {
+        let fits = bounds.max_tokens.is_some_and(|(least, most)| (least..=most).contains(&given));
+        let said = bounds.max_tokens.map(|(least, most)| (least.to_string(), most.to_string()));
+        if !fits {
+            return Some(outside("max_tokens", given.to_string(), said));
+        }
+    }
+    let model = tune.model.as_ref()?;
+    let allows = |glob: &String| {
+        GlobBuilder::new(glob).build().is_ok_and(|glob| glob.compile_matcher().is_match(model.as_str()))
+    };
+    if bounds.models.iter().any(allows) {
+        return None;
+    }
+    Some(match bounds.models.is_empty() {
+        true => "`model` may not be changed by this agent".to_owned(),
+        false => format!("`model` is `{model}`, and may be one of {}", bounds.models.join(", ")),
+    })
+}
+
+/// Puts newer changes over older ones.
+pub(crate) fn tuned_further(before: &Tune, tune: Tune) -> Tune {
+    Tune {
+        temperature: tune.temperature.or(before.temperature),
+        max_tokens: tune.max_tokens.or(before.max_tokens),
+        model: tune.model.or_else(|| before.model.clone()),
+    }
+}
+
+/// Puts changes over settings.
+pub(crate) fn applied(tune: &Tune, settings: &ModelSettings) -> ModelSettings {
+    ModelSettings {
+        temperature: tune.temperature.or(settings.temperature),
+        max_tokens: tune.max_tokens.or(settings.max_tokens),
+        ..settings.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn talk() -> Talk {
+        let mut talk = Talk::default();
+        talk.conversation.push(Message::user(mark(0, "begin")));
+        talk.conversation.push(Message::assistant("working"));
+        talk.conversation.push(Message::user(mark(2, "more")));
+        talk
+    }
+
+    #[test]
+    fn a_jump_drops_what_came_after_and_says_what_it_left() {
+        let mut talk = talk();
+        let jump = Jump { position: "msg_0".into(), message: "The file is empty.".into() };
+        assert_eq!(target(&jump, &talk.conversation), Ok(0));
+        go_back(&mut talk, 0, &jump);
+        let text = talk.conversation.messages()[0].text();
+        assert_eq!(talk.conversation.messages().len(), 1);
+        for part in ["[msg_0] ", "3 messages were dropped", "begin", "The file is empty.", "was not undone"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_jump_goes_to_messages_that_are_there_and_that_the_model_was_given() {
+        let talk = talk();
+        let to = |position: &str| {
+            target(&Jump { position: position.into(), message: String::new() }, &talk.conversation)
+        };
+        assert_eq!(to("msg_2"), Ok(2));
+        for (position, words) in
+            [("msg_1", "of yours"), ("msg_3", "up to `msg_2`"), ("3", "write one as"), ("msg_x", "write")]
+        {
+            assert!(to(position).unwrap_err().contains(words), "{position}");
+        }
+    }
+
+    #[test]
+    fn settings_change_within_their_bounds_only() {
+        let bounds =
+            Tuning { temperature: Some((0.0, 1.0)), max_tokens: None, models: vec!["test:*".into()] };
+        let warm = |temperature| Tune { temperature: Some(temperature), ..Tune::default() };
+        assert_eq!(refusal(&warm(0.5), &bounds), None);
+        assert!(refusal(&warm(1.5), &bounds).unwrap().contains("from 0 to 1"));
+        let long = Tune { max_tokens: Some(5), ..Tune::default() };
+        assert!(refusal(&long, &bounds).unwrap().contains("may not be changed"));
+        let model = |name: &str| Tune { model: Some(name.into()), ..Tune::default() };
+        assert_eq!(refusal(&model("test:echo"), &bounds), None);
+        assert!(refusal(&model("openai:x"), &bounds).unwrap().contains("test:*"));
+    }
+}

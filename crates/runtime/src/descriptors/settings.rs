@@ -1,0 +1,98 @@
+//! What a person sets about descriptors.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How many characters a limit or a page can be set to have at most.
+const MOST_CHARACTERS: u64 = 10_000_000;
+/// How many descriptors one agent call can be set to hold at most.
+const MOST_DESCRIPTORS: u64 = 100_000;
+
+/// When texts become descriptors, and how they are shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DescriptorSettings {
+    /// Whether long texts become descriptors at all.
+    pub enabled: bool,
+    /// A result with more characters becomes a descriptor.
+    pub limit: u64,
+    /// How many characters a page has at most.
+    pub page_size: u64,
+    /// An input with more characters becomes a descriptor.
+    pub input_limit: u64,
+    /// Whether long input becomes a descriptor too.
+    pub page_user_input: bool,
+    /// Whether `<ref id="name">...</ref>` in what the model writes becomes a descriptor.
+    pub references: bool,
+    /// How many descriptors one agent call may hold.
+    pub most: usize,
+}
+
+impl Default for DescriptorSettings {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            limit: 8000,
+            page_size: 4000,
+            input_limit: 8000,
+            page_user_input: true,
+            references: false,
+            most: 1000,
+        }
+    }
+}
+
+impl DescriptorSettings {
+    /// Says what is wrong with values that cannot work.
+    pub fn check(&self) -> Result<(), String> {
+        let bounds = [
+            ("limit", self.limit, MOST_CHARACTERS),
+            ("page_size", self.page_size, MOST_CHARACTERS),
+            ("input_limit", self.input_limit, MOST_CHARACTERS),
+            ("most", self.most as u64, MOST_DESCRIPTORS),
+        ];
+        match bounds.iter().find(|(_, value, most)| !(1..=*most).contains(value)) {
+            Some((key, value, most)) => Err(format!("`{key}` is {value}, expected 1 to {most}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Says whether a result is so long that it becomes a descriptor.
+    pub fn pages_result(&self, text: &str) -> bool {
+        self.enabled && is_longer(text, self.limit)
+    }
+
+    /// Says whether an input is so long that it becomes a descriptor.
+    pub fn pages_input(&self, text: &str) -> bool {
+        self.enabled && self.page_user_input && is_longer(text, self.input_limit)
+    }
+}
+
+/// Counts no further than it must.
+fn is_longer(text: &str, limit: u64) -> bool {
+    text.len() as u64 > limit && text.chars().nth(limit as usize).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_longer_is_counted_in_characters() {
+        let settings = DescriptorSettings { enabled: true, limit: 3, ..DescriptorSettings::default() };
+        assert!(!settings.pages_result("äöü") && settings.pages_result("äöüß"));
+        assert!(!DescriptorSettings { enabled: false, ..settings.clone() }.pages_result("abcd"));
+        let input = DescriptorSettings { input_limit: 3, ..settings };
+        assert!(input.pages_input("abcd"));
+        assert!(!DescriptorSettings { page_user_input: false, ..input }.pages_input("abcd"));
+    }
+
+    #[test]
+    fn values_that_cannot_work_are_named() {
+        let settings: DescriptorSettings = serde_json::from_value(json!({"page_size": 0})).unwrap();
+        assert_eq!(settings.check().unwrap_err(), "`page_size` is 0, expected 1 to 10000000");
+        assert_eq!(DescriptorSettings::default().check(), Ok(()));
+    }
+}

@@ -1,0 +1,99 @@
+//! Forks: an agent that goes on several times from where it is.
+//!
+//! A child begins with the messages of its parent, which are shared and not copied, then the message whose calls are
+//! being run, with an answer to each of them, and its own prompt. So the conversation is one that every provider
+//! takes, and the part that a provider may have cached is the same byte for byte.
+
+use std::sync::Arc;
+
+use llm_do_core::{Conversation, Failure, FailureKind, Key, Message, Part, Payload, ToolCall, ToolResult};
+use serde_json::Value;
+
+use crate::live::{Frame, LiveCall, Partner, Talk};
+
+/// The turn of an agent whose calls are being run.
+#[derive(Clone)]
+pub(crate) struct Turn {
+    /// The message of the model.
+    pub(crate) message: Arc<Message>,
+    /// The key of each call of it.
+    pub(crate) keys: Vec<Key>,
+    /// The answers so far, in the order of the calls.
+    pub(crate) results: Vec<ToolResult>,
+}
+
+const CHILD: &str = "you are a child that was forked at this call; you have the conversation so far and share nothing \
+    with your siblings; do only what you are asked next, and answer with the result";
+
+const LEFT_TO_PARENT: &str = "this call is left to the parent of this fork";
+
+/// Begins the conversation of a child: what its parent has said and heard so far, and a prompt.
+pub(crate) async fn begin(call: &LiveCall, frame: &Frame, input: &Payload) -> Result<(), Failure> {
+    let parent = call.callers_frame();
+    let Some(turn) = parent.seat.turn.lock().clone() else { return Err(no_turn()) };
+    let mut inherited = inherit(&*parent.seat.talk.lock().await);
+    let history = inherited.conversation.messages().len();
+    let prompt = input.value().get("input").and_then(Value::as_str).unwrap_or_default();
+    let answers = answers(&turn, call, prompt);
+    inherited.append(turn.message, frame.plan.shows_positions);
+    inherited.append(Arc::new(answers), frame.plan.shows_positions);
+    inherited.announced = history;
+    inherited.kept = Some(history);
+    if let Some(instructions) = parent.instructions() {
+        let _ = frame.seat.instructions.set(instructions.clone());
+    }
+    if let Some(tools) = parent.seat.server_tools.get() {
+        let _ = frame.seat.server_tools.set(tools.clone());
+    }
+    *frame.seat.tuned.lock() = parent.seat.tuned.lock().clone();
+    *frame.seat.talk.lock().await = inherited;
+    Ok(())
+}
+
+/// Says why there is nothing to fork.
+pub(crate) fn no_turn() -> Failure {
+    Failure::new(FailureKind::Tool, "there is no conversation here that could be forked")
+        .with_hint("fork from a tool that the model of an agent calls")
+}
+
+/// Shares the messages of a conversation and what models keep of it.
+fn inherit(talk: &Talk) -> Talk {
+    let partner = |partner: &Partner| {
+        let session = partner.session.fork()?;
+        Some(Partner { name: partner.name.clone(), model: partner.model.clone(), session })
+    };
+    Talk {
+        conversation: Conversation::clone(&talk.conversation),
+        measured: talk.measured,
+        partners: talk.partners.iter().filter_map(partner).collect(),
+        answered: talk.answered.clone(),
+        ..Talk::default()
+    }
+}
+
+/// Answers every call of the turn, as providers demand, and adds the prompt.
+fn answers(turn: &Turn, call: &LiveCall, prompt: &str) -> Message {
+    let calls = turn.message.tool_calls().zip(&turn.keys).enumerate();
+    let results = calls.map(|(index, (asked, key))| match turn.results.get(index) {
+        Some(result) => result.clone(),
+        None if is_below(call, key) => answer(asked, CHILD),
+        None => answer(asked, LEFT_TO_PARENT),
+    });
+    let mut message = Message::results(results);
+    message.parts.push(Part::text(prompt));
+    message
+}
+
+fn answer(call: &ToolCall, text: &str) -> ToolResult {
+    ToolResult {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        text: text.into(),
+        is_error: false,
+        attachments: Vec::new(),
+    }
+}
+
+fn is_below(call: &LiveCall, key: &Key) -> bool {
+    call.info.id == *key || call.parent.as_ref().is_some_and(|parent| is_below(parent, key))
+}

@@ -1,0 +1,375 @@
+//! Descriptors: that every text can be read completely by its parts, and what a model sees of it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+
+use llm_do_core::{Failure, FailureKind, Key};
+use llm_do_runtime::{
+    ContentStore, DescriptorSettings, Descriptors, Fd, FdId, FdSource, Selection, extraction_view,
+    first_view, page_starts, reading_view,
+};
+use llm_do_testing::Chance;
+
+/// How many random texts are read by `LLM_DO_DESCRIPTOR_CASES`, or by default.
+const CASES: usize = 10_000;
+
+fn settings() -> DescriptorSettings {
+    DescriptorSettings { enabled: true, references: true, ..DescriptorSettings::default() }
+}
+
+fn table(settings: DescriptorSettings) -> Descriptors {
+    Descriptors::new(settings, ContentStore::default())
+}
+
+fn with_text(text: &str, page_size: u64) -> (Descriptors, Fd) {
+    let table = table(DescriptorSettings { page_size, ..settings() });
+    table.add(FdId::from("fd:1.0"), text, FdSource::ToolResult).unwrap();
+    let fd = table.get("fd:1.0").unwrap();
+    (table, fd)
+}
+
+/// Texts of few different characters, so that line ends meet page ends often.
+fn random_text(chance: &mut Chance) -> String {
+    let alphabets: [&[&str]; 7] = [
+        &["a", "b", "\n"],
+        &["a", "ä", "漢", "🦀", "\n", "e\u{301}"],
+        &["word ", "line\r\n", "\r"],
+        &["x", "run of words "],
+        &["\n"],
+        &["🦀", "\u{200d}", "\u{feff}", "\0"],
+        &["a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "\n"],
+    ];
+    let alphabet = *chance.one_of(&alphabets);
+    // Some texts are so long that places are found from a mark in their middle.
+    let most = chance.weighted(&[(50, 0), (600, 60), (345, 200), (5, 20_000)]);
+    let count = chance.below(most + 1);
+    (0..count).map(|_| *chance.one_of(alphabet)).collect()
+}
+
+#[test]
+fn every_text_can_be_read_completely_by_pages_lines_and_characters() {
+    let cases = std::env::var("LLM_DO_DESCRIPTOR_CASES").ok().and_then(|cases| cases.parse().ok());
+    let stores = [ContentStore::default(), ContentStore::with_memory(std::env::temp_dir(), 0)];
+    for seed in 0..cases.unwrap_or(CASES) {
+        let mut chance = Chance::new(seed as u64);
+        let text = random_text(&mut chance);
+        let size = chance.weighted(&[(10, 1), (40, 7), (40, 40), (10, 5000)]);
+        let size = 1 + chance.below(size) as u64 + text.len() as u64 / 100;
+        let limit = chance.below(200) as u64;
+        let settings = DescriptorSettings { page_size: size, limit, ..settings() };
+        let table = Descriptors::new(settings, chance.one_of(&stores).clone());
+        check_limit(&table, &text, limit, seed);
+        table.add(FdId::from("fd:x"), &text, FdSource::ToolResult).unwrap();
+        let fd = table.get("fd:x").unwrap();
+        check_pages(&fd, &text, size, seed);
+        check_parts(&fd, &text, &mut chance, seed);
+    }
+}
+
+fn check_limit(table: &Descriptors, text: &str, limit: u64, seed: usize) {
+    let shown = table.page_result(&Key::from("1/t1/tool/0"), text).unwrap();
+    assert_eq!(shown.is_some(), text.chars().count() as u64 > limit, "seed {seed}");
+}
+
+/// Each page is the longest one that ends after a line end, or a full one where there is no line end.
+fn check_pages(fd: &Fd, text: &str, size: u64, seed: usize) {
+    let mut rest = text;
+    for number in 1..=fd.info.pages {
+        let page = fd.read(Selection::Page, number, 1).unwrap();
+        assert_eq!(page.text, expected_page(rest, size as usize), "seed {seed}, page {number}");
+        assert_eq!(page.characters(), page.text.chars().count() as u64, "seed {seed}, page {number}");
+        check_edges(&page, text, seed);
+        rest = &rest[page.text.len()..];
+    }
+    assert_eq!(rest, "", "seed {seed}");
+    assert_eq!(page_starts(text, size).len() as u64, fd.info.pages, "seed {seed}");
+    let failure = fd.read(Selection::Page, fd.info.pages + 1, 1).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Arguments);
+}
+
+/// The rule in its simplest form.
+fn expected_page(rest: &str, size: usize) -> &str {
+    let Some((end, _)) = rest.char_indices().nth(size) else { return rest };
+    let full = &rest[..end];
+    full.rfind('\n').map_or(full, |newline| &full[..=newline])
+}
+
+fn check_edges(part: &llm_do_runtime::Excerpt, text: &str, seed: usize) {
+    let (from, to) = (part.from.byte as usize, part.to.byte as usize);
+    assert_eq!(part.text, text[from..to], "seed {seed}");
+    let is_edge = |at: usize| at == 0 || at == text.len() || text.as_bytes()[at - 1] == b'\n';
+    assert_eq!(part.continued, !is_edge(from), "seed {seed}");
+    assert_eq!(part.truncated, !part.text.is_empty() && !is_edge(to), "seed {seed}");
+    assert_eq!(part.from.line, 1 + text[..from].matches('\n').count() as u64, "seed {seed}");
+    let before_last = part.text.strip_suffix('\n').unwrap_or(&part.text);
+    assert_eq!(part.last_line, part.from.line + before_last.matches('\n').count() as u64, "seed {seed}");
+}
+
+/// Reads lines, characters and pages in steps of chance, and puts them together again.
+fn check_parts(fd: &Fd, text: &str, chance: &mut Chance, seed: usize) {
+    assert_eq!(fd.read(Selection::All, 0, 0).unwrap().text, text, "seed {seed}");
+    assert_eq!(fd.info.lines, text.split_inclusive('\n').count().max(1) as u64, "seed {seed}");
+    for selection in [Selection::Page, Selection::Line, Selection::Char] {
+        let total = match selection {
+            Selection::Page => fd.info.pages,
+            Selection::Line => fd.info.lines,
+            _ => fd.info.chars,
+        };
+        let (mut read, mut next) = (String::new(), 1);
+        while next <= total {
+            let count = 1 + chance.below(2 + total as usize / 10) as u64;
+            let part = fd.read(selection, next, count).unwrap();
+            assert_eq!(part.count, count.min(total + 1 - next), "seed {seed}");
+            check_edges(&part, text, seed);
+            read.push_str(&part.text);
+            next += count;
+        }
+        assert_eq!(read, text, "seed {seed}, by {selection}");
+    }
+}
+
+#[test]
+fn a_long_result_is_shown_by_its_first_page() {
+    let table = table(DescriptorSettings { limit: 20, page_size: 12, ..settings() });
+    let key = Key::from("1/t3/tool/1");
+    assert_eq!(table.page_result(&key, "short enough").unwrap(), None);
+    let shown = table.page_result(&key, "first line\nsecond line\nthird line\n").unwrap().unwrap();
+    assert_eq!(
+        shown,
+        "<fd_result fd=\"fd:3.1\" pages=\"3\" page=\"1\" lines=\"1-1\" total_lines=\"3\" chars=\"11\" total_chars=\"34\" \
+         source=\"tool_result\">\n\
+         <message>The output has 34 characters. Use read_fd to read more pages.</message>\n\
+         <preview>\nfirst line\n\n</preview>\n</fd_result>"
+    );
+    assert_eq!(table.list().len(), 1);
+}
+
+#[test]
+fn the_text_can_be_taken_out_of_what_is_shown_whatever_it_holds() {
+    let text = "</preview>\n</fd_result>\n</fd_content>\n<fd_content chars=\"1\">\n";
+    let (table, fd) = with_text(&text.repeat(3), 100);
+    let chars = |shown: &str| {
+        let value = shown.split(" chars=\"").nth(1).unwrap().split('"').next().unwrap();
+        value.parse::<usize>().unwrap()
+    };
+    let shown = first_view(&fd).unwrap();
+    let after = shown.split_once("<preview>\n").unwrap().1;
+    let page = fd.read(Selection::Page, 1, 1).unwrap();
+    assert_eq!(after.chars().take(chars(&shown)).collect::<String>(), page.text);
+    let part = fd.read(Selection::Char, 5, 60).unwrap();
+    let shown = reading_view(&fd.info, &part);
+    let after = shown.split_once(">\n").unwrap().1;
+    assert_eq!(after.chars().take(chars(&shown)).collect::<String>(), part.text);
+    assert_eq!(table.list()[0].chars, fd.info.chars);
+}
+
+#[test]
+fn a_part_says_where_it_stands_and_whether_lines_are_cut() {
+    let (_table, fd) = with_text("one\ntwo\nthree\n", 5);
+    let part = fd.read(Selection::Char, 3, 7).unwrap();
+    assert_eq!(
+        reading_view(&fd.info, &part),
+        "<fd_content fd=\"fd:1.0\" pages=\"4\" lines=\"1-3\" total_lines=\"3\" chars=\"7\" total_chars=\"14\" mode=\"char\" \
+         start=\"3\" count=\"7\" continued=\"true\" truncated=\"true\">\ne\ntwo\nt\n</fd_content>"
+    );
+    let pages = reading_view(&fd.info, &fd.read(Selection::Page, 3, 9).unwrap());
+    assert!(pages.starts_with("<fd_content fd=\"fd:1.0\" page=\"3-4\" pages=\"4\" lines=\"3-3\""), "{pages}");
+    assert!(pages.contains("continued=\"false\" truncated=\"false\">\nthree\n\n</fd_content>"), "{pages}");
+}
+
+#[test]
+fn a_start_that_does_not_exist_names_those_that_do() {
+    let (_table, fd) = with_text("one\ntwo\nthree\n", 5);
+    let failure = |selection, start, count| fd.read(selection, start, count).unwrap_err().to_string();
+    assert_eq!(
+        failure(Selection::Page, 5, 1),
+        "there is no page 5 in `fd:1.0`\nhint: `start` is from 1 to 4 in mode `page`"
+    );
+    assert_eq!(
+        failure(Selection::Char, 0, 1),
+        "there is no character 0 in `fd:1.0`\nhint: `start` is from 1 to 14 in mode `char`"
+    );
+    assert!(failure(Selection::Line, 4, 1).contains("from 1 to 3"));
+    assert!(failure(Selection::Line, 1, 0).starts_with("`count` is 0"));
+}
+
+#[test]
+fn an_empty_text_is_read_as_nothing() {
+    let (_table, fd) = with_text("", 5);
+    assert_eq!((fd.info.pages, fd.info.lines, fd.info.chars), (1, 1, 0));
+    for selection in [Selection::Page, Selection::Line, Selection::Char, Selection::All] {
+        assert_eq!(fd.read(selection, 1, 1).unwrap().text, "");
+        assert!(selection == Selection::All || fd.read(selection, 2, 1).is_err());
+    }
+}
+
+#[test]
+fn an_unknown_descriptor_names_the_nearest_and_the_others() {
+    let table = table(settings());
+    let unknown = |table: &Descriptors| table.get("fd:3,1").unwrap_err().to_string();
+    assert_eq!(unknown(&table), "there is no file descriptor `fd:3,1`\nhint: no file descriptor is open");
+    for id in ["ref:plan", "fd:3.1"] {
+        table.add(FdId::from(id), "text", FdSource::ToolResult).unwrap();
+    }
+    assert!(unknown(&table).ends_with("hint: did you mean `fd:3.1`? open are `fd:3.1`, `ref:plan`"));
+}
+
+#[test]
+fn there_are_not_more_descriptors_than_permitted() {
+    let table = table(DescriptorSettings { most: 2, ..settings() });
+    let add = |id: &str| table.add(FdId::from(id), id, FdSource::ToolResult);
+    add("fd:1.0").unwrap();
+    add("fd:1.1").unwrap();
+    let failure = add("fd:1.2").unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Limit);
+    assert!(failure.to_string().contains("close some"), "{failure}");
+    add("fd:1.1").unwrap();
+    table.close("fd:1.0").unwrap();
+    add("fd:1.2").unwrap();
+    let ids: Vec<String> = table.list().iter().map(|info| info.id.to_string()).collect();
+    assert_eq!(ids, ["fd:1.1", "fd:1.2"]);
+}
+
+#[test]
+fn a_closed_descriptor_is_gone_and_so_is_its_text() {
+    let store = ContentStore::default();
+    let table = Descriptors::new(settings(), store.clone());
+    table.add(FdId::from("fd:1.0"), "abcdef", FdSource::ToolResult).unwrap();
+    assert_eq!(store.in_memory(), 6);
+    table.close("fd:1.0").unwrap();
+    assert_eq!(store.in_memory(), 0);
+    assert!(table.close("fd:1.0").is_err());
+}
+
+#[test]
+fn a_fork_shares_texts_and_nothing_else() {
+    let store = ContentStore::default();
+    let table = Descriptors::new(settings(), store.clone());
+    table.add(FdId::from("fd:1.0"), "shared", FdSource::ToolResult).unwrap();
+    let fork = table.fork();
+    fork.add(FdId::from("fd:2.0"), "of the fork", FdSource::ToolResult).unwrap();
+    table.close("fd:1.0").unwrap();
+    assert_eq!(fork.get("fd:1.0").unwrap().read(Selection::All, 1, 1).unwrap().text, "shared");
+    assert!(table.get("fd:2.0").is_err());
+    assert_eq!(store.in_memory(), 6 + 11);
+}
+
+#[test]
+fn what_is_passed_has_names_of_its_own() {
+    let table = table(settings());
+    for (id, text) in [("fd:1.0", "one"), ("ref:plan", "two"), ("fd:2.4", "three")] {
+        table.add(FdId::from(id), text, FdSource::ToolResult).unwrap();
+    }
+    let passed = table.pass(["fd:2.4", "ref:plan", "fd:1.0"]).unwrap();
+    let child = table_of(passed).unwrap();
+    let texts = ["fd:a1", "ref:plan", "fd:a2"]
+        .map(|id| child.get(id).unwrap().read(Selection::All, 1, 1).unwrap().text);
+    assert_eq!(texts, ["three", "two", "one"]);
+    assert!(table.pass(["fd:1.0", "fd:9.9"]).is_err());
+}
+
+fn table_of(passed: Vec<(FdId, llm_do_runtime::StoredContent)>) -> Result<Descriptors, Failure> {
+    let child = table(DescriptorSettings { page_size: 2, ..settings() });
+    for (id, content) in passed {
+        child.add_content(id, content, FdSource::Passed)?;
+    }
+    Ok(child)
+}
+
+#[test]
+fn references_can_be_read_by_their_names() {
+    let table = table(settings());
+    let answer = "<ref id=\"plan\">first</ref> and <ref id=\"code\">\nfn main() {}\n</ref>";
+    let kept = table.keep_references(answer).unwrap();
+    assert_eq!(kept.iter().map(|info| info.id.as_str()).collect::<Vec<_>>(), ["ref:plan", "ref:code"]);
+    table.keep_references("<ref id=\"plan\">second</ref>").unwrap();
+    assert_eq!(table.get("ref:plan").unwrap().read(Selection::All, 1, 1).unwrap().text, "second");
+    assert_eq!(table.get("ref:code").unwrap().info.source, FdSource::Reference);
+    let off = self::table(DescriptorSettings { references: false, ..settings() });
+    assert_eq!(off.keep_references(answer).unwrap(), []);
+}
+
+#[test]
+fn a_second_long_input_does_not_take_the_name_of_the_first() {
+    let table = table(DescriptorSettings { input_limit: 5, ..settings() });
+    assert_eq!(table.page_input("short").unwrap(), None);
+    let first = table.page_input("a long input").unwrap().unwrap();
+    let second = table.page_input("another long input").unwrap().unwrap();
+    assert_eq!(table.page_input("a long input").unwrap().unwrap(), first);
+    assert!(first.contains(" fd=\"fd:input\"") && first.contains("source=\"user_input\""), "{first}");
+    assert!(second.contains(" fd=\"fd:input-2\""), "{second}");
+    assert_eq!(table.list().len(), 2);
+}
+
+#[test]
+fn a_part_that_is_taken_out_is_shown_without_its_text() {
+    let (table, fd) = with_text("one\ntwo\nthree\n", 5);
+    let part = fd.read(Selection::Line, 2, 1).unwrap();
+    let info = table.add_beside(&FdId::from("fd:2.0"), &part.text, FdSource::Extraction).unwrap();
+    assert_eq!(
+        extraction_view(&info, &fd.info.id),
+        "<fd_result fd=\"fd:2.0\" pages=\"1\" total_lines=\"1\" total_chars=\"4\" source=\"extraction\" from=\"fd:1.0\">\n\
+         <message>The part has 4 characters. Use read_fd to read it.</message>\n</fd_result>"
+    );
+}
+
+#[cfg(target_os = "linux")]
+mod large {
+    //! A text of 32 MB, or of `LLM_DO_DESCRIPTOR_MEGABYTES`: stored with little memory, in a process of its own.
+
+    use std::process::Command;
+
+    use super::*;
+
+    const MEGABYTE: usize = 1024 * 1024;
+    /// How much memory may be needed besides the text that the caller holds.
+    const MOST_GROWTH: u64 = 16 * 1024;
+
+    #[test]
+    fn a_large_text_needs_little_memory() {
+        for name in ["one_long_line", "many_short_lines"] {
+            let output = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", &format!("large::{name}"), "--ignored", "--nocapture"])
+                .output()
+                .unwrap();
+            let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && text.contains("1 passed"), "{text}");
+        }
+    }
+
+    #[test]
+    #[ignore = "run by the test above in a process of its own"]
+    fn one_long_line() {
+        store_and_read(&"x".repeat(size()));
+    }
+
+    #[test]
+    #[ignore = "run by the test above in a process of its own"]
+    fn many_short_lines() {
+        store_and_read(&"twenty characters..\n".repeat(size() / 20));
+    }
+
+    fn size() -> usize {
+        let wanted = std::env::var("LLM_DO_DESCRIPTOR_MEGABYTES").ok().and_then(|size| size.parse().ok());
+        wanted.unwrap_or(32_usize) * MEGABYTE
+    }
+
+    fn store_and_read(text: &str) {
+        let before = memory("VmRSS:");
+        let table = table(settings());
+        let shown = table.page_result(&Key::from("1/t1/tool/0"), text).unwrap().unwrap();
+        let fd = table.get("fd:1.0").unwrap();
+        for page in [1, fd.info.pages / 2, fd.info.pages] {
+            assert!(!fd.read(Selection::Page, page, 1).unwrap().text.is_empty());
+        }
+        let growth = memory("VmHWM:").saturating_sub(before);
+        assert!(growth <= MOST_GROWTH, "{growth} kB more for {} bytes", text.len());
+        assert!(!fd.content.is_in_memory() && shown.len() < 5000);
+    }
+
+    /// What the process has in memory now, or had at most, in kB.
+    fn memory(field: &str) -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+}

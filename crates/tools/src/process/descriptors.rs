@@ -1,0 +1,150 @@
+//! The toolset `file_descriptors`: reads, searches, lists, closes and exports long texts.
+//!
+//! The texts lie in the [`Descriptors`] of the agent call, which the runtime provides. Looking at them is free: they
+//! were given to the agent already. `fd_to_file` is a change of a file like any other ([`export`]).
+
+mod export;
+mod grep;
+mod manage;
+mod read;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::future::{self, BoxFuture};
+use llm_do_core::{
+    Access, Approval, Approved, CallContext, Cancellation, Effect, Failure, FailureKind, FromCall, Key, Name,
+    Need, NeedSpec, Opening, Output, Schema, SchemaError, Tool, ToolDefinition, ToolError, ToolReply,
+    Toolset, ToolsetInstance,
+};
+use llm_do_runtime::Descriptors;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::filesystem::Protected;
+
+/// The toolset `file_descriptors`. Its tools need the context value [`Descriptors`].
+pub struct FileDescriptors {
+    name: Name,
+    tools: Arc<[Arc<dyn Tool>]>,
+}
+
+impl FileDescriptors {
+    /// Makes the toolset. Texts are written to files below the root, and to protected ones only after a fresh approval.
+    pub fn new(name: Name, root: &Path, protected: &Protected) -> Result<Self, String> {
+        let words = |error: SchemaError| error.to_string();
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        for look in looks().map_err(words)? {
+            tools.push(Arc::new(look.of(&name)));
+        }
+        tools.push(Arc::new(export::FdToFile::new(&name, root, protected)?));
+        Ok(Self { name, tools: tools.into() })
+    }
+}
+
+/// The tools that only look at descriptors, or let go of them.
+fn looks() -> Result<[Look; 4], SchemaError> {
+    Ok([
+        Look::new("read_fd", read::DESCRIPTION, Schema::of::<read::Arguments>()?, read::run),
+        Look::new("grep_fd", grep::DESCRIPTION, Schema::of::<grep::Arguments>()?, grep::run),
+        Look::new("list_fd", manage::LIST, Schema::of::<manage::Nothing>()?, manage::list),
+        // Alone among the calls of a turn, so that what is read beside it is read before or after.
+        Look::new("close_fd", manage::CLOSE, Schema::of::<manage::Arguments>()?, manage::close).alone(),
+    ])
+}
+
+/// What a tool does with the descriptors of its call.
+type Work = fn(&Descriptors, &Value, &Situation) -> Result<Output, Failure>;
+
+/// What a tool knows of its call.
+struct Situation {
+    key: Key,
+    cancellation: Cancellation,
+}
+
+/// A tool that asks nobody.
+struct Look {
+    definition: Arc<ToolDefinition>,
+    work: Work,
+}
+
+impl Look {
+    fn new(name: &str, description: &str, input: Schema, work: Work) -> Self {
+        let mut definition = ToolDefinition::new(name, description, input);
+        definition.access = Access::Read;
+        definition.approval = Approval::PreApproved;
+        definition.effect = Effect::Pure;
+        definition.needs = needs();
+        Self { definition: Arc::new(definition), work }
+    }
+
+    fn alone(mut self) -> Self {
+        let definition = Arc::make_mut(&mut self.definition);
+        definition.sequential = true;
+        definition.effect = Effect::Idempotent;
+        self
+    }
+
+    fn of(mut self, toolset: &Name) -> Self {
+        Arc::make_mut(&mut self.definition).toolset = Some(toolset.clone());
+        self
+    }
+}
+
+fn needs() -> Vec<NeedSpec> {
+    vec![NeedSpec::typed::<Descriptors>()]
+}
+
+fn table(call: &CallContext) -> Result<Arc<Descriptors>, Failure> {
+    let need = Need::<Descriptors>::from_call(call);
+    need.map(Need::into_inner).map_err(|missing| Failure::new(FailureKind::Context, missing.to_string()))
+}
+
+fn arguments<'a, T: Deserialize<'a>>(input: &'a Value) -> Result<T, Failure> {
+    T::deserialize(input).map_err(|error| Failure::new(FailureKind::Arguments, error.to_string()))
+}
+
+impl Tool for Look {
+    fn definition(&self) -> &Arc<ToolDefinition> {
+        &self.definition
+    }
+
+    fn assesses(&self) -> bool {
+        false
+    }
+
+    fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
+        let situation = Situation { key: call.key().clone(), cancellation: call.cancellation() };
+        let (work, table) = (self.work, table(call));
+        Box::pin(call.blocking(move || {
+            work(&*table.map_err(ToolError::of)?, input.value(), &situation).map_err(ToolError::of)
+        }))
+    }
+}
+
+impl Toolset for FileDescriptors {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|tool| tool.definition().clone()).collect()
+    }
+
+    fn open<'a>(
+        &'a self,
+        _opening: Opening<'a>,
+    ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+        let instance = Instance(self.tools.clone());
+        Box::pin(future::ready(Ok(Arc::new(instance) as Arc<dyn ToolsetInstance>)))
+    }
+}
+
+/// The tools keep nothing between calls: the descriptors are those of the agent call.
+struct Instance(Arc<[Arc<dyn Tool>]>);
+
+impl ToolsetInstance for Instance {
+    fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.0
+    }
+}

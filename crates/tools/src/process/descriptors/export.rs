@@ -1,0 +1,186 @@
+//! `fd_to_file`: writes the text of a descriptor to a file.
+//!
+//! This is a change of a file like those of the filesystem tools, by the same code: below one root, never through a
+//! link, with a diff for whoever is asked, and written only as it was shown.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use llm_do_core::{
+    Approval, Approved, Assessment, CallContext, Effect, Failure, Name, Output, Payload, Schema, Tool,
+    ToolDefinition, ToolError, ToolReply,
+};
+use llm_do_runtime::{Descriptors, StoredContent};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{arguments, needs, table};
+use crate::filesystem::change::{self, Change, Creates};
+use crate::filesystem::root::{Ground, Root};
+use crate::filesystem::{FileError, FilesystemSettings, Protected};
+
+const DESCRIPTION: &str = "Writes the whole text of a file descriptor to a file, or appends it. A person sees the \
+    change first. The text need not be read before, so this is the way to keep a long result.";
+
+/// How large a file may be before and after: it is held in memory and compared.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+/// How a diff ends that was cut: the rest of what is written stands in the descriptor.
+const REST_IN_ARGUMENTS: &str = "are in the arguments]\n";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The file descriptor, such as `fd:3.1`.
+    fd: String,
+    /// The file, relative to the root of the project. Directories that are missing are made.
+    path: String,
+    /// Whether the text replaces what the file holds, or is put after it.
+    #[serde(default)]
+    mode: Mode,
+    /// Whether a file that is missing is made. If not, that is an error.
+    #[serde(default = "yes")]
+    create: bool,
+    /// Whether the file may exist already. If not, that is an error.
+    #[serde(default = "yes")]
+    exist_ok: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    #[default]
+    Write,
+    Append,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A text on its way into a file.
+struct Export {
+    arguments: Arguments,
+    content: StoredContent,
+}
+
+impl Export {
+    fn of(input: &Value, table: &Descriptors) -> Result<Self, Failure> {
+        let arguments: Arguments = arguments(input)?;
+        let content = table.get(&arguments.fd)?.content;
+        Ok(Self { arguments, content })
+    }
+
+    fn text(&self) -> Result<Vec<u8>, FileError> {
+        let size = self.content.bytes();
+        if size > MOST_BYTES {
+            return Err(FileError::TooMuch { size, limit: MOST_BYTES });
+        }
+        let text = self.content.text(0, size).map_err(|failure| FileError::Argument(failure.message))?;
+        Ok(text.into_owned().into_bytes())
+    }
+}
+
+impl Change for Export {
+    fn path(&self) -> &str {
+        &self.arguments.path
+    }
+
+    fn creates(&self) -> Creates {
+        if self.arguments.create { Creates::FileAndDirectories } else { Creates::Nothing }
+    }
+
+    fn after(&self, shown: &str, before: Option<&[u8]>) -> Result<Vec<u8>, FileError> {
+        if before.is_some() && !self.arguments.exist_ok {
+            return Err(FileError::Argument(format!("`{shown}` exists already, and `exist_ok` is false")));
+        }
+        match (self.arguments.mode, before) {
+            (Mode::Append, Some(before)) => Ok([before, &self.text()?].concat()),
+            (Mode::Append, None) | (Mode::Write, _) => self.text(),
+        }
+    }
+
+    fn describe(&self, shown: &str, before: Option<&[u8]>, after: &[u8]) -> String {
+        let fd = &self.arguments.fd;
+        match (self.arguments.mode, before) {
+            (_, None) => format!("create `{shown}` from `{fd}` ({} bytes)", after.len()),
+            (Mode::Append, Some(before)) => {
+                format!("append `{fd}` to `{shown}` ({} bytes, then {})", before.len(), after.len())
+            }
+            (Mode::Write, Some(before)) => {
+                format!("replace `{shown}` by `{fd}` ({} bytes, then {})", before.len(), after.len())
+            }
+        }
+    }
+}
+
+/// The tool.
+pub(super) struct FdToFile {
+    definition: Arc<ToolDefinition>,
+    ground: Arc<Ground>,
+}
+
+impl FdToFile {
+    pub(super) fn new(toolset: &Name, root: &Path, protected: &Protected) -> Result<Self, String> {
+        let input = Schema::of::<Arguments>().map_err(|error| error.to_string())?;
+        let mut definition = ToolDefinition::new("fd_to_file", DESCRIPTION, input);
+        definition.toolset = Some(toolset.clone());
+        definition.needs = needs();
+        // As with other changes of files, the precondition makes it so.
+        definition.effect = Effect::Idempotent;
+        definition.sequential = true;
+        let settings = FilesystemSettings {
+            max_read_bytes: MOST_BYTES,
+            max_write_bytes: MOST_BYTES,
+            ..FilesystemSettings::default()
+        };
+        let ground = Arc::new(Ground::new(root, settings, protected)?);
+        Ok(Self { definition: Arc::new(definition), ground })
+    }
+}
+
+fn open(ground: Arc<Ground>) -> Result<Root, Failure> {
+    Root::open(ground).map_err(|error| FileError::system(".", error).into_failure())
+}
+
+fn judge(ground: Arc<Ground>, input: &Value, table: &Descriptors) -> Result<Assessment, Failure> {
+    let export = Export::of(input, table)?;
+    let mut assessment = change::assess(&open(ground)?, &export);
+    let preview = assessment.preview.take();
+    assessment.preview = preview.map(|preview| match preview.strip_suffix(REST_IN_ARGUMENTS) {
+        Some(cut) => format!("{cut}are in `{}`]\n", export.arguments.fd),
+        None => preview,
+    });
+    Ok(assessment)
+}
+
+impl Tool for FdToFile {
+    fn definition(&self) -> &Arc<ToolDefinition> {
+        &self.definition
+    }
+
+    fn assess<'a>(&'a self, input: &'a Payload, call: &'a CallContext) -> BoxFuture<'a, Assessment> {
+        let (ground, input, table) = (self.ground.clone(), input.clone(), table(call));
+        Box::pin(async move {
+            let judging = tokio::task::spawn_blocking(move || {
+                let judged = table.and_then(|table| judge(ground, input.value(), &table));
+                judged.unwrap_or_else(change::cannot)
+            });
+            judging.await.unwrap_or_else(|error| {
+                let mut blocked = Assessment::new(Approval::Blocked, "fd_to_file");
+                blocked.reason = Some(format!("the call could not be judged: {error}"));
+                blocked
+            })
+        })
+    }
+
+    fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
+        let (ground, table) = (self.ground.clone(), table(call));
+        Box::pin(call.blocking(move || {
+            let export = Export::of(input.value(), &*table.map_err(ToolError::of)?).map_err(ToolError::of)?;
+            let root = open(ground).map_err(ToolError::of)?;
+            change::run(&root, &export, input.precondition()).map(Output::json).map_err(ToolError::of)
+        }))
+    }
+}
