@@ -50,10 +50,16 @@ SPHINX = """Adds two numbers.
 class Styles(unittest.TestCase):
     def test_google_sections_give_parameters_and_leave_the_rest(self):
         description, parameters = docstrings.parse(GOOGLE)
-        self.assertEqual(description, "Adds two numbers.\n\nMore about it:\nit is exact.\n\nReturns:\n    The sum.")
+        self.assertEqual(
+            description, "Adds two numbers.\n\nMore about it:\nit is exact.\n\nReturns:\n    The sum."
+        )
         self.assertEqual(
             parameters,
-            {"left": "The first one,\nwhich may be long.", "right": "The second one.", "others": "All the rest."},
+            {
+                "left": "The first one,\nwhich may be long.",
+                "right": "The second one.",
+                "others": "All the rest.",
+            },
         )
 
     def test_numpy_sections_give_parameters_also_for_several_names(self):
@@ -66,7 +72,9 @@ class Styles(unittest.TestCase):
     def test_sphinx_fields_give_parameters_without_their_types(self):
         description, parameters = docstrings.parse(SPHINX)
         self.assertEqual(description, "Adds two numbers.\n\n:returns: The sum.")
-        self.assertEqual(parameters, {"left": "The first one,\nwhich may be long.", "right": "The second one."})
+        self.assertEqual(
+            parameters, {"left": "The first one,\nwhich may be long.", "right": "The second one."}
+        )
 
     def test_text_after_the_parameters_stays_in_the_description(self):
         description, parameters = docstrings.parse("Reads.\n\nArgs:\n    path: Where.\n\nNever writes.")
@@ -76,8 +84,27 @@ class Styles(unittest.TestCase):
 
 class Odd(unittest.TestCase):
     def test_odd_docstrings_never_fail(self):
-        odd = [None, 5, "", "\n\n", "Args:", "Args:\n", "Args:\n    ", ":param", ":param:", ":param :", "Parameters\n---", "---\n---"]
-        odd += ["Args:\n    no colon here", "Args:\n\tx: tab\n  y: mixed", "\udcff", "Parameters\n----------\n", "x\n" * 50]
+        odd = [
+            None,
+            5,
+            "",
+            "\n\n",
+            "Args:",
+            "Args:\n",
+            "Args:\n    ",
+            ":param",
+            ":param:",
+            ":param :",
+            "Parameters\n---",
+            "---\n---",
+        ]
+        odd += [
+            "Args:\n    no colon here",
+            "Args:\n\tx: tab\n  y: mixed",
+            "\udcff",
+            "Parameters\n----------\n",
+            "x\n" * 50,
+        ]
         for docstring in odd:
             with self.subTest(docstring=docstring):
                 description, parameters = docstrings.parse(docstring)

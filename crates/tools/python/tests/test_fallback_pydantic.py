@@ -6,7 +6,7 @@ import json
 import pathlib
 import typing
 import unittest
-from typing import Annotated, ClassVar, Dict, List, Literal, Optional, Union
+from typing import Annotated, ClassVar, Dict, List, Optional
 
 import search_paths
 from pydantic import (
@@ -22,7 +22,14 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from llm_do.runtime.args import AgentArgs, Attachment, PromptContent, PromptInput, WorkerArgs, get_display_text
+from llm_do.runtime.args import (
+    AgentArgs,
+    Attachment,
+    PromptContent,
+    PromptInput,
+    WorkerArgs,
+    get_display_text,
+)
 from llm_do_host import coerce, hints, schema
 
 
@@ -91,14 +98,21 @@ class Models(unittest.TestCase):
         self.assertEqual(
             sorted(faults(error), key=str),
             sorted(
-                [(("title",), "string_too_short"), (("rating",), "less_than_equal"), (("authors", 1, "name"), "missing")],
+                [
+                    (("title",), "string_too_short"),
+                    (("rating",), "less_than_equal"),
+                    (("authors", 1, "name"), "missing"),
+                ],
                 key=str,
             ),
         )
         self.assertEqual(error.error_count(), 3)
         text = str(error)
         self.assertIn("3 validation errors for Work", text)
-        self.assertIn("title\n  String should have at least 1 character [type=string_too_short, input_value='', input_type=str", text)
+        self.assertIn(
+            "title\n  String should have at least 1 character [type=string_too_short, input_value='', input_type=str",
+            text,
+        )
         self.assertIn("authors.1.name\n  Field required [type=missing", text)
 
     def test_equality_and_text(self):
@@ -119,7 +133,11 @@ class Models(unittest.TestCase):
         self.assertEqual(odd.model_dump(), {"shown": True, "fields": 1, "values": [], "shape": "x"})
 
     def test_dumps(self):
-        work = Work(title="Emma", authors=[Author(name="Jane", born=datetime.date(1775, 12, 16))], path=pathlib.Path("x"))
+        work = Work(
+            title="Emma",
+            authors=[Author(name="Jane", born=datetime.date(1775, 12, 16))],
+            path=pathlib.Path("x"),
+        )
         self.assertIs(work.model_dump()["kind"], Kind.BOOK)
         self.assertEqual(work.model_dump(mode="json")["kind"], "book")
         self.assertEqual(work.model_dump(mode="json")["authors"], [{"name": "Jane", "born": "1775-12-16"}])
@@ -218,7 +236,9 @@ class Models(unittest.TestCase):
     def test_annotated_fields_and_validators(self):
         class Note(BaseModel):
             text: Annotated[str, Field(min_length=2, description="What.")]
-            words: Annotated[List[str], BeforeValidator(lambda value: value.split() if isinstance(value, str) else value)] = []
+            words: Annotated[
+                List[str], BeforeValidator(lambda value: value.split() if isinstance(value, str) else value)
+            ] = []
 
         self.assertEqual(Note(text="ab", words="a b").words, ["a", "b"])
         self.refused(Note, text="a")
@@ -310,7 +330,9 @@ class Models(unittest.TestCase):
         written = Work.model_json_schema()
         self.assertEqual(written["required"], ["title"])
         title = written["properties"]["title"]
-        self.assertEqual((title["minLength"], title["description"], title["examples"]), (1, "Its title.", ["Emma"]))
+        self.assertEqual(
+            (title["minLength"], title["description"], title["examples"]), (1, "Its title.", ["Emma"])
+        )
         rating = written["properties"]["rating"]
         self.assertEqual((rating["minimum"], rating["maximum"], rating["default"]), (1, 5, 3))
         self.assertEqual(written["$defs"]["Author"]["description"], "Who wrote it.")
@@ -318,7 +340,11 @@ class Models(unittest.TestCase):
 
 class FunctionsWithModels(unittest.TestCase):
     def test_a_parameter_may_be_a_model(self):
-        def save(work: Work, others: List[Author] = [], count: int = Field(default=2, ge=1, description="How often.")):
+        def save(
+            work: Work,
+            others: List[Author] = [],
+            count: int = Field(default=2, ge=1, description="How often."),
+        ):
             """Saves.
 
             Args:
@@ -335,8 +361,13 @@ class FunctionsWithModels(unittest.TestCase):
         self.assertEqual(values, {"work": Work(title="Emma"), "others": [Author(name="a")], "count": 2})
         with self.assertRaises(coerce.ArgumentProblem) as caught:
             found.bind({"work": {"title": ""}, "count": 0}, None)
-        self.assertIn("parameter 'work.title': String should have at least 1 character", str(caught.exception))
-        self.assertIn("parameter 'count' should be greater than or equal to 1, given the integer 0", str(caught.exception))
+        self.assertIn(
+            "parameter 'work.title': String should have at least 1 character", str(caught.exception)
+        )
+        self.assertIn(
+            "parameter 'count' should be greater than or equal to 1, given the integer 0",
+            str(caught.exception),
+        )
 
     def test_a_single_model_may_stand_for_all_parameters(self):
         def save(author: Author):
@@ -366,7 +397,9 @@ class Inputs(unittest.TestCase):
     def test_agent_args_are_models_of_this_pydantic(self):
         self.assertTrue(issubclass(AgentArgs, BaseModel))
         self.assertIs(WorkerArgs, AgentArgs)
-        self.assertEqual(Topic(subject="bees").prompt_messages(), ["About bees, 3 items", Attachment("a.txt")])
+        self.assertEqual(
+            Topic(subject="bees").prompt_messages(), ["About bees, 3 items", Attachment("a.txt")]
+        )
         self.assertEqual(coerce.make(Topic, {"subject": "bees", "limit": 2}), Topic(subject="bees", limit=2))
         with self.assertRaises(coerce.ArgumentProblem) as caught:
             coerce.make(Topic, {"subject": "bees", "limit": 0})
@@ -385,7 +418,15 @@ class Inputs(unittest.TestCase):
         prompt = PromptInput(input="look", attachments=["a.png"])
         self.assertEqual(prompt.prompt_messages(), ["look", Attachment("a.png")])
         self.assertEqual(get_display_text(["a", Attachment("x"), "b"]), "a b")
+        self.assertEqual(get_display_text([Attachment("x"), " "]), "(no input)")
         self.assertEqual(schema.class_schema(PromptInput)["required"], ["input"])
+
+    def test_an_attachment_reads_its_file(self):
+        here = pathlib.Path(__file__)
+        content = Attachment(here.name).render(here.parent)
+        self.assertEqual((content.data, content.media_type), (here.read_bytes(), "text/x-python"))
+        with self.assertRaises(FileNotFoundError):
+            Attachment("no such file").render(here.parent)
 
     def test_attachments_may_be_fields(self):
         class Report(BaseModel):
@@ -393,7 +434,9 @@ class Inputs(unittest.TestCase):
 
         report = Report.model_validate({"files": [{"path": "a.txt"}, Attachment("b.txt")]})
         self.assertEqual(report.files, [Attachment("a.txt"), Attachment("b.txt")])
-        self.assertEqual(json.loads(report.model_dump_json()), {"files": [{"path": "a.txt"}, {"path": "b.txt"}]})
+        self.assertEqual(
+            json.loads(report.model_dump_json()), {"files": [{"path": "a.txt"}, {"path": "b.txt"}]}
+        )
 
 
 class WhichPydantic(unittest.TestCase):

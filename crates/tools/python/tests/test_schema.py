@@ -134,7 +134,12 @@ class Hints(unittest.TestCase):
         row = hints.Builder(hints.Scope()).shape(typing.Tuple[int, str])
         self.assertEqual(
             row.schema(book),
-            {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2, "maxItems": 2},
+            {
+                "type": "array",
+                "prefixItems": [{"type": "integer"}, {"type": "string"}],
+                "minItems": 2,
+                "maxItems": 2,
+            },
         )
 
     def test_values_become_what_the_hint_says(self):
@@ -150,7 +155,11 @@ class Hints(unittest.TestCase):
             (typing.Tuple[int, str], [1, "a"], (1, "a")),
             (Dict[int, str], {"1": "a"}, {1: "a"}),
             (Dict[Color, int], {"red": 1}, {Color.RED: 1}),
-            (datetime.datetime, "2024-05-06T07:08:09Z", datetime.datetime(2024, 5, 6, 7, 8, 9, tzinfo=datetime.timezone.utc)),
+            (
+                datetime.datetime,
+                "2024-05-06T07:08:09Z",
+                datetime.datetime(2024, 5, 6, 7, 8, 9, tzinfo=datetime.timezone.utc),
+            ),
             (datetime.date, "2024-05-06", datetime.date(2024, 5, 6)),
             (datetime.time, "07:08:09", datetime.time(7, 8, 9)),
             (datetime.timedelta, "PT90S", datetime.timedelta(seconds=90)),
@@ -218,14 +227,24 @@ class Hints(unittest.TestCase):
             built.make({"a": [object()]})
 
     def test_two_classes_of_one_name_have_two_definitions(self):
-        first, second = Point, dataclass(type("Point", (), {"__annotations__": {"z": int}, "__module__": __name__}))
+        first, second = Point, dataclass(
+            type("Point", (), {"__annotations__": {"z": int}, "__module__": __name__})
+        )
         Both = TypedDict("Both", {"first": first, "second": second})
         written = schema.class_schema(Both)
         self.assertEqual(len(written["$defs"]), 2)
 
     def test_bool_is_no_integer_and_a_text_is_no_number(self):
         strict = hints.Builder(hints.Scope())
-        for hint, value in [(int, True), (float, False), (int, "5"), (float, "5"), (bool, 1), (bool, "true"), (str, 5)]:
+        for hint, value in [
+            (int, True),
+            (float, False),
+            (int, "5"),
+            (float, "5"),
+            (bool, 1),
+            (bool, "true"),
+            (str, 5),
+        ]:
             with self.subTest(hint=hint, value=value):
                 with self.assertRaises(coerce.Mismatch):
                     strict.shape(hint).make(value)
@@ -239,7 +258,16 @@ class Hints(unittest.TestCase):
 
         with self.assertRaises(schema.SignatureProblem) as caught:
             schema.signature(drive)
-        self.assertIn("parameter 'engine' of drive(): the type Engine has no JSON form", str(caught.exception))
+        self.assertIn(
+            "parameter 'engine' of drive(): the type Engine has no JSON form", str(caught.exception)
+        )
+
+    def test_a_function_as_a_parameter_is_refused_by_name(self):
+        def run(callback: typing.Callable[[int], int]):
+            pass
+
+        with self.assertRaisesRegex(schema.SignatureProblem, "the type Callable has no JSON form"):
+            schema.signature(run)
 
     def test_an_unknown_name_is_refused_by_name(self):
         def drive(engine: "Motor"):  # noqa: F821
@@ -291,7 +319,9 @@ class Limits(unittest.TestCase):
 
 class Functions(unittest.TestCase):
     def test_a_function_gives_name_description_schema_and_defaults(self):
-        def search(query: str, limit: int = 10, *, color: Color = Color.RED, where: Optional[pathlib.Path] = None) -> str:
+        def search(
+            query: str, limit: int = 10, *, color: Color = Color.RED, where: Optional[pathlib.Path] = None
+        ) -> str:
             """Searches.
 
             Args:
@@ -299,10 +329,15 @@ class Functions(unittest.TestCase):
             """
 
         found = schema.signature(search)
-        self.assertEqual((found.name, found.description, found.context, found.is_async), ("search", "Searches.", None, False))
+        self.assertEqual(
+            (found.name, found.description, found.context, found.is_async),
+            ("search", "Searches.", None, False),
+        )
         self.assertEqual(found.schema["required"], ["query"])
         self.assertIs(found.schema["additionalProperties"], False)
-        self.assertEqual(found.schema["properties"]["query"], {"type": "string", "description": "What to look for."})
+        self.assertEqual(
+            found.schema["properties"]["query"], {"type": "string", "description": "What to look for."}
+        )
         self.assertEqual(found.schema["properties"]["limit"], {"type": "integer", "default": 10})
         self.assertEqual(found.schema["properties"]["color"]["default"], "red")
         self.assertEqual(found.bind({"query": "x"}, None), ([], {"query": "x"}))
@@ -315,7 +350,9 @@ class Functions(unittest.TestCase):
             :param limit: documented
             """
 
-        found = schema.signature(search, name="find", description="Finds.", parameter_descriptions={"query": "explicit"})
+        found = schema.signature(
+            search, name="find", description="Finds.", parameter_descriptions={"query": "explicit"}
+        )
         self.assertEqual((found.name, found.description), ("find", "Finds."))
         self.assertEqual(found.schema["properties"]["query"]["description"], "explicit")
         self.assertEqual(found.schema["properties"]["limit"]["description"], "kept")
@@ -327,6 +364,19 @@ class Functions(unittest.TestCase):
         found = schema.signature(search)
         self.assertEqual(found.bind({"limit": None}, None)[1], {"limit": None})
         self.assertEqual(found.bind({"limit": 3}, None)[1], {"limit": 3})
+
+    def test_a_hint_that_lets_none_through_stays_as_it_is(self):
+        def search(limit: Annotated[Optional[int], "How many."] = None, more: Any = None):
+            pass
+
+        number = {
+            "anyOf": [{"type": "integer"}, {"type": "null"}],
+            "description": "How many.",
+            "default": None,
+        }
+        self.assertEqual(
+            schema.signature(search).schema["properties"], {"limit": number, "more": {"default": None}}
+        )
 
     def test_arguments_that_are_no_object_are_refused(self):
         for args in [[], "x", None, 5]:
@@ -412,7 +462,10 @@ class Functions(unittest.TestCase):
 
         self.assertEqual(list(schema.signature(Counter().add).schema["properties"]), ["amount"])
         called = schema.signature(Counter(), name="count")
-        self.assertEqual((called.description, called.is_async, list(called.schema["properties"])), ("Counts.", True, ["amount"]))
+        self.assertEqual(
+            (called.description, called.is_async, list(called.schema["properties"])),
+            ("Counts.", True, ["amount"]),
+        )
         self.assertEqual(schema.signature(read).bind({"path": "a"}, None)[1], {"path": pathlib.Path("a")})
         square = schema.signature(functools.partial(power, exponent=2))
         self.assertEqual((square.name, square.schema["required"]), ("power", ["base"]))
@@ -429,7 +482,9 @@ class Functions(unittest.TestCase):
             pass
 
         self.assertEqual(schema.signature(measure).bind({"thing": {"size": 1}}, None)[1]["thing"], Local(1))
-        self.assertEqual(schema.signature(measure_unbound).bind({"thing": {"size": 2}}, None)[1]["thing"], Local(2))
+        self.assertEqual(
+            schema.signature(measure_unbound).bind({"thing": {"size": 2}}, None)[1]["thing"], Local(2)
+        )
 
     def test_an_async_function_is_known_as_such(self):
         async def wait():
@@ -455,7 +510,12 @@ class Contexts(unittest.TestCase):
         def procedure(size: int, runtime_context=None):
             pass
 
-        for function, name in [(tool, "ctx"), (written_out, "ctx"), (bare, "ctx"), (procedure, "runtime_context")]:
+        for function, name in [
+            (tool, "ctx"),
+            (written_out, "ctx"),
+            (bare, "ctx"),
+            (procedure, "runtime_context"),
+        ]:
             with self.subTest(function=function.__name__):
                 found = schema.signature(function)
                 self.assertEqual(found.context, name)

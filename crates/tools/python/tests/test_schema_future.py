@@ -43,7 +43,13 @@ class Topic(AgentArgs):
 
 class WrittenOut(unittest.TestCase):
     def test_functions(self):
-        def tool(ctx: RunContext[int], leaf: Leaf, row: Row, mode: Literal["a", "b"] = "a", count: int | None = None) -> str:
+        def tool(
+            ctx: RunContext[int],
+            leaf: Leaf,
+            row: Row,
+            mode: Literal["a", "b"] = "a",
+            count: int | None = None,
+        ) -> str:
             """Does it."""
 
         found = schema.signature(tool)
@@ -62,7 +68,10 @@ class WrittenOut(unittest.TestCase):
         def tool(settings: Settings):
             pass
 
-        self.assertEqual(schema.signature(tool).bind({"settings": {"mode": "fast"}}, None)[1], {"settings": {"mode": "fast"}})
+        self.assertEqual(
+            schema.signature(tool).bind({"settings": {"mode": "fast"}}, None)[1],
+            {"settings": {"mode": "fast"}},
+        )
         with self.assertRaises(coerce.ArgumentProblem):
             schema.signature(tool).bind({"settings": {"mode": "slower"}}, None)
 

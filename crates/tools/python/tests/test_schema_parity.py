@@ -9,17 +9,21 @@ import pathlib
 import typing
 import unittest
 import uuid
+from unittest import mock
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Dict, List, Literal, NamedTuple, Optional, Set, Tuple, TypedDict, Union
+from typing import Annotated, Any, Dict, List, Literal, NamedTuple, Optional, Set, Tuple, Union
 
 import search_paths
-from llm_do_host import hints, shapes
+from llm_do_host import hints, schema, shapes
 
-IGNORED = ("title", "format", "discriminator")
+IGNORED = ("title", "format", "discriminator", "description")  # words differ between versions
 REAL = search_paths.installed("pydantic")
 if REAL:
     from pydantic import Field
+    from typing_extensions import TypedDict
 else:
+    from typing import TypedDict
+
     Field = None
 
 
@@ -113,12 +117,22 @@ HINTS = [
     Optional[Shape],
     Union[Point, Shape],
     Pair,
+    Movie,
+    Partial,
     typing.NewType("Name", str),
     typing.TypeVar("Bounded", bound=int),
     typing.TypeVar("Free"),
 ]
 VALUES = [None, True, 1, 1.5, "a", "red", "2024-05-06", [], [1], ["a"], [1, "a"], {}, {"a": 1}, {"1": "a"}]
-VALUES += [{"x": 1}, {"x": 1, "y": 2}, {"points": [{"x": 1}]}, {"points": [], "inner": {"points": []}}, 2, [[]], [{"x": 1}]]
+VALUES += [
+    {"x": 1},
+    {"x": 1, "y": 2},
+    {"points": [{"x": 1}]},
+    {"points": [], "inner": {"points": []}},
+    2,
+    [[]],
+    [{"x": 1}],
+]
 
 
 def ours(hint):
@@ -135,17 +149,17 @@ def theirs(hint):
     return book.bound(book.adopt(pydantic.TypeAdapter(hint).json_schema()))
 
 
-def meaning(schema, definitions=None, inside=()):
+def meaning(written, definitions=None, inside=()):
     """Returns what a schema means: references followed, words left out, alternatives in any order."""
-    definitions = schema.get("$defs", {}) if definitions is None else definitions
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
+    definitions = written.get("$defs", {}) if definitions is None else definitions
+    if "$ref" in written:
+        name = written["$ref"].rpartition("/")[2]
         if name in inside:
             return {"circle": name}
-        rest = {key: part for key, part in schema.items() if key != "$ref"}
+        rest = {key: part for key, part in written.items() if key != "$ref"}
         return meaning(dict(definitions[name], **rest), definitions, inside + (name,))
     found = {}
-    for key, part in schema.items():
+    for key, part in written.items():
         if key in IGNORED or key == "$defs":
             continue
         if key == "properties":
@@ -158,6 +172,14 @@ def meaning(schema, definitions=None, inside=()):
         else:
             found[key] = sorted(part) if key == "required" else part
     return without_decimal_pattern(found)
+
+
+def descriptions(written):
+    """Returns how a schema describes its properties, those aside that are classes."""
+    plain_parts = {
+        name: part for name, part in written["properties"].items() if not {"$ref", "properties"} & set(part)
+    }
+    return {name: part.get("description") for name, part in plain_parts.items()}
 
 
 def sorted_text(schema):
@@ -182,9 +204,9 @@ class SameAsPydantic(unittest.TestCase):
                 self.assertEqual(meaning(ours(hint)), meaning(theirs(hint)))
 
     def test_typed_dicts_require_the_same_keys(self):
-        from typing_extensions import NotRequired, TypedDict as PortableTypedDict
+        from typing_extensions import NotRequired
 
-        Film = PortableTypedDict("Film", {"title": str, "year": NotRequired[int]})
+        Film = TypedDict("Film", {"title": str, "year": NotRequired[int]})
         self.assertEqual(meaning(ours(Film)), meaning(theirs(Film)))
 
     def test_limits_mean_the_same(self):
@@ -220,6 +242,98 @@ class SameAsPydantic(unittest.TestCase):
                     expected = list(expected) if "Iterator" in type(expected).__name__ else expected
                     self.assertEqual(made, expected)
         self.assertGreater(accepted, 100)
+
+
+def plain(a: int, b: str = "x", *, c: Optional[List[Color]] = None) -> str:
+    """Does it.
+
+    Args:
+        a: The first.
+        b: The second,
+            on two lines.
+    """
+
+
+def numpy_style(a: int, b: float = 1.0):
+    """Does it.
+
+    Parameters
+    ----------
+    a : int
+        The first.
+    b : float
+        The second.
+    """
+
+
+def sphinx_style(a: int, b: float = 1.0):
+    """Does it.
+
+    :param a: The first.
+    :param b: The second.
+    """
+
+
+def single(point: Point):
+    """Does it."""
+
+
+def single_dictionary(movie: Movie):
+    """Does it."""
+
+
+def two(point: Point, shape: Shape):
+    """Does it."""
+
+
+def nothing():
+    """Does it."""
+
+
+def without_hints(a, b=1):
+    """Does it."""
+
+
+def anything_else(a: int, **others: Any):
+    """Does it."""
+
+
+FUNCTIONS = [
+    plain,
+    numpy_style,
+    sphinx_style,
+    single,
+    single_dictionary,
+    two,
+    nothing,
+    without_hints,
+    anything_else,
+]
+
+
+@unittest.skipUnless(search_paths.installed("pydantic_ai"), "pydantic_ai is not installed")
+class SameAsPydanticAI(unittest.TestCase):
+    maxDiff = None
+
+    def compare(self, function):
+        from pydantic_ai import Tool
+
+        definition = Tool(function).tool_def
+        found = schema.signature(function, single_object=True)
+        self.assertEqual(meaning(found.schema), meaning(definition.parameters_json_schema))
+        self.assertEqual(found.description, definition.description)
+        self.assertEqual(descriptions(found.schema), descriptions(definition.parameters_json_schema))
+
+    def test_functions_have_the_same_schemas_with_pydantic(self):
+        for function in FUNCTIONS:
+            with self.subTest(function=function.__name__):
+                self.compare(function)
+
+    def test_functions_have_the_same_schemas_without_pydantic(self):
+        with mock.patch.object(hints, "real_pydantic", lambda: None):
+            for function in FUNCTIONS:
+                with self.subTest(function=function.__name__):
+                    self.compare(function)
 
 
 if __name__ == "__main__":

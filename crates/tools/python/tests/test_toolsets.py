@@ -37,7 +37,7 @@ class Toolsets(HostCase):
             """
         )
         (toolset,) = answer["toolsets"]
-        self.assertEqual([toolset["id"], toolset["name"], toolset["kind"], toolset["line"]], ["s1", "counters", "python", 13])
+        self.assertEqual([toolset["id"], toolset["name"], toolset["kind"], toolset["line"]], ["s1", "counters", "python", 14])
         (tool,) = toolset["tools"]
         self.assertEqual([tool["name"], tool["description"], tool["approval"]], ["count", "Counts.", None])
         self.assertEqual(host.lines(None), ["enter", "exit", "cleanup", host.lines(None)[3]])

@@ -96,4 +96,6 @@ def __getattr__(name):
     """Says what is missing, and what would help."""
     if name.startswith("__"):
         raise AttributeError(name)
-    raise AttributeError("module 'pydantic' has no %r here: the real pydantic is not installed for this Python" % name)
+    raise AttributeError(
+        "module 'pydantic' has no %r here: the real pydantic is not installed for this Python" % name
+    )

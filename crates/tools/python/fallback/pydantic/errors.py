@@ -14,7 +14,15 @@ class ValidationError(ValueError):
     @classmethod
     def from_exception_data(cls, title, line_errors, **options):
         """Makes an error from entries such as `errors()` returns."""
-        entries = [Fault(each["type"], each.get("msg", str(each["type"])), each.get("input"), tuple(each.get("loc", ()))) for each in line_errors]
+        entries = [
+            Fault(
+                each["type"],
+                each.get("msg", str(each["type"])),
+                each.get("input"),
+                tuple(each.get("loc", ())),
+            )
+            for each in line_errors
+        ]
         return cls(title, entries)
 
     def errors(self, **options):

@@ -25,7 +25,9 @@ class Serializer:
 def field_serializer(*fields, mode="plain", when_used="always", return_type=None, check_fields=None):
     """Marks a method that writes fields."""
     if mode != "plain":
-        raise NotImplementedError("field_serializer(mode=%r) needs the real pydantic: install pydantic" % mode)
+        raise NotImplementedError(
+            "field_serializer(mode=%r) needs the real pydantic: install pydantic" % mode
+        )
 
     def decorate(function):
         return Serializer(function, fields, when_used)

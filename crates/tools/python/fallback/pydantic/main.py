@@ -17,7 +17,9 @@ class ModelType(abc.ABCMeta):
     """Makes model classes: takes their fields, checks and settings out of the class body."""
 
     def __new__(mcs, name, bases, namespace, **settings):
-        settings = dict(old_settings(namespace.pop("Config", None)), **dict(namespace.get("model_config", {}), **settings))
+        settings = dict(
+            old_settings(namespace.pop("Config", None)), **dict(namespace.get("model_config", {}), **settings)
+        )
         namespace["model_config"] = config.merged(bases, settings)
         cls = super().__new__(mcs, name, bases, namespace)
         cls.llm_do_names = names_around(sys._getframe(1))
@@ -25,8 +27,12 @@ class ModelType(abc.ABCMeta):
         cls.model_fields = inherited(bases, "model_fields")
         cls.llm_do_private = inherited(bases, "llm_do_private")
         cls.llm_do_validators = dict(inherited(bases, "llm_do_validators"), **of_kind(namespace, Validator))
-        cls.llm_do_serializers = dict(inherited(bases, "llm_do_serializers"), **of_kind(namespace, Serializer))
-        cls.model_computed_fields = dict(inherited(bases, "model_computed_fields"), **of_kind(namespace, ComputedField))
+        cls.llm_do_serializers = dict(
+            inherited(bases, "llm_do_serializers"), **of_kind(namespace, Serializer)
+        )
+        cls.model_computed_fields = dict(
+            inherited(bases, "model_computed_fields"), **of_kind(namespace, ComputedField)
+        )
         take_fields(cls)
         return cls
 
@@ -102,7 +108,9 @@ class ModelShape(shapes.Object):
     def __init__(self, cls):
         extra = cls.model_config.get("extra", "ignore")
         super().__init__(cls, None, hints.class_description(cls), extra)
-        self.by_name = bool(cls.model_config.get("populate_by_name") or cls.model_config.get("validate_by_name"))
+        self.by_name = bool(
+            cls.model_config.get("populate_by_name") or cls.model_config.get("validate_by_name")
+        )
         checks = cls.llm_do_validators.values()
         self.before = [check for check in checks if not check.fields and check.mode == "before"]
         self.after = [check for check in checks if not check.fields and check.mode == "after"]
@@ -171,19 +179,17 @@ def checked_make(function, mode, make, info):
 
 
 def set_fields(model, typed):
-    """Sets fields, defaults and private attributes of a new instance."""
+    """Sets fields, defaults and private attributes of a new instance; what is left is extra."""
     cls = type(model)
-    values = {}
-    for name, field in cls.model_fields.items():
-        values[name] = typed.pop(name) if name in typed else UNDEFINED
-    given = {name for name, value in values.items() if value is not UNDEFINED}
-    for name, field in cls.model_fields.items():
-        if values[name] is UNDEFINED:
-            values[name] = field.get_default()
+    given = set(typed)
+    values = {
+        name: typed.pop(name) if name in given else field.get_default()
+        for name, field in cls.model_fields.items()
+    }
     object.__setattr__(model, "__dict__", dict(values, **typed))
     private = {name: item.get_default() for name, item in cls.llm_do_private.items()}
     hidden = {name: value for name, value in private.items() if value is not UNDEFINED}
-    set_hidden(model, given | set(typed), dict(typed), hidden)
+    set_hidden(model, given, dict(typed), hidden)
     model.model_post_init(None)
 
 
@@ -197,7 +203,13 @@ def set_hidden(model, given, extra, private):
 class BaseModel(metaclass=ModelType):
     """The base of models: fields from annotations, checked when an instance is made."""
 
-    __slots__ = ("__dict__", "__weakref__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "__pydantic_fields_set__",
+        "__pydantic_extra__",
+        "__pydantic_private__",
+    )
 
     def __init__(self, /, **data):
         try:
@@ -330,7 +342,12 @@ class BaseModel(metaclass=ModelType):
     def __copy__(self):
         copy = type(self).__new__(type(self))
         object.__setattr__(copy, "__dict__", dict(vars(self)))
-        set_hidden(copy, set(self.__pydantic_fields_set__), dict(self.__pydantic_extra__), dict(self.__pydantic_private__))
+        set_hidden(
+            copy,
+            set(self.__pydantic_fields_set__),
+            dict(self.__pydantic_extra__),
+            dict(self.__pydantic_private__),
+        )
         return copy
 
     def __deepcopy__(self, memo=None):
@@ -353,10 +370,14 @@ class BaseModel(metaclass=ModelType):
         cls = type(self)
         if name in cls.llm_do_private:
             self.__pydantic_private__[name] = value
-        elif name not in cls.model_fields and (isinstance(getattr(cls, name, None), property) or name.startswith("__")):
+        elif name not in cls.model_fields and (
+            isinstance(getattr(cls, name, None), property) or name.startswith("__")
+        ):
             object.__setattr__(self, name, value)
         elif cls.model_config.get("frozen"):
-            raise ValidationError(cls.__name__, [Fault("frozen_instance", "Instance is frozen", value, (name,))])
+            raise ValidationError(
+                cls.__name__, [Fault("frozen_instance", "Instance is frozen", value, (name,))]
+            )
         elif name not in cls.model_fields and cls.model_config.get("extra") != "allow":
             raise ValueError('"%s" object has no field "%s"' % (cls.__name__, name))
         else:
@@ -366,7 +387,11 @@ class BaseModel(metaclass=ModelType):
     def __eq__(self, other):
         if not isinstance(other, BaseModel):
             return NotImplemented
-        return type(self) is type(other) and vars(self) == vars(other) and self.__pydantic_private__ == other.__pydantic_private__
+        return (
+            type(self) is type(other)
+            and vars(self) == vars(other)
+            and self.__pydantic_private__ == other.__pydantic_private__
+        )
 
     def __hash__(self):
         if not self.model_config.get("frozen"):
@@ -397,7 +422,9 @@ def shape_of_model(cls):
 
 def all_values(model):
     """Returns all values of an instance: fields, extra values, computed fields."""
-    return list(vars(model).items()) + [(name, getattr(model, name)) for name in type(model).model_computed_fields]
+    return list(vars(model).items()) + [
+        (name, getattr(model, name)) for name in type(model).model_computed_fields
+    ]
 
 
 def is_wanted(name, include, exclude):
@@ -456,7 +483,15 @@ def adopt(field, inner):
     """Takes over from a `Field(...)` in `Annotated` what the field does not say itself."""
     if field.is_required():
         field.default, field.default_factory = inner.default, inner.default_factory
-    for name in ("description", "title", "examples", "alias", "validation_alias", "serialization_alias", "json_schema_extra"):
+    for name in (
+        "description",
+        "title",
+        "examples",
+        "alias",
+        "validation_alias",
+        "serialization_alias",
+        "json_schema_extra",
+    ):
         if getattr(field, name) is None:
             setattr(field, name, getattr(inner, name))
 

@@ -24,7 +24,17 @@ EmailStr = typing.Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$")]
 class StringConstraints:
     """Limits of a text, and how it is tidied before they are checked."""
 
-    def __init__(self, *, strip_whitespace=None, to_upper=None, to_lower=None, strict=None, min_length=None, max_length=None, pattern=None):
+    def __init__(
+        self,
+        *,
+        strip_whitespace=None,
+        to_upper=None,
+        to_lower=None,
+        strict=None,
+        min_length=None,
+        max_length=None,
+        pattern=None,
+    ):
         self.strip_whitespace = strip_whitespace
         self.to_upper = to_upper
         self.to_lower = to_lower

@@ -13,7 +13,9 @@ def plain(value, mode, settings):
     if isinstance(value, (list, tuple, set, frozenset)):
         return plain_items(value, mode, settings)
     if hasattr(type(value), "__dataclass_fields__"):
-        return {name: plain(getattr(value, name), mode, settings) for name in type(value).__dataclass_fields__}
+        return {
+            name: plain(getattr(value, name), mode, settings) for name in type(value).__dataclass_fields__
+        }
     return json_value(value) if mode == "json" else value
 
 

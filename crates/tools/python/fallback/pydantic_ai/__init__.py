@@ -77,7 +77,9 @@ def __getattr__(name):
     for module, names in LATER.items():
         if name in names:
             return getattr(importlib.import_module("." + module, __name__), name)
-    raise AttributeError("module 'pydantic_ai' has no %r here: the real pydantic_ai is not installed for this Python" % name)
+    raise AttributeError(
+        "module 'pydantic_ai' has no %r here: the real pydantic_ai is not installed for this Python" % name
+    )
 
 
 __all__ = [

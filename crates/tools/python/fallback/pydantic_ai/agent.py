@@ -11,8 +11,8 @@ class Agent(typing.Generic[AgentDepsT]):
 
     def __init__(self, *values, **options):
         raise UserError(
-            "pydantic_ai.Agent needs the real pydantic_ai, which is not installed for this Python: install pydantic-ai, "
-            "or describe the agent in an .agent file and call it with ctx.deps.call_agent(name, input)"
+            "pydantic_ai.Agent needs the real pydantic_ai, which is not installed for this Python: "
+            "install pydantic-ai, or describe the agent in an .agent file and call it with ctx.deps.call_agent(name, input)"
         )
 
 

@@ -69,7 +69,9 @@ class ModelHTTPError(ModelAPIError):
     """A model's service answered with an HTTP status that is an error."""
 
     def __init__(self, status_code, model_name, body=None):
-        super().__init__(model_name, "status_code: %s, model_name: %s, body: %s" % (status_code, model_name, body))
+        super().__init__(
+            model_name, "status_code: %s, model_name: %s, body: %s" % (status_code, model_name, body)
+        )
         self.status_code = status_code
         self.body = body
 

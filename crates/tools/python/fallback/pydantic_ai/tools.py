@@ -171,7 +171,9 @@ def read_function(function, takes_ctx, name, description):
     """Reads the signature of a function; what is wrong with it is the project's error."""
     context = {"context": first_parameter(function) if takes_ctx else None} if takes_ctx is not None else {}
     try:
-        signature = schema.signature(function, name=name, description=description, single_object=True, **context)
+        signature = schema.signature(
+            function, name=name, description=description, single_object=True, **context
+        )
     except schema.SignatureProblem as problem:
         raise UserError("Error generating schema for %s: %s" % (schema.name_of(function), problem)) from None
     return FunctionSchema(function, signature)

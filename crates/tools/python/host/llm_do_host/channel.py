@@ -12,7 +12,8 @@ from collections import deque
 
 # What may wait in the outbox before whoever writes has to wait itself.
 OUTBOX_LIMIT = 4 * 1024 * 1024
-READ_SIZE = 256 * 1024
+# A larger buffer would be mapped and unmapped with every read.
+READ_SIZE = 64 * 1024
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
 

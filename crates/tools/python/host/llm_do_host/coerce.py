@@ -64,7 +64,9 @@ def describe(problem, noun="parameter"):
     """Puts what a validator raised into words: our own problem, or pydantic's ValidationError."""
     if isinstance(problem, ArgumentProblem) or not hasattr(problem, "errors"):
         return str(problem)
-    faults = [Fault(each["type"], each["msg"], each.get("input"), tuple(each["loc"])) for each in problem.errors()]
+    faults = [
+        Fault(each["type"], each["msg"], each.get("input"), tuple(each["loc"])) for each in problem.errors()
+    ]
     return problem_text(faults, noun)
 
 
@@ -77,7 +79,7 @@ def fault_text(fault, noun):
     """Puts one fault into words."""
     name = "%s '%s'" % (noun, place_text(fault.place)) if fault.place else "the value"
     if fault.kind == "missing":
-        return "%s is missing: it should be %s" % (name, fault.expected or "given")
+        return "%s is missing%s" % (name, ": it should be %s" % fault.expected if fault.expected else "")
     if fault.kind == "extra_forbidden":
         return "%s is not known%s" % (name, ": %s" % fault.expected if fault.expected else "")
     message = fault.message

@@ -1,8 +1,8 @@
 """What a project declares, as the protocol writes it, and the targets behind it."""
 
 from .context import NoCall
-from .imports import line_of_function
-from .schema import class_schema, signature
+from .imports import line_of_function, line_of_name
+from .schema import class_schema, is_async, signature
 from .targets import EntryTarget, FunctionTarget
 
 
@@ -70,7 +70,7 @@ class Declarations:
         other = next((known for known in self.tools if known["name"] == tool["name"]), None)
         if other is None:
             self.tools.append(tool)
-        elif other["file"] != tool["file"] or other["line"] != tool["line"]:
+        elif self.targets[other["id"]].function is not function:
             where = f"{other['file']}:{other['line']}"
             self.problems.add(file, tool["line"], f"tool `{tool['name']}` is declared twice", f"the other is at {where}")
 
@@ -149,6 +149,14 @@ class Declarations:
         if source is not None:
             self.sources[declaration["id"]] = source
 
+    def name_of_toolset(self, value):
+        """Returns the name under which an object or factory is declared, or None."""
+        for declaration in self.toolsets:
+            source = self.sources.get(declaration["id"])
+            if source is not None and source.comes_from(value):
+                return declaration["name"]
+        return None
+
     # Classes and entries.
 
     def skip_class(self):
@@ -161,7 +169,7 @@ class Declarations:
         try:
             schema = class_schema(cls)
         except Exception as problem:
-            self.problems.add(file, None, f"class `{name}` has no schema: {problem}")
+            self.problems.add(file, line_of_name(file, name), f"class `{name}` has no schema: {problem}")
             return None
         id = f"c{self._class_count}"
         self.classes.append({"id": id, "file": file, "name": name, "use": use, "schema": schema})
@@ -204,13 +212,6 @@ def annotation_text(function, name):
         if annotation is not None:
             return annotation if isinstance(annotation, str) else repr(annotation)
     return ""
-
-
-def is_async(function):
-    """Says whether a function is a coroutine function."""
-    from .schema import is_async as decide
-
-    return decide(function)
 
 
 def positional_parameters(function):

@@ -13,13 +13,15 @@ from .targets import ToolsetTarget
 FUNCTION = type(lambda: None)
 
 
-def discover(declarations, file, module):
-    """Declares everything that one module offers."""
-    finder = Discovery(declarations, file, module)
-    finder.tools()
-    finder.toolsets()
-    finder.agents()
-    finder.entries()
+def discover(declarations, modules):
+    """Declares everything that the modules offer: agents last, since they name tools and toolsets of any file."""
+    searches = [Discovery(declarations, file, module) for file, module in modules.items()]
+    for search in searches:
+        search.tools()
+        search.toolsets()
+    for search in searches:
+        search.agents()
+        search.entries()
 
 
 class Discovery:
@@ -246,7 +248,7 @@ class Discovery:
             return toolset
         if isinstance(toolset, AgentSpec):
             return toolset.name
-        name = self._name_of_value(toolset) or getattr(toolset, "id", None) or getattr(toolset, "__name__", None)
+        name = self._declarations.name_of_toolset(toolset) or self._name_of_value(toolset) or getattr(toolset, "id", None) or getattr(toolset, "__name__", None)
         name = name if isinstance(name, str) else f"{spec.name}_toolset_{spec.toolsets.index(toolset) + 1}"
         if not any(declared["name"] == name for declared in self._declarations.toolsets):
             self._toolset(name, toolset, line)

@@ -6,7 +6,15 @@ section about parameters; whatever else it says (results, examples) stays in the
 
 import re
 
-PARAMETER_SECTIONS = ("args", "arguments", "parameters", "params", "keyword args", "keyword arguments", "other parameters")
+PARAMETER_SECTIONS = (
+    "args",
+    "arguments",
+    "parameters",
+    "params",
+    "keyword args",
+    "keyword arguments",
+    "other parameters",
+)
 
 GOOGLE_PARAMETER = r"^(?P<names>\*{0,2}\w+)\s*(?:\((?P<type>.*?)\))?\s*:(?:\s+(?P<text>.*)|\s*)$"
 NUMPY_PARAMETER = r"^(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$"

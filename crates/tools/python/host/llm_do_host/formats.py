@@ -18,7 +18,9 @@ def text_shape(cls):
 
 def moment(cls):
     """Returns the shape of a datetime."""
-    return shapes.Text(cls, "date-time", lambda text: cls.fromisoformat(universal(text)), "a valid datetime", "datetime_type")
+    return shapes.Text(
+        cls, "date-time", lambda text: cls.fromisoformat(universal(text)), "a valid datetime", "datetime_type"
+    )
 
 
 def day(cls):
@@ -28,7 +30,9 @@ def day(cls):
 
 def time_of_day(cls):
     """Returns the shape of a time."""
-    return shapes.Text(cls, "time", lambda text: cls.fromisoformat(universal(text)), "a valid time", "time_type")
+    return shapes.Text(
+        cls, "time", lambda text: cls.fromisoformat(universal(text)), "a valid time", "time_type"
+    )
 
 
 def universal(text):
@@ -41,7 +45,11 @@ def duration(cls):
 
     def parse(text):
         match = re.match(DURATION, text)
-        parts = {key: float(part) for key, part in (match.groupdict() if match else {}).items() if part and key != "sign"}
+        parts = {
+            key: float(part)
+            for key, part in (match.groupdict() if match else {}).items()
+            if part and key != "sign"
+        }
         if not parts:
             raise ValueError(text)
         return cls(**parts) * (-1 if match.group("sign") == "-" else 1)

@@ -127,12 +127,16 @@ class Scope:
                 name = getattr(problem, "name", None)
                 found = self.find_in_callers(name)
                 if found is shapes.MISSING or name in names:
-                    raise HintProblem("the type hint %s names %r, which is not known" % (hint_text(hint), name)) from None
+                    raise HintProblem(
+                        "the type hint %s names %r, which is not known" % (hint_text(hint), name)
+                    ) from None
                 names[name] = found
             except HintProblem:
                 raise
             except Exception as problem:
-                raise HintProblem("the type hint %s cannot be read: %s" % (hint_text(hint), problem)) from None
+                raise HintProblem(
+                    "the type hint %s cannot be read: %s" % (hint_text(hint), problem)
+                ) from None
 
     def find_in_callers(self, name):
         """Looks a name up in the functions that run just now: hints of local classes need it."""
@@ -177,7 +181,11 @@ def hint_text(hint):
 def own_annotations(thing):
     """Returns the annotations that a function or class has itself, not those of its bases."""
     if sys.version_info < (3, 14):
-        return vars(thing).get("__annotations__", {}) if isinstance(thing, type) else getattr(thing, "__annotations__", {})
+        return (
+            vars(thing).get("__annotations__", {})
+            if isinstance(thing, type)
+            else getattr(thing, "__annotations__", {})
+        )
     import annotationlib
 
     return annotationlib.get_annotations(thing, format=annotationlib.Format.FORWARDREF)
@@ -269,8 +277,9 @@ class Builder:
         """Builds a shape while the type variables of a generic class or alias have a meaning."""
         parameters = getattr(origin, "__parameters__", None) or getattr(origin, "__type_params__", ())
         before = self.variables
-        self.variables = dict(before, **{})
-        self.variables.update(zip(parameters, [self.shape(argument) for argument in arguments]))
+        self.variables = dict(before)
+        for variable, argument in zip(parameters, arguments):
+            self.variables[variable] = self.shape(argument)
         try:
             return build()
         finally:
@@ -331,7 +340,9 @@ class Builder:
         """Makes the shape of a dataclass; its defaults are filled in by the class itself."""
         import dataclasses
 
-        shape = self.classes[key] = shapes.Object(cls, lambda fields: built(cls, fields), class_description(cls))
+        shape = self.classes[key] = shapes.Object(
+            cls, lambda fields: built(cls, fields), class_description(cls)
+        )
         for field in dataclasses.fields(cls):
             if not field.init:
                 continue
@@ -399,7 +410,9 @@ def literal(options):
 
 def enum_shape(cls):
     """Returns the shape of an Enum: by value, or by name where a value has no JSON form."""
-    plain = all(type(member.value) in shapes.JSON_TYPES or isinstance(member.value, (str, int)) for member in cls)
+    plain = all(
+        type(member.value) in shapes.JSON_TYPES or isinstance(member.value, (str, int)) for member in cls
+    )
     pairs = [(plain_value(member.value) if plain else member.name, member) for member in cls]
     if not pairs:
         raise HintProblem("the enum %s has no members" % cls.__name__)

@@ -28,11 +28,10 @@ class Problems:
 
     def add_exception(self, file, problem, what=""):
         """Notes an exception at the line of the project where it came from."""
-        if isinstance(problem, SyntaxError) and problem.filename and not self._project.place(problem):
-            return self.add(problem.filename, problem.lineno, f"{type(problem).__name__}: {problem.msg}")
-        if isinstance(problem, SyntaxError) and problem.filename and self._project.holds(problem.filename):
-            return self.add(problem.filename, problem.lineno, f"{type(problem).__name__}: {problem.msg}")
-        place = self._project.place(problem) or (file, None)
+        place = self._project.place(problem)
+        if isinstance(problem, SyntaxError) and (place is None or self._project.holds(problem.filename or "")):
+            return self.add(problem.filename or file, problem.lineno, f"{type(problem).__name__}: {problem.msg}")
+        place = place or (file, None)
         self.add(place[0], place[1], what + exception_text(problem), import_hint(problem))
 
 
@@ -113,11 +112,10 @@ class ProjectFinder:
         return module
 
     def _execute(self, module):
-        """Runs the file and registers its module under all of its names; a failure is kept, and nothing else."""
+        """Runs the file, with its module registered under its name; a failure is kept, and nothing else."""
         file = module.__file__
-        names = self._names_of[file]
         self._loaded[file] = module
-        sys.modules.update(dict.fromkeys(names, module))
+        sys.modules[module.__name__] = module
         try:
             with open(file, "rb") as source:
                 code = compile(source.read(), file, "exec", dont_inherit=True)
@@ -126,7 +124,7 @@ class ProjectFinder:
         except BaseException as problem:
             self._failed[file] = problem
             del self._loaded[file]
-            for name in names:
+            for name in self._names_of[file]:
                 sys.modules.pop(name, None)
             raise
 
@@ -158,9 +156,9 @@ def _is_taken(name, file):
 
 
 def _is_standard_directory(entry):
-    """Says whether a directory of the path belongs to Python itself."""
-    inside = any(entry.startswith(prefix) for prefix in (sys.base_prefix, sys.base_exec_prefix))
-    return inside and "site-packages" not in entry and "dist-packages" not in entry
+    """Says whether a directory of the path holds Python's own modules."""
+    home = os.path.dirname(os.__file__)
+    return entry in (home, os.path.join(home, "lib-dynload")) or entry.endswith(f"python{sys.version_info[0]}{sys.version_info[1]}.zip")
 
 
 def read_source(file):
@@ -173,8 +171,9 @@ def read_source(file):
 
 
 def line_of_name(file, name):
-    """Returns the line in which a module assigns a name."""
-    found = re.search(rf"^{re.escape(name)}\s*(?::[^=\n]*)?=", read_source(file), re.MULTILINE)
+    """Returns the line in which a module assigns or defines a name."""
+    name = re.escape(name)
+    found = re.search(rf"^(?:{name}\s*(?::[^=\n]*)?=|(?:class|def|async def)\s+{name}\b)", read_source(file), re.MULTILINE)
     return found.string.count("\n", 0, found.start()) + 1 if found else None
 
 

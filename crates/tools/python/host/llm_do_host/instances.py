@@ -19,6 +19,10 @@ class ToolsetSource:
         self._factory = factory
         self._takes_context = takes_context
 
+    def comes_from(self, value):
+        """Says whether this is the source that a module made of an object or factory."""
+        return value is not None and (value is self.shared or value is self._factory)
+
     async def make(self, context):
         """Returns a toolset for one call; None is a toolset without tools."""
         if self.shared is not None:

@@ -30,7 +30,9 @@ def limited(shape, limits):
     if not limits:
         return shape
     if isinstance(shape, shapes.Union):
-        return shapes.Union([limited(member, limits) if applies(member, limits) else member for member in shape.members])
+        return shapes.Union(
+            [limited(member, limits) if applies(member, limits) else member for member in shape.members]
+        )
     return Limited(shape, limits)
 
 
@@ -74,7 +76,9 @@ class Limited(shapes.Wrapping):
             try:
                 check(name, limit, value)
             except TypeError:
-                raise mismatch("value_error", "Value error, %s cannot be checked for this value" % name, value) from None
+                raise mismatch(
+                    "value_error", "Value error, %s cannot be checked for this value" % name, value
+                ) from None
         return value
 
 
@@ -113,7 +117,9 @@ def check_length(name, limit, value):
     error = "too_short" if least else "too_long"
     if isinstance(value, str):
         plural = "" if limit == 1 else "s"
-        raise mismatch("string_" + error, "String should have %s %d character%s" % (bound, limit, plural), value)
+        raise mismatch(
+            "string_" + error, "String should have %s %d character%s" % (bound, limit, plural), value
+        )
     plural = "" if limit == 1 else "s"
     words = (type(value).__name__.capitalize(), bound, limit, plural, len(value))
     raise mismatch(error, "%s should have %s %d item%s after validation, not %d" % words, value)

@@ -25,9 +25,7 @@ def load(message):
     modules = import_files(finder, wanted, problems)
     declarations = Declarations(root, problems, finder.in_order)
     add_classes(declarations, modules, message.get("classes") or [])
-    for file in files:
-        if file in modules:
-            discover.discover(declarations, file, modules[file])
+    discover.discover(declarations, {file: modules[file] for file in files if file in modules})
     discover.choose_entry(declarations, modules, message.get("entry"))
     return project, declarations, problems
 

@@ -4,6 +4,7 @@ The main thread loads the project before anything heavy is imported, says what i
 loop, which reads the control channel itself.
 """
 
+import _signal
 import _thread
 import json
 import os
@@ -46,6 +47,8 @@ def load_project(channel, speaker, dont_write_bytecode):
     if problems.list:
         channel.send({"op": "refused", "problems": problems.list})
         return None
+    # From now on llm-do may send it; the real handler is installed with the loop.
+    _signal.signal(_signal.SIGUSR1, _signal.SIG_IGN)
     channel.send(declarations.loaded(".".join(map(str, sys.version_info[:3])), models.prefixes()))
     return project, declarations
 
@@ -135,7 +138,16 @@ class Host:
         inbox = self._channel.inbox
         while inbox:
             message = json.loads(inbox.popleft())
-            self._operations[message["op"]](message)
+            try:
+                self._operations[message["op"]](message)
+            except Exception as problem:
+                self._refuse(message, problem)
+
+    def _refuse(self, message, problem):
+        """Answers a message that cannot be acted on, such as one for an id that does not exist."""
+        text = f"the host cannot do `{message.get('op')}`: {type(problem).__name__}: {problem}"
+        error = {"kind": "tool", "message": text, "hint": None}
+        self._channel.send({"op": "done", "id": message.get("id"), "error": error})
 
     # Messages.
 
@@ -162,7 +174,10 @@ class Host:
 
         def start(call):
             async def work():
-                self._instances[number] = await open_for_call(source, call)
+                instance = await open_for_call(source, call)
+                if call.cancelled:
+                    await instance.close()
+                self._instances[number] = instance
 
             call.run_as_task(work)
 

@@ -28,7 +28,7 @@ def describe_model(model, name):
         )
     return {
         "api": "openai-chat",
-        "base_url": str(base_url),
+        "base_url": str(base_url).rstrip("/"),
         "api_key": key_of(source),
         "headers": headers_of(source),
         "model": getattr(model, "model_name", None) or name,

@@ -58,7 +58,7 @@ class Speaker:
     def printed(self, text):
         """Sends the complete lines of a text that the current call prints."""
         call = current_call.get()
-        printed = self._outside if call is None else call.printed
+        printed = self._outside if call is None or call.ended else call.printed
         for line in printed.lines_of(text):
             if printed.within_limit(line):
                 self.say(printed.call_id, "stderr", line)

@@ -42,7 +42,9 @@ class Signature:
     `schema` describes the visible parameters, `context` names the injected one (or is None).
     """
 
-    def __init__(self, name, description, schema, context, is_async, parameters, single=None, open_shape=None):
+    def __init__(
+        self, name, description, schema, context, is_async, parameters, single=None, open_shape=None
+    ):
         self.name = name
         self.description = description
         self.schema = schema
@@ -81,7 +83,11 @@ class Signature:
 
     def wrapped(self, args):
         """Puts the fields of the single parameter under its name; they may stand there already."""
-        if isinstance(args, dict) and list(args) == [self.single] and self.single not in self.schema.get("properties", {}):
+        if (
+            isinstance(args, dict)
+            and list(args) == [self.single]
+            and self.single not in self.schema.get("properties", {})
+        ):
             return args
         return {self.single: args}
 
@@ -95,7 +101,9 @@ class Signature:
             if name in self.names:
                 continue
             if self.open_shape is None or name == self.context:
-                faults.append(Fault("extra_forbidden", "Unexpected argument", args[name], (name,), self.known()))
+                faults.append(
+                    Fault("extra_forbidden", "Unexpected argument", args[name], (name,), self.known())
+                )
                 continue
             try:
                 values[name] = self.open_shape.make(args[name])
@@ -128,7 +136,14 @@ def value_of(parameter, args):
 
 
 def signature(
-    function, *, name=None, description=None, parameter_descriptions=None, hidden=(), context=FIND, single_object=False
+    function,
+    *,
+    name=None,
+    description=None,
+    parameter_descriptions=None,
+    hidden=(),
+    context=FIND,
+    single_object=False,
 ):
     """Returns the signature of a function; raises `SignatureProblem` where it can have none.
 
@@ -177,7 +192,8 @@ class Reader:
         for parameter in parameters:
             if parameter.kind == VAR_POSITIONAL:
                 raise SignatureProblem(
-                    "%s() takes *%s, but a model passes arguments by name: give it a list parameter instead" % (self.name, parameter.name)
+                    "%s() takes *%s, but a model passes arguments by name: give it a list parameter instead"
+                    % (self.name, parameter.name)
                 )
             field = self.field(parameter)
             if parameter.kind == VAR_KEYWORD:
@@ -202,7 +218,9 @@ class Reader:
         if isinstance(parameter.shape, shapes.Described):
             parameter.shape = parameter.shape.inner
         description = described or self.descriptions.get(parameter.name)
-        return shapes.Field(parameter.name, parameter.shape, default, description, parameter.default is shapes.MISSING)
+        return shapes.Field(
+            parameter.name, parameter.shape, default, description, parameter.default is shapes.MISSING
+        )
 
     def take_field(self, parameter):
         """Unpacks a default of the form `Field(default=3, ge=1)`; returns the default for the schema."""
@@ -222,14 +240,18 @@ class Reader:
         try:
             return self.scope.resolve(hint)
         except hints.HintProblem as problem:
-            raise SignatureProblem("parameter '%s' of %s(): %s" % (parameter.name, self.name, problem)) from None
+            raise SignatureProblem(
+                "parameter '%s' of %s(): %s" % (parameter.name, self.name, problem)
+            ) from None
 
     def shape(self, parameter, hint):
         """Returns the shape of a parameter."""
         try:
             return hints.shape_of(hint, self.scope)
         except hints.HintProblem as problem:
-            raise SignatureProblem("parameter '%s' of %s(): %s" % (parameter.name, self.name, problem)) from None
+            raise SignatureProblem(
+                "parameter '%s' of %s(): %s" % (parameter.name, self.name, problem)
+            ) from None
 
     def whole_schema(self, fields, open_shape):
         """Writes the schema of all parameters."""
@@ -265,7 +287,12 @@ def with_none(hint):
     """Returns a hint that lets None through: a default of None says that it is fine."""
     import typing
 
-    return hint if hint in (typing.Any, object) else typing.Optional[hint]
+    inner = hint
+    while typing.get_origin(inner) is typing.Annotated:
+        inner = typing.get_args(inner)[0]
+    if inner in (typing.Any, object, None) or type(None) in typing.get_args(inner):
+        return hint
+    return typing.Optional[hint]
 
 
 def noted_description(hint):
@@ -323,7 +350,9 @@ def underlying(function):
             function = function.__func__
         elif hasattr(function, "__wrapped__"):
             function = function.__wrapped__
-        elif isinstance(function, (types.FunctionType, type)) or not isinstance(getattr(function, "__call__", None), types.MethodType):
+        elif isinstance(function, (types.FunctionType, type)) or not isinstance(
+            getattr(function, "__call__", None), types.MethodType
+        ):
             return function
         else:
             function = function.__call__
@@ -343,7 +372,11 @@ def documentation(function):
         return documentation(function.func)
     if isinstance(function, (types.FunctionType, types.MethodType, type)):
         return function.__doc__
-    return getattr(type(function).__call__, "__doc__", None) if is_callable_object(function) else function.__doc__
+    return (
+        getattr(type(function).__call__, "__doc__", None)
+        if is_callable_object(function)
+        else function.__doc__
+    )
 
 
 def is_callable_object(function):
@@ -405,7 +438,9 @@ def inspected_parameters(function):
     try:
         known = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as problem:
-        raise SignatureProblem("%s: its parameters cannot be read (%s)" % (name_of(function), problem)) from None
+        raise SignatureProblem(
+            "%s: its parameters cannot be read (%s)" % (name_of(function), problem)
+        ) from None
     found = []
     for parameter in known:
         default = shapes.MISSING if parameter.default is parameter.empty else parameter.default

@@ -354,7 +354,9 @@ class Row(Shape):
             return self.make_named(value)
         if not isinstance(value, (list, tuple)) or not self.takes(len(value)):
             raise self.refuse("tuple_type", value)
-        typed = made_items([(index, shape, item) for index, (shape, item) in enumerate(zip(self.items, value))])
+        typed = made_items(
+            [(index, shape, item) for index, (shape, item) in enumerate(zip(self.items, value))]
+        )
         return self.cls(*typed) if self.names else tuple(typed)
 
     def takes(self, count):
@@ -364,7 +366,11 @@ class Row(Shape):
     def make_named(self, value):
         """Makes a NamedTuple from an object."""
         shapes = dict(zip(self.names, self.items))
-        faults = [Fault("extra_forbidden", "Unexpected keyword argument", value[key], (key,)) for key in value if key not in shapes]
+        faults = [
+            Fault("extra_forbidden", "Unexpected keyword argument", value[key], (key,))
+            for key in value
+            if key not in shapes
+        ]
         for name in self.names:
             if name not in value and name not in self.defaults:
                 faults.append(Fault("missing", "Field required", value, (name,), shapes[name].expected))
@@ -435,7 +441,9 @@ class Field:
 
     __slots__ = ("name", "key", "shape", "default", "description", "required", "extra_schema")
 
-    def __init__(self, name, shape, default=MISSING, description=None, required=True, key=None, extra_schema=None):
+    def __init__(
+        self, name, shape, default=MISSING, description=None, required=True, key=None, extra_schema=None
+    ):
         self.name = name
         self.key = key or name
         self.shape = shape
@@ -534,7 +542,9 @@ class Object(Shape):
             key = self.key_in(value, field)
             if key is None:
                 if field.required:
-                    faults.append(Fault("missing", "Field required", value, (field.key,), field.shape.expected))
+                    faults.append(
+                        Fault("missing", "Field required", value, (field.key,), field.shape.expected)
+                    )
                 continue
             known.add(key)
             try:

@@ -13,7 +13,7 @@ class FunctionTarget:
     """A plain function offered as a tool."""
 
     def __init__(self, function, signature, context_kind, needs=()):
-        self._function = function
+        self.function = function
         self._signature = signature
         self._context_kind = context_kind
         self._needs = tuple(needs)
@@ -32,7 +32,7 @@ class FunctionTarget:
     def _call(self, call, args):
         """Calls the function with typed arguments and its context."""
         positional, named = self._signature.bind(args, self._context_value(call))
-        return self._function(*positional, **named)
+        return self.function(*positional, **named)
 
     def _context_value(self, call):
         """Returns what the context parameter is given."""
@@ -72,7 +72,7 @@ class ToolsetTarget:
         tool = self._tool_of(instance)
         context = run_context(call, self._name)
         typed = validated(tool, args)
-        return unwrapped(await instance.toolset.call_tool(self._name, typed, context, tool))
+        return unwrapped(await awaited(instance.toolset.call_tool(self._name, typed, context, tool)))
 
     async def _assess(self, call, args, instance):
         """Returns the judgement as the protocol writes it."""

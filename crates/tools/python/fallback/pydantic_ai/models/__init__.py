@@ -1,5 +1,7 @@
 """Models: what a project's model factory returns. llm-do itself talks to the service they name."""
 
+from .._records import Fresh, record
+
 
 class Model:
     """A model by its name; its provider says where it is."""
@@ -35,3 +37,13 @@ class Model:
 
 
 KnownModelName = str
+
+
+@record
+class ModelRequestParameters:
+    """What a request to a model says besides its messages; named in hints only."""
+
+    function_tools: list = Fresh(list)
+    output_mode: str = "text"
+    output_tools: list = Fresh(list)
+    allow_text_output: bool = True

@@ -82,12 +82,22 @@ class FunctionToolset(AbstractToolset[AgentDepsT]):
 
         return decorate if func is None else decorate(func)
 
-    def add_function(self, func, takes_ctx=None, name=None, description=None, retries=None, prepare=None, **options):
+    def add_function(
+        self, func, takes_ctx=None, name=None, description=None, retries=None, prepare=None, **options
+    ):
         """Adds a function; options that are not given are those of the toolset."""
         given = {key: value for key, value in options.items() if value is not None}
         merged = dict(self.defaults, **given)
         self.add_tool(
-            Tool(func, takes_ctx=takes_ctx, name=name, description=description, max_retries=retries, prepare=prepare, **merged)
+            Tool(
+                func,
+                takes_ctx=takes_ctx,
+                name=name,
+                description=description,
+                max_retries=retries,
+                prepare=prepare,
+                **merged,
+            )
         )
 
     def add_tool(self, tool):
@@ -123,7 +133,9 @@ class FunctionToolset(AbstractToolset[AgentDepsT]):
             if not definition:
                 continue
             if definition.name in tools:
-                raise UserError("Renaming tool %r to %r conflicts with existing tool." % (original, definition.name))
+                raise UserError(
+                    "Renaming tool %r to %r conflicts with existing tool." % (original, definition.name)
+                )
             tools[definition.name] = self.toolset_tool(tool, definition, retries)
         return tools
 

@@ -133,7 +133,9 @@ class PreparedToolset(WrapperToolset):
         for definition in prepared:
             if definition.name not in tools:
                 raise UserError("Prepare function cannot add or rename tools: %r" % definition.name)
-        return {definition.name: replace(tools[definition.name], tool_def=definition) for definition in prepared}
+        return {
+            definition.name: replace(tools[definition.name], tool_def=definition) for definition in prepared
+        }
 
 
 @record

@@ -18,6 +18,7 @@ __all__ = [
     "WorkerArgs",
     "WorkerInput",
     "get_display_text",
+    "has_attachments",
 ]
 MODELS = ("AgentArgs", "PromptInput", "WorkerArgs", "WorkerInput")
 
@@ -40,7 +41,9 @@ class Attachment:
     __match_args__ = ("path",)
 
     def __init__(self, path):
-        self.path = path
+        from pathlib import Path
+
+        self.path = Path(path)
 
     def __eq__(self, other):
         return self.path == other.path if isinstance(other, Attachment) else NotImplemented
@@ -49,7 +52,17 @@ class Attachment:
         return hash((Attachment, self.path))
 
     def __repr__(self):
-        return "Attachment(path=%r)" % (self.path,)
+        return "Attachment(%r)" % str(self.path)
+
+    def render(self, base_path=None):
+        """Reads the file; a relative path is looked up in `base_path`."""
+        from pydantic_ai.messages import BinaryContent
+
+        path = self.path.expanduser()
+        path = (base_path / path if base_path is not None else path).resolve()
+        if not path.exists():
+            raise FileNotFoundError("Attachment not found: %s" % path)
+        return BinaryContent(data=path.read_bytes(), media_type=media_type_of(path))
 
     @classmethod
     def llm_do_shape(cls, builder, key):
@@ -65,8 +78,12 @@ class Attachment:
         """Tells the real pydantic the same."""
         from pydantic_core import core_schema
 
-        fields = core_schema.typed_dict_schema({"path": core_schema.typed_dict_field(core_schema.str_schema())})
-        written = core_schema.plain_serializer_function_ser_schema(lambda attachment: {"path": str(attachment.path)})
+        fields = core_schema.typed_dict_schema(
+            {"path": core_schema.typed_dict_field(core_schema.str_schema())}
+        )
+        written = core_schema.plain_serializer_function_ser_schema(
+            lambda attachment: {"path": str(attachment.path)}
+        )
 
         def read(value, validate):
             return value if isinstance(value, cls) else cls(**validate(value))
@@ -75,9 +92,23 @@ class Attachment:
 
 
 PromptContent = typing.Union[str, Attachment]
-PromptMessages = typing.List[PromptContent]
+PromptMessages = typing.Sequence[PromptContent]
+NO_INPUT = "(no input)"
+
+
+def media_type_of(path):
+    """Returns the media type that a file's name tells."""
+    import mimetypes
+
+    return mimetypes.guess_type(str(path))[0] or "application/octet-stream"
 
 
 def get_display_text(messages):
-    """Returns the text of a prompt without its attachments, on one line."""
-    return " ".join(part for part in messages if isinstance(part, str))
+    """Returns the text of a prompt without its attachments, or words that say that there is none."""
+    text = " ".join(part for part in messages if isinstance(part, str))
+    return text if text.strip() else NO_INPUT
+
+
+def has_attachments(messages):
+    """Tells whether files go along with a prompt."""
+    return any(isinstance(part, Attachment) for part in messages)
