@@ -157,7 +157,14 @@ impl<'a> Definer<'a> {
             spec.output = Some(self.schema(source, &place, &agent.name)?);
         }
         if let Some(id) = &agent.class {
-            let class = self.loaded.classes.iter().find(|class| class.id == *id)?;
+            let Some(class) = self.loaded.classes.iter().find(|class| class.id == *id) else {
+                self.refuse(
+                    &place,
+                    format!("the class of the input of `{}` was not found", agent.name),
+                    None,
+                );
+                return None;
+            };
             spec.input = Some(self.schema(&class.schema, &place, &agent.name)?);
             spec.prompt = Some(prompt(self.host, class));
         }

@@ -49,7 +49,9 @@ impl PythonTool {
         let current = self.ready(call).await?;
         let request = Request { name: &self.name, call: Some(call), counts: true, limit: None };
         let message = |id| {
-            let context = WireContext::of_call(call, &self.host.root, own_text(call));
+            let given = call.agent_input();
+            let context =
+                WireContext::of_call(call, &self.host.root, text_of(given.as_ref().unwrap_or(call.input())));
             let (target, instance, args) = (&*self.target, self.instance_number(), input.value());
             ToHost::Call { id, target, instance, args, context }.line()
         };
@@ -61,7 +63,8 @@ impl PythonTool {
         let limit = Some(TIME_TO_LOOK);
         let request = Request { name: &self.name, call: Some(call), counts: false, limit };
         let message = |id| {
-            let context = WireContext::of_call(call, &self.host.root, "");
+            let given = call.agent_input();
+            let context = WireContext::of_call(call, &self.host.root, given.as_ref().map_or("", text_of));
             let (target, instance, args) = (&*self.target, self.instance_number(), input.value());
             ToHost::Assess { id, target, instance, args, context }.line()
         };
@@ -87,9 +90,12 @@ impl PythonTool {
     }
 }
 
-/// The text of what a call was given, where it was given one.
-fn own_text(call: &CallContext) -> &str {
-    call.input().value().get("input").and_then(serde_json::Value::as_str).unwrap_or_default()
+/// The text of an input: its own, or its JSON.
+fn text_of(input: &Payload) -> &str {
+    match input.value().get("input").and_then(serde_json::Value::as_str) {
+        Some(text) => text,
+        None => input.text(),
+    }
 }
 
 impl Tool for PythonTool {

@@ -40,7 +40,8 @@ def mark(): pathlib.Path(__file__).with_name("ran").write_text("x")
 async fn under_reject_all_no_tool_runs_however_it_is_declared() {
     needs_python!();
     let function = "def act():\n    'Acts.'\n    mark()\n";
-    let toolset = "from pydantic_ai.toolsets import FunctionToolset\n";
+    let toolset =
+        "from pydantic_ai.tools import RunContext\nfrom pydantic_ai.toolsets import FunctionToolset\n";
     for (way, declared) in [
         ("a list", format!("{function}TOOLS = [act]\n")),
         ("a mapping", format!("{function}TOOLS = {{'act': act}}\n")),
@@ -48,7 +49,10 @@ async fn under_reject_all_no_tool_runs_however_it_is_declared() {
         ("register_tool", format!("from llmproc import register_tool\n@register_tool()\n{function}")),
         (
             "an instance",
-            format!("{toolset}kit = FunctionToolset()\n@kit.tool\n{}", function.replace("act()", "act(ctx)")),
+            format!(
+                "{toolset}kit = FunctionToolset()\n@kit.tool\n{}",
+                function.replace("act()", "act(ctx: RunContext)")
+            ),
         ),
         (
             "a factory",
@@ -86,10 +90,11 @@ async fn under_reject_all_no_tool_runs_however_it_is_declared() {
 async fn two_agents_with_opposite_rules_share_an_instance_and_no_rule() {
     needs_python!();
     let source = r#"
+from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import FunctionToolset
 kit = FunctionToolset()
 @kit.tool
-def act(ctx) -> str: return "acted"
+def act(ctx: RunContext) -> str: return "acted"
 "#;
     for order in [["free", "closed"], ["closed", "free"]] {
         let folder = Folder::of(source);
@@ -178,11 +183,24 @@ async fn an_entry_of_code_runs_tools_of_python_by_name() {
     let folder = Folder::of("def add(a: int, b: int) -> int: return a + b\nTOOLS = [add]\n");
     let code = folder.load();
     let entry = EntrySpec::new("go", "", |_: PromptInput, call| async move {
-        Ok(call.call("add", json!({"a": 1, "b": 2})).await.map_err(llm_do_core::ToolError::of)?)
+        call.call("add", json!({"a": 1, "b": 2})).await.map_err(llm_do_core::ToolError::of)
     })
     .unwrap();
     let project = Project::builder().tool(code.tool("add")).entry(entry).build().unwrap();
     let runtime = Runtime::builder(project).build().unwrap();
     let run = TestRun::of(runtime.run("go", "x").approval_mode(ApprovalMode::ApproveAll).await);
     assert_eq!(run.answer().as_ref(), "3");
+}
+
+#[tokio::test]
+async fn code_sees_what_its_agent_was_given() {
+    needs_python!();
+    let folder = Folder::of(
+        "from pydantic_ai.tools import RunContext\ndef given(ctx: RunContext) -> str: return f'{ctx.deps.agent}: {ctx.deps.prompt}'\nTOOLS = [given]\n",
+    );
+    let code = folder.load();
+    let agent = AgentSpec::new("main", "").tool("given").rule("given", Approval::PreApproved);
+    let runtime = runtime(&code, [agent], vec![asks("given", json!({})), says("Done.")]);
+    let run = TestRun::of(runtime.run("main", "tell me").await);
+    assert_eq!(run.tool_results(), ["main: tell me"]);
 }

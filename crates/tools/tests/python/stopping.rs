@@ -28,8 +28,10 @@ async def clings_to_the_loop():
         try:
             for _ in range(1000): pass
         except BaseException: pass
+def closes_everything():
+    os.closerange(0, 256)
 def pid(): return os.getpid()
-TOOLS = [spins, spins_in_the_loop, naps, sleeps, clings, clings_to_the_loop, pid]
+TOOLS = [spins, spins_in_the_loop, naps, sleeps, clings, clings_to_the_loop, closes_everything, pid]
 "#;
 
 async fn pid(code: &Code) -> String {
@@ -67,7 +69,7 @@ async fn code_that_does_not_stop_ends_with_its_process() {
     needs_python!();
     let folder = Folder::of(ENDLESS);
     let code = folder.load();
-    for tool in ["sleeps", "clings", "clings_to_the_loop"] {
+    for tool in ["sleeps", "clings", "clings_to_the_loop", "closes_everything"] {
         let before = pid(&code).await;
         let (error, time) = cancelled(&code, tool).await;
         assert!(time < Duration::from_secs(4), "{tool}: {time:?}");
@@ -100,7 +102,7 @@ async def naps():
     finally: state["ended"] += 1
 def spins():
     try:
-        while True: pass
+        while True: sum(range(10))
     finally: state["ended"] += 1
 def ended(): return state["ended"]
 TOOLS = [naps, spins, ended]
