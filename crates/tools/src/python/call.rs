@@ -52,8 +52,9 @@ impl Request<'_> {
         let slot = Slot::new(self.name.clone(), self.call.cloned(), self.counts, news_sender);
         let process = &current.process;
         process.enter(id, slot).map_err(|ending| ending.failure())?;
-        let mut running = Running { process: process.clone(), id, is_over: false };
+        let mut running = Running { process: process.clone(), id, is_sent: false, is_over: false };
         process.outbox.send(line).await;
+        running.is_sent = true;
         if let Some(limit) = self.limit {
             process.end_call(id, limit);
         }
@@ -70,13 +71,16 @@ impl Request<'_> {
 struct Running {
     process: Arc<Process>,
     id: u64,
+    is_sent: bool,
     is_over: bool,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.process.end_call(self.id, Duration::ZERO);
+        match (self.is_sent, self.is_over) {
+            (_, true) => {}
+            (true, false) => self.process.end_call(self.id, Duration::ZERO),
+            (false, false) => self.process.take_back(self.id),
         }
     }
 }

@@ -88,6 +88,7 @@ pub(crate) struct Slot {
     told: usize,
     said: usize,
     log: VecDeque<String>,
+    logged: usize,
 }
 
 impl Slot {
@@ -97,16 +98,16 @@ impl Slot {
         counts: bool,
         news: Box<dyn Fn(News) + Send>,
     ) -> Self {
-        Self { name, context, news, counts, told: 0, said: 0, log: VecDeque::new() }
+        Self { name, context, news, counts, told: 0, said: 0, log: VecDeque::new(), logged: 0 }
     }
 
     fn log(&mut self, line: &str) {
         self.log.push_back(line.to_owned());
-        let mut length: usize = self.log.iter().map(|line| line.len() + COST_OF_LINE).sum();
-        while length > MOST_LOGGED
+        self.logged += line.len() + COST_OF_LINE;
+        while self.logged > MOST_LOGGED
             && let Some(oldest) = self.log.pop_front()
         {
-            length -= oldest.len() + COST_OF_LINE;
+            self.logged -= oldest.len() + COST_OF_LINE;
         }
     }
 }
@@ -212,7 +213,8 @@ impl Process {
             kept: Mutex::default(),
             watch: Watch::default(),
         });
-        process.clone().begin(child, ours, output, load)?;
+        // A process that nobody serves must not stay.
+        process.clone().begin(child, ours, output, load).inspect_err(|_| kill_group(id))?;
         Ok(process)
     }
 
@@ -322,8 +324,9 @@ impl Process {
         if kind == SayKind::Stderr {
             slot.log(&text);
         }
-        let Some(context) = slot.context.clone() else { return };
+        let context = slot.context.clone();
         drop(calls);
+        let Some(context) = context else { return self.keep(&format!("{text}\n")) };
         match kind {
             SayKind::Stderr => context.stderr(text),
             SayKind::Notice => context.notice(text),
@@ -397,6 +400,11 @@ impl Process {
                 Ok(())
             }
         }
+    }
+
+    /// Takes back a call that was not sent.
+    pub(crate) fn take_back(&self, id: u64) {
+        self.calls().running.remove(&id);
     }
 
     /// Returns the error log of a call so far.

@@ -46,6 +46,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = sources![
     "fallback/pydantic_ai/toolsets/renamed.py",
     "fallback/pydantic_ai/toolsets/wrapper.py",
     "fallback/pydantic_ai/usage.py",
+    "fallback/pydantic_ai_blocking_approval/__init__.py",
     "host/llm_do_host/__init__.py",
     "host/llm_do_host/calls.py",
     "host/llm_do_host/channel.py",
