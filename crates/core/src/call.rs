@@ -58,6 +58,10 @@ pub trait Caller: Send + Sync {
             Failure::new(FailureKind::Tool, format!("{} children cannot be forked here", prompts.len()));
         Box::pin(std::future::ready(Err(failure)))
     }
+    /// Returns what the agent was given in whose name the call acts.
+    fn agent_input(&self) -> Option<Payload> {
+        None
+    }
     /// Describes the agents that the code of the call may call.
     fn agents(&self) -> Vec<CallableAgent> {
         Vec::new()
@@ -287,6 +291,11 @@ impl CallContext {
     /// Looks at the call as it is now: messages, usage, budget, callables, trace.
     pub fn inspect(&self) -> Inspection {
         self.0.caller.inspect()
+    }
+
+    /// Returns what the agent was given in whose name the call acts, where there is one.
+    pub fn agent_input(&self) -> Option<Payload> {
+        self.0.caller.agent_input()
     }
 
     /// Describes the agents that the code of the call may call.

@@ -62,6 +62,11 @@ impl Context {
         self.named.get(name)
     }
 
+    /// Returns all values that have names.
+    pub fn all_named(&self) -> impl Iterator<Item = (&Name, &Value)> {
+        self.named.iter()
+    }
+
     /// Says whether a need is met.
     pub fn meets(&self, need: &NeedSpec) -> bool {
         match need.id {

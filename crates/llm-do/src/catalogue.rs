@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use llm_do_core::Toolset;
 use llm_do_models::{PROTOCOLS, StandardModels, provider_names};
-use llm_do_project::{Catalogue, WantedToolset};
-use llm_do_tools::{Surroundings, built_in, built_in_names};
+use llm_do_project::{Catalogue, Code, CodeProblem, WantedCode, WantedToolset};
+use llm_do_tools::{PythonSettings, Surroundings, built_in, built_in_names, python_code};
 
 /// Everything that comes with llm-do.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,8 @@ pub struct StandardCatalogue {
 impl StandardCatalogue {
     /// A catalogue for a process that works in a directory.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { around: Surroundings { directory: directory.into(), own: Vec::new() }, search_path: None }
+        let around = Surroundings { directory: directory.into(), ..Surroundings::default() };
+        Self { around, search_path: None }
     }
 
     /// Protects a file or directory of the process itself, such as where it keeps its records: toolsets write
@@ -27,6 +28,13 @@ impl StandardCatalogue {
     #[must_use]
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
         self.around.own.push(path.into());
+        self
+    }
+
+    /// Sets how the Python files of projects are run.
+    #[must_use]
+    pub fn python(mut self, settings: PythonSettings) -> Self {
+        self.around.python = settings;
         self
     }
 
@@ -49,6 +57,10 @@ impl Catalogue for StandardCatalogue {
 
     fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String> {
         built_in(&wanted, &self.around)
+    }
+
+    fn code(&self, wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {
+        python_code(wanted, &self.around)
     }
 
     fn providers(&self) -> Vec<&str> {

@@ -73,6 +73,13 @@ fn opener_of(call: &LiveCall) -> &LiveCall {
     opener
 }
 
+/// What the agent was given in whose name a call acts.
+fn agent_input_of(call: &LiveCall) -> Option<Payload> {
+    let agent = opener_of(call);
+    let is_agent = matches!(agent.target.as_ref().map(|target| &target.kind), Some(TargetKind::Agent));
+    is_agent.then(|| agent.input.clone())
+}
+
 fn context(
     call: &LiveCall,
     input: &Payload,
@@ -141,6 +148,10 @@ impl Caller for LookingOnly {
 
     fn inspect(&self) -> Inspection {
         Inspection::default()
+    }
+
+    fn agent_input(&self) -> Option<Payload> {
+        agent_input_of(&self.call)
     }
 
     fn agents(&self) -> Vec<CallableAgent> {
@@ -394,6 +405,10 @@ impl Caller for ToolCaller {
             trace: Trace::of(&run.log.events()).lines_below(&self.call.info.id),
             stderr: stderr_of(run, opener_of(&self.call)),
         }
+    }
+
+    fn agent_input(&self) -> Option<Payload> {
+        agent_input_of(&self.call)
     }
 
     fn agents(&self) -> Vec<CallableAgent> {

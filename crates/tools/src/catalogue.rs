@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::dynamic_agents::DynamicAgents;
 use crate::filesystem::{Filesystem, FilesystemSettings, Protected};
 use crate::process::{FileDescriptors, Process, Stderr};
+use crate::python::PythonSettings;
 use crate::shell::{Shell, ShellSettings};
 
 /// A toolset, or what is wrong with its settings.
@@ -30,6 +31,8 @@ pub struct Surroundings {
     pub directory: PathBuf,
     /// Files and directories of the process itself, such as its records: written only after a fresh approval.
     pub own: Vec<PathBuf>,
+    /// How it runs Python files.
+    pub python: PythonSettings,
 }
 
 const BUILT_IN: &[BuiltIn] = &[
@@ -140,6 +143,11 @@ fn real(path: &Path) -> Result<PathBuf, String> {
     path.canonicalize().map_err(|error| format!("`{}`: {error}", path.display()))
 }
 
+/// Commands in the project, by settings alone.
+pub(crate) fn plain_shell(wanted: &WantedToolset<'_>, around: &Surroundings) -> Made {
+    shell(wanted, around, |name, root| Shell::new(name, root, ShellSettings::default()))
+}
+
 /// Commands in the project, by a preset with the settings over it.
 fn shell(
     wanted: &WantedToolset<'_>,
@@ -230,7 +238,7 @@ mod tests {
     fn tools_over(section: Option<&Value>, built_in: &str, settings: &Value) -> Result<Vec<String>, String> {
         let name = Name::from("files");
         let root = std::env::temp_dir();
-        let around = Surroundings { directory: root.clone(), own: Vec::new() };
+        let around = Surroundings { directory: root.clone(), ..Surroundings::default() };
         let files = ProjectFiles::default();
         let wanted = WantedToolset { built_in, name: &name, settings, section, root: &root, files: &files };
         let toolset = super::built_in(&wanted, &around)?;

@@ -3,6 +3,7 @@
 //! - [`Filesystem`] reads, writes, lists and searches the files below one directory.
 //! - [`Shell`] runs listed programs without a shell.
 //! - [`DynamicAgents`] creates, calls and lists agents.
+//! - [`python_code`] runs the Python files of a project, in a process of their own.
 //! - [`FileDescriptors`] reads, searches and exports texts that are too long to be shown.
 //! - [`Sandbox`] confines child processes, where the system can.
 //!
@@ -10,19 +11,21 @@
 //! them stand in one table ([`built_in_names`]).
 
 mod catalogue;
+mod children;
 mod dynamic_agents;
 mod filesystem;
 mod process;
+mod python;
 mod sandbox;
 mod shell;
 
 pub use catalogue::{Surroundings, built_in, built_in_names};
+pub use children::end_all_commands;
 pub use dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,
 };
 pub use filesystem::{Filesystem, FilesystemSettings, Protected};
 pub use process::{FileDescriptors, Process, ProcessSettings, Stderr};
+pub use python::{PythonSettings, python_code};
 pub use sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};
-pub use shell::{
-    Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope, end_all_commands,
-};
+pub use shell::{Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope};

@@ -1,17 +1,17 @@
 //! The processes of one call: started together, and none of them outlives it.
 //!
 //! Every program leads a process group of its own, which is killed as soon as the program has ended or must
-//! end. A process that left its group still carries the [mark](super::mark) of its family, by which it is
-//! found and killed too.
+//! end. A process that left its group still carries the [mark](Mark) of its family, by which it is found and
+//! killed too.
 
 use std::io;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Pid;
 use tokio::process::{Child, ChildStdout, Command};
 
-use super::mark::{Mark, VARIABLE};
+use crate::children::{Mark, VARIABLE, kill_group};
 use crate::sandbox::PreparedSandbox;
 
 /// The processes of one call. Dropping it kills them.
@@ -21,12 +21,6 @@ pub(crate) struct Family {
     groups: Groups,
     ended: bool,
     sandbox: Option<PreparedSandbox>,
-}
-
-/// Kills every program that a [`Shell`](super::Shell) of this process has started and that still runs: for a
-/// process that leaves at once and waits for nothing.
-pub fn end_all_commands() {
-    Mark::of_this_process().kill_all();
 }
 
 /// A program of a family.
@@ -122,11 +116,6 @@ impl Groups {
 
 fn group_of(child: &Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(child.id()?).ok()?)
-}
-
-fn kill_group(group: Pid) {
-    // A group that is gone already is what was wanted.
-    let _ = kill_process_group(group, Signal::KILL);
 }
 
 /// Kills the groups, and every process that left them. Those are looked for first: with the death of a parent

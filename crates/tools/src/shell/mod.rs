@@ -18,7 +18,6 @@ mod execute;
 mod family;
 mod flags;
 mod git;
-mod mark;
 mod parse;
 mod place;
 mod policy;
@@ -52,7 +51,7 @@ use self::tool::{ShellTool, definition};
 use crate::filesystem::{Guarded, Protected};
 use crate::sandbox::sandbox_status;
 
-pub use family::end_all_commands;
+pub(crate) use policy::asks_for;
 pub use settings::{Operands, ReadScope, SandboxMode, ShellRule, ShellSettings, Unlisted, WriteScope};
 
 /// A toolset with one tool, `shell`, that runs listed programs in a directory.

@@ -7,6 +7,8 @@
 //! This module runs nothing. What only git itself can tell about a repository is asked in
 //! [`super::repository`].
 
+use std::path::Path;
+
 use llm_do_core::Approval;
 
 use super::concerns::{self, Concern};
@@ -244,6 +246,18 @@ fn seen_in(name: &str, arguments: &[String], rules: &[&Rule], root: &Root) -> Ve
             concerns::of_arguments(grammar, &arguments, root)
         }
     }
+}
+
+/// Says whether a command that a rule lets run asks all the same when it has an argument, whatever follows that.
+pub(crate) fn asks_for(rule: &ShellRule, argument: &str, project: &Path) -> bool {
+    let (Ok(root), Ok(checked)) = (Root::new(project), Rule::new(rule)) else { return false };
+    let followed = |rest: &[&str]| {
+        let words = rule.subcommand.as_deref().into_iter().chain([argument]).chain(rest.iter().copied());
+        let arguments: Vec<String> = words.map(str::to_owned).collect();
+        let concerns = seen_in(&rule.program, &arguments, &[&checked], &root);
+        concerns.iter().any(|concern| concern.is_about_flag() || concern.is_about_effect())
+    };
+    [&[][..], &["1"], &["x"], &["x", "y"]].into_iter().all(followed)
 }
 
 /// Says whether a command is known to leave all files as they are, whatever rules allow. What git records of

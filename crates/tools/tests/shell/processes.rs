@@ -107,7 +107,7 @@ async fn programs_see_a_fixed_environment() {
         printed["stdout"].as_str().unwrap().lines().map(|line| line.split('=').next().unwrap()).collect();
     let mut names = names;
     names.sort_unstable();
-    assert_eq!(names, ["LANG", "LLM_DO_SHELL_CALL", "PATH", "TERM", "TZ"]);
+    assert_eq!(names, ["LANG", "LLM_DO_CHILD", "PATH", "TERM", "TZ"]);
 }
 
 async fn stopped_in_time(folder: &Folder, script: &str, mark: &str) {

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The variable that holds the mark.
-pub(crate) const VARIABLE: &str = "LLM_DO_SHELL_CALL";
+pub(crate) const VARIABLE: &str = "LLM_DO_CHILD";
 
 /// How many families of one process are told apart by their limit.
 const FAMILIES: u64 = 1 << 20;

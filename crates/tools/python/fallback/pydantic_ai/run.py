@@ -1,0 +1,5 @@
+"""Results of agent runs; named in hints only."""
+
+from .agent import AgentRunResult
+
+__all__ = ["AgentRunResult"]

@@ -1,0 +1,5 @@
+"""Where pydantic_ai has `FilteredToolset`."""
+
+from .wrapper import FilteredToolset
+
+__all__ = ["FilteredToolset"]

@@ -1,0 +1,5 @@
+"""Where pydantic_ai has `PreparedToolset`."""
+
+from .wrapper import PreparedToolset
+
+__all__ = ["PreparedToolset"]

@@ -1,0 +1,5 @@
+"""Where pydantic_ai has `RenamedToolset`."""
+
+from .wrapper import RenamedToolset
+
+__all__ = ["RenamedToolset"]

@@ -1,0 +1,70 @@
+"""Loads a project: imports its files and finds tools, toolsets, agents, entries and input classes.
+
+All problems are collected and told at once. Nothing heavy may be imported here: a project that defines three
+functions should be ready in the time that Python itself needs.
+"""
+
+import os
+import sys
+
+from . import discover
+from .declare import Declarations
+from .imports import Problems, ProjectFinder
+from .results import Project
+
+
+def load(message):
+    """Loads a project; returns its declarations and the problems."""
+    root, files = message["root"], list(message["files"])
+    wanted = wanted_files(message)
+    project = Project(root, wanted)
+    problems = Problems(project)
+    extend_path(root, wanted)
+    finder = ProjectFinder(root, wanted)
+    sys.meta_path.insert(0, finder)
+    modules = import_files(finder, wanted, problems)
+    declarations = Declarations(root, problems, finder.in_order)
+    add_classes(declarations, modules, message.get("classes") or [])
+    discover.discover(declarations, {file: modules[file] for file in files if file in modules})
+    discover.choose_entry(declarations, modules, message.get("entry"))
+    return project, declarations, problems
+
+
+def wanted_files(message):
+    """Returns every file that is named anywhere in the message, once."""
+    named = [entry["file"] for entry in message.get("classes") or []]
+    entry = message.get("entry")
+    named += [entry["file"]] if entry else []
+    return list(dict.fromkeys([*message["files"], *named]))
+
+
+def extend_path(root, files):
+    """Puts the directories of the project's files and its root on the path, after the host's own two."""
+    directories = [os.path.dirname(file) for file in files] + [root]
+    sys.path[2:2] = [entry for entry in dict.fromkeys(directories) if entry]
+
+
+def import_files(finder, files, problems):
+    """Imports the files; returns the modules of those that could be."""
+    modules = {}
+    for file in files:
+        try:
+            modules[file] = finder.load(file)
+        except BaseException as problem:
+            problems.add_exception(file, problem)
+    return modules
+
+
+def add_classes(declarations, modules, classes):
+    """Declares the input and output classes that agent files name, in their order."""
+    for entry in classes:
+        file, name = entry["file"], entry["name"]
+        if file not in modules:
+            declarations.skip_class()
+            continue
+        found = getattr(modules[file], name, None)
+        if isinstance(found, type):
+            declarations.add_class(found, entry.get("use"), file, name)
+        else:
+            declarations.skip_class()
+            declarations.missing_name(file, name, modules[file], "class")

@@ -1,0 +1,161 @@
+"""What Python code prints: captured line by line and attributed to the call that printed it.
+
+`sys.stdout` and `sys.stderr` are replaced by writers that know the current call. What C code and subprocesses
+write to the descriptors 1 and 2 does not pass here.
+"""
+
+import io
+import os
+import sys
+from contextvars import ContextVar
+
+# The call whose code is running, in this task or thread.
+current_call = ContextVar("llm_do_current_call", default=None)
+
+# What one call may print.
+CALL_LIMIT = 256 * 1024
+
+
+class Printed:
+    """What one call, or the code outside of any call, has printed so far."""
+
+    __slots__ = ("call_id", "partial", "size", "dropped")
+
+    def __init__(self, call_id=None):
+        self.call_id = call_id
+        self.partial = ""
+        self.size = 0
+        self.dropped = 0
+
+    def lines_of(self, text):
+        """Adds a text and returns the lines that are complete now; the rest waits."""
+        *lines, self.partial = (self.partial + text).split("\n")
+        if len(self.partial) > CALL_LIMIT:
+            lines.append(self.partial)
+            self.partial = ""
+        return lines
+
+    def within_limit(self, line):
+        """Counts a line; False where it is too much for a call."""
+        if self.call_id is None:
+            return True
+        if self.dropped or self.size + len(line) > CALL_LIMIT:
+            self.dropped += len(line) + 1
+            return False
+        self.size += len(line) + 1
+        return True
+
+
+class Speaker:
+    """Sends what is printed, and what tools say through their context, as `say` messages."""
+
+    def __init__(self, channel):
+        self._channel = channel
+        self._outside = Printed()
+        # Set by the signal handler when it found the host itself at work; see `calls.Interruption`.
+        self.after_say = None
+
+    def printed(self, text):
+        """Sends the complete lines of a text that the current call prints."""
+        call = current_call.get()
+        printed = self._outside if call is None or call.ended else call.printed
+        for line in printed.lines_of(text):
+            if printed.within_limit(line):
+                self.say(printed.call_id, "stderr", line)
+        if self.after_say is not None:
+            self.after_say()
+
+    def say(self, call_id, kind, text):
+        """Sends one text of a kind: `stderr`, `notice` or `progress`."""
+        self._channel.send({"op": "say", "call": call_id, "kind": kind, "text": text})
+
+    def finish(self, printed):
+        """Sends the last part without a newline, and how much was dropped."""
+        rest, printed.partial = printed.partial, ""
+        if rest and printed.within_limit(rest):
+            self.say(printed.call_id, "stderr", rest)
+        if printed.dropped:
+            note = f"({printed.dropped} more characters of output were dropped)"
+            self.say(printed.call_id, "stderr", note)
+
+    def finish_outside(self):
+        """Sends what code outside of any call printed without a newline."""
+        self.finish(self._outside)
+
+
+class CallWriter(io.TextIOBase):
+    """A text stream like `sys.stdout` whose lines go to the speaker."""
+
+    def __init__(self, speaker, descriptor, name):
+        self._speaker = speaker
+        self._descriptor = descriptor
+        self._forked = False
+        self.name = name
+        self.buffer = ByteWriter(self)
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+    mode = "w"
+
+    def write(self, text):
+        """Takes a text."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if self._forked:
+            os.write(self._descriptor, text.encode("utf-8", "backslashreplace"))
+        else:
+            self._speaker.printed(text)
+        return len(text)
+
+    def writable(self):
+        """Says that the stream can be written to."""
+        return True
+
+    def isatty(self):
+        """Says that nobody watches the stream on a terminal."""
+        return False
+
+    def fileno(self):
+        """Returns the real descriptor, for subprocesses that are to inherit it."""
+        return self._descriptor
+
+    def reconfigure(self, **_options):
+        """Accepts what real streams accept: the lines are UTF-8 and sent at once in any case."""
+
+    def write_to_descriptor(self):
+        """Writes to the descriptor from now on: in a forked child, which has no channel."""
+        self._forked = True
+
+
+class ByteWriter(io.RawIOBase):
+    """The `buffer` of a `CallWriter`."""
+
+    def __init__(self, text):
+        self._text = text
+
+    def write(self, data):
+        """Takes bytes and writes them as text."""
+        data = bytes(data)
+        self._text.write(data.decode("utf-8", "backslashreplace"))
+        return len(data)
+
+    def writable(self):
+        """Says that the stream can be written to."""
+        return True
+
+    def fileno(self):
+        """Returns the real descriptor."""
+        return self._text.fileno()
+
+
+def capture(speaker):
+    """Replaces `sys.stdout` and `sys.stderr`."""
+    sys.stdout = CallWriter(speaker, 1, "<stdout>")
+    sys.stderr = CallWriter(speaker, 2, "<stderr>")
+
+
+def release_in_child():
+    """Lets a forked child print to its descriptors."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, CallWriter):
+            stream.write_to_descriptor()

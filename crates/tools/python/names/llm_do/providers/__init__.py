@@ -1,0 +1,5 @@
+"""Providers for model factories."""
+
+from .openai_compatible import OpenAICompatibleProvider
+
+__all__ = ["OpenAICompatibleProvider"]

@@ -1,0 +1,1 @@
+"""The runtime of LLMProc, as far as tools name it."""

@@ -1,0 +1,22 @@
+//! Child processes of this program: none of them, and nothing that they start, outlives its purpose.
+//!
+//! What a call starts carries a [mark](mark::Mark) and leads a process group, whether it is a command of the shell
+//! toolset or the process that runs a project's Python files.
+
+mod mark;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+pub(crate) use mark::{Mark, VARIABLE};
+
+/// Kills every process that a toolset of this program has started and that still runs: commands, and the
+/// processes of Python files. For a program that leaves at once and waits for nothing.
+pub fn end_all_commands() {
+    Mark::of_this_process().kill_all();
+}
+
+/// Kills a process group.
+pub(crate) fn kill_group(group: Pid) {
+    // A group that is gone already is what was wanted.
+    let _ = kill_process_group(group, Signal::KILL);
+}

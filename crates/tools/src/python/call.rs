@@ -1,0 +1,309 @@
+//! One request to the Python process, from its first line to its result.
+//!
+//! While Python code runs it may ask: for calls, for approvals, for a look at its call. Each question goes through the
+//! same gate as any other, and several are answered at once. A request that is cancelled, or whose future is
+//! dropped, is ended in the process too.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use llm_do_core::{
+    Attachment, CallContext, Cancellation, Failure, FailureKind, Input, Name, Output, nearest,
+};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::host::{Current, Host};
+use super::process::{News, Process, Slot};
+use super::wire::{Ask, Reply, ToHost, WireAnswer, WireError};
+
+/// How many questions of one call are open at most.
+const MOST_QUESTIONS: usize = 4_096;
+
+/// What is asked of the process, and for whom.
+pub(crate) struct Request<'a> {
+    /// What people call it.
+    pub(crate) name: &'a Arc<str>,
+    /// The call in whose name code runs, where there is one.
+    pub(crate) call: Option<&'a CallContext>,
+    /// Whether its success shows that the process works.
+    pub(crate) counts: bool,
+    /// How long it may take, where the runtime sets no limit.
+    pub(crate) limit: Option<Duration>,
+}
+
+impl Request<'_> {
+    /// Sends the request and waits for its result.
+    pub(crate) async fn run(
+        self,
+        host: &Host,
+        current: &Current,
+        message: impl FnOnce(u64) -> Result<Vec<u8>, String>,
+    ) -> Result<Reply, Failure> {
+        let id = host.number();
+        let line = message(id).map_err(|error| Failure::new(FailureKind::Arguments, error))?;
+        let (sender, mut news) = unbounded_channel();
+        // Whoever waits for the news may be gone.
+        let news_sender = Box::new(move |news| drop(sender.send(news)));
+        let slot = Slot::new(self.name.clone(), self.call.cloned(), self.counts, news_sender);
+        let process = &current.process;
+        process.enter(id, slot).map_err(|ending| ending.failure())?;
+        let mut running = Running { process: process.clone(), id, is_sent: false, is_over: false };
+        process.outbox.send(line).await;
+        running.is_sent = true;
+        if let Some(limit) = self.limit {
+            process.end_call(id, limit);
+        }
+        let reply = match self.call {
+            Some(call) => attend(&running, call, &mut news).await,
+            None => alone(&running, &mut news).await,
+        };
+        running.is_over = true;
+        reply
+    }
+}
+
+/// A request that runs. Dropped before its end, it is cancelled.
+struct Running {
+    process: Arc<Process>,
+    id: u64,
+    is_sent: bool,
+    is_over: bool,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        match (self.is_sent, self.is_over) {
+            (_, true) => {}
+            (true, false) => self.process.end_call(self.id, Duration::ZERO),
+            (false, false) => self.process.take_back(self.id),
+        }
+    }
+}
+
+impl Running {
+    async fn answer(&self, id: u64, answer: Result<Value, Failure>) {
+        let answer = match answer {
+            Ok(value) => WireAnswer::Value(value),
+            Err(failure) => WireAnswer::Error(failure),
+        };
+        let line = ToHost::Answer { id, answer }.line().or_else(|error| {
+            let answer = WireAnswer::Error(Failure::new(FailureKind::Output, error));
+            ToHost::Answer { id, answer }.line()
+        });
+        if let Ok(line) = line {
+            self.process.outbox.send(line).await;
+        }
+    }
+}
+
+/// Serves a request in the name of a call, until its result is there.
+async fn attend(
+    running: &Running,
+    call: &CallContext,
+    news: &mut UnboundedReceiver<News>,
+) -> Result<Reply, Failure> {
+    let mut questions = FuturesUnordered::new();
+    let cancellation = call.cancellation();
+    let mut is_cancelled = false;
+    loop {
+        tokio::select! {
+            biased;
+            some = news.recv() => match some {
+                Some(News::Done(reply)) => return Ok(reply),
+                Some(News::Ended(ending)) => return Err(ending.failure()),
+                Some(News::Ask(ask)) if questions.len() < MOST_QUESTIONS => {
+                    questions.push(answer_question(running, call, ask));
+                }
+                Some(News::Ask(ask)) => {
+                    let words = format!("more than {MOST_QUESTIONS} calls at once from one call");
+                    running.answer(ask.id, Err(Failure::new(FailureKind::Limit, words))).await;
+                }
+                None => return Err(lost()),
+            },
+            Some(()) = questions.next(), if !questions.is_empty() => {}
+            () = cancelled(&cancellation), if !is_cancelled => {
+                is_cancelled = true;
+                running.process.end_call(running.id, Duration::ZERO);
+            }
+        }
+    }
+}
+
+async fn cancelled(cancellation: &Cancellation) {
+    cancellation.cancelled().await;
+}
+
+/// Waits for the result of a request that belongs to no call: its code has nobody to ask.
+async fn alone(running: &Running, news: &mut UnboundedReceiver<News>) -> Result<Reply, Failure> {
+    loop {
+        match news.recv().await {
+            Some(News::Done(reply)) => return Ok(reply),
+            Some(News::Ended(ending)) => return Err(ending.failure()),
+            Some(News::Ask(ask)) => {
+                let words = "nothing can be called from here: only tools and entries call others";
+                running.answer(ask.id, Err(Failure::new(FailureKind::Tool, words))).await;
+            }
+            None => return Err(lost()),
+        }
+    }
+}
+
+fn lost() -> Failure {
+    Failure::new(FailureKind::Tool, "the Python process has lost the call")
+}
+
+async fn answer_question(running: &Running, call: &CallContext, ask: Ask) {
+    let id = ask.id;
+    let answer = match &*ask.what {
+        "call" => call_by_name(call, ask).await,
+        "approve" => approve(call, ask).await,
+        "inspect" => Ok(inspection(call, running)),
+        other => Err(Failure::new(FailureKind::Tool, format!("there is no question `{other}`"))),
+    };
+    running.answer(id, answer).await;
+}
+
+/// Calls a tool or an agent by name, as any code does.
+async fn call_by_name(call: &CallContext, ask: Ask) -> Result<Value, Failure> {
+    if ask.agents_only {
+        check_agent(call, &ask.name)?;
+    }
+    let input = match value_of(ask.input.as_deref())? {
+        Value::Null => json!({}),
+        value => value,
+    };
+    let output = call.call(ask.name, Input::from(input)).await?;
+    Ok(output.to_value())
+}
+
+fn check_agent(call: &CallContext, name: &str) -> Result<(), Failure> {
+    let agents = call.agents();
+    let names: Vec<&Name> = agents.iter().map(|agent| &agent.definition.name).collect();
+    if names.iter().any(|known| known.as_str() == name) {
+        return Ok(());
+    }
+    let failure = Failure::new(FailureKind::Unknown, format!("no agent `{name}` can be called from here"));
+    Err(match nearest(name, names.iter().map(|name| name.as_str())) {
+        Some(near) => failure.with_hint(format!("did you mean `{near}`?")),
+        None => failure,
+    })
+}
+
+async fn approve(call: &CallContext, ask: Ask) -> Result<Value, Failure> {
+    let payload = value_of(ask.payload.as_deref())?;
+    let allowed = call.approve(ask.name, payload, ask.reason).await?;
+    Ok(allowed.value().clone())
+}
+
+fn inspection(call: &CallContext, running: &Running) -> Value {
+    let seen = call.inspect();
+    json!({
+        "messages": seen.messages,
+        "usage": seen.usage,
+        "remaining": seen.remaining,
+        "callables": seen.callables,
+        "trace": seen.trace,
+        "stderr": running.process.log_of(running.id),
+    })
+}
+
+fn value_of(raw: Option<&RawValue>) -> Result<Value, Failure> {
+    read(raw, FailureKind::Arguments, "what Python code gives")
+}
+
+fn read<T: DeserializeOwned>(raw: Option<&RawValue>, kind: FailureKind, what: &str) -> Result<T, Failure> {
+    serde_json::from_str(raw.map_or("null", RawValue::get))
+        .map_err(|error| Failure::new(kind, format!("{what} is not valid JSON: {error}")))
+}
+
+impl Reply {
+    /// Reads the result as the output of a call.
+    pub(crate) fn into_output(self) -> Result<Output, Failure> {
+        let attachments: Option<Vec<Attachment>> =
+            read(self.attachments.as_deref(), FailureKind::Output, "the list of attachments")?;
+        let output = Output::json(self.into_value()?);
+        Ok(Output { attachments: attachments.unwrap_or_default(), ..output })
+    }
+
+    /// Reads the result as a Rust value.
+    pub(crate) fn into_value<T: DeserializeOwned>(self) -> Result<T, Failure> {
+        match self.error {
+            Some(error) => Err(error.into_failure()),
+            None => read(self.value.as_deref(), FailureKind::Output, "the result"),
+        }
+    }
+}
+
+impl WireError {
+    /// Returns the failure that the caller sees.
+    pub(crate) fn into_failure(self) -> Failure {
+        let kind = match &*self.kind {
+            "arguments" => FailureKind::Arguments,
+            "context" => FailureKind::Context,
+            "output" => FailureKind::Output,
+            "denied" => FailureKind::Denied,
+            _ => FailureKind::Tool,
+        };
+        let message = match &*self.kind {
+            "abort" => format!("the tool asks to stop: {}", self.message),
+            _ => self.message,
+        };
+        Failure { kind, message, hint: self.hint }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(value: &str) -> Reply {
+        Reply { value: Some(RawValue::from_string(value.to_owned()).unwrap()), ..Reply::default() }
+    }
+
+    #[test]
+    fn results_are_text_values_or_nothing() {
+        assert_eq!(reply("\"hi\"").into_output().unwrap(), Output::text("hi"));
+        assert_eq!(reply("[1]").into_output().unwrap(), Output::json(json!([1])));
+        assert_eq!(Reply::default().into_output().unwrap(), Output::json(Value::Null));
+    }
+
+    #[test]
+    fn a_text_that_is_no_unicode_is_an_error_of_the_output() {
+        let failure = reply(r#""\ud800""#).into_output().unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Output);
+    }
+
+    #[test]
+    fn attachments_come_with_their_bytes_or_their_path() {
+        let list = r#"[{"name":"a.png","media_type":"image/png","data":"AQI="},{"name":"b","path":"/b"}]"#;
+        let attachments = Some(RawValue::from_string(list.to_owned()).unwrap());
+        let output = Reply { attachments, ..reply("\"see\"") }.into_output().unwrap();
+        assert_eq!(
+            output.attachments,
+            [Attachment::bytes("a.png", "image/png", vec![1, 2]), Attachment::path("/b")]
+        );
+    }
+
+    #[test]
+    fn kinds_of_errors_keep_their_meaning() {
+        let failure = |kind: &str| {
+            WireError { kind: kind.to_owned(), message: "why".to_owned(), hint: None }.into_failure()
+        };
+        for (kind, expected) in [
+            ("tool", FailureKind::Tool),
+            ("arguments", FailureKind::Arguments),
+            ("context", FailureKind::Context),
+            ("output", FailureKind::Output),
+            ("denied", FailureKind::Denied),
+            ("cancelled", FailureKind::Tool),
+        ] {
+            assert_eq!(failure(kind), Failure::new(expected, "why"));
+        }
+        assert_eq!(failure("abort").message, "the tool asks to stop: why");
+    }
+}

@@ -1,0 +1,20 @@
+//! Python files: what they define, what their tools do, and what becomes of them when they go wrong.
+//!
+//! These tests need `python3` (3.10 or newer). Where there is none they say so and pass.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "what a test does not expect stops it, and what it counted is worth reading"
+)]
+
+mod approvals;
+mod calls;
+mod crashes;
+mod definitions;
+mod loading;
+mod stopping;
+mod support;
+mod toolsets;
