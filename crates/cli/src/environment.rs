@@ -1,6 +1,7 @@
 //! The environment as one value: the process's own, and beneath it the `.env` beside the project.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -18,14 +19,31 @@ pub(crate) fn state_directory() -> Option<PathBuf> {
     Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("llm-do"))
 }
 
+/// Returns the directory in which this binary keeps what can be made anew.
+pub(crate) fn cache_directory() -> Option<PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("llm-do"))
+}
+
+/// Returns the variables for the code of a project: those of its `.env`, and over them the process's own.
+pub(crate) fn for_code(root: &Path) -> Result<Vec<(OsString, OsString)>, Problem> {
+    let file = project_variables(root)?;
+    let file = file.into_iter().map(|(name, value)| (name.into(), value.into()));
+    Ok(file.chain(std::env::vars_os()).collect())
+}
+
 /// Reads the environment of a project: the process's own variables, and those of its `.env` where there is one.
 ///
 /// What this binary itself goes by (`EDITOR`, `PATH`, `NO_COLOR`) is read from the process alone: a project that
 /// somebody cloned must not choose programs to run.
 pub(crate) fn of_project(root: &Path) -> Result<Environment, Problem> {
+    Ok(Environment::of_process().with_project(project_variables(root)?))
+}
+
+/// Reads the variables that a project sets in its `.env`, where there is one.
+fn project_variables(root: &Path) -> Result<HashMap<String, String>, Problem> {
     let path = root.join(".env");
     if !path.is_file() {
-        return Ok(Environment::of_process());
+        return Ok(HashMap::new());
     }
     let refuse = |reason: String| {
         let message = format!("`{}` cannot be read: {reason}", path.display());
@@ -33,9 +51,7 @@ pub(crate) fn of_project(root: &Path) -> Result<Environment, Problem> {
     };
     let text = read(&path).map_err(refuse)?;
     let pairs = dotenvy::from_read_iter(text.as_bytes());
-    let file: HashMap<String, String> =
-        pairs.collect::<Result<_, _>>().map_err(|error| refuse(place_of(&error, &text)))?;
-    Ok(Environment::of_process().with_project(file))
+    pairs.collect::<Result<_, _>>().map_err(|error| refuse(place_of(&error, &text)))
 }
 
 fn read(path: &Path) -> Result<String, String> {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use llm_do::{
     ApprovalMode, Cassette, Content, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input,
-    Limits, LoadedProject, Money, Name, Run, RunBuilder, RunError, RunReport, Runtime, StandardCatalogue,
-    StandardModels, provider_names,
+    Limits, LoadedProject, Money, Name, PythonSettings, Run, RunBuilder, RunError, RunReport, Runtime,
+    StandardCatalogue, StandardModels, provider_names,
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover};
@@ -59,7 +59,17 @@ fn catalogue(arguments: &ProjectArguments) -> Result<StandardCatalogue, Problem>
     if let Some(path) = environment::state_directory() {
         catalogue = catalogue.protect(path);
     }
-    Ok(catalogue)
+    let root = if arguments.path.is_dir() {
+        &*arguments.path
+    } else {
+        arguments.path.parent().unwrap_or(Path::new(""))
+    };
+    let python = PythonSettings {
+        environment: environment::for_code(root)?,
+        cache: environment::cache_directory().map(|cache| cache.join("python")),
+        ..PythonSettings::default()
+    };
+    Ok(catalogue.python(python))
 }
 
 fn no_project(path: &Path) -> Problem {

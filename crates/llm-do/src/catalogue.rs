@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llm_do_core::Toolset;
-use llm_do_models::{PROTOCOLS, StandardModels, provider_names};
+use llm_do_models::{PROTOCOLS, StandardModels, provider_names, providers};
 use llm_do_project::{Catalogue, Code, CodeProblem, WantedCode, WantedToolset};
 use llm_do_tools::{PythonSettings, Surroundings, built_in, built_in_names, python_code};
 
@@ -59,8 +59,15 @@ impl Catalogue for StandardCatalogue {
         built_in(&wanted, &self.around)
     }
 
+    /// The keys of model providers stay here: code that a project brings sees those that its manifest names.
     fn code(&self, wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {
-        python_code(wanted, &self.around)
+        let mut around = self.around.clone();
+        let is_withheld = |name: &OsString| {
+            providers().iter().any(|provider| provider.key_env.iter().any(|key| name == key))
+                && !wanted.variables.iter().any(|variable| name == variable.as_str())
+        };
+        around.python.environment.retain(|(name, _)| !is_withheld(name));
+        python_code(wanted, &around)
     }
 
     fn providers(&self) -> Vec<&str> {

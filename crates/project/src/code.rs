@@ -19,6 +19,8 @@ pub struct WantedCode<'a> {
     pub root: &'a Path,
     /// The interpreter that the manifest names.
     pub interpreter: Option<&'a str>,
+    /// Variables with keys of model providers that the code shall see; it sees all others.
+    pub variables: &'a [String],
     /// The files that the manifest lists.
     pub files: &'a [PathBuf],
     /// The classes that agents name, each once.

@@ -387,7 +387,7 @@ fn check_manifest(
     models.check_patterns(file, out);
     attachment_policy::check_manifest(file, root, out);
     check_sections(file, catalogue, out);
-    python::notice_interpreter(file, code, out);
+    python::notice_settings(file, code, out);
     run_settings(file, out)
 }
 

@@ -36,6 +36,9 @@ pub(crate) struct Manifest {
     /// The Python interpreter; by default that of the project's `.venv`, `$VIRTUAL_ENV` or the `PATH`.
     #[serde(default)]
     pub(crate) python: Option<String>,
+    /// Variables with keys of built-in model providers that Python files may see; they see all others.
+    #[serde(default)]
+    pub(crate) python_env: Vec<String>,
     /// Whether the command line may give the input.
     #[serde(default = "yes")]
     pub(crate) allow_cli_input: bool,

@@ -72,6 +72,7 @@ impl Wanted {
     ) -> Option<Arc<Code>> {
         let wanted = WantedCode {
             root,
+            variables: manifest.map_or(&[], |file| &file.manifest.python_env),
             interpreter: manifest.and_then(|file| file.manifest.python.as_deref()),
             files: &self.files,
             classes: &self.classes,
@@ -281,11 +282,13 @@ fn names_of_line(line: &str) -> Vec<&str> {
     if is_assigned && is_name(name) { vec![name] } else { Vec::new() }
 }
 
-/// Says where an interpreter is set without need.
-pub(crate) fn notice_interpreter(file: &ManifestFile, code: KnownCode<'_>, out: &mut Diagnostics) {
-    if file.manifest.python.is_some() && matches!(code, KnownCode::Absent) {
-        let message = "`python` names an interpreter, and the project has no Python files";
-        out.push(Diagnostic::at(&file.source, &place_of(&file.node, "python"), message).notice());
+/// Says where something is set for Python without need.
+pub(crate) fn notice_settings(file: &ManifestFile, code: KnownCode<'_>, out: &mut Diagnostics) {
+    let set =
+        [("python", file.manifest.python.is_some()), ("python_env", !file.manifest.python_env.is_empty())];
+    for (key, _) in set.into_iter().filter(|(_, is_set)| *is_set && matches!(code, KnownCode::Absent)) {
+        let message = format!("`{key}` has no effect: the project has no Python files");
+        out.push(Diagnostic::at(&file.source, &place_of(&file.node, key), message).notice());
     }
 }
 

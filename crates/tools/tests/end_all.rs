@@ -16,8 +16,15 @@ fn the_processes_of_python_files_are_ended_with_all_commands() {
     let source = "import os, subprocess\nopen(os.path.join(os.path.dirname(__file__), 'pids'), 'w').write(\n    f'{os.getpid()} {subprocess.Popen([\"sleep\", \"1000\"], start_new_session=True).pid}')\n";
     fs::write(folder.join("tools.py"), source).unwrap();
     let (files, own) = ([folder.join("tools.py")], ProjectFiles::default());
-    let wanted =
-        WantedCode { root: &folder, interpreter: None, files: &files, classes: &[], entry: None, own: &own };
+    let wanted = WantedCode {
+        root: &folder,
+        interpreter: None,
+        files: &files,
+        classes: &[],
+        variables: &[],
+        entry: None,
+        own: &own,
+    };
     let Ok(code) =
         python_code(wanted, &Surroundings { directory: folder.clone(), ..Surroundings::default() })
     else {

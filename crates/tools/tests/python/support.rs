@@ -81,6 +81,7 @@ impl Folder {
         let files: Vec<PathBuf> = files.iter().map(|file| self.path.join(file)).collect();
         let own = ProjectFiles::default();
         let wanted = WantedCode {
+            variables: &[],
             root: &self.path,
             interpreter: self.interpreter.as_deref(),
             files: &files,
