@@ -336,6 +336,8 @@ pub(crate) enum Template {
     Nested,
     /// An agent with a typed input and a structured answer
     TypedInput,
+    /// An agent with tools in Python, one of which asks before it writes
+    Python,
 }
 
 /// Reads the arguments. What is no command and no flag of the whole program is a path to run.

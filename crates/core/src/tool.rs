@@ -98,6 +98,9 @@ pub struct ToolDefinition {
     /// Whether only a person or code may call it: no model is offered it, and none may name it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual_only: bool,
+    /// Whether its code may call agents and other tools besides what it does itself, as far as that is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_call: bool,
     /// What its answer changes in the conversation of the agent whose model calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
@@ -125,6 +128,7 @@ impl ToolDefinition {
             time_limit: None,
             sequential: false,
             manual_only: false,
+            may_call: false,
             control: None,
             pages_itself: false,
         }

@@ -57,6 +57,7 @@ pub struct LoadedProject {
     generated: PathBuf,
     files: ProjectFiles,
     code: Option<Arc<Code>>,
+    code_files: Vec<PathBuf>,
     catalogue: Arc<dyn Catalogue>,
 }
 
@@ -65,6 +66,16 @@ impl LoadedProject {
     pub fn provider_names(&self) -> impl Iterator<Item = &str> {
         let of_code = self.code_providers().iter().map(|provider| provider.name.as_str());
         self.providers.keys().map(String::as_str).chain(of_code)
+    }
+
+    /// Returns the files of code that were run, as they are written.
+    pub fn code_files(&self) -> &[PathBuf] {
+        &self.code_files
+    }
+
+    /// Returns the variables with keys of model providers that code sees.
+    pub fn code_variables(&self) -> &[String] {
+        self.manifest.as_ref().map(|file| file.manifest.python_env.as_slice()).unwrap_or_default()
     }
 
     /// Returns the providers of models that the project's code brings.
@@ -152,6 +163,7 @@ pub(crate) fn link(
         out.push(python::diagnostic(notice.clone(), &files.root).notice());
     }
     let known = KnownCode::run(&code, &wanted);
+    files.python = wanted.files();
     linked(files, &headers, known, Some(code.clone()), catalogue, out)
 }
 
@@ -338,6 +350,7 @@ fn loaded(
         generated: files.generated,
         files: files.own,
         code,
+        code_files: files.python,
         catalogue,
     };
     if let Some(file) = files.manifest {

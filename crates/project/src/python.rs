@@ -43,6 +43,17 @@ impl Wanted {
         Self { files: files.python.clone(), classes, entry }
     }
 
+    /// Returns every file that is run.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let mut files = self.files.clone();
+        for class in &self.classes {
+            if !files.contains(&class.file) {
+                files.push(class.file.clone());
+            }
+        }
+        files
+    }
+
     /// Says whether no Python is needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty() && self.classes.is_empty()
@@ -146,13 +157,23 @@ impl<'a> KnownCode<'a> {
 /// A problem of code, with the line that it is about.
 pub(crate) fn diagnostic(problem: CodeProblem, root: &Path) -> Diagnostic {
     let found = match &problem.place {
-        Some(place) => at(place, problem.message),
+        Some(place) => {
+            at(&CodePlace { file: as_written(&place.file, root), ..place.clone() }, problem.message)
+        }
         None => Diagnostic::error(shown_path(root), problem.message),
     };
     match problem.hint {
         Some(hint) => found.with_hint(hint),
         None => found,
     }
+}
+
+/// The path of a file as the project was named: whoever runs code knows absolute paths.
+fn as_written(file: &Path, root: &Path) -> PathBuf {
+    let absolute = root.canonicalize().or_else(|_| std::path::absolute(root));
+    let below =
+        absolute.ok().and_then(|absolute| file.strip_prefix(absolute).ok().map(|below| root.join(below)));
+    below.unwrap_or_else(|| file.to_path_buf())
 }
 
 /// An error at a place in code.

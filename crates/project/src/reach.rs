@@ -28,6 +28,12 @@ pub struct Reach {
     /// The providers that the project declares.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub providers: Vec<ReachedProvider>,
+    /// The files of code that are run when the project is loaded: nothing asks before that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub code: Vec<String>,
+    /// The variables with keys of model providers that this code sees.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub code_variables: Vec<String>,
 }
 
 /// A provider that the project declares: where conversations go, and with which key.
@@ -124,16 +130,28 @@ impl LoadedProject {
     /// Works out what the entry can touch. Nothing is called.
     pub fn reach(&self) -> Reach {
         let outlines = self.project.outline();
+        let function = self.entry_outline();
         let table =
             outlines.iter().filter_map(|outline| Some((outline.agent.as_ref()?.name.clone(), outline)));
+        let mut table: BTreeMap<Name, &Outline> = table.collect();
+        table.entry(self.entry.clone()).or_insert(&function);
         let search = Search {
-            outlines: table.collect(),
+            outlines: table,
             settings: &self.settings,
             max_depth: self.settings.limits.depth.unwrap_or(DEFAULT_DEPTH),
         };
         let mut reach = search.from(&self.entry);
         reach.providers = self.providers_for(&reach.agents, &search);
+        reach.code = self.code_files().iter().map(|file| file.display().to_string()).collect();
+        reach.code_variables = self.code_variables().to_vec();
         reach
+    }
+
+    /// What a function can call that a run starts with: everything, by its plain name.
+    fn entry_outline(&self) -> Outline {
+        let mut outline = self.project.root_outline();
+        outline.callables.retain(|callable| callable.name != self.entry && !callable.name.contains('.'));
+        outline
     }
 
     fn providers_for(&self, agents: &[ReachedAgent], search: &Search<'_>) -> Vec<ReachedProvider> {
@@ -203,6 +221,8 @@ impl<'a> Search<'a> {
             agents,
             calls,
             providers: Vec::new(),
+            code: Vec::new(),
+            code_variables: Vec::new(),
         }
     }
 
@@ -267,7 +287,7 @@ impl<'a> Search<'a> {
             listed.map(|callable| Edge { agent: callable.name.clone(), through: None }).collect();
         let calling = |callable: &&OutlinedCallable| {
             callable.kind == CallKind::Tool
-                && callable.definition.effect == Effect::Calls
+                && (callable.definition.effect == Effect::Calls || callable.definition.may_call)
                 && !callable.definition.manual_only
         };
         for tool in outline.callables.iter().filter(calling).filter(allowed) {

@@ -40,6 +40,12 @@ impl fmt::Display for Reach {
         for provider in &self.providers {
             write!(f, "\nprovider {}: {}", provider.name, provider.words())?;
         }
+        if !self.code.is_empty() {
+            write!(f, "\ncode that is run when the project is loaded: {}", self.code.join(", "))?;
+        }
+        if !self.code_variables.is_empty() {
+            write!(f, "\nkeys of model providers that it sees: {}", self.code_variables.join(", "))?;
+        }
         Ok(())
     }
 }

@@ -28,12 +28,22 @@ const TYPED_INPUT: Files = &[
     ("scripts/planner.yaml", include_str!("../../templates/typed-input/scripts/planner.yaml")),
 ];
 
+const PYTHON: Files = &[
+    ("project.yaml", include_str!("../../templates/python/project.yaml")),
+    ("main.agent", include_str!("../../templates/python/main.agent")),
+    ("writer.agent", include_str!("../../templates/python/writer.agent")),
+    ("tools.py", include_str!("../../templates/python/tools.py")),
+    ("scripts/main.yaml", include_str!("../../templates/python/scripts/main.yaml")),
+    ("scripts/writer.yaml", include_str!("../../templates/python/scripts/writer.yaml")),
+];
+
 /// Writes a project. Nothing that exists is overwritten.
 pub(crate) fn init(arguments: &InitArguments) -> Result<Exit, Problem> {
     let directory = &arguments.directory;
     let (files, next) = match arguments.template {
         Template::Minimal => (MINIMAL, "\"Good morning\""),
         Template::Nested => (NESTED, "\"A haiku about rain\" -v"),
+        Template::Python => (PYTHON, "\"Ada is here\" -v"),
         Template::TypedInput => (TYPED_INPUT, "--input-json '{\"topic\": \"Rust\", \"days\": 2}'"),
     };
     refuse_existing(directory, files)?;

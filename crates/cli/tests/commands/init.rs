@@ -22,6 +22,23 @@ fn every_template_checks_and_runs_offline() {
 }
 
 #[test]
+fn the_template_with_python_runs_and_asks_before_it_writes() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_python() {
+        return;
+    }
+    sandbox.run(&["init", "d", "--template", "python"]).ended(0);
+    sandbox.run(&["check", "d"]).ended(0).said("ok: 2 agents, entry `main`\n");
+    let reach = sandbox.run(&["check", "d", "--reach"]).ended(0);
+    assert!(reach.stdout.contains("code that is run when the project is loaded: d/tools.py"), "{reach:?}");
+    sandbox.run(&["run", "d", "Ada is here", "--approve", "none"]).ended(0);
+    assert!(!sandbox.path("d/guests.txt").exists());
+    let ran = sandbox.run(&["run", "d", "Ada is here", "--approve", "all", "-v"]).ended(0);
+    assert!(ran.stderr.contains("[main > greet() > writer] -> Welcome aboard, Ada!"), "{ran:?}");
+    assert_eq!(std::fs::read_to_string(sandbox.path("d/guests.txt")).unwrap(), "Ada: Welcome aboard, Ada!\n");
+}
+
+#[test]
 fn nothing_is_overwritten() {
     let sandbox = Sandbox::new().file("main.agent", "mine");
     sandbox.run(&["init"]).ended(2).told("`./main.agent` exists already");

@@ -101,6 +101,7 @@ impl<'a> Definer<'a> {
         definition.access = tool.access.unwrap_or(definition.access);
         definition.approval = tool.approval.unwrap_or(definition.approval);
         definition.judges_calls = tool.judges;
+        definition.may_call = true;
         definition.sequential = tool.sequential;
         let needs = tool.needs.iter().filter(|name| !GIVEN.contains(&name.as_str()));
         definition.needs = needs.map(NeedSpec::named).collect();
