@@ -42,15 +42,6 @@ impl Sandbox {
             )
     }
 
-    /// Says whether Python files can be run here; a test that needs them says that it is skipped.
-    pub fn has_python(&self) -> bool {
-        let found = std::process::Command::new("python3").arg("--version").output().is_ok();
-        if !found {
-            eprintln!("skipped: there is no python3");
-        }
-        found
-    }
-
     pub fn file(self, name: &str, text: &str) -> Self {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
