@@ -1,5 +1,8 @@
 //! The calls of a case: changes with a mark, looks without one, and attempts that must come to nothing.
 
+use std::process::Command;
+use std::sync::OnceLock;
+
 use llm_do::{Approval, Reply, asks_all};
 use llm_do_testing::Chance;
 use serde_json::{Value, json};
@@ -31,6 +34,64 @@ impl Rule {
     }
 }
 
+/// Says whether there is a Python for the tools in [`PYTHON`].
+pub(crate) fn has_python() -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    *FOUND.get_or_init(|| Command::new("python3").arg("--version").output().is_ok())
+}
+
+/// Tools in Python, each declared in another way.
+pub(crate) const PYTHON: &str = r#"
+from pathlib import Path
+
+from llm_do.runtime import CallContext
+from llm_do.toolsets.approval import set_toolset_approval_config
+from llmproc import register_tool
+from pydantic_ai.tools import RunContext
+from pydantic_ai.toolsets import FunctionToolset
+
+
+def keep(mark):
+    (Path(__file__).parent / f"py-{mark}.txt").write_text("kept")
+    return "kept"
+
+
+def note_plain(mark: str) -> str:
+    return keep(mark)
+
+
+@register_tool(name="note_registered", description="Keeps a mark", access="write")
+def registered(mark: str) -> str:
+    return keep(mark)
+
+
+def made(ctx: RunContext[CallContext]) -> FunctionToolset:
+    tools = FunctionToolset()
+
+    @tools.tool
+    async def note_made(ctx: RunContext[CallContext], mark: str) -> str:
+        return keep(mark)
+
+    @tools.tool
+    async def relay(ctx: RunContext[CallContext], mark: str) -> str:
+        return await ctx.deps.call("note_plain", {"mark": mark})
+
+    set_toolset_approval_config(tools, {"relay": {"pre_approved": True}})
+    return tools
+
+
+shared = FunctionToolset()
+
+
+@shared.tool
+def note_shared(ctx: RunContext[CallContext], mark: str) -> str:
+    return keep(mark)
+
+
+TOOLS = [note_plain, registered]
+TOOLSETS = {"made": made, "shared": shared}
+"#;
+
 /// A call that a model makes.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
@@ -61,7 +122,7 @@ fn one(chance: &mut Chance, number: usize, mark: String) -> Call {
         is_hostile: false,
         is_protected: false,
     };
-    match chance.below(14) {
+    match chance.below(if has_python() { 19 } else { 14 }) {
         0..=2 => {
             let path = *chance.one_of(&["a.txt", "d/b.txt", "d/new/c.txt", "./a.txt", "d/../e.txt"]);
             call("write_file", "write_file", json!({"path": path, "content": mark}))
@@ -110,6 +171,12 @@ fn one(chance: &mut Chance, number: usize, mark: String) -> Call {
             json!({"name": format!("made{number}"), "instructions": mark}),
         ),
         11 => call("look", "shell", json!({"command": "ls -la d"})),
+        14 => call("note_plain", "note_plain", json!({"mark": mark})),
+        15 => call("note_made", "note_made", json!({"mark": mark})),
+        16 => call("note_shared", "note_shared", json!({"mark": mark})),
+        17 => call("note_registered", "note_registered", json!({"mark": mark})),
+        // It runs freely and calls another tool, which must ask.
+        18 => call("note_plain", "relay", json!({"mark": mark})),
         12 => call(
             "look",
             "read_file",

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::calls::Rule;
+use crate::calls::{PYTHON, Rule, has_python};
 
 /// A folder that is removed at the end.
 pub(crate) struct Folder(PathBuf);
@@ -19,11 +19,19 @@ impl Folder {
             fs::create_dir_all(path.join(directory)).unwrap();
         }
         let folder = Self(path.canonicalize().unwrap());
-        let main = "toolsets: [filesystem_project, shell_file_ops, dynamic_agents, helper, main]\n";
-        let helper = "toolsets: [filesystem_project, shell_file_ops]\n";
+        let python =
+            ("tools: [note_plain, note_registered]\n", ", made, shared", "python_files: [tools.py]\n");
+        let (tools, toolsets, files) = if has_python() { python } else { ("", "", "") };
+        let manifest = "version: 1\nentry: {agent: main}\nagent_files: [main.agent, helper.agent]\n";
+        let main = format!(
+            "{tools}toolsets: [filesystem_project, shell_file_ops, dynamic_agents, helper, main{toolsets}]\n"
+        );
+        let helper = format!("{tools}toolsets: [filesystem_project, shell_file_ops{toolsets}]\n");
         for (path, text) in [
             ("p/main.agent", format!("---\nname: main\n{main}{}---\nYou are main.\n", rule.line())),
             ("p/helper.agent", format!("---\nname: helper\n{helper}{}---\nYou help.\n", rule.line())),
+            ("p/project.yaml", format!("{manifest}{files}")),
+            ("p/tools.py", PYTHON.to_owned()),
             ("p/seed.txt", "BASE".to_owned()),
             ("o/secret.txt", "secret".to_owned()),
         ] {
