@@ -13,6 +13,7 @@ mod attachment_policy;
 mod call;
 mod clock;
 mod context;
+mod descriptor_settings;
 mod digest;
 mod engine;
 mod event;
@@ -47,6 +48,7 @@ pub use call::{
 };
 pub use clock::{Clock, Random, SystemClock, SystemRandom};
 pub use context::{Context, FromCall, MissingNeed, Need, NeedSpec};
+pub use descriptor_settings::DescriptorSettings;
 pub use digest::Digest;
 pub use engine::{Asker, DecidedBy, Decision, Engine, Halt, Outcome, Performed, Permit, Step, StepKind};
 pub use event::{CallKind, CallResult, Delta, Event, EventBody, ModelResult, RunId, Status};
@@ -63,9 +65,7 @@ pub use model_override::{ModelOverride, PriceList, ProfileOverride};
 pub use name::{Key, Name, nearest};
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};
-pub use process::{
-    Control, DescriptorSettings, Jump, LinkedPrograms, Preamble, Program, ToolOverride, Tune, Tuning,
-};
+pub use process::{Control, Jump, LinkedPrograms, Preamble, Program, ToolOverride, Tune, Tuning};
 pub use schema::{Accepted, Problem, Schema, SchemaError, join_problems, schema_value_of};
 pub use server_tool::ServerTool;
 pub use settings::{Effort, ModelSettings, Thinking, ToolChoice};

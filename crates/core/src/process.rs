@@ -31,39 +31,6 @@ impl LinkedPrograms {
     }
 }
 
-/// What becomes of texts that are too long for a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DescriptorSettings {
-    /// Whether they become file descriptors; otherwise they are cut.
-    pub enabled: bool,
-    /// How many characters a result may have before it does.
-    pub limit: u64,
-    /// How many characters a page has at most.
-    pub page_size: u64,
-    /// Whether long inputs become file descriptors too.
-    pub page_user_input: bool,
-    /// How many characters an input may have before it does.
-    pub input_limit: u64,
-    /// Whether text that the model marks as `<ref id="name">` can be referred to.
-    pub references: bool,
-    /// How many descriptors a call has at most.
-    pub most: usize,
-}
-
-impl Default for DescriptorSettings {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            limit: 8_000,
-            page_size: 4_000,
-            page_user_input: true,
-            input_limit: 8_000,
-            references: true,
-            most: 1_000,
-        }
-    }
-}
-
 type MakePreamble = dyn Fn() -> BoxFuture<'static, Result<String, Failure>> + Send + Sync;
 
 /// Makes what stands before the instructions of an agent, when a call of it begins: facts about its surroundings,

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Approval, Assessment, CallContext, CallInfo, Context, Control, Digest, Name, NeedSpec, Output, Payload,
-    Schema, ToolError,
+    AgentSpec, Approval, Assessment, CallContext, CallInfo, Context, Control, Digest, Name, NeedSpec, Output,
+    Payload, Schema, ToolError,
 };
 
 /// What a callable may do at most. Ordered: read is less than write, write less than admin.
@@ -220,6 +220,11 @@ pub trait Toolset: Send + Sync {
 
     /// Describes the tools that an instance will have, without opening one.
     fn definitions(&self) -> Vec<Arc<ToolDefinition>>;
+
+    /// Describes a tool as one agent sees it, where that differs.
+    fn described_for(&self, definition: &Arc<ToolDefinition>, _agent: &AgentSpec) -> Arc<ToolDefinition> {
+        definition.clone()
+    }
 
     /// Opens an instance for one agent call.
     fn open<'a>(&'a self, opening: Opening<'a>)

@@ -8,18 +8,20 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use llm_do_core::{
-    Asker, Attachment, Control, Conversation, Effect, Engine, FINAL_ANSWER, Failure, FailureKind, Halt, Jump,
-    Key, Message, ModelResponse, Outcome, Output, Part, Payload, Performed, Schema, Step, StepKind,
-    StopReason, ToolCall, ToolResult, Tune, Tuning, join_problems, parse_strict,
+    AgentSpec, Asker, Attachment, Context, Control, Conversation, Effect, Engine, FINAL_ANSWER, Failure,
+    FailureKind, Halt, Jump, Key, LinkedPrograms, Message, ModelResponse, Outcome, Output, Part, Payload,
+    Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult, Tune, Tuning, join_problems,
+    parse_strict,
 };
 
 use crate::caller::opener;
 use crate::control;
+use crate::descriptors::Descriptors;
 use crate::engine::Embedded;
 use crate::fork::{self, Turn};
 use crate::instances::Instances;
 use crate::live::{Frame, LiveCall, Seat};
-use crate::plan::{WRAPPED, is_wrapped};
+use crate::plan::{Plan, WRAPPED, is_wrapped};
 use crate::prompt;
 use crate::repeats::Advice;
 use crate::server_tools;
@@ -80,7 +82,28 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
     }
     let ceiling = run.ceiling_for(caller.ceiling, &spec.name, &spec.limits);
     let offered = plan.offered_within(call.access);
-    Ok(Frame { plan, ceiling, instances, seat, offered })
+    let context = own_context(run, call, &plan, spec, &seat);
+    Ok(Frame { plan, ceiling, instances, seat, offered, context })
+}
+
+/// The context of an agent's tools: that of the run, and what belongs to this call alone.
+fn own_context(run: &RunState, call: &LiveCall, plan: &Plan, spec: &AgentSpec, seat: &Seat) -> Arc<Context> {
+    if plan.reads_descriptors {
+        let parents = call.callers_frame().seat.descriptors.get().filter(|_| call.fork);
+        let fresh = || Descriptors::new(spec.descriptors.clone(), run.shared.contents.clone());
+        let provided = run.options.context.get::<Descriptors>().map(|provided| Descriptors::clone(&provided));
+        let own = || provided.unwrap_or_else(|| parents.map_or_else(fresh, Descriptors::fork));
+        seat.descriptors.get_or_init(own);
+    }
+    let common = &run.options.context;
+    if seat.descriptors.get().is_none() && spec.programs.is_empty() {
+        return common.clone();
+    }
+    let context = Context::clone(common).with(LinkedPrograms(spec.programs.as_slice().into()));
+    Arc::new(match seat.descriptors.get() {
+        Some(descriptors) => context.with(descriptors.clone()),
+        None => context,
+    })
 }
 
 /// An agent that its own time limit ended has failed; its caller goes on.
@@ -337,6 +360,11 @@ impl AgentLoop<'_> {
             let answer = accept_answer(only, schema);
             return self.take_answer(response, only, answer).await;
         }
+        if let Some(descriptors) = self.frame.seat.descriptors.get()
+            && let Err(failure) = descriptors.keep_references(&response.message.text())
+        {
+            self.engine.run.notice(&self.call.info, format!("a reference was not kept: {failure}"));
+        }
         let requests: Vec<Request<'_>> =
             calls.iter().enumerate().map(|(index, call)| self.request(index, call)).collect();
         let called = self.perform_calls(response, &requests).await;
@@ -505,6 +533,7 @@ impl AgentLoop<'_> {
                 (failure.to_string().into(), true, Vec::new())
             }
         };
+        text = self.shown(request, text);
         if let Advice::Tell(count) = advice {
             text = format!(
                 "{text}\nnote: this same call has failed {count} times; change it or go on without it"
@@ -516,6 +545,31 @@ impl AgentLoop<'_> {
 }
 
 impl AgentLoop<'_> {
+    /// What the model reads of a result: all of it, or its first page where it is too long.
+    fn shown(&self, request: &Request<'_>, text: Arc<str>) -> Arc<str> {
+        let target = self.frame.plan.target(&request.call.name);
+        if target.is_some_and(|target| target.definition.pages_itself) {
+            return text;
+        }
+        let Some(descriptors) = self.frame.seat.descriptors.get() else { return self.cut(text) };
+        match descriptors.page_result(&request.key, &text) {
+            Ok(view) => view.map_or(text, Into::into),
+            Err(failure) => {
+                let kept = shortened(&text, descriptors.settings().limit);
+                format!("{kept}\nnote: the rest could not be kept: {failure}").into()
+            }
+        }
+    }
+
+    /// Cuts a result where the agent says that long ones are not kept.
+    fn cut(&self, text: Arc<str>) -> Arc<str> {
+        let settings = self.frame.plan.spec.as_ref().map(|spec| &spec.descriptors);
+        match settings.filter(|settings| !settings.enabled) {
+            Some(settings) => shortened(&text, settings.limit),
+            None => text,
+        }
+    }
+
     /// Changes settings of the next requests, within the bounds of the agent.
     async fn tune(&self, output: &Output) -> Result<(), Failure> {
         let tune: Tune = output.parse()?;
@@ -531,6 +585,14 @@ impl AgentLoop<'_> {
         *tuned = control::tuned_further(&tuned, tune);
         Ok(())
     }
+}
+
+/// Cuts a text, with a mark and its true size.
+fn shortened(text: &Arc<str>, limit: u64) -> Arc<str> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let Some((end, _)) = text.char_indices().nth(limit) else { return text.clone() };
+    let all = text.chars().count();
+    format!("{}\n[cut: {limit} of {all} characters are shown]", &text[..end]).into()
 }
 
 /// Equal denials end the run: nobody shall be asked the same again and again. Other failures end the agent.

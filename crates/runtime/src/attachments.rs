@@ -23,6 +23,7 @@ use crate::live::LiveCall;
 use crate::media_type::media_type;
 use crate::plan::{Target, TargetKind};
 use crate::prompt;
+use crate::received;
 use crate::state::RunState;
 
 /// A file that a call is given, as it was before anybody was asked.
@@ -42,7 +43,9 @@ pub(crate) async fn look(
     if !matches!(target.kind, TargetKind::Agent) {
         return Ok(Vec::new());
     }
-    let attachments = prompt::attached(&prompt::parts(target.prompt.as_ref(), input).await?);
+    let mut attachments = prompt::attached(&prompt::parts(target.prompt.as_ref(), input).await?);
+    received::check(call, &attachments)?;
+    attachments.retain(|attachment| received::descriptor_of(attachment).is_none());
     if attachments.is_empty() {
         return Ok(Vec::new());
     }

@@ -55,7 +55,7 @@ pub(crate) fn opener<'a>(
     Opener {
         plan: &frame.plan,
         call: &owner.info,
-        context: &run.options.context,
+        context: &frame.context,
         cancel: &waiting.cancel,
         tasks: &run.shared.tasks,
     }
@@ -81,7 +81,6 @@ fn agent_input_of(call: &LiveCall) -> Option<Payload> {
 }
 
 fn context(
-    run: &RunState,
     call: &LiveCall,
     input: &Payload,
     cancellation: Cancellation,
@@ -93,7 +92,7 @@ fn context(
         input: input.clone(),
         agent: frame.plan.spec.clone(),
         model: frame.seat.model.lock().clone(),
-        context: run.options.context.clone(),
+        context: frame.context.clone(),
         cancellation,
         caller,
     })
@@ -102,7 +101,7 @@ fn context(
 /// The context of an assessment: it looks, and can do nothing.
 pub(crate) fn looking_only(run: &RunState, call: &Arc<LiveCall>, input: &Payload) -> CallContext {
     let looking = LookingOnly { shared: run.shared.clone(), call: call.clone() };
-    context(run, call, input, Cancellation::new(call.cancel.clone()), Arc::new(looking))
+    context(call, input, Cancellation::new(call.cancel.clone()), Arc::new(looking))
 }
 
 /// The agents that the code of a call may call.
@@ -201,7 +200,7 @@ impl ToolCaller {
     }
 
     pub(crate) fn context(self: &Arc<Self>, input: &Payload, cancellation: Cancellation) -> CallContext {
-        context(&self.engine.run, &self.call, input, cancellation, self.clone())
+        context(&self.call, input, cancellation, self.clone())
     }
 
     /// Resolves when an inner step has halted the run.

@@ -120,7 +120,7 @@ async fn check(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Target) -> Re
     check_asker(call, target)?;
     check_access(call, target)?;
     let checked = check_arguments(call, target, &call.input)?;
-    check_needs(run, target)?;
+    check_needs(call, target)?;
     Ok(look(run, call, target, checked).await?)
 }
 
@@ -273,8 +273,8 @@ fn unreadable(name: &str, input: &Payload) -> Failure {
     }
 }
 
-fn check_needs(run: &RunState, target: &Target) -> Result<(), Failure> {
-    let context = &run.options.context;
+fn check_needs(call: &LiveCall, target: &Target) -> Result<(), Failure> {
+    let context = &call.callers_frame().context;
     match target.definition.needs.iter().find(|need| !context.meets(need)) {
         Some(need) => {
             let message = format!(

@@ -31,6 +31,7 @@ mod outline;
 mod plan;
 mod project;
 mod prompt;
+mod received;
 mod repeats;
 mod replay;
 mod retry;

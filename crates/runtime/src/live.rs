@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use llm_do_core::{
-    Access, Asker, CallInfo, CallKind, Conversation, Key, Message, Model, ModelSession, Name, Part, Payload,
-    Role, RunId, ServerTool, Step, StepKind, ToolDefinition, Tune, Usage, UsageByModel,
+    Access, Asker, CallInfo, CallKind, Context, Conversation, Key, Message, Model, ModelSession, Name, Part,
+    Payload, Role, RunId, ServerTool, Step, StepKind, ToolDefinition, Tune, Usage, UsageByModel,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::CeilingId;
 use crate::control;
+use crate::descriptors::Descriptors;
 use crate::fork::Turn;
 use crate::instances::Instances;
 use crate::plan::{Plan, Target, TargetKind};
@@ -57,6 +58,8 @@ pub(crate) struct Frame {
     pub(crate) seat: Arc<Seat>,
     /// The tools that the model is offered.
     pub(crate) offered: Arc<[Arc<ToolDefinition>]>,
+    /// The context values of its tools.
+    pub(crate) context: Arc<Context>,
 }
 
 /// The conversation of an agent with its models. A chat keeps it over turns.
@@ -73,6 +76,8 @@ pub(crate) struct Seat {
     pub(crate) turn: Mutex<Option<Turn>>,
     /// What was changed of the agent's settings.
     pub(crate) tuned: Mutex<Tune>,
+    /// The texts that are too long for the conversation, where the agent can read them.
+    pub(crate) descriptors: OnceLock<Descriptors>,
 }
 
 /// The conversation itself, and the caches that models keep of it.
@@ -126,6 +131,7 @@ impl Seat {
             server_tools: OnceLock::new(),
             turn: Mutex::default(),
             tuned: Mutex::default(),
+            descriptors: OnceLock::new(),
         }
     }
 }

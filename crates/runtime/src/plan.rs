@@ -5,10 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
     Access, AgentSpec, Approval, Asker, AttachmentPolicy, Control, Digest, Effect, FINAL_ANSWER, Failure,
-    FailureKind, Name, Prompt, Schema, Tool, ToolDefinition, Toolset, nearest,
+    FailureKind, Name, NeedSpec, Prompt, Schema, Tool, ToolDefinition, Toolset, nearest,
 };
 use serde_json::{Value, json};
 
+use crate::descriptors::Descriptors;
 use crate::rules::{Pattern, Rules};
 
 /// Descriptions that agents get from their instructions are cut at this many characters.
@@ -27,6 +28,8 @@ pub(crate) struct Plan {
     narrowing: Vec<Pattern>,
     /// Whether the model may go back to earlier messages, so that they show their number.
     pub(crate) shows_positions: bool,
+    /// Whether its tools can read texts that are too long for a conversation.
+    pub(crate) reads_descriptors: bool,
 }
 
 /// A toolset as one agent lists it.
@@ -102,6 +105,17 @@ impl Target {
             attachment_policy: Arc::default(),
             prompt: None,
         }
+    }
+
+    /// Describes the tool in other words. Another definition has another digest.
+    pub(crate) fn described(mut self, seen: Arc<ToolDefinition>) -> Self {
+        let seen =
+            ToolDefinition { toolset: self.definition.toolset.clone(), ..ToolDefinition::clone(&seen) };
+        if seen != *self.definition {
+            self.digest = seen.digest();
+            self.definition = Arc::new(seen);
+        }
+        self
     }
 
     /// Another definition has another digest: what was granted to one does not cover the other.
@@ -224,6 +238,7 @@ impl Plan {
             ambiguous: HashMap::new(),
             narrowing,
             shows_positions: false,
+            reads_descriptors: false,
         }
     }
 
@@ -285,6 +300,8 @@ impl Plan {
             offered.push(Arc::new(ToolDefinition::new(FINAL_ANSWER, description, answer_schema(output))));
         }
         self.shows_positions = offered.iter().any(|definition| definition.control == Some(Control::Goto));
+        let need = NeedSpec::typed::<Descriptors>();
+        self.reads_descriptors = offered.iter().any(|definition| definition.needs.contains(&need));
         self.offered = offered.into();
     }
 

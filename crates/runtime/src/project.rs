@@ -194,12 +194,10 @@ impl ProjectBuilder {
         let settings = if choice.own.is_some() { Value::Null } else { choice.settings.clone() };
         let slot = plan.add_slot(toolset.clone(), settings);
         for definition in toolset.definitions() {
-            add(
-                plan,
-                definition.name.clone(),
-                Target::tool(Source::Slot { slot, definition }, Some(toolset.name()), &mut parts.digests),
-                problems,
-            );
+            let seen = toolset.described_for(&definition, spec);
+            let target =
+                Target::tool(Source::Slot { slot, definition }, Some(toolset.name()), &mut parts.digests);
+            add(plan, target.definition.name.clone(), target.described(seen), problems);
         }
     }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::attachments;
 use crate::live::{Frame, LiveCall};
+use crate::received;
 use crate::state::RunState;
 
 /// Makes the messages with which an agent's conversation goes on; on a resume, takes the recorded ones, with the
@@ -33,6 +34,7 @@ pub(crate) async fn opening(
     };
     let usual = AttachmentPolicy::default();
     let policy = spec.map_or(&usual, |spec| &spec.attachment_policy);
+    let given = received::parts(call, frame, given)?;
     let attached = attachments::load(run, call, policy, attached(&given), precondition).await?;
     Ok(vec![Arc::new(Message { role: Role::User, parts: with_content(given, attached), origin: None })])
 }

@@ -346,6 +346,7 @@ fn root_of(run: &Arc<RunState>) -> Arc<LiveCall> {
         instances: Arc::new(Instances::of(&plan)),
         seat: Arc::new(Seat::new(Conversation::default())),
         offered: plan.offered.clone(),
+        context: run.options.context.clone(),
         plan,
     };
     Arc::new(LiveCall::root(run.id, frame, run.cancel.clone()))

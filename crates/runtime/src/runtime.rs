@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use llm_do_core::{
     AgentSpec, ApprovalMode, ApprovalRequest, Approver, CallableAgent, Clock, Context, Event, EventBody,
-    Grant, Input, Limits, ModelChoice, Models, Name, NeedSpec, NoModels, NoPrices, Prices, Random, RunId,
-    Status, SystemClock, SystemRandom, Usage, UsageByModel, nearest,
+    Grant, Input, Limits, LinkedPrograms, ModelChoice, Models, Name, NeedSpec, NoModels, NoPrices, Prices,
+    Random, RunId, Status, SystemClock, SystemRandom, Usage, UsageByModel, nearest,
 };
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::assess::AgentCallPolicy;
 use crate::broker::{Broker, GrantId};
 use crate::created::CreatedAgents;
+use crate::descriptors::{ContentStore, Descriptors};
 use crate::project::{LinkError, LinkErrors, Linked, Project};
 use crate::retry::RetryPolicy;
 use crate::run::{Options, Run, RunBuilder, start};
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) models: Arc<dyn Models>,
     pub(crate) model: Option<ModelChoice>,
     pub(crate) prices: Arc<dyn Prices>,
+    /// Where texts lie that are too long for a conversation.
+    pub(crate) contents: ContentStore,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) store: Arc<dyn Store>,
@@ -219,6 +222,7 @@ pub struct RuntimeBuilder {
     expected: HashSet<NeedSpec>,
     models: Arc<dyn Models>,
     model: Option<ModelChoice>,
+    spill: Option<PathBuf>,
     prices: Arc<dyn Prices>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
@@ -236,6 +240,9 @@ pub struct RuntimeBuilder {
     subscribers: Vec<Subscriber>,
 }
 
+/// The context values that every agent call has of its own.
+const OWN_NEEDS: [fn() -> NeedSpec; 2] = [NeedSpec::typed::<Descriptors>, NeedSpec::typed::<LinkedPrograms>];
+
 impl RuntimeBuilder {
     fn new(project: Project) -> Self {
         Self {
@@ -245,6 +252,7 @@ impl RuntimeBuilder {
             models: Arc::new(NoModels),
             model: None,
             prices: Arc::new(NoPrices),
+            spill: None,
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
             store: Arc::new(NoStore),
@@ -295,6 +303,12 @@ impl RuntimeBuilder {
     /// Sets the model of agents that name none.
     pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
         self.model = Some(model.into());
+        self
+    }
+
+    /// Sets the directory for texts that are too long to be kept in memory; by default that for temporary files.
+    pub fn spill_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.spill = Some(directory.into());
         self
     }
 
@@ -403,6 +417,7 @@ impl RuntimeBuilder {
             models: self.models,
             model: self.model,
             prices: self.prices,
+            contents: ContentStore::new(self.spill.unwrap_or_else(std::env::temp_dir)),
             clock: self.clock,
             random: self.random,
             store: self.store,
@@ -439,7 +454,8 @@ impl RuntimeBuilder {
         let mut problems = Vec::new();
         for definition in definitions.values() {
             for need in &definition.needs {
-                if !self.context.meets(need) && !self.expected.contains(need) {
+                let is_own = OWN_NEEDS.iter().any(|own| own() == *need);
+                if !is_own && !self.context.meets(need) && !self.expected.contains(need) {
                     let provided = self.context.provided();
                     problems.push(LinkError::MissingNeed {
                         tool: definition.name.clone(),

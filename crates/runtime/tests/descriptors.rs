@@ -40,7 +40,7 @@ fn random_text(chance: &mut Chance) -> String {
     ];
     let alphabet = *chance.one_of(&alphabets);
     // Some texts are so long that places are found from a mark in their middle.
-    let most = chance.weighted(&[(50, 0), (600, 60), (345, 200), (5, 20_000)]);
+    let most = chance.weighted(&[(50, 0), (600, 60), (348, 200), (2, 20_000)]);
     let count = chance.below(most + 1);
     (0..count).map(|_| *chance.one_of(alphabet)).collect()
 }
@@ -304,7 +304,8 @@ fn a_second_long_input_does_not_take_the_name_of_the_first() {
 fn a_part_that_is_taken_out_is_shown_without_its_text() {
     let (table, fd) = with_text("one\ntwo\nthree\n", 5);
     let part = fd.read(Selection::Line, 2, 1).unwrap();
-    let info = table.add_beside(&FdId::from("fd:2.0"), &part.text, FdSource::Extraction).unwrap();
+    let info = table.extract(&Key::from("1/t2/tool/0"), &part).unwrap();
+    assert_eq!(table.extract(&Key::from("1/t2/tool/0"), &part).unwrap(), info);
     assert_eq!(
         extraction_view(&info, &fd.info.id),
         "<fd_result fd=\"fd:2.0\" pages=\"1\" total_lines=\"1\" total_chars=\"4\" source=\"extraction\" from=\"fd:1.0\">\n\
@@ -312,9 +313,65 @@ fn a_part_that_is_taken_out_is_shown_without_its_text() {
     );
 }
 
+#[test]
+fn many_threads_share_texts() {
+    let store = ContentStore::with_memory(std::env::temp_dir(), 20_000);
+    std::thread::scope(|scope| {
+        for seed in 0..8 {
+            let store = &store;
+            scope.spawn(move || {
+                let mut chance = Chance::new(seed);
+                let table = Descriptors::new(settings(), store.clone());
+                for _ in 0..500 {
+                    let (number, name) = (chance.below(20), FdId::passed(chance.below(5)));
+                    let text = number.to_string().repeat(2000);
+                    table.add(name.clone(), &text, FdSource::Passed).unwrap();
+                    let fd = table.get(name.as_str()).unwrap();
+                    assert_eq!(fd.read(Selection::All, 1, 1).unwrap().text, text, "seed {seed}");
+                }
+            });
+        }
+    });
+    assert_eq!(store.in_memory(), 0);
+}
+
+#[cfg(target_os = "linux")]
+mod full_disk {
+    //! A disk without room, made by a limit of the size of files.
+
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_text_without_room_is_a_failure() {
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -f 64 && trap '' XFSZ && exec \"$@\"", "sh"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "full_disk::what_happens_without_room", "--ignored", "--nocapture"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    }
+
+    #[test]
+    #[ignore = "run by the test above where there is no room"]
+    fn what_happens_without_room() {
+        let table = table(settings());
+        let failure = table.page_result(&Key::from("1/t1/tool/0"), &"x".repeat(2_000_000)).unwrap_err();
+        assert!(failure.message.starts_with("the text could not be stored"), "{failure}");
+        assert!(failure.hint.unwrap().starts_with("there is no room"));
+        assert!(table.list().is_empty());
+        assert!(table.page_result(&Key::from("1/t1/tool/0"), &"x".repeat(20_000)).unwrap().is_some());
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod large {
     //! A text of 32 MB, or of `LLM_DO_DESCRIPTOR_MEGABYTES`: stored with little memory, in a process of its own.
+
+    #![allow(clippy::print_stdout, reason = "says how much memory was needed")]
 
     use std::process::Command;
 
@@ -332,6 +389,7 @@ mod large {
                 .output()
                 .unwrap();
             let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+            println!("{name}: {text}");
             assert!(output.status.success() && text.contains("1 passed"), "{text}");
         }
     }
@@ -362,6 +420,7 @@ mod large {
             assert!(!fd.read(Selection::Page, page, 1).unwrap().text.is_empty());
         }
         let growth = memory("VmHWM:").saturating_sub(before);
+        println!("{growth} kB more for {} bytes", text.len());
         assert!(growth <= MOST_GROWTH, "{growth} kB more for {} bytes", text.len());
         assert!(!fd.content.is_in_memory() && shown.len() < 5000);
     }

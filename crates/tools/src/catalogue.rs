@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::dynamic_agents::DynamicAgents;
 use crate::filesystem::{Filesystem, FilesystemSettings, Protected};
-use crate::process::FileDescriptors;
+use crate::process::{FileDescriptors, Process, Stderr};
 use crate::python::PythonSettings;
 use crate::shell::{Shell, ShellSettings};
 
@@ -46,6 +46,8 @@ const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "shell_readonly", make: |wanted, around| shell(wanted, around, Shell::read_only) },
     BuiltIn { name: "shell_file_ops", make: |wanted, around| shell(wanted, around, Shell::file_ops) },
     BuiltIn { name: "dynamic_agents", make: |wanted, _| dynamic_agents(wanted) },
+    BuiltIn { name: "process", make: |wanted, _| process(wanted) },
+    BuiltIn { name: "stderr", make: |wanted, _| stderr(wanted) },
     BuiltIn { name: "file_descriptors", make: file_descriptors },
 ];
 
@@ -184,15 +186,36 @@ fn dynamic_agents(wanted: &WantedToolset<'_>) -> Made {
     Ok(Arc::new(DynamicAgents::new(wanted.name.clone(), read(wanted.settings)?)?))
 }
 
-/// Long texts; they are written to files of the project. There is nothing to set.
+/// Long texts; they are written to files of the project, unless they may only be looked at.
 fn file_descriptors(wanted: &WantedToolset<'_>, around: &Surroundings) -> Made {
     #[derive(Default, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Nothing {}
-    let Nothing {} = read(wanted.settings)?;
-    let protected = protected(wanted, around)?;
-    Ok(Arc::new(FileDescriptors::new(wanted.name.clone(), &real(wanted.root)?, &protected)?))
+    #[serde(default, deny_unknown_fields)]
+    struct Settings {
+        read_only: bool,
+    }
+    let Settings { read_only } = read(wanted.settings)?;
+    let name = wanted.name.clone();
+    if read_only {
+        return Ok(Arc::new(FileDescriptors::read_only(name)?));
+    }
+    Ok(Arc::new(FileDescriptors::new(name, &real(wanted.root)?, &protected(wanted, around)?)?))
 }
+
+/// What an agent does as a process.
+fn process(wanted: &WantedToolset<'_>) -> Made {
+    Ok(Arc::new(Process::new(wanted.name.clone(), read(wanted.settings)?)?))
+}
+
+/// The error log.
+fn stderr(wanted: &WantedToolset<'_>) -> Made {
+    read::<NoSettings>(wanted.settings)?;
+    Ok(Arc::new(Stderr::new(wanted.name.clone())?))
+}
+
+/// The settings of toolsets that have none.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoSettings {}
 
 fn read<T: DeserializeOwned + Default>(settings: &Value) -> Result<T, String> {
     match settings {

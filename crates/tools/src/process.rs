@@ -1,5 +1,193 @@
-//! Tools by which an agent works as a process does: with descriptors for texts that are too long to be shown.
+//! Tools by which an agent works as a process does: it starts programs, forks itself, goes back, changes its own
+//! settings, keeps an error log, and has descriptors for texts that are too long to be shown.
 
 mod descriptors;
+mod fork;
+mod goto;
+mod spawn;
+mod stderr;
+mod tune;
+
+use std::sync::Arc;
+
+use futures::future::{self, BoxFuture};
+use llm_do_core::{
+    Access, AgentSpec, Approval, Approved, CallContext, Effect, Failure, FailureKind, Name, Opening, Schema,
+    SchemaError, Tool, ToolDefinition, ToolError, ToolReply, Toolset, ToolsetInstance,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 pub use descriptors::FileDescriptors;
+
+/// Settings of the toolset `process`.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProcessSettings {
+    /// How many children one fork may have.
+    pub max_forks: usize,
+}
+
+impl Default for ProcessSettings {
+    fn default() -> Self {
+        Self { max_forks: 10 }
+    }
+}
+
+/// The toolset `process`: `spawn`, `fork`, `goto`, `tune`.
+pub struct Process(Tools);
+
+/// The toolset `stderr`: `write_stderr`.
+pub struct Stderr(Tools);
+
+impl Process {
+    /// Makes the toolset.
+    pub fn new(name: Name, settings: ProcessSettings) -> Result<Self, String> {
+        if !(1..=MOST_FORKS).contains(&settings.max_forks) {
+            return Err(format!("`max_forks` is {}, expected 1 to {MOST_FORKS}", settings.max_forks));
+        }
+        let acts = [spawn::tool(), fork::tool(settings.max_forks), goto::tool(), tune::tool()];
+        Tools::new(name, acts).map(Self)
+    }
+}
+
+impl Stderr {
+    /// Makes the toolset.
+    pub fn new(name: Name) -> Result<Self, String> {
+        Tools::new(name, [stderr::tool()]).map(Self)
+    }
+}
+
+/// No fork has more children than these, whatever is set: they all run at once.
+const MOST_FORKS: usize = 100;
+
+/// Tools without state, under the name of a toolset.
+struct Tools {
+    name: Name,
+    tools: Arc<[Arc<dyn Tool>]>,
+}
+
+impl Tools {
+    fn new(name: Name, acts: impl IntoIterator<Item = Result<Act, SchemaError>>) -> Result<Self, String> {
+        let made: Result<Vec<Arc<dyn Tool>>, SchemaError> =
+            acts.into_iter().map(|act| Ok(Arc::new(act?.of(&name)) as Arc<dyn Tool>)).collect();
+        Ok(Self { tools: made.map_err(|error| error.to_string())?.into(), name })
+    }
+
+    fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|tool| tool.definition().clone()).collect()
+    }
+
+    fn open(&self) -> BoxFuture<'static, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+        let instance: Arc<dyn ToolsetInstance> = Arc::new(Instance(self.tools.clone()));
+        Box::pin(future::ready(Ok(instance)))
+    }
+}
+
+struct Instance(Arc<[Arc<dyn Tool>]>);
+
+impl ToolsetInstance for Instance {
+    fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.0
+    }
+}
+
+impl Toolset for Process {
+    fn name(&self) -> &Name {
+        &self.0.name
+    }
+
+    fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        self.0.definitions()
+    }
+
+    fn described_for(&self, definition: &Arc<ToolDefinition>, agent: &AgentSpec) -> Arc<ToolDefinition> {
+        match definition.name.as_str() {
+            spawn::NAME => spawn::described_for(definition, agent),
+            _ => definition.clone(),
+        }
+    }
+
+    fn open<'a>(&'a self, _: Opening<'a>) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+        self.0.open()
+    }
+}
+
+impl Toolset for Stderr {
+    fn name(&self) -> &Name {
+        &self.0.name
+    }
+
+    fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        self.0.definitions()
+    }
+
+    fn open<'a>(&'a self, _: Opening<'a>) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+        self.0.open()
+    }
+}
+
+type Work = dyn Fn(Value, CallContext) -> BoxFuture<'static, ToolReply> + Send + Sync;
+
+/// A tool that does something with its own call. It asks nobody: what it calls passes the gate itself.
+struct Act {
+    definition: ToolDefinition,
+    work: Box<Work>,
+}
+
+impl Act {
+    fn new<A, F, Fut>(name: &str, description: &str, work: F) -> Result<Self, SchemaError>
+    where
+        A: DeserializeOwned + JsonSchema,
+        F: Fn(A, CallContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ToolReply> + Send + 'static,
+    {
+        let mut definition = ToolDefinition::new(name, description, Schema::of::<A>()?);
+        definition.access = Access::Read;
+        definition.ceiling = Some(Access::Admin);
+        definition.approval = Approval::PreApproved;
+        definition.effect = Effect::Calls;
+        let work = move |input: Value, call: CallContext| -> BoxFuture<'static, ToolReply> {
+            match serde_json::from_value(input) {
+                Ok(arguments) => Box::pin(work(arguments, call)),
+                Err(error) => Box::pin(future::ready(Err(error.into()))),
+            }
+        };
+        Ok(Self { definition, work: Box::new(work) })
+    }
+
+    fn define(mut self, change: impl FnOnce(&mut ToolDefinition)) -> Self {
+        change(&mut self.definition);
+        self
+    }
+
+    fn of(mut self, toolset: &Name) -> ActTool {
+        self.definition.toolset = Some(toolset.clone());
+        ActTool { definition: Arc::new(self.definition), work: self.work }
+    }
+}
+
+struct ActTool {
+    definition: Arc<ToolDefinition>,
+    work: Box<Work>,
+}
+
+impl Tool for ActTool {
+    fn definition(&self) -> &Arc<ToolDefinition> {
+        &self.definition
+    }
+
+    fn assesses(&self) -> bool {
+        false
+    }
+
+    fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
+        (self.work)(input.value().clone(), call.clone())
+    }
+}
+
+fn wrong(message: impl Into<String>) -> ToolError {
+    ToolError::of(Failure::new(FailureKind::Arguments, message))
+}

@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use llm_do_core::{Access, AgentSpec, Answer, ApprovalRequest, Failure, FailureKind, Scope};
 use llm_do_models::{asks, says};
+use llm_do_project::{ProjectFiles, WantedToolset};
 use llm_do_runtime::{ContentStore, DescriptorSettings, Descriptors, FdId, FdSource, Runtime};
 use llm_do_testing::{Approvals, Chance, TestProject, deny, edit, once};
-use llm_do_tools::{FileDescriptors, Protected};
+use llm_do_tools::{FileDescriptors, Protected, Surroundings, built_in};
 use serde_json::{Value, json};
 
 /// A project directory that is removed at the end.
@@ -403,13 +404,23 @@ async fn the_rest_of_a_long_diff_is_said_to_be_in_the_descriptor() {
 }
 
 #[test]
-fn a_project_that_provides_no_descriptors_does_not_link() {
+fn the_toolset_is_built_in_and_has_nothing_to_set() {
     let folder = Folder::new();
-    let project = llm_do_runtime::Project::builder()
-        .agent(AgentSpec::new("main", "").toolset("file_descriptors").model("test"))
-        .toolset(folder.toolset())
-        .build()
-        .unwrap();
-    let errors = Runtime::builder(project).build().err().unwrap().to_string();
-    assert!(errors.contains("Descriptors"), "{errors}");
+    let made = |settings: &Value| {
+        let (name, files) = ("file_descriptors".into(), ProjectFiles::default());
+        let wanted = WantedToolset {
+            built_in: "file_descriptors",
+            name: &name,
+            settings,
+            section: None,
+            root: &folder.0,
+            files: &files,
+        };
+        let toolset = built_in(&wanted, &Surroundings::default())?;
+        Ok(toolset.definitions().iter().map(|definition| definition.name.to_string()).collect())
+    };
+    let names: Result<Vec<String>, String> = made(&Value::Null);
+    assert_eq!(names.unwrap(), ["read_fd", "grep_fd", "list_fd", "close_fd", "fd_to_file"]);
+    let error = made(&json!({"page_size": 10})).unwrap_err();
+    assert!(error.contains("unknown field `page_size`"), "{error}");
 }

@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use llm_do_core::{Digest, Failure, FailureKind, Key, nearest};
+use llm_do_core::{DescriptorSettings, Digest, Failure, FailureKind, Key, nearest};
 
 use super::content::{ContentStore, StoredContent};
-use super::fd::{Fd, FdInfo, FdSource};
+use super::fd::{Excerpt, Fd, FdInfo, FdSource};
 use super::id::FdId;
 use super::references::{Reference, find_references};
-use super::settings::DescriptorSettings;
 use super::show::first_view;
 
 /// How many names an error lists.
@@ -109,6 +108,13 @@ impl Descriptors {
         drop(entries);
         drop(replaced);
         Ok(info)
+    }
+
+    /// Makes a part of a text a descriptor of its own, named by the call that takes it out.
+    ///
+    /// The same call gives the same name and the same text, so that a resumed run can repeat it.
+    pub fn extract(&self, key: &Key, part: &Excerpt) -> Result<FdInfo, Failure> {
+        self.add_beside(&FdId::of_key(key), &part.text, FdSource::Extraction)
     }
 
     /// Returns a descriptor.

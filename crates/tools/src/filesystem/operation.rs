@@ -81,6 +81,7 @@ impl Operation {
         let input = self.input().map_err(|error| error.to_string())?;
         let mut definition = ToolDefinition::new(name, self.description(), input);
         definition.toolset = Some(toolset.clone());
+        definition.pages_itself = matches!(self, Self::Read);
         if self.changes() {
             definition.effect = Effect::Idempotent;
             definition.sequential = true;

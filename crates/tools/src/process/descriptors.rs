@@ -32,13 +32,17 @@ pub struct FileDescriptors {
 impl FileDescriptors {
     /// Makes the toolset. Texts are written to files below the root, and to protected ones only after a fresh approval.
     pub fn new(name: Name, root: &Path, protected: &Protected) -> Result<Self, String> {
-        let words = |error: SchemaError| error.to_string();
-        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        for look in looks().map_err(words)? {
-            tools.push(Arc::new(look.of(&name)));
-        }
-        tools.push(Arc::new(export::FdToFile::new(&name, root, protected)?));
-        Ok(Self { name, tools: tools.into() })
+        let looking = Self::read_only(name)?;
+        let export: Arc<dyn Tool> = Arc::new(export::FdToFile::new(&looking.name, root, protected)?);
+        let tools = looking.tools.iter().cloned().chain([export]).collect();
+        Ok(Self { tools, ..looking })
+    }
+
+    /// Makes the toolset without the tool that writes files.
+    pub fn read_only(name: Name) -> Result<Self, String> {
+        let looks = looks().map_err(|error: SchemaError| error.to_string())?;
+        let tools = looks.into_iter().map(|look| Arc::new(look.of(&name)) as Arc<dyn Tool>).collect();
+        Ok(Self { name, tools })
     }
 }
 
@@ -74,6 +78,7 @@ impl Look {
         definition.access = Access::Read;
         definition.approval = Approval::PreApproved;
         definition.effect = Effect::Pure;
+        definition.pages_itself = true;
         definition.needs = needs();
         Self { definition: Arc::new(definition), work }
     }

@@ -1,7 +1,7 @@
 //! `read_fd`: a part of a text, counted in pages, lines or characters.
 
 use llm_do_core::{Failure, FailureKind, Output};
-use llm_do_runtime::{Descriptors, Fd, FdId, FdSource, Selection, extraction_view, reading_view};
+use llm_do_runtime::{Descriptors, Fd, Selection, extraction_view, reading_view};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(super) const DESCRIPTION: &str = "Reads a part of a text that was too long t
 /// How many characters are read at once: what is larger would fill the model's context.
 const MOST_READ: u64 = 200_000;
 /// How many characters become a new descriptor at once: they are held in memory meanwhile.
-const MOST_EXTRACTED: u64 = 64 * 1024 * 1024;
+const MOST_EXTRACTED: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -72,8 +72,7 @@ pub(super) fn run(table: &Descriptors, input: &Value, situation: &Situation) -> 
     if !arguments.extract {
         return Ok(Output::text(reading_view(&fd.info, &part)));
     }
-    let id = FdId::of_key(&situation.key);
-    let info = table.add_beside(&id, &part.text, FdSource::Extraction)?;
+    let info = table.extract(&situation.key, &part)?;
     Ok(Output::text(extraction_view(&info, &fd.info.id)))
 }
 

@@ -31,12 +31,12 @@ pub struct DescriptorSettings {
 impl Default for DescriptorSettings {
     fn default() -> Self {
         Self {
-            enabled: false,
+            enabled: true,
             limit: 8000,
             page_size: 4000,
             input_limit: 8000,
             page_user_input: true,
-            references: false,
+            references: true,
             most: 1000,
         }
     }
