@@ -13,7 +13,7 @@ use llm_do_tools::{Surroundings, end_all_commands, python_code};
 fn the_processes_of_python_files_are_ended_with_all_commands() {
     let folder = std::env::temp_dir().join(format!("llm-do-end-all-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let source = "import os, subprocess\nopen(os.path.join(os.path.dirname(__file__), 'pids'), 'w').write(\n    f'{os.getpid()} {subprocess.Popen([\"sleep\", \"1000\"], start_new_session=True).pid}')\n";
+    let source = "import os, subprocess\nopen(os.path.join(os.path.dirname(__file__), 'pids'), 'w').write(\n    f'{os.getpid()} {subprocess.Popen([\"sleep\", \"1000\"], start_new_session=True).pid}')\ndef stay(): ...\nTOOLS = [stay]\n";
     fs::write(folder.join("tools.py"), source).unwrap();
     let (files, own) = ([folder.join("tools.py")], ProjectFiles::default());
     let wanted = WantedCode {

@@ -47,6 +47,10 @@ class Host:
         """Sends one message."""
         self._socket.sendall(json.dumps(message).encode() + b"\n")
 
+    def send_together(self, *messages):
+        """Sends several messages so that they arrive at once."""
+        self._socket.sendall(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+
     def receive(self):
         """Waits for the next message."""
         until = time.monotonic() + PATIENCE

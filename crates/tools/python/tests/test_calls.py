@@ -194,7 +194,11 @@ class Errors(HostCase):
                 pid = os.fork()
                 if pid == 0:
                     print("in the child")
-                    return "child"
+                    reader, writer = os.pipe()
+                    if os.fork() == 0:
+                        os.fstat(reader), os.fstat(writer)
+                        return "grandchild"
+                    os._exit(os.wait()[1])
                 return os.waitpid(pid, 0)[1]
             async def fork_async():
                 pid = os.fork()

@@ -116,6 +116,15 @@ class Cancellation(HostCase):
         host.send(op="cancel", id=999)
         self.assertEqual(host.call(self.ids["quick"])["value"], "quick")
 
+    def test_a_call_that_is_cancelled_before_it_begins(self):
+        host = self.host_process
+        for name in ("wait", "spin", "ask", "spin_loop"):
+            with self.subTest(name):
+                context = host.context()
+                call = {"op": "call", "id": 500, "target": self.ids[name], "instance": None, "args": {}, "context": context}
+                host.send_together(call, {"op": "cancel", "id": 500})
+                self.assertEqual(host.done(500)["error"]["kind"], "cancelled")
+
     def test_a_thread_is_reused_without_the_old_interruption(self):
         for _ in range(30):
             self.cancelled(self.ids["spin"])

@@ -74,7 +74,8 @@ async fn code_that_does_not_stop_ends_with_its_process() {
         ("sleeps", too_long),
         ("clings", too_long),
         ("clings_to_the_loop", too_long),
-        ("closes_everything", "the Python process was ended"),
+        // Who notices first that the channel is gone is a matter of chance.
+        ("closes_everything", "the Python process"),
     ] {
         let before = pid(&code).await;
         let (error, time) = cancelled(&code, tool).await;

@@ -22,7 +22,7 @@ from .threads import Job, Pool
 class Call:
     """One request of llm-do while it is worked on."""
 
-    __slots__ = ("id", "context", "printed", "cancelled", "ended", "calls", "_task", "_job", "__weakref__")
+    __slots__ = ("id", "context", "printed", "cancelled", "ended", "calls", "_task", "_begun", "_job", "__weakref__")
 
     def __init__(self, calls, id, context):
         self.calls = calls
@@ -32,6 +32,7 @@ class Call:
         self.cancelled = False
         self.ended = False
         self._task = None
+        self._begun = False
         self._job = None
 
     def run_as_task(self, work):
@@ -48,7 +49,8 @@ class Call:
         """Interrupts the call, wherever it is."""
         self.cancelled = True
         self.calls.give_up_questions(self)
-        if self._task is not None:
+        # A task that has not begun would be cancelled without a chance to answer; it looks for itself.
+        if self._task is not None and self._begun:
             self._task.cancel()
         if self._job is not None:
             self._job.cancel()
@@ -62,6 +64,9 @@ class Call:
     async def _answer(self, work):
         """Awaits the work and answers."""
         try:
+            self._begun = True
+            if self.cancelled:
+                raise Interrupted
             line = self._line(await work())
         except BaseException as problem:
             line = self._failure_line(problem)
@@ -88,8 +93,6 @@ class Call:
             return self.end(outcome)
         self._job = None
         self.run_as_task(lambda: outcome)
-        if self.cancelled:
-            self._task.cancel()
 
     def _line(self, value):
         """Returns the answer with a value as a line."""
@@ -250,6 +253,8 @@ class Calls:
         number = next(self._numbers)
         line = encode_line({"op": "ask", "id": number, "call": call.id, "what": what, **fields})
         self.questions[number] = (call, settle)
+        if call.cancelled and self.questions.pop(number, None) is not None:
+            raise Interrupted  # it was cancelled after the first look, from the main thread
         self.channel.send_line(line)
         return number
 

@@ -147,6 +147,8 @@ class Channel:
         poller.poll()
 
     def close(self):
-        """Closes the descriptor: in a forked child, which must never speak on it."""
+        """Closes the descriptor, once: in a forked child, which must never speak on it."""
         self.ended = True
-        os.close(self.descriptor)
+        descriptor, self.descriptor = self.descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
