@@ -12,6 +12,8 @@ use futures::stream::FuturesUnordered;
 use llm_do_core::{
     Attachment, CallContext, Cancellation, Failure, FailureKind, Input, Name, Output, nearest,
 };
+use llm_do_runtime::{Descriptors, FdId, FdSource, Selection};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -163,6 +165,8 @@ async fn answer_question(running: &Running, call: &CallContext, ask: Ask) {
         "call" => call_by_name(call, ask).await,
         "approve" => approve(call, ask).await,
         "inspect" => Ok(inspection(call, running)),
+        "fd_read" => read_descriptor(call, &ask),
+        "fd_create" => create_descriptor(call, &ask),
         other => Err(Failure::new(FailureKind::Tool, format!("there is no question `{other}`"))),
     };
     running.answer(id, answer).await;
@@ -198,6 +202,41 @@ async fn approve(call: &CallContext, ask: Ask) -> Result<Value, Failure> {
     let payload = value_of(ask.payload.as_deref())?;
     let allowed = call.approve(ask.name, payload, ask.reason).await?;
     Ok(allowed.value().clone())
+}
+
+/// What code wants of a descriptor.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    #[serde(default)]
+    mode: Selection,
+    #[serde(default = "one")]
+    start: u64,
+    #[serde(default = "one")]
+    count: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn descriptors_of(call: &CallContext) -> Result<Arc<Descriptors>, Failure> {
+    let none = || Failure::new(FailureKind::Context, "this call has no file descriptors");
+    call.context().get::<Descriptors>().ok_or_else(none)
+}
+
+/// Reads a part of the text behind a descriptor.
+fn read_descriptor(call: &CallContext, ask: &Ask) -> Result<Value, Failure> {
+    let part: Part = read(ask.input.as_deref(), FailureKind::Arguments, "what Python code gives")?;
+    let fd = descriptors_of(call)?.get(&ask.name)?;
+    Ok(fd.read(part.mode, part.start, part.count)?.text.into())
+}
+
+/// Puts a text behind a descriptor, which is named after the call that makes it.
+fn create_descriptor(call: &CallContext, ask: &Ask) -> Result<Value, Failure> {
+    let text: String = read(ask.input.as_deref(), FailureKind::Arguments, "what Python code gives")?;
+    let made = descriptors_of(call)?.add_beside(&FdId::of_key(call.key()), &text, FdSource::ToolResult)?;
+    Ok(made.id.as_str().into())
 }
 
 fn inspection(call: &CallContext, running: &Running) -> Value {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use llm_do_core::{
-    AgentSpec, Failure, InputPart, Name, NeedSpec, Payload, Prompt, Schema, Tool, ToolDefinition, Toolset,
+    AgentSpec, Failure, InputPart, Name, Payload, Prompt, Schema, Tool, ToolDefinition, Toolset,
 };
 use llm_do_project::{
     ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, WantedCode,
@@ -103,8 +103,7 @@ impl<'a> Definer<'a> {
         definition.judges_calls = tool.judges;
         definition.may_call = true;
         definition.sequential = tool.sequential;
-        let needs = tool.needs.iter().filter(|name| !GIVEN.contains(&name.as_str()));
-        definition.needs = needs.map(NeedSpec::named).collect();
+        definition.notes.extend(needs_note(&tool.needs));
         let limit = tool.time_limit.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         definition.time_limit = Some(limit.unwrap_or(self.around.python.time_limit));
         Some(self.callable(definition, &tool.id))
@@ -310,4 +309,12 @@ fn code_model(model: WireModel) -> CodeModel {
         headers: model.headers.into_iter().map(|(name, value)| (name, text(value))).collect(),
         model: model.model,
     }
+}
+
+/// Says which values a tool needs that a project must bring. Without them a call of it fails, and says so.
+fn needs_note(needs: &[String]) -> Option<String> {
+    let own: Vec<&str> = needs.iter().map(String::as_str).filter(|name| !GIVEN.contains(name)).collect();
+    (!own.is_empty()).then(|| {
+        format!("it needs the context values `{}`, from `context` of the manifest", own.join("`, `"))
+    })
 }

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-use llm_do_core::{Access, Approval, CallContext, CallInfo, Context, Failure, Name, RunId};
+use llm_do_core::{Access, Approval, CallContext, CallInfo, Context, Failure, Name, Program, RunId};
+use llm_do_runtime::Descriptors;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -87,13 +88,23 @@ pub(crate) struct WireContext<'a> {
     input: &'a str,
     #[serde(serialize_with = "named_values")]
     values: &'a Context,
+    access: Option<&'static str>,
+    /// The programs that the agent can start.
+    #[serde(skip_serializing_if = "<[Program]>::is_empty")]
+    programs: &'a [Program],
+    /// Whether the agent has descriptors.
+    descriptors: bool,
 }
 
 impl<'a> WireContext<'a> {
     /// The context of a call of a tool or entry.
     pub(crate) fn of_call(call: &'a CallContext, root: &'a str, input: &'a str) -> Self {
         let model = call.model().map(Name::as_str);
-        Self { model, input, ..Self::of_info(call.info(), call.context(), root) }
+        let programs = call.agent().map(|agent| agent.programs.as_slice()).unwrap_or_default();
+        let access = call.agent().map(|agent| agent.access.word());
+        let descriptors = call.context().get::<Descriptors>().is_some();
+        let about = Self::of_info(call.info(), call.context(), root);
+        Self { model, input, programs, access, descriptors, ..about }
     }
 
     /// The context in which a toolset is opened.
@@ -108,6 +119,9 @@ impl<'a> WireContext<'a> {
             root,
             input: "",
             values,
+            access: None,
+            programs: &[],
+            descriptors: false,
         }
     }
 }

@@ -12,6 +12,7 @@
 
 mod approvals;
 mod calls;
+mod context;
 mod crashes;
 mod definitions;
 mod loading;

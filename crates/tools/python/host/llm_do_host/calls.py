@@ -146,9 +146,13 @@ class Call:
         finally:
             self.calls.questions.pop(question, None)
 
+    def is_in_loop(self):
+        """Says whether this runs in the event loop, where nothing may block."""
+        return threading.get_ident() == self.calls.main_thread
+
     def ask_from_thread(self, what, **fields):
         """Asks llm-do and blocks this thread until the answer is there."""
-        if threading.get_ident() == self.calls.main_thread:
+        if self.is_in_loop():
             raise RuntimeError("a synchronous call would block the event loop here; use `await ctx.call(..)`")
         answers, arrived = [], threading.Lock()
         arrived.acquire()

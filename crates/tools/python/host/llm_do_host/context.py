@@ -89,6 +89,12 @@ class CallContext:
         fields = {"name": callee_name(spec_or_name), "input": call_input(input_data, {}), "agents_only": True}
         return await self._call.ask("call", **fields)
 
+    def _ask_anywhere(self, what, **fields):
+        """Asks from whatever runs: returns an awaitable in the event loop, and the answer itself in a thread."""
+        if self._call.is_in_loop():
+            return self._call.ask(what, **fields)
+        return self._call.ask_from_thread(what, **fields)
+
     def call_sync(self, name, input=None, **arguments):
         """Calls a tool or an agent from a synchronous function."""
         fields = {"name": callee_name(name), "input": call_input(input, arguments), "agents_only": False}
@@ -184,6 +190,10 @@ class NoCall:
         """Refuses."""
         self.check_running()
 
+    def is_in_loop(self):
+        """Nothing blocks where nothing is asked."""
+        return False
+
 
 def callee_name(spec_or_name):
     """Returns the name of what is to be called."""
@@ -251,7 +261,53 @@ def runtime_context(call):
     """Returns LLMProc's dictionary for a call: the values of the project and what the process offers."""
     context = CallContext(call)
     stderr = StderrLog(context)
-    return {**context.values, "process": Process(context, stderr), "stderr": stderr}
+    offered = {**context.values, "process": Process(context, stderr), "stderr": stderr}
+    if call.context.get("descriptors"):
+        offered["fd_manager"] = FileDescriptors(context)
+    programs = call.context.get("programs")
+    if programs:
+        offered["linked_programs"] = {entry["name"]: Program(context, entry) for entry in programs}
+        offered["linked_program_descriptions"] = {entry["name"]: entry["description"] for entry in programs}
+    return offered
+
+
+class FileDescriptors:
+    """The calling agent's file descriptors, by the names of LLMProc's manager.
+
+    In an async function the methods are awaited; in a synchronous one, which runs in a thread, they return at once.
+    """
+
+    def __init__(self, context):
+        self._context = context
+
+    def read(self, fd, mode="page", start=1, count=1):
+        """Returns a part of a text; everything counts from 1. The mode is page, line, char or all."""
+        return self._context._ask_anywhere("fd_read", name=fd, input={"mode": mode, "start": start, "count": count})
+
+    def create(self, content):
+        """Puts a text behind a descriptor and returns its name."""
+        return self._context._ask_anywhere("fd_create", name="", input=str(content))
+
+    def read_fd_content(self, fd_id, read_all=False, mode="page", start=1, count=1):
+        """Returns a part of a text, or all of it."""
+        return self.read(fd_id, "all" if read_all else mode, start, count)
+
+    create_fd_content = create
+
+
+class Program:
+    """An agent that is linked to the calling one."""
+
+    def __init__(self, context, entry):
+        self._context = context
+        self._agent = entry["agent"]
+        self.name = entry["name"]
+        self.description = entry["description"]
+
+    def run(self, prompt):
+        """Starts the program with a prompt and returns its answer."""
+        fields = {"name": self._agent, "input": call_input(prompt, {}), "agents_only": True}
+        return self._context._ask_anywhere("call", **fields)
 
 
 class StderrLog(list):
