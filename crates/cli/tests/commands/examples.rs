@@ -132,3 +132,16 @@ fn newsroom_runs_as_the_documentation_says() {
     let ran = sandbox.run(&["run", "."]).ended(0);
     assert!(ran.stdout.starts_with("Ships"), "{ran:?}");
 }
+
+#[test]
+fn fork_asks_its_children_and_weighs_what_they_say() {
+    let ran = run(&copied("fork"), &[]).ended(0).said("Borrow a tent with a roof, and the stall can open.\n");
+    ran.told("[main > fork() > main] -> Cost:").told("[main > fork() > main] -> Weather:");
+}
+
+#[test]
+fn goto_keeps_only_what_it_learned() {
+    let ran = run(&copied("goto"), &["--output", "json"]).ended(0);
+    assert_eq!(ran.json()["output"], "notes/b.txt names it, the Gannet.");
+    assert!(ran.stderr.contains("[main > goto]"), "{ran:?}");
+}
