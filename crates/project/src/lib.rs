@@ -21,21 +21,25 @@ mod load;
 mod manifest;
 mod model_settings;
 mod older;
+mod preamble;
+mod programs;
 mod python;
 mod reach;
 mod reach_text;
 mod run_settings;
+mod selected;
 mod services;
 mod set;
 mod tags;
 mod template;
 mod toolsets;
+mod tuning;
 mod workshop;
 
 use std::path::Path;
 
 pub use agent_draft::AgentDraft;
-pub use catalogue::{Catalogue, NoToolsets, ProjectFiles, WantedToolset};
+pub use catalogue::{Catalogue, Machine, NoToolsets, ProjectFiles, WantedToolset};
 pub use check::{header_schema, manifest_schema};
 pub use code::{
     ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, ReachModel,

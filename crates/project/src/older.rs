@@ -19,7 +19,13 @@ const HEADER: &[(&str, &str, &str)] = &[
     (SETTINGS, "reasoning_effort", "effort"),
     (SETTINGS, "max_completion_tokens", "max_tokens"),
     (SETTINGS, "max_tokens_to_sample", "max_tokens"),
+    (DESCRIPTORS, "max_direct_output_chars", "limit"),
+    (DESCRIPTORS, "default_page_size", "page_size"),
+    (DESCRIPTORS, "max_input_chars", "input_limit"),
+    (DESCRIPTORS, "enable_references", "references"),
 ];
+
+const DESCRIPTORS: &str = "file_descriptors";
 
 const SETTINGS: &str = "model_settings";
 

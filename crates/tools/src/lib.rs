@@ -19,7 +19,7 @@ mod python;
 mod sandbox;
 mod shell;
 
-pub use catalogue::{Surroundings, built_in, built_in_names};
+pub use catalogue::{Surroundings, built_in, built_in_names, lone_tools, tool_home};
 pub use children::end_all_commands;
 pub use dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,
