@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Source};
 use crate::document::{self, Content, Language, Node};
+use crate::program_file::ProgramParts;
 
 /// An agent file, split and its header read.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct AgentFile {
     pub(crate) is_linked: bool,
     /// The files that it names as programs.
     pub(crate) links: Vec<Link>,
+    /// What it says besides, where it is a program file.
+    pub(crate) program: Option<ProgramParts>,
 }
 
 /// A file that an agent names as a program.
@@ -43,6 +46,7 @@ impl AgentFile {
             real: PathBuf::new(),
             is_linked: false,
             links: Vec::new(),
+            program: None,
         }
     }
 

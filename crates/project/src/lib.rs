@@ -1,6 +1,6 @@
 //! Reads manifests and agent files into a linked project, or says everything that is wrong with them.
 //!
-//! [`load`] reads a manifest (`project.json`, `.yaml`, `.toml`), a directory or a lone agent file, checks it
+//! [`load`] reads a manifest (`project.json`, `.yaml`, `.toml`), a directory, a lone agent or program file, checks it
 //! against the schemas that its types make, and links it against a [`Catalogue`]. Nothing of the project is
 //! executed, and no model or tool is called.
 
@@ -22,6 +22,7 @@ mod manifest;
 mod model_settings;
 mod older;
 mod preamble;
+mod program_file;
 mod programs;
 mod python;
 mod reach;

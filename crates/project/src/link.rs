@@ -20,7 +20,7 @@ use crate::code::{ClassPurpose, Code, CodeProvider, Defined};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
 use crate::entry::{Entry, find_entry};
-use crate::header::{AccessLevel, FileDescriptors, Header, Level, OutputSchema};
+use crate::header::{AccessLevel, FileDescriptors, Header, Level, OutputSchema, ToolEntry};
 use crate::listing::LONGEST_GLOB;
 use crate::load::{Files, ManifestFile};
 use crate::manifest::{LimitsSection, McpServer, ModelSection, Provider};
@@ -51,6 +51,8 @@ pub struct LoadedProject {
     pub model_overrides: Vec<ModelOverride>,
     /// MCP servers.
     pub mcp_servers: BTreeMap<String, McpServer>,
+    /// What a conversation begins with, each sent as if a person had written it.
+    pub demo: Vec<String>,
     /// What the author should know.
     pub notices: Diagnostics,
     pub(crate) settings: RunSettings,
@@ -228,7 +230,14 @@ fn linked(
         return None;
     }
     let notices = std::mem::take(out);
-    Some(loaded(project, parts.entry?, files, code, parts.settings, notices, catalogue.shared()))
+    let entry = parts.entry?;
+    let program = agents.iter().find(|agent| entry == agent.header.name.as_str());
+    let program = program.and_then(|agent| agent.file.program.clone()).unwrap_or_default();
+    let mut loaded = loaded(project, entry, files, code, parts.settings, notices, catalogue.shared());
+    let input = program.input.map(|input| Map::from_iter([("input".to_owned(), input.into())]));
+    loaded.args = loaded.args.or(input);
+    loaded.demo = program.demo;
+    Some(loaded)
 }
 
 /// What a project is built from.
@@ -351,6 +360,7 @@ fn loaded(
         providers: BTreeMap::new(),
         model_overrides: Vec::new(),
         mcp_servers: BTreeMap::new(),
+        demo: Vec::new(),
         notices,
         settings,
         context: BTreeMap::new(),
@@ -488,6 +498,8 @@ fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnost
         let about = match error {
             LinkError::Unknown { agent, what: "approval rule", .. } => Some((agent, "approval")),
             LinkError::Unknown { agent, what: "manual-only tool", .. } => Some((agent, "manual_only")),
+            LinkError::Unknown { agent, what: "changed tool" | "parameter", .. } => Some((agent, "tools")),
+            LinkError::Collision { agent, name } if is_alias(agents, agent, name) => Some((agent, "tools")),
             LinkError::BadGlob { agent, .. } => Some((agent, glob_key(agents, agent))),
             LinkError::Unknown { agent, .. }
             | LinkError::Collision { agent, .. }
@@ -509,6 +521,16 @@ fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnost
             None => diagnostic,
         });
     }
+}
+
+/// Says whether an agent gives a tool that name.
+fn is_alias(agents: &[Agent], agent: &Name, name: &Name) -> bool {
+    let found = agents.iter().find(|found| found.header.name == agent.as_str());
+    let is_alias = |entry: &ToolEntry| match entry {
+        ToolEntry::Changed(section) => section.alias.as_deref() == Some(name.as_str()),
+        ToolEntry::Name(_) => false,
+    };
+    found.is_some_and(|agent| agent.header.tools.iter().any(is_alias))
 }
 
 /// The key of an agent in which a glob cannot be read.

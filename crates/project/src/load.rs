@@ -11,6 +11,7 @@ use crate::document::{self, Content, Field, Language, Node};
 use crate::listing::{Listing, is_glob};
 use crate::manifest::Manifest;
 use crate::older;
+use crate::program_file;
 use crate::programs::Links;
 use crate::set::Changes;
 
@@ -142,6 +143,9 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     let mut node = document::read(&source.text, language)
         .map_err(|error| out.push(Diagnostic::at(&source, &error.place, error.message)))
         .ok()?;
+    if program_file::is_program(&node) && program_file::language(path).is_some() {
+        return Some(without_manifest(root, &[path.to_path_buf()], changes, out));
+    }
     changes.apply_to_manifest(&mut source, &mut node, out);
     older::rename_in_manifest(&source, &mut node, out);
     check_version(&source, &node, out)?;
@@ -288,13 +292,18 @@ fn read_agents(
     changes: &Changes,
     out: &mut Diagnostics,
 ) -> Vec<AgentFile> {
-    let mut reading =
-        Reading { generated: root.join(generated).canonicalize().ok(), bytes: 0, values: 0, is_over: false };
+    let mut reading = Reading {
+        root,
+        generated: root.join(generated).canonicalize().ok(),
+        bytes: 0,
+        values: 0,
+        is_over: false,
+    };
     let mut agents: Vec<AgentFile> = paths.iter().filter_map(|path| reading.read(path, out)).collect();
-    reading.follow_links(&mut agents, root, out);
+    reading.follow_links(&mut agents, out);
     changes.apply_to_agents(&mut agents, out);
     if !changes.is_empty() {
-        reading.follow_links(&mut agents, root, out);
+        reading.follow_links(&mut agents, out);
     }
     for file in &mut agents {
         older::rename_in_header(&file.source, &mut file.header, out);
@@ -304,11 +313,14 @@ fn read_agents(
 
 /// The files that are part of the project because an agent names them.
 fn linked_paths(agents: &[AgentFile]) -> impl Iterator<Item = PathBuf> {
-    agents.iter().filter(|file| file.is_linked).map(|file| file.source.path.clone())
+    let linked = agents.iter().filter(|file| file.is_linked).map(|file| file.source.path.clone());
+    let parts = agents.iter().filter_map(|file| file.program.as_ref());
+    linked.chain(parts.flat_map(|program| program.files.clone()))
 }
 
 /// Reads agent files until they are too many or too large together.
-struct Reading {
+struct Reading<'a> {
+    root: &'a Path,
     /// The real path of the directory of created agents.
     generated: Option<PathBuf>,
     bytes: usize,
@@ -316,14 +328,17 @@ struct Reading {
     is_over: bool,
 }
 
-impl Reading {
+impl Reading<'_> {
     fn read(&mut self, path: &Path, out: &mut Diagnostics) -> Option<AgentFile> {
         if self.is_over || out.is_full() {
             return None;
         }
         let source = read_source(path, out)?;
         self.bytes += source.text.len();
-        let file = agent_file::read(source).map_err(|diagnostic| out.push(*diagnostic)).ok();
+        let file = match program_file::language(path) {
+            Some(language) => program_file::read(source, language, path, self.root, out),
+            None => agent_file::read(source).map_err(|diagnostic| out.push(*diagnostic)).ok(),
+        };
         self.values += file.as_ref().map_or(0, |file| file.header.count());
         if self.bytes > LARGEST_TOGETHER || self.values > MOST_VALUES {
             let message = format!(
@@ -340,8 +355,8 @@ impl Reading {
     }
 
     /// Reads the programs of agents, those of programs, and so on, each once.
-    fn follow_links(&mut self, agents: &mut Vec<AgentFile>, root: &Path, out: &mut Diagnostics) {
-        let mut links = Links::new(root, agents.iter().map(|file| file.real.clone()));
+    fn follow_links(&mut self, agents: &mut Vec<AgentFile>, out: &mut Diagnostics) {
+        let mut links = Links::new(self.root, agents.iter().map(|file| file.real.clone()));
         let mut next = 0;
         while next < agents.len() {
             for path in links.follow(&mut agents[next], out) {

@@ -54,7 +54,7 @@ fn read_older_thinking(source: &Source, header: &mut Node, out: &mut Diagnostics
 }
 
 /// What the older mapping means; nothing where it is none.
-fn thinking_of(mapping: &Node) -> Option<Node> {
+pub(crate) fn thinking_of(mapping: &Node) -> Option<Node> {
     let kind = mapping.field("type")?.value.to_value();
     let has_others = |allowed: &[&str]| {
         let Content::Table(fields) = &mapping.content else { return true };

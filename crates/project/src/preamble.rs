@@ -18,6 +18,8 @@ use crate::catalogue::Catalogue;
 use crate::diagnostic::Diagnostics;
 use crate::link::Agent;
 
+pub(crate) use environment::is_fact;
+
 use environment::Environment;
 use preload::Preload;
 

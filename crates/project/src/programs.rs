@@ -106,7 +106,7 @@ const INSIDE: &str = "name a file inside the project, relative to this one";
 /// Says whether a file is one that can be read as an agent.
 pub(crate) fn is_program(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(extension, Some("agent" | "worker"))
+    matches!(extension, Some("agent" | "worker" | "toml" | "yaml" | "yml"))
 }
 
 /// The files that a header names under `programs`, whether the rest of it is right or not.

@@ -4,63 +4,14 @@
 
 mod parts;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use llm_do_core::{AgentSpec, Approval, Schema, StatelessToolset, Tool, Toolset};
-use llm_do_project::{Catalogue, Diagnostics, LoadedProject, Machine, WantedToolset, load};
-use llm_do_testing::FunctionTool;
-use serde_json::json;
+use llm_do_core::AgentSpec;
+use llm_do_project::{Diagnostics, LoadedProject, load};
 
 use parts::Folder;
-
-/// A catalogue with tools that can be listed alone.
-#[derive(Clone)]
-struct Standard;
-
-const HOMES: [(&str, &str); 4] =
-    [("read_file", "files"), ("write_file", "files"), ("spawn", "process"), ("fork", "process")];
-
-impl Catalogue for Standard {
-    fn shared(&self) -> Arc<dyn Catalogue> {
-        Arc::new(self.clone())
-    }
-
-    fn toolsets(&self) -> Vec<&str> {
-        vec!["files", "process"]
-    }
-
-    fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String> {
-        let tools = HOMES.iter().filter(|(_, home)| *home == wanted.built_in).map(|(tool, _)| tool_of(tool));
-        Ok(Arc::new(StatelessToolset::new(wanted.name, tools)))
-    }
-
-    fn tool_home(&self, tool: &str) -> Option<&str> {
-        HOMES.iter().find(|(name, _)| *name == tool).map(|(_, home)| *home)
-    }
-
-    fn lone_tools(&self) -> Vec<&str> {
-        HOMES.iter().map(|(tool, _)| *tool).collect()
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        (name == "EDITOR").then(|| "vi\nnano".to_owned())
-    }
-
-    fn machine(&self) -> Machine {
-        let (hostname, username) = (Some("box".to_owned()), Some("ada".to_owned()));
-        Machine { directory: Some(PathBuf::from("/somewhere")), hostname, username }
-    }
-}
-
-fn tool_of(name: &str) -> Arc<dyn Tool> {
-    let input = Schema::new(json!({"type": "object", "properties": {"path": {"type": "string"}}})).unwrap();
-    let tool = FunctionTool::new(name, |_, _| async { Ok("done".into()) });
-    Arc::new(tool.define(|definition| {
-        definition.input = input;
-        definition.approval = Approval::PreApproved;
-    }))
-}
+use parts::standard::Standard;
 
 fn loaded(folder: &Path) -> Result<LoadedProject, Diagnostics> {
     load(folder, &Standard)

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::calculator as arithmetic;
 use crate::dynamic_agents::DynamicAgents;
 use crate::filesystem::{Filesystem, FilesystemSettings, Protected};
 use crate::process::{FileDescriptors, Process, Stderr};
@@ -49,6 +50,7 @@ const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "process", make: |wanted, _| process(wanted) },
     BuiltIn { name: "stderr", make: |wanted, _| stderr(wanted) },
     BuiltIn { name: "file_descriptors", make: file_descriptors },
+    BuiltIn { name: "calculator", make: |wanted, _| calculator(wanted) },
 ];
 
 /// Tools that agents may list alone, and the toolset from which they come then.
@@ -68,6 +70,7 @@ const LONE_TOOLS: &[(&str, &str)] = &[
     ("list_fd", "file_descriptors"),
     ("close_fd", "file_descriptors"),
     ("fd_to_file", "file_descriptors"),
+    ("calculator", "calculator"),
 ];
 
 /// Returns the toolset of a tool that agents may list alone.
@@ -214,6 +217,12 @@ fn dynamic_agents(wanted: &WantedToolset<'_>) -> Made {
         ));
     }
     Ok(Arc::new(DynamicAgents::new(wanted.name.clone(), read(wanted.settings)?)?))
+}
+
+/// Arithmetic.
+fn calculator(wanted: &WantedToolset<'_>) -> Made {
+    read::<NoSettings>(wanted.settings)?;
+    arithmetic::toolset(wanted.name.clone())
 }
 
 /// Long texts; they are written to files of the project, unless they may only be looked at.

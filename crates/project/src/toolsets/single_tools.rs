@@ -62,6 +62,9 @@ impl Toolsets<'_> {
             self.add_alone(agent, &home, &tools, spec, &mut held, out);
         }
         notice_less_access(agent, &held, out);
+        if agent.file.program.is_some() {
+            drop_unknown_parameters(agent, spec, &held, out);
+        }
     }
 
     /// The tools of the toolsets that an agent lists, and those that code defines.
@@ -170,5 +173,22 @@ fn notice_less_access(agent: &Agent, held: &Held, out: &mut Diagnostics) {
             let message = format!("`access: {said}` has no effect: the tool `{name}` needs {needed} access");
             out.push(Diagnostic::at(&agent.file.source, &place_of_tool(agent, name), message).notice());
         }
+    }
+}
+
+/// A program file may describe parameters that a tool does not have here.
+fn drop_unknown_parameters(agent: &Agent, spec: &mut AgentSpec, held: &Held, out: &mut Diagnostics) {
+    for change in &mut spec.overrides {
+        let Some(definition) = held.get(&change.tool) else { continue };
+        let known = definition.input.source().get("properties").and_then(Value::as_object);
+        change.parameters.retain(|(name, _)| {
+            let is_known = known.is_some_and(|known| known.contains_key(name));
+            if !is_known {
+                let message = format!("the tool `{}` has no parameter `{name}` here", change.tool);
+                let place = place_of_tool(agent, &change.tool);
+                out.push(Diagnostic::at(&agent.file.source, &place, message).notice());
+            }
+            is_known
+        });
     }
 }
