@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use llm_do_core::Toolset;
 use llm_do_models::{PROTOCOLS, StandardModels, provider_names, providers};
-use llm_do_project::{Catalogue, Code, CodeProblem, WantedCode, WantedToolset};
-use llm_do_tools::{PythonSettings, Surroundings, built_in, built_in_names, python_code};
+use llm_do_project::{Catalogue, Code, CodeProblem, Machine, WantedCode, WantedToolset};
+use llm_do_tools::{
+    PythonSettings, Surroundings, built_in, built_in_names, lone_tools, python_code, tool_home,
+};
 
 /// Everything that comes with llm-do.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +72,23 @@ impl Catalogue for StandardCatalogue {
         python_code(wanted, &around)
     }
 
+    fn tool_home(&self, tool: &str) -> Option<&str> {
+        tool_home(tool)
+    }
+
+    fn lone_tools(&self) -> Vec<&str> {
+        lone_tools()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn machine(&self) -> Machine {
+        let username = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| self.variable(name));
+        Machine { directory: Some(self.around.directory.clone()), hostname: hostname(), username }
+    }
+
     fn providers(&self) -> Vec<&str> {
         provider_names()
     }
@@ -88,4 +107,15 @@ impl Catalogue for StandardCatalogue {
             None => true,
         }
     }
+}
+
+#[cfg(unix)]
+fn hostname() -> Option<String> {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(not(unix))]
+fn hostname() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
 }

@@ -1,9 +1,11 @@
 //! Agent files: a YAML header between `---` lines, then the instructions.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Source};
 use crate::document::{self, Content, Language, Node};
+use crate::program_file::ProgramParts;
 
 /// An agent file, split and its header read.
 #[derive(Debug)]
@@ -13,9 +15,41 @@ pub(crate) struct AgentFile {
     pub(crate) instructions: Arc<str>,
     /// Whether an agent or code created it, and not a person.
     pub(crate) generated: bool,
+    /// The path without links; empty where there is no file.
+    pub(crate) real: PathBuf,
+    /// Whether it is part of the project only because another agent names it as a program.
+    pub(crate) is_linked: bool,
+    /// The files that it names as programs.
+    pub(crate) links: Vec<Link>,
+    /// What it says besides, where it is a program file.
+    pub(crate) program: Option<ProgramParts>,
+}
+
+/// A file that an agent names as a program.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    /// The name as it is written.
+    pub(crate) written: String,
+    pub(crate) path: PathBuf,
+    /// The path without links.
+    pub(crate) real: PathBuf,
 }
 
 impl AgentFile {
+    /// An agent with its header and its instructions.
+    pub(crate) fn new(source: Source, header: Node, instructions: impl Into<Arc<str>>) -> Self {
+        Self {
+            source,
+            header,
+            instructions: instructions.into(),
+            generated: false,
+            real: PathBuf::new(),
+            is_linked: false,
+            links: Vec::new(),
+            program: None,
+        }
+    }
+
     /// Marks a file that an agent or code created.
     pub(crate) fn generated(mut self) -> Self {
         self.generated = true;
@@ -43,8 +77,7 @@ pub(crate) fn read(source: Source) -> Result<AgentFile, Box<Diagnostic>> {
     }
     let header = document::read(&yaml, Language::Yaml)
         .map_err(|error| Box::new(Diagnostic::at(&source, &error.place, error.message)))?;
-    let instructions = text[body..].trim().into();
-    Ok(AgentFile { source, header, instructions, generated: false })
+    Ok(AgentFile::new(source, header, text[body..].trim()))
 }
 
 struct Split {

@@ -19,6 +19,26 @@ pub trait Catalogue: Send + Sync {
     /// Makes a built-in toolset; the words of an error say what is wrong with its settings.
     fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String>;
 
+    /// Returns the built-in toolset of a tool that agents may list alone.
+    fn tool_home(&self, _tool: &str) -> Option<&str> {
+        None
+    }
+
+    /// Returns the tools that agents may list alone, for whoever misspelt one.
+    fn lone_tools(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// Returns an environment variable of the process, for agents that are told about it.
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    /// Returns what is known about the machine, for agents that are told about it.
+    fn machine(&self) -> Machine {
+        Machine::default()
+    }
+
     /// Runs the Python files of a project and finds what they define. Called only when everything else about the
     /// project is right.
     fn code(&self, _wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {
@@ -45,6 +65,17 @@ pub trait Catalogue: Send + Sync {
     fn has_program(&self, _program: &str) -> bool {
         true
     }
+}
+
+/// What is known about the machine that a project runs on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// The working directory of the process.
+    pub directory: Option<PathBuf>,
+    /// The name of the machine.
+    pub hostname: Option<String>,
+    /// The name of the user.
+    pub username: Option<String>,
 }
 
 /// A built-in toolset as a project wants it.

@@ -58,7 +58,11 @@ pub(crate) fn place_of(node: &Node, field: &str) -> Range<usize> {
 pub(crate) fn entry_place(node: &Node, field: &str, name: &str) -> Range<usize> {
     let named = |item: &Node| match &item.content {
         Content::Text(text) => text == name,
-        Content::Table(fields) => fields.iter().any(|field| field.name == name),
+        Content::Table(fields) => {
+            let says =
+                |field: &Field| field.name == "name" && field.value.content == Content::Text(name.into());
+            fields.iter().any(|field| field.name == name || says(field))
+        }
         _ => false,
     };
     let found = node.field(field).and_then(|field| match &field.value.content {

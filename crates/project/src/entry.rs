@@ -38,7 +38,7 @@ pub(crate) fn find_entry(
 ) -> Option<Entry> {
     let root = &files.root;
     let marked: Vec<&Agent> =
-        agents.iter().filter(|agent| agent.header.entry && !agent.is_generated()).collect();
+        agents.iter().filter(|agent| agent.header.entry && agent.may_be_entry()).collect();
     if let [_, _, ..] = &marked[..] {
         let names: Vec<String> = marked.iter().map(|agent| format!("`{}`", agent.header.name)).collect();
         for agent in &marked {
@@ -143,9 +143,9 @@ fn named_entry(
     }
 }
 
-/// No run starts with an agent that was created because it happens to be there.
+/// No run starts with an agent that was created, or that another one names, because it happens to be there.
 fn sole_entry(agents: &[Agent], root: &Path, out: &mut Diagnostics) -> Option<Entry> {
-    let agents: Vec<&Agent> = agents.iter().filter(|agent| !agent.is_generated()).collect();
+    let agents: Vec<&Agent> = agents.iter().filter(|agent| agent.may_be_entry()).collect();
     let main = agents.iter().find(|agent| agent.header.name == "main");
     let main_file =
         agents.iter().find(|agent| agent.file.source.path.file_stem().is_some_and(|stem| stem == "main"));

@@ -36,9 +36,10 @@ pub(crate) struct Header {
     /// Settings of the requests.
     #[serde(default)]
     pub(crate) model_settings: Option<ModelSettings>,
-    /// Single tools.
+    /// Single tools: names, or how the agent is offered a tool. A tool of a listed toolset can be named here to be
+    /// offered otherwise.
     #[serde(default)]
-    pub(crate) tools: Vec<String>,
+    pub(crate) tools: Vec<ToolEntry>,
     /// Toolsets and other agents: names, or names with settings.
     #[serde(default)]
     pub(crate) toolsets: Toolsets,
@@ -90,15 +91,18 @@ pub(crate) struct Header {
     /// Agents that this one can start as programs.
     #[serde(default)]
     pub(crate) programs: Vec<Program>,
-    /// Whether long results become file descriptors.
+    /// Whether long texts become file descriptors, or how.
     #[serde(default)]
-    pub(crate) file_descriptors: Option<bool>,
-    /// Files whose content the agent starts with.
+    pub(crate) file_descriptors: Option<FileDescriptors>,
+    /// Files whose content stands before the instructions, relative to this file.
     #[serde(default)]
     pub(crate) preload: Vec<String>,
-    /// What the agent is told about its surroundings: everything, nothing, or a list.
+    /// What the agent is told about its surroundings: everything, nothing, a list of facts, or in detail.
     #[serde(default)]
     pub(crate) env_info: Option<EnvironmentInfo>,
+    /// Which of its own settings the agent may change while it runs, and how far.
+    #[serde(default)]
+    pub(crate) tuning: Option<TuningSection>,
     /// Tests of the agent, run offline.
     #[serde(default)]
     pub(crate) tests: Vec<Map<String, Value>>,
@@ -169,27 +173,163 @@ pub(crate) enum OutputSchema {
     Reference(String),
 }
 
+/// A tool: its name, or how the agent is offered it.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum ToolEntry {
+    Name(String),
+    Changed(ToolSection),
+}
+
+impl ToolEntry {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Name(name) => name,
+            Self::Changed(section) => &section.name,
+        }
+    }
+}
+
+/// How one agent is offered a tool.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ToolSection {
+    /// The tool's own name.
+    pub(crate) name: String,
+    /// The name under which the model is offered it instead.
+    #[serde(default)]
+    #[schemars(regex(pattern = r"^[A-Za-z0-9_-]{1,64}$"))]
+    pub(crate) alias: Option<String>,
+    /// What it does, in other words.
+    #[serde(default)]
+    pub(crate) description: Option<String>,
+    /// What it needs at least, where that is more than it says itself.
+    #[serde(default)]
+    pub(crate) access: Option<AccessLevel>,
+    /// What single parameters are, in other words.
+    #[serde(default)]
+    pub(crate) param_descriptions: BTreeMap<String, String>,
+}
+
 /// An agent that another one can start as a program.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "checked here; programs are started by a later version, and a notice says so")]
 pub(crate) struct Program {
     /// The name by which it is started.
+    #[schemars(regex(pattern = r"^[A-Za-z0-9_-]{1,64}$"))]
     pub(crate) name: String,
-    /// Its file, relative to this one.
+    /// Its file, relative to this one: an agent file, or a program file (`.toml`, `.yaml`).
     pub(crate) file: String,
-    /// What it does.
+    /// What it does; by default what the agent says itself.
     #[serde(default)]
     pub(crate) description: Option<String>,
+}
+
+/// What becomes of long texts: whether they become file descriptors, or in detail.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum FileDescriptors {
+    Enabled(bool),
+    Section(DescriptorSection),
+}
+
+/// How long texts become file descriptors.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DescriptorSection {
+    /// Whether they do; otherwise they are cut.
+    #[serde(default)]
+    pub(crate) enabled: Option<bool>,
+    /// How many characters a result may have before it does.
+    #[serde(default)]
+    #[schemars(range(min = 100))]
+    pub(crate) limit: Option<u64>,
+    /// How many characters a page has at most.
+    #[serde(default)]
+    #[schemars(range(min = 100))]
+    pub(crate) page_size: Option<u64>,
+    /// How many characters an input may have before it does.
+    #[serde(default)]
+    #[schemars(range(min = 100))]
+    pub(crate) input_limit: Option<u64>,
+    /// Whether long inputs become file descriptors too.
+    #[serde(default)]
+    pub(crate) page_user_input: Option<bool>,
+    /// Whether text that the model marks as `<ref id="name">` can be referred to.
+    #[serde(default)]
+    pub(crate) references: Option<bool>,
 }
 
 /// What an agent is told about its surroundings.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "checked here; used by a later version, and a notice says so")]
 pub(crate) enum EnvironmentInfo {
     All(bool),
     Some(Vec<String>),
+    Section(EnvironmentSection),
+}
+
+/// What an agent is told about its surroundings, in detail. Every other key is a line of its own: `key: text`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+pub(crate) struct EnvironmentSection {
+    /// The facts: `all`, or a list of their names.
+    #[serde(default)]
+    pub(crate) variables: Option<Variables>,
+    /// Environment variables, by the label under which they are shown. None that holds a key is read.
+    #[serde(default)]
+    pub(crate) env_vars: BTreeMap<String, String>,
+    /// The directory that the fact `file_map` lists, relative to the project.
+    #[serde(default)]
+    pub(crate) file_map_root: Option<String>,
+    /// How many files are listed at most.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub(crate) file_map_max_files: Option<usize>,
+    /// Whether the sizes of files are listed.
+    #[serde(default)]
+    pub(crate) file_map_show_size: Option<bool>,
+    /// Commands of other tools that read such files. They are never run.
+    #[serde(default)]
+    pub(crate) commands: Option<Value>,
+    /// Lines of the author.
+    #[serde(flatten)]
+    pub(crate) custom: BTreeMap<String, String>,
+}
+
+/// Facts: all, or a list of their names.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Variables {
+    All(AllFacts),
+    Some(Vec<String>),
+}
+
+impl Variables {
+    /// All facts.
+    pub(crate) fn all() -> Self {
+        Self::All(AllFacts::All)
+    }
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AllFacts {
+    All,
+}
+
+/// Which of its own settings an agent may change, each as its least and greatest value.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TuningSection {
+    /// The least and the greatest temperature.
+    #[serde(default)]
+    pub(crate) temperature: Option<(f64, f64)>,
+    /// The least and the greatest number of output tokens.
+    #[serde(default)]
+    pub(crate) max_tokens: Option<(u64, u64)>,
+    /// Names or globs of models.
+    #[serde(default)]
+    pub(crate) models: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]

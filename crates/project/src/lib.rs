@@ -1,6 +1,6 @@
 //! Reads manifests and agent files into a linked project, or says everything that is wrong with them.
 //!
-//! [`load`] reads a manifest (`project.json`, `.yaml`, `.toml`), a directory or a lone agent file, checks it
+//! [`load`] reads a manifest (`project.json`, `.yaml`, `.toml`), a directory, a lone agent or program file, checks it
 //! against the schemas that its types make, and links it against a [`Catalogue`]. Nothing of the project is
 //! executed, and no model or tool is called.
 
@@ -21,21 +21,26 @@ mod load;
 mod manifest;
 mod model_settings;
 mod older;
+mod preamble;
+mod program_file;
+mod programs;
 mod python;
 mod reach;
 mod reach_text;
 mod run_settings;
+mod selected;
 mod services;
 mod set;
 mod tags;
 mod template;
 mod toolsets;
+mod tuning;
 mod workshop;
 
 use std::path::Path;
 
 pub use agent_draft::AgentDraft;
-pub use catalogue::{Catalogue, NoToolsets, ProjectFiles, WantedToolset};
+pub use catalogue::{Catalogue, Machine, NoToolsets, ProjectFiles, WantedToolset};
 pub use check::{header_schema, manifest_schema};
 pub use code::{
     ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, ReachModel,

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::GlobBuilder;
-use llm_do_core::{Access, AgentSpec, Approval, ApprovalRule, ModelOverride, Name, NeedSpec, Schema};
+use llm_do_core::{
+    Access, AgentSpec, Approval, ApprovalRule, DescriptorSettings, ModelOverride, Name, NeedSpec, Schema,
+};
 use llm_do_runtime::{
     EntrySpec, LinkError, LinkErrors, OutlinedCallable, Project, ProjectBuilder, RuntimeBuilder,
 };
@@ -18,7 +20,7 @@ use crate::code::{ClassPurpose, Code, CodeProvider, Defined};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
 use crate::entry::{Entry, find_entry};
-use crate::header::{AccessLevel, Header, Level, OutputSchema};
+use crate::header::{AccessLevel, FileDescriptors, Header, Level, OutputSchema, ToolEntry};
 use crate::listing::LONGEST_GLOB;
 use crate::load::{Files, ManifestFile};
 use crate::manifest::{LimitsSection, McpServer, ModelSection, Provider};
@@ -27,7 +29,7 @@ use crate::run_settings::{RunSettings, run_settings};
 use crate::services::{self, ModelNames};
 use crate::toolsets::{Listed, Toolsets, check_sections};
 use crate::workshop::Workshop;
-use crate::{attachment_policy, model_settings, template};
+use crate::{attachment_policy, model_settings, preamble, programs, template, tuning};
 
 /// A project read from files, ready to be run.
 pub struct LoadedProject {
@@ -49,6 +51,8 @@ pub struct LoadedProject {
     pub model_overrides: Vec<ModelOverride>,
     /// MCP servers.
     pub mcp_servers: BTreeMap<String, McpServer>,
+    /// What a conversation begins with, each sent as if a person had written it.
+    pub demo: Vec<String>,
     /// What the author should know.
     pub notices: Diagnostics,
     pub(crate) settings: RunSettings,
@@ -144,6 +148,11 @@ impl Agent {
     pub(crate) fn is_generated(&self) -> bool {
         self.header.generated && self.file.generated
     }
+
+    /// Says whether a run may start with it although the manifest does not name it.
+    pub(crate) fn may_be_entry(&self) -> bool {
+        !self.is_generated() && !self.file.is_linked
+    }
 }
 
 /// Links files. Nothing of a project is run before everything else about it was found to be right.
@@ -221,7 +230,14 @@ fn linked(
         return None;
     }
     let notices = std::mem::take(out);
-    Some(loaded(project, parts.entry?, files, code, parts.settings, notices, catalogue.shared()))
+    let entry = parts.entry?;
+    let program = agents.iter().find(|agent| entry == agent.header.name.as_str());
+    let program = program.and_then(|agent| agent.file.program.clone()).unwrap_or_default();
+    let mut loaded = loaded(project, entry, files, code, parts.settings, notices, catalogue.shared());
+    let input = program.input.map(|input| Map::from_iter([("input".to_owned(), input.into())]));
+    loaded.args = loaded.args.or(input);
+    loaded.demo = program.demo;
+    Some(loaded)
 }
 
 /// What a project is built from.
@@ -249,7 +265,8 @@ fn parts(
     let start = if files.broken_manifest { None } else { find_entry(files, agents, unread, code, out) };
     let models = ModelNames::new(manifest, code, catalogue, &files.root);
     let settings = manifest.map(|file| check_manifest(file, code, catalogue, &models, &files.root, out));
-    let listed = Listed { manifest, root: &files.root, files: &files.own, code };
+    let linked = programs::by_file(agents);
+    let listed = Listed { manifest, root: &files.root, files: &files.own, code, linked: &linked };
     let mut toolsets = Toolsets::new(listed, agents, unread, catalogue, out);
     let mut specs = add_agents(agents, listed, &models, &mut toolsets, out);
     specs.extend(code_agents(listed, &models, &mut toolsets, out));
@@ -316,7 +333,7 @@ fn add_agents(
         models.check_agent(agent, out);
         let spec = agent_spec(agent, project, toolsets, out);
         patterns += spec.approval.len() + spec.manual_only.len();
-        patterns += spec.agents.len() + spec.compatible_models.len();
+        patterns += spec.agents.len() + spec.compatible_models.len() + spec.tuning.models.len();
         check_patterns(patterns, agent, out);
         specs.push(spec);
     }
@@ -343,6 +360,7 @@ fn loaded(
         providers: BTreeMap::new(),
         model_overrides: Vec::new(),
         mcp_servers: BTreeMap::new(),
+        demo: Vec::new(),
         notices,
         settings,
         context: BTreeMap::new(),
@@ -480,6 +498,8 @@ fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnost
         let about = match error {
             LinkError::Unknown { agent, what: "approval rule", .. } => Some((agent, "approval")),
             LinkError::Unknown { agent, what: "manual-only tool", .. } => Some((agent, "manual_only")),
+            LinkError::Unknown { agent, what: "changed tool" | "parameter", .. } => Some((agent, "tools")),
+            LinkError::Collision { agent, name } if is_alias(agents, agent, name) => Some((agent, "tools")),
             LinkError::BadGlob { agent, .. } => Some((agent, glob_key(agents, agent))),
             LinkError::Unknown { agent, .. }
             | LinkError::Collision { agent, .. }
@@ -501,6 +521,16 @@ fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnost
             None => diagnostic,
         });
     }
+}
+
+/// Says whether an agent gives a tool that name.
+fn is_alias(agents: &[Agent], agent: &Name, name: &Name) -> bool {
+    let found = agents.iter().find(|found| found.header.name == agent.as_str());
+    let is_alias = |entry: &ToolEntry| match entry {
+        ToolEntry::Changed(section) => section.alias.as_deref() == Some(name.as_str()),
+        ToolEntry::Name(_) => false,
+    };
+    found.is_some_and(|agent| agent.header.tools.iter().any(is_alias))
 }
 
 /// The key of an agent in which a glob cannot be read.
@@ -581,6 +611,10 @@ pub(crate) fn agent_spec(
     model_settings::check(agent, out);
     attachment_policy::check_agent(agent, out);
     toolsets.add_to(agent, &mut spec, out);
+    spec.programs = programs::programs(agent, project.linked, out);
+    spec.descriptors = descriptors(header.file_descriptors.as_ref());
+    spec.preamble = preamble::preamble(agent, project.root, toolsets.catalogue(), out);
+    spec.tuning = tuning::tuning(agent, out);
     notice_later_keys(agent, out);
     spec
 }
@@ -682,17 +716,27 @@ fn add_templates(agent: &Agent, code: KnownCode<'_>, spec: &mut AgentSpec, out: 
 
 /// Keys that are part of the format and wait for what they are about.
 fn notice_later_keys(agent: &Agent, out: &mut Diagnostics) {
-    let header = &agent.header;
-    let written = [
-        ("programs", !header.programs.is_empty()),
-        ("file_descriptors", header.file_descriptors.is_some()),
-        ("preload", !header.preload.is_empty()),
-        ("env_info", header.env_info.is_some()),
-        ("tests", !header.tests.is_empty()),
-    ];
-    for (key, _) in written.into_iter().filter(|(_, is_written)| *is_written) {
-        let place = place_of(&agent.file.header, key);
-        out.push(Diagnostic::without_effect(&agent.file.source, &place, key));
+    if !agent.header.tests.is_empty() {
+        let place = place_of(&agent.file.header, "tests");
+        out.push(Diagnostic::without_effect(&agent.file.source, &place, "tests"));
+    }
+}
+
+/// What becomes of texts that are too long: what is written, over the usual.
+fn descriptors(written: Option<&FileDescriptors>) -> DescriptorSettings {
+    let usual = DescriptorSettings::default();
+    match written {
+        None => usual,
+        Some(FileDescriptors::Enabled(enabled)) => DescriptorSettings { enabled: *enabled, ..usual },
+        Some(FileDescriptors::Section(section)) => DescriptorSettings {
+            enabled: section.enabled.unwrap_or(usual.enabled),
+            limit: section.limit.unwrap_or(usual.limit),
+            page_size: section.page_size.unwrap_or(usual.page_size),
+            input_limit: section.input_limit.unwrap_or(usual.input_limit),
+            page_user_input: section.page_user_input.unwrap_or(usual.page_user_input),
+            references: section.references.unwrap_or(usual.references),
+            most: usual.most,
+        },
     }
 }
 
@@ -705,7 +749,7 @@ fn rule(pattern: &str, level: Level) -> ApprovalRule {
     ApprovalRule { pattern: pattern.to_owned(), approval }
 }
 
-fn access(level: AccessLevel) -> Access {
+pub(crate) fn access(level: AccessLevel) -> Access {
     match level {
         AccessLevel::Read => Access::Read,
         AccessLevel::Write => Access::Write,

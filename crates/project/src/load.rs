@@ -11,6 +11,8 @@ use crate::document::{self, Content, Field, Language, Node};
 use crate::listing::{Listing, is_glob};
 use crate::manifest::Manifest;
 use crate::older;
+use crate::program_file;
+use crate::programs::Links;
 use crate::set::Changes;
 
 /// The names under which a manifest is looked for in a directory.
@@ -80,8 +82,9 @@ fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &
     let agents = with_generated(agents, &root, Path::new(GENERATED), out);
     let generated = PathBuf::from(GENERATED);
     let paths = agents.iter().cloned().chain([root.join(&generated)]).collect();
-    let own = ProjectFiles { paths, globs: Vec::new() };
-    let agents = read_agents(&agents, &root.join(GENERATED), changes, out);
+    let mut own = ProjectFiles { paths, globs: Vec::new() };
+    let agents = read_agents(&agents, &root, &generated, changes, out);
+    own.paths.extend(linked_paths(&agents));
     let python = Vec::new();
     let mut files = Files { root, manifest: None, agents, broken_manifest: false, generated, own, python };
     if changes.change_manifest() {
@@ -140,6 +143,9 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     let mut node = document::read(&source.text, language)
         .map_err(|error| out.push(Diagnostic::at(&source, &error.place, error.message)))
         .ok()?;
+    if program_file::is_program(&node) && program_file::language(path).is_some() {
+        return Some(without_manifest(root, &[path.to_path_buf()], changes, out));
+    }
     changes.apply_to_manifest(&mut source, &mut node, out);
     older::rename_in_manifest(&source, &mut node, out);
     check_version(&source, &node, out)?;
@@ -151,11 +157,12 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     check_python(&source, &node, &python, out);
     let generated = generated_directory(&source, &node, manifest.as_ref(), out);
     let listed = with_generated(&listed, &root, &generated, out);
-    let agents = read_agents(&listed, &root.join(&generated), changes, out);
+    let agents = read_agents(&listed, &root, &generated, changes, out);
     let broken_manifest = manifest.is_none();
     let mut own = manifest.as_ref().map(|manifest| named_files(&root, manifest)).unwrap_or_default();
     own.paths
         .extend([path.to_path_buf(), root.join(&generated)].into_iter().chain(listed).chain(python.clone()));
+    own.paths.extend(linked_paths(&agents));
     let manifest = manifest.map(|manifest| ManifestFile { source, node, manifest });
     Some(Files { root, manifest, agents, broken_manifest, generated, own, python })
 }
@@ -277,44 +284,88 @@ fn listed_files(
     files
 }
 
+/// Reads agents, and all that they name as programs.
 fn read_agents(
     paths: &[PathBuf],
+    root: &Path,
     generated: &Path,
     changes: &Changes,
     out: &mut Diagnostics,
 ) -> Vec<AgentFile> {
-    let mut agents = Vec::new();
-    let generated = generated.canonicalize().ok();
-    let (mut bytes, mut values) = (0, 0);
-    for path in paths {
-        if out.is_full() {
-            break;
-        }
-        let Some(source) = read_source(path, out) else { continue };
-        bytes += source.text.len();
-        match agent_file::read(source) {
-            Ok(file) => {
-                values += file.header.count();
-                let directory =
-                    path.parent().filter(|_| generated.is_some()).and_then(|path| path.canonicalize().ok());
-                let is_generated = directory.is_some() && directory == generated;
-                agents.push(if is_generated { file.generated() } else { file });
-            }
-            Err(diagnostic) => out.push(*diagnostic),
-        }
-        if bytes > LARGEST_TOGETHER || values > MOST_VALUES {
-            let message = format!(
-                "the agent files up to here have more than {LARGEST_TOGETHER} bytes or {MOST_VALUES} values"
-            );
-            out.push(Diagnostic::error(shown_path(path), message).with_hint("list fewer agents"));
-            break;
-        }
-    }
+    let mut reading = Reading {
+        root,
+        generated: root.join(generated).canonicalize().ok(),
+        bytes: 0,
+        values: 0,
+        is_over: false,
+    };
+    let mut agents: Vec<AgentFile> = paths.iter().filter_map(|path| reading.read(path, out)).collect();
+    reading.follow_links(&mut agents, out);
     changes.apply_to_agents(&mut agents, out);
+    if !changes.is_empty() {
+        reading.follow_links(&mut agents, out);
+    }
     for file in &mut agents {
         older::rename_in_header(&file.source, &mut file.header, out);
     }
     agents
+}
+
+/// The files that are part of the project because an agent names them.
+fn linked_paths(agents: &[AgentFile]) -> impl Iterator<Item = PathBuf> {
+    let linked = agents.iter().filter(|file| file.is_linked).map(|file| file.source.path.clone());
+    let parts = agents.iter().filter_map(|file| file.program.as_ref());
+    linked.chain(parts.flat_map(|program| program.files.clone()))
+}
+
+/// Reads agent files until they are too many or too large together.
+struct Reading<'a> {
+    root: &'a Path,
+    /// The real path of the directory of created agents.
+    generated: Option<PathBuf>,
+    bytes: usize,
+    values: usize,
+    is_over: bool,
+}
+
+impl Reading<'_> {
+    fn read(&mut self, path: &Path, out: &mut Diagnostics) -> Option<AgentFile> {
+        if self.is_over || out.is_full() {
+            return None;
+        }
+        let source = read_source(path, out)?;
+        self.bytes += source.text.len();
+        let file = match program_file::language(path) {
+            Some(language) => program_file::read(source, language, path, self.root, out),
+            None => agent_file::read(source).map_err(|diagnostic| out.push(*diagnostic)).ok(),
+        };
+        self.values += file.as_ref().map_or(0, |file| file.header.count());
+        if self.bytes > LARGEST_TOGETHER || self.values > MOST_VALUES {
+            let message = format!(
+                "the agent files up to here have more than {LARGEST_TOGETHER} bytes or {MOST_VALUES} values"
+            );
+            out.push(Diagnostic::error(shown_path(path), message).with_hint("list fewer agents"));
+            self.is_over = true;
+        }
+        let directory = path.parent().filter(|_| self.generated.is_some());
+        let directory = directory.and_then(|directory| directory.canonicalize().ok());
+        let generated = directory.is_some() && directory == self.generated;
+        let real = path.canonicalize().unwrap_or_default();
+        file.map(|file| AgentFile { generated, real, ..file })
+    }
+
+    /// Reads the programs of agents, those of programs, and so on, each once.
+    fn follow_links(&mut self, agents: &mut Vec<AgentFile>, out: &mut Diagnostics) {
+        let mut links = Links::new(self.root, agents.iter().map(|file| file.real.clone()));
+        let mut next = 0;
+        while next < agents.len() {
+            for path in links.follow(&mut agents[next], out) {
+                let linked = self.read(&path, out);
+                agents.extend(linked.map(|file| AgentFile { is_linked: true, ..file }));
+            }
+            next += 1;
+        }
+    }
 }
 
 /// Reads a text file: regular, not too large, UTF-8; a byte order mark is passed over.

@@ -19,7 +19,13 @@ const HEADER: &[(&str, &str, &str)] = &[
     (SETTINGS, "reasoning_effort", "effort"),
     (SETTINGS, "max_completion_tokens", "max_tokens"),
     (SETTINGS, "max_tokens_to_sample", "max_tokens"),
+    (DESCRIPTORS, "max_direct_output_chars", "limit"),
+    (DESCRIPTORS, "default_page_size", "page_size"),
+    (DESCRIPTORS, "max_input_chars", "input_limit"),
+    (DESCRIPTORS, "enable_references", "references"),
 ];
+
+const DESCRIPTORS: &str = "file_descriptors";
 
 const SETTINGS: &str = "model_settings";
 
@@ -48,7 +54,7 @@ fn read_older_thinking(source: &Source, header: &mut Node, out: &mut Diagnostics
 }
 
 /// What the older mapping means; nothing where it is none.
-fn thinking_of(mapping: &Node) -> Option<Node> {
+pub(crate) fn thinking_of(mapping: &Node) -> Option<Node> {
     let kind = mapping.field("type")?.value.to_value();
     let has_others = |allowed: &[&str]| {
         let Content::Table(fields) = &mapping.content else { return true };

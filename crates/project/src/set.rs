@@ -36,6 +36,11 @@ impl Changes {
         Self(read.collect())
     }
 
+    /// Says whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Says whether any of them is about the manifest.
     pub(crate) fn change_manifest(&self) -> bool {
         self.0.iter().any(|change| change.agent.is_none())

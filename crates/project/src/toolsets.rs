@@ -1,4 +1,6 @@
-//! Resolves the toolsets and agents that an agent lists.
+//! Resolves the tools, toolsets and agents that an agent lists.
+
+mod single_tools;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -16,6 +18,7 @@ use crate::link::Agent;
 use crate::listing::LONGEST_GLOB;
 use crate::load::ManifestFile;
 use crate::manifest::ToolsetSection;
+use crate::programs::LinkedAgents;
 use crate::python::KnownCode;
 
 /// The key under which the older mapping form keeps approval rules.
@@ -28,6 +31,8 @@ pub(crate) struct Listed<'a> {
     pub(crate) root: &'a Path,
     pub(crate) files: &'a ProjectFiles,
     pub(crate) code: KnownCode<'a>,
+    /// The agents by their files, for those that name them as programs.
+    pub(crate) linked: &'a LinkedAgents<'a>,
 }
 
 /// What agents may list under `toolsets`.
@@ -92,7 +97,7 @@ impl<'a> Toolsets<'a> {
         catalogue: &'a dyn Catalogue,
         out: &mut Diagnostics,
     ) -> Self {
-        let Listed { manifest, root, files, code } = project;
+        let Listed { manifest, root, files, code, .. } = project;
         let names = agents.iter().map(|agent| agent.header.name.as_str());
         let names = names.chain(unread.iter().map(String::as_str)).chain(code.agents().map(Name::as_str));
         let of_code = code.defined().into_iter().flat_map(|code| &code.toolsets);
@@ -132,6 +137,11 @@ impl<'a> Toolsets<'a> {
         }
     }
 
+    /// Returns what exists outside the files.
+    pub(crate) fn catalogue(&self) -> &'a dyn Catalogue {
+        self.catalogue
+    }
+
     /// Returns the toolsets that agents list without settings of their own.
     pub(crate) fn shared(self) -> impl Iterator<Item = Arc<dyn Toolset>> {
         self.shared.into_values()
@@ -144,9 +154,13 @@ impl<'a> Toolsets<'a> {
         }
     }
 
-    /// Adds to an agent what it lists under `tools` and `toolsets`.
+    /// Adds to an agent what it lists under `toolsets` and `tools`.
     pub(crate) fn add_to(&mut self, agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
+        self.add_toolsets(agent, spec, out);
         self.add_tools(agent, spec, out);
+    }
+
+    fn add_toolsets(&mut self, agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
         let mut seen: HashSet<&str> = HashSet::new();
         for (name, settings) in agent.header.toolsets.entries() {
             if out.is_full() {
@@ -182,28 +196,6 @@ impl<'a> Toolsets<'a> {
         Some(ToolsetChoice { name: DESCRIPTORS.into(), settings, own: Some(own), implicit: true })
     }
 
-    /// Single tools come with code.
-    fn add_tools(&mut self, agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
-        let name = &agent.header.name;
-        let mut seen: HashSet<&str> = HashSet::new();
-        for tool in &agent.header.tools {
-            if out.is_full() {
-                return;
-            }
-            let place = entry_place(&agent.file.header, "tools", tool);
-            if !seen.insert(tool) {
-                let message = format!("duplicate entry `{tool}` in `tools`");
-                out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("list it once"));
-            } else if self.has_tool(tool) {
-                spec.tools.push(tool.as_str().into());
-            } else {
-                let message = format!("agent `{name}` names the tool `{tool}`, which does not exist");
-                let hint = self.meant_tool(tool);
-                out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
-            }
-        }
-    }
-
     /// Says whether code defines a tool. What was not run yet may define anything.
     fn has_tool(&mut self, tool: &str) -> bool {
         if self.code.may_define() {
@@ -211,14 +203,6 @@ impl<'a> Toolsets<'a> {
             return true;
         }
         self.code.tools().any(|name| name == tool)
-    }
-
-    fn meant_tool(&self, tool: &str) -> String {
-        let listed = self.known().into_iter().find(|name| *name == tool);
-        match listed {
-            Some(name) => format!("list `{name}` under `toolsets`"),
-            None => meant(tool, self.code.tools().map(Name::as_str).chain(self.known())),
-        }
     }
 
     /// Takes the names that code must define.

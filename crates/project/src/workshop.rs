@@ -11,8 +11,10 @@ use crate::check;
 use crate::code::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{Content, place_of};
+use crate::header::ToolEntry;
 use crate::link::{Agent, agent_spec, check_agent_names, check_names};
 use crate::load::ManifestFile;
+use crate::programs::LinkedAgents;
 use crate::python::KnownCode;
 use crate::services::ModelNames;
 use crate::toolsets::{Listed, Toolsets};
@@ -89,7 +91,9 @@ impl Workshop {
         let code = self.code.as_deref().map_or(KnownCode::Absent, |code| KnownCode::Run(code, &[]));
         ModelNames::new(manifest, code, catalogue, &self.root).check_agent(&agent[0], out);
         refuse_classes(&agent[0], out);
-        let listed = Listed { manifest, root: &self.root, files: &self.files, code };
+        refuse_files(&agent[0], out);
+        let linked = LinkedAgents::new();
+        let listed = Listed { manifest, root: &self.root, files: &self.files, code, linked: &linked };
         let mut toolsets = Toolsets::new(listed, &agent, &others, catalogue, out);
         let mut spec = agent_spec(&agent[0], listed, &mut toolsets, out);
         toolsets.give_own(&mut spec);
@@ -105,5 +109,22 @@ fn refuse_classes(agent: &Agent, out: &mut Diagnostics) {
         let place = place_of(&agent.file.header, key);
         let hint = "write the schema as JSON Schema under `input_schema` or `output_schema`";
         out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+    }
+}
+
+/// What reaches beyond the toolsets of its creator is written by persons.
+fn refuse_files(agent: &Agent, out: &mut Diagnostics) {
+    let header = &agent.header;
+    let written = [
+        ("programs", !header.programs.is_empty()),
+        ("preload", !header.preload.is_empty()),
+        ("env_info", header.env_info.is_some()),
+        ("tuning", header.tuning.is_some()),
+        ("tools", header.tools.iter().any(|entry| matches!(entry, ToolEntry::Changed(_)))),
+    ];
+    for (key, _) in written.into_iter().filter(|(_, is_written)| *is_written) {
+        let message = format!("`{key}`: a created agent cannot have what only a person writes");
+        let place = place_of(&agent.file.header, key);
+        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("leave it out"));
     }
 }

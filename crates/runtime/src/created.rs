@@ -180,7 +180,7 @@ impl Creator<'_> {
     fn holds_agent(&self, own: &AgentSpec, name: &Name) -> bool {
         let is_listed = own.toolsets.iter().any(|choice| choice.name == *name);
         let calls_freely = |(tool, target): (&Name, &Target)| {
-            let rule = self.plan.rules.strictest(tool, target.definition.toolset.as_ref());
+            let rule = self.plan.rules.strictest_for(tool, target);
             target.definition.effect == Effect::Calls
                 && !target.definition.manual_only
                 && rule.unwrap_or(target.definition.approval) == Approval::PreApproved
@@ -194,7 +194,7 @@ impl Creator<'_> {
     fn lost_marks(&self, own: &AgentSpec, plan: &Plan) -> Vec<String> {
         let is_manual = |name: &Name, target: &Target| {
             let toolset = &target.definition.toolset;
-            let held = self.plan.target(name).map(|held| &held.definition);
+            let held = self.plan.target_for_code(name).map(|held| &held.definition);
             held.is_some_and(|held| held.manual_only && held.toolset == *toolset)
         };
         let lost =

@@ -56,7 +56,11 @@ pub(crate) fn resolve(
 ) -> Result<Target, Failure> {
     let (shared, plan) = (&run.shared, &caller.frame().plan);
     let is_agent = |target: &Target| matches!(target.kind, TargetKind::Agent);
-    let found = match plan.target(&step.name) {
+    let listed = match asker {
+        Asker::Model => plan.target(&step.name),
+        Asker::Code | Asker::Embedder => plan.target_for_code(&step.name),
+    };
+    let found = match listed {
         // Another agent may have come in the place of the one that was listed.
         Some(listed) if is_agent(listed) => {
             shared.created_target(&step.name).or_else(|| Some(listed.clone()))

@@ -313,7 +313,7 @@ impl<'a> Case<'a> {
         Self {
             id: call.info.id.clone(),
             path: call.info.path.to_string(),
-            name: &call.name,
+            name: target.ruled_name(&call.name),
             target: Some(target),
             access: target.definition.access,
             definition: target.digest,
@@ -384,8 +384,11 @@ impl<'a> Case<'a> {
     /// A block wins over everything; else the agent's strictest rule replaces the assessment. `reject_all`
     /// ignores loosening, and what is protected is never loosened.
     fn level(&self, run: &RunState, call: &LiveCall, assessment: &Assessment) -> Result<Level, Failure> {
-        let toolset = self.target.and_then(|target| target.definition.toolset.as_ref());
-        let rule = self.rules_of(call).strictest(self.name, toolset);
+        let rules = self.rules_of(call);
+        let rule = match self.target {
+            Some(target) => rules.strictest_for(self.name, target),
+            None => rules.strictest(self.name, None),
+        };
         let defined = self.target.map_or(Approval::Ask, |target| target.definition.approval);
         if [Some(defined), Some(assessment.approval), rule].contains(&Some(Approval::Blocked)) {
             return Err(self.blocked(assessment, rule));

@@ -72,7 +72,7 @@ impl Project {
 
 fn outlined(plan: &Plan, name: &Name, target: &Target) -> OutlinedCallable {
     let definition = target.definition.clone();
-    let rule = plan.rules.strictest(name, definition.toolset.as_ref());
+    let rule = plan.rules.strictest_for(name, target);
     let blocked = [Some(definition.approval), rule].contains(&Some(Approval::Blocked));
     let approval = if blocked { Approval::Blocked } else { rule.unwrap_or(definition.approval) };
     let kind = match target.kind {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
     Access, AgentSpec, Approval, Asker, AttachmentPolicy, Control, Digest, Effect, FINAL_ANSWER, Failure,
-    FailureKind, Name, NeedSpec, Prompt, Schema, Tool, ToolDefinition, Toolset, nearest,
+    FailureKind, Name, NeedSpec, Prompt, Schema, Tool, ToolDefinition, ToolOverride, Toolset, nearest,
 };
 use serde_json::{Value, json};
 
@@ -25,6 +25,8 @@ pub(crate) struct Plan {
     order: Vec<Name>,
     table: HashMap<Name, Target>,
     ambiguous: HashMap<Name, Vec<String>>,
+    /// Tools that are offered under another name, by their own names: code may use both.
+    renamed: HashMap<Name, Name>,
     narrowing: Vec<Pattern>,
     /// Whether the model may go back to earlier messages, so that they show their number.
     pub(crate) shows_positions: bool,
@@ -52,6 +54,8 @@ pub(crate) struct Target {
     pub(crate) attachment_policy: Arc<AttachmentPolicy>,
     /// How the input of an agent becomes its first message, where the agent says so.
     pub(crate) prompt: Option<Prompt>,
+    /// The tool's own name, where an agent is offered it under another one.
+    pub(crate) own_name: Option<Name>,
 }
 
 #[derive(Clone)]
@@ -104,6 +108,7 @@ impl Target {
             has_own_input: true,
             attachment_policy: Arc::default(),
             prompt: None,
+            own_name: None,
         }
     }
 
@@ -127,6 +132,35 @@ impl Target {
         }
     }
 
+    /// The same tool as one agent is offered it. The definition is a copy, so that no other agent sees the change;
+    /// what is opened and run is still compared with what was announced.
+    pub(crate) fn offered_as(&self, change: &ToolOverride) -> Self {
+        let mut definition = ToolDefinition::clone(&self.definition);
+        let own_name = change.alias.as_ref().map(|_| definition.name.clone());
+        definition.name = change.alias.clone().unwrap_or(definition.name);
+        definition.description = change.description.clone().unwrap_or(definition.description);
+        if let Ok(input) = Schema::new(change.described(definition.input.source())) {
+            definition.input = input;
+        }
+        // An agent cannot say of a tool that it needs less than it does, nor that its calls may do more.
+        definition.ceiling = definition.ceiling.or(change.access.map(|_| definition.access));
+        definition.access = change.access.map_or(definition.access, |access| access.max(definition.access));
+        Self { digest: definition.digest(), definition: Arc::new(definition), own_name, ..self.clone() }
+    }
+
+    /// The name by which rules and grants know a call: that which the model uses, whatever code calls it by.
+    pub(crate) fn ruled_name<'a>(&'a self, called: &'a Name) -> &'a Name {
+        if self.own_name.is_some() { &self.definition.name } else { called }
+    }
+
+    /// Says whether a pattern means it: by the name that the model uses, or by its toolset and own name.
+    pub(crate) fn is_meant_by(&self, pattern: &Pattern, called: &Name) -> bool {
+        let name = self.ruled_name(called);
+        let own = self.own_name.as_ref().unwrap_or(name);
+        let toolset = self.definition.toolset.as_ref();
+        pattern.is_match(name) || toolset.is_some_and(|toolset| pattern.is_match(&format!("{toolset}.{own}")))
+    }
+
     pub(crate) fn entry(tool: Arc<dyn Tool>) -> Self {
         let definition = tool.definition().clone();
         let (digest, ceiling) = (definition.digest(), definition.access);
@@ -139,6 +173,7 @@ impl Target {
             has_own_input: true,
             attachment_policy: Arc::default(),
             prompt: None,
+            own_name: None,
         }
     }
 
@@ -152,6 +187,7 @@ impl Target {
             has_own_input: spec.input.is_some(),
             attachment_policy: Arc::new(spec.attachment_policy.clone()),
             prompt: spec.prompt.clone(),
+            own_name: None,
         }
     }
 }
@@ -236,6 +272,7 @@ impl Plan {
             order: Vec::new(),
             table: HashMap::new(),
             ambiguous: HashMap::new(),
+            renamed: HashMap::new(),
             narrowing,
             shows_positions: false,
             reads_descriptors: false,
@@ -276,6 +313,28 @@ impl Plan {
         self.order.retain(|other| other != name);
     }
 
+    /// Takes a tool out to offer it otherwise, and says where it stood.
+    pub(crate) fn take_tool(&mut self, name: &Name) -> Option<(usize, Target)> {
+        let is_tool = self.table.get(name).is_some_and(|target| matches!(target.kind, TargetKind::Tool(_)));
+        let position = self.order.iter().position(|other| is_tool && other == name)?;
+        Some((position, self.table.remove(name)?))
+    }
+
+    /// Puts a tool back as it is offered now.
+    pub(crate) fn put_tool(&mut self, position: usize, target: Target) {
+        let name = target.definition.name.clone();
+        if let Some(own) = &target.own_name {
+            self.renamed.insert(own.clone(), name.clone());
+        }
+        self.order[position] = name.clone();
+        self.table.insert(name, target);
+    }
+
+    /// Returns what a name means for code: a tool that the model is offered under another name keeps its own there.
+    pub(crate) fn target_for_code(&self, name: &str) -> Option<&Target> {
+        self.table.get(name).or_else(|| self.table.get(self.renamed.get(name)?))
+    }
+
     /// Marks the tools that match as manual-only. A definition that says so itself stays so.
     pub(crate) fn mark_manual_only(&mut self, patterns: &[Pattern]) {
         if patterns.is_empty() {
@@ -283,8 +342,7 @@ impl Plan {
         }
         for (name, target) in &mut self.table {
             let is_tool = matches!(target.kind, TargetKind::Tool(_));
-            let toolset = target.definition.toolset.as_ref();
-            if is_tool && patterns.iter().any(|pattern| pattern.matches(name, toolset)) {
+            if is_tool && patterns.iter().any(|pattern| target.is_meant_by(pattern, name)) {
                 target.mark_manual_only();
             }
         }
@@ -333,7 +391,7 @@ impl Plan {
     pub(crate) fn has_tool(&self, pattern: &Pattern) -> bool {
         let is_tool = |target: &Target| matches!(target.kind, TargetKind::Tool(_));
         let mut tools = self.entries().filter(|(_, target)| is_tool(target));
-        tools.any(|(name, target)| pattern.matches(name, target.definition.toolset.as_ref()))
+        tools.any(|(name, target)| target.is_meant_by(pattern, name))
     }
 
     /// What can be named, in order.

@@ -165,6 +165,7 @@ impl ProjectBuilder {
         for choice in &spec.toolsets {
             self.link_toolset(spec, choice, &mut plan, parts, problems);
         }
+        link_overrides(spec, &mut plan, problems);
         if spec.output.is_some() && plan.target(FINAL_ANSWER).is_some() {
             problems.push(LinkError::ReservedName { agent: spec.name.clone(), name: FINAL_ANSWER.into() });
         }
@@ -308,6 +309,42 @@ impl Linked {
         let plan = self.parts.link_agent(spec, &mut parts, &mut problems);
         if problems.is_empty() { Ok(plan) } else { Err(LinkErrors(problems)) }
     }
+}
+
+/// Offers tools to an agent as it says: under other names, in other words. All names are free before the first is
+/// given, so that two tools may change theirs.
+fn link_overrides(spec: &AgentSpec, plan: &mut Plan, problems: &mut Vec<LinkError>) {
+    let unknown = |what, name: &str, known: Vec<&str>| {
+        let nearest = nearest(name, known).map(str::to_owned);
+        LinkError::Unknown { agent: spec.name.clone(), what, name: name.into(), nearest }
+    };
+    let mut taken = Vec::new();
+    for change in &spec.overrides {
+        let Some((position, target)) = plan.take_tool(&change.tool) else {
+            problems.push(unknown("changed tool", &change.tool, plan.tool_names().collect()));
+            continue;
+        };
+        let parameters = parameters(&target.definition);
+        for (name, _) in change.parameters.iter().filter(|(name, _)| !parameters.contains(&name.as_str())) {
+            problems.push(unknown("parameter", name, parameters.clone()));
+        }
+        taken.push((position, target.offered_as(change)));
+    }
+    for (position, target) in taken {
+        let name = &target.definition.name;
+        if !Name::is_valid(name) {
+            problems.push(LinkError::BadName { what: "tool", name: name.clone() });
+        }
+        if plan.target(name).is_some() {
+            problems.push(LinkError::Collision { agent: spec.name.clone(), name: name.clone() });
+        }
+        plan.put_tool(position, target);
+    }
+}
+
+fn parameters(definition: &ToolDefinition) -> Vec<&str> {
+    let properties = definition.input.source().get("properties").and_then(Value::as_object);
+    properties.map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default()
 }
 
 /// Compiles the patterns of manual-only tools. A plain name that names no tool is a misspelling.

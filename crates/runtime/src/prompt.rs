@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Attachment, AttachmentPolicy, Failure, InputPart, Message, Part, Payload, Prompt, Role, Step, StepKind,
-    input_attachments,
+    Attachment, AttachmentPolicy, Failure, InputPart, Key, Message, Part, Payload, Prompt, Role, Step,
+    StepKind, input_attachments,
 };
 use serde_json::{Map, Value};
 
@@ -22,6 +22,7 @@ pub(crate) async fn opening(
     step: &Step,
 ) -> Result<Vec<Arc<Message>>, Failure> {
     let first_request = call.info.id.child("t1/model");
+    introduce(run, frame, &first_request, &step.payload).await?;
     let recorded = run.replay.as_ref().and_then(|replay| replay.request_messages(&first_request));
     if let Some(messages) = recorded.filter(|messages| !messages.is_empty()) {
         return Ok(messages.to_vec());
@@ -74,11 +75,35 @@ fn with_content(given: Vec<InputPart>, read: Vec<Attachment>) -> Vec<Part> {
     parts
 }
 
-/// Makes the instructions from the first input, where they are a template. A chat keeps them over its turns.
-pub(crate) fn instruct(frame: &Frame, input: &Payload) -> Result<(), Failure> {
-    let Some(template) = frame.plan.spec.as_ref().and_then(|spec| spec.template.as_ref()) else {
+/// Puts what an agent is told before its instructions, when its conversation opens; on a resume, what it was told
+/// then. A chat keeps it over its turns.
+async fn introduce(run: &RunState, frame: &Frame, request: &Key, input: &Payload) -> Result<(), Failure> {
+    let Some(spec) = frame.plan.spec.as_ref() else { return Ok(()) };
+    let Some(preamble) = spec.preamble.as_ref().filter(|_| frame.seat.instructions.get().is_none()) else {
         return Ok(());
     };
+    let recorded = run.replay.as_ref().and_then(|replay| replay.request_instructions(request));
+    let text = match recorded {
+        Some(text) => text.clone(),
+        None => {
+            let told = preamble.text().await?;
+            let instructions = match &spec.template {
+                Some(template) => template.render(input)?.into(),
+                None => spec.instructions.clone(),
+            };
+            let texts = [told.as_str(), &instructions].into_iter().filter(|text| !text.is_empty());
+            texts.collect::<Vec<_>>().join("\n\n").into()
+        }
+    };
+    let _ = frame.seat.instructions.set(text);
+    Ok(())
+}
+
+/// Makes the instructions from the first input, where they are a template. A chat keeps them over its turns. Where
+/// something stands before them, they are made with it.
+pub(crate) fn instruct(frame: &Frame, input: &Payload) -> Result<(), Failure> {
+    let spec = frame.plan.spec.as_ref().filter(|spec| spec.preamble.is_none());
+    let Some(template) = spec.and_then(|spec| spec.template.as_ref()) else { return Ok(()) };
     if frame.seat.instructions.get().is_none() {
         let _ = frame.seat.instructions.set(template.render(input)?.into());
     }

@@ -28,6 +28,7 @@ pub(crate) struct Replay {
 struct Request {
     head: Head,
     messages: Vec<Arc<Message>>,
+    instructions: Option<Arc<str>>,
 }
 
 /// What is known of a step.
@@ -68,10 +69,12 @@ impl Replay {
             }
             EventBody::ApprovalDecided { decision, .. } => drop(self.decisions.insert(key, decision.clone())),
             // Another attempt of the same request has nothing new to tell.
-            EventBody::ModelRequest { messages, head, .. } => {
-                self.requests
-                    .entry(key)
-                    .or_insert_with(|| Request { head: *head, messages: messages.clone() });
+            EventBody::ModelRequest { messages, instructions, head, .. } => {
+                self.requests.entry(key).or_insert_with(|| Request {
+                    head: *head,
+                    messages: messages.clone(),
+                    instructions: instructions.clone(),
+                });
             }
             EventBody::ModelResponse { model, result, .. } => self.add_response(event, model, result),
             EventBody::Sampled { value, .. } => drop(self.samples.insert(key, *value)),
@@ -134,6 +137,11 @@ impl Replay {
     /// Returns the messages that a recorded request added.
     pub(crate) fn request_messages(&self, key: &Key) -> Option<&[Arc<Message>]> {
         self.requests.get(key).map(|request| request.messages.as_slice())
+    }
+
+    /// Returns the instructions that a recorded request was the first to show.
+    pub(crate) fn request_instructions(&self, key: &Key) -> Option<&Arc<str>> {
+        self.requests.get(key).and_then(|request| request.instructions.as_ref())
     }
 
     /// Returns what requests of a call used.

@@ -3,6 +3,8 @@
 use globset::{GlobBuilder, GlobMatcher};
 use llm_do_core::{Approval, ApprovalRule, Name};
 
+use crate::plan::Target;
+
 /// The approval rules of one agent. They belong to its plan and touch nothing that is shared.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules(Vec<(Pattern, Approval)>);
@@ -37,11 +39,6 @@ impl Pattern {
         matches!(self, Self::Name(_))
     }
 
-    /// Says whether a name, or `toolset.name`, fits.
-    pub(crate) fn matches(&self, name: &str, toolset: Option<&Name>) -> bool {
-        self.is_match(name) || toolset.is_some_and(|toolset| self.is_match(&format!("{toolset}.{name}")))
-    }
-
     /// Says whether a name fits.
     pub(crate) fn is_match(&self, name: &str) -> bool {
         match self {
@@ -60,9 +57,20 @@ impl Rules {
 
     /// Returns the strictest rule that matches the name or `toolset.name`.
     pub(crate) fn strictest(&self, name: &str, toolset: Option<&Name>) -> Option<Approval> {
-        let qualified = toolset.map(|toolset| format!("{toolset}.{name}"));
+        self.strictest_of(name, toolset.map(|toolset| format!("{toolset}.{name}")).as_deref())
+    }
+
+    /// Returns the strictest rule for a call: by the name that the model uses, or by toolset and own name.
+    pub(crate) fn strictest_for(&self, called: &Name, target: &Target) -> Option<Approval> {
+        let name = target.ruled_name(called);
+        let own = target.own_name.as_ref().unwrap_or(name);
+        let toolset = target.definition.toolset.as_ref();
+        self.strictest_of(name, toolset.map(|toolset| format!("{toolset}.{own}")).as_deref())
+    }
+
+    fn strictest_of(&self, name: &str, qualified: Option<&str>) -> Option<Approval> {
         let matches = |pattern: &Pattern| {
-            pattern.is_match(name) || qualified.as_ref().is_some_and(|name| pattern.is_match(name))
+            pattern.is_match(name) || qualified.is_some_and(|name| pattern.is_match(name))
         };
         self.0.iter().filter(|(pattern, _)| matches(pattern)).map(|(_, approval)| *approval).max()
     }

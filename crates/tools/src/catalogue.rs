@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::calculator as arithmetic;
 use crate::dynamic_agents::DynamicAgents;
 use crate::filesystem::{Filesystem, FilesystemSettings, Protected};
 use crate::process::{FileDescriptors, Process, Stderr};
@@ -49,7 +50,39 @@ const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "process", make: |wanted, _| process(wanted) },
     BuiltIn { name: "stderr", make: |wanted, _| stderr(wanted) },
     BuiltIn { name: "file_descriptors", make: file_descriptors },
+    BuiltIn { name: "calculator", make: |wanted, _| calculator(wanted) },
 ];
+
+/// Tools that agents may list alone, and the toolset from which they come then.
+const LONE_TOOLS: &[(&str, &str)] = &[
+    ("read_file", "filesystem_project_ro"),
+    ("list_files", "filesystem_project_ro"),
+    ("search_files", "filesystem_project_ro"),
+    ("write_file", "filesystem_project"),
+    ("edit_file", "filesystem_project"),
+    ("spawn", "process"),
+    ("fork", "process"),
+    ("goto", "process"),
+    ("tune", "process"),
+    ("write_stderr", "stderr"),
+    ("read_fd", "file_descriptors"),
+    ("grep_fd", "file_descriptors"),
+    ("list_fd", "file_descriptors"),
+    ("close_fd", "file_descriptors"),
+    ("fd_to_file", "file_descriptors"),
+    ("calculator", "calculator"),
+];
+
+/// Returns the toolset of a tool that agents may list alone.
+pub fn tool_home(tool: &str) -> Option<&'static str> {
+    let (_, home) = LONE_TOOLS.iter().find(|(name, _)| *name == tool)?;
+    BUILT_IN.iter().any(|built_in| built_in.name == *home).then_some(home)
+}
+
+/// Returns the names of all tools that agents may list alone.
+pub fn lone_tools() -> Vec<&'static str> {
+    LONE_TOOLS.iter().map(|(name, _)| *name).filter(|name| tool_home(name).is_some()).collect()
+}
 
 /// Returns the names of all built-in toolsets.
 pub fn built_in_names() -> Vec<&'static str> {
@@ -186,6 +219,12 @@ fn dynamic_agents(wanted: &WantedToolset<'_>) -> Made {
     Ok(Arc::new(DynamicAgents::new(wanted.name.clone(), read(wanted.settings)?)?))
 }
 
+/// Arithmetic.
+fn calculator(wanted: &WantedToolset<'_>) -> Made {
+    read::<NoSettings>(wanted.settings)?;
+    arithmetic::toolset(wanted.name.clone())
+}
+
 /// Long texts; they are written to files of the project, unless they may only be looked at.
 fn file_descriptors(wanted: &WantedToolset<'_>, around: &Surroundings) -> Made {
     #[derive(Default, Deserialize)]
@@ -250,6 +289,15 @@ mod tests {
         for name in built_in_names() {
             assert!(!tools(name, &Value::Null).unwrap().is_empty(), "{name}");
         }
+    }
+
+    #[test]
+    fn every_tool_that_can_be_listed_alone_is_in_its_toolset() {
+        for tool in lone_tools() {
+            let home = tool_home(tool).unwrap();
+            assert!(tools(home, &Value::Null).unwrap().iter().any(|name| name == tool), "{tool} in {home}");
+        }
+        assert_eq!(tool_home("shell"), None);
     }
 
     #[test]

@@ -5,11 +5,13 @@
 //! - [`DynamicAgents`] creates, calls and lists agents.
 //! - [`python_code`] runs the Python files of a project, in a process of their own.
 //! - [`FileDescriptors`] reads, searches and exports texts that are too long to be shown.
+//! - `calculator` calculates.
 //! - [`Sandbox`] confines child processes, where the system can.
 //!
 //! A toolset is a factory: each agent call opens an instance of its own. The names under which projects list
 //! them stand in one table ([`built_in_names`]).
 
+mod calculator;
 mod catalogue;
 mod children;
 mod dynamic_agents;
@@ -19,7 +21,7 @@ mod python;
 mod sandbox;
 mod shell;
 
-pub use catalogue::{Surroundings, built_in, built_in_names};
+pub use catalogue::{Surroundings, built_in, built_in_names, lone_tools, tool_home};
 pub use children::end_all_commands;
 pub use dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,

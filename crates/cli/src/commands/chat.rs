@@ -43,12 +43,18 @@ pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, Problem> {
     };
     let plan = Plan::new(project, &arguments.options)?;
     plan.check_model(&plan.project.entry)?;
-    host::block_on(async { Ok(converse(Host::start(plan)?, first).await) })
+    let demo = plan.project.demo.clone();
+    host::block_on(async { Ok(converse(Host::start(plan)?, demo, first).await) })
 }
 
-/// Holds a conversation until the person leaves; the exit is that of the last turn.
-pub(crate) async fn converse(host: Host, first: Option<Input>) -> Exit {
+/// Holds a conversation until the person leaves; the exit is that of the last turn. What the project begins it with
+/// is shown as if the person had written it.
+pub(crate) async fn converse(host: Host, demo: Vec<String>, first: Option<Input>) -> Exit {
     let mut chat = Chat { session: host.runtime.session(host.project.entry.clone()), host, exit: Exit::Done };
+    for prompt in demo {
+        chat.say(&format!("> {}", visible(&prompt)));
+        chat.turn(Input::from(prompt)).await;
+    }
     if let Some(input) = first {
         chat.turn(input).await;
     }

@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Problem> {
     host::block_on(async {
         let host = Host::start(plan)?;
         if arguments.chat {
-            return Ok(chat::converse(host, Some(input)).await);
+            return Ok(chat::converse(host, Vec::new(), Some(input)).await);
         }
         let run = host.prepare(host.project.entry.clone(), input);
         Ok(host.run(run).await)

@@ -5,6 +5,7 @@
 pub(crate) mod memory;
 pub(crate) mod mutate;
 pub(crate) mod seeds;
+pub(crate) mod standard;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -105,10 +105,11 @@ pub(crate) fn header() -> Value {
         "entry": true,
         "template": true,
         "locked": true,
-        "programs": [{"name": "p", "file": "p.agent", "description": "A program."}],
-        "file_descriptors": true,
-        "preload": ["README.md"],
-        "env_info": ["date"],
+        "programs": [{"name": "p", "file": "helper.agent", "description": "A program."}],
+        "file_descriptors": {"limit": 9000, "page_size": 1000, "page_user_input": false},
+        "preload": ["worker.agent"],
+        "env_info": {"variables": ["date", "file_map"], "env_vars": {"shell": "SHELL"}, "motto": "Be brief."},
+        "tuning": {"temperature": [0, 1], "max_tokens": [100, 4000], "models": ["anthropic:*"]},
         "tests": [{"input": "x", "expect": "y"}]
     })
 }

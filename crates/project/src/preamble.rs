@@ -1,0 +1,69 @@
+//! What stands before the instructions of an agent: facts about its surroundings, and files.
+//!
+//! What is named is checked when a project is loaded, and the text is made when a call of the agent begins. Nothing
+//! is told that the author did not ask for, and no program is run for it.
+
+mod environment;
+mod file_map;
+mod git;
+mod preload;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use llm_do_core::{Failure, FailureKind, Preamble};
+use serde_json::json;
+
+use crate::catalogue::Catalogue;
+use crate::diagnostic::Diagnostics;
+use crate::link::Agent;
+
+pub(crate) use environment::is_fact;
+
+use environment::Environment;
+use preload::Preload;
+
+/// Reads what stands before the instructions of an agent; nothing where it asks for nothing.
+pub(crate) fn preamble(
+    agent: &Agent,
+    root: &Path,
+    catalogue: &dyn Catalogue,
+    out: &mut Diagnostics,
+) -> Option<Preamble> {
+    let environment = Environment::read(agent, root, out);
+    let preload = Preload::read(agent, root, out);
+    if environment.is_none() && preload.is_none() {
+        return None;
+    }
+    let header = &agent.file.header;
+    let written = |key: &str| header.field(key).map(|field| field.value.to_value());
+    let source = json!([written("env_info"), written("preload")]).to_string();
+    let parts = Arc::new(Parts { environment, preload, catalogue: catalogue.shared() });
+    Some(Preamble::new(source, move || {
+        let parts = parts.clone();
+        Box::pin(async move { parts.text_aside().await })
+    }))
+}
+
+/// What a preamble is made of.
+struct Parts {
+    environment: Option<Environment>,
+    preload: Option<Preload>,
+    catalogue: Arc<dyn Catalogue>,
+}
+
+impl Parts {
+    /// Makes the text where reading files holds nobody up.
+    async fn text_aside(self: Arc<Self>) -> Result<String, Failure> {
+        let made = tokio::task::spawn_blocking(move || self.text()).await;
+        made.unwrap_or_else(|_| Err("it broke off".to_owned()))
+            .map_err(|words| Failure::new(FailureKind::Tool, format!("the preamble cannot be made: {words}")))
+    }
+
+    fn text(&self) -> Result<String, String> {
+        let environment = self.environment.as_ref().map(|environment| environment.text(&*self.catalogue));
+        let preload = self.preload.as_ref().map(Preload::text).transpose()?;
+        let texts = environment.flatten().into_iter().chain(preload);
+        Ok(texts.collect::<Vec<_>>().join("\n\n"))
+    }
+}

@@ -1,0 +1,183 @@
+//! Facts about the surroundings of an agent, as one `<env>` block.
+
+use std::path::{Path, PathBuf};
+
+use llm_do_core::visible_line;
+
+use super::file_map::FileMap;
+use super::git;
+use crate::catalogue::Catalogue;
+use crate::check::meant;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{entry_place, place_of};
+use crate::header::{EnvironmentInfo, EnvironmentSection, Variables};
+use crate::link::Agent;
+
+/// The key of the section.
+const KEY: &str = "env_info";
+
+/// A fact, in the order in which facts are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fact {
+    WorkingDirectory,
+    Platform,
+    Date,
+    Hostname,
+    Username,
+    Git,
+    FileMap,
+}
+
+const FACTS: [(&str, Fact); 7] = [
+    ("working_directory", Fact::WorkingDirectory),
+    ("platform", Fact::Platform),
+    ("date", Fact::Date),
+    ("hostname", Fact::Hostname),
+    ("username", Fact::Username),
+    ("git", Fact::Git),
+    ("file_map", Fact::FileMap),
+];
+
+/// Says whether there is a fact of that name.
+pub(crate) fn is_fact(name: &str) -> bool {
+    FACTS.iter().any(|(known, _)| *known == name)
+}
+
+/// Words in the names of variables that hold keys.
+const SECRETS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
+
+/// No value of a variable is told beyond so many characters.
+const LONGEST_VALUE: usize = 1_000;
+
+/// What an agent is told about its surroundings.
+pub(super) struct Environment {
+    facts: Vec<Fact>,
+    custom: Vec<(String, String)>,
+    variables: Vec<(String, String)>,
+    file_map: FileMap,
+    root: PathBuf,
+}
+
+impl Environment {
+    /// Reads the section of an agent, and says what is wrong with it.
+    pub(super) fn read(agent: &Agent, root: &Path, out: &mut Diagnostics) -> Option<Self> {
+        let section = match agent.header.env_info.as_ref()? {
+            EnvironmentInfo::All(false) => return None,
+            EnvironmentInfo::All(true) => {
+                EnvironmentSection { variables: Some(Variables::all()), ..Default::default() }
+            }
+            EnvironmentInfo::Some(names) => {
+                EnvironmentSection { variables: Some(Variables::Some(names.clone())), ..Default::default() }
+            }
+            EnvironmentInfo::Section(section) => section.clone(),
+        };
+        let facts = read_facts(agent, section.variables.as_ref(), out);
+        check_variables(agent, &section, out);
+        notice_commands(agent, &section, out);
+        let file_map = FileMap::new(root, &section);
+        if let Err(message) = file_map.check() {
+            out.push(Diagnostic::at(&agent.file.source, &place(agent, "file_map_root"), message));
+        }
+        Some(Self {
+            facts,
+            custom: section.custom.into_iter().collect(),
+            variables: section.env_vars.into_iter().collect(),
+            file_map,
+            root: root.to_path_buf(),
+        })
+    }
+
+    /// Makes the block; nothing where there is nothing to tell.
+    pub(super) fn text(&self, catalogue: &dyn Catalogue) -> Option<String> {
+        let facts = self.facts.iter().filter_map(|fact| self.fact(*fact, catalogue));
+        let custom = self.custom.iter().map(|(key, text)| format!("{}: {text}", visible_line(key)));
+        let variables = self.variables.iter().filter_map(|(label, name)| {
+            let value = catalogue.variable(name).filter(|value| !value.is_empty())?;
+            Some(format!("{}: {}", visible_line(label), one_line(&value)))
+        });
+        let map = self.facts.contains(&Fact::FileMap).then(|| self.file_map.text());
+        let lines: Vec<String> = facts.chain(custom).chain(variables).chain(map).collect();
+        (!lines.is_empty()).then(|| format!("<env>\n{}\n</env>", lines.join("\n")))
+    }
+
+    fn fact(&self, fact: Fact, catalogue: &dyn Catalogue) -> Option<String> {
+        let machine = catalogue.machine();
+        let value = match fact {
+            Fact::WorkingDirectory => machine.directory?.display().to_string(),
+            Fact::Platform => format!("{} ({})", std::env::consts::OS, std::env::consts::ARCH),
+            Fact::Date => jiff::Zoned::now().date().to_string(),
+            Fact::Hostname => machine.hostname?,
+            Fact::Username => machine.username?,
+            Fact::Git => git::describe(&self.root)?,
+            Fact::FileMap => return None,
+        };
+        let name = FACTS.iter().find(|(_, known)| *known == fact).map_or("", |(name, _)| name);
+        Some(format!("{name}: {}", one_line(&value)))
+    }
+}
+
+/// A value as one line without signs that nobody sees.
+fn one_line(value: &str) -> String {
+    let line = visible_line(value).to_string();
+    match line.char_indices().nth(LONGEST_VALUE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// The facts in their order. The map of files is told only where it is named.
+fn read_facts(agent: &Agent, variables: Option<&Variables>, out: &mut Diagnostics) -> Vec<Fact> {
+    let names = match variables {
+        None => return Vec::new(),
+        Some(Variables::All(_)) => {
+            return FACTS.iter().map(|(_, fact)| *fact).filter(|fact| *fact != Fact::FileMap).collect();
+        }
+        Some(Variables::Some(names)) => names,
+    };
+    for name in names.iter().filter(|name| !is_fact(name)) {
+        let message = format!("`{KEY}` names the fact `{name}`, which does not exist");
+        let hint = meant(name, FACTS.iter().map(|(name, _)| *name));
+        out.push(Diagnostic::at(&agent.file.source, &fact_place(agent, name), message).with_hint(hint));
+    }
+    let is_named = |name: &str| names.iter().any(|named| named == name);
+    FACTS.iter().filter(|(name, _)| is_named(name)).map(|(_, fact)| *fact).collect()
+}
+
+fn place(agent: &Agent, key: &str) -> std::ops::Range<usize> {
+    agent.file.header.field(KEY).map_or(0..0, |field| place_of(&field.value, key))
+}
+
+fn fact_place(agent: &Agent, name: &str) -> std::ops::Range<usize> {
+    let header = &agent.file.header;
+    match header.field(KEY).filter(|field| field.value.field("variables").is_some()) {
+        Some(field) => entry_place(&field.value, "variables", name),
+        None => entry_place(header, KEY, name),
+    }
+}
+
+/// Keys are told to no model.
+fn check_variables(agent: &Agent, section: &EnvironmentSection, out: &mut Diagnostics) {
+    for (label, name) in &section.env_vars {
+        let place =
+            agent.file.header.field(KEY).map_or(0..0, |field| entry_place(&field.value, "env_vars", label));
+        let upper = name.to_uppercase();
+        if let Some(word) = SECRETS.iter().find(|word| upper.contains(**word)) {
+            let message =
+                format!("`env_vars` names the variable `{name}`, which looks like a key (`{word}`)");
+            let hint = "keys are told to no model; tools that need one read it themselves";
+            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+        }
+        if name.is_empty() || name.contains(['=', '\0']) {
+            let message = format!("`env_vars`: `{name}` is no name of a variable");
+            out.push(Diagnostic::at(&agent.file.source, &place, message));
+        }
+    }
+}
+
+fn notice_commands(agent: &Agent, section: &EnvironmentSection, out: &mut Diagnostics) {
+    if section.commands.is_some() {
+        let message = "`commands` of `env_info` are never run: a file chooses no programs";
+        let notice = Diagnostic::at(&agent.file.source, &place(agent, "commands"), message).notice();
+        out.push(notice.with_hint("give the agent a shell toolset, or write the facts down"));
+    }
+}

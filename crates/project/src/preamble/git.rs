@@ -1,0 +1,149 @@
+//! What a repository says about itself. Its files are read; no program is run, since a repository can choose some.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// How large a file of a repository may be that is read.
+const LARGEST: u64 = 32 * 1024 * 1024;
+
+/// How many files of a repository are compared.
+const MOST_FILES: usize = 50_000;
+
+/// The bytes of an entry of the index before its path.
+const ENTRY: usize = 62;
+
+/// Describes the repository that a directory lies in: its branch, and whether files were changed.
+pub(super) fn describe(directory: &Path) -> Option<String> {
+    let directory = directory.canonicalize().ok()?;
+    let (tree, git) =
+        directory.ancestors().find_map(|tree| Some((tree.to_path_buf(), git_directory(tree)?)))?;
+    let branch = branch(&git)?;
+    Some(match is_changed(&tree, &git) {
+        Some(true) => format!("{branch}, files were changed"),
+        Some(false) => format!("{branch}, no file was changed"),
+        None => branch,
+    })
+}
+
+/// The directory of a repository; that of a linked working tree stands in a file.
+fn git_directory(tree: &Path) -> Option<PathBuf> {
+    let path = tree.join(".git");
+    if path.is_dir() {
+        return Some(path);
+    }
+    let text = String::from_utf8(read(&path)?).ok()?;
+    Some(tree.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
+fn branch(git: &Path) -> Option<String> {
+    let head = String::from_utf8(read(&git.join("HEAD"))?).ok()?;
+    let head = head.trim();
+    match head.strip_prefix("ref: refs/heads/") {
+        Some(branch) => Some(format!("branch {branch}")),
+        None if head.len() >= 40 && head.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            Some(format!("detached at {}", &head[..12]))
+        }
+        None => None,
+    }
+}
+
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let file = std::fs::File::open(path).ok().filter(|_| path.is_file())?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Says whether a file differs in size or time from what the index knows of it; nothing where that cannot be read.
+fn is_changed(tree: &Path, git: &Path) -> Option<bool> {
+    let index = read(&git.join("index"))?;
+    let entries = Entries::of(&index)?;
+    let mut looked_at = 0;
+    for entry in entries {
+        looked_at += 1;
+        if looked_at > MOST_FILES {
+            return None;
+        }
+        if entry?.differs(tree) {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// The entries of an index of version 2 or 3.
+struct Entries<'a> {
+    rest: &'a [u8],
+    left: u32,
+}
+
+/// A file as the index knows it.
+struct Entry<'a> {
+    seconds: u32,
+    nanoseconds: u32,
+    mode: u32,
+    size: u32,
+    is_left_out: bool,
+    path: &'a str,
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+impl<'a> Entries<'a> {
+    fn of(index: &'a [u8]) -> Option<Self> {
+        let is_known = index.starts_with(b"DIRC") && matches!(number(index, 4)?, 2 | 3);
+        is_known.then_some(Self { rest: index.get(12..)?, left: number(index, 8)? })
+    }
+
+    fn read(&mut self) -> Option<Entry<'a>> {
+        let bytes = self.rest;
+        let flags = u16::from_be_bytes(bytes.get(ENTRY - 2..ENTRY)?.try_into().ok()?);
+        let is_extended = flags & 0x4000 != 0;
+        let more =
+            if is_extended { u16::from_be_bytes(bytes.get(ENTRY..ENTRY + 2)?.try_into().ok()?) } else { 0 };
+        let start = ENTRY + if is_extended { 2 } else { 0 };
+        let length = bytes.get(start..)?.iter().position(|byte| *byte == 0)?;
+        let path = std::str::from_utf8(&bytes[start..start + length]).ok()?;
+        // Each entry is padded to a multiple of eight bytes, with at least one zero.
+        self.rest = bytes.get((start + length + 8) / 8 * 8..)?;
+        Some(Entry {
+            seconds: number(bytes, 8)?,
+            nanoseconds: number(bytes, 12)?,
+            mode: number(bytes, 24)?,
+            size: number(bytes, 36)?,
+            is_left_out: more & 0x4000 != 0,
+            path,
+        })
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Option<Entry<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let entry = self.read();
+        if entry.is_none() {
+            self.left = 0;
+        }
+        Some(entry)
+    }
+}
+
+impl Entry<'_> {
+    fn differs(&self, tree: &Path) -> bool {
+        let is_submodule = self.mode >> 12 == 0o16;
+        if is_submodule || self.is_left_out {
+            return false;
+        }
+        let Ok(metadata) = std::fs::symlink_metadata(tree.join(self.path)) else { return true };
+        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let Some(modified) = modified else { return true };
+        let is_same_time = modified.as_secs() & 0xffff_ffff == u64::from(self.seconds)
+            && (self.nanoseconds == 0 || modified.subsec_nanos() == self.nanoseconds);
+        !is_same_time || metadata.len() & 0xffff_ffff != u64::from(self.size)
+    }
+}

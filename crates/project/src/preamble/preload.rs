@@ -1,0 +1,147 @@
+//! Files whose content an agent starts with, as one `<preload>` block.
+
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{entry_place, place_of};
+use crate::link::Agent;
+use crate::programs::below;
+
+/// The key of the list.
+const KEY: &str = "preload";
+
+/// How many bytes of one file are given.
+const LARGEST: usize = 100_000;
+
+/// How many bytes of all files together are given.
+const LARGEST_TOGETHER: usize = 400_000;
+
+/// How many files one agent names at most.
+const MOST: usize = 200;
+
+/// The files of one agent.
+pub(super) struct Preload {
+    root: PathBuf,
+    /// Paths below the root.
+    files: Vec<PathBuf>,
+}
+
+impl Preload {
+    /// Reads the list of an agent, and says what is wrong with the files.
+    pub(super) fn read(agent: &Agent, root: &Path, out: &mut Diagnostics) -> Option<Self> {
+        let names = &agent.header.preload;
+        if names.len() > MOST {
+            let message = format!("`{KEY}` names {} files, more than {MOST}", names.len());
+            out.push(Diagnostic::at(&agent.file.source, &place_of(&agent.file.header, KEY), message));
+            return None;
+        }
+        let mut preload = Self { root: root.to_path_buf(), files: Vec::new() };
+        for (index, name) in names.iter().enumerate() {
+            let mut refuse = |message: String| {
+                let place = entry_place(&agent.file.header, KEY, name);
+                out.push(
+                    Diagnostic::at(&agent.file.source, &place, format!("`{KEY}`: {message}"))
+                        .with_hint("name a text file inside the project, relative to this file"),
+                );
+            };
+            let path = below(root, &agent.file.source.path, name).filter(|path| path.file_name().is_some());
+            let Some(path) = path else {
+                refuse(format!("`{name}` lies outside the project"));
+                continue;
+            };
+            if names[..index].contains(name) {
+                refuse(format!("duplicate entry `{name}`"));
+                continue;
+            }
+            match preload.shown(&path, LARGEST) {
+                Ok(_) => preload.files.push(path),
+                Err(message) => refuse(message),
+            }
+        }
+        (!preload.files.is_empty()).then_some(preload)
+    }
+
+    /// Makes the block.
+    pub(super) fn text(&self) -> Result<String, String> {
+        let mut text = "<preload>\n".to_owned();
+        let mut room = LARGEST_TOGETHER;
+        for path in &self.files {
+            let shown = self.shown(path, room.min(LARGEST))?;
+            room = room.saturating_sub(shown.text.len());
+            text.push_str(&format!("<file path=\"{}\">\n{}", escaped(path), shown.text));
+            if !shown.text.ends_with('\n') && !shown.text.is_empty() {
+                text.push('\n');
+            }
+            if shown.text.len() < shown.size {
+                let (given, size) = (shown.text.len(), shown.size);
+                text.push_str(&format!("[cut: the first {given} of {size} bytes are shown]\n"));
+            }
+            text.push_str("</file>\n");
+        }
+        text.push_str("</preload>");
+        Ok(text)
+    }
+
+    /// Reads the beginning of a file below the root. No link leads out of it.
+    fn shown(&self, path: &Path, most: usize) -> Result<Shown, String> {
+        let name = path.display();
+        let refused = |error: std::io::Error| match error.kind() {
+            ErrorKind::NotFound => format!("`{name}` was not found"),
+            ErrorKind::PermissionDenied if self.root.join(path).is_symlink() => {
+                format!("`{name}` is a link that leads outside the project")
+            }
+            _ => format!("`{name}` cannot be read: {error}"),
+        };
+        let root = Dir::open_ambient_dir(&self.root, ambient_authority()).map_err(refused)?;
+        let metadata = root.metadata(path).map_err(refused)?;
+        if !metadata.is_file() {
+            return Err(format!("`{name}` is no regular file"));
+        }
+        let mut bytes = Vec::new();
+        let file = root.open(path).map_err(refused)?;
+        file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(refused)?;
+        let size = bytes.len().max(usize::try_from(metadata.len()).unwrap_or(usize::MAX));
+        bytes.truncate(most);
+        let text = String::from_utf8(bytes).or_else(|error| whole_characters(error, size));
+        Ok(Shown { text: text.map_err(|()| format!("`{name}` is not UTF-8 text"))?, size })
+    }
+}
+
+/// What is given of a file.
+struct Shown {
+    text: String,
+    size: usize,
+}
+
+/// A cut may have gone through a character; everything else is no text.
+fn whole_characters(error: std::string::FromUtf8Error, size: usize) -> Result<String, ()> {
+    let valid = error.utf8_error().valid_up_to();
+    let is_cut = error.utf8_error().error_len().is_none();
+    let mut bytes = error.into_bytes();
+    if !is_cut || bytes.len() == size {
+        return Err(());
+    }
+    bytes.truncate(valid);
+    String::from_utf8(bytes).map_err(drop)
+}
+
+/// A path as the value of an attribute.
+fn escaped(path: &Path) -> String {
+    let path = path.display().to_string();
+    let mut text = String::with_capacity(path.len());
+    for sign in path.chars() {
+        match sign {
+            '&' => text.push_str("&amp;"),
+            '<' => text.push_str("&lt;"),
+            '>' => text.push_str("&gt;"),
+            '"' => text.push_str("&quot;"),
+            sign if sign.is_control() => text.push_str(&format!("&#{};", u32::from(sign))),
+            sign => text.push(sign),
+        }
+    }
+    text
+}

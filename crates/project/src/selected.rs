@@ -1,0 +1,58 @@
+//! Some tools of a toolset: what an agent has that names single tools and not their toolset.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use llm_do_core::{Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
+
+/// A toolset of which only some tools are passed on.
+pub(crate) struct Selected {
+    inner: Arc<dyn Toolset>,
+    tools: Vec<Name>,
+}
+
+impl Selected {
+    /// Passes on the named tools.
+    pub(crate) fn new(inner: Arc<dyn Toolset>, tools: Vec<Name>) -> Self {
+        Self { inner, tools }
+    }
+}
+
+impl Toolset for Selected {
+    fn name(&self) -> &Name {
+        self.inner.name()
+    }
+
+    fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        let mut definitions = self.inner.definitions();
+        definitions.retain(|definition| self.tools.contains(&definition.name));
+        definitions
+    }
+
+    fn open<'a>(
+        &'a self,
+        opening: Opening<'a>,
+    ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+        Box::pin(async move {
+            let inner = self.inner.open(opening).await?;
+            let is_passed_on = |tool: &&Arc<dyn Tool>| self.tools.contains(&tool.definition().name);
+            let tools = inner.tools().iter().filter(is_passed_on).cloned().collect();
+            Ok(Arc::new(SelectedInstance { inner, tools }) as Arc<dyn ToolsetInstance>)
+        })
+    }
+}
+
+struct SelectedInstance {
+    inner: Arc<dyn ToolsetInstance>,
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl ToolsetInstance for SelectedInstance {
+    fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.inner.close()
+    }
+}
