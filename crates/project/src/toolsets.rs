@@ -186,8 +186,8 @@ impl<'a> Toolsets<'a> {
     /// Every agent that calls something can read results that are too long to be shown.
     pub(crate) fn descriptors_for(&self, spec: &AgentSpec) -> Option<ToolsetChoice> {
         let has_tools = !spec.tools.is_empty() || !spec.toolsets.is_empty();
-        let lists_them = spec.toolsets.iter().any(|choice| choice.name == DESCRIPTORS);
-        if !has_tools || lists_them || !spec.descriptors.enabled {
+        let reads_them = self.held_by(spec).contains_key("read_fd");
+        if !has_tools || reads_them || !spec.descriptors.enabled {
             return None;
         }
         let settings = json!({"read_only": true});

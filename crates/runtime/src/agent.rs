@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use llm_do_core::{
-    AgentSpec, Asker, Attachment, Context, Control, Conversation, Effect, Engine, FINAL_ANSWER, Failure,
+    AgentSpec, Asker, Attachment, Content, Context, Control, Conversation, Effect, Engine, FINAL_ANSWER, Failure,
     FailureKind, Halt, Jump, Key, LinkedPrograms, Message, ModelResponse, Outcome, Output, Part, Payload,
     Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult, Tune, Tuning, join_problems,
     parse_strict,
@@ -525,7 +525,7 @@ impl AgentLoop<'_> {
         let advice =
             self.frame.seat.repeats.lock().count(&call.name, arguments, output.as_ref().err(), limit);
         let (mut text, is_error, attachments) = match output {
-            Ok(output) => (output.to_text(), false, output.attachments),
+            Ok(output) => (self.text_of(request, &output), false, output.attachments),
             Err(failure) => {
                 if let Advice::Stop(count) = advice {
                     return stop_repeating(&self.call.name, call, &failure, count);
@@ -545,10 +545,25 @@ impl AgentLoop<'_> {
 }
 
 impl AgentLoop<'_> {
+    /// The text of a result. A value that will be read in pages has lines.
+    fn text_of(&self, request: &Request<'_>, output: &Output) -> Arc<str> {
+        let text = output.to_text();
+        let descriptors = self.frame.seat.descriptors.get().filter(|_| !self.pages_itself(request));
+        let is_paged = descriptors.is_some_and(|descriptors| descriptors.settings().pages_result(&text));
+        match &output.content {
+            Content::Json(value) if is_paged => serde_json::to_string_pretty(value).map_or(text, Into::into),
+            _ => text,
+        }
+    }
+
+    fn pages_itself(&self, request: &Request<'_>) -> bool {
+        let target = self.frame.plan.target(&request.call.name);
+        target.is_some_and(|target| target.definition.pages_itself)
+    }
+
     /// What the model reads of a result: all of it, or its first page where it is too long.
     fn shown(&self, request: &Request<'_>, text: Arc<str>) -> Arc<str> {
-        let target = self.frame.plan.target(&request.call.name);
-        if target.is_some_and(|target| target.definition.pages_itself) {
+        if self.pages_itself(request) {
             return text;
         }
         let Some(descriptors) = self.frame.seat.descriptors.get() else { return self.cut(text) };

@@ -145,3 +145,10 @@ fn goto_keeps_only_what_it_learned() {
     assert_eq!(ran.json()["output"], "notes/b.txt names it, the Gannet.");
     assert!(ran.stderr.contains("[main > goto]"), "{ran:?}");
 }
+
+#[test]
+fn long_results_are_searched_and_passed_on() {
+    let ran = run(&copied("long-results"), &[]).ended(0);
+    assert!(ran.stdout.starts_with("At 02:07:11 one request took 9 s"), "{ran:?}");
+    ran.told("[main > spawn() > reader > read_fd]").told("backup of");
+}

@@ -68,7 +68,7 @@ impl Toolsets<'_> {
     }
 
     /// The tools of the toolsets that an agent lists, and those that code defines.
-    fn held_by(&self, spec: &AgentSpec) -> Held {
+    pub(super) fn held_by(&self, spec: &AgentSpec) -> Held {
         let toolset =
             |choice: &ToolsetChoice| choice.own.clone().or_else(|| self.shared.get(&choice.name).cloned());
         let toolsets = spec.toolsets.iter().filter_map(toolset);
@@ -142,7 +142,7 @@ impl Toolsets<'_> {
         // The settings say to which toolset it is equal, and which not.
         let settings = json!({"tools": names});
         let own = Arc::new(Selected::new(inner, names));
-        Ok(ToolsetChoice { name: home.into(), settings, own: Some(own) })
+        Ok(ToolsetChoice { name: home.into(), settings, own: Some(own), implicit: false })
     }
 }
 
