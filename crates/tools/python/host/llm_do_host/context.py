@@ -6,7 +6,7 @@ installed), and `runtime_context` is LLMProc's dictionary.
 
 import os
 
-from .results import to_json
+from .results import as_attachment, to_json
 
 
 class CallContext:
@@ -199,9 +199,18 @@ def call_input(value, arguments):
         if value is not None:
             raise TypeError("give either one input or named arguments, not both")
         value = arguments
+    if as_attachment(value, 1) is not None:
+        value = [value]
     if isinstance(value, (list, tuple)):
         return [input_part(part) for part in value]
-    return to_json(value)[0]
+    plain, attachments = to_json(value)
+    return with_attachments(plain, attachments) if attachments else plain
+
+
+def with_attachments(fields, attachments):
+    """Returns an object with the attachments that were found in it where llm-do looks for them."""
+    named = [attachment.get("path", attachment) for attachment in attachments]
+    return {**fields, "attachments": [*(fields.get("attachments") or []), *named]}
 
 
 def input_part(part):
