@@ -17,7 +17,7 @@ class Notebook(FunctionToolset):
         self.archive = archive
         self.pages = None
         self.count = 0
-        self.add_function(self.note)
+        self.add_function(self.note, sequential=True)  # two notes of one turn keep their order
         self.add_function(self.minutes)
         set_toolset_approval_config(self, {"note": {"pre_approved": True}, "minutes": {"pre_approved": True}})
 

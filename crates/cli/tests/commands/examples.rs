@@ -7,8 +7,9 @@ use std::path::Path;
 use llm_do_testing::MockProvider;
 use serde_json::{Value, json};
 
+use crate::needs_python::needs_python;
 use crate::providers::says;
-use crate::support::{Ran, Sandbox, needs_python};
+use crate::support::{Ran, Sandbox};
 
 fn copied(name: &str) -> Sandbox {
     let sandbox = Sandbox::new();

@@ -6,23 +6,6 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// Returns from a test where there is no Python.
-macro_rules! needs_python {
-    () => {
-        if !crate::support::has_python() {
-            eprintln!("skipped: there is no python3");
-            return;
-        }
-    };
-}
-pub(crate) use needs_python;
-
-pub fn has_python() -> bool {
-    let version =
-        Command::new("python3").args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]).status();
-    version.is_ok_and(|status| status.success())
-}
-
 /// A directory with the files of a project.
 pub struct Sandbox(tempfile::TempDir);
 
