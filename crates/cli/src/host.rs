@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use llm_do::{
     ApprovalMode, Cassette, Content, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input,
-    Limits, LoadedProject, Money, Name, PythonSettings, Run, RunBuilder, RunError, RunReport, Runtime,
-    StandardCatalogue, StandardModels, provider_names,
+    Limits, LoadedProject, Money, Name, Outline, PythonSettings, Run, RunBuilder, RunError, RunReport,
+    Runtime, StandardCatalogue, StandardModels, provider_names,
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover};
@@ -115,6 +115,11 @@ impl Plan {
     /// Refuses to start an agent that has no model, before the first token.
     pub(crate) fn check_model(&self, agent: &Name) -> Result<(), Problem> {
         let outlines = self.project.project.outline();
+        let is_agent = |outline: &Outline| outline.agent.as_ref().is_some_and(|spec| spec.name == *agent);
+        // A function asks no model itself.
+        if !outlines.iter().any(is_agent) {
+            return Ok(());
+        }
         let specs = outlines.into_iter().filter_map(|outline| outline.agent);
         let has_own = specs.filter(|spec| spec.name == *agent).any(|spec| spec.model.is_some());
         if has_own || self.model.is_some() || self.project.model.is_some() {

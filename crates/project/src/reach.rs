@@ -255,7 +255,9 @@ impl<'a> Search<'a> {
         let mut found: Vec<(State, Way)> = Vec::new();
         let mut seen: HashSet<State> = HashSet::new();
         let mut open: VecDeque<(State, Way)> = VecDeque::new();
-        let first = Way { depth: 1, path: entry.to_string(), agents: vec![entry.clone()] };
+        // A function at the start is no agent on the path.
+        let is_agent = self.outlines.get(entry).is_none_or(|outline| outline.agent.is_some());
+        let first = Way { depth: u32::from(is_agent), path: entry.to_string(), agents: vec![entry.clone()] };
         open.push_back(((entry.clone(), self.access_of(entry)), first));
         while let Some((state, way)) = open.pop_front() {
             if way.depth > self.max_depth || !seen.insert(state.clone()) {

@@ -57,6 +57,9 @@ impl Reach {
         };
         let model = agent.model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
         let recursive = if agent.recursive { ", recursive" } else { "" };
+        if agent.depth == 0 {
+            return format!("{}  (function)", agent.name);
+        }
         format!(
             "{}  (agent, depth {}, {} access{model}{recursive})",
             agent.name,

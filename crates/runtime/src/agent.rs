@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use llm_do_core::{
-    AgentSpec, Asker, Attachment, Content, Context, Control, Conversation, Effect, Engine, FINAL_ANSWER, Failure,
-    FailureKind, Halt, Jump, Key, LinkedPrograms, Message, ModelResponse, Outcome, Output, Part, Payload,
-    Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult, Tune, Tuning, join_problems,
-    parse_strict,
+    AgentSpec, Asker, Attachment, Content, Context, Control, Conversation, Effect, Engine, FINAL_ANSWER,
+    Failure, FailureKind, Halt, Jump, Key, LinkedPrograms, Message, ModelResponse, Outcome, Output, Part,
+    Payload, Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult, Tune, Tuning,
+    join_problems, parse_strict,
 };
 
 use crate::caller::opener;

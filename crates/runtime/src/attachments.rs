@@ -15,7 +15,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use llm_do_core::{
     Asker, Attachment, AttachmentPolicy, AttachmentSource, Digest, Failure, FailureKind, Outcome, Output,
-    Payload, visible_line,
+    Payload, input_attachments, visible_line,
 };
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ pub(crate) async fn look(
     if attachments.is_empty() {
         return Ok(Vec::new());
     }
-    let taker = Taker::new(call.name.as_str(), &target.attachment_policy, place(run, call.asker));
+    let taker = Taker::new(call.name.as_str(), &target.attachment_policy, place(run, call, call.asker));
     let files = taker.read(attachments).await?;
     Ok(files.iter().map(Seen::of).collect())
 }
@@ -65,7 +65,8 @@ pub(crate) async fn load(
     if attachments.is_empty() {
         return Ok(Vec::new());
     }
-    let files = Taker::new(call.name.as_str(), policy, place(run, call.asker)).read(attachments).await?;
+    let files =
+        Taker::new(call.name.as_str(), policy, place(run, call, call.asker)).read(attachments).await?;
     let seen: Vec<Seen> = files.iter().map(Seen::of).collect();
     if let Some(approved) = precondition.filter(|approved| **approved != digests(&seen)) {
         return Err(changed(&files, &seen, approved));
@@ -91,7 +92,7 @@ pub(crate) async fn receive(run: &RunState, call: &LiveCall, outcome: Outcome) -
     };
     let read = match judged.is_empty() {
         true => Ok(Vec::new()),
-        false => Taker::new(name, &policy, place(run, Asker::Code)).read(judged).await,
+        false => Taker::new(name, &policy, place(run, call, Asker::Code)).read(judged).await,
     };
     match read {
         Ok(files) => {
@@ -137,15 +138,31 @@ fn changed(files: &[FileRead], seen: &[Seen], approved: &Value) -> Failure {
 enum Place {
     /// Anywhere; what is relative begins at the root.
     Anywhere(Option<PathBuf>),
-    /// Below the root.
-    Below(Option<PathBuf>),
+    /// Below the root, or one of these.
+    Below(Option<PathBuf>, Vec<PathBuf>),
 }
 
-fn place(run: &RunState, asker: Asker) -> Place {
+fn place(run: &RunState, call: &LiveCall, asker: Asker) -> Place {
     let root = run.shared.root.clone();
     match asker {
         Asker::Embedder => Place::Anywhere(root),
-        Asker::Model | Asker::Code => Place::Below(root),
+        Asker::Model => Place::Below(root, Vec::new()),
+        Asker::Code => Place::Below(root, given_to_run(call)),
+    }
+}
+
+/// The files that the embedding program attached to the run: its code may pass them on, wherever they lie.
+fn given_to_run(call: &LiveCall) -> Vec<PathBuf> {
+    match &call.parent {
+        Some(parent) if !call.is_top() => given_to_run(parent),
+        _ if call.asker != Asker::Embedder => Vec::new(),
+        _ => input_attachments(&call.input)
+            .into_iter()
+            .filter_map(|attachment| match attachment.source {
+                AttachmentSource::Path(path) => Some(path),
+                AttachmentSource::Data(_) => None,
+            })
+            .collect(),
     }
 }
 
@@ -318,7 +335,10 @@ impl Place {
     fn find(&self, path: &Path) -> Result<Found, Unreadable> {
         match self {
             Self::Anywhere(root) => find_anywhere(root.as_deref(), path),
-            Self::Below(root) => find_below(root.as_deref(), path),
+            Self::Below(root, given) if given.iter().any(|given| given == path) => {
+                find_anywhere(root.as_deref(), path)
+            }
+            Self::Below(root, _) => find_below(root.as_deref(), path),
         }
     }
 }
@@ -345,11 +365,20 @@ fn find_below(root: Option<&Path>, path: &Path) -> Result<Found, Unreadable> {
     };
     let directory = Dir::open_ambient_dir(root, ambient_authority());
     let directory = directory.map_err(|error| Unreadable::new(error, BELOW))?;
+    let path = relative_to(root, path);
     let real = directory.canonicalize(path).map_err(|error| Unreadable::new(error, BELOW))?;
     if is_hidden(&real) {
         return Err(Unreadable::new("it is hidden", HIDDEN));
     }
     Ok(Found { directory, below: real.clone(), path: real })
+}
+
+/// What code names by its whole path may lie below the root as well as what it names from there.
+fn relative_to<'a>(root: &Path, path: &'a Path) -> &'a Path {
+    let below = |root: &Path| path.strip_prefix(root).ok();
+    let absolute = || std::path::absolute(root).ok().and_then(|root| below(&root));
+    let real = || root.canonicalize().ok().and_then(|root| below(&root));
+    if path.is_absolute() { absolute().or_else(real).unwrap_or(path) } else { path }
 }
 
 impl Found {

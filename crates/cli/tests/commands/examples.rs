@@ -1,7 +1,14 @@
 //! The examples, each on its script, in a copy of its folder.
+//!
+//! Those with Python files need `python3` (3.10 or newer). Where there is none they say so and pass.
 
 use std::path::Path;
 
+use llm_do_testing::MockProvider;
+use serde_json::{Value, json};
+
+use crate::needs_python::needs_python;
+use crate::providers::says;
 use crate::support::{Ran, Sandbox};
 
 fn copied(name: &str) -> Sandbox {
@@ -151,4 +158,146 @@ fn long_results_are_searched_and_passed_on() {
     let ran = run(&copied("long-results"), &[]).ended(0);
     assert!(ran.stdout.starts_with("At 02:07:11 one request took 9 s"), "{ran:?}");
     ran.told("[main > spawn() > reader > read_fd]").told("backup of");
+}
+
+#[test]
+fn python_calculator_reckons_with_tools_of_a_toolset() {
+    needs_python!();
+    let sandbox = copied("python-calculator");
+    run(&sandbox, &[])
+        .ended(0)
+        .said("It takes 334 months, a little under 28 years.\n")
+        .told("[calculator > months_to_reach] -> 334");
+    run(&sandbox, &["What are a third and a sixth?"]).ended(0).said("Exactly one half.\n");
+    run(&sandbox, &["What are the factors of one?"])
+        .ended(0)
+        .said("One has no prime factors.\n")
+        .told("ValueError: 1 is not between 2 and a million million (tools.py:");
+    let listed = sandbox.run(&["list", "."]).ended(0).stdout;
+    for words in ["toolset arithmetic", "input yearly_percent: number  The interest of a year; it is paid"] {
+        assert!(listed.contains(words), "{listed}");
+    }
+}
+
+#[test]
+fn data_report_takes_a_typed_input_that_makes_its_prompt() {
+    needs_python!();
+    let sandbox = copied("data-report");
+    let ran = run(&sandbox, &[]).ended(0).told("[main > analyse_table > read_file]");
+    assert!(ran.stdout.starts_with("The ferry's week"), "{ran:?}");
+    let asked = r#"{"path": "data/ferry.csv", "column": "cars", "top": 99}"#;
+    let call =
+        ["call", ".", "analyse_table", "--input-json", asked, "--approve", "all", "--model", "test:echo"];
+    sandbox.run(&call).ended(2).told("`top`").told("20");
+    let asked = asked.replace("99", "1");
+    let call = call.map(|word| if word.starts_with('{') { asked.as_str() } else { word });
+    let echoed = sandbox.run(&call).ended(0);
+    assert!(echoed.stdout.contains("Column: cars\nName the 1 highest rows."), "{echoed:?}");
+}
+
+#[test]
+fn data_report_stabilised_changes_the_tool_and_no_caller() {
+    needs_python!();
+    let sandbox = copied("data-report-stabilised");
+    let ran = run(&sandbox, &[]).ended(0).told("[main > analyse_table() > describe_figures]");
+    assert_eq!(ran.stdout, run(&copied("data-report"), &[]).stdout);
+    let ran = ran.told(r#"{"sum": 3737, "mean": 534, "deviation": 143"#);
+    assert!(!ran.stderr.contains("read_file"), "{ran:?}");
+    let caller = |sandbox: &Sandbox| std::fs::read_to_string(sandbox.path("agents/main.agent")).unwrap();
+    assert_eq!(caller(&sandbox), caller(&copied("data-report")));
+}
+
+#[test]
+fn research_asks_several_agents_at_once_and_bears_a_failure() {
+    needs_python!();
+    let ran = run(&copied("research"), &["--output", "jsonl"]).ended(0);
+    let asked = |path: &str| {
+        ran.lines().iter().filter(|event| event["type"] == "model_request" && event["path"] == path).count()
+    };
+    assert_eq!(asked("main > look_into() > researcher"), 3);
+    assert_eq!(asked("main > look_into() > writer"), 1);
+    assert!(ran.stdout.contains("Who pays for the cables is still open."), "{ran:?}");
+}
+
+#[test]
+fn deck_review_attaches_each_deck_and_writes_a_report() {
+    needs_python!();
+    let sandbox = copied("deck-review");
+    let ran = run(&sandbox, &["--output", "jsonl"]).ended(0);
+    let requests: Vec<Value> =
+        ran.lines().into_iter().filter(|event| event["type"] == "model_request").collect();
+    assert_eq!(requests.len(), 2);
+    for request in &requests {
+        assert!(request["messages"].to_string().contains("application/pdf"), "{request}");
+    }
+    let report = std::fs::read_to_string(sandbox.path("reports/night-ferry.md")).unwrap();
+    assert_eq!(
+        report,
+        "# Night Ferry\n\nask again, 3 of 5\n\n- The crew is missing from the costs.\n- The route is free.\n"
+    );
+    assert!(sandbox.path("reports/seaweed-bricks.md").exists());
+    run(&sandbox, &["attic"]).ended(1).told("FileNotFoundError: there are no slides in attic (review.py:");
+}
+
+#[test]
+fn task_tree_is_as_deep_as_the_manifest_permits() {
+    needs_python!();
+    let sandbox = copied("task-tree");
+    let ran = run(&sandbox, &[]).ended(0);
+    assert_eq!(ran.stdout.lines().count(), 4, "{ran:?}");
+    ran.told("and 3 are permitted");
+    let short = ["run", ".", "--model", "test:echo", "--input-json", r#"{"task": "a"}"#];
+    sandbox.run(&short).ended(2).told("`task`");
+    let below = ["--input-json", r#"{"task": "Saw planks", "way": ["Move", "Pack"]}"#];
+    let echoed = sandbox.run(&[&short[..4], &below].concat()).ended(0);
+    assert!(echoed.stdout.contains("Part of: Move > Pack"), "{echoed:?}");
+}
+
+#[test]
+fn own_provider_is_asked_by_the_address_key_and_name_of_its_factory() {
+    needs_python!();
+    let sandbox = copied("own-provider");
+    run(&sandbox, &[]).ended(0).said("Hello from the script; the lighthouse was not asked.\n");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let provider = runtime.block_on(MockProvider::start(vec![says("Hello from afar.")]));
+    let mut command = sandbox.command(&["run", "."]);
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
+        command.env_remove(name);
+    }
+    let address = format!("{}/v1", provider.base_url());
+    command.env("LIGHTHOUSE_URL", address).env("LIGHTHOUSE_KEY", "sk-lamp-1");
+    let ran: Ran = command.output().unwrap().into();
+    ran.ended(0).said("Hello from afar.\n");
+    let request = provider.requests().remove(0);
+    assert_eq!(request.json()["model"], json!("lighthouse-7b"));
+    assert_eq!(request.header("authorization"), "Bearer sk-lamp-1");
+}
+
+#[test]
+fn notebook_belongs_to_one_call_and_is_closed_after_it() {
+    needs_python!();
+    let sandbox = copied("notebook");
+    run(&sandbox, &[]).ended(0).said("Both saw a light at sea, and only one of them heard a bell.\n");
+    let archive = std::fs::read_to_string(sandbox.path("archive.txt")).unwrap();
+    let mut closed: Vec<&str> = archive.lines().collect();
+    closed.sort_unstable();
+    assert_eq!(closed, ["notes taken: 1", "notes taken: 2"]);
+}
+
+#[test]
+fn approvals_in_python_are_obeyed_by_the_gate() {
+    needs_python!();
+    let sandbox = copied("approvals-in-python");
+    let ran = run(&sandbox, &["--approve", "all"]).ended(0);
+    let ran = ran.said("The ship lies at berth 3, with a new mast; the dock stays closed.\n");
+    ran.told("blocked: `open_dock_gate` may not run")
+        .told("blocked: `pay` may not run: the till never holds more than 1000")
+        .told("[master > pay] -> paid 400 for a mast");
+    let alone = run(&sandbox, &[]).ended(5);
+    alone
+        .said("There was money for rope only, and the ship has no berth.\n")
+        .told("[master > free_berths] -> [3,7]")
+        .told("[master > pay] -> paid 20 for rope")
+        .told("denied: `assign_berth` must ask")
+        .told("denied: `pay` must ask");
 }

@@ -16,6 +16,7 @@ mod input;
 mod interrupts;
 mod list;
 mod models;
+mod needs_python;
 mod output;
 mod projects;
 mod providers;

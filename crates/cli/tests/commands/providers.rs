@@ -14,7 +14,7 @@ fn agent() -> Sandbox {
 }
 
 /// One streamed answer of Chat Completions.
-fn says(text: &str) -> MockResponse {
+pub fn says(text: &str) -> MockResponse {
     let chunk = |delta: Value, finish: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
         format!("data: {}\n\n", json!({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}))

@@ -246,12 +246,31 @@ class Questions(HostCase):
             return [await ctx.approve("push", {"to": "x"}, "why"), await ctx.inspect(),
                     ctx.run_id, ctx.key, ctx.path, ctx.agent, ctx.depth, ctx.model, str(ctx.project_root), ctx.prompt,
                     ctx.frame.config.depth, ctx.frame.prompt]
-        TOOLS = [both, caught, uncaught, threaded, own_loop, blocking, keep, use_kept, rest]
+        async def hand_over(ctx: CallContext):
+            from llm_do.runtime import Attachment
+            from pydantic_ai.messages import BinaryContent
+            page, picture = Attachment("a.pdf"), BinaryContent(data=b"x", media_type="image/png")
+            for given in (["see", page], page, {"input": "see", "attachments": ["b.pdf", page]}, {"picture": picture}):
+                await ctx.call_agent("a", given)
+        TOOLS = [both, caught, uncaught, threaded, own_loop, blocking, keep, use_kept, rest, hand_over]
         """
 
     def setUp(self):
         super().setUp()
         self.host, self.ids = self.tools(self.TOOLS)
+
+    def test_attachments_reach_the_agent_wherever_they_stand_in_its_input(self):
+        number, given = self.host.begin_call(self.ids["hand_over"]), []
+        for _ in range(4):
+            ask = self.host.ask()
+            given.append(ask["input"])
+            self.host.send(op="answer", id=ask["id"], value=None)
+        self.assertNotIn("error", self.host.done(number))
+        page = {"name": "a.pdf", "path": "a.pdf"}
+        self.assertEqual(given[0], [{"text": "see"}, {"attachment": page}])
+        self.assertEqual(given[1], [{"attachment": page}])
+        self.assertEqual(given[2], {"input": "see", "attachments": ["b.pdf", "a.pdf"]})
+        self.assertEqual(given[3]["attachments"][0]["data"], "eA==")
 
     def test_gathered_questions_are_answered_in_any_order(self):
         number = self.host.begin_call(self.ids["both"])

@@ -184,3 +184,25 @@ class Toolsets(HostCase):
         self.assertEqual([known["name"] for known in answer["toolsets"]], ["later"])
         self.open(host, "s1", 1)
         self.assertEqual(host.call(answer["toolsets"][0]["tools"][0]["id"], {}, 1)["value"], 1)
+
+    def test_a_function_without_a_context_is_taken_whatever_is_installed(self):
+        host, answer = self.loaded(
+            """
+            from pydantic_ai import RunContext
+            from pydantic_ai.toolsets import FunctionToolset
+            calc = FunctionToolset()
+            @calc.tool
+            def plain(n: int) -> int:
+                return n
+            @calc.tool(name="renamed")
+            def other(n: int) -> int:
+                return -n
+            @calc.tool
+            def with_context(ctx: RunContext, n: int) -> int:
+                return n + 1
+            """
+        )
+        tools = {tool["name"]: tool["id"] for tool in answer["toolsets"][0]["tools"]}
+        self.open(host, "s1", 1)
+        results = [host.call(tools[name], {"n": 1}, 1)["value"] for name in ("plain", "renamed", "with_context")]
+        self.assertEqual(results, [1, -1, 2])

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use llm_do_core::{
-    Attachment, CallContext, Cancellation, Failure, FailureKind, Input, Name, Output, nearest,
+    Attachment, CallContext, Cancellation, Failure, FailureKind, Input, InputPart, Name, Output, nearest,
 };
 use llm_do_runtime::{Descriptors, FdId, FdSource, Selection};
 use serde::Deserialize;
@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::host::{Current, Host};
 use super::process::{News, Process, Slot};
-use super::wire::{Ask, Reply, ToHost, WireAnswer, WireError};
+use super::wire::{Ask, Reply, ToHost, WireAnswer, WireError, WirePart};
 
 /// How many questions of one call are open at most.
 const MOST_QUESTIONS: usize = 4_096;
@@ -177,12 +177,24 @@ async fn call_by_name(call: &CallContext, ask: Ask) -> Result<Value, Failure> {
     if ask.agents_only {
         check_agent(call, &ask.name)?;
     }
-    let input = match value_of(ask.input.as_deref())? {
-        Value::Null => json!({}),
-        value => value,
-    };
-    let output = call.call(ask.name, Input::from(input)).await?;
+    let input = input_of(ask.input.as_deref())?;
+    let output = call.call(ask.name, input).await?;
     Ok(output.to_value())
+}
+
+/// The input that code gives: text, an object, or a list of texts and attachments.
+fn input_of(raw: Option<&RawValue>) -> Result<Input, Failure> {
+    match value_of(raw)? {
+        Value::Null => Ok(Input::Object(json!({}))),
+        list @ Value::Array(_) => {
+            let parts: Vec<WirePart> = serde_json::from_value(list).map_err(|_| {
+                let words = "an input that is a list may hold texts and attachments, and nothing else";
+                Failure::new(FailureKind::Arguments, words)
+            })?;
+            Ok(Input::Parts(parts.into_iter().map(InputPart::from).collect()))
+        }
+        value => Ok(Input::from(value)),
+    }
 }
 
 fn check_agent(call: &CallContext, name: &str) -> Result<(), Failure> {

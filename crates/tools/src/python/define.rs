@@ -11,7 +11,6 @@ use llm_do_project::{
     ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, WantedCode,
 };
 use llm_do_runtime::EntrySpec;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::blocking::wait_for;
@@ -21,8 +20,8 @@ use super::made_here::{self, Remark};
 use super::tool::{PythonTool, TIME_TO_LOOK};
 use super::toolset::PythonToolset;
 use super::wire::{
-    Loaded, ToHost, ToolsetKind, WireAgent, WireDefinedClass, WireEntry, WireModel, WireProblem, WireTool,
-    WireToolset,
+    Loaded, ToHost, ToolsetKind, WireAgent, WireDefinedClass, WireEntry, WireModel, WirePart, WireProblem,
+    WireTool, WireToolset,
 };
 use crate::catalogue::Surroundings;
 
@@ -254,23 +253,6 @@ fn prompt(host: &Arc<Host>, class: &WireDefinedClass) -> Prompt {
             Ok(parts.into_iter().map(InputPart::from).collect())
         })
     })
-}
-
-/// A piece of a prompt.
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum WirePart {
-    Text(String),
-    Attachment(llm_do_core::Attachment),
-}
-
-impl From<WirePart> for InputPart {
-    fn from(part: WirePart) -> Self {
-        match part {
-            WirePart::Text(text) => Self::Text(text),
-            WirePart::Attachment(attachment) => Self::Attachment(attachment),
-        }
-    }
 }
 
 /// A provider whose models a factory of the project knows.

@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-use llm_do_core::{Access, Approval, CallContext, CallInfo, Context, Failure, Name, Program, RunId};
+use llm_do_core::{
+    Access, Approval, Attachment, CallContext, CallInfo, Context, Failure, InputPart, Name, Program, RunId,
+};
 use llm_do_runtime::Descriptors;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -180,6 +182,23 @@ pub(crate) struct Ask {
     pub(crate) payload: Option<Box<RawValue>>,
     pub(crate) reason: String,
     pub(crate) agents_only: bool,
+}
+
+/// A piece of a prompt, or of an input that is a list.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WirePart {
+    Text(String),
+    Attachment(Attachment),
+}
+
+impl From<WirePart> for InputPart {
+    fn from(part: WirePart) -> Self {
+        match part {
+            WirePart::Text(text) => Self::Text(text),
+            WirePart::Attachment(attachment) => Self::Attachment(attachment),
+        }
+    }
 }
 
 /// How something is said.

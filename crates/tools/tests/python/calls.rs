@@ -240,3 +240,25 @@ async fn code_calls_others_through_its_call() {
     let reply = TestCall::new().on_call("twice", twice).run(code.tool("only_agents"), json!({})).await;
     assert!(failure(&reply).message.contains("no agent `twice`"), "{}", reply.error());
 }
+
+#[tokio::test]
+async fn a_list_of_texts_and_files_is_an_input_with_attachments() {
+    needs_python!();
+    let folder = Folder::of(
+        r#"
+from llm_do.runtime import Attachment, CallContext
+async def hands(ctx: CallContext):
+    return await ctx.call("reader", ["Read", Attachment("a.pdf"), "it."])
+async def hands_numbers(ctx: CallContext):
+    return await ctx.call("reader", [1, 2])
+TOOLS = [hands, hands_numbers]
+"#,
+    );
+    let code = folder.load();
+    let reader = |_: &Value| Ok(Output::text("read"));
+    let reply = TestCall::new().on_call("reader", reader).run(code.tool("hands"), json!({})).await;
+    assert_eq!(reply.text().as_ref(), "read");
+    assert_eq!(reply.calls()[0].1, json!({"input": "Read\nit.", "attachments": ["a.pdf"]}));
+    let reply = TestCall::new().on_call("reader", reader).run(code.tool("hands_numbers"), json!({})).await;
+    assert!(failure(&reply).message.contains("may hold texts and attachments"), "{}", reply.error());
+}

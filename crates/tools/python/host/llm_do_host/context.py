@@ -6,7 +6,7 @@ installed), and `runtime_context` is LLMProc's dictionary.
 
 import os
 
-from .results import to_json
+from .results import as_attachment, to_json
 
 
 class CallContext:
@@ -197,10 +197,21 @@ class NoCall:
 
 def callee_name(spec_or_name):
     """Returns the name of what is to be called."""
-    name = spec_or_name if isinstance(spec_or_name, str) else getattr(spec_or_name, "name", None)
+    if isinstance(spec_or_name, str):
+        return spec_or_name
+    name = getattr(spec_or_name, "name", None)
     if not isinstance(name, str):
         raise TypeError(f"expected the name of an agent or its AgentSpec, not {type(spec_or_name).__name__}")
+    if id(spec_or_name) not in AGENTS_OF_PROJECT:
+        raise LookupError(
+            f"the AgentSpec {name!r} is not one of the project's agents: define it at the top level of a file in"
+            " `python_files`, where it can be checked before anything runs"
+        )
     return name
+
+
+# The AgentSpecs that the project's files define, by identity: one made later may have the name of another.
+AGENTS_OF_PROJECT = {}
 
 
 def call_input(value, arguments):
@@ -209,9 +220,18 @@ def call_input(value, arguments):
         if value is not None:
             raise TypeError("give either one input or named arguments, not both")
         value = arguments
+    if as_attachment(value, 1) is not None:
+        value = [value]
     if isinstance(value, (list, tuple)):
         return [input_part(part) for part in value]
-    return to_json(value)[0]
+    plain, attachments = to_json(value)
+    return with_attachments(plain, attachments) if attachments else plain
+
+
+def with_attachments(fields, attachments):
+    """Returns an object with the attachments that were found in it where llm-do looks for them."""
+    named = [attachment.get("path", attachment) for attachment in attachments]
+    return {**fields, "attachments": [*(fields.get("attachments") or []), *named]}
 
 
 def input_part(part):

@@ -4,7 +4,7 @@ from llm_do.runtime.contracts import AgentEntry, AgentSpec, FunctionEntry, Tools
 from llm_do.toolsets import declared_kind
 
 from . import models
-from .context import run_context
+from .context import AGENTS_OF_PROJECT, run_context
 from .imports import line_of_function, line_of_name
 from .instances import Instance, ToolsetSource, is_toolset
 from .loops import run_now
@@ -201,6 +201,7 @@ class Discovery:
     def _agent(self, variable, spec):
         """Declares one agent."""
         line = line_of_name(self._file, variable)
+        AGENTS_OF_PROJECT[id(spec)] = spec
         if any(agent["name"] == spec.name for agent in self._declarations.agents):
             return self._problem(variable, f"agent `{spec.name}` is declared twice")
         class_id = None

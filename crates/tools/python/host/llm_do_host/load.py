@@ -10,6 +10,7 @@ import sys
 from . import discover
 from .declare import Declarations
 from .imports import Problems, ProjectFinder
+from .newer import AfterImport
 from .results import Project
 
 
@@ -21,7 +22,7 @@ def load(message):
     problems = Problems(project)
     extend_path(root, wanted)
     finder = ProjectFinder(root, wanted)
-    sys.meta_path.insert(0, finder)
+    sys.meta_path[:0] = [finder, AfterImport()]
     modules = import_files(finder, wanted, problems)
     declarations = Declarations(root, problems, finder.in_order)
     add_classes(declarations, modules, message.get("classes") or [])

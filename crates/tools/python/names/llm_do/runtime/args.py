@@ -105,6 +105,8 @@ def media_type_of(path):
 
 def get_display_text(messages):
     """Returns the text of a prompt without its attachments, or words that say that there is none."""
+    make = getattr(messages, "prompt_messages", None)
+    messages = make() if callable(make) else [messages] if isinstance(messages, str) else messages
     text = " ".join(part for part in messages if isinstance(part, str))
     return text if text.strip() else NO_INPUT
 
