@@ -439,7 +439,7 @@ mod tests {
         }
 
         fn find(&self) -> Found {
-            let found = Place::Below(Some(self.0.clone())).find(Path::new("a.txt"));
+            let found = Place::Below(Some(self.0.clone()), Vec::new()).find(Path::new("a.txt"));
             found.map_err(|problem| problem.reason).unwrap()
         }
     }
