@@ -1,5 +1,6 @@
 //! Agent files: a YAML header between `---` lines, then the instructions.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,20 +20,10 @@ pub(crate) struct AgentFile {
     pub(crate) real: PathBuf,
     /// Whether it is part of the project only because another agent names it as a program.
     pub(crate) is_linked: bool,
-    /// The files that it names as programs.
-    pub(crate) links: Vec<Link>,
+    /// The files that it names as programs, as they are written, and their paths without links.
+    pub(crate) links: HashMap<String, PathBuf>,
     /// What it says besides, where it is a program file.
     pub(crate) program: Option<ProgramParts>,
-}
-
-/// A file that an agent names as a program.
-#[derive(Debug, Clone)]
-pub(crate) struct Link {
-    /// The name as it is written.
-    pub(crate) written: String,
-    pub(crate) path: PathBuf,
-    /// The path without links.
-    pub(crate) real: PathBuf,
 }
 
 impl AgentFile {
@@ -45,7 +36,7 @@ impl AgentFile {
             generated: false,
             real: PathBuf::new(),
             is_linked: false,
-            links: Vec::new(),
+            links: HashMap::new(),
             program: None,
         }
     }

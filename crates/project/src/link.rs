@@ -328,8 +328,15 @@ fn add_agents(
     out: &mut Diagnostics,
 ) -> Vec<AgentSpec> {
     let mut specs = Vec::new();
-    let mut patterns = 0;
+    let (mut patterns, mut preloaded) = (0, 0);
     for agent in agents {
+        preloaded += agent.header.preload.len();
+        if preloaded > MOST_PRELOADED {
+            let message = format!("the agents up to here preload more than {MOST_PRELOADED} files");
+            let place = place_of(&agent.file.header, "preload");
+            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("preload fewer files"));
+            break;
+        }
         models.check_agent(agent, out);
         let spec = agent_spec(agent, project, toolsets, out);
         patterns += spec.approval.len() + spec.manual_only.len();
@@ -392,6 +399,9 @@ fn model_overrides(sections: Vec<(String, ModelSection)>) -> Vec<ModelOverride> 
 
 /// How many patterns the agents of a project have together: each is compiled, which takes time and memory.
 const MOST_PATTERNS: usize = 10_000;
+
+/// How many files the agents of a project preload together: each is looked at when the project is loaded.
+const MOST_PRELOADED: usize = 1_000;
 
 fn check_patterns(count: usize, agent: &Agent, out: &mut Diagnostics) {
     if count > MOST_PATTERNS {
@@ -610,9 +620,9 @@ pub(crate) fn agent_spec(
     add_templates(agent, project.code, &mut spec, out);
     model_settings::check(agent, out);
     attachment_policy::check_agent(agent, out);
-    toolsets.add_to(agent, &mut spec, out);
     spec.programs = programs::programs(agent, project.linked, out);
     spec.descriptors = descriptors(header.file_descriptors.as_ref());
+    toolsets.add_to(agent, &mut spec, out);
     spec.preamble = preamble::preamble(agent, project.root, toolsets.catalogue(), out);
     spec.tuning = tuning::tuning(agent, out);
     notice_later_keys(agent, out);

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use llm_do_core::Program;
 
-use crate::agent_file::{AgentFile, Link};
+use crate::agent_file::AgentFile;
 use crate::diagnostic::{Diagnostic, Diagnostics, shown_path};
 use crate::document::{Content, Field, Node, entry_place};
 use crate::link::Agent;
@@ -34,18 +34,18 @@ impl<'a> Links<'a> {
     /// Notes which files an agent names, and returns those of them that nobody has read yet.
     pub(crate) fn follow(&mut self, file: &mut AgentFile, out: &mut Diagnostics) -> Vec<PathBuf> {
         let mut unread = Vec::new();
-        let mut links = Vec::new();
+        let mut links = HashMap::new();
         for (node, name) in named_files(&file.header) {
             self.count += 1;
             if out.is_full() || self.count > MOST_LINKS {
                 break;
             }
             match self.resolve(&file.source.path, name) {
-                Ok(link) => {
-                    if self.known.insert(link.real.clone()) {
-                        unread.push(link.path.clone());
+                Ok((path, real)) => {
+                    if self.known.insert(real.clone()) {
+                        unread.push(path);
                     }
-                    links.push(link);
+                    links.insert(name.to_owned(), real);
                 }
                 Err((message, hint)) => {
                     let message = format!("`{KEY}`: {message}");
@@ -62,8 +62,9 @@ impl<'a> Links<'a> {
         unread
     }
 
-    /// Finds a file that another one names: relative to that one, inside the project.
-    fn resolve(&self, from: &Path, name: &str) -> Result<Link, (String, Option<String>)> {
+    /// Finds a file that another one names, relative to that one and inside the project: its path, and that without
+    /// links.
+    fn resolve(&self, from: &Path, name: &str) -> Result<(PathBuf, PathBuf), (String, Option<String>)> {
         if name.trim().is_empty() {
             return Err(("a file is empty".to_owned(), None));
         }
@@ -81,7 +82,7 @@ impl<'a> Links<'a> {
             return Err((format!("`{name}` is neither an agent file nor a program file"), Some(hint.into())));
         }
         let real = path.canonicalize().map_err(|error| (format!("`{name}`: {error}"), None))?;
-        Ok(Link { written: name.to_owned(), path, real })
+        Ok((path, real))
     }
 }
 
@@ -148,10 +149,8 @@ pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagn
             continue;
         }
         // What is wrong with a file that is not there was said where it was read.
-        let link = agent.file.links.iter().find(|link| link.written == program.file);
-        let Some((name, description)) = link.and_then(|link| linked.get(link.real.as_path())) else {
-            continue;
-        };
+        let real = agent.file.links.get(&program.file);
+        let Some((name, description)) = real.and_then(|real| linked.get(real.as_path())) else { continue };
         programs.push(Program {
             name: program.name.as_str().into(),
             agent: (*name).into(),

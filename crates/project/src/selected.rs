@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use llm_do_core::{Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
+use llm_do_core::{AgentSpec, Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
 
 /// A toolset of which only some tools are passed on.
 pub(crate) struct Selected {
@@ -27,6 +27,10 @@ impl Toolset for Selected {
         let mut definitions = self.inner.definitions();
         definitions.retain(|definition| self.tools.contains(&definition.name));
         definitions
+    }
+
+    fn described_for(&self, definition: &Arc<ToolDefinition>, agent: &AgentSpec) -> Arc<ToolDefinition> {
+        self.inner.described_for(definition, agent)
     }
 
     fn open<'a>(

@@ -158,6 +158,7 @@ impl<'a> Toolsets<'a> {
     pub(crate) fn add_to(&mut self, agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
         self.add_toolsets(agent, spec, out);
         self.add_tools(agent, spec, out);
+        spec.toolsets.extend(self.descriptors_for(spec));
     }
 
     fn add_toolsets(&mut self, agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
@@ -180,7 +181,6 @@ impl<'a> Toolsets<'a> {
                 }
             }
         }
-        spec.toolsets.extend(self.descriptors_for(spec));
     }
 
     /// Every agent that calls something can read results that are too long to be shown.

@@ -128,7 +128,6 @@ fn what_has_no_effect_is_said() {
         "`demo.pause_between_prompts` has no effect",
         "`demo.display_name` has no effect",
         "files are relative to this file",
-        "`read_fd` is added to the tools",
     ] {
         assert!(said.contains(words), "{words} is missing:\n{said}");
     }

@@ -198,7 +198,7 @@ impl ProjectBuilder {
             if choice.implicit && plan.target(&definition.name).is_some() {
                 continue;
             }
-            let seen = toolset.described_for(&definition, spec);
+            let seen = toolset.described_for(&reworded(&definition, spec), spec);
             let target =
                 Target::tool(Source::Slot { slot, definition }, Some(toolset.name()), &mut parts.digests);
             add(plan, target.definition.name.clone(), target.described(seen), problems);
@@ -339,6 +339,15 @@ fn link_overrides(spec: &AgentSpec, plan: &mut Plan, problems: &mut Vec<LinkErro
             problems.push(LinkError::Collision { agent: spec.name.clone(), name: name.clone() });
         }
         plan.put_tool(position, target);
+    }
+}
+
+/// The definition in the words of an agent, to which its toolset may add what holds for that agent.
+fn reworded(definition: &Arc<ToolDefinition>, spec: &AgentSpec) -> Arc<ToolDefinition> {
+    let change = spec.overrides.iter().find(|change| change.tool == definition.name);
+    match change.and_then(|change| change.description.clone()) {
+        Some(description) => Arc::new(ToolDefinition { description, ..ToolDefinition::clone(definition) }),
+        None => definition.clone(),
     }
 }
 

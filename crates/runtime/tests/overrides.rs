@@ -4,7 +4,11 @@
 
 use std::sync::Arc;
 
-use llm_do_core::{Access, AgentSpec, Approval, Effect, FailureKind, Scope, StatelessToolset, ToolOverride};
+use futures::future::BoxFuture;
+use llm_do_core::{
+    Access, AgentSpec, Approval, Effect, FailureKind, Name, Opening, Scope, StatelessToolset, ToolDefinition,
+    ToolError, ToolOverride, Toolset, ToolsetInstance,
+};
 use llm_do_models::{asks, says};
 use llm_do_runtime::{LinkError, Project};
 use llm_do_testing::{Approvals, FunctionTool, TestProject, for_session};
@@ -149,6 +153,46 @@ fn what_cannot_be_offered_is_said_when_a_project_is_linked() {
     let parameters = vec![("pfad".to_owned(), "x".to_owned())];
     let wrong = linked(ToolOverride { parameters, ..ToolOverride::new("write_file") });
     assert!(wrong.contains("names the parameter `pfad`, which does not exist"), "{wrong}");
+}
+
+/// A toolset that adds the agent's name to what it describes.
+struct Signing(StatelessToolset);
+
+impl Toolset for Signing {
+    fn name(&self) -> &Name {
+        self.0.name()
+    }
+
+    fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        self.0.definitions()
+    }
+
+    fn described_for(&self, definition: &Arc<ToolDefinition>, agent: &AgentSpec) -> Arc<ToolDefinition> {
+        let description = format!("{} For {}.", definition.description, agent.name);
+        Arc::new(ToolDefinition { description, ..ToolDefinition::clone(definition) })
+    }
+
+    fn open<'a>(
+        &'a self,
+        opening: Opening<'a>,
+    ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+        self.0.open(opening)
+    }
+}
+
+#[tokio::test]
+async fn what_a_toolset_says_to_one_agent_is_added_to_the_other_words() {
+    let toolset = || Signing(files());
+    let project = Project::builder().agent(renaming()).toolset(toolset()).build().unwrap();
+    let description = project.outline()[0].callables[0].definition.description.clone();
+    assert_eq!(description, "Puts something. For main.");
+    let run = TestProject::new()
+        .agent(renaming().rule("put", Approval::PreApproved))
+        .toolset(toolset())
+        .model_replies([put(), says("done")])
+        .run("go")
+        .await;
+    assert_eq!(run.tool_results(), ["wrote \"a\""]);
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use llm_do_core::{AgentSpec, Approval, EventBody, Failure, FailureKind, Preamble, Status, Template};
-use llm_do_models::{Script, asks, replies, says};
+use llm_do_core::{AgentSpec, Approval, Effect, EventBody, Failure, FailureKind, Preamble, Status, Template};
+use llm_do_models::{Script, asks, contains, replies, says};
 use llm_do_runtime::{MemoryStore, RunReport, Store};
 use llm_do_testing::{FunctionTool, TestProject};
 use serde_json::json;
@@ -73,6 +73,27 @@ async fn one_that_fails_fails_the_call() {
     let run = TestProject::new().agent(spec).run("go").await;
     assert_eq!(run.status(), Status::Failed);
     assert!(run.error().contains("the file is gone"), "{}", run.error());
+}
+
+#[tokio::test]
+async fn a_fork_keeps_that_of_its_parent() {
+    let split = FunctionTool::new("split", |_, call| async move {
+        let mut answers = call.fork(["left"]).await?;
+        Ok(answers.remove(0)?)
+    })
+    .define(|definition| {
+        definition.approval = Approval::PreApproved;
+        definition.effect = Effect::Calls;
+        definition.sequential = true;
+    });
+    let mut spec = AgentSpec::new("main", "Do it.").tool("split").model(Script::new([
+        replies(|request| says(request.instructions.to_owned())).when(contains("left")),
+        asks("split", json!({})),
+        says("done"),
+    ]));
+    spec.preamble = Some(counting());
+    let run = TestProject::new().agent(spec).tool(split).run("go").await;
+    assert_eq!(run.tool_results(), ["<env>1</env>\n\nDo it."]);
 }
 
 #[tokio::test]

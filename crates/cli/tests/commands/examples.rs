@@ -134,6 +134,29 @@ fn whiteboard_reads_a_picture() {
 }
 
 #[test]
+fn linking_starts_programs_by_name() {
+    let sandbox = copied("linking");
+    let ran = run(&sandbox, &["Who is awake at night?"]).ended(0).said("Bees sleep at night, owls hunt.\n");
+    let ran = ran.told("[librarian > spawn() > finder > open_book]").told("[librarian > spawn() > writer]");
+    assert!(!ran.stderr.contains("read_file"), "{ran:?}");
+    let listed = sandbox.run(&["list", "."]).ended(0).stdout;
+    assert!(listed.contains("finder") && listed.contains("writer"), "{listed}");
+}
+
+#[test]
+fn env_info_stands_before_the_instructions() {
+    let ran = run(&copied("env-info"), &["Which notes are there?", "--output", "jsonl"]).ended(0);
+    let request = ran.lines().into_iter().find(|event| event["type"] == "model_request").unwrap();
+    let instructions = request["instructions"].as_str().unwrap();
+    assert!(instructions.starts_with("<env>\nplatform: "), "{instructions}");
+    let end = "team: The night shift\nfile_map:\n  repairs.txt (30 bytes)\n  shopping.txt (13 bytes)\n</env>\n\n\
+        <preload>\n<file path=\"RULES.md\">\n# Rules\n\n- Answer in one sentence.\n- Name the note that you mean.\n</file>\n\
+        </preload>\n\nYou are an assistant. Answer from what you were told above, and from nothing else.";
+    let told: Vec<&str> = instructions.lines().filter(|line| !line.starts_with("language: ")).collect();
+    assert!(told.join("\n").ends_with(end), "{instructions}");
+}
+
+#[test]
 fn newsroom_runs_as_the_documentation_says() {
     let sandbox = copied("newsroom");
     let ran = sandbox.run(&["run", "."]).ended(0);

@@ -18,6 +18,7 @@ mod list;
 mod models;
 mod needs_python;
 mod output;
+mod programs;
 mod projects;
 mod providers;
 mod reference;

@@ -13,15 +13,15 @@ const MOST_FILES: usize = 50_000;
 /// The bytes of an entry of the index before its path.
 const ENTRY: usize = 62;
 
-/// Describes the repository that a directory lies in: its branch, and whether files were changed.
+/// Describes the repository that a directory lies in: its branch, and whether files differ from what was staged.
 pub(super) fn describe(directory: &Path) -> Option<String> {
     let directory = directory.canonicalize().ok()?;
     let (tree, git) =
         directory.ancestors().find_map(|tree| Some((tree.to_path_buf(), git_directory(tree)?)))?;
     let branch = branch(&git)?;
     Some(match is_changed(&tree, &git) {
-        Some(true) => format!("{branch}, files were changed"),
-        Some(false) => format!("{branch}, no file was changed"),
+        Some(true) => format!("{branch}, unstaged changes"),
+        Some(false) => format!("{branch}, no unstaged changes"),
         None => branch,
     })
 }
@@ -145,5 +145,74 @@ impl Entry<'_> {
         let is_same_time = modified.as_secs() & 0xffff_ffff == u64::from(self.seconds)
             && (self.nanoseconds == 0 || modified.subsec_nanos() == self.nanoseconds);
         !is_same_time || metadata.len() & 0xffff_ffff != u64::from(self.size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A repository whose index knows one file as it is on the disk, or otherwise.
+    fn repository(id: &str, head: &str, version: u32, older_by: u32) -> PathBuf {
+        let tree = std::env::temp_dir().join(format!("llm-do-git-{}-{id}", std::process::id()));
+        std::fs::create_dir_all(tree.join(".git")).unwrap();
+        std::fs::create_dir_all(tree.join("src")).unwrap();
+        std::fs::write(tree.join("src/main.rs"), "fn main() {}").unwrap();
+        std::fs::write(tree.join(".git/HEAD"), head).unwrap();
+        let modified = std::fs::metadata(tree.join("src/main.rs")).unwrap().modified().unwrap();
+        let modified = modified.duration_since(UNIX_EPOCH).unwrap();
+        let mut index = b"DIRC".to_vec();
+        let seconds = u32::try_from(modified.as_secs()).unwrap() - older_by;
+        for number in [version, 2, 0, 0, seconds, modified.subsec_nanos(), 0, 0, 0o100_644, 0, 0, 12] {
+            index.extend(number.to_be_bytes());
+        }
+        index.extend([7; 20]);
+        index.extend(11u16.to_be_bytes());
+        index.extend(b"src/main.rs");
+        // 62 + 11 bytes are padded to 80. A submodule follows, which is a directory.
+        index.extend([0; 7]);
+        for number in [0, 0, 0, 0, 0, 0, 0o160_000, 0, 0, 0] {
+            index.extend(u32::to_be_bytes(number));
+        }
+        index.extend([7; 20]);
+        index.extend(3u16.to_be_bytes());
+        index.extend(b"sub\0\0\0\0\0\0\0");
+        std::fs::write(tree.join(".git/index"), index).unwrap();
+        tree
+    }
+
+    #[test]
+    fn the_branch_is_told_and_whether_files_differ_from_the_index() {
+        let topic = "ref: refs/heads/topic\n";
+        for (id, head, version, older_by, expected) in [
+            ("same", topic, 2, 0, Some("branch topic, no unstaged changes")),
+            ("changed", topic, 2, 5, Some("branch topic, unstaged changes")),
+            ("unknown", topic, 4, 0, Some("branch topic")),
+            (
+                "detached",
+                &"0123456789".repeat(4),
+                3,
+                0,
+                Some("detached at 012345678901, no unstaged changes"),
+            ),
+            ("other", "ref: refs/remotes/x", 2, 0, None),
+            ("nonsense", "../../etc/passwd", 2, 0, None),
+        ] {
+            let tree = repository(id, head, version, older_by);
+            assert_eq!(describe(&tree.join("src")).as_deref(), expected, "{id}");
+            std::fs::remove_dir_all(tree).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_cut_index_says_nothing_about_changes() {
+        let tree = repository("cut", "ref: refs/heads/topic", 2, 0);
+        let index = std::fs::read(tree.join(".git/index")).unwrap();
+        for length in 0..index.len() {
+            std::fs::write(tree.join(".git/index"), &index[..length]).unwrap();
+            let said = describe(&tree).unwrap();
+            assert!(said == "branch topic" || length > index.len() - 8, "{length}: {said}");
+        }
+        std::fs::remove_dir_all(tree).unwrap();
     }
 }

@@ -182,7 +182,8 @@ impl Reading<'_> {
         }
         let is_enabled =
             fields.iter().any(|field| field.name == "enabled" && field.value.content == Content::Bool(true));
-        if is_enabled && !has_tools {
+        // An agent that has tools can read what they answer.
+        if is_enabled && !self.header.iter().any(|field| field.name == "tools") {
             self.add_reader(found);
         }
         self.header.push(field("file_descriptors", &found.place, table(&found.place, fields)));
@@ -191,11 +192,7 @@ impl Reading<'_> {
     fn add_reader(&mut self, found: &Field) {
         self.notice(found, "`read_fd` is added to the tools, since file descriptors are enabled");
         let reader = text(&found.place, OF_DESCRIPTORS[0]);
-        match self.header.iter_mut().find(|field| field.name == "tools").map(|field| &mut field.value.content)
-        {
-            Some(Content::List(items)) => items.push(reader),
-            _ => self.header.push(field("tools", &found.place, list(&found.place, vec![reader]))),
-        }
+        self.header.push(field("tools", &found.place, list(&found.place, vec![reader])));
     }
 }
 

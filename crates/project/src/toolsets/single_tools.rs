@@ -72,7 +72,9 @@ impl Toolsets<'_> {
         let toolset =
             |choice: &ToolsetChoice| choice.own.clone().or_else(|| self.shared.get(&choice.name).cloned());
         let toolsets = spec.toolsets.iter().filter_map(toolset);
-        let definitions = toolsets.flat_map(|toolset| toolset.definitions());
+        let of_code = self.code.defined().into_iter().flat_map(|code| &code.tools);
+        let of_code = of_code.map(|tool| tool.value.definition().clone());
+        let definitions = toolsets.flat_map(|toolset| toolset.definitions()).chain(of_code);
         definitions.map(|definition| (definition.name.clone(), definition)).collect()
     }
 
