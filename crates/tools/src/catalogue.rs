@@ -50,7 +50,7 @@ const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "process", make: |wanted, _| process(wanted) },
     BuiltIn { name: "stderr", make: |wanted, _| stderr(wanted) },
     BuiltIn { name: "file_descriptors", make: file_descriptors },
-    BuiltIn { name: "reckoning", make: |wanted, _| calculator(wanted) },
+    BuiltIn { name: "pocket_calculator", make: |wanted, _| calculator(wanted) },
 ];
 
 /// Tools that agents may list alone, and the toolset from which they come then.
@@ -70,7 +70,7 @@ const LONE_TOOLS: &[(&str, &str)] = &[
     ("list_fd", "file_descriptors"),
     ("close_fd", "file_descriptors"),
     ("fd_to_file", "file_descriptors"),
-    ("calculator", "reckoning"),
+    ("calculator", "pocket_calculator"),
 ];
 
 /// Returns the toolset of a tool that agents may list alone.

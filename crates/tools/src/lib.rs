@@ -5,7 +5,7 @@
 //! - [`DynamicAgents`] creates, calls and lists agents.
 //! - [`python_code`] runs the Python files of a project, in a process of their own.
 //! - [`FileDescriptors`] reads, searches and exports texts that are too long to be shown.
-//! - `reckoning` has a `calculator`.
+//! - `pocket_calculator` calculates.
 //! - [`Sandbox`] confines child processes, where the system can.
 //!
 //! A toolset is a factory: each agent call opens an instance of its own. The names under which projects list

@@ -54,7 +54,11 @@ fn is_same(one: &ToolDefinition, other: &ToolDefinition) -> bool {
 }
 
 fn as_text(project: &LoadedProject) -> String {
-    let mut text = String::from("agents\n");
+    let mut text = String::new();
+    if project.project.agents().all(|agent| *agent != project.entry) {
+        let _ = writeln!(text, "entry\n  {}  (function)\n", project.entry);
+    }
+    text.push_str("agents\n");
     for outline in project.project.outline() {
         if let Some(spec) = &outline.agent {
             agent_text(&mut text, project, spec, &outline);

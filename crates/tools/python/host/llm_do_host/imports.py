@@ -13,6 +13,10 @@ from importlib.machinery import ModuleSpec, PathFinder
 from .results import exception_text
 
 
+# Packages that llm-do offers where, or although, they are not installed.
+OFFERED = ("llm_do", "llmproc")
+
+
 class Problems:
     """What is wrong with the project's Python files: collected, then told at once."""
 
@@ -39,6 +43,8 @@ def import_hint(problem):
     """Says what to do about a package that is missing."""
     if isinstance(problem, ModuleNotFoundError) and problem.name:
         package = problem.name.partition(".")[0]
+        if package in OFFERED and package in sys.modules:
+            return f"llm-do brings `{package}` itself, and `{problem.name}` is not among what it offers"
         return f"if `{package}` is a package, install it: {sys.executable} -m pip install {package}"
     if isinstance(problem, SystemExit):
         return "a module must not end the process when it is imported; guard it with `if __name__ == '__main__':`"

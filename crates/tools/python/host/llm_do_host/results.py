@@ -213,8 +213,10 @@ def _binary_attachment(value, number):
     """Returns bytes with a media type as an attachment."""
     media_type = getattr(value, "media_type", None)
     ending = _ENDINGS.get(media_type) or str(media_type or "bin").rpartition("/")[2].partition(";")[0]
+    own = getattr(value, "_identifier", None) or getattr(value, "identifier", None)
+    named = own if isinstance(own, str) and "." in own else f"attachment-{number}.{ending}"
     return {
-        "name": f"attachment-{number}.{ending}",
+        "name": os.path.basename(named),
         "media_type": media_type,
         "data": b2a_base64(bytes(value.data), newline=False).decode("ascii"),
     }

@@ -1,6 +1,8 @@
 """Models: what a project's model factory returns. llm-do itself talks to the service they name."""
 
 from .._records import Fresh, record
+from ..messages import ModelMessage, ModelResponse  # noqa: F401
+from ..settings import ModelSettings  # noqa: F401
 
 
 class Model:
