@@ -190,7 +190,7 @@ fn python_calculator_reckons_with_tools_of_a_toolset() {
     run(&sandbox, &[])
         .ended(0)
         .said("It takes 334 months, a little under 28 years.\n")
-        .told("[calculator > months_to_reach] -> 334");
+        .told("[reckoner > months_to_reach] -> 334");
     run(&sandbox, &["What are a third and a sixth?"]).ended(0).said("Exactly one half.\n");
     run(&sandbox, &["What are the factors of one?"])
         .ended(0)
