@@ -46,6 +46,13 @@ pub(crate) fn check_static(arguments: &ProjectArguments) -> Result<Diagnostics, 
     Ok(llm_do::check_static(&arguments.path, &arguments.set, &catalogue))
 }
 
+/// Keeps the variables of this process from code that it runs, which is of the same user: Linux shows them to whoever
+/// may look into a process.
+fn close_to_others() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
 /// What the project that the arguments name is linked against.
 fn catalogue(arguments: &ProjectArguments) -> Result<StandardCatalogue, Problem> {
     if !arguments.path.exists() {
@@ -64,6 +71,7 @@ fn catalogue(arguments: &ProjectArguments) -> Result<StandardCatalogue, Problem>
     } else {
         arguments.path.parent().unwrap_or(Path::new(""))
     };
+    close_to_others();
     let python = PythonSettings {
         environment: environment::for_code(root)?,
         cache: environment::cache_directory().map(|cache| cache.join("python")),

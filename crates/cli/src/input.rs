@@ -57,6 +57,14 @@ pub(crate) fn of_call(
     Ok(input.with_attachments(attachments(&arguments.attach)?))
 }
 
+/// Looks at what the command line gives before anything of a project is run.
+pub(crate) fn check(arguments: &InputArguments) -> Result<(), Problem> {
+    if let Some(text) = arguments.input_json.as_deref().filter(|text| *text != "-") {
+        from_json(text)?;
+    }
+    attachments(&arguments.attach).map(drop)
+}
+
 /// Makes attachments of paths, as seen from the working directory.
 pub(crate) fn attachments(paths: &[std::path::PathBuf]) -> Result<Vec<Attachment>, Problem> {
     paths.iter().map(|path| attachment(path)).collect()

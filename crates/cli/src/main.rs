@@ -30,5 +30,7 @@ fn main() -> ExitCode {
         Err(refused) => refused.show(),
     };
     approvals::abandon_editor();
+    // Whoever did not stop when it was told to.
+    llm_do::end_all_commands();
     if output::has_failed() && exit == exit::Exit::Done { exit::Exit::Failed.into() } else { exit.into() }
 }

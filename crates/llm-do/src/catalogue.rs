@@ -11,6 +11,9 @@ use llm_do_tools::{
     PythonSettings, Surroundings, built_in, built_in_names, lone_tools, python_code, tool_home,
 };
 
+/// Keys of model providers that other programs read.
+const OTHER_KEYS: &[&str] = &["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+
 /// Everything that comes with llm-do.
 #[derive(Debug, Clone, Default)]
 pub struct StandardCatalogue {
@@ -65,7 +68,10 @@ impl Catalogue for StandardCatalogue {
     fn code(&self, wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {
         let mut around = self.around.clone();
         let is_withheld = |name: &OsString| {
-            providers().iter().any(|provider| provider.key_env.iter().any(|key| name == key))
+            let built_in = providers().iter().flat_map(|provider| provider.key_env.iter().copied());
+            let keys =
+                built_in.chain(wanted.keys.iter().map(String::as_str)).chain(OTHER_KEYS.iter().copied());
+            keys.into_iter().any(|key| name == key)
                 && !wanted.variables.iter().any(|variable| name == variable.as_str())
         };
         around.python.environment.retain(|(name, _)| !is_withheld(name));

@@ -19,8 +19,10 @@ pub struct WantedCode<'a> {
     pub root: &'a Path,
     /// The interpreter that the manifest names.
     pub interpreter: Option<&'a str>,
-    /// Variables with keys of model providers that the code shall see; it sees all others.
+    /// Variables with keys of model providers that the code shall see; it sees all that are none.
     pub variables: &'a [String],
+    /// Variables with keys of the providers that the manifest declares.
+    pub keys: &'a [String],
     /// The files that the manifest lists.
     pub files: &'a [PathBuf],
     /// The classes that agents name, each once.

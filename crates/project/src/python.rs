@@ -81,7 +81,10 @@ impl Wanted {
         catalogue: &dyn Catalogue,
         out: &mut Diagnostics,
     ) -> Option<Arc<Code>> {
+        let providers = manifest.iter().flat_map(|file| file.manifest.providers.values());
+        let keys: Vec<String> = providers.filter_map(|provider| provider.api_key_env.clone()).collect();
         let wanted = WantedCode {
+            keys: &keys,
             root,
             variables: manifest.map_or(&[], |file| &file.manifest.python_env),
             interpreter: manifest.and_then(|file| file.manifest.python.as_deref()),

@@ -192,6 +192,7 @@ async fn open(
     }
     let opening = match prompt::opening(run, call, frame, step).await {
         Ok(messages) => messages,
+        Err(_) if call.cancel.is_cancelled() => return Err(Halt::Interrupted),
         Err(failure) => return Ok(Err(failure)),
     };
     let mut talk = frame.seat.talk.lock().await;

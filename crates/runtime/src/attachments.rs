@@ -43,7 +43,7 @@ pub(crate) async fn look(
     if !matches!(target.kind, TargetKind::Agent) {
         return Ok(Vec::new());
     }
-    let mut attachments = prompt::attached(&prompt::parts(target.prompt.as_ref(), input).await?);
+    let mut attachments = prompt::attached(&prompt::parts(call, target.prompt.as_ref(), input).await?);
     received::check(call, &attachments)?;
     attachments.retain(|attachment| received::descriptor_of(attachment).is_none());
     if attachments.is_empty() {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Attachment, AttachmentPolicy, Failure, InputPart, Key, Message, Part, Payload, Prompt, Role, Step,
-    StepKind, input_attachments,
+    Attachment, AttachmentPolicy, Failure, FailureKind, InputPart, Key, Message, Part, Payload, Prompt, Role,
+    Step, StepKind, input_attachments,
 };
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ pub(crate) async fn opening(
         return Ok(messages.to_vec());
     }
     let spec = frame.plan.spec.as_ref();
-    let given = parts(spec.and_then(|spec| spec.prompt.as_ref()), &step.payload).await?;
+    let given = parts(call, spec.and_then(|spec| spec.prompt.as_ref()), &step.payload).await?;
     let precondition = match &step.kind {
         StepKind::Agent { precondition } => precondition.as_ref(),
         _ => None,
@@ -41,9 +41,17 @@ pub(crate) async fn opening(
 }
 
 /// Makes the text and the attachments with which an agent starts.
-pub(crate) async fn parts(prompt: Option<&Prompt>, input: &Payload) -> Result<Vec<InputPart>, Failure> {
+pub(crate) async fn parts(
+    call: &LiveCall,
+    prompt: Option<&Prompt>,
+    input: &Payload,
+) -> Result<Vec<InputPart>, Failure> {
     match prompt {
-        Some(prompt) => prompt.parts(input).await,
+        Some(prompt) => tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => Err(Failure::new(FailureKind::Tool, "the call was ended")),
+            parts = prompt.parts(input) => parts,
+        },
         None => {
             let attachments = input_attachments(input).into_iter().map(InputPart::Attachment);
             Ok(std::iter::once(InputPart::Text(default_prompt(input))).chain(attachments).collect())

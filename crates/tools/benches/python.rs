@@ -169,8 +169,16 @@ impl Folder {
 
 fn load(root: &Path, files: &[PathBuf], around: &Surroundings) -> Code {
     let own = ProjectFiles::default();
-    let wanted =
-        WantedCode { root, interpreter: None, files, classes: &[], variables: &[], entry: None, own: &own };
+    let wanted = WantedCode {
+        root,
+        interpreter: None,
+        files,
+        classes: &[],
+        variables: &[],
+        keys: &[],
+        entry: None,
+        own: &own,
+    };
     python_code(wanted, around).map_err(|problems| format!("{problems:?}")).expect("files that load")
 }
 

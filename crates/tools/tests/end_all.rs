@@ -22,6 +22,7 @@ fn the_processes_of_python_files_are_ended_with_all_commands() {
         files: &files,
         classes: &[],
         variables: &[],
+        keys: &[],
         entry: None,
         own: &own,
     };

@@ -8,6 +8,7 @@ use crate::{input, output};
 
 /// Calls an agent or tool, or says what the gate would answer.
 pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, Problem> {
+    input::check(&arguments.input)?;
     let project = host::load(&arguments.project)?;
     let given = input::of_call(&project, &arguments.name, &arguments.input)?;
     let plan = Plan::new(project, &arguments.options)?;

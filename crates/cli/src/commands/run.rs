@@ -9,6 +9,7 @@ use crate::problem::Problem;
 
 /// Runs a project and prints its answer.
 pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Problem> {
+    input::check(&arguments.input)?;
     let project = host::load(&arguments.project)?;
     let input = input::of_project(&project, arguments.prompt.as_deref(), &arguments.input)?;
     let plan = Plan::new(project, &arguments.options)?;

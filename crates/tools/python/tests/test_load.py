@@ -130,7 +130,7 @@ class Found(HostCase):
         self.assertEqual([tool["description"], tool["approval"], tool["sequential"], tool["line"]], ["G.", "ask", True, 3])
 
     def test_a_file_is_executed_once_however_it_is_named(self):
-        self.file("helpers/schemas.py", "print('schemas')\nfrom pydantic import BaseModel\nclass Topic(BaseModel):\n    name: str\n")
+        self.file("helpers/schemas.py", "print('schemas')\nfrom llm_do.runtime import AgentArgs\nclass Topic(AgentArgs):\n    name: str\n    def prompt_messages(self): return [self.name]\n")
         self.file("tools.py", "import schemas, helpers.schemas\nassert schemas is helpers.schemas\nprint('tools')\ndef f(): pass\nTOOLS = [f]\n")
         self.file("more.py", "import tools\nfrom tools import f\nfrom llmproc import register_tool\n")
         host = self.host()
@@ -248,15 +248,10 @@ class EntriesAndClasses(HostCase):
                 def prompt_messages(self): return ["about " + self.name, Attachment("a.pdf"), " "]
             class Odd(AgentArgs):
                 def prompt_messages(self): return [5]
-            import dataclasses
-            @dataclasses.dataclass
-            class Plain:
-                b: int
-                a: str = "x"
             """,
-            classes=[{"file": "tools.py", "name": name, "use": "input"} for name in ("Topic", "Odd", "Plain")],
+            classes=[{"file": "tools.py", "name": name, "use": "input"} for name in ("Topic", "Odd")],
         )
-        self.assertEqual([known["id"] for known in answer["classes"]], ["c1", "c2", "c3"])
+        self.assertEqual([known["id"] for known in answer["classes"]], ["c1", "c2"])
         prompt = lambda cls, args: host.done(host.begin("prompt", **{"class": cls}, args=args))  # noqa: E731
         self.assertEqual(
             prompt("c1", {"name": "x"})["value"],
@@ -264,7 +259,15 @@ class EntriesAndClasses(HostCase):
         )
         self.assertEqual(prompt("c1", {})["error"]["kind"], "arguments")
         self.assertIn("returned a int", prompt("c2", {})["error"]["message"])
-        self.assertEqual(prompt("c3", {"b": 1})["value"], [{"text": '{\n  "a": "x",\n  "b": 1\n}'}])
+
+    def test_an_input_class_that_makes_no_prompt_is_a_problem(self):
+        host = self.host()
+        self.file("tools.py", "from llm_do.runtime import AgentArgs\nclass Plain:\n    a: str\nclass Mute(AgentArgs):\n    a: str\n")
+        classes = [{"file": "tools.py", "name": name, "use": "input"} for name in ("Plain", "Mute")]
+        problems = host.load(["tools.py"], classes=classes)["problems"]
+        self.assertEqual([problem["line"] for problem in problems], [2, 4])
+        self.assertIn("no AgentArgs", problems[0]["message"])
+        self.assertIn("prompt_messages()", problems[1]["message"])
 
 
 def can_import_openai_models():

@@ -20,6 +20,9 @@ pub(crate) const VARIABLE: &str = "LLM_DO_CHILD";
 /// How many families of one process are told apart by their limit.
 const FAMILIES: u64 = 1 << 20;
 
+/// How many families there were.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
 /// What the processes of one family, or of all families of this process, have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
@@ -31,10 +34,14 @@ pub(crate) struct Mark {
 impl Mark {
     /// The mark of a new family.
     pub(crate) fn next() -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let limit = chance() * FAMILIES + number % FAMILIES;
         Self { text: format!("{:016x}-{number}\0", chance()), limits: limit..=limit }
+    }
+
+    /// Says whether this process has started any family.
+    pub(crate) fn is_in_use() -> bool {
+        COUNT.load(Ordering::Relaxed) > 0
     }
 
     /// What the marks of all families of this process have in common.

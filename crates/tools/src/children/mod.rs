@@ -12,7 +12,9 @@ pub(crate) use mark::{Mark, VARIABLE};
 /// Kills every process that a toolset of this program has started and that still runs: commands, and the
 /// processes of Python files. For a program that leaves at once and waits for nothing.
 pub fn end_all_commands() {
-    Mark::of_this_process().kill_all();
+    if Mark::is_in_use() {
+        Mark::of_this_process().kill_all();
+    }
 }
 
 /// Kills a process group.

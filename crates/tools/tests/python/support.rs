@@ -82,6 +82,7 @@ impl Folder {
         let own = ProjectFiles::default();
         let wanted = WantedCode {
             variables: &[],
+            keys: &[],
             root: &self.path,
             interpreter: self.interpreter.as_deref(),
             files: &files,

@@ -341,14 +341,12 @@ def takes_context(factory):
 
 
 async def learn(source, no_call):
-    """Makes a toolset once to learn its tools, and closes it again."""
+    """Makes a toolset once to learn its tools, and cleans it up again. It is not entered: nothing is run yet."""
     context = run_context(no_call)
     toolset = await source.make(context)
     if declared_kind(toolset) is not None:
         return toolset, {}
-    instance = await Instance.open(source, toolset, context)
-    await instance.close()
-    return toolset, instance.tools
+    return toolset, await Instance.tools_of(source, toolset, context)
 
 
 def approval_config(toolset):

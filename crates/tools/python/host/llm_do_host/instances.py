@@ -57,6 +57,14 @@ class Instance:
             raise
         return instance
 
+    @classmethod
+    async def tools_of(cls, source, toolset, context):
+        """Returns the tools of a toolset that is not entered, and lets go of it."""
+        try:
+            return dict(await awaited(toolset.get_tools(context))) if toolset is not None else {}
+        finally:
+            await cls(source, toolset).close()
+
     async def _enter(self):
         """Enters the toolset, where it is a context manager."""
         if hasattr(type(self.toolset), "__aenter__"):

@@ -65,7 +65,26 @@ def add_classes(declarations, modules, classes):
             continue
         found = getattr(modules[file], name, None)
         if isinstance(found, type):
+            if entry.get("use") == "input":
+                check_input(declarations, found, file, name)
             declarations.add_class(found, entry.get("use"), file, name)
         else:
             declarations.skip_class()
             declarations.missing_name(file, name, modules[file], "class")
+
+
+def check_input(declarations, cls, file, name):
+    """Says what is wrong with a class that shall be the input of an agent."""
+    from llm_do.runtime.args import AgentArgs
+
+    from .imports import line_of_name
+
+    problem, hint = None, None
+    if not issubclass(cls, AgentArgs):
+        problem = f"class `{name}` is the input of an agent, and no AgentArgs (or WorkerArgs)"
+        hint = f"write `class {name}(AgentArgs)`, from `llm_do.runtime`"
+    elif getattr(cls, "prompt_messages", None) is AgentArgs.prompt_messages:
+        problem = f"class `{name}` has no `prompt_messages()`, which makes the prompt from the input"
+        hint = "write a method that returns a list of texts and attachments"
+    if problem:
+        declarations.problems.add(file, line_of_name(file, name), problem, hint)

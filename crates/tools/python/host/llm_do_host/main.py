@@ -57,10 +57,21 @@ def watch_for_end(descriptor):
     """Waits for the end of the channel in a thread of its own: the main thread may be busy for ever."""
     poller = select.poll()
     poller.register(descriptor, 0)
+    channel = os.fstat(descriptor).st_ino
     while True:
-        for _, event in poller.poll():
+        for _, event in poller.poll(1000):
             if event & (select.POLLHUP | select.POLLERR | select.POLLNVAL):
                 end_with_group()
+        if not is_open(descriptor, channel):
+            end_with_group()
+
+
+def is_open(descriptor, channel):
+    """Says whether the channel is still there: code may close every descriptor, and nothing would come or go."""
+    try:
+        return os.fstat(descriptor).st_ino == channel
+    except OSError:
+        return False
 
 
 def end_with_group():
