@@ -613,7 +613,7 @@ impl Books {
             Call::Fork { children } => {
                 let ends: Vec<End> =
                     children.iter().map(|(tag, _)| self.end_of(entry, turn, tag, &[])).collect();
-                fork_result(ends)
+                fork_result(ends, entry.kind.has_descriptors())
             }
         }
     }
@@ -665,7 +665,8 @@ enum End {
     Fails(&'static str),
 }
 
-fn fork_result(ends: Vec<End>) -> Foretold {
+/// The answers of the children. A value that is too long to be shown has lines.
+fn fork_result(ends: Vec<End>, pages: bool) -> Foretold {
     let answers: Option<Vec<Value>> = ends
         .iter()
         .enumerate()
@@ -675,7 +676,9 @@ fn fork_result(ends: Vec<End>) -> Foretold {
         })
         .collect();
     if let Some(answers) = answers {
-        return Foretold::Text(Value::Array(answers).to_string());
+        let text = Value::Array(answers.clone()).to_string();
+        let is_long = pages && text.chars().count() > LIMIT;
+        return Foretold::Text(if is_long { serde_json::to_string_pretty(&answers).unwrap() } else { text });
     }
     Foretold::Value(Box::new(move |shown| {
         let Ok(Value::Array(answers)) = serde_json::from_str(shown) else { return false };
