@@ -22,7 +22,7 @@ use crate::fork::{self, Turn};
 use crate::instances::Instances;
 use crate::live::{Frame, LiveCall, Seat};
 use crate::plan::{Plan, WRAPPED, is_wrapped};
-use crate::prompt;
+use crate::prompt::{self, Opening};
 use crate::repeats::Advice;
 use crate::server_tools;
 use crate::state::RunState;
@@ -91,7 +91,9 @@ fn own_context(run: &RunState, call: &LiveCall, plan: &Plan, spec: &AgentSpec, s
     if plan.reads_descriptors {
         let parents = call.callers_frame().seat.descriptors.get().filter(|_| call.fork);
         let fresh = || Descriptors::new(spec.descriptors.clone(), run.shared.contents.clone());
-        let provided = run.options.context.get::<Descriptors>().map(|provided| Descriptors::clone(&provided));
+        // A table that the embedder provides is that of the agent that it calls, and not of those below.
+        let provided = run.options.context.get::<Descriptors>().filter(|_| call.is_top());
+        let provided = provided.map(|provided| Descriptors::clone(&provided));
         let own = || provided.unwrap_or_else(|| parents.map_or_else(fresh, Descriptors::fork));
         seat.descriptors.get_or_init(own);
     }
@@ -191,12 +193,18 @@ async fn open(
         return Ok(Err(failure));
     }
     let opening = match prompt::opening(run, call, frame, step).await {
-        Ok(messages) => messages,
+        Ok(opening) => opening,
         Err(_) if call.cancel.is_cancelled() => return Err(Halt::Interrupted),
         Err(failure) => return Ok(Err(failure)),
     };
     let mut talk = frame.seat.talk.lock().await;
-    opening.into_iter().for_each(|message| talk.append(message, frame.plan.shows_positions));
+    match opening {
+        Opening::New(message) => talk.append(message, frame.plan.shows_positions),
+        // They show their numbers already.
+        Opening::Recorded(messages) => {
+            messages.into_iter().for_each(|message| talk.conversation.push(message));
+        }
+    }
     Ok(Ok(()))
 }
 
@@ -438,13 +446,21 @@ impl AgentLoop<'_> {
             self.show_turn(response, requests, &results);
             for (request, outcome) in batch.iter().zip(self.perform_batch(batch).await?) {
                 if let (Some(Control::Goto), Outcome::Value(output)) = (self.control(request.call), &outcome)
+                    && stopped.is_none()
                 {
                     return Ok(output.parse().map_or_else(Called::Stopped, Called::Jumped));
                 }
                 match self.result(request, outcome).await {
                     Ok(Ok(result)) => results.push(result),
-                    Ok(Err(failure)) => stopped = stopped.or(Some(Ok(Called::Stopped(failure)))),
-                    Err(halt) => stopped = stopped.or(Some(Err(halt))),
+                    // A place is kept for it: forks after it find every answer at the place of its call.
+                    Ok(Err(failure)) => {
+                        results.push(repeated(request.call));
+                        stopped = stopped.or(Some(Ok(Called::Stopped(failure))));
+                    }
+                    Err(halt) => {
+                        results.push(repeated(request.call));
+                        stopped = stopped.or(Some(Err(halt)));
+                    }
                 }
             }
         }
@@ -624,6 +640,17 @@ fn stop_repeating(
     );
     let limit = Failure::new(FailureKind::Limit, message);
     if failure.is_denial() { Err(Halt::Limit(limit)) } else { Ok(Err(limit)) }
+}
+
+/// What the forks of a turn read of the call that was the last straw.
+fn repeated(call: &ToolCall) -> ToolResult {
+    ToolResult {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        text: "this same call has failed too often".into(),
+        is_error: true,
+        attachments: Vec::new(),
+    }
 }
 
 fn not_alone() -> Failure {

@@ -42,6 +42,7 @@ pub(crate) async fn already_asked(call: &LiveCall, outcome: &Outcome) {
     let mut talk = call.frame().seat.talk.lock().await;
     let length = talk.conversation.messages().len();
     talk.announced = length;
+    talk.kept = None;
     talk.measured = (response.usage.tokens(), length + 1);
 }
 

@@ -3,7 +3,7 @@
 //! It is read from the answer, which is recorded, and not done by the tool: so a resumed run does the same.
 
 use globset::GlobBuilder;
-use llm_do_core::{Conversation, Jump, Message, ModelSettings, Role, Tune, Tuning};
+use llm_do_core::{Conversation, Jump, Message, ModelSettings, Part, Role, Tune, Tuning};
 
 use crate::live::Talk;
 
@@ -27,16 +27,32 @@ pub(crate) fn target(jump: &Jump, conversation: &Conversation) -> Result<usize, 
     }
 }
 
-/// Goes back: drops the message and everything after it, and goes on with a note in its place.
+/// Goes back: drops everything after a message, and goes on with a note in its place.
 pub(crate) fn go_back(talk: &mut Talk, position: usize, jump: &Jump) {
     let messages = talk.conversation.messages();
-    let (dropped, original) = (messages.len() - position, messages[position].text());
-    let original = original.strip_prefix(&mark(position, "")).unwrap_or(&original).to_owned();
+    let (dropped, target) = (messages.len() - position, messages[position].clone());
+    let original = target.text();
+    let original = original.strip_prefix(&mark(position, "")).unwrap_or(&original);
+    let message = reopened(position, &target, &note(dropped, original, &jump.message));
     talk.conversation.truncate(position);
-    talk.conversation.push(Message::user(mark(position, &note(dropped, &original, &jump.message))));
+    talk.conversation.push(message);
     talk.announced = talk.announced.min(position);
     talk.kept = Some(position);
     talk.measured = (0, 0);
+}
+
+/// The message to which a conversation went back: its text is told in the note, and the rest of it stays.
+///
+/// Answers to calls must stay, since providers refuse a conversation in which a call has none.
+fn reopened(position: usize, target: &Message, note: &str) -> Message {
+    let is_result = |part: &&Part| matches!(part, Part::ToolResult(_));
+    let mut parts: Vec<Part> = target.parts.iter().filter(is_result).cloned().collect();
+    // The first answer shows the number already.
+    let note = if parts.is_empty() { mark(position, note) } else { note.to_owned() };
+    parts.push(Part::text(note));
+    let others = target.parts.iter().filter(|part| !is_result(part) && !matches!(part, Part::Text { .. }));
+    parts.extend(others.cloned());
+    Message { role: Role::User, parts, origin: None }
 }
 
 fn note(dropped: usize, original: &str, message: &str) -> String {
@@ -104,6 +120,8 @@ pub(crate) fn applied(tune: &Tune, settings: &ModelSettings) -> ModelSettings {
 
 #[cfg(test)]
 mod tests {
+    use llm_do_core::{Attachment, ToolResult};
+
     use super::*;
 
     fn talk() -> Talk {
@@ -125,6 +143,34 @@ mod tests {
         for part in ["[msg_0] ", "3 messages were dropped", "begin", "The file is empty.", "was not undone"] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn a_jump_to_answers_keeps_them_and_one_to_a_file_keeps_the_file() {
+        let mut talk = talk();
+        let answer = |id: &str| ToolResult {
+            id: id.into(),
+            name: "look".into(),
+            text: mark(4, "42").into(),
+            is_error: false,
+            attachments: Vec::new(),
+        };
+        talk.conversation.push(Message::assistant("looking"));
+        talk.conversation.push(Message::results([answer("a"), answer("b")]));
+        talk.conversation.push(Message::assistant("a dead end"));
+        go_back(&mut talk, 4, &Jump { position: "msg_4".into(), message: "It is 42.".into() });
+        let last = talk.conversation.messages().last().unwrap();
+        assert_eq!(last.tool_results().cloned().collect::<Vec<_>>(), [answer("a"), answer("b")]);
+        assert!(
+            last.text().starts_with("<system_message>") && last.text().contains("2 messages were dropped")
+        );
+
+        let file = Attachment::bytes("a.png", "image/png", vec![1]);
+        let parts = vec![Part::text(mark(0, "see")), Part::Attachment(file.clone())];
+        let mut talk = Talk::default();
+        talk.conversation.push(Message { role: Role::User, parts, origin: None });
+        go_back(&mut talk, 0, &Jump { position: "msg_0".into(), message: "again".into() });
+        assert_eq!(talk.conversation.messages()[0].parts[1..], [Part::Attachment(file)]);
     }
 
     #[test]

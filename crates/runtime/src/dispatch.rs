@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Asker, Content, Effect, Engine, EventBody, Failure, FailureKind, Key, Name, Outcome, Output, Payload,
-    Performed, Permit, Step, StepKind,
+    Asker, Content, Effect, Engine, EventBody, Failure, FailureKind, Key, Name, NeedSpec, Outcome, Output,
+    Payload, Performed, Permit, Step, StepKind,
 };
 use tokio::time::Instant;
 
 use crate::attachments;
+use crate::descriptors::Descriptors;
+use crate::effect;
 use crate::engine::{Embedded, finish};
 use crate::live::LiveCall;
 use crate::plan::{Target, TargetKind};
@@ -38,6 +40,24 @@ pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
     };
     finish(run, call, &outcome, started);
     Ok(outcome)
+}
+
+/// Does a recorded call once more whose effect was in the memory of the agent call alone: its descriptors.
+///
+/// Its answer is recorded; what it changed in the table is not.
+pub(crate) async fn do_over(engine: &Embedded, caller: &Arc<LiveCall>, step: &Step, asker: Asker) {
+    let run = &engine.run;
+    let Ok(target) = resolve(run, caller, step, asker) else { return };
+    let is_in_memory = target.definition.needs.contains(&NeedSpec::typed::<Descriptors>())
+        && target.definition.effect.may_repeat();
+    let permit = run.replay.as_ref().and_then(|replay| replay.permit_of(&step.key));
+    let (Some(permit), true) = (permit, is_in_memory) else { return };
+    let effect = target.definition.effect;
+    let live = LiveCall::below(caller, step, asker, Some(target), None);
+    let registered = run.register(Arc::new(live));
+    let kind = StepKind::Effect { permit: permit.digest, precondition: permit.precondition.clone() };
+    let again = step_of(&registered.call, step.key.clone(), kind, permit.arguments.clone(), effect);
+    let _ = effect::run(engine, &registered.call, &again, permit.digest, permit.precondition.clone()).await;
 }
 
 /// Finds an agent that forks itself. A child takes a text, whatever the agent takes.

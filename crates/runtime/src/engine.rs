@@ -71,7 +71,10 @@ impl Embedded {
     async fn read_back(&self, step: Step, outcome: Outcome) -> Performed {
         let call = self.run.live(&step.call)?;
         match step.kind {
-            StepKind::Call { .. } => self.run.book_finished(&call, &step.key),
+            StepKind::Call { asker, .. } => {
+                self.run.book_finished(&call, &step.key);
+                Box::pin(dispatch::do_over(self, &call, &step, asker)).await;
+            }
             StepKind::Gate { ref reason } => {
                 if reason.is_none() {
                     self.run.book_call(&call);

@@ -13,22 +13,35 @@ use crate::live::{Frame, LiveCall};
 use crate::received;
 use crate::state::RunState;
 
-/// Makes the messages with which an agent's conversation goes on; on a resume, takes the recorded ones, with the
+/// With what an agent's conversation goes on.
+pub(crate) enum Opening {
+    /// A message that is new.
+    New(Arc<Message>),
+    /// Messages of a record, as they were sent.
+    Recorded(Vec<Arc<Message>>),
+}
+
+/// Makes the message with which an agent's conversation goes on; on a resume, takes the recorded ones, with the
 /// history that came before them where the conversation is still empty.
 pub(crate) async fn opening(
     run: &RunState,
     call: &LiveCall,
     frame: &Frame,
     step: &Step,
-) -> Result<Vec<Arc<Message>>, Failure> {
+) -> Result<Opening, Failure> {
+    let spec = frame.plan.spec.as_ref();
+    let prompt = spec.and_then(|spec| spec.prompt.as_ref());
     let first_request = call.info.id.child("t1/model");
     introduce(run, frame, &first_request, &step.payload).await?;
     let recorded = run.replay.as_ref().and_then(|replay| replay.request_messages(&first_request));
     if let Some(messages) = recorded.filter(|messages| !messages.is_empty()) {
-        return Ok(messages.to_vec());
+        // What is shown of long texts is recorded, and the texts themselves are kept anew.
+        if frame.seat.descriptors.get().is_some() {
+            received::parts(call, frame, parts(call, prompt, &step.payload).await?)?;
+        }
+        return Ok(Opening::Recorded(messages.to_vec()));
     }
-    let spec = frame.plan.spec.as_ref();
-    let given = parts(call, spec.and_then(|spec| spec.prompt.as_ref()), &step.payload).await?;
+    let given = parts(call, prompt, &step.payload).await?;
     let precondition = match &step.kind {
         StepKind::Agent { precondition } => precondition.as_ref(),
         _ => None,
@@ -37,7 +50,8 @@ pub(crate) async fn opening(
     let policy = spec.map_or(&usual, |spec| &spec.attachment_policy);
     let given = received::parts(call, frame, given)?;
     let attached = attachments::load(run, call, policy, attached(&given), precondition).await?;
-    Ok(vec![Arc::new(Message { role: Role::User, parts: with_content(given, attached), origin: None })])
+    let parts = with_content(given, attached);
+    Ok(Opening::New(Arc::new(Message { role: Role::User, parts, origin: None })))
 }
 
 /// Makes the text and the attachments with which an agent starts.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use llm_do_core::{
     CallResult, Decision, Digest, Event, EventBody, Grant, Head, Key, Message, ModelResponse, ModelResult,
-    Name, Outcome, Step, StepKind, Usage,
+    Name, Outcome, Permit, Step, StepKind, Usage,
 };
 
 /// An index over the recorded events of a run, by key.
@@ -127,6 +127,14 @@ impl Replay {
     /// Counts the calls begun by a call and everything below it, itself included.
     pub(crate) fn calls_below(&self, call: &Key) -> u64 {
         self.started.iter().filter(|key| key.is_within(call)).count() as u64
+    }
+
+    /// Returns what a call was permitted to do.
+    pub(crate) fn permit_of(&self, call: &Key) -> Option<&Permit> {
+        match &**self.decisions.get(&call.child("gate"))? {
+            Decision::Allow(permit) => Some(permit),
+            Decision::Refuse(_) => None,
+        }
     }
 
     /// Says whether the bracket of a call was opened.

@@ -6,6 +6,7 @@
 //! - [`FunctionTool`] is a tool made from a closure.
 //! - [`Chance`] gives random cases that a seed repeats.
 //! - [`MockProvider`] and [`FakeTransport`] are providers that answer as a script says, also badly.
+//! - [`StrictProvider`] refuses the conversations that real providers refuse.
 //! - [`EffectRecorder`] stands outside the runtime and sees what really happened.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a broken test set-up must stop the test")]
@@ -21,7 +22,10 @@ mod test_project;
 pub use approvals::{Approvals, deny, edit, for_session, once, stop};
 pub use chance::Chance;
 pub use function_tool::FunctionTool;
-pub use mock_provider::{Drip, FakeTransport, Fault, Generated, MockProvider, MockRequest, MockResponse};
+pub use mock_provider::{
+    Drip, FakeTransport, Fault, Generated, MockAnswer, MockApi, MockProvider, MockRequest, MockResponse,
+    StrictProvider,
+};
 pub use recorder::{EffectRecorder, SeenEffect};
 pub use test_call::{TestCall, TestReply};
 pub use test_project::{TestProject, TestRun};

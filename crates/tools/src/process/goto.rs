@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Act, wrong};
 
 const DESCRIPTION: &str = "Goes back to an earlier message that you were given, and goes on from there. Messages show \
-    their number as `[msg_3]`. That message and everything after it is forgotten, your present turn too; what you write as \
+    their number as `[msg_3]`. Everything after that message is forgotten, your present turn too; what you write as \
     `message` is all that you will know of it, so say what you learned and what to do next. What calls have changed is not \
     undone. Use it to leave a dead end, or to make room after work whose details are no longer needed.";
 

@@ -65,8 +65,9 @@ def add_classes(declarations, modules, classes):
             continue
         found = getattr(modules[file], name, None)
         if isinstance(found, type):
-            if entry.get("use") == "input":
-                check_input(declarations, found, file, name)
+            if entry.get("use") == "input" and not check_input(declarations, found, file, name):
+                declarations.skip_class()
+                continue
             declarations.add_class(found, entry.get("use"), file, name)
         else:
             declarations.skip_class()
@@ -74,7 +75,7 @@ def add_classes(declarations, modules, classes):
 
 
 def check_input(declarations, cls, file, name):
-    """Says what is wrong with a class that shall be the input of an agent."""
+    """Says whether a class can be the input of an agent, and what is wrong with it otherwise."""
     from llm_do.runtime.args import AgentArgs
 
     from .imports import line_of_name
@@ -88,3 +89,4 @@ def check_input(declarations, cls, file, name):
         hint = "write a method that returns a list of texts and attachments"
     if problem:
         declarations.problems.add(file, line_of_name(file, name), problem, hint)
+    return problem is None
