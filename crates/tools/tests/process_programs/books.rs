@@ -641,7 +641,7 @@ impl Books {
                 self.count("ended too deep");
                 return End::Fails("would be agent");
             }
-            if attach.iter().any(|name| turn.table.get(name).is_none()) {
+            if attach.iter().any(|name| turn.table.get(name).is_none()) && !turn.table.may_have_more {
                 // A child that was passed an unknown one would be known.
                 return End::Fails("file descriptor");
             }
