@@ -641,9 +641,11 @@ impl Books {
                 self.count("ended too deep");
                 return End::Fails("would be agent");
             }
-            if attach.iter().any(|name| turn.table.get(name).is_none()) && !turn.table.may_have_more {
-                // A child that was passed an unknown one would be known.
-                return End::Fails("file descriptor");
+            if attach.iter().any(|name| turn.table.get(name).is_none()) {
+                // A child that was passed an unknown one would be known, unless a jump hid what it was passed and the
+                // budget kept it from asking.
+                let may_be_hidden = turn.table.may_have_more && self.plan.has_budget();
+                return End::Fails(if may_be_hidden { "" } else { "file descriptor" });
             }
             return End::Fails(budget);
         };
