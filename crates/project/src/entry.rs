@@ -8,8 +8,7 @@ use crate::check::{meant, several};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::place_of;
 use crate::link::Agent;
-use crate::load::Files;
-use crate::load::ManifestFile;
+use crate::load::{Files, ManifestFile};
 use crate::python::{self, KnownCode};
 
 /// What a run starts with.
@@ -53,94 +52,106 @@ pub(crate) fn find_entry(
         }
         return None;
     }
-    match (&files.manifest, &marked[..]) {
-        (Some(file), _) => named_entry(file, files, &marked, agents, unread, code, out),
-        (None, [agent]) => Some(Entry::from(*agent)),
-        (None, _) if !unread.is_empty() => None,
-        (None, _) => sole_entry(agents, root, out),
+    let search = Search { files, agents, unread, marked: marked.first().copied(), code };
+    match &files.manifest {
+        Some(file) => search.in_manifest(file, out),
+        None if search.marked.is_some() => search.marked.map(Entry::from),
+        None if !unread.is_empty() => None,
+        None => sole_entry(agents, root, out),
     }
 }
 
-fn named_entry(
-    file: &ManifestFile,
-    files: &Files,
-    marked: &[&Agent],
-    agents: &[Agent],
-    unread: &[String],
-    code: KnownCode<'_>,
-    out: &mut Diagnostics,
-) -> Option<Entry> {
-    let entry = &file.manifest.entry;
-    let key = if entry.agent.is_some() { "agent" } else { "function" };
-    let place = file.node.field("entry").map_or(0..0, |entry| place_of(&entry.value, key));
-    match (entry.agent.as_deref(), entry.function.as_deref(), marked) {
-        (Some(_), Some(_), _) => {
-            let message = "`entry` names both an `agent` and a `function`";
-            out.push(Diagnostic::at(&file.source, &place, message).with_hint("name one of them"));
-            None
+/// Where an entry is looked for.
+struct Search<'a> {
+    files: &'a Files,
+    agents: &'a [Agent],
+    unread: &'a [String],
+    /// The agent that says `entry: true`.
+    marked: Option<&'a Agent>,
+    code: KnownCode<'a>,
+}
+
+impl Search<'_> {
+    /// What a manifest names, or leaves to the agents and the code.
+    fn in_manifest(&self, file: &ManifestFile, out: &mut Diagnostics) -> Option<Entry> {
+        let entry = &file.manifest.entry;
+        let key = if entry.agent.is_some() { "agent" } else { "function" };
+        let place = file.node.field("entry").map_or(0..0, |entry| place_of(&entry.value, key));
+        let at = |message: String| Diagnostic::at(&file.source, &place, message);
+        match (entry.agent.as_deref(), entry.function.as_deref()) {
+            (Some(_), Some(_)) => {
+                let message = "`entry` names both an `agent` and a `function`".to_owned();
+                out.push(at(message).with_hint("name one of them"));
+                None
+            }
+            (Some(name), None) => self.agent(name, at, out),
+            (None, Some(function)) => match self.marked {
+                Some(other) => {
+                    refuse_both(&format!("`entry` names the function `{function}`"), other, at, out)
+                }
+                None => python::entry_function(file, self.files, out).map(|_| Entry::Function),
+            },
+            (None, None) => self.unnamed(file, at, out),
         }
-        (Some(name), None, [other]) if other.header.name != name => {
-            let message = format!(
-                "`entry` names the agent `{name}`, and the agent `{}` says `entry: true`",
-                other.header.name
-            );
-            out.push(Diagnostic::at(&file.source, &place, message).with_hint("keep one of them"));
-            None
+    }
+
+    /// The agent that a manifest names.
+    fn agent(&self, name: &str, at: impl Fn(String) -> Diagnostic, out: &mut Diagnostics) -> Option<Entry> {
+        if let Some(other) = self.marked.filter(|other| other.header.name != name) {
+            return refuse_both(&format!("`entry` names the agent `{name}`"), other, at, out);
         }
-        (None, Some(function), [other]) => {
-            let message = format!(
-                "`entry` names the function `{function}`, and the agent `{}` says `entry: true`",
-                other.header.name
-            );
-            out.push(Diagnostic::at(&file.source, &place, message).with_hint("keep one of them"));
-            None
+        let of_files = self.agents.iter().map(|agent| agent.header.name.as_str());
+        let known: Vec<&str> = of_files.chain(self.code.agents().map(Name::as_str)).collect();
+        let is_unread = self.unread.iter().any(|other| other == name);
+        if known.contains(&name) || (self.code.may_define() && !is_unread) {
+            return Some(Entry::Agent(name.into()));
         }
-        (Some(name), None, _) if agents.iter().any(|agent| agent.header.name == name) => {
-            Some(Entry::Agent(name.into()))
-        }
-        (Some(name), None, _) if unread.iter().any(|other| other == name) => None,
-        (Some(name), None, _) if code.may_define() || code.agents().any(|other| other == name) => {
-            Some(Entry::Agent(name.into()))
-        }
-        (Some(name), None, _) => {
-            let known = agents.iter().map(|agent| agent.header.name.as_str());
-            let known = known.chain(code.agents().map(Name::as_str));
-            let message = format!("`entry` names the agent `{name}`, which does not exist");
-            let hint = match agents {
+        if !is_unread {
+            let hint = match self.agents {
                 [] => "list the files of agents under `agent_files`".to_owned(),
                 _ => meant(name, known),
             };
-            out.push(Diagnostic::at(&file.source, &place, message).with_hint(hint));
-            None
+            out.push(at(format!("`entry` names the agent `{name}`, which does not exist")).with_hint(hint));
         }
-        (None, Some(_), _) => python::entry_function(file, files, out).map(|_| Entry::Function),
-        (None, None, [agent]) => match code.defined().and_then(|code| code.entries.first()) {
-            Some(entry) => {
-                let message = format!(
-                    "the entry `{}` is defined here, and the agent `{}` says `entry: true`",
-                    entry.value.name(),
-                    agent.header.name
-                );
-                out.push(python::at(&entry.place, message).with_hint("keep one of them"));
+        None
+    }
+
+    /// The entry of a manifest that names none.
+    fn unnamed(
+        &self,
+        file: &ManifestFile,
+        at: impl Fn(String) -> Diagnostic,
+        out: &mut Diagnostics,
+    ) -> Option<Entry> {
+        let function = self.code.defined().and_then(|code| code.entries.first());
+        match (self.marked, function) {
+            (Some(agent), Some(function)) => {
+                let defined = format!("the entry `{}` is defined here", function.value.name());
+                refuse_both(&defined, agent, |message| python::at(&function.place, message), out)
+            }
+            (Some(agent), None) => Some(Entry::from(agent)),
+            // A manifest that only the command line wrote.
+            (None, _) if file.source.text.is_empty() => sole_entry(self.agents, &self.files.root, out),
+            (None, function) if function.is_some() || self.code.may_define() => Some(Entry::Function),
+            (None, _) => {
+                let message = "`entry` names neither an `agent` nor a `function`".to_owned();
+                out.push(at(message).with_hint("write `\"entry\": {\"agent\": \"main\"}`"));
                 None
             }
-            None => Some(Entry::from(*agent)),
-        },
-        // A manifest that only the command line wrote.
-        (None, None, _) if file.source.text.is_empty() => sole_entry(agents, &files.root, out),
-        (None, None, _) if code.may_define() => Some(Entry::Function),
-        (None, None, _) if code.defined().is_some_and(|code| !code.entries.is_empty()) => {
-            Some(Entry::Function)
-        }
-        (None, None, _) => {
-            let message = "`entry` names neither an `agent` nor a `function`";
-            out.push(
-                Diagnostic::at(&file.source, &place, message)
-                    .with_hint("write `\"entry\": {\"agent\": \"main\"}`"),
-            );
-            None
         }
     }
+}
+
+/// Two say what a run starts with.
+fn refuse_both(
+    named: &str,
+    marked: &Agent,
+    at: impl Fn(String) -> Diagnostic,
+    out: &mut Diagnostics,
+) -> Option<Entry> {
+    let message = format!("{named}, and the agent `{}` says `entry: true`", marked.header.name);
+    out.push(at(message).with_hint("keep one of them"));
+    None
 }
 
 /// No run starts with an agent that was created, or that another one names, because it happens to be there.

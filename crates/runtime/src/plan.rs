@@ -98,13 +98,17 @@ impl Target {
         } else {
             Arc::new(ToolDefinition { toolset: toolset.cloned(), ..ToolDefinition::clone(announced) })
         };
-        let (digest, ceiling) = (digests.of(&definition), definition.ceiling.unwrap_or(definition.access));
-        let kind = TargetKind::Tool(source);
+        let digest = digests.of(&definition);
+        Self::code(TargetKind::Tool(source), definition, digest)
+    }
+
+    /// Code: it has an input of its own, and takes no attachments as agents do.
+    fn code(kind: TargetKind, definition: Arc<ToolDefinition>, digest: Digest) -> Self {
         Self {
             kind,
             digest,
+            ceiling: definition.ceiling.unwrap_or(definition.access),
             definition,
-            ceiling,
             has_own_input: true,
             attachment_policy: Arc::default(),
             prompt: None,
@@ -112,23 +116,21 @@ impl Target {
         }
     }
 
-    /// Describes the tool in other words. Another definition has another digest.
-    pub(crate) fn described(mut self, seen: Arc<ToolDefinition>) -> Self {
-        let seen =
-            ToolDefinition { toolset: self.definition.toolset.clone(), ..ToolDefinition::clone(&seen) };
-        if seen != *self.definition {
-            self.digest = seen.digest();
-            self.definition = Arc::new(seen);
-        }
+    /// Describes the tool in other words.
+    pub(crate) fn described(mut self, seen: &ToolDefinition) -> Self {
+        self.define(ToolDefinition { toolset: self.definition.toolset.clone(), ..seen.clone() });
         self
     }
 
-    /// Another definition has another digest: what was granted to one does not cover the other.
     fn mark_manual_only(&mut self) {
-        if !self.definition.manual_only {
-            let marked = ToolDefinition { manual_only: true, ..ToolDefinition::clone(&self.definition) };
-            self.digest = marked.digest();
-            self.definition = Arc::new(marked);
+        self.define(ToolDefinition { manual_only: true, ..ToolDefinition::clone(&self.definition) });
+    }
+
+    /// Another definition has another digest: what was granted to one does not cover the other.
+    fn define(&mut self, definition: ToolDefinition) {
+        if definition != *self.definition {
+            self.digest = definition.digest();
+            self.definition = Arc::new(definition);
         }
     }
 
@@ -166,18 +168,8 @@ impl Target {
 
     pub(crate) fn entry(tool: Arc<dyn Tool>) -> Self {
         let definition = tool.definition().clone();
-        let (digest, ceiling) = (definition.digest(), definition.access);
-        let kind = TargetKind::Entry(tool);
-        Self {
-            kind,
-            digest,
-            definition,
-            ceiling,
-            has_own_input: true,
-            attachment_policy: Arc::default(),
-            prompt: None,
-            own_name: None,
-        }
+        let digest = definition.digest();
+        Self::code(TargetKind::Entry(tool), definition, digest)
     }
 
     pub(crate) fn agent(spec: &AgentSpec) -> Self {

@@ -201,7 +201,7 @@ impl ProjectBuilder {
             let seen = toolset.described_for(&reworded(&definition, spec), spec);
             let target =
                 Target::tool(Source::Slot { slot, definition }, Some(toolset.name()), &mut parts.digests);
-            add(plan, target.definition.name.clone(), target.described(seen), problems);
+            add(plan, target.definition.name.clone(), target.described(&seen), problems);
         }
     }
 
