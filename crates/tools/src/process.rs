@@ -13,7 +13,7 @@ use std::sync::Arc;
 use futures::future::{self, BoxFuture};
 use llm_do_core::{
     Access, AgentSpec, Approval, Approved, CallContext, Effect, Failure, FailureKind, Name, Opening, Schema,
-    SchemaError, Tool, ToolDefinition, ToolError, ToolReply, Toolset, ToolsetInstance,
+    SchemaError, StatelessToolset, Tool, ToolDefinition, ToolError, ToolReply, Toolset, ToolsetInstance,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -37,10 +37,10 @@ impl Default for ProcessSettings {
 }
 
 /// The toolset `process`: `spawn`, `fork`, `goto`, `tune`.
-pub struct Process(Tools);
+pub struct Process(StatelessToolset);
 
 /// The toolset `stderr`: `write_stderr`.
-pub struct Stderr(Tools);
+pub struct Stderr(StatelessToolset);
 
 impl Process {
     /// Makes the toolset.
@@ -49,54 +49,33 @@ impl Process {
             return Err(format!("`max_forks` is {}, expected 1 to {MOST_FORKS}", settings.max_forks));
         }
         let acts = [spawn::tool(), fork::tool(settings.max_forks), goto::tool(), tune::tool()];
-        Tools::new(name, acts).map(Self)
+        grouped(name, acts).map(Self)
     }
 }
 
 impl Stderr {
     /// Makes the toolset.
     pub fn new(name: Name) -> Result<Self, String> {
-        Tools::new(name, [stderr::tool()]).map(Self)
+        grouped(name, [stderr::tool()]).map(Self)
     }
 }
 
 /// No fork has more children than these, whatever is set: they all run at once.
 const MOST_FORKS: usize = 100;
 
-/// Tools without state, under the name of a toolset.
-struct Tools {
+/// Groups tools that keep nothing between calls.
+fn grouped(
     name: Name,
-    tools: Arc<[Arc<dyn Tool>]>,
-}
-
-impl Tools {
-    fn new(name: Name, acts: impl IntoIterator<Item = Result<Act, SchemaError>>) -> Result<Self, String> {
-        let made: Result<Vec<Arc<dyn Tool>>, SchemaError> =
-            acts.into_iter().map(|act| Ok(Arc::new(act?.of(&name)) as Arc<dyn Tool>)).collect();
-        Ok(Self { tools: made.map_err(|error| error.to_string())?.into(), name })
-    }
-
-    fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
-        self.tools.iter().map(|tool| tool.definition().clone()).collect()
-    }
-
-    fn open(&self) -> BoxFuture<'static, Result<Arc<dyn ToolsetInstance>, ToolError>> {
-        let instance: Arc<dyn ToolsetInstance> = Arc::new(Instance(self.tools.clone()));
-        Box::pin(future::ready(Ok(instance)))
-    }
-}
-
-struct Instance(Arc<[Arc<dyn Tool>]>);
-
-impl ToolsetInstance for Instance {
-    fn tools(&self) -> &[Arc<dyn Tool>] {
-        &self.0
-    }
+    acts: impl IntoIterator<Item = Result<Act, SchemaError>>,
+) -> Result<StatelessToolset, String> {
+    let made: Result<Vec<Arc<dyn Tool>>, SchemaError> =
+        acts.into_iter().map(|act| Ok(Arc::new(act?.of(&name)) as Arc<dyn Tool>)).collect();
+    Ok(StatelessToolset::new(name, made.map_err(|error| error.to_string())?))
 }
 
 impl Toolset for Process {
     fn name(&self) -> &Name {
-        &self.0.name
+        self.0.name()
     }
 
     fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
@@ -110,22 +89,28 @@ impl Toolset for Process {
         }
     }
 
-    fn open<'a>(&'a self, _: Opening<'a>) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
-        self.0.open()
+    fn open<'a>(
+        &'a self,
+        opening: Opening<'a>,
+    ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+        self.0.open(opening)
     }
 }
 
 impl Toolset for Stderr {
     fn name(&self) -> &Name {
-        &self.0.name
+        self.0.name()
     }
 
     fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
         self.0.definitions()
     }
 
-    fn open<'a>(&'a self, _: Opening<'a>) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
-        self.0.open()
+    fn open<'a>(
+        &'a self,
+        opening: Opening<'a>,
+    ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+        self.0.open(opening)
     }
 }
 

@@ -10,9 +10,10 @@ mod reach;
 
 use std::sync::Arc;
 
-use futures::future::{self, BoxFuture};
+use futures::future::BoxFuture;
 use llm_do_core::{
-    Name, Opening, Schema, SchemaError, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance,
+    Name, Opening, Schema, SchemaError, StatelessToolset, Tool, ToolDefinition, ToolError, Toolset,
+    ToolsetInstance,
 };
 
 use self::create::AgentCreate;
@@ -21,10 +22,7 @@ use self::reach::{AgentCall, AgentList};
 pub use creation::{AgentDefaults, CreatedAgent, NewAgent, create_agent, create_agent_within};
 
 /// The toolset `dynamic_agents`: creates, calls and lists agents.
-pub struct DynamicAgents {
-    name: Name,
-    tools: [Arc<dyn Tool>; 3],
-}
+pub struct DynamicAgents(StatelessToolset);
 
 impl DynamicAgents {
     /// Makes the toolset. The defaults hold for what a call of `agent_create` does not say.
@@ -35,7 +33,7 @@ impl DynamicAgents {
             Arc::new(AgentCall::new(&name).map_err(words)?),
             Arc::new(AgentList::new(&name).map_err(words)?),
         ];
-        Ok(Self { name, tools })
+        Ok(Self(StatelessToolset::new(name, tools)))
     }
 }
 
@@ -48,27 +46,18 @@ fn define(toolset: &Name, name: &str, description: &str, input: Schema) -> ToolD
 
 impl Toolset for DynamicAgents {
     fn name(&self) -> &Name {
-        &self.name
+        self.0.name()
     }
 
     fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
-        self.tools.iter().map(|tool| tool.definition().clone()).collect()
+        self.0.definitions()
     }
 
+    /// The tools keep nothing between calls: what they make is the project's.
     fn open<'a>(
         &'a self,
-        _opening: Opening<'a>,
+        opening: Opening<'a>,
     ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
-        let instance = Instance(self.tools.clone());
-        Box::pin(future::ready(Ok(Arc::new(instance) as Arc<dyn ToolsetInstance>)))
-    }
-}
-
-/// The tools keep nothing between calls: what they make is the project's.
-struct Instance([Arc<dyn Tool>; 3]);
-
-impl ToolsetInstance for Instance {
-    fn tools(&self) -> &[Arc<dyn Tool>] {
-        &self.0
+        self.0.open(opening)
     }
 }

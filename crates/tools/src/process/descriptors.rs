@@ -11,11 +11,11 @@ mod read;
 use std::path::Path;
 use std::sync::Arc;
 
-use futures::future::{self, BoxFuture};
+use futures::future::BoxFuture;
 use llm_do_core::{
     Access, Approval, Approved, CallContext, Cancellation, Effect, Failure, FailureKind, FromCall, Key, Name,
-    Need, NeedSpec, Opening, Output, Schema, SchemaError, Tool, ToolDefinition, ToolError, ToolReply,
-    Toolset, ToolsetInstance,
+    Need, NeedSpec, Opening, Output, Schema, SchemaError, StatelessToolset, Tool, ToolDefinition, ToolError,
+    ToolReply, Toolset, ToolsetInstance,
 };
 use llm_do_runtime::Descriptors;
 use serde::Deserialize;
@@ -24,26 +24,26 @@ use serde_json::Value;
 use crate::filesystem::Protected;
 
 /// The toolset `file_descriptors`. Its tools need the context value [`Descriptors`].
-pub struct FileDescriptors {
-    name: Name,
-    tools: Arc<[Arc<dyn Tool>]>,
-}
+pub struct FileDescriptors(StatelessToolset);
 
 impl FileDescriptors {
     /// Makes the toolset. Texts are written to files below the root, and to protected ones only after a fresh approval.
     pub fn new(name: Name, root: &Path, protected: &Protected) -> Result<Self, String> {
-        let looking = Self::read_only(name)?;
-        let export: Arc<dyn Tool> = Arc::new(export::FdToFile::new(&looking.name, root, protected)?);
-        let tools = looking.tools.iter().cloned().chain([export]).collect();
-        Ok(Self { tools, ..looking })
+        let export: Arc<dyn Tool> = Arc::new(export::FdToFile::new(&name, root, protected)?);
+        let tools = looking_tools(&name)?;
+        Ok(Self(StatelessToolset::new(name, tools.into_iter().chain([export]))))
     }
 
     /// Makes the toolset without the tool that writes files.
     pub fn read_only(name: Name) -> Result<Self, String> {
-        let looks = looks().map_err(|error: SchemaError| error.to_string())?;
-        let tools = looks.into_iter().map(|look| Arc::new(look.of(&name)) as Arc<dyn Tool>).collect();
-        Ok(Self { name, tools })
+        let tools = looking_tools(&name)?;
+        Ok(Self(StatelessToolset::new(name, tools)))
     }
+}
+
+fn looking_tools(toolset: &Name) -> Result<Vec<Arc<dyn Tool>>, String> {
+    let looks = looks().map_err(|error: SchemaError| error.to_string())?;
+    Ok(looks.into_iter().map(|look| Arc::new(look.of(toolset)) as Arc<dyn Tool>).collect())
 }
 
 /// The tools that only look at descriptors, or let go of them.
@@ -129,27 +129,18 @@ impl Tool for Look {
 
 impl Toolset for FileDescriptors {
     fn name(&self) -> &Name {
-        &self.name
+        self.0.name()
     }
 
     fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
-        self.tools.iter().map(|tool| tool.definition().clone()).collect()
+        self.0.definitions()
     }
 
+    /// The tools keep nothing between calls: the descriptors are those of the agent call.
     fn open<'a>(
         &'a self,
-        _opening: Opening<'a>,
+        opening: Opening<'a>,
     ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
-        let instance = Instance(self.tools.clone());
-        Box::pin(future::ready(Ok(Arc::new(instance) as Arc<dyn ToolsetInstance>)))
-    }
-}
-
-/// The tools keep nothing between calls: the descriptors are those of the agent call.
-struct Instance(Arc<[Arc<dyn Tool>]>);
-
-impl ToolsetInstance for Instance {
-    fn tools(&self) -> &[Arc<dyn Tool>] {
-        &self.0
+        self.0.open(opening)
     }
 }
