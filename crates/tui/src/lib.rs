@@ -1,0 +1,5 @@
+//! The terminal UI of llm-do: draws the events of runs and asks for approvals.
+
+mod theme;
+
+pub use theme::Theme;

@@ -1,0 +1,71 @@
+//! The look: a style for each role that text has on the screen.
+//!
+//! Colours are the sixteen of the terminal, which its owner chose for light or dark; without colours the roles differ
+//! by weight and underline alone.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// Whether and how colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Theme {
+    /// Whether there are colours at all.
+    pub colours: bool,
+    /// Whether the background is light.
+    pub light: bool,
+}
+
+impl Theme {
+    /// Text that matters less: thinking, units, hints.
+    pub(crate) fn dim(self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    /// Text that stands out.
+    pub(crate) fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    /// Headings of answers.
+    pub(crate) fn heading(self) -> Style {
+        self.coloured(Color::Magenta).add_modifier(Modifier::BOLD)
+    }
+
+    /// Code between words.
+    pub(crate) fn code(self) -> Style {
+        self.coloured(Color::Cyan)
+    }
+
+    /// Links.
+    pub(crate) fn link(self) -> Style {
+        self.coloured(Color::Blue).add_modifier(Modifier::UNDERLINED)
+    }
+
+    /// Names of agents and tools, the mark of the input.
+    pub(crate) fn accent(self) -> Style {
+        self.coloured(Color::Cyan).add_modifier(Modifier::BOLD)
+    }
+
+    /// What was done well, and lines that a diff adds.
+    pub(crate) fn good(self) -> Style {
+        self.coloured(Color::Green)
+    }
+
+    /// What failed, and lines that a diff removes.
+    pub(crate) fn bad(self) -> Style {
+        self.coloured(Color::Red)
+    }
+
+    /// What waits for a person.
+    pub(crate) fn waiting(self) -> Style {
+        self.coloured(Color::Yellow).add_modifier(Modifier::BOLD)
+    }
+
+    /// What is chosen in a list.
+    pub(crate) fn selected(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    fn coloured(self, colour: Color) -> Style {
+        if self.colours { Style::new().fg(colour) } else { Style::new() }
+    }
+}
