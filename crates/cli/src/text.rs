@@ -1,10 +1,11 @@
 //! Text for a terminal: nothing in it moves the cursor, changes colours or turns the reading direction.
 
+use llm_do::visible_prose;
 pub(crate) use llm_do::{visible, visible_line};
 
 /// Shows an answer as it is, but for signs that a terminal would obey.
 pub(crate) fn printable(text: &str) -> String {
-    text.split('\t').map(visible).collect::<Vec<_>>().join("\t")
+    text.split('\t').map(visible_prose).collect::<Vec<_>>().join("\t")
 }
 
 /// One line of at most so many signs.

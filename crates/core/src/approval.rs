@@ -174,11 +174,29 @@ pub struct ApprovalRequest {
     /// A preview such as a diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
+    /// What the call touches, by which [`Scope::covers`] tells whether a scope would cover it too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subjects: Vec<Subject>,
+    /// The files that an agent is given, as they were when they were looked at: only these are sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<ShownAttachment>,
     /// Scopes that may be granted for the session, besides exactly this call. Empty where nothing may be granted.
     pub scopes: Vec<Scope>,
     /// What was wrong with the arguments of the previous answer, where it edited them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit_problem: Option<String>,
+}
+
+/// A file that a call is given, as a person is told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownAttachment {
+    /// Where it lies, links resolved; its name where the bytes were given. Nothing in it is written out.
+    pub name: String,
+    /// The media type, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// The size in bytes.
+    pub bytes: u64,
 }
 
 /// A person's answer.

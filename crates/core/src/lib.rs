@@ -38,7 +38,7 @@ mod usage;
 pub use agent::{AgentSpec, ApprovalRule, Prompt, Template, ToolsetChoice};
 pub use approval::{
     Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Assessment, Exhausted,
-    ExtensionRequest, Quantity, Scope, Subject,
+    ExtensionRequest, Quantity, Scope, ShownAttachment, Subject,
 };
 pub use arguments::{Arguments, ArgumentsError, parse_arguments, parse_strict};
 pub use attachment_policy::AttachmentPolicy;
@@ -69,7 +69,7 @@ pub use process::{Control, Jump, LinkedPrograms, Preamble, Program, ToolOverride
 pub use schema::{Accepted, Problem, Schema, SchemaError, join_problems, schema_value_of};
 pub use server_tool::ServerTool;
 pub use settings::{Effort, ModelSettings, Thinking, ToolChoice};
-pub use text::{visible, visible_line};
+pub use text::{lookalikes, visible, visible_json, visible_line, visible_prose};
 pub use tool::{
     Access, Approved, Effect, Opening, StatelessToolset, Tool, ToolDefinition, ToolReply, Toolset,
     ToolsetInstance, describe_call,

@@ -1,7 +1,51 @@
-//! Text that is shown to people: nothing in it moves a cursor, changes colours or turns the reading direction.
+//! Text that is shown to people: nothing in it moves a cursor, changes colours, turns the reading direction or
+//! passes for something that it is not.
+//!
+//! What a sign looks like is known for signs that are hidden (see [`visible`]). That a letter looks like another is
+//! no reason to write it out, as it may be meant; [`lookalikes`] names the words that a person should look at twice.
 
-/// Shows control, direction and invisible signs instead of obeying them. Line ends stay.
+mod lookalike;
+
+use serde_json::Value;
+use unicode_general_category::{GeneralCategory, get_general_category};
+
+pub use lookalike::lookalikes;
+
+/// Shows control, direction and invisible signs, and spaces other than the usual one, instead of obeying them. Line
+/// ends stay.
 pub fn visible(text: &str) -> String {
+    written_out(text, is_hidden)
+}
+
+/// The same for what must stay on one line: line ends are shown too.
+pub fn visible_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n")
+}
+
+/// The same for prose that is read and not decided about: spaces of other widths stay, as many languages use them.
+pub fn visible_prose(text: &str) -> String {
+    written_out(text, |sign| is_hidden(sign) && !is_space(sign))
+}
+
+/// Writes a value as indented JSON in which every hidden sign is an escape: what is shown is JSON, and is read as
+/// exactly this value.
+pub fn visible_json(value: &Value) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let mut shown = String::with_capacity(text.len());
+    for sign in text.chars() {
+        if sign == '\n' || !is_hidden(sign) {
+            shown.push(sign);
+            continue;
+        }
+        // Only strings hold such signs, and there an escape means the same.
+        let mut units = [0; 2];
+        let escape = |unit: &u16| format!("\\u{unit:04x}");
+        shown.extend(sign.encode_utf16(&mut units).iter().map(escape));
+    }
+    shown
+}
+
+fn written_out(text: &str, is_hidden: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for sign in text.chars() {
         if sign == '\n' || !is_hidden(sign) {
@@ -13,30 +57,57 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// The same for what must stay on one line: line ends are shown too.
-pub fn visible_line(text: &str) -> String {
-    visible(text).replace('\n', "\\n")
+/// Says whether a sign cannot be seen, looks like a space, changes what is around it, or means what its font says.
+fn is_hidden(sign: char) -> bool {
+    if matches!(sign, ' '..='~') {
+        return false;
+    }
+    is_blank(sign)
+        || is_noncharacter(sign)
+        || matches!(
+            get_general_category(sign),
+            GeneralCategory::Control
+                | GeneralCategory::Format
+                | GeneralCategory::LineSeparator
+                | GeneralCategory::ParagraphSeparator
+                | GeneralCategory::PrivateUse
+                | GeneralCategory::SpaceSeparator
+        )
 }
 
-fn is_hidden(sign: char) -> bool {
-    sign.is_control()
-        || matches!(
-            sign,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{180e}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{fe00}'..='\u{fe0f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e0fff}'
-        )
+fn is_space(sign: char) -> bool {
+    get_general_category(sign) == GeneralCategory::SpaceSeparator
+}
+
+/// Letters, marks and symbols by their category that show nothing, and what is reserved for such.
+fn is_blank(sign: char) -> bool {
+    matches!(
+        sign,
+        '\u{34f}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{2065}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{13441}'..='\u{13442}'
+            | '\u{16fe4}'
+            | '\u{1d159}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+fn is_noncharacter(sign: char) -> bool {
+    matches!(sign, '\u{fdd0}'..='\u{fdef}') || u32::from(sign) & 0xfffe == 0xfffe
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -45,5 +116,96 @@ mod tests {
         assert_eq!(visible("zero\u{200b}width \u{e0041}tag"), "zero\\u{200b}width \\u{e0041}tag");
         assert_eq!(visible("größer 漢字 🦀"), "größer 漢字 🦀");
         assert_eq!(visible_line("a\n[y] once"), "a\\n[y] once");
+    }
+
+    #[test]
+    fn every_sign_that_cannot_be_told_from_nothing_or_from_a_space_is_hidden() {
+        let ranges = [
+            (0x00, 0x1f),
+            (0x7f, 0xa0),
+            (0xad, 0xad),
+            (0x34f, 0x34f),
+            (0x61c, 0x61c),
+            (0x115f, 0x1160),
+            (0x1680, 0x1680),
+            (0x17b4, 0x17b5),
+            (0x180b, 0x180f),
+            (0x2000, 0x200f),
+            (0x2028, 0x202f),
+            (0x205f, 0x206f),
+            (0x2800, 0x2800),
+            (0x3000, 0x3000),
+            (0x3164, 0x3164),
+            (0xe000, 0xf8ff),
+            (0xfdd0, 0xfdef),
+            (0xfe00, 0xfe0f),
+            (0xfeff, 0xfeff),
+            (0xffa0, 0xffa0),
+            (0xfff9, 0xfffb),
+            (0xfffe, 0xffff),
+            (0x1d173, 0x1d17a),
+            (0x1fffe, 0x1ffff),
+            (0xe0000, 0xe0fff),
+            (0xf0000, 0x10_ffff),
+        ];
+        for sign in ranges.iter().flat_map(|(first, last)| *first..=*last).filter_map(char::from_u32) {
+            assert!(is_hidden(sign), "U+{:04X}", u32::from(sign));
+        }
+        for sign in "aZ09~é\u{301}ßЖλ漢字🦀€«»—…\u{fffd}".chars() {
+            assert!(!is_hidden(sign), "{sign}");
+        }
+    }
+
+    #[test]
+    fn prose_keeps_the_spaces_of_its_language_and_nothing_else() {
+        assert_eq!(
+            visible_prose("Oui\u{202f}! 東\u{3000}京\u{200b}\u{1b}"),
+            "Oui\u{202f}! 東\u{3000}京\\u{200b}\\u{1b}"
+        );
+        assert_eq!(visible("Oui\u{a0}!"), "Oui\\u{a0}!");
+    }
+
+    #[test]
+    fn json_is_shown_with_escapes_and_stays_json() {
+        let value = json!({"a\u{202e}b": "x\u{a0}\u{e0041}\u{7f}\"\\\n"});
+        let shown = "{\n  \"a\\u202eb\": \"x\\u00a0\\udb40\\udc41\\u007f\\\"\\\\\\n\"\n}";
+        assert_eq!(visible_json(&value), shown);
+    }
+
+    /// Random texts of signs that deceive, that JSON escapes, and any others.
+    struct Texts(u64);
+
+    impl Texts {
+        fn number(&mut self, below: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) % below
+        }
+
+        fn sign(&mut self) -> char {
+            let odd =
+                ['\u{202e}', '\u{a0}', '\u{e0020}', '\u{7f}', '\u{85}', '"', '\\', '\n', '\u{10ffff}', 'a'];
+            match self.number(3) {
+                0 => odd[usize::try_from(self.number(10)).unwrap_or_default()],
+                1 => char::from_u32(u32::try_from(self.number(0x3000)).unwrap_or_default()).unwrap_or('x'),
+                _ => char::from_u32(u32::try_from(self.number(0x11_0000)).unwrap_or_default()).unwrap_or('y'),
+            }
+        }
+
+        fn text(&mut self) -> String {
+            (0..self.number(12)).map(|_| self.sign()).collect()
+        }
+    }
+
+    #[test]
+    fn whatever_is_shown_as_json_is_read_as_the_same_value_and_hides_nothing() {
+        let mut texts = Texts(0x5eed);
+        for number in 0..10_000 {
+            let value =
+                json!({ texts.text(): [texts.text(), number, null], "b": { texts.text(): texts.text() } });
+            let shown = visible_json(&value);
+            assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value, "{number}: {shown}");
+            let hidden = shown.chars().find(|sign| *sign != '\n' && is_hidden(*sign));
+            assert_eq!(hidden, None, "{number}: {shown}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use llm_do_core::{
     Asker, Attachment, AttachmentPolicy, AttachmentSource, Digest, Failure, FailureKind, Outcome, Output,
-    Payload, input_attachments, visible_line,
+    Payload, ShownAttachment, input_attachments, visible_line,
 };
 use serde_json::{Value, json};
 
@@ -30,6 +30,8 @@ use crate::state::RunState;
 pub(crate) struct Seen {
     /// Where it lies, its type and its size, for a person.
     pub(crate) description: String,
+    /// The same for programs that show it.
+    pub(crate) shown: ShownAttachment,
     pub(crate) digest: Digest,
 }
 
@@ -176,9 +178,13 @@ struct FileRead {
 impl FileRead {
     /// The place or name for a person; what could deceive is written out.
     fn shown(&self) -> String {
+        shown(&self.name())
+    }
+
+    fn name(&self) -> String {
         match &self.path {
-            Some(path) => shown(&path.to_string_lossy()),
-            None => shown(&self.attachment.name),
+            Some(path) => path.to_string_lossy().into_owned(),
+            None => self.attachment.name.clone(),
         }
     }
 }
@@ -192,7 +198,12 @@ impl Seen {
         let kind = visible_line(file.attachment.media_type.as_deref().unwrap_or("unknown type"));
         let plural = if bytes.len() == 1 { "" } else { "s" };
         let description = format!("{} ({kind}, {} byte{plural})", file.shown(), bytes.len());
-        Self { description, digest: Digest::of(bytes) }
+        let shown = ShownAttachment {
+            name: file.name(),
+            media_type: file.attachment.media_type.clone(),
+            bytes: bytes.len() as u64,
+        };
+        Self { description, shown, digest: Digest::of(bytes) }
     }
 }
 

@@ -367,7 +367,7 @@ impl<'a> Case<'a> {
         let settled = self.settle(run, call, &assessment)?;
         let granted = || run.shared.broker.granted(&self.question(call, &checked, &assessment));
         let by = settled.or_else(|| granted().map(DecidedBy::Grant));
-        let request = self.request(call, &checked.arguments, &assessment, None);
+        let request = self.request(call, &checked, &assessment, None);
         Ok(match by {
             Some(by) => Verdict::allowed(&by, &request),
             None => Verdict::asks(&request),
@@ -446,7 +446,7 @@ impl<'a> Case<'a> {
             let Some(approver) = run.options.approver.clone() else {
                 return Err(self.unasked(run, assessment).into());
             };
-            let request = self.request(call, &checked.arguments, assessment, edit_problem.take());
+            let request = self.request(call, checked, assessment, edit_problem.take());
             let body = EventBody::ApprovalRequested(request.clone());
             run.log.commit(&call.info, &self.id, body, Durability::Process).await?;
             let edited = match self.put(run, call, &question, request, &*approver).await {
@@ -551,7 +551,7 @@ impl<'a> Case<'a> {
     fn request(
         &self,
         call: &LiveCall,
-        arguments: &Payload,
+        checked: &Checked,
         assessment: &Assessment,
         edit_problem: Option<String>,
     ) -> Arc<ApprovalRequest> {
@@ -568,11 +568,13 @@ impl<'a> Case<'a> {
             agent: self.agent_of(call),
             name: self.name.clone(),
             toolset: self.target.and_then(|target| target.definition.toolset.clone()),
-            arguments: arguments.clone(),
+            arguments: checked.arguments.clone(),
             access: self.access,
-            description: self.description(arguments, assessment),
+            description: self.description(&checked.arguments, assessment),
             reason,
             preview: assessment.preview.clone(),
+            subjects: assessment.subjects.clone(),
+            attachments: checked.attached.iter().map(|seen| seen.shown.clone()).collect(),
             scopes: scopes.into_iter().filter(|scope| *scope != Scope::Exact).collect(),
             edit_problem,
         })

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use llm_do_core::{
     AgentSpec, Answer, Approval, ApprovalRequest, Attachment, AttachmentPolicy, AttachmentSource, EventBody,
-    FailureKind, Output, Part, Scope,
+    FailureKind, Output, Part, Scope, ShownAttachment,
 };
 use llm_do_models::{Script, asks, replies, says};
 use llm_do_runtime::{AgentCallPolicy, MemoryStore, Store};
@@ -211,6 +211,15 @@ async fn a_call_with_attachments_is_approved_with_places_types_and_sizes() {
         approvals.requests()[0].description,
         "call agent child with attachments: a.png (image/png, 12 bytes), \
          \"invoice\\u{202e}gnp.txt\" (text/plain, 1 byte)"
+    );
+    let file = |name: &str, media_type: &str, bytes| ShownAttachment {
+        name: name.to_owned(),
+        media_type: Some(media_type.to_owned()),
+        bytes,
+    };
+    assert_eq!(
+        approvals.requests()[0].attachments,
+        [file("a.png", "image/png", 12), file(bidi, "text/plain", 1)]
     );
 }
 

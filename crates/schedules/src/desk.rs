@@ -66,6 +66,8 @@ impl Case {
             description: String::new(),
             reason: String::new(),
             preview: None,
+            subjects: vec![Subject::Path(self.file.to_owned())],
+            attachments: Vec::new(),
             scopes: if self.grantable { vec![Scope::Tool, self.scope_of_directory()] } else { Vec::new() },
             edit_problem: None,
         })

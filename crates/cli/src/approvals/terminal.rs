@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::BoxFuture;
-use llm_do::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Money, Quantity, Scope};
+use llm_do::{
+    Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Money, Quantity, Scope, visible_json,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use serde_json::Value;
@@ -244,8 +246,7 @@ fn amount(what: Quantity, text: &str) -> Option<u64> {
 
 /// The whole arguments, a little to the right.
 fn shown_arguments(arguments: &Value) -> String {
-    let text = serde_json::to_string_pretty(arguments).unwrap_or_default();
-    visible(&text).lines().map(|line| format!("  {line}\n")).collect()
+    visible_json(arguments).lines().map(|line| format!("  {line}\n")).collect()
 }
 
 /// The question: who wants to do what, with which arguments, and what it would change.

@@ -118,7 +118,7 @@ impl Session {
     /// Tells the gate what a command text would do.
     pub(crate) fn assessment(&self, considered: &Considered) -> Assessment {
         let commands: Vec<String> = considered.line.commands().map(show).collect();
-        let place = self.place.root.path().display();
+        let place = show([&self.place.root.path().display().to_string()]);
         let mut assessment = Assessment::new(
             considered.judgement.approval,
             format!("run {} in {place}", commands.join(" and ")),

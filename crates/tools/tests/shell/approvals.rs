@@ -1,6 +1,6 @@
 //! The tool behind the gate: what was approved is what runs, and nothing else.
 
-use llm_do_core::{AgentSpec, Answer, Approval, Scope};
+use llm_do_core::{AgentSpec, Answer, Approval, Scope, Subject};
 use llm_do_models::{asks, says};
 use llm_do_testing::{Approvals, TestProject, TestRun, deny, edit, for_session, once};
 use llm_do_tools::{Protected, Shell};
@@ -40,6 +40,9 @@ async fn a_move_waits_for_its_approval_and_a_listing_does_not() {
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].description, format!("run mv a b in {}", folder.root().display()));
     assert_eq!(requests[0].preview.as_deref(), Some("/usr/bin/mv a b"));
+    let touched = &requests[0].subjects;
+    assert_eq!(*touched, [Subject::Command(["mv", "a", "b"].map(str::to_owned).to_vec())]);
+    assert!(Scope::CommandPrefix(vec!["mv".into()]).covers(touched));
     assert!(run.tool_results()[2].contains(r#""stdout":"b\n""#), "{:?}", run.tool_results());
 }
 
