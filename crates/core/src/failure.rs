@@ -44,6 +44,8 @@ pub enum FailureKind {
     Panic,
     /// The call took longer than its time limit.
     TimedOut,
+    /// A person cancelled the call, or one that it was made for, while its run went on.
+    Cancelled,
     /// The output does not fit the declared schema.
     Output,
     /// The model could not be asked, or refused.
@@ -68,6 +70,7 @@ impl FailureKind {
             Self::Tool => "tool",
             Self::Panic => "panic",
             Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
             Self::Output => "output",
             Self::Model => "model",
             Self::Toolset => "toolset",

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Asker, Content, Effect, Engine, EventBody, Failure, FailureKind, Key, Name, NeedSpec, Outcome, Output,
-    Payload, Performed, Permit, Step, StepKind,
+    Asker, Content, Effect, Engine, EventBody, Failure, FailureKind, Halt, Key, Name, NeedSpec, Outcome,
+    Output, Payload, Performed, Permit, Step, StepKind,
 };
 use tokio::time::Instant;
 
 use crate::attachments;
+use crate::cancelled;
 use crate::descriptors::Descriptors;
 use crate::effect;
 use crate::engine::{Embedded, finish};
@@ -34,12 +35,21 @@ pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
     let call = &registered.call;
     begin(run, call);
 
-    let outcome = match target {
-        Ok(_) => permitted(engine, call).await?,
-        Err(failure) => Outcome::Failed(failure),
+    let performed = match target {
+        Ok(_) => permitted(engine, call).await,
+        Err(failure) => Ok(Outcome::Failed(failure)),
     };
-    finish(run, call, &outcome, started);
-    Ok(outcome)
+    let performed = cancelled::unless_cancelled(call, performed);
+    match &performed {
+        Ok(outcome) => finish(run, call, outcome, started),
+        Err(Halt::Interrupted) => {
+            if let Some(outcome) = cancelled::with_caller(call) {
+                finish(run, call, &outcome, started);
+            }
+        }
+        Err(_) => {}
+    }
+    performed
 }
 
 /// Does a recorded call once more whose effect was in the memory of the agent call alone: its descriptors.

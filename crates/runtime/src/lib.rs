@@ -13,6 +13,7 @@ mod attachments;
 mod broker;
 mod budget;
 mod caller;
+mod cancelled;
 mod control;
 mod created;
 mod descriptors;

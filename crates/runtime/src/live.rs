@@ -11,6 +11,7 @@ use llm_do_core::{
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::CeilingId;
+use crate::cancelled::Standing;
 use crate::control;
 use crate::descriptors::Descriptors;
 use crate::fork::Turn;
@@ -46,6 +47,8 @@ pub(crate) struct LiveCall {
     prepared: Mutex<HashMap<Key, CancellationToken>>,
     /// Set when the call's own time limit ended it.
     pub(crate) timed_out: OnceLock<()>,
+    /// Whether a person cancelled it.
+    pub(crate) standing: Standing,
     /// Whether the called agent begins with the conversation of its caller.
     pub(crate) fork: bool,
 }
@@ -167,6 +170,7 @@ impl LiveCall {
             occurrences: Mutex::default(),
             prepared: Mutex::default(),
             timed_out: OnceLock::new(),
+            standing: Standing::default(),
             fork: false,
         }
     }
@@ -216,6 +220,7 @@ impl LiveCall {
             occurrences: Mutex::default(),
             prepared: Mutex::default(),
             timed_out: OnceLock::new(),
+            standing: Standing::default(),
             fork: matches!(step.kind, StepKind::Call { fork: true, .. }),
         }
     }

@@ -275,7 +275,7 @@ pub(crate) fn start(
     let (timeout, ordinal) = (options.timeout, options.ordinal);
     let settings = settings(&shared, options);
     let state = Arc::new(RunState::new(id, shared.clone(), settings, log.clone(), replay, cancel.clone()));
-    shared.running.lock().insert(id);
+    shared.running.lock().insert(id, Arc::downgrade(&state));
     let task = shared.tasks.spawn(execute(state, entry, input, timeout, ordinal));
     Run { id, log, cancel: cancel.clone(), task, readings, _cancel_on_drop: cancel.drop_guard() }
 }
@@ -536,6 +536,7 @@ fn status_of_failure(kind: FailureKind) -> Status {
         | FailureKind::Tool
         | FailureKind::Panic
         | FailureKind::TimedOut
+        | FailureKind::Cancelled
         | FailureKind::Toolset => Status::Failed,
     }
 }

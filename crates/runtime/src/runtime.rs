@@ -1,14 +1,14 @@
 //! The runtime: a project with everything that its runs share.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use llm_do_core::{
     AgentSpec, ApprovalMode, ApprovalRequest, Approver, CallableAgent, Clock, Context, Event, EventBody,
-    Grant, Input, Limits, LinkedPrograms, ModelChoice, Models, Name, NeedSpec, NoModels, NoPrices, Prices,
-    Random, RunId, Status, SystemClock, SystemRandom, Usage, UsageByModel, nearest,
+    Grant, Input, Key, Limits, LinkedPrograms, ModelChoice, Models, Name, NeedSpec, NoModels, NoPrices,
+    Prices, Random, RunId, Status, SystemClock, SystemRandom, Usage, UsageByModel, nearest,
 };
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
@@ -21,6 +21,7 @@ use crate::project::{LinkError, LinkErrors, Linked, Project};
 use crate::retry::RetryPolicy;
 use crate::run::{Options, Run, RunBuilder, start};
 use crate::session::Session;
+use crate::state::RunState;
 use crate::store::{NoStore, Store, StoreError};
 use crate::subscribers::{Subscriber, Subscribers};
 use crate::sync::Mutex;
@@ -71,7 +72,7 @@ pub(crate) struct Shared {
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) readings: Subscribers,
     /// Runs in progress: none of them can be resumed.
-    pub(crate) running: Mutex<HashSet<RunId>>,
+    pub(crate) running: Mutex<HashMap<RunId, Weak<RunState>>>,
     pub(crate) broker: Broker,
     pub(crate) usage: Mutex<UsageByModel>,
     pub(crate) tasks: TaskTracker,
@@ -129,7 +130,7 @@ impl Runtime {
                 status.word()
             )));
         }
-        if self.shared.running.lock().contains(&run) {
+        if self.shared.running.lock().contains_key(&run) {
             return Err(StoreError(format!("run {run} is still running")));
         }
         Ok(start(self.shared.clone(), run, entry, input, options, events))
@@ -159,6 +160,19 @@ impl Runtime {
     /// Takes a grant back; says whether it was there.
     pub fn revoke(&self, grant: GrantId) -> bool {
         self.shared.broker.revoke(grant)
+    }
+
+    /// Cancels one call of a run and everything below it; says whether it was running. The rest of the run goes on.
+    ///
+    /// The caller, a model or code, reads that a person cancelled it ([`FailureKind::Cancelled`]), once everything below
+    /// it has ended. Where this returns `true`, the call gives nothing else, even if it was just about to. A question that
+    /// it waited for is withdrawn. What it had done is not undone. Cancelling the call that the run was started for
+    /// cancels the run, as [`Run::cancel`] does.
+    ///
+    /// [`FailureKind::Cancelled`]: llm_do_core::FailureKind::Cancelled
+    pub fn cancel_call(&self, run: RunId, call: &Key) -> bool {
+        let running = self.shared.running.lock().get(&run).and_then(Weak::upgrade);
+        running.is_some_and(|run| run.cancel_call(call))
     }
 
     /// Lists the approval requests that wait for an answer, oldest first.

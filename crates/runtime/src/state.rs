@@ -106,6 +106,20 @@ impl RunState {
         self.cancel.cancel();
     }
 
+    /// Cancels one call, unless it has ended; says whether it is cancelled.
+    pub(crate) fn cancel_call(&self, key: &Key) -> bool {
+        let Ok(call) = self.live(key) else { return false };
+        if call.parent.is_none() || call.is_top() {
+            self.cancel.cancel();
+            return true;
+        }
+        let is_cancelled = call.standing.cancel();
+        if is_cancelled {
+            call.cancel.cancel();
+        }
+        is_cancelled
+    }
+
     /// Names the reason behind an interruption.
     pub(crate) fn cause_of(&self, halt: Halt) -> Halt {
         match halt {
