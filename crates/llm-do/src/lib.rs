@@ -69,8 +69,8 @@ pub use llm_do_runtime::{
     DescriptorSettings, Descriptors, Durability, EntrySpec, EventReader, Excerpt, Fd, FdId, FdInfo, FdSource,
     GrantId, LinkError, LinkErrors, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable, Position, Project,
     ProjectBuilder, PromptInput, Reference, RetryPolicy, Run, RunBuilder, RunError, RunReport, Runtime,
-    RuntimeBuilder, Selection, Session, Store, StoreError, StoredContent, Trace, TraceCall, Verdict,
-    VerdictKind, extraction_view, find_references, first_view, page_starts, reading_view,
+    RuntimeBuilder, Selection, Session, SessionTurn, Store, StoreError, StoredContent, Trace, TraceCall,
+    Verdict, VerdictKind, extraction_view, find_references, first_view, page_starts, reading_view,
 };
 
 pub use llm_do_tools::{

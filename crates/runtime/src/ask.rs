@@ -42,6 +42,7 @@ pub(crate) async fn already_asked(call: &LiveCall, outcome: &Outcome) {
     let mut talk = call.frame().seat.talk.lock().await;
     let length = talk.conversation.messages().len();
     talk.announced = length;
+    talk.introduced = true;
     talk.kept = None;
     talk.measured = (response.usage.tokens(), length + 1);
 }
@@ -128,8 +129,8 @@ impl Asking<'_> {
         self.unless_cancelled(tokio::time::sleep(wait)).await
     }
 
-    /// The agent's model, else the run's, else the project's; then those to turn to when it is down. One that
-    /// answered goes before those that were down.
+    /// The model that a person chose, else the agent's, else the run's, else the project's; then those to turn to when
+    /// it is down. One that answered goes before those that were down.
     fn candidates(&self, talk: &Talk) -> Vec<ModelChoice> {
         let spec = self.frame.plan.spec.as_ref();
         let own = spec.and_then(|spec| spec.model.clone());
@@ -137,7 +138,8 @@ impl Asking<'_> {
         let project = || self.run.shared.project.model.clone();
         let fallbacks = spec.map(|spec| spec.fallback_models.clone()).unwrap_or_default();
         let tuned = self.frame.seat.tuned.lock().model.clone().map(ModelChoice::Named);
-        let first = tuned.or(own).or_else(run).or_else(project);
+        let chosen = self.frame.seat.chosen.lock().clone();
+        let first = chosen.or(tuned).or(own).or_else(run).or_else(project);
         let mut candidates: Vec<ModelChoice> =
             first.into_iter().chain(fallbacks).chain(self.run.options.fallbacks.clone()).collect();
         candidates
@@ -332,7 +334,7 @@ impl Asking<'_> {
 
     /// Records that the model is asked, with the messages that are new to readers.
     async fn announce(&self, talk: &mut Talk, model: &Name, max_output: Option<u64>) -> Result<(), Halt> {
-        let is_first = talk.announced == 0 && talk.kept.is_none();
+        let is_first = !std::mem::replace(&mut talk.introduced, true);
         let instructions = self.frame.instructions().filter(|_| is_first).cloned();
         let body = EventBody::ModelRequest {
             model: model.clone(),

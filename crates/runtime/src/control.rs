@@ -34,11 +34,11 @@ pub(crate) fn go_back(talk: &mut Talk, position: usize, jump: &Jump) {
     let original = target.text();
     let original = original.strip_prefix(&mark(position, "")).unwrap_or(&original);
     let message = reopened(position, &target, &note(dropped, original, &jump.message));
-    talk.conversation.truncate(position);
+    // What the user wrote there is told in the note, so that turn still stands.
+    let reopened_turn = talk.turns.iter().find(|turn| turn.position == position).cloned();
+    talk.cut(position);
     talk.conversation.push(message);
-    talk.announced = talk.announced.min(position);
-    talk.kept = Some(position);
-    talk.measured = (0, 0);
+    talk.turns.extend(reopened_turn);
 }
 
 /// The message to which a conversation went back: its text is told in the note, and the rest of it stays.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use llm_do_core::{Conversation, Failure, FailureKind, Key, Message, Part, Payload, ToolCall, ToolResult};
 use serde_json::Value;
 
-use crate::live::{Frame, LiveCall, Partner, Talk};
+use crate::live::{Frame, LiveCall, Partner, Seat, Talk};
 
 /// The turn of an agent whose calls are being run.
 #[derive(Clone)]
@@ -42,12 +42,46 @@ pub(crate) async fn begin(call: &LiveCall, frame: &Frame, input: &Payload) -> Re
     if let Some(instructions) = parent.instructions() {
         let _ = frame.seat.instructions.set(instructions.clone());
     }
-    if let Some(tools) = parent.seat.server_tools.get() {
-        let _ = frame.seat.server_tools.set(tools.clone());
-    }
-    *frame.seat.tuned.lock() = parent.seat.tuned.lock().clone();
+    share_settings(&parent.seat, &frame.seat);
     *frame.seat.talk.lock().await = inherited;
     Ok(())
+}
+
+/// Makes the seat of a session that goes on from where another one is.
+pub(crate) async fn seat(from: &Seat) -> Seat {
+    let talk = from.talk.lock().await;
+    let history = talk.conversation.messages().len();
+    let mut inherited = inherit(&talk);
+    inherited.turns.clone_from(&talk.turns);
+    inherited.introduced = talk.introduced;
+    // What events have not shown yet of the one, those of the other show.
+    inherited.announced = talk.announced;
+    inherited.kept = talk.kept.or((history > 0).then_some(talk.announced));
+    let seat = Seat::of(inherited);
+    if let Some(instructions) = from.instructions.get() {
+        let _ = seat.instructions.set(instructions.clone());
+    }
+    if let Some(descriptors) = from.descriptors.get() {
+        let _ = seat.descriptors.set(descriptors.fork());
+    }
+    share_settings(from, &seat);
+    seat
+}
+
+/// Makes the seat of a session that begins anew, with what was chosen for it.
+pub(crate) fn fresh_seat(from: &Seat) -> Seat {
+    let seat = Seat::of(Talk { kept: Some(0), ..Talk::default() });
+    *seat.tuned.lock() = from.tuned.lock().clone();
+    *seat.chosen.lock() = from.chosen.lock().clone();
+    seat
+}
+
+fn share_settings(from: &Seat, to: &Seat) {
+    if let Some(tools) = from.server_tools.get() {
+        let _ = to.server_tools.set(tools.clone());
+    }
+    *to.tuned.lock() = from.tuned.lock().clone();
+    *to.chosen.lock() = from.chosen.lock().clone();
 }
 
 /// Says why there is nothing to fork.
@@ -64,6 +98,7 @@ fn inherit(talk: &Talk) -> Talk {
     };
     Talk {
         conversation: Conversation::clone(&talk.conversation),
+        introduced: true,
         measured: talk.measured,
         partners: talk.partners.iter().filter_map(partner).collect(),
         answered: talk.answered.clone(),

@@ -65,7 +65,7 @@ pub use project::{LinkError, LinkErrors, Project, ProjectBuilder};
 pub use retry::RetryPolicy;
 pub use run::{Canceller, Run, RunBuilder, RunError, RunReport};
 pub use runtime::{DEFAULT_DEPTH, MOST_DEPTH, Runtime, RuntimeBuilder};
-pub use session::Session;
+pub use session::{Session, SessionTurn};
 pub use store::{Durability, MemoryStore, Store, StoreError};
 pub use trace::{Trace, TraceCall};
 pub use verdict::{Verdict, VerdictKind};

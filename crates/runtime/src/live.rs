@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use llm_do_core::{
-    Access, Asker, CallInfo, CallKind, Context, Conversation, Key, Message, Model, ModelSession, Name, Part,
-    Payload, Role, RunId, ServerTool, Step, StepKind, ToolDefinition, Tune, Usage, UsageByModel,
+    Access, Asker, CallInfo, CallKind, Context, Conversation, Key, Message, Model, ModelChoice, ModelSession,
+    Name, Part, Payload, Role, RunId, ServerTool, Step, StepKind, ToolDefinition, Tune, Usage, UsageByModel,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -79,6 +79,8 @@ pub(crate) struct Seat {
     pub(crate) turn: Mutex<Option<Turn>>,
     /// What was changed of the agent's settings.
     pub(crate) tuned: Mutex<Tune>,
+    /// The model that a person chose, whatever the agent says.
+    pub(crate) chosen: Mutex<Option<ModelChoice>>,
     /// The texts that are too long for the conversation, where the agent can read them.
     pub(crate) descriptors: OnceLock<Descriptors>,
 }
@@ -87,6 +89,10 @@ pub(crate) struct Seat {
 #[derive(Default)]
 pub(crate) struct Talk {
     pub(crate) conversation: Conversation,
+    /// The messages of the user that still stand.
+    pub(crate) turns: Vec<UserTurn>,
+    /// Whether events have shown the instructions.
+    pub(crate) introduced: bool,
     /// How many messages events have shown already.
     pub(crate) announced: usize,
     /// How many messages still stand, where events have shown others after them.
@@ -98,6 +104,18 @@ pub(crate) struct Talk {
     pub(crate) answered: Option<Name>,
 }
 
+/// A message of the user in a session, and what there was before it.
+#[derive(Clone)]
+pub(crate) struct UserTurn {
+    pub(crate) ordinal: u32,
+    /// What the user wrote.
+    pub(crate) text: String,
+    /// Its place in the conversation.
+    pub(crate) position: usize,
+    /// The long texts that could be read before it.
+    pub(crate) descriptors: Option<Descriptors>,
+}
+
 /// A model that takes part in a conversation.
 pub(crate) struct Partner {
     /// The name by which it was chosen.
@@ -107,6 +125,15 @@ pub(crate) struct Partner {
 }
 
 impl Talk {
+    /// Drops the messages from a place on. Events say so with the next request.
+    pub(crate) fn cut(&mut self, position: usize) {
+        self.conversation.truncate(position);
+        self.turns.retain(|turn| turn.position < position);
+        self.announced = self.announced.min(position);
+        self.kept = Some(self.announced);
+        self.measured = (0, 0);
+    }
+
     /// Appends a message. Where the model may go back to earlier messages, those that it is given show their number.
     pub(crate) fn append(&mut self, message: Arc<Message>, shows_positions: bool) {
         let position = self.conversation.messages().len();
@@ -125,7 +152,10 @@ impl Talk {
 
 impl Seat {
     pub(crate) fn new(conversation: Conversation) -> Self {
-        let talk = Talk { conversation, ..Talk::default() };
+        Self::of(Talk { conversation, ..Talk::default() })
+    }
+
+    pub(crate) fn of(talk: Talk) -> Self {
         Self {
             talk: tokio::sync::Mutex::new(talk),
             repeats: Mutex::default(),
@@ -134,6 +164,7 @@ impl Seat {
             server_tools: OnceLock::new(),
             turn: Mutex::default(),
             tuned: Mutex::default(),
+            chosen: Mutex::default(),
             descriptors: OnceLock::new(),
         }
     }

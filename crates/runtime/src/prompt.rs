@@ -133,7 +133,7 @@ pub(crate) fn instruct(frame: &Frame, input: &Payload) -> Result<(), Failure> {
 }
 
 /// The text of an input, or its JSON where it is more than a text with attachments.
-fn default_prompt(input: &Payload) -> String {
+pub(crate) fn default_prompt(input: &Payload) -> String {
     let only_text = |map: &Map<String, Value>| map.keys().all(|key| key == "input" || key == "attachments");
     match input.object().filter(|map| only_text(map)).and_then(|map| map.get("input")) {
         Some(Value::String(text)) => text.clone(),

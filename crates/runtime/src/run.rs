@@ -153,6 +153,11 @@ impl RunBuilder {
         self.with_options(|options| options.seat = Some(Arc::new(Seat::new(conversation))))
     }
 
+    /// What the run is given.
+    pub(crate) fn payload(&self) -> Payload {
+        self.input.clone().with_attachments(self.attachments.iter().cloned()).into_payload()
+    }
+
     /// Starts the run as a task. Must be called inside a Tokio runtime.
     pub fn start(self) -> Run {
         let payload = self.input.with_attachments(self.attachments).into_payload();

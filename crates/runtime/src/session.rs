@@ -2,13 +2,18 @@
 //!
 //! A turn is one run. The top agent keeps its conversation and its toolset instances over the turns;
 //! children always start empty. A code entry is called once per turn.
+//!
+//! A session can go back to an earlier turn, or be forked: both change the conversation only. What calls have done
+//! is done.
 
 use std::sync::Arc;
 
-use llm_do_core::{Conversation, Input, Message, Name, Output, UsageByModel};
+use llm_do_core::{Failure, FailureKind, Input, Message, ModelChoice, Name, Output, UsageByModel};
 
+use crate::fork;
 use crate::instances::Instances;
-use crate::live::Seat;
+use crate::live::{Seat, Talk, UserTurn};
+use crate::prompt::default_prompt;
 use crate::run::{Canceller, Run, RunBuilder, RunError, RunReport};
 use crate::runtime::Runtime;
 
@@ -25,6 +30,15 @@ pub struct Session {
     stderr: Vec<String>,
 }
 
+/// What a user wrote in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionTurn {
+    /// The number of the turn. Numbers are never used again: those of turns that were dropped are missing.
+    pub ordinal: u32,
+    /// The text; JSON where the input was more than a text. Attachments are not part of it.
+    pub text: String,
+}
+
 struct Current {
     run: Run,
     /// How many messages the conversation had before this turn.
@@ -33,16 +47,19 @@ struct Current {
 
 impl Session {
     pub(crate) fn new(runtime: Runtime, entry: Name) -> Self {
+        Self::at(runtime, entry, Seat::of(Talk::default()), 0)
+    }
+
+    fn at(runtime: Runtime, entry: Name, seat: Seat, turns: u32) -> Self {
         let plan = runtime.shared().agent(&entry);
         let instances = plan.map(|plan| Arc::new(Instances::of(&plan)));
-        let seat = Arc::new(Seat::new(Conversation::default()));
         Self {
             runtime,
             entry,
-            seat,
+            seat: Arc::new(seat),
             instances,
             current: None,
-            turns: 0,
+            turns,
             usage: UsageByModel::default(),
             stderr: Vec::new(),
         }
@@ -73,7 +90,7 @@ impl Session {
     ) -> Result<RunReport, RunError> {
         self.settle().await;
         let turn = options(self.turn(input));
-        let before = self.seat.talk.lock().await.conversation.messages().len();
+        let before = self.note_turn(default_prompt(&turn.payload())).await;
         let run = turn.start();
         watch(run.canceller());
         let guard = CancelOnDrop(Some(run.canceller()));
@@ -93,6 +110,59 @@ impl Session {
     /// Returns the messages so far.
     pub async fn messages(&self) -> Vec<Arc<Message>> {
         self.seat.talk.lock().await.conversation.messages().to_vec()
+    }
+
+    /// Returns what the user wrote so far, as far as it still stands in the conversation. A code entry remembers
+    /// nothing, so it has no turns.
+    pub async fn turns(&self) -> Vec<SessionTurn> {
+        let shown = |turn: &UserTurn| SessionTurn { ordinal: turn.ordinal, text: turn.text.clone() };
+        self.seat.talk.lock().await.turns.iter().map(shown).collect()
+    }
+
+    /// Drops a turn and everything after it from the conversation, and returns what the user wrote: the next message
+    /// takes its place. A turn that is not there is an error that says which are.
+    ///
+    /// Texts behind file descriptors are again those that there were before the turn. Nothing else is undone: what
+    /// calls have done to files, and what toolset instances keep, stays. What was used stays counted.
+    pub async fn go_back(&mut self, turn: u32) -> Result<String, Failure> {
+        self.settle().await;
+        let seat = self.seat.clone();
+        let mut talk = seat.talk.lock().await;
+        let Some(found) = talk.turns.iter().find(|other| other.ordinal == turn).cloned() else {
+            return Err(no_turn(turn, &talk.turns));
+        };
+        if found.position == 0 {
+            // Instructions that are made from the first message are made anew.
+            self.seat = Arc::new(fork::fresh_seat(&seat));
+            return Ok(found.text);
+        }
+        talk.cut(found.position);
+        if let (Some(table), Some(before)) = (seat.descriptors.get(), &found.descriptors) {
+            table.restore(before);
+        }
+        Ok(found.text)
+    }
+
+    /// Begins a second conversation that shares the messages so far, which are not copied, and goes its own way from
+    /// there: its turns, settings and file descriptors are its own.
+    ///
+    /// Its toolsets are opened anew with its first turn: what those of this session keep (processes, connections, variables) is
+    /// neither shared nor copied. Grants belong to the runtime and hold for both. Usage is counted from 0.
+    pub async fn fork(&mut self) -> Session {
+        self.settle().await;
+        let seat = fork::seat(&self.seat).await;
+        Self::at(self.runtime.clone(), self.entry.clone(), seat, self.turns)
+    }
+
+    /// Chooses the model of the top agent from the next turn on, also where its file names another; `None` leaves it
+    /// to the agent again. The bounds of its `tuning` are not those of a person; `compatible_models` still hold.
+    ///
+    /// A model that cannot be found makes the turn fail, and another can be chosen.
+    pub async fn use_model(&mut self, model: Option<ModelChoice>) {
+        self.settle().await;
+        *self.seat.chosen.lock() = model;
+        // The one that answered last has no right to be asked first.
+        self.seat.talk.lock().await.answered = None;
     }
 
     /// Returns what all turns and calls used.
@@ -126,6 +196,15 @@ impl Session {
         })
     }
 
+    /// Notes what the user wrote, and returns how many messages stand before it.
+    async fn note_turn(&self, text: String) -> usize {
+        let mut talk = self.seat.talk.lock().await;
+        let position = talk.conversation.messages().len();
+        let descriptors = self.seat.descriptors.get().map(crate::descriptors::Descriptors::fork);
+        talk.turns.push(UserTurn { ordinal: self.turns, text, position, descriptors });
+        position
+    }
+
     /// Waits for a turn that was given up, so that nothing works on the conversation beside the next one.
     async fn settle(&mut self) {
         let _ = self.finish().await;
@@ -139,6 +218,7 @@ impl Session {
         if report.is_err() {
             self.forget_unanswered(before).await;
         }
+        self.forget_unsaid().await;
         self.count(&report);
         Some(report)
     }
@@ -149,7 +229,15 @@ impl Session {
         if talk.conversation.messages().len() == before + 1 {
             talk.conversation.truncate(before);
             talk.announced = talk.announced.min(before);
+            talk.introduced &= before > 0;
         }
+    }
+
+    /// A turn whose message did not come to stand in the conversation is none.
+    async fn forget_unsaid(&self) {
+        let mut talk = self.seat.talk.lock().await;
+        let length = talk.conversation.messages().len();
+        talk.turns.retain(|turn| turn.position < length);
     }
 
     fn count(&mut self, report: &Result<RunReport, RunError>) {
@@ -178,6 +266,15 @@ impl Drop for Session {
             }
         });
     }
+}
+
+fn no_turn(turn: u32, turns: &[UserTurn]) -> Failure {
+    let numbers: Vec<String> = turns.iter().map(|turn| turn.ordinal.to_string()).collect();
+    let there = match numbers.as_slice() {
+        [] => "nothing was said yet".to_owned(),
+        numbers => format!("there are {}", numbers.join(", ")),
+    };
+    Failure::new(FailureKind::Arguments, format!("there is no turn {turn} to go back to: {there}"))
 }
 
 /// Cancels a turn whose caller gave it up.

@@ -143,6 +143,13 @@ impl Descriptors {
         Self::with(self.0.settings.clone(), self.0.store.clone(), self.entries().clone())
     }
 
+    /// Makes this table hold the texts that another one holds, and no others.
+    pub(crate) fn restore(&self, other: &Self) {
+        let texts = other.entries().clone();
+        // The texts of those that go may be closed now, which needs no lock of this table.
+        drop(std::mem::replace(&mut *self.entries(), texts));
+    }
+
     /// Returns the texts of descriptors for the table of a child, under the names that they have there: `fd:a1`,
     /// `fd:a2` in the order given; references keep their names.
     pub fn pass<I: AsRef<str>>(
