@@ -8,6 +8,10 @@
 //! - [`MockProvider`] and [`FakeTransport`] are providers that answer as a script says, also badly.
 //! - [`StrictProvider`] refuses the conversations that real providers refuse.
 //! - [`EffectRecorder`] stands outside the runtime and sees what really happened.
+//!
+//! With the feature `terminal`:
+//!
+//! - [`terminal::TerminalSession`] is a program at a real terminal: keys in, a screen out.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a broken test set-up must stop the test")]
 
@@ -16,6 +20,8 @@ mod chance;
 mod function_tool;
 mod mock_provider;
 mod recorder;
+#[cfg(feature = "terminal")]
+pub mod terminal;
 mod test_call;
 mod test_project;
 
