@@ -12,6 +12,7 @@
 //! With the feature `terminal`:
 //!
 //! - [`terminal::TerminalSession`] is a program at a real terminal: keys in, a screen out.
+//! - [`picture`] draws such a screen as a PNG.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a broken test set-up must stop the test")]
 
@@ -19,6 +20,8 @@ mod approvals;
 mod chance;
 mod function_tool;
 mod mock_provider;
+#[cfg(feature = "terminal")]
+pub mod picture;
 mod recorder;
 #[cfg(feature = "terminal")]
 pub mod terminal;
