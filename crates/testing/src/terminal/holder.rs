@@ -42,7 +42,7 @@ pub(super) enum Note {
 
 /// Makes the command of a shell that runs a command as its job.
 pub(super) fn of(command: &Command) -> PtyCommand {
-    let mut shell = Command::new("sh");
+    let mut shell = Command::new(shell());
     shell.args(["-m", "-c", SCRIPT, "sh"]).arg(command.get_program()).args(command.get_args());
     if let Some(directory) = command.get_current_dir() {
         shell.current_dir(directory);
@@ -54,6 +54,13 @@ pub(super) fn of(command: &Command) -> PtyCommand {
         };
     }
     shell.into()
+}
+
+/// Names the shell that holds the terminal: bash would end with a job that an interrupt ended.
+fn shell() -> &'static str {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let has_dash = std::env::split_paths(&path).any(|directory| directory.join("dash").exists());
+    if has_dash { "dash" } else { "sh" }
 }
 
 impl Note {
