@@ -8,6 +8,11 @@
 //! - [`MockProvider`] and [`FakeTransport`] are providers that answer as a script says, also badly.
 //! - [`StrictProvider`] refuses the conversations that real providers refuse.
 //! - [`EffectRecorder`] stands outside the runtime and sees what really happened.
+//!
+//! With the feature `terminal`:
+//!
+//! - [`terminal::TerminalSession`] is a program at a real terminal: keys in, a screen out.
+//! - [`picture`] draws such a screen as a PNG.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a broken test set-up must stop the test")]
 
@@ -15,7 +20,11 @@ mod approvals;
 mod chance;
 mod function_tool;
 mod mock_provider;
+#[cfg(feature = "terminal")]
+pub mod picture;
 mod recorder;
+#[cfg(feature = "terminal")]
+pub mod terminal;
 mod test_call;
 mod test_project;
 
