@@ -1,0 +1,236 @@
+//! Offers how a word may go on: commands behind `/`, files behind `@`.
+//!
+//! Directories are read when a word is changed, one level at a time and not beyond a bound. Which commands there are,
+//! and which directory is the root of files, is told by the owner.
+
+mod files;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use llm_do::visible_line;
+use ratatui::buffer::{Buffer, CellWidth};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+pub(crate) use self::files::{attachments, word_before};
+use crate::Theme;
+use crate::editor::{Edited, Editor};
+
+/// How many rows the list has at most.
+const MOST_ROWS: usize = 8;
+
+/// A command as it is typed, with its `/`, and what it does, in one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+}
+
+/// What a key did to the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Completed {
+    /// The key is not for the list; the editor should have it.
+    Nothing,
+    /// Another choice, or the list was closed.
+    Moved,
+    /// The choice stands in the text now.
+    Accepted,
+}
+
+/// The list of what the word before the cursor may become.
+#[derive(Debug, Clone)]
+pub(crate) struct Completion {
+    commands: &'static [Command],
+    root: PathBuf,
+    choices: Vec<Choice>,
+    chosen: usize,
+    /// The word for which the choices were made.
+    word: String,
+    /// Closed by the person, until another word begins.
+    dismissed: bool,
+}
+
+/// One row of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Choice {
+    /// What the word is replaced by.
+    inserted: String,
+    label: String,
+    description: &'static str,
+    /// Whether the word is then complete, and another may follow.
+    whole: bool,
+}
+
+impl Completion {
+    /// A closed list.
+    pub(crate) fn new(commands: &'static [Command], root: impl Into<PathBuf>) -> Self {
+        let (choices, word) = (Vec::new(), String::new());
+        Self { commands, root: root.into(), choices, chosen: 0, word, dismissed: false }
+    }
+
+    /// Whether there is something to choose.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.choices.is_empty()
+    }
+
+    /// Closes the list.
+    pub(crate) fn close(&mut self) {
+        self.choices.clear();
+        self.chosen = 0;
+    }
+
+    /// Looks at the text again, after each change of it or of the cursor.
+    pub(crate) fn update(&mut self, editor: &Editor) {
+        let word = editor.word();
+        if !word.starts_with(['/', '@']) {
+            self.dismissed = false;
+        }
+        if word == self.word && self.is_open() {
+            return;
+        }
+        word.clone_into(&mut self.word);
+        self.close();
+        if !self.dismissed {
+            self.choices = self.choices_for(editor);
+        }
+    }
+
+    fn choices_for(&self, editor: &Editor) -> Vec<Choice> {
+        let first = editor.cursor() == (0, self.word.chars().count());
+        if self.word.starts_with('/') && first {
+            return self.matching_commands();
+        }
+        match self.word.strip_prefix('@') {
+            Some(path) => files::matching(&self.root, path),
+            None => Vec::new(),
+        }
+    }
+
+    fn matching_commands(&self) -> Vec<Choice> {
+        let typed = self.word.trim_start_matches('/');
+        let mut ranked: Vec<_> = self
+            .commands
+            .iter()
+            .filter_map(|command| Some((rank(command.name.trim_start_matches('/'), typed)?, command)))
+            .collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        ranked.into_iter().map(|(_, command)| choice_of(*command)).collect()
+    }
+
+    /// Takes a key while the list is open: Up and Down choose, Tab and Enter accept, Esc closes.
+    ///
+    /// Enter on a word that is already what is chosen is left to the editor, which sends it.
+    pub(crate) fn key(&mut self, key: KeyEvent, editor: &mut Editor) -> Completed {
+        if !self.is_open() || key.kind == KeyEventKind::Release {
+            return Completed::Nothing;
+        }
+        let control = key.modifiers == KeyModifiers::CONTROL;
+        match key.code {
+            KeyCode::Up => self.choose(self.chosen + self.choices.len() - 1),
+            KeyCode::Char('p') if control => self.choose(self.chosen + self.choices.len() - 1),
+            KeyCode::Down => self.choose(self.chosen + 1),
+            KeyCode::Char('n') if control => self.choose(self.chosen + 1),
+            KeyCode::Esc => self.dismiss(),
+            KeyCode::Tab => self.accept(editor),
+            KeyCode::Enter if key.modifiers.is_empty() && !self.is_written() => self.accept(editor),
+            _ => Completed::Nothing,
+        }
+    }
+
+    /// Chooses round the ends of the list.
+    fn choose(&mut self, choice: usize) -> Completed {
+        self.chosen = choice % self.choices.len();
+        Completed::Moved
+    }
+
+    fn dismiss(&mut self) -> Completed {
+        self.dismissed = true;
+        self.close();
+        Completed::Moved
+    }
+
+    fn is_written(&self) -> bool {
+        self.choices.get(self.chosen).is_some_and(|choice| choice.whole && choice.inserted == self.word)
+    }
+
+    /// Puts the choice into the text. A directory opens the list of its entries.
+    fn accept(&mut self, editor: &mut Editor) -> Completed {
+        let Some(choice) = self.choices.get(self.chosen).cloned() else { return Completed::Nothing };
+        let space = if choice.whole { " " } else { "" };
+        let edited = editor.replace_word(&format!("{}{space}", choice.inserted));
+        self.close();
+        self.update(editor);
+        if edited == Edited::Changed { Completed::Accepted } else { Completed::Moved }
+    }
+
+    /// Returns how many rows the list needs; none while it is closed.
+    pub(crate) fn height(&self) -> u16 {
+        u16::try_from(self.choices.len().min(MOST_ROWS)).unwrap_or_default()
+    }
+
+    /// Draws the choices around the chosen one.
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer, theme: Theme) {
+        let area = area.intersection(buffer.area);
+        let height = usize::from(area.height).min(MOST_ROWS);
+        let top = (self.chosen + 1).saturating_sub(height);
+        let labels = self.label_width(usize::from(area.width));
+        for (y, (index, choice)) in
+            (area.y..area.bottom()).zip(self.choices.iter().enumerate().skip(top)).take(height)
+        {
+            let row = Rect { y, height: 1, ..area };
+            draw_choice(choice, row, labels, buffer, theme);
+            if index == self.chosen {
+                buffer.set_style(row, theme.selected());
+            }
+        }
+    }
+
+    /// Descriptions stand in one column, as far right as the longest label that leaves them half of the width.
+    fn label_width(&self, width: usize) -> usize {
+        let longest = self.choices.iter().map(|choice| usize::from(choice.label.cell_width())).max();
+        longest.unwrap_or_default().min(if self.choices.iter().any(|choice| !choice.description.is_empty()) {
+            width / 2
+        } else {
+            width
+        })
+    }
+}
+
+fn draw_choice(choice: &Choice, row: Rect, labels: usize, buffer: &mut Buffer, theme: Theme) {
+    for x in row.x..row.right() {
+        buffer[(x, row.y)].reset();
+    }
+    let mark = 2.min(usize::from(row.width));
+    let x = row.x + 2.min(row.width);
+    let room = usize::from(row.width) - mark;
+    let end = buffer.set_stringn(x, row.y, &choice.label, room.min(labels), Style::new()).0;
+    let at = end.max(x + u16::try_from(labels).unwrap_or_default()) + 2;
+    if !choice.description.is_empty() && at < row.right() {
+        buffer.set_stringn(at, row.y, choice.description, usize::from(row.right() - at), theme.dim());
+    }
+}
+
+fn choice_of(command: Command) -> Choice {
+    Choice {
+        inserted: command.name.to_owned(),
+        label: visible_line(command.name),
+        description: command.description,
+        whole: true,
+    }
+}
+
+/// How well a name matches what was typed, whatever its case; less is better and `None` is not at all.
+fn rank(name: &str, typed: &str) -> Option<u8> {
+    let (name, typed) = (name.to_lowercase(), typed.to_lowercase());
+    if name.starts_with(&typed) {
+        return Some(0);
+    }
+    if name.contains(&typed) {
+        return Some(1);
+    }
+    let mut signs = name.chars();
+    typed.chars().all(|wanted| signs.any(|sign| sign == wanted)).then_some(2)
+}
