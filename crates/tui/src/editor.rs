@@ -19,6 +19,7 @@ use ratatui_textarea::{CursorMove, TextArea};
 use unicode_segmentation::UnicodeSegmentation;
 
 use self::keys::{Action, Piece, Place, action};
+pub(crate) use self::rows::wrapped;
 use self::rows::{Row, byte_at, columns, first_cluster, last_cluster, rows_of, shown};
 use crate::Theme;
 use crate::completion::word_before;

@@ -5,6 +5,8 @@ mod completion;
 #[allow(dead_code)]
 mod editor;
 #[allow(dead_code)]
+mod form;
+#[allow(dead_code)]
 mod history;
 mod theme;
 #[cfg(test)]

@@ -26,6 +26,13 @@ pub(super) fn rows_of(lines: &[String], width: usize) -> Vec<Row> {
     rows
 }
 
+/// Breaks one line for reading, without the spaces at which it is broken.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<&str> {
+    let mut rows = Vec::new();
+    break_line(text, width.max(1), |start, end| rows.push(text[start..end].trim_end()));
+    rows
+}
+
 fn break_line(text: &str, width: usize, mut row: impl FnMut(usize, usize)) {
     let (mut start, mut used) = (0, 0);
     let mut after_space = 0;

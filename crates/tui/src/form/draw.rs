@@ -1,0 +1,178 @@
+//! Draws a form: a title, the fields below each other, and the keys.
+
+use llm_do::visible_line;
+use ratatui::buffer::{Buffer, CellWidth};
+use ratatui::layout::{Position, Rect};
+
+use super::Form;
+use super::field::{Field, Input, label_of};
+use crate::Theme;
+use crate::editor::wrapped;
+
+/// How many rows the text of one field has at most; longer text is scrolled.
+const MOST_ROWS: u16 = 6;
+/// How many rows of a description or problem are shown.
+const MOST_NOTES: usize = 4;
+const KEYS: &str = "Tab next · Ctrl-S send · Esc cancel";
+
+impl Form {
+    /// Returns how many rows the whole form needs.
+    pub(crate) fn height(&self, width: u16) -> u16 {
+        let fields: usize =
+            (0..self.fields.len()).map(|index| usize::from(self.field_height(index, width))).sum();
+        u16::try_from(fields + 2).unwrap_or(u16::MAX)
+    }
+
+    /// Draws the form, scrolled to the field with the cursor, and returns where the terminal's cursor belongs.
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer, theme: Theme) -> Option<Position> {
+        let area = area.intersection(buffer.area);
+        if area.is_empty() {
+            return None;
+        }
+        let fields = self.draw_frame(area, buffer, theme);
+        let top = self.top(fields);
+        let mut cursor = None;
+        let mut y = 0;
+        for index in 0..self.fields.len() {
+            let height = usize::from(self.field_height(index, fields.width));
+            if y + height > top && y < top + usize::from(fields.height) {
+                cursor =
+                    self.draw_field_at(index, y as isize - top as isize, fields, buffer, theme).or(cursor);
+            }
+            y += height;
+        }
+        cursor
+    }
+
+    /// Title above and keys below, where there is room for more than a field; returns what is left.
+    fn draw_frame(&self, area: Rect, buffer: &mut Buffer, theme: Theme) -> Rect {
+        if area.height < 5 {
+            return area;
+        }
+        let width = usize::from(area.width);
+        buffer.set_stringn(area.x, area.y, visible_line(&self.title), width, theme.strong());
+        buffer.set_stringn(area.x, area.bottom() - 1, KEYS, width, theme.dim());
+        Rect { y: area.y + 1, height: area.height - 2, ..area }
+    }
+
+    /// The first row that is shown: the least with which the focused field is seen, from its beginning.
+    fn top(&self, area: Rect) -> usize {
+        let before: usize =
+            (0..self.focused).map(|index| usize::from(self.field_height(index, area.width))).sum();
+        let end = before + usize::from(self.field_height(self.focused, area.width));
+        end.saturating_sub(usize::from(area.height)).min(before)
+    }
+
+    /// Draws a field aside and copies the rows of it that are in the area.
+    fn draw_field_at(
+        &self,
+        index: usize,
+        offset: isize,
+        area: Rect,
+        buffer: &mut Buffer,
+        theme: Theme,
+    ) -> Option<Position> {
+        let mut aside = Buffer::empty(Rect::new(0, 0, area.width, self.field_height(index, area.width)));
+        let cursor = self.draw_field(index, &mut aside, theme);
+        let place = |position: Position| {
+            let y = u16::try_from(offset + isize::try_from(position.y).ok()?).ok()?;
+            (y < area.height).then(|| Position::new(area.x + position.x, area.y + y))
+        };
+        for position in aside.area.positions() {
+            if let Some(target) = place(position) {
+                buffer[target] = aside[position].clone();
+            }
+        }
+        cursor.and_then(place)
+    }
+
+    fn field_height(&self, index: usize, width: u16) -> u16 {
+        let field = &self.fields[index];
+        let text = field.editor().map_or(0, |editor| editor.height(width, MOST_ROWS));
+        1 + text + u16::try_from(self.notes(index, width).len()).unwrap_or_default()
+    }
+
+    /// What is told below a field: the description while it has the cursor, and its problem.
+    fn notes(&self, index: usize, width: u16) -> Vec<(String, bool)> {
+        let field = &self.fields[index];
+        let room = usize::from(width.saturating_sub(2));
+        let rows = |text: &str, is_problem: bool| -> Vec<_> {
+            wrapped(text, room).iter().take(MOST_NOTES).map(|row| ((*row).to_owned(), is_problem)).collect()
+        };
+        let description =
+            Some(one_line(&field.description)).filter(|text| index == self.focused && !text.is_empty());
+        let mut notes = description.map_or_else(Vec::new, |text| rows(&text, false));
+        notes.extend(field.problem.iter().flat_map(|problem| rows(&visible_line(problem), true)));
+        notes
+    }
+
+    fn draw_field(&self, index: usize, buffer: &mut Buffer, theme: Theme) -> Option<Position> {
+        let field = &self.fields[index];
+        let focused = index == self.focused;
+        let Rect { width, .. } = buffer.area;
+        let end = draw_label(field, focused, buffer, theme);
+        let mut cursor = draw_value(field, end, buffer);
+        let mut y = 1;
+        if let Some(editor) = field.editor() {
+            let area = Rect::new(0, y, width, editor.height(width, MOST_ROWS));
+            cursor = editor.draw(area, buffer, theme);
+            y = area.bottom();
+        }
+        for (y, (text, is_problem)) in (y..).zip(self.notes(index, width)) {
+            let style = if is_problem { theme.bad() } else { theme.dim() };
+            buffer.set_stringn(0, y, format!("  {text}"), usize::from(width), style);
+        }
+        cursor.filter(|_| focused)
+    }
+}
+
+/// The name, a star where something is needed, and the kind of value; returns the column behind them.
+fn draw_label(field: &Field, focused: bool, buffer: &mut Buffer, theme: Theme) -> u16 {
+    let width = usize::from(buffer.area.width);
+    let style = if focused { theme.accent() } else { theme.strong() };
+    let label = visible_line(&field.label);
+    let mut x = buffer.set_stringn(0, 0, label, width, style).0;
+    for (text, style) in
+        [(if field.required { " *" } else { "" }, theme.waiting()), (kind(field), theme.dim())]
+    {
+        x = buffer.set_stringn(x, 0, text, width.saturating_sub(usize::from(x)), style).0;
+    }
+    x
+}
+
+fn kind(field: &Field) -> &'static str {
+    match field.input {
+        Input::Integer(_) => " (whole number)",
+        Input::Number(_) => " (number)",
+        Input::Json(_) => " (JSON)",
+        Input::Text(_) | Input::Flag(_) | Input::Choice { .. } => "",
+    }
+}
+
+/// What is switched or chosen stands behind the label; the cursor stands on it.
+fn draw_value(field: &Field, x: u16, buffer: &mut Buffer) -> Option<Position> {
+    let text = match &field.input {
+        Input::Flag(None) => "[-]".to_owned(),
+        Input::Flag(Some(true)) => "[x]".to_owned(),
+        Input::Flag(Some(false)) => "[ ]".to_owned(),
+        Input::Choice { values, chosen } => chosen_text(values, *chosen),
+        _ => return None,
+    };
+    let width = buffer.area.width;
+    // Where the label leaves no room, what can be changed is worth more.
+    let x = (x + 2).min(width.saturating_sub(text.cell_width()));
+    buffer.set_stringn(x, 0, &text, usize::from(width - x), ratatui::style::Style::new());
+    Some(Position::new((x + 1).min(width - 1), 0))
+}
+
+fn chosen_text(values: &[serde_json::Value], chosen: Option<usize>) -> String {
+    let count = values.len();
+    match chosen.and_then(|chosen| Some((chosen, values.get(chosen)?))) {
+        Some((chosen, value)) => format!("‹ {} › {}/{count}", visible_line(&label_of(value)), chosen + 1),
+        None => format!("‹ › -/{count}"),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    visible_line(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
