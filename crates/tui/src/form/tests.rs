@@ -47,12 +47,7 @@ fn sent(properties: Value, required: &[&str], text: &str) -> Value {
 }
 
 fn problems(form: &Form) -> Vec<(&str, &str)> {
-    let problem = |field: &'_ Field| field.problem.clone();
-    form.fields
-        .iter()
-        .filter(|field| problem(field).is_some())
-        .map(|field| (field.name.as_str(), field.problem.as_deref().unwrap_or_default()))
-        .collect()
+    form.fields.iter().filter_map(|field| Some((field.name.as_str(), field.problem.as_deref()?))).collect()
 }
 
 #[test]
@@ -164,6 +159,20 @@ fn escape_cancels_and_enter_goes_to_the_next_field() {
 }
 
 #[test]
+fn one_type_in_a_list_is_that_type_and_several_are_json() {
+    let form =
+        form_of(json!({"a": {"type": ["integer"]}, "b": {"type": ["integer", "string", "null"]}}), &[]);
+    assert!(matches!(form.fields[0].input, field::Input::Integer(_)));
+    assert!(matches!(form.fields[1].input, field::Input::Json(_)));
+}
+
+#[test]
+fn shortcuts_do_not_switch_or_choose() {
+    let mut form = form_of(json!({"a": {"type": "boolean"}, "b": {"enum": ["yes", "no"]}}), &[]);
+    assert_eq!(press(&mut form, "<C-n><C-y><Tab><C-n><A-y><C-s>"), FormStep::Sent(json!({})));
+}
+
+#[test]
 fn references_in_a_circle_become_json() {
     let schema = json!({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"$ref": "#/$defs/A"}}});
     let form = Form::new("", &schema).unwrap();
@@ -233,6 +242,9 @@ fn whatever_is_pressed_a_form_can_be_drawn_at_every_size() {
             let mut buffer = Buffer::empty(Rect::new(0, 0, width + 2, height + 2));
             let cursor = form.draw(area, &mut buffer, Theme::default());
             assert!(cursor.is_none_or(|cursor| area.contains(cursor)), "SEED={seed}, case {case}");
+            for position in buffer.area.positions().filter(|position| !area.contains(*position)) {
+                assert_eq!(buffer[position].symbol(), " ", "SEED={seed}, case {case}, at {position}");
+            }
         }
     }
 }
