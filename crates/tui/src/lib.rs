@@ -8,8 +8,10 @@ mod editor;
 mod form;
 #[allow(dead_code)]
 mod history;
+mod markdown;
 mod theme;
 #[cfg(test)]
 mod typed;
+mod wrap;
 
 pub use theme::Theme;

@@ -1,0 +1,309 @@
+//! Colours code by what its parts are: keywords, strings, comments, numbers, types and functions.
+//!
+//! The parts come from the scopes of the grammars; the colours are those of the terminal, so they suit any
+//! background. Without colours keywords are bold. Highlighting goes on where it stopped when a block has grown, and
+//! stays away from blocks and lines so long that it would be felt.
+
+use std::sync::OnceLock;
+
+use ratatui::style::{Color, Style};
+use ratatui::text::{Line, Span};
+use syntect::parsing::{ParseState, Scope, ScopeStack, ScopeStackOp, SyntaxReference, SyntaxSet};
+
+use super::shown::shown;
+use crate::Theme;
+
+/// Blocks with more lines are left plain.
+const MOST_LINES: usize = 2_000;
+/// Lines with more bytes are left plain.
+const LONGEST_LINE: usize = 2_000;
+
+/// The highlighted blocks of a text, kept so that a block that grows is not highlighted from its start again.
+#[derive(Default)]
+pub(super) struct Highlights {
+    blocks: Vec<Block>,
+}
+
+impl Highlights {
+    /// Returns the lines of the code block at this place of the text. `info` is what stands behind its fence.
+    pub(super) fn lines(&mut self, place: usize, info: &str, code: &str, theme: Theme) -> Vec<Line<'static>> {
+        let Some(syntax) = syntax(info).filter(|_| code.lines().count() <= MOST_LINES) else {
+            return code.lines().map(plain).collect();
+        };
+        if !self.blocks.get(place).is_some_and(|block| block.grows_into(info, code, theme)) {
+            self.blocks.truncate(place);
+            self.blocks.push(Block::new(info, syntax, theme));
+        }
+        self.blocks.last_mut().map(|block| block.lines_of(code)).unwrap_or_default()
+    }
+}
+
+/// A block of code, highlighted up to the last line that has ended.
+struct Block {
+    info: String,
+    theme: Theme,
+    code: String,
+    lines: Vec<Line<'static>>,
+    state: State,
+}
+
+impl Block {
+    fn new(info: &str, syntax: &SyntaxReference, theme: Theme) -> Self {
+        let state = State { parser: ParseState::new(syntax), scopes: ScopeStack::new() };
+        Self { info: info.to_owned(), theme, code: String::new(), lines: Vec::new(), state }
+    }
+
+    fn grows_into(&self, info: &str, code: &str, theme: Theme) -> bool {
+        self.info == info && self.theme == theme && code.starts_with(&self.code)
+    }
+
+    fn lines_of(&mut self, code: &str) -> Vec<Line<'static>> {
+        let mut unfinished = None;
+        for line in code[self.code.len()..].split_inclusive('\n') {
+            if line.ends_with('\n') {
+                self.lines.push(self.state.highlighted(line, self.theme));
+                self.code.push_str(line);
+            } else {
+                unfinished = Some(self.state.clone().highlighted(line, self.theme));
+            }
+        }
+        let mut lines = self.lines.clone();
+        lines.extend(unfinished);
+        lines
+    }
+}
+
+/// Where in the grammar a line begins.
+#[derive(Clone)]
+struct State {
+    parser: ParseState,
+    scopes: ScopeStack,
+}
+
+impl State {
+    fn highlighted(&mut self, line: &str, theme: Theme) -> Line<'static> {
+        if line.len() > LONGEST_LINE {
+            return plain(line.trim_end_matches('\n'));
+        }
+        match self.parser.parse_line(line, syntaxes()) {
+            Ok(changes) => self.styled(line, &changes, theme),
+            Err(_) => plain(line.trim_end_matches('\n')),
+        }
+    }
+
+    fn styled(&mut self, line: &str, changes: &[(usize, ScopeStackOp)], theme: Theme) -> Line<'static> {
+        let mut spans = Vec::new();
+        let mut start = 0;
+        for (end, change) in changes {
+            add(&mut spans, line.get(start..*end), Part::of(&self.scopes), theme);
+            start = start.max(*end);
+            // A grammar that takes away more than it gave only loses its colours.
+            if self.scopes.apply(change).is_err() {
+                self.scopes = ScopeStack::new();
+            }
+        }
+        add(&mut spans, line.get(start..), Part::of(&self.scopes), theme);
+        Line::from(spans)
+    }
+}
+
+fn add(spans: &mut Vec<Span<'static>>, text: Option<&str>, part: Part, theme: Theme) {
+    let text = text.unwrap_or_default().trim_end_matches('\n');
+    if text.is_empty() {
+        return;
+    }
+    let (text, style) = (shown(text), part.style(theme));
+    match spans.last_mut() {
+        Some(last) if last.style == style => last.content.to_mut().push_str(&text),
+        _ => spans.push(Span::styled(text, style)),
+    }
+}
+
+fn plain(line: &str) -> Line<'static> {
+    if line.is_empty() { Line::default() } else { Line::from(shown(line)) }
+}
+
+/// What a part of code is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Plain,
+    Keyword,
+    Text,
+    Comment,
+    Value,
+    Type,
+    Function,
+    Added,
+    Removed,
+}
+
+/// The beginnings of scopes and the parts they stand for; the first that fits counts.
+const PARTS: [(&str, Part); 30] = [
+    ("comment", Part::Comment),
+    ("constant.other.placeholder", Part::Value),
+    ("constant", Part::Value),
+    ("string.unquoted.plain", Part::Plain),
+    ("string", Part::Text),
+    ("keyword.operator.word", Part::Keyword),
+    ("keyword.operator.logical.python", Part::Keyword),
+    ("keyword.operator", Part::Plain),
+    ("keyword", Part::Keyword),
+    ("storage.type.numeric", Part::Type),
+    ("storage", Part::Keyword),
+    ("variable.language", Part::Keyword),
+    ("variable.function", Part::Function),
+    ("variable.other.constant", Part::Value),
+    ("entity.name.function", Part::Function),
+    ("entity.name.tag", Part::Keyword),
+    ("entity.name.section", Part::Function),
+    ("entity.name", Part::Type),
+    ("entity.other.inherited-class", Part::Type),
+    ("entity.other.attribute-name", Part::Type),
+    ("support.function", Part::Function),
+    ("support.macro", Part::Function),
+    ("support.constant", Part::Value),
+    ("support.type.property-name", Part::Type),
+    ("support", Part::Type),
+    ("markup.inserted", Part::Added),
+    ("markup.deleted", Part::Removed),
+    ("markup.heading", Part::Keyword),
+    // Code within a string, such as a value to fill in, is not part of the string.
+    ("source", Part::Plain),
+    ("meta.interpolation", Part::Plain),
+];
+
+impl Part {
+    /// Decides by the innermost scope that says something.
+    fn of(scopes: &ScopeStack) -> Self {
+        let said = |scope: &Scope| known_parts().iter().find(|(known, _)| known.is_prefix_of(*scope));
+        scopes.as_slice().iter().rev().find_map(said).map_or(Self::Plain, |(_, part)| *part)
+    }
+
+    fn style(self, theme: Theme) -> Style {
+        if !theme.colours {
+            return if self == Self::Keyword { theme.strong() } else { Style::new() };
+        }
+        match self {
+            Self::Plain => Style::new(),
+            Self::Keyword => Style::new().fg(Color::Magenta),
+            Self::Text => Style::new().fg(Color::Green),
+            Self::Comment => theme.dim(),
+            // Yellow cannot be read on white.
+            Self::Value => Style::new().fg(if theme.light { Color::Red } else { Color::Yellow }),
+            Self::Type => Style::new().fg(Color::Cyan),
+            Self::Function => Style::new().fg(Color::Blue),
+            Self::Added => theme.good(),
+            Self::Removed => theme.bad(),
+        }
+    }
+}
+
+fn known_parts() -> &'static [(Scope, Part)] {
+    static KNOWN: OnceLock<Vec<(Scope, Part)>> = OnceLock::new();
+    KNOWN.get_or_init(|| {
+        let known = |(name, part): (&str, Part)| Some((Scope::new(name).ok()?, part));
+        PARTS.into_iter().filter_map(known).collect()
+    })
+}
+
+fn syntaxes() -> &'static SyntaxSet {
+    static SYNTAXES: OnceLock<SyntaxSet> = OnceLock::new();
+    SYNTAXES.get_or_init(SyntaxSet::load_defaults_newlines)
+}
+
+/// Finds the grammar for what stands behind a fence, such as `rust,ignore` or `{.python}`.
+fn syntax(info: &str) -> Option<&'static SyntaxReference> {
+    let is_end = |sign: char| sign.is_whitespace() || matches!(sign, ',' | '{' | '}' | ':' | ';');
+    let name = info.split(is_end).find(|part| !part.is_empty())?.trim_start_matches('.').to_lowercase();
+    let name = match name.as_str() {
+        "text" | "txt" | "plain" | "plaintext" => return None,
+        "javascript" | "jsx" | "mjs" | "cjs" | "node" | "typescript" | "ts" | "tsx" | "mts" => "js",
+        "shell" | "console" | "shell-session" | "shellscript" | "zsh" | "ksh" | "fish" => "bash",
+        "jsonc" | "json5" | "jsonl" | "ndjson" => "json",
+        "c++" | "cxx" | "cuda" => "cpp",
+        "objective-c" | "objectivec" => "m",
+        "csharp" | "c#" => "cs",
+        "golang" => "go",
+        "python3" | "python2" | "py3" | "pyi" => "python",
+        "vue" | "svelte" => "html",
+        "postgres" | "postgresql" | "mysql" | "sqlite" | "plsql" => "sql",
+        "patch" => "diff",
+        "make" => "makefile",
+        "kt" | "kotlin" | "kts" => "scala",
+        name => name,
+    };
+    syntaxes().find_syntax_by_token(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLOURS: Theme = Theme { colours: true, light: false };
+
+    fn highlight(info: &str, code: &str, theme: Theme) -> Vec<Line<'static>> {
+        Highlights::default().lines(0, info, code, theme)
+    }
+
+    /// Finds the colour of a word in the first line of code.
+    fn colour(info: &str, code: &str, word: &str) -> Option<Color> {
+        let lines = highlight(info, code, COLOURS);
+        let span = lines[0].spans.iter().find(|span| span.content.contains(word));
+        span.expect("the word is in a span").style.fg
+    }
+
+    #[test]
+    fn parts_of_code_have_the_colours_of_the_terminal() {
+        let code = "pub fn answer(x: u32) -> String { println!(\"42\"); 7 } // why\n";
+        assert_eq!(colour("rust", code, "pub"), Some(Color::Magenta));
+        assert_eq!(colour("rust", code, "answer"), Some(Color::Blue));
+        assert_eq!(colour("rust", code, "\"42\""), Some(Color::Green));
+        assert_eq!(colour("rust", code, "7"), Some(Color::Yellow));
+        assert_eq!(colour("rust", "struct Point;\n", "Point"), Some(Color::Cyan));
+        assert_eq!(colour("diff", "+added\n", "+added"), Some(Color::Green));
+        let comment = highlight("rust", code, COLOURS)[0].spans.last().cloned();
+        assert_eq!(comment, Some(Span::styled("// why", COLOURS.dim())));
+    }
+
+    #[test]
+    fn languages_are_found_by_the_names_people_write() {
+        let names =
+            ["rust,ignore", "{.python}", "TypeScript", "c++", "zsh", "yml", "json title=x", "Rust", "py"];
+        assert_eq!(names.map(|name| syntax(name).is_some()), [true; 9], "{names:?}");
+        assert_eq!(["", "text", "no-such-language"].map(|name| syntax(name).is_some()), [false; 3]);
+    }
+
+    #[test]
+    fn without_colours_only_keywords_differ() {
+        let lines = highlight("rust", "let x = 1; // one\n", Theme::default());
+        assert_eq!(lines[0].spans[0], Span::styled("let", Theme::default().strong()));
+        assert!(lines[0].spans[1..].iter().all(|span| span.style == Style::new()), "{lines:?}");
+    }
+
+    #[test]
+    fn a_block_that_grows_is_drawn_as_if_it_were_new() {
+        let code = "/* a\n b */ fn main() {\n    let text = \"two\nlines\";\n}\n";
+        let mut highlights = Highlights::default();
+        for end in 0..=code.len() {
+            let grown = highlights.lines(0, "rust", &code[..end], COLOURS);
+            assert_eq!(grown, highlight("rust", &code[..end], COLOURS), "after {end} bytes");
+        }
+        assert_eq!(highlights.lines(0, "rust", "other", COLOURS), highlight("rust", "other", COLOURS));
+    }
+
+    #[test]
+    fn long_lines_and_long_blocks_stay_plain() {
+        let long_line = format!("let x = \"{}\";\nlet y = 1;\n", "x".repeat(3_000));
+        let lines = highlight("rust", &long_line, COLOURS);
+        assert_eq!((lines[0].spans.len(), lines[1].spans.len() > 1), (1, true));
+
+        let long_block = "let y = 1;\n".repeat(MOST_LINES + 1);
+        assert!(highlight("rust", &long_block, COLOURS).iter().all(|line| line.spans.len() == 1));
+    }
+
+    #[test]
+    fn escape_signs_in_code_are_written_out() {
+        let lines = highlight("rust", "let x = \"\u{1b}[2J\u{202e}\";\n", COLOURS);
+        assert_eq!(lines[0].to_string(), "let x = \"\\u{1b}[2J\\u{202e}\";");
+    }
+}

@@ -1,0 +1,361 @@
+//! How whole texts look, and what holds for any text.
+
+use llm_do_testing::Chance;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
+
+use super::stream::stable_end;
+use super::{Stream, markdown};
+use crate::Theme;
+use crate::wrap::columns_of;
+
+const COLOURS: Theme = Theme { colours: true, light: false };
+const RICH: &str = include_str!("tests/rich.md");
+
+fn plain(rows: &[Line<'_>]) -> String {
+    rows.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn draw(text: &str, width: u16) -> String {
+    plain(&markdown(text, width, COLOURS))
+}
+
+/// Writes styles out: `⟨bold magenta|text⟩`.
+fn marked(rows: &[Line<'_>]) -> String {
+    let mark = |style: Style, text: &str| match style_words(style) {
+        words if words.is_empty() => text.to_owned(),
+        words => format!("⟨{words}|{text}⟩"),
+    };
+    let line = |row: &Line<'_>| -> String {
+        row.spans.iter().map(|span| mark(row.style.patch(span.style), &span.content)).collect()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn style_words(style: Style) -> String {
+    let names = [
+        (Modifier::BOLD, "bold"),
+        (Modifier::DIM, "dim"),
+        (Modifier::ITALIC, "italic"),
+        (Modifier::UNDERLINED, "underlined"),
+        (Modifier::CROSSED_OUT, "struck"),
+    ];
+    let has = |(modifier, _): &(Modifier, &str)| style.add_modifier.contains(*modifier);
+    let modifiers = names.into_iter().filter(has).map(|(_, name)| name.to_owned());
+    let colour = style.fg.map(|colour| colour.to_string().to_lowercase());
+    modifiers.chain(colour).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_rich_text_at_40_columns() {
+    insta::assert_snapshot!(draw(RICH, 40));
+}
+
+#[test]
+fn a_rich_text_at_80_columns() {
+    insta::assert_snapshot!(draw(RICH, 80));
+}
+
+#[test]
+fn a_rich_text_at_140_columns() {
+    insta::assert_snapshot!(draw(RICH, 140));
+}
+
+#[test]
+fn a_rich_text_with_its_styles() {
+    insta::assert_snapshot!(marked(&markdown(RICH, 80, COLOURS)));
+}
+
+#[test]
+fn a_rich_text_without_colours() {
+    let rows = markdown(RICH, 80, Theme::default());
+    let coloured = rows.iter().flat_map(|row| &row.spans).find(|span| span.style.fg.is_some());
+    assert_eq!(coloured, None);
+    assert_eq!(plain(&rows), draw(RICH, 80));
+}
+
+#[test]
+fn wide_signs_and_emoji_keep_tables_and_rows_aligned() {
+    let text = "漢字とかなの混じった文章。 Mixed 漢字 words ⚠️ and 👨‍👩‍👧 families 🦀🦀🦀🦀🦀.\n\n\
+                | 名前 | Mark |\n|:--|--:|\n| 漢字 | ✅ |\n| 👩‍🚀 crew | e\u{301} |\n";
+    insta::assert_snapshot!(draw(text, 24), @r#"
+    漢字とかなの混じった文
+    章。 Mixed 漢字 words ⚠
+    and 👨👩👧 families 🦀🦀
+    🦀🦀🦀.
+
+    ┌───────────┬──────┐
+    │ 名前      │ Mark │
+    ├───────────┼──────┤
+    │ 漢字      │   ✅ │
+    │ 👩🚀 crew │    é │
+    └───────────┴──────┘
+    "#);
+}
+
+#[test]
+fn a_hostile_text_is_written_out() {
+    let text = "\u{1b}[2J\u{1b}]0;title\u{7} **bo\u{202e}ld** `co\u{200b}de` [ok](https://a.b/\u{202e}x) &#27;[1m\r\n\
+                next\u{9b}31m\u{7f}\r\n\r\n```rust\r\nlet x = \"\u{1b}[31m\";\r\n```\r\n\r\n<b onclick=\"\u{8}\">\r\n";
+    insta::assert_snapshot!(draw(text, 60), @r#"
+    \u{1b}[2J\u{1b}]0;title\u{7} bo\u{202e}ld co\u{200b}de ok
+    (https://a.b/\u{202e}x) \u{1b}[1m next\u{9b}31m\u{7f}
+
+    │ let x = "\u{1b}[31m";
+
+    <b onclick="\u{8}">
+    "#);
+}
+
+#[test]
+fn a_table_too_narrow_for_columns_becomes_lines() {
+    let text = "| Name | Purpose | Cost |\n|---|---|---:|\n| alpha | reads files | 10 |\n| beta | | 200 |\n";
+    insta::assert_snapshot!(draw(text, 20), @r#"
+    Name: alpha
+    Purpose: reads files
+    Cost: 10
+
+    Name: beta
+    Cost: 200
+    "#);
+}
+
+#[test]
+fn blocks_within_items_and_quotes_keep_their_marks() {
+    let text = "> quote\n>\n> - item\n>   ```sh\n>   ls\n>   ```\n> - [ ] task\n\n1. one\n\n   more\n\n2. two\n   - a\n   - \n";
+    insta::assert_snapshot!(draw(text, 40), @r#"
+    ┃ quote
+    ┃
+    ┃ • item
+    ┃   │ ls
+    ┃ [ ] task
+
+    1. one
+
+       more
+
+    2. two
+
+       • a
+       •
+    "#);
+}
+
+#[test]
+fn empty_texts_have_no_rows() {
+    for text in ["", "\n\n", "   ", "[a]: b\n", ">\n", "#\n"] {
+        assert_eq!(draw(text, 20), "", "{text:?}");
+    }
+}
+
+#[test]
+fn a_text_drawn_as_it_grows_is_the_text_drawn_at_once() {
+    for seed in 0..3_000 {
+        let mut chance = Chance::new(seed);
+        let text = random_markdown(&mut chance);
+        let width = *chance.one_of(&[9, 20, 40, 80]);
+        let context = format!("seed {seed}, width {width}, {text:?}");
+
+        let mut stream = Stream::default();
+        let mut rows = Vec::new();
+        for part in random_cuts(&text, &mut chance) {
+            stream.push(part);
+            rows.extend(stream.finished(width, COLOURS));
+            if chance.percent(20) {
+                stream.unfinished(width, COLOURS);
+            }
+        }
+        let unfinished = stream.unfinished(width, COLOURS);
+        assert_eq!(stream.end(width, COLOURS), unfinished, "{context}");
+        rows.extend(unfinished);
+        assert_eq!(marked(&rows), marked(&markdown(&text, width, COLOURS)), "{context}");
+    }
+}
+
+#[test]
+fn what_was_finished_stays_finished() {
+    for seed in 0..1_000 {
+        let mut chance = Chance::new(seed);
+        let text = random_markdown(&mut chance);
+        let whole = markdown(&text, 40, COLOURS);
+        let mut last = 0;
+        for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+            let stable = stable_end(&text[..end]);
+            assert!(stable >= last, "seed {seed}: {stable} after {last} at {end} of {text:?}");
+            if stable > last {
+                let start = markdown(&text[..stable], 40, COLOURS);
+                assert_eq!(
+                    marked(&start),
+                    marked(&whole[..start.len()]),
+                    "seed {seed}, cut {stable}, {text:?}"
+                );
+            }
+            last = stable;
+        }
+    }
+}
+
+#[test]
+fn finished_blocks_are_found_before_the_text_ends() {
+    assert_eq!(stable_end("para\n\nnext"), 0, "the line of the next block has not ended");
+    assert_eq!(stable_end("para\n\nnext\n"), 6);
+    assert_eq!(stable_end("- a\n\n- b\n\n  c\n"), 0, "a list goes on after a blank line");
+    assert_eq!(stable_end("- a\n\n    code\n\nend\n"), 15);
+    assert_eq!(stable_end("maybe a heading\n"), 0);
+    assert_eq!(stable_end("a\n\n```\n# no heading\n\n- no list\n"), 3);
+    assert_eq!(stable_end("a\n\n    code\n"), 3, "the indent belongs to the code");
+}
+
+#[test]
+fn no_text_and_no_width_panics_or_overflows() {
+    let widths = (1..=20).chain([40, 80]);
+    for seed in 0..400 {
+        let mut chance = Chance::new(seed);
+        let text = if chance.percent(50) { random_bytes(&mut chance) } else { random_markdown(&mut chance) };
+        for width in widths.clone() {
+            let rows = markdown(&text, width, COLOURS);
+            let widest = rows.iter().map(|row| columns_of(&row.spans)).max().unwrap_or(0);
+            assert!(
+                widest <= usize::from(width),
+                "seed {seed}, width {width}: {widest} columns for {text:?}"
+            );
+            for end in [rows.first(), rows.last()].into_iter().flatten().filter(|_| width > 3) {
+                assert!(
+                    !end.spans.is_empty(),
+                    "seed {seed}, width {width}: a blank row at an end of {text:?}"
+                );
+            }
+        }
+        assert!(stable_end(&text) <= text.len());
+    }
+}
+
+#[test]
+fn huge_and_deep_texts_are_drawn_in_time_that_grows_with_their_size() {
+    let huge = [
+        "word ".repeat(200_000),
+        "x".repeat(1_000_000),
+        "漢".repeat(300_000),
+        format!("| a | b |\n|---|---|\n{}", "| some text | more text |\n".repeat(10_000)),
+        format!("{} deep", ">".repeat(5_000)),
+        format!("{}deep", "- ".repeat(5_000)),
+        format!("{}deep", "1. > ".repeat(5_000)),
+        "*".repeat(20_000),
+        "[".repeat(20_000),
+        "![".repeat(5_000),
+        format!("{}a{}", "**_".repeat(5_000), "_**".repeat(5_000)),
+        format!("```rust\n{}", "fn f() {}\n".repeat(10_000)),
+        format!("```rust\n{}", "(".repeat(500_000)),
+        format!("|{}\n|{}\n", "a|".repeat(5_000), "-|".repeat(5_000)),
+    ];
+    for text in huge {
+        let start = &text.chars().take(20).collect::<String>();
+        let rows = markdown(&text, 80, COLOURS);
+        assert!(!rows.is_empty(), "{start}");
+        assert!(rows.iter().all(|row| columns_of(&row.spans) <= 80), "{start}");
+        assert!(stable_end(&text) <= text.len(), "{start}");
+    }
+}
+
+fn random_markdown(chance: &mut Chance) -> String {
+    let pieces = [
+        "word",
+        "two words",
+        "漢字",
+        "🦀",
+        "*emphasis*",
+        "**strong**",
+        "`code`",
+        "~~gone~~",
+        "[link](http://a.b)",
+        "![alt](x.png)",
+        "<b>html</b>",
+        "<!-- comment",
+        "-->",
+        "<div>",
+        "<pre>",
+        "</pre>",
+        "<script>",
+        "# ",
+        "## heading",
+        "---",
+        "===",
+        "***",
+        "-",
+        "- ",
+        "- item",
+        "* item",
+        "+ ",
+        "1. first",
+        "2) second",
+        "10. ten",
+        "- [ ] task",
+        "- [x] done",
+        "> ",
+        "> quote",
+        ">> deep",
+        "```",
+        "```rust",
+        "````",
+        "~~~",
+        "fn main() {}",
+        "    ",
+        "    indented",
+        "  ",
+        " ",
+        "\t",
+        "| a | b |",
+        "|---|:-:|",
+        "|---|",
+        "| c",
+        "a | b",
+        "--- | ---",
+        "\\",
+        "&amp;",
+        "*",
+        "_",
+        "`",
+        "[",
+        "](",
+        "  \n",
+        "\n",
+        "\n",
+        "\n",
+        "\n",
+        "\n\n",
+        "\n\n",
+        "\n\n",
+        "\n\n\n",
+        "\r\n",
+        "\r\n\r\n",
+        "\n\n  ",
+        "\n    ",
+        "\n  - ",
+        "\n> ",
+        "\n   ",
+    ];
+    (0..chance.between(1, 40)).map(|_| *chance.one_of(&pieces)).collect()
+}
+
+fn random_cuts<'a>(text: &'a str, chance: &mut Chance) -> Vec<&'a str> {
+    let mut parts = Vec::new();
+    let mut left = text;
+    while !left.is_empty() {
+        let length = chance.between(1, 30);
+        let end =
+            left.char_indices().map(|(place, _)| place).find(|place| *place >= length).unwrap_or(left.len());
+        let (part, after) = left.split_at(end);
+        parts.push(part);
+        left = after;
+    }
+    parts
+}
+
+fn random_bytes(chance: &mut Chance) -> String {
+    let signs = b"*_`~[]()!<>#-+|=:\\&;\n\n\n\r\t  0123ab";
+    let byte = |chance: &mut Chance| {
+        if chance.percent(70) { *chance.one_of(signs) } else { chance.below(256) as u8 }
+    };
+    let bytes: Vec<u8> = (0..chance.below(120)).map(|_| byte(chance)).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
