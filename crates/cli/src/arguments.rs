@@ -235,9 +235,15 @@ pub(crate) struct RunOptions {
     pub(crate) verbose: u8,
     #[command(flatten)]
     pub(crate) cassette: CassetteArguments,
-    /// Runs without a full-screen view, as this version always does
+    /// Shows lines on stderr instead of the terminal UI
     #[arg(long)]
     pub(crate) headless: bool,
+    /// Draws the terminal UI, also where stdout is no terminal
+    #[arg(long, conflicts_with_all = ["headless", "plain"])]
+    pub(crate) tui: bool,
+    /// Says everything in plain lines that are never painted over, for screen readers
+    #[arg(long, conflicts_with = "headless")]
+    pub(crate) plain: bool,
     /// Keeps no record of the run, as this version never does
     #[arg(long)]
     pub(crate) no_record: bool,

@@ -22,7 +22,9 @@ use crate::problem::Problem;
 use crate::progress::Progress;
 use crate::screen::Screen;
 use crate::signals::Interrupts;
+use crate::surface::Surface;
 use crate::text::{printable, visible, visible_line};
+use crate::tui::{self, Ui};
 
 /// Reads the project that the arguments name, and says what its author should know.
 pub(crate) fn load(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
@@ -100,11 +102,17 @@ pub(crate) struct Plan {
     timeout: Option<Duration>,
     output: Output,
     verbose: u8,
+    surface: Surface,
+    opening: Option<llm_do_tui::Opening>,
 }
 
 impl Plan {
     /// Completes a project with flags and environment.
-    pub(crate) fn new(project: LoadedProject, options: &RunOptions) -> Result<Self, Problem> {
+    pub(crate) fn new(
+        project: LoadedProject,
+        options: &RunOptions,
+        surface: Surface,
+    ) -> Result<Self, Problem> {
         // First of all: nothing else may have opened a descriptor of that number.
         let desk = options.approvals_from.as_deref().map(ProgramApprover::open).transpose()?;
         let environment = environment::of_project(&project.root)?;
@@ -117,7 +125,27 @@ impl Plan {
         let limits = limits(&project, options);
         let (timeout, output, verbose) = (options.timeout, options.output, options.verbose);
         let tape = options.cassette.tape()?;
-        Ok(Self { project, environment, tape, model, desk, mode, limits, timeout, output, verbose })
+        Ok(Self {
+            project,
+            environment,
+            tape,
+            model,
+            desk,
+            mode,
+            limits,
+            timeout,
+            output,
+            verbose,
+            surface,
+            opening: None,
+        })
+    }
+
+    /// Shows the run in the terminal UI, if that is its surface; `asks` where the first message is still to be written.
+    pub(crate) fn shown(mut self, entry: &Name, chat: bool, asks: bool) -> Self {
+        let opening = || tui::opening(&self.project, entry.clone(), chat, asks, self.verbose);
+        self.opening = (self.surface == Surface::Tui).then(opening);
+        self
     }
 
     /// Refuses to start an agent that has no model, before the first token.
@@ -153,7 +181,7 @@ fn models_for(
     Ok(models.transport(tape.transport(Arc::new(network))))
 }
 
-fn check_provider(project: &LoadedProject, model: &str) -> Result<(), Problem> {
+pub(crate) fn check_provider(project: &LoadedProject, model: &str) -> Result<(), Problem> {
     let provider = model.split([':', '/']).next().unwrap_or_default();
     let known: Vec<&str> = provider_names().into_iter().chain(project.provider_names()).collect();
     if known.contains(&provider) {
@@ -203,19 +231,28 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Starts the runtime. Must be called inside a Tokio runtime.
-    pub(crate) fn start(plan: Plan) -> Result<Self, Problem> {
-        let screen = Arc::new(Screen::stderr());
+    /// Starts the runtime, and the terminal UI where that is wanted. Must be called inside a Tokio runtime.
+    pub(crate) fn start(plan: Plan) -> Result<(Self, Option<Ui>), Problem> {
+        let models = models_for(&plan.project, plan.environment, plan.tape.as_ref())?;
+        let ui = plan.opening.map(Ui::open).transpose()?;
+        let screen = Arc::new(match (&ui, plan.surface) {
+            (Some(ui), _) => Screen::of_desk(ui.desk.clone()),
+            (None, Surface::Plain) => Screen::plain(),
+            (None, _) => Screen::stderr(),
+        });
         let interrupts = Interrupts::listen(screen.clone()).map_err(|error| Problem::Other(error.into()))?;
         let progress = if plan.verbose == 0 { Progress::start(&screen) } else { None };
         let unread = Arc::new(AtomicBool::new(false));
-        let narration = Narration::new(screen.clone(), plan.verbose);
-        let models = models_for(&plan.project, plan.environment, plan.tape.as_ref())?;
-        let mut builder = llm_do::runtime_of(&plan.project)
-            .models(models)
-            .approval_mode(plan.mode)
-            .limits(plan.limits)
-            .on_event(move |event| narration.tell(event));
+        let mut builder =
+            llm_do::runtime_of(&plan.project).models(models).approval_mode(plan.mode).limits(plan.limits);
+        builder = match &ui {
+            Some(ui) => builder.on_event(ui.desk.reader()),
+            None => {
+                let level = if plan.surface == Surface::Plain { plan.verbose.max(1) } else { plan.verbose };
+                let narration = Narration::new(screen.clone(), level);
+                builder.on_event(move |event| narration.tell(event))
+            }
+        };
         if let Some(progress) = &progress {
             builder = builder.on_event(progress.reader());
         }
@@ -227,14 +264,20 @@ impl Host {
         }
         let person =
             || TerminalApprover::open(screen.clone()).map(|approver| Desk::Terminal(Arc::new(approver)));
-        let desk = plan.desk.map(|approver| Desk::Program(Arc::new(approver))).or_else(person);
+        let desk = match (plan.desk, &ui) {
+            (Some(approver), _) => Some(Desk::Program(Arc::new(approver))),
+            (None, Some(ui)) => Some(Desk::Tui(ui.desk.clone())),
+            (None, None) => person(),
+        };
         if let Some(desk) = desk {
             builder = builder.approver(desk);
         }
         let runtime = builder.build()?;
         let (project, output, timeout, verbose) = (plan.project, plan.output, plan.timeout, plan.verbose);
         let tape = plan.tape;
-        Ok(Self { project, runtime, screen, output, interrupts, timeout, verbose, progress, unread, tape })
+        let host =
+            Self { project, runtime, screen, output, interrupts, timeout, verbose, progress, unread, tape };
+        Ok((host, ui))
     }
 
     /// Prepares a run with the options of this host.
@@ -264,9 +307,14 @@ impl Host {
 
     /// Says what a recording could not answer as it was asked.
     fn warn_of_tape(&self) {
-        for warning in self.tape.iter().flat_map(Cassette::warnings) {
+        for warning in self.tape_warnings() {
             output::to_stderr(&self.screen.paint.message(&format!("warning: {}", visible(&warning))));
         }
+    }
+
+    /// What a recording could not answer as it was asked.
+    pub(crate) fn tape_warnings(&self) -> Vec<String> {
+        self.tape.iter().flat_map(Cassette::warnings).collect()
     }
 
     /// Makes interrupts end a run while it lasts.
@@ -323,7 +371,8 @@ impl Host {
     }
 }
 
-fn print_text(report: &RunReport) {
+/// Prints the answer of a run to stdout.
+pub(crate) fn print_text(report: &RunReport) {
     let Some(answer) = &report.output else { return };
     let terminal = stdout().is_terminal();
     let text = match &answer.content {

@@ -17,22 +17,24 @@ const LARGEST: u64 = 32 * 1024 * 1024;
 /// How long a project that takes no input looks whether there is some.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Finds the input of a project's entry.
-pub(crate) fn of_project(
+/// Finds the input of a project's entry; none where there is none.
+pub(crate) fn found(
     project: &LoadedProject,
     prompt: Option<&str>,
     arguments: &InputArguments,
-) -> Result<Input, Problem> {
+) -> Result<Option<Input>, Problem> {
     if !project.allow_cli_input {
-        return refuse_any(project, prompt, arguments);
+        return refuse_any(project, prompt, arguments).map(Some);
     }
     let given = given(prompt, arguments)?;
     let own = || project.args.clone().map(|args| Input::Object(Value::Object(args)));
-    let input = given.or_else(own).or_else(|| empty(project, &project.entry)).ok_or_else(no_input)?;
-    Ok(input.with_attachments(attachments(&arguments.attach)?))
+    let attachments = attachments(&arguments.attach)?;
+    let input = given.or_else(own).or_else(|| empty(project, &project.entry));
+    Ok(input.map(|input| input.with_attachments(attachments)))
 }
 
-fn no_input() -> Problem {
+/// There is no input, and there must be one.
+pub(crate) fn none() -> Problem {
     let hint = "give a prompt, `--input-json`, a pipe, or `entry.args` in the manifest";
     Problem::with_hint("there is no input", hint)
 }
@@ -51,7 +53,7 @@ pub(crate) fn of_call(
     let is_agent = project.project.agents().any(|agent| *agent == name);
     let input = match given {
         Some(input) => input,
-        None if is_agent => empty(project, name).ok_or_else(no_input)?,
+        None if is_agent => empty(project, name).ok_or_else(none)?,
         None => Input::Object(serde_json::json!({})),
     };
     Ok(input.with_attachments(attachments(&arguments.attach)?))

@@ -18,7 +18,9 @@ mod problem;
 mod progress;
 mod screen;
 mod signals;
+mod surface;
 mod text;
+mod tui;
 
 use std::process::ExitCode;
 
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Err(refused) => refused.show(),
     };
     approvals::abandon_editor();
+    llm_do_tui::restore();
     // Whoever did not stop when it was told to.
     llm_do::end_all_commands();
     if output::has_failed() && exit == exit::Exit::Done { exit::Exit::Failed.into() } else { exit.into() }

@@ -9,6 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct Screen {
     pub(crate) paint: Paint,
     terminal: bool,
+    /// The terminal UI, where it has the terminal.
+    desk: Option<llm_do_tui::Desk>,
     state: Mutex<State>,
 }
 
@@ -24,7 +26,17 @@ impl Screen {
     pub(crate) fn stderr() -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let terminal = stderr().is_terminal() && !dumb;
-        Self { paint: Paint::for_stderr(), terminal, state: Mutex::default() }
+        Self { paint: Paint::for_stderr(), terminal, desk: None, state: Mutex::default() }
+    }
+
+    /// A screen on which nothing is ever painted over.
+    pub(crate) fn plain() -> Self {
+        Self { paint: Paint::none(), terminal: false, ..Self::stderr() }
+    }
+
+    /// The screen while the terminal UI has the terminal: lines go into its transcript.
+    pub(crate) fn of_desk(desk: llm_do_tui::Desk) -> Self {
+        Self { desk: Some(desk), ..Self::plain() }
     }
 
     /// Says whether a status line can be drawn.
@@ -34,6 +46,9 @@ impl Screen {
 
     /// Writes a line above the status line.
     pub(crate) fn line(&self, text: &str) {
+        if let Some(desk) = &self.desk {
+            return desk.tell(llm_do_tui::Told::Remark(text.to_owned()));
+        }
         let mut state = self.state();
         state.erase();
         let mut line = text.to_owned();
@@ -109,6 +124,16 @@ impl Paint {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self { colours: stderr().is_terminal() && !refused && !dumb }
+    }
+
+    /// No colours.
+    pub(crate) fn none() -> Self {
+        Self { colours: false }
+    }
+
+    /// Says whether there are colours.
+    pub(crate) fn has_colours(self) -> bool {
+        self.colours
     }
 
     pub(crate) fn bold(self, text: &str) -> String {

@@ -60,6 +60,7 @@ impl Interrupts {
         }
         // Whatever still runs has been told; nobody waits for it any longer.
         screen.status(String::new());
+        llm_do_tui::restore();
         llm_do::end_all_commands();
         abandon_editor();
         if let Some(terminal) = &*self.terminal {
@@ -88,6 +89,13 @@ impl Interrupts {
         match std::mem::take(&mut *watched) {
             Watched::Run(run) => run.cancel(),
             Watched::Nothing | Watched::NextRun => *watched = Watched::NextRun,
+        }
+    }
+
+    /// Ends the run that is known, without a word.
+    pub(crate) fn cancel_running(&self) {
+        if let Watched::Run(run) = &*self.watched() {
+            run.cancel();
         }
     }
 

@@ -11,6 +11,12 @@ use serde_json::Value;
 /// The editor that is open: a process that leaves ends it and takes its file along.
 static OPEN: Mutex<Option<(Child, PathBuf)>> = Mutex::new(None);
 
+/// Opens the arguments in an editor on the terminal of this process.
+pub(crate) fn edit_at_terminal(arguments: &Value) -> Result<Value, String> {
+    let terminal = File::options().read(true).write(true).open("/dev/tty");
+    edit(arguments, &terminal.map_err(|error| format!("the terminal cannot be opened: {error}"))?)
+}
+
 /// Opens the arguments in `$VISUAL` or `$EDITOR` and returns what the person left there.
 pub(super) fn edit(arguments: &Value, terminal: &File) -> Result<Value, String> {
     let file = written(arguments).map_err(|error| format!("no file to edit could be made: {error}"))?;

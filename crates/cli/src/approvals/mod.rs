@@ -6,7 +6,7 @@ mod terminal;
 
 use std::sync::Arc;
 
-pub(crate) use editor::abandon as abandon_editor;
+pub(crate) use editor::{abandon as abandon_editor, edit_at_terminal};
 pub(crate) use program::ProgramApprover;
 pub(crate) use terminal::TerminalApprover;
 
@@ -17,6 +17,8 @@ use llm_do::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest}
 pub(crate) enum Desk {
     /// A person.
     Terminal(Arc<TerminalApprover>),
+    /// A person, in the terminal UI.
+    Tui(llm_do_tui::Desk),
     /// A program.
     Program(Arc<ProgramApprover>),
 }
@@ -28,6 +30,7 @@ impl Approver for Desk {
     ) -> futures::future::BoxFuture<'a, Result<Answer, ApproverError>> {
         match self {
             Self::Terminal(approver) => approver.decide(request),
+            Self::Tui(desk) => desk.decide(request),
             Self::Program(approver) => approver.decide(request),
         }
     }
@@ -35,6 +38,7 @@ impl Approver for Desk {
     fn extend<'a>(&'a self, request: &'a ExtensionRequest) -> futures::future::BoxFuture<'a, Option<u64>> {
         match self {
             Self::Terminal(approver) => approver.extend(request),
+            Self::Tui(desk) => desk.extend(request),
             Self::Program(approver) => approver.extend(request),
         }
     }

@@ -4,22 +4,28 @@ use crate::arguments::{CallArguments, Output};
 use crate::exit::Exit;
 use crate::host::{self, Host, Plan};
 use crate::problem::Problem;
-use crate::{input, output};
+use crate::surface::Surface;
+use crate::{input, output, tui};
 
 /// Calls an agent or tool, or says what the gate would answer.
 pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, Problem> {
     input::check(&arguments.input)?;
     let project = host::load(&arguments.project)?;
     let given = input::of_call(&project, &arguments.name, &arguments.input)?;
-    let plan = Plan::new(project, &arguments.options)?;
+    let surface = if arguments.dry_run { Surface::Lines } else { Surface::of_call(&arguments.options)? };
+    let plan =
+        Plan::new(project, &arguments.options, surface)?.shown(&arguments.name.as_str().into(), false, false);
     if let Some(agent) = plan.project.project.agents().find(|agent| *agent == arguments.name.as_str()) {
         plan.check_model(agent)?;
     }
     host::block_on(async {
-        let host = Host::start(plan)?;
+        let (host, ui) = Host::start(plan)?;
         let mut call = host.prepare(arguments.name.as_str(), given);
         if let Some(agent) = arguments.agent.as_deref() {
             call = call.as_agent(agent);
+        }
+        if let Some(ui) = ui {
+            return Ok(tui::call(host, ui, call).await);
         }
         if !arguments.dry_run {
             return Ok(host.run(call).await);

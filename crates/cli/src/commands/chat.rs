@@ -13,7 +13,9 @@ use crate::host::{self, Host, Plan};
 use crate::input;
 use crate::output::{self, usage_line};
 use crate::problem::Problem;
+use crate::surface::Surface;
 use crate::text::visible;
+use crate::tui;
 
 const HELP: &str = "\
 /help            this text
@@ -41,10 +43,18 @@ pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, Problem> {
             return Err(Problem::with_hint("`--attach` goes with the first message", "give a prompt too"));
         }
     };
-    let plan = Plan::new(project, &arguments.options)?;
+    let surface = Surface::of_chat(&arguments.options)?;
+    let plan = Plan::new(project, &arguments.options, surface)?;
     plan.check_model(&plan.project.entry)?;
     let demo = plan.project.demo.clone();
-    host::block_on(async { Ok(converse(Host::start(plan)?, demo, first).await) })
+    let (entry, asks) = (plan.project.entry.clone(), demo.is_empty() && first.is_none());
+    let plan = plan.shown(&entry, true, asks);
+    host::block_on(async {
+        Ok(match Host::start(plan)? {
+            (host, Some(ui)) => tui::converse(host, ui, demo, first, true).await,
+            (host, None) => converse(host, demo, first).await,
+        })
+    })
 }
 
 /// Holds a conversation until the person leaves; the exit is that of the last turn. What the project begins it with
@@ -89,8 +99,8 @@ impl Chat {
         match word {
             "/help" => self.say(HELP),
             "/usage" => self.say(&usage_line(&self.session.usage().total())),
-            "/grants" => self.say(&self.grants()),
-            "/revoke" => self.revoke(rest.trim()),
+            "/grants" => self.say(&grants(&self.host)),
+            "/revoke" => self.say(&revoke(&self.host, rest.trim())),
             "/call" => self.call(rest.trim()).await,
             _ if word.starts_with('/') && word.len() > 1 && !word[1..].contains('/') => {
                 self.say(&format!("there is no command `{word}`; /help lists them"));
@@ -135,27 +145,6 @@ impl Chat {
         self.exit = self.host.print(result);
     }
 
-    fn grants(&self) -> String {
-        let grants = self.host.runtime.grants();
-        if grants.is_empty() {
-            return "nothing is allowed beyond single calls".to_owned();
-        }
-        let lines =
-            grants.iter().map(|(id, grant)| format!("{}  {}: {}", id.0, grant.subject.name, grant.scope));
-        visible(&lines.collect::<Vec<_>>().join("\n"))
-    }
-
-    fn revoke(&self, number: &str) {
-        let grants = self.host.runtime.grants();
-        match grants.iter().find(|(id, _)| id.0.to_string() == number) {
-            Some((id, _)) => {
-                self.host.runtime.revoke(*id);
-                self.say("taken back");
-            }
-            None => self.say(&format!("there is no grant `{number}`; /grants lists them")),
-        }
-    }
-
     fn refuse(&mut self, words: &str) {
         self.exit = Exit::Usage;
         self.say(words);
@@ -167,6 +156,28 @@ impl Chat {
         } else {
             output::to_stderr(text);
         }
+    }
+}
+
+/// What the person allowed for the session.
+pub(crate) fn grants(host: &Host) -> String {
+    let grants = host.runtime.grants();
+    if grants.is_empty() {
+        return "nothing is allowed beyond single calls".to_owned();
+    }
+    let lines = grants.iter().map(|(id, grant)| format!("{}  {}: {}", id.0, grant.subject.name, grant.scope));
+    visible(&lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// Takes something back that the person allowed, and says what came of it.
+pub(crate) fn revoke(host: &Host, number: &str) -> String {
+    let grants = host.runtime.grants();
+    match grants.iter().find(|(id, _)| id.0.to_string() == number) {
+        Some((id, _)) => {
+            host.runtime.revoke(*id);
+            "taken back".to_owned()
+        }
+        None => format!("there is no grant `{}`", visible(number)),
     }
 }
 

@@ -10,6 +10,8 @@ mod models;
 mod run;
 mod schema;
 
+pub(crate) use chat::{grants, revoke};
+
 use crate::arguments::{self, Command, Output};
 use crate::exit::Exit;
 use crate::output;

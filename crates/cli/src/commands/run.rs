@@ -6,20 +6,34 @@ use crate::exit::Exit;
 use crate::host::{self, Host, Plan};
 use crate::input;
 use crate::problem::Problem;
+use crate::surface::Surface;
+use crate::tui;
 
 /// Runs a project and prints its answer.
 pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Problem> {
     input::check(&arguments.input)?;
+    let surface =
+        if arguments.chat { Surface::of_chat(&arguments.options) } else { Surface::of(&arguments.options) }?;
     let project = host::load(&arguments.project)?;
-    let input = input::of_project(&project, arguments.prompt.as_deref(), &arguments.input)?;
-    let plan = Plan::new(project, &arguments.options)?;
+    let found = input::found(&project, arguments.prompt.as_deref(), &arguments.input)?;
+    // In the terminal UI the person can still write it.
+    let input = match (found, surface) {
+        (None, surface) if surface != Surface::Tui || !project.allow_cli_input => return Err(input::none()),
+        (found, _) => found,
+    };
+    let plan = Plan::new(project, &arguments.options, surface)?;
     plan.check_model(&plan.project.entry)?;
+    let entry = plan.project.entry.clone();
+    let plan = plan.shown(&entry, arguments.chat, input.is_none());
     host::block_on(async {
-        let host = Host::start(plan)?;
-        if arguments.chat {
-            return Ok(chat::converse(host, Vec::new(), Some(input)).await);
+        match (Host::start(plan)?, input) {
+            ((host, Some(ui)), input) => Ok(tui::converse(host, ui, Vec::new(), input, arguments.chat).await),
+            ((host, None), input) if arguments.chat => Ok(chat::converse(host, Vec::new(), input).await),
+            ((host, None), Some(input)) => {
+                let run = host.prepare(entry, input);
+                Ok(host.run(run).await)
+            }
+            ((_, None), None) => Err(input::none()),
         }
-        let run = host.prepare(host.project.entry.clone(), input);
-        Ok(host.run(run).await)
     })
 }

@@ -1,0 +1,378 @@
+//! Runs and chats in the terminal UI: what the person wishes for is done here.
+
+use std::collections::VecDeque;
+use std::io::{IsTerminal, stdout};
+use std::path::Path;
+use std::sync::Arc;
+
+use llm_do::{Input, LoadedProject, Message, ModelChoice, Name, Part, Role, RunError, RunReport, Session};
+use llm_do_tui::{Desk, Opening, Theme, Told, Wish};
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::approvals;
+use crate::environment::state_directory;
+use crate::exit::Exit;
+use crate::host::{Host, print_text};
+use crate::input;
+use crate::problem::Problem;
+use crate::screen::Paint;
+
+/// The terminal UI at work.
+pub(crate) struct Ui {
+    pub(crate) desk: Desk,
+    wishes: UnboundedReceiver<Wish>,
+}
+
+impl Ui {
+    /// Takes the terminal.
+    pub(crate) fn open(opening: Opening) -> Result<Self, Problem> {
+        let (desk, wishes) = Desk::open(opening).map_err(|error| {
+            Problem::with_hint(format!("the terminal cannot be used: {error}"), "use `--headless`")
+        })?;
+        Ok(Self { desk, wishes })
+    }
+}
+
+/// What the UI begins with.
+pub(crate) fn opening(project: &LoadedProject, entry: Name, chat: bool, asks: bool, verbose: u8) -> Opening {
+    let outlines = project.project.outline();
+    let specs = outlines.iter().filter_map(|outline| outline.agent.as_ref());
+    let schema_of = |schema: &llm_do::Schema| schema.source().clone();
+    let input_schema =
+        specs.filter(|spec| spec.name == entry).find_map(|spec| spec.input.as_ref().map(schema_of));
+    let root = project.project.root_outline();
+    let callables = root
+        .callables
+        .iter()
+        .map(|callable| (callable.name.clone(), callable.definition.input.source().clone()));
+    Opening {
+        theme: Theme { colours: Paint::for_stderr().has_colours(), light: false },
+        entry,
+        chat,
+        asks,
+        input_schema,
+        callables: callables.collect(),
+        directory: std::env::current_dir().unwrap_or_else(|_| ".".into()),
+        history: state_directory().map(|directory| directory.join("messages")),
+        unfolded: verbose > 0,
+        edit: Arc::new(approvals::edit_at_terminal),
+    }
+}
+
+/// Talks with a project, or runs it once, until the person leaves or the run is over.
+pub(crate) async fn converse(
+    host: Host,
+    ui: Ui,
+    demo: Vec<String>,
+    first: Option<Input>,
+    chat: bool,
+) -> Exit {
+    let session = host.runtime.session(host.project.entry.clone());
+    let mut table =
+        Table { host, ui, sessions: vec![session], current: 0, exit: Exit::Done, chat, leaves: false };
+    table.begin(demo, first).await;
+    table.work().await;
+    table.end().await
+}
+
+/// Runs one prepared call to its end.
+pub(crate) async fn call(host: Host, ui: Ui, run: llm_do::RunBuilder) -> Exit {
+    let mut table =
+        Table { host, ui, sessions: Vec::new(), current: 0, exit: Exit::Done, chat: false, leaves: false };
+    table.run(run).await;
+    table.end().await
+}
+
+/// The conversations of a person, one of them in progress.
+struct Table {
+    host: Host,
+    ui: Ui,
+    sessions: Vec<Session>,
+    current: usize,
+    exit: Exit,
+    chat: bool,
+    leaves: bool,
+}
+
+impl Table {
+    /// Says what is to be said first.
+    async fn begin(&mut self, demo: Vec<String>, first: Option<Input>) {
+        let mut inputs: VecDeque<Input> = demo.into_iter().map(Input::from).collect();
+        inputs.extend(first);
+        for input in inputs {
+            if self.leaves {
+                return;
+            }
+            if self.chat {
+                self.ui.desk.tell(Told::Said(words_of(&input)));
+            }
+            self.turn(input).await;
+        }
+        if self.chat && !self.leaves {
+            self.ui.desk.tell(Told::Ready);
+        }
+    }
+
+    async fn work(&mut self) {
+        while !self.leaves {
+            match self.ui.wishes.recv().await {
+                Some(wish) => self.grant(wish).await,
+                None => break,
+            }
+        }
+    }
+
+    async fn end(mut self) -> Exit {
+        if let Err(error) = self.ui.desk.close() {
+            crate::output::to_stderr(&format!("error: {error}"));
+            self.exit = Exit::Failed;
+        }
+        for session in self.sessions {
+            session.close().await;
+        }
+        self.host.runtime.shutdown().await;
+        self.exit
+    }
+
+    /// Does what the person wants while nothing runs.
+    async fn grant(&mut self, wish: Wish) {
+        match wish {
+            Wish::Send { text, attachments } => match input::attachments(&attachments) {
+                Ok(attachments) => self.turn(Input::from(text).with_attachments(attachments)).await,
+                Err(problem) => self.remark(problem.to_string()),
+            },
+            Wish::Give(value) => self.turn(value.into()).await,
+            Wish::Call { name, input } => {
+                let run = self.host.prepare(name.as_str(), input.into());
+                self.run(run).await;
+            }
+            Wish::UseModel(model) => self.use_model(model).await,
+            Wish::Fork(number) => self.fork(number).await,
+            Wish::GoBack(number) => self.go_back(number).await,
+            Wish::Clear => self.clear().await,
+            Wish::Save(path) => self.save(&path).await,
+            other => self.leaves |= grant_at_once(&other, &self.host, &self.ui.desk),
+        }
+        if !self.leaves {
+            self.ui.desk.tell(Told::Ready);
+        }
+    }
+
+    /// One message and its answer. Meanwhile the person may stop it, look at grants, or leave.
+    async fn turn(&mut self, input: Input) {
+        let Self { host, ui, sessions, current, .. } = self;
+        let Some(session) = sessions.get_mut(*current) else { return };
+        ui.desk.tell(Told::Busy);
+        let sent =
+            session.send_watched(input, |run| host.with_timeout(run), |run| host.interrupts().watch(run));
+        let (result, leaves) = attended(sent, host, ui).await;
+        self.finish(&result, leaves).await;
+    }
+
+    async fn run(&mut self, run: llm_do::RunBuilder) {
+        self.ui.desk.tell(Told::Busy);
+        let run = run.start();
+        self.host.interrupts().watch(run.canceller());
+        let (result, leaves) = attended(run, &self.host, &mut self.ui).await;
+        self.finish(&result, leaves).await;
+    }
+
+    async fn finish(&mut self, result: &Result<RunReport, RunError>, leaves: bool) {
+        self.host.interrupts().rest();
+        self.host.runtime.readers_done().await;
+        let report = match result {
+            Ok(report) => report,
+            Err(error) => &error.report,
+        };
+        self.exit = Exit::of(report);
+        for warning in self.host.tape_warnings() {
+            self.remark(format!("warning: {warning}"));
+        }
+        if !stdout().is_terminal() {
+            print_text(report);
+        }
+        self.leaves |= leaves || !self.chat;
+    }
+
+    async fn use_model(&mut self, model: Option<String>) {
+        let Some(session) = self.sessions.get_mut(self.current) else { return };
+        let words = match &model {
+            Some(model) => format!("from now on answers come from `{model}`"),
+            None => "from now on answers come from the agent's own model".to_owned(),
+        };
+        if let Some(model) = &model
+            && let Err(problem) = crate::host::check_provider(&self.host.project, model)
+        {
+            return self.remark(problem.to_string());
+        }
+        session.use_model(model.as_deref().map(ModelChoice::from)).await;
+        self.remark(words);
+    }
+
+    /// Goes on in a copy of the conversation, or in another one.
+    async fn fork(&mut self, number: Option<u32>) {
+        let count = self.sessions.len();
+        match number.map(|number| number as usize) {
+            Some(number) if (1..=count).contains(&number) => self.current = number - 1,
+            Some(number) => {
+                return self.remark(format!("there is no conversation {number}; there are {count}"));
+            }
+            None => {
+                let Some(session) = self.sessions.get_mut(self.current) else { return };
+                let copy = session.fork().await;
+                self.sessions.push(copy);
+                self.current = count;
+            }
+        }
+        self.remark(format!(
+            "this is conversation {} of {}; `/fork N` goes to another one",
+            self.current + 1,
+            self.sessions.len()
+        ));
+    }
+
+    async fn go_back(&mut self, number: Option<u32>) {
+        let Some(session) = self.sessions.get_mut(self.current) else { return };
+        let Some(number) = number else {
+            let turns = session.turns().await;
+            let lines = turns.iter().map(|turn| format!("{}  {}", turn.ordinal, first_line(&turn.text)));
+            let lines: Vec<String> = lines.collect();
+            let words = if lines.is_empty() { "nothing was said yet".to_owned() } else { lines.join("\n") };
+            return self.remark(words);
+        };
+        match session.go_back(number).await {
+            Ok(text) => {
+                self.remark(format!("back to before message {number}; what calls have done is not undone"));
+                self.ui.desk.tell(Told::Draft(text));
+            }
+            Err(failure) => self.remark(failure.message),
+        }
+    }
+
+    async fn clear(&mut self) {
+        let session = self.host.runtime.session(self.host.project.entry.clone());
+        if let Some(place) = self.sessions.get_mut(self.current) {
+            std::mem::replace(place, session).close().await;
+        }
+        self.remark("a new conversation".to_owned());
+    }
+
+    async fn save(&mut self, path: &Path) {
+        let Some(session) = self.sessions.get(self.current) else { return };
+        let messages = session.messages().await;
+        let text = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("json") => serde_json::to_string_pretty(&messages).unwrap_or_default(),
+            _ => markdown_of(&messages),
+        };
+        let shown = path.display();
+        let words = match write_new(path, &text) {
+            Ok(()) => format!("{} messages written to `{shown}`", messages.len()),
+            Err(error) => format!("`{shown}` was not written: {error}"),
+        };
+        self.remark(words);
+    }
+
+    fn remark(&self, words: String) {
+        self.ui.desk.tell(Told::Remark(words));
+    }
+}
+
+/// Waits for a run while the person may want something.
+async fn attended<T>(work: impl Future<Output = T>, host: &Host, ui: &mut Ui) -> (T, bool) {
+    let mut work = std::pin::pin!(work);
+    let mut leaves = false;
+    loop {
+        tokio::select! {
+            result = &mut work => return (result, leaves),
+            wish = ui.wishes.recv() => match wish {
+                Some(Wish::Quit) if leaves => leave_at_once(),
+                Some(wish) => leaves |= grant_at_once(&wish, host, &ui.desk),
+                // The UI is gone: nobody could answer a question any more.
+                None if leaves => return (work.await, true),
+                None => {
+                    leaves = true;
+                    host.interrupts().cancel();
+                }
+            },
+        }
+    }
+}
+
+/// Leaves without waiting for what does not stop.
+fn leave_at_once() -> ! {
+    llm_do_tui::restore();
+    llm_do::end_all_commands();
+    approvals::abandon_editor();
+    std::process::exit(Exit::Interrupted.code().into());
+}
+
+/// Does what needs no conversation; says whether the person leaves.
+fn grant_at_once(wish: &Wish, host: &Host, desk: &Desk) -> bool {
+    match wish {
+        Wish::Interrupt => host.interrupts().cancel_running(),
+        Wish::Cancel { run, call } => {
+            if !host.runtime.cancel_call(*run, call) {
+                desk.tell(Told::Remark("that call has ended already".to_owned()));
+            }
+        }
+        Wish::ListGrants => desk.tell(Told::Remark(crate::commands::grants(host))),
+        Wish::Revoke(number) => desk.tell(Told::Remark(crate::commands::revoke(host, number))),
+        Wish::Quit => {
+            host.interrupts().cancel_running();
+            return true;
+        }
+        _ => desk.tell(Told::Remark("not while a turn runs; Esc stops it".to_owned())),
+    }
+    false
+}
+
+fn words_of(input: &Input) -> String {
+    match input {
+        Input::Text(text) => text.clone(),
+        other => {
+            let value = other.clone().into_payload().value().clone();
+            match value.get("input").and_then(Value::as_str) {
+                Some(text) => text.to_owned(),
+                None => value.to_string(),
+            }
+        }
+    }
+}
+
+fn first_line(text: &str) -> String {
+    crate::text::shortened(text, 70)
+}
+
+/// Writes a file that is not there yet.
+fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    let mut file = std::fs::File::options().write(true).create_new(true).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// A conversation as Markdown.
+fn markdown_of(messages: &[Arc<Message>]) -> String {
+    let mut text = String::new();
+    for message in messages {
+        let who = if message.role == Role::User { "You" } else { "Model" };
+        text.push_str(&format!("## {who}\n\n"));
+        for part in &message.parts {
+            text.push_str(&part_of(part));
+        }
+    }
+    text
+}
+
+fn part_of(part: &Part) -> String {
+    match part {
+        Part::Text { text, .. } => format!("{text}\n\n"),
+        Part::Thinking { text, .. } => format!("> {}\n\n", text.replace('\n', "\n> ")),
+        Part::ToolCall(call) => format!("Calls `{}`:\n\n~~~~json\n{}\n~~~~\n\n", call.name, call.arguments),
+        Part::ToolResult(result) => {
+            format!("Result of `{}`:\n\n~~~~\n{}\n~~~~\n\n", result.name, result.text)
+        }
+        Part::Attachment(attachment) => format!("[{}]\n\n", attachment.name),
+        Part::Opaque(block) => format!("[a block of {}]\n\n", block.provider),
+    }
+}

@@ -1,0 +1,82 @@
+//! Commands that a person types after a slash.
+
+use crate::completion::Command;
+
+/// Every command, in the order of the help.
+pub(crate) const COMMANDS: &[Command] = &[
+    Command { name: "/help", description: "keys and commands" },
+    Command {
+        name: "/model",
+        description: "NAME: answers come from this model from now on; alone: from the agent's own",
+    },
+    Command { name: "/approvals", description: "what you allowed for this session" },
+    Command { name: "/revoke", description: "N: takes back what you allowed" },
+    Command { name: "/usage", description: "requests, tokens and cost so far, by model" },
+    Command { name: "/tree", description: "the tree of calls on the whole screen (Ctrl-T)" },
+    Command { name: "/call", description: "NAME [JSON]: calls an agent or tool beside the conversation" },
+    Command { name: "/clear", description: "begins a new conversation on an empty screen" },
+    Command {
+        name: "/fork",
+        description: "goes on in a copy of this conversation; N: back to conversation N",
+    },
+    Command { name: "/goto", description: "N: back to before your message N; alone: lists them" },
+    Command { name: "/save", description: "FILE: writes the conversation as Markdown, or as JSON (.json)" },
+    Command { name: "/quit", description: "leaves (also Ctrl-D, or Ctrl-C twice)" },
+];
+
+const KEYS: &str = "\
+| Key | What it does |
+| --- | --- |
+| Enter | sends |
+| Shift-Enter, Alt-Enter, Ctrl-J | new line |
+| ↑ ↓ | moves; at the first and last row through what you sent before |
+| `@` | completes a file, which is attached |
+| Esc | stops the turn |
+| Ctrl-C | stops the turn; twice leaves |
+| Ctrl-T | the tree of calls |
+| Ctrl-O | shows thoughts, arguments and results at length, or folds them |
+| Ctrl-L | paints the screen anew |
+| Tab | goes to a question that waits, and back |";
+
+/// The help as Markdown.
+pub(crate) fn help() -> String {
+    let rows = COMMANDS.iter().map(|command| format!("| `{}` | {} |\n", command.name, command.description));
+    format!("{KEYS}\n\n| Command | What it does |\n| --- | --- |\n{}", rows.collect::<String>())
+}
+
+/// A line of the person.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line<'a> {
+    /// A command and what follows it.
+    Command(&'static str, &'a str),
+    /// It looks like a command, but there is none of that name.
+    Unknown(&'a str),
+    Message,
+}
+
+/// Tells commands from messages. A path is no command.
+pub(crate) fn read(line: &str) -> Line<'_> {
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    if !word.starts_with('/') || word.len() == 1 || word[1..].contains('/') {
+        return Line::Message;
+    }
+    match COMMANDS.iter().find(|command| command.name == word) {
+        Some(command) => Line::Command(command.name, rest.trim()),
+        None => Line::Unknown(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_a_message_and_a_mistyped_command_is_none() {
+        assert_eq!(read("/call helper {}"), Line::Command("/call", "helper {}"));
+        assert_eq!(read("/quit"), Line::Command("/quit", ""));
+        assert_eq!(read("/qiut"), Line::Unknown("/qiut"));
+        assert_eq!(read("/etc/passwd is what?"), Line::Message);
+        assert_eq!(read("hello /quit"), Line::Message);
+        assert_eq!(read("/"), Line::Message);
+    }
+}

@@ -1,0 +1,177 @@
+//! Draws the question that is on the screen.
+
+use llm_do::{Scope, visible_line};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::stage::{Stage, scopes_of};
+use super::{Matter, Panel, Questions};
+use crate::story::Story;
+use crate::theme::Theme;
+use crate::wrap::fitted;
+
+impl Questions {
+    /// How many rows the question would like to have: title, text, what is typed, choices.
+    pub(crate) fn wanted_height(&self, width: u16, story: &Story, most: u16) -> u16 {
+        let Some(question) = self.open.get(self.shown) else { return 0 };
+        let text = match &self.panel {
+            Some(panel) => panel.len(),
+            None => usize::from(most),
+        };
+        let stage = self.stage.height(&question.matter, story, width, most);
+        u16::try_from(text).unwrap_or(u16::MAX).saturating_add(stage + 1).min(most)
+    }
+
+    /// Draws it; returns where the cursor belongs if something is typed.
+    pub(crate) fn draw(
+        &self,
+        area: Rect,
+        buffer: &mut Buffer,
+        story: &Story,
+        theme: Theme,
+    ) -> Option<Position> {
+        let question = self.open.get(self.shown)?;
+        let panel = self.panel.as_ref()?;
+        let mut rows = Rows { area, next: 0 };
+        rows.line(buffer, &self.title(panel, area.width, theme));
+        for line in panel.visible() {
+            rows.line(buffer, line);
+        }
+        let cursor = self.draw_stage(&question.matter, &mut rows, buffer, story, theme);
+        rows.line(buffer, &self.footer(&question.matter, area.width, theme));
+        cursor
+    }
+
+    fn title(&self, panel: &Panel, width: u16, theme: Theme) -> Line<'static> {
+        let count = self.open.len();
+        let number =
+            if count > 1 { format!(" {} of {count}, ←→ turns", self.shown + 1) } else { String::new() };
+        let place = panel.place().map(|place| format!(" · {place}")).unwrap_or_default();
+        let title = format!("━━ approval{number}{place} ");
+        let rest = usize::from(width).saturating_sub(title.chars().count());
+        Line::styled(fitted(&format!("{title}{}", "━".repeat(rest)), width.into()), theme.waiting())
+    }
+
+    fn draw_stage(
+        &self,
+        matter: &Matter,
+        rows: &mut Rows,
+        buffer: &mut Buffer,
+        story: &Story,
+        theme: Theme,
+    ) -> Option<Position> {
+        match (&self.stage, matter) {
+            (Stage::Scope(selected), Matter::Approval(request)) => {
+                rows.line(buffer, &Line::styled("until this session ends, allow", theme.strong()));
+                for (place, scope) in scopes_of(request).iter().enumerate() {
+                    let style =
+                        if place == *selected { theme.selected() } else { ratatui::style::Style::new() };
+                    let words = format!(" {}  {} ", place + 1, visible_line(&scope.to_string()));
+                    rows.line(buffer, &Line::styled(fitted(&words, rows.area.width.into()), style));
+                    let past = past_words(scope, request, story);
+                    rows.line(
+                        buffer,
+                        &Line::styled(fitted(&format!("    {past}"), rows.area.width.into()), theme.dim()),
+                    );
+                }
+                None
+            }
+            (Stage::Editing(editor) | Stage::Denying(editor) | Stage::Amount(editor), _) => {
+                let area = rows.rest_but(1);
+                let height = editor.height(area.width, area.height);
+                let area = Rect { height, ..area };
+                rows.next += height;
+                editor.draw(area, buffer, theme)
+            }
+            _ => None,
+        }
+    }
+
+    fn footer(&self, matter: &Matter, width: u16, theme: Theme) -> Line<'static> {
+        if let Some(hint) = &self.hint {
+            return Line::styled(fitted(&visible_line(hint), width.into()), theme.waiting());
+        }
+        if !self.attended {
+            let words = "Tab answers; what you type goes to the input";
+            return Line::styled(fitted(words, width.into()), theme.dim());
+        }
+        match (&self.stage, matter) {
+            (Stage::Choosing, Matter::Approval(request)) => choices(!request.scopes.is_empty(), width, theme),
+            (Stage::Choosing | Stage::Amount(_), _) => {
+                key_line(&[("Enter", "answers"), ("Tab", "later")], width, theme)
+            }
+            (Stage::Scope(_), _) => {
+                key_line(&[("1-9", "or"), ("Enter", "allows"), ("Esc", "back")], width, theme)
+            }
+            (Stage::Editing(_), _) => key_line(
+                &[("Ctrl-S", "shows it again"), ("Ctrl-X", "$EDITOR"), ("Esc", "back")],
+                width,
+                theme,
+            ),
+            (Stage::Denying(_), _) => key_line(&[("Enter", "denies"), ("Esc", "back")], width, theme),
+        }
+    }
+}
+
+/// The answers and their keys, as many as fit; the first ones matter most.
+fn choices(has_scopes: bool, width: u16, theme: Theme) -> Line<'static> {
+    let mut keys = vec![("y", "once"), ("n", "deny"), ("q", "stop"), ("e", "edit")];
+    if has_scopes {
+        keys.insert(1, ("a", "always…"));
+    }
+    key_line(&keys, width, theme)
+}
+
+/// Keys with what they do.
+pub(crate) fn key_line(keys: &[(&'static str, &'static str)], width: u16, theme: Theme) -> Line<'static> {
+    let mut spans = Vec::new();
+    let mut taken = 0;
+    for (key, words) in keys {
+        let length = key.chars().count() + words.chars().count() + 5;
+        if taken + length > usize::from(width) + 2 {
+            break;
+        }
+        taken += length;
+        spans.push(Span::styled(format!("[{key}]"), theme.accent()));
+        spans.push(Span::raw(format!(" {words}  ")));
+    }
+    Line::from(spans)
+}
+
+/// Which questions of this run a scope would have answered.
+fn past_words(scope: &Scope, request: &llm_do::ApprovalRequest, story: &Story) -> String {
+    let earlier: Vec<_> = story.asked_before(request).collect();
+    if earlier.is_empty() {
+        return "no earlier question of this run to compare with".to_owned();
+    }
+    let is_covered = |other: &&&llm_do::ApprovalRequest| match scope {
+        Scope::Exact => other.arguments == request.arguments,
+        scope => scope.covers(&other.subjects),
+    };
+    let covered = earlier.iter().filter(is_covered).count();
+    format!("would have covered {covered} of {} earlier questions of this run", earlier.len())
+}
+
+/// Rows of an area, from the top down.
+struct Rows {
+    area: Rect,
+    next: u16,
+}
+
+impl Rows {
+    fn line(&mut self, buffer: &mut Buffer, line: &Line<'_>) {
+        if self.next < self.area.height {
+            let row = Rect { y: self.area.y + self.next, height: 1, ..self.area };
+            line.render(row, buffer);
+        }
+        self.next += 1;
+    }
+
+    /// What is left, but for some rows.
+    fn rest_but(&self, rows: u16) -> Rect {
+        let height = self.area.height.saturating_sub(self.next + rows);
+        Rect { y: self.area.y + self.next.min(self.area.height), height, ..self.area }
+    }
+}

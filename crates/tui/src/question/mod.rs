@@ -1,0 +1,400 @@
+//! Questions to the person: may this call run, may this budget grow?
+//!
+//! Nothing is approved unseen. A question takes keys only after it has stood on the screen for a moment in which nobody
+//! typed, and a call can be allowed only once all of its text has been on the screen.
+
+mod draw;
+mod panel;
+mod stage;
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use llm_do::{Answer, ApprovalRequest, ExtensionRequest, Money, Quantity, Scope, parse_strict};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::story::Story;
+use crate::theme::Theme;
+pub(crate) use draw::key_line;
+use panel::Panel;
+use stage::{Stage, Typed};
+
+/// How long a question stands before it takes keys.
+pub(crate) const PAUSE: Duration = Duration::from_millis(500);
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub(crate) enum Matter {
+    Approval(Box<ApprovalRequest>),
+    Extension(ExtensionRequest),
+}
+
+/// A question with the way back to whoever asks.
+pub(crate) struct Question {
+    pub(crate) matter: Matter,
+    pub(crate) reply: Reply,
+}
+
+/// The way back.
+pub(crate) enum Reply {
+    Approval(oneshot::Sender<Answer>),
+    Extension(oneshot::Sender<Option<u64>>),
+}
+
+impl Reply {
+    /// Whether nobody waits for the answer any more.
+    fn is_withdrawn(&self) -> bool {
+        match self {
+            Self::Approval(reply) => reply.is_closed(),
+            Self::Extension(reply) => reply.is_closed(),
+        }
+    }
+}
+
+/// The questions that are open, oldest first, one of them on the screen.
+#[derive(Default)]
+pub(crate) struct Questions {
+    open: Vec<Question>,
+    shown: usize,
+    stage: Stage,
+    /// The text of the one on the screen.
+    panel: Option<Panel>,
+    /// Since when it stands there.
+    since: Option<Instant>,
+    /// Whether it takes keys.
+    attended: bool,
+    /// A word about the last key.
+    hint: Option<String>,
+}
+
+/// What a key did.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Asked {
+    /// It is not for the question.
+    Nothing,
+    Taken,
+    /// The arguments shall be edited in the person's own editor.
+    Edit(Value),
+    /// The keys shall go to the input again.
+    Leave,
+}
+
+impl Questions {
+    pub(crate) fn add(&mut self, question: Question) {
+        self.open.push(question);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Whether the one on the screen takes keys.
+    pub(crate) fn is_attended(&self) -> bool {
+        self.attended
+    }
+
+    fn current(&self) -> Option<&Question> {
+        self.open.get(self.shown)
+    }
+
+    /// Drops questions that were taken back, and attends to one that has stood for a moment.
+    ///
+    /// `quiet_since` is when the last key came, and none where the input holds a draft: then the person chooses.
+    pub(crate) fn tick(&mut self, now: Instant, quiet_since: Option<Instant>) -> bool {
+        let changed = self.drop_withdrawn();
+        let Some(since) = self.since.filter(|_| !self.attended) else { return changed };
+        let Some(quiet) = quiet_since else { return changed };
+        if now.saturating_duration_since(since.max(quiet)) < PAUSE {
+            return changed;
+        }
+        self.attended = true;
+        true
+    }
+
+    fn drop_withdrawn(&mut self) -> bool {
+        let shown_is_gone = self.current().is_some_and(|question| question.reply.is_withdrawn());
+        let before = self.open.len();
+        let gone_before =
+            self.open.iter().take(self.shown).filter(|question| question.reply.is_withdrawn()).count();
+        self.open.retain(|question| !question.reply.is_withdrawn());
+        self.shown = self.shown.saturating_sub(gone_before);
+        if shown_is_gone {
+            self.turn_to(self.shown);
+        }
+        self.open.len() != before
+    }
+
+    /// Puts another question on the screen. It does not take keys yet.
+    fn turn_to(&mut self, place: usize) {
+        self.shown = if place < self.open.len() { place } else { 0 };
+        self.stage = Stage::default();
+        self.panel = None;
+        self.since = None;
+        self.attended = false;
+        self.hint = None;
+    }
+
+    /// Lets the question take keys, or not.
+    pub(crate) fn attend(&mut self, attended: bool) {
+        self.attended = attended && self.since.is_some();
+    }
+
+    /// Lays the question out; from now on it stands on the screen.
+    pub(crate) fn lay_out(&mut self, width: u16, height: u16, story: &Story, theme: Theme, now: Instant) {
+        let Some(question) = self.open.get(self.shown) else { return };
+        let panel = self.panel.get_or_insert_with(Panel::default);
+        panel.lay_out(&question.matter, width, theme);
+        panel.show(height.saturating_sub(self.stage.height(&question.matter, story, width, height)));
+        self.since.get_or_insert(now);
+    }
+
+    /// Takes a key of the person.
+    pub(crate) fn key(&mut self, key: KeyEvent, story: &Story) -> Asked {
+        self.hint = None;
+        if self.current().is_none() {
+            return Asked::Nothing;
+        }
+        match std::mem::take(&mut self.stage) {
+            Stage::Choosing => self.choose(key),
+            stage => self.go_on(stage, key, story),
+        }
+    }
+
+    fn choose(&mut self, key: KeyEvent) -> Asked {
+        if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+            return Asked::Nothing;
+        }
+        if let Some(Question { matter: Matter::Extension(_), .. }) = self.current() {
+            self.stage = Stage::amount();
+            return self.type_amount(key);
+        }
+        match key.code {
+            KeyCode::Char('y') => self.allow_once(),
+            KeyCode::Char('a') => self.choose_scope(),
+            KeyCode::Char('e') => self.edit(),
+            KeyCode::Char('E') => return self.edit_outside(),
+            KeyCode::Char('n') => self.stage = Stage::denying(),
+            KeyCode::Char('q') => self.answer(Answer::Stop),
+            KeyCode::Tab => return Asked::Leave,
+            KeyCode::Right | KeyCode::Char(']') => self.turn(1),
+            KeyCode::Left | KeyCode::Char('[') => self.turn(self.open.len() - 1),
+            code => return self.scroll(code),
+        }
+        Asked::Taken
+    }
+
+    fn scroll(&mut self, code: KeyCode) -> Asked {
+        let Some(panel) = &mut self.panel else { return Asked::Nothing };
+        if panel.scroll(code) {
+            return Asked::Taken;
+        }
+        self.hint = Some("y, a, e, n or q answers; arrows, Space and End scroll".to_owned());
+        Asked::Taken
+    }
+
+    fn turn(&mut self, by: usize) {
+        let place = (self.shown + by) % self.open.len();
+        if place != self.shown {
+            self.turn_to(place);
+        }
+    }
+
+    /// Whether everything has been on the screen; a word about it where not.
+    fn is_seen(&mut self) -> bool {
+        let unseen = self.panel.as_ref().map_or(0, Panel::unseen);
+        if unseen > 0 {
+            self.hint = Some(format!("{unseen} more rows below: Space or End shows them, then answer"));
+        }
+        unseen == 0
+    }
+
+    fn allow_once(&mut self) {
+        if self.is_seen() {
+            self.answer(Answer::Once);
+        }
+    }
+
+    fn choose_scope(&mut self) {
+        let Some(Question { matter: Matter::Approval(request), .. }) = self.current() else { return };
+        if request.scopes.is_empty() {
+            self.hint = Some("this call asks each time".to_owned());
+        } else if self.is_seen() {
+            self.stage = Stage::Scope(0);
+        }
+    }
+
+    fn edit(&mut self) {
+        let Some(Question { matter: Matter::Approval(request), .. }) = self.current() else { return };
+        self.stage = Stage::editing(request.arguments.value());
+    }
+
+    fn edit_outside(&mut self) -> Asked {
+        match self.current() {
+            Some(Question { matter: Matter::Approval(request), .. }) => {
+                Asked::Edit(request.arguments.value().clone())
+            }
+            _ => Asked::Taken,
+        }
+    }
+
+    fn go_on(&mut self, stage: Stage, key: KeyEvent, story: &Story) -> Asked {
+        self.stage = stage;
+        if key.code == KeyCode::Esc {
+            self.stage = Stage::Choosing;
+            return Asked::Taken;
+        }
+        match &mut self.stage {
+            Stage::Choosing => {}
+            Stage::Scope(_) => self.pick_scope(key, story),
+            Stage::Denying(_) => self.type_denial(key),
+            Stage::Editing(_) => return self.type_arguments(key),
+            Stage::Amount(_) => return self.type_amount(key),
+        }
+        Asked::Taken
+    }
+
+    fn pick_scope(&mut self, key: KeyEvent, _story: &Story) {
+        let scopes = self.scopes();
+        let Stage::Scope(selected) = &mut self.stage else { return };
+        match key.code {
+            KeyCode::Up => *selected = selected.saturating_sub(1),
+            KeyCode::Down => *selected = (*selected + 1).min(scopes.len().saturating_sub(1)),
+            KeyCode::Enter => {
+                let scope = scopes.get(*selected).cloned();
+                scope.into_iter().for_each(|scope| self.answer(Answer::Session(scope)));
+            }
+            KeyCode::Char(sign @ '1'..='9') => {
+                let place = usize::from(sign as u8 - b'1');
+                let scope = scopes.get(place).cloned();
+                scope.into_iter().for_each(|scope| self.answer(Answer::Session(scope)));
+            }
+            _ => {}
+        }
+    }
+
+    fn scopes(&self) -> Vec<Scope> {
+        match self.current() {
+            Some(Question { matter: Matter::Approval(request), .. }) => stage::scopes_of(request),
+            _ => Vec::new(),
+        }
+    }
+
+    fn type_denial(&mut self, key: KeyEvent) {
+        let Stage::Denying(editor) = &mut self.stage else { return };
+        if let Typed::Sent(words) = stage::typed(editor, key) {
+            self.answer(Answer::Deny(words.trim().to_owned()));
+        }
+    }
+
+    /// Enter makes a new line in arguments; Ctrl-S is the end of it.
+    fn type_arguments(&mut self, key: KeyEvent) -> Asked {
+        let Stage::Editing(editor) = &mut self.stage else { return Asked::Taken };
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('s') if is_control => {
+                let text = editor.text();
+                self.revise_text(&text);
+            }
+            KeyCode::Char('x') if is_control => {
+                return match parse_strict(&editor.text()) {
+                    Ok(value) => Asked::Edit(value),
+                    Err(error) => self.problem(&format!("this is no JSON: {error}")),
+                };
+            }
+            KeyCode::Enter => drop(editor.insert("\n")),
+            _ => {
+                stage::typed(editor, key);
+            }
+        }
+        Asked::Taken
+    }
+
+    fn problem(&mut self, words: &str) -> Asked {
+        self.hint = Some(words.to_owned());
+        Asked::Taken
+    }
+
+    fn revise_text(&mut self, text: &str) {
+        match parse_strict(text) {
+            Ok(value) => self.revise(value),
+            Err(error) => self.hint = Some(format!("this is no JSON: {error}")),
+        }
+    }
+
+    /// Asks again with other arguments, or says that nothing was changed.
+    pub(crate) fn revise(&mut self, value: Value) {
+        let Some(Question { matter: Matter::Approval(request), .. }) = self.current() else { return };
+        if value == *request.arguments.value() {
+            self.stage = Stage::Choosing;
+            self.hint = Some("nothing was changed".to_owned());
+        } else {
+            self.answer(Answer::Revise(value));
+        }
+    }
+
+    /// Says what went wrong outside.
+    pub(crate) fn complain(&mut self, words: String) {
+        self.hint = Some(words);
+    }
+
+    fn type_amount(&mut self, key: KeyEvent) -> Asked {
+        let Some(Question { matter: Matter::Extension(request), .. }) = self.open.get(self.shown) else {
+            return Asked::Taken;
+        };
+        let what = request.exhausted.what;
+        let Stage::Amount(editor) = &mut self.stage else { return Asked::Taken };
+        if key.code == KeyCode::Tab {
+            return Asked::Leave;
+        }
+        if let Typed::Sent(text) = stage::typed(editor, key) {
+            match (text.trim(), amount(what, text.trim())) {
+                ("", _) => self.extend(None),
+                (_, Some(amount)) => self.extend(Some(amount)),
+                _ => self.hint = Some("a number, or Enter alone for no".to_owned()),
+            }
+        }
+        Asked::Taken
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        let place = self.shown;
+        if let Reply::Approval(reply) = self.open.remove(place).reply {
+            // Whoever asked may have gone in this moment.
+            let _ = reply.send(answer);
+        }
+        self.turn_to(place);
+    }
+
+    fn extend(&mut self, amount: Option<u64>) {
+        let place = self.shown;
+        if let Reply::Extension(reply) = self.open.remove(place).reply {
+            let _ = reply.send(amount);
+        }
+        self.turn_to(place);
+    }
+
+    /// Takes pasted text where something is typed.
+    pub(crate) fn paste(&mut self, text: &str) {
+        match &mut self.stage {
+            Stage::Editing(editor) | Stage::Denying(editor) | Stage::Amount(editor) => {
+                editor.paste(text);
+            }
+            Stage::Choosing | Stage::Scope(_) => {}
+        }
+    }
+}
+
+/// Reads by how much a budget shall grow.
+fn amount(what: Quantity, text: &str) -> Option<u64> {
+    let text = text.trim_start_matches('$');
+    match what {
+        Quantity::Cost => text.parse().ok().map(|dollars| Money::from_dollars(dollars).0),
+        Quantity::Tokens | Quantity::ToolCalls => text.parse().ok(),
+    }
+    .filter(|amount| *amount > 0)
+}

@@ -1,0 +1,175 @@
+//! The question as it stands on the screen: literal and complete.
+
+use crossterm::event::KeyCode;
+use llm_do::{ApprovalRequest, ExtensionRequest, Quantity, lookalikes, visible, visible_json, visible_line};
+use ratatui::text::{Line, Span};
+
+use super::Matter;
+use crate::theme::Theme;
+use crate::wrap::{literal_rows, wrapped};
+
+/// Stands in front of rows that go on from the one above.
+const GOES_ON: &str = "↪ ";
+
+/// The rows of a question, and how much of them has been seen.
+#[derive(Default)]
+pub(crate) struct Panel {
+    rows: Vec<Line<'static>>,
+    width: u16,
+    top: usize,
+    height: usize,
+    seen: usize,
+}
+
+impl Panel {
+    /// Makes the rows for a width.
+    pub(super) fn lay_out(&mut self, matter: &Matter, width: u16, theme: Theme) {
+        if width == self.width && !self.rows.is_empty() {
+            return;
+        }
+        let was_whole = self.unseen() == 0 && !self.rows.is_empty();
+        self.width = width;
+        self.rows = match matter {
+            Matter::Approval(request) => approval_rows(request, width, theme),
+            Matter::Extension(request) => extension_rows(request, width, theme),
+        };
+        self.seen = if was_whole { self.rows.len() } else { 0 };
+    }
+
+    /// Says how many rows are on the screen.
+    pub(super) fn show(&mut self, height: u16) {
+        self.height = usize::from(height);
+        self.top = self.top.min(self.rows.len().saturating_sub(self.height));
+        self.seen = self.seen.max((self.top + self.height).min(self.rows.len()));
+    }
+
+    pub(super) fn unseen(&self) -> usize {
+        self.rows.len().saturating_sub(self.seen)
+    }
+
+    /// Moves the text; says whether the key does that.
+    pub(super) fn scroll(&mut self, code: KeyCode) -> bool {
+        let page = self.height.saturating_sub(1).max(1);
+        let last = self.rows.len().saturating_sub(self.height);
+        self.top = match code {
+            KeyCode::Up => self.top.saturating_sub(1),
+            KeyCode::Down => self.top + 1,
+            KeyCode::PageUp => self.top.saturating_sub(page),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.top + page,
+            KeyCode::Home => 0,
+            KeyCode::End => last,
+            _ => return false,
+        }
+        .min(last);
+        true
+    }
+
+    /// How many rows it has.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The rows that are on the screen.
+    pub(super) fn visible(&self) -> &[Line<'static>] {
+        let end = (self.top + self.height).min(self.rows.len());
+        &self.rows[self.top.min(end)..end]
+    }
+
+    /// Which rows are on the screen, in words; nothing where all are.
+    pub(super) fn place(&self) -> Option<String> {
+        if self.rows.len() <= self.height {
+            return None;
+        }
+        let end = (self.top + self.height).min(self.rows.len());
+        Some(format!("rows {}–{end} of {}", self.top + 1, self.rows.len()))
+    }
+}
+
+/// Who wants to do what, why it asks, with which arguments, and what it would change.
+fn approval_rows(request: &ApprovalRequest, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let mut rows = words(&request.path, width, theme.strong());
+    rows.extend(words(&request.description, width, ratatui::style::Style::new()));
+    rows.extend(words(&request.reason, width, theme.dim()));
+    if let Some(problem) = &request.edit_problem {
+        rows.extend(words(&format!("the edited arguments do not fit: {problem}"), width, theme.bad()));
+    }
+    rows.push(rule("arguments", width, theme));
+    rows.extend(arguments(request, width));
+    rows.extend(warnings(request, width, theme));
+    rows.extend(attachments(request, width, theme));
+    if let Some(preview) = &request.preview {
+        rows.push(rule("preview", width, theme));
+        rows.extend(preview.lines().flat_map(|line| diff_rows(line, width, theme)));
+    }
+    rows
+}
+
+/// Words on as many rows as they need; line ends in them are written out.
+fn words(text: &str, width: u16, style: ratatui::style::Style) -> Vec<Line<'static>> {
+    wrapped(&Line::styled(visible_line(text), style), width, &[], &[Span::raw("  ")])
+}
+
+fn rule(title: &str, width: u16, theme: Theme) -> Line<'static> {
+    let title = format!("── {title} ");
+    let rest = usize::from(width).saturating_sub(title.chars().count());
+    Line::styled(crate::wrap::fitted(&format!("{title}{}", "─".repeat(rest)), width.into()), theme.dim())
+}
+
+/// The arguments: JSON that means exactly what would run, every sign of it visible.
+pub(super) fn arguments(request: &ApprovalRequest, width: u16) -> Vec<Line<'static>> {
+    let text = visible_json(request.arguments.value());
+    text.lines().flat_map(|line| literal(line, width, ratatui::style::Style::new())).collect()
+}
+
+/// A line as it is, over as many rows as it needs.
+fn literal(line: &str, width: u16, style: ratatui::style::Style) -> Vec<Line<'static>> {
+    let mark = u16::try_from(GOES_ON.chars().count()).unwrap_or(0);
+    let rows = literal_rows(line, width.saturating_sub(mark).max(1));
+    let row = |(place, row): (usize, String)| {
+        let mark = if place == 0 { "  " } else { GOES_ON };
+        Line::from(vec![Span::raw(mark), Span::styled(row, style)])
+    };
+    rows.into_iter().enumerate().map(row).collect()
+}
+
+fn diff_rows(line: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let style = match line.as_bytes().first() {
+        Some(b'+') => theme.good(),
+        Some(b'-') => theme.bad(),
+        Some(b'@') => theme.code(),
+        _ => ratatui::style::Style::new(),
+    };
+    literal(&visible(&line.replace('\t', "    ")), width, style)
+}
+
+/// Signs that look like others.
+fn warnings(request: &ApprovalRequest, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let found = lookalikes(request.arguments.text());
+    let line = |word: String| words(&format!("looks like something else: {word}"), width, theme.waiting());
+    found.into_iter().flat_map(line).collect()
+}
+
+fn attachments(request: &ApprovalRequest, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let mut rows = Vec::new();
+    for attachment in &request.attachments {
+        let kind = attachment.media_type.as_deref().unwrap_or("unknown kind");
+        let line = format!("{} ({kind}, {} bytes)", attachment.name, attachment.bytes);
+        rows.extend(words(&line, width, ratatui::style::Style::new()));
+    }
+    if !rows.is_empty() {
+        rows.insert(0, rule("attachments", width, theme));
+    }
+    rows
+}
+
+fn extension_rows(request: &ExtensionRequest, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let unit = match request.exhausted.what {
+        Quantity::Cost => "US dollars",
+        Quantity::Tokens => "tokens",
+        Quantity::ToolCalls => "calls",
+    };
+    let mut rows = words(&request.path, width, theme.strong());
+    rows.extend(words(&request.exhausted.to_string(), width, ratatui::style::Style::new()));
+    rows.extend(words(&format!("extend by how many {unit}?"), width, theme.waiting()));
+    rows
+}

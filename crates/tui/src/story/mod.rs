@@ -1,0 +1,240 @@
+//! What has happened: runs and their trees of calls, read from events.
+
+mod call;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+pub(crate) use call::{Call, CallState};
+use llm_do::{
+    ApprovalRequest, CallKind, CallResult, Decision, Event, EventBody, Key, Limits, ModelResult, Name,
+    Payload, RunId, Status, Usage, UsageByModel,
+};
+use std::sync::Arc;
+
+/// The place of a call in the story, which never changes.
+pub(crate) type Place = usize;
+
+/// Everything that has happened since the UI began.
+#[derive(Default)]
+pub(crate) struct Story {
+    calls: Vec<Call>,
+    places: HashMap<(RunId, Key), Place>,
+    /// The calls that stand at the top, one per run.
+    tops: Vec<Place>,
+    runs: HashMap<RunId, Run>,
+    /// The run that began last.
+    current: Option<RunId>,
+    /// What all runs used.
+    usage: UsageByModel,
+    /// Every question that was asked, with what it touches.
+    asked: Vec<(RunId, Arc<ApprovalRequest>)>,
+}
+
+/// One run.
+pub(crate) struct Run {
+    pub(crate) started: Instant,
+    pub(crate) limits: Limits,
+    pub(crate) usage: Usage,
+    /// How it ended; none while it goes on.
+    pub(crate) status: Option<Status>,
+    pub(crate) duration: Option<Duration>,
+    pub(crate) calls: u64,
+}
+
+impl Story {
+    /// Takes account of an event.
+    pub(crate) fn read(&mut self, event: &Event, now: Instant) {
+        match &event.body {
+            EventBody::RunStarted { limits, .. } => self.begin(event.call.run, limits, now),
+            EventBody::CallStarted { kind, name, input, .. } => self.start(event, *kind, name, input, now),
+            EventBody::ModelRequest { .. } | EventBody::ModelResponse { .. } => self.talk(event),
+            EventBody::ApprovalRequested(request) => self.ask(event.call.run, request),
+            EventBody::ApprovalDecided { id, decision } => self.decide(event.call.run, id, decision),
+            EventBody::Stderr { text } => self.at(event, |call| call.stderr.push(text.clone())),
+            EventBody::ToolProgress(delta) => self.at(event, |call| call.progress = Some(delta.text.clone())),
+            EventBody::CallFinished { result, duration_ms, usage, .. } => {
+                let duration = Duration::from_millis(*duration_ms);
+                self.at(event, |call| call.finish(result.clone(), duration, *usage));
+            }
+            EventBody::RunFinished { status, duration_ms, usage, .. } => {
+                self.end(event.call.run, *status, *duration_ms, usage);
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, id: RunId, limits: &Limits, now: Instant) {
+        let run = Run {
+            started: now,
+            limits: limits.clone(),
+            usage: Usage::default(),
+            status: None,
+            duration: None,
+            calls: 0,
+        };
+        self.runs.insert(id, run);
+        self.current = Some(id);
+    }
+
+    fn start(&mut self, event: &Event, kind: CallKind, name: &Name, input: &Payload, now: Instant) {
+        let run = event.call.run;
+        let parent = event.call.parent.as_ref().and_then(|parent| self.place(run, parent));
+        let place = self.calls.len();
+        match parent {
+            Some(parent) => self.calls[parent].children.push(place),
+            None => self.tops.push(place),
+        }
+        let level = parent.map_or(0, |parent| self.calls[parent].level + 1);
+        self.calls.push(Call::new(event, kind, name, input, parent, level, now));
+        self.places.insert((run, event.call.id.clone()), place);
+        if let Some(run) = self.runs.get_mut(&run).filter(|_| level > 0) {
+            run.calls += 1;
+        }
+    }
+
+    fn talk(&mut self, event: &Event) {
+        self.at(event, |call| call.talk(&event.body));
+        let EventBody::ModelResponse { result: ModelResult::Response(response), .. } = &event.body else {
+            return;
+        };
+        if let Some(run) = self.runs.get_mut(&event.call.run) {
+            run.usage += response.usage;
+        }
+        let mut above = self.place(event.call.run, &event.call.id);
+        while let Some(place) = above {
+            self.calls[place].usage += response.usage;
+            above = self.calls[place].parent;
+        }
+    }
+
+    fn ask(&mut self, run: RunId, request: &Arc<ApprovalRequest>) {
+        self.asked.push((run, request.clone()));
+        if let Some(place) = self.place(run, &request.id) {
+            self.calls[place].state = CallState::Asking;
+        }
+    }
+
+    fn decide(&mut self, run: RunId, id: &Key, decision: &Decision) {
+        if let Some(place) = self.place(run, id) {
+            let call = &mut self.calls[place];
+            if call.state == CallState::Asking {
+                call.state = CallState::Running;
+            }
+            if let Decision::Allow(permit) = decision {
+                call.input = permit.arguments.clone();
+            }
+        }
+    }
+
+    fn end(&mut self, id: RunId, status: Status, duration_ms: u64, usage: &UsageByModel) {
+        self.usage.merge(usage);
+        if let Some(run) = self.runs.get_mut(&id) {
+            run.status = Some(status);
+            run.duration = Some(Duration::from_millis(duration_ms));
+            run.usage = usage.total();
+        }
+        for call in self.calls.iter_mut().rev().filter(|call| call.run == id) {
+            call.break_off();
+        }
+    }
+
+    fn at(&mut self, event: &Event, change: impl FnOnce(&mut Call)) {
+        if let Some(place) = self.place(event.call.run, &event.call.id) {
+            let call = &mut self.calls[place];
+            change(call);
+            call.version += 1;
+        }
+    }
+
+    fn place(&self, run: RunId, key: &Key) -> Option<Place> {
+        self.places.get(&(run, key.clone())).copied()
+    }
+
+    /// The call that an event belongs to.
+    pub(crate) fn call_of(&self, event: &Event) -> Option<&Call> {
+        self.place(event.call.run, &event.call.id).map(|place| &self.calls[place])
+    }
+
+    pub(crate) fn call(&self, place: Place) -> Option<&Call> {
+        self.calls.get(place)
+    }
+
+    pub(crate) fn tops(&self) -> &[Place] {
+        &self.tops
+    }
+
+    /// The run that began last.
+    pub(crate) fn run(&self) -> Option<&Run> {
+        self.current.and_then(|id| self.runs.get(&id))
+    }
+
+    /// Whether anything runs.
+    pub(crate) fn is_running(&self) -> bool {
+        self.run().is_some_and(|run| run.status.is_none())
+    }
+
+    /// What all runs that have ended used, and the one that goes on.
+    pub(crate) fn total(&self) -> Usage {
+        let mut total = self.usage.total();
+        if let Some(run) = self.run().filter(|run| run.status.is_none()) {
+            total += run.usage;
+        }
+        total
+    }
+
+    pub(crate) fn usage(&self) -> &UsageByModel {
+        &self.usage
+    }
+
+    /// The calls that run now, callers before what they called.
+    pub(crate) fn running(&self) -> Vec<Place> {
+        let mut found = Vec::new();
+        let mut open: Vec<Place> = self.tops.iter().rev().copied().collect();
+        // Only the newest run can still go on; older trees are not walked.
+        open.truncate(1);
+        while let Some(place) = open.pop() {
+            let call = &self.calls[place];
+            if call.is_open() {
+                found.push(place);
+                open.extend(call.children.iter().rev());
+            }
+        }
+        found
+    }
+
+    /// The earlier questions of this run about the same tool in the name of the same agent.
+    pub(crate) fn asked_before<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+    ) -> impl Iterator<Item = &'a ApprovalRequest> + 'a {
+        let current = self.current;
+        self.asked
+            .iter()
+            .filter(move |(run, other)| {
+                Some(*run) == current
+                    && other.id != request.id
+                    && (&other.agent, &other.toolset, &other.name)
+                        == (&request.agent, &request.toolset, &request.name)
+            })
+            .map(|(_, other)| &**other)
+    }
+
+    /// Whether a call or one below it waits for a person.
+    pub(crate) fn waits_below(&self, place: Place) -> bool {
+        let call = &self.calls[place];
+        call.state == CallState::Asking
+            || call.is_open() && call.children.iter().any(|child| self.waits_below(*child))
+    }
+}
+
+impl CallState {
+    /// How a call that ended went.
+    pub(crate) fn of(result: &CallResult) -> Self {
+        match result {
+            CallResult::Output(_) => Self::Done,
+            CallResult::Error(failure) if failure.is_denial() => Self::Denied,
+            CallResult::Error(_) => Self::Failed,
+        }
+    }
+}

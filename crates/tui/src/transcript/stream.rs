@@ -1,0 +1,135 @@
+//! Text that a model is still writing.
+
+use llm_do::Delta;
+use ratatui::text::Line;
+
+use crate::markdown;
+use crate::theme::Theme;
+
+/// How much of a long text is looked at for its last words.
+const LAST: usize = 400;
+
+/// What one request has brought so far.
+#[derive(Default)]
+pub(crate) struct Stream {
+    attempt: u32,
+    heard: String,
+    drawn: markdown::Stream,
+    /// Whether part of it stands in the transcript for good.
+    printed: bool,
+    /// The place of the next piece; pieces that are missing make the text useless until its end.
+    next: u64,
+    torn: bool,
+    thoughts: String,
+}
+
+impl Stream {
+    /// Takes a piece of the answer.
+    pub(super) fn hear(&mut self, delta: &Delta) {
+        self.begin(delta);
+        self.heard.push_str(&delta.text);
+        self.drawn.push(&delta.text);
+    }
+
+    /// Takes a piece of thinking.
+    pub(super) fn think(&mut self, delta: &Delta) {
+        self.begin(delta);
+        self.thoughts.push_str(&delta.text);
+    }
+
+    /// A new attempt begins anew; a missing piece is noticed.
+    fn begin(&mut self, delta: &Delta) {
+        if delta.attempt != self.attempt {
+            *self = Self { attempt: delta.attempt, torn: self.printed, ..Self::default() };
+        }
+        self.torn |= delta.index != self.next;
+        self.next = delta.index + 1;
+    }
+
+    /// Takes the rows of blocks that are whole, and says whether others stand before them.
+    pub(super) fn take_settled(&mut self, width: u16, theme: Theme) -> Option<(Vec<Line<'static>>, bool)> {
+        if self.torn {
+            return None;
+        }
+        let rows = self.drawn.finished(width, theme);
+        (!rows.is_empty()).then(|| (rows, std::mem::replace(&mut self.printed, true)))
+    }
+
+    /// Takes the rows that are left of the whole answer; none where it is not what was heard.
+    pub(super) fn rest(
+        &mut self,
+        whole: &str,
+        width: u16,
+        theme: Theme,
+    ) -> Option<(Vec<Line<'static>>, bool)> {
+        if self.torn || whole != self.heard {
+            return None;
+        }
+        Some((self.drawn.end(width, theme), self.printed))
+    }
+
+    pub(super) fn has_printed(&self) -> bool {
+        self.printed
+    }
+
+    /// The rows that may still change.
+    pub(super) fn unsettled(&mut self, width: u16, theme: Theme) -> Vec<Line<'static>> {
+        if self.torn { Vec::new() } else { self.drawn.unfinished(width, theme) }
+    }
+
+    pub(super) fn thoughts(&self) -> &str {
+        &self.thoughts
+    }
+
+    /// The end of what was said or thought last, on one line.
+    pub(super) fn last_words(&self) -> Option<String> {
+        let text = if self.heard.is_empty() { &self.thoughts } else { &self.heard };
+        let start = text.len().saturating_sub(LAST);
+        let start = (start..text.len()).find(|place| text.is_char_boundary(*place))?;
+        let line = text[start..].lines().rev().find(|line| !line.trim().is_empty())?;
+        Some(llm_do::visible_line(line.trim()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delta(attempt: u32, index: u64, text: &str) -> Delta {
+        Delta { attempt, index, text: text.to_owned() }
+    }
+
+    fn words(rows: &[Line<'static>]) -> String {
+        rows.iter().map(ToString::to_string).collect::<Vec<_>>().join("|")
+    }
+
+    #[test]
+    fn whole_blocks_are_settled_and_the_rest_comes_at_the_end() {
+        let (mut stream, theme) = (Stream::default(), Theme::default());
+        stream.hear(&delta(0, 0, "one\n\ntwo\nmo"));
+        let (rows, follows) = stream.take_settled(40, theme).unwrap();
+        assert_eq!((words(&rows).as_str(), follows), ("one", false));
+        stream.hear(&delta(0, 1, "re"));
+        assert!(stream.take_settled(40, theme).is_none());
+        assert_eq!(words(&stream.unsettled(40, theme)), "|two more");
+        let (rows, follows) = stream.rest("one\n\ntwo\nmore", 40, theme).unwrap();
+        assert_eq!((words(&rows).as_str(), follows), ("|two more", true));
+    }
+
+    #[test]
+    fn a_missing_piece_keeps_the_text_back() {
+        let (mut stream, theme) = (Stream::default(), Theme::default());
+        stream.hear(&delta(0, 0, "one\n\n"));
+        stream.hear(&delta(0, 2, "three\n\nfour"));
+        assert!(stream.take_settled(40, theme).is_none() && stream.unsettled(40, theme).is_empty());
+        assert!(stream.rest("one\n\ntwo\n\nthree\n\nfour", 40, theme).is_none());
+    }
+
+    #[test]
+    fn a_new_attempt_replaces_what_came_before() {
+        let (mut stream, theme) = (Stream::default(), Theme::default());
+        stream.hear(&delta(0, 0, "wrong"));
+        stream.hear(&delta(1, 0, "right"));
+        assert_eq!(words(&stream.unsettled(40, theme)), "right");
+    }
+}

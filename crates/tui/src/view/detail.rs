@@ -1,0 +1,227 @@
+//! One call at length: what it was given, what it gave, what was said, what it logged.
+
+use crossterm::event::KeyCode;
+use llm_do::{CallResult, Content, Message, Output, Part, Role, visible, visible_line};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::markdown::markdown;
+use crate::story::{Call, Place};
+use crate::theme::Theme;
+use crate::wrap::{fitted, wrapped};
+
+/// Longer texts are cut here; what was cut is said.
+const MOST: usize = 400_000;
+
+/// What is shown of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Tab {
+    Input,
+    Output,
+    #[default]
+    Messages,
+    Log,
+}
+
+impl Tab {
+    /// The one with a number.
+    pub(super) fn of(sign: char) -> Self {
+        match sign {
+            '1' => Self::Input,
+            '2' => Self::Output,
+            '3' => Self::Messages,
+            _ => Self::Log,
+        }
+    }
+
+    fn all() -> [(Self, &'static str); 4] {
+        [
+            (Self::Input, "1 input"),
+            (Self::Output, "2 output"),
+            (Self::Messages, "3 messages"),
+            (Self::Log, "4 log"),
+        ]
+    }
+}
+
+/// The text of a call and the part of it that is on the screen.
+#[derive(Default)]
+pub(crate) struct Detail {
+    tab: Tab,
+    top: usize,
+    height: usize,
+    laid: Option<Laid>,
+}
+
+/// Rows that stay good until something changes.
+struct Laid {
+    of: (Place, Tab, u16, u64),
+    rows: Vec<Line<'static>>,
+}
+
+impl Detail {
+    pub(super) fn turn_to(&mut self, tab: Tab) {
+        self.tab = tab;
+        self.rewind();
+    }
+
+    pub(super) fn rewind(&mut self) {
+        self.top = 0;
+    }
+
+    /// Moves the text; says whether the key does that.
+    pub(super) fn scroll(&mut self, code: KeyCode) -> bool {
+        let rows = self.laid.as_ref().map_or(0, |laid| laid.rows.len());
+        let last = rows.saturating_sub(self.height);
+        let page = self.height.saturating_sub(1).max(1);
+        self.top = match code {
+            KeyCode::Up | KeyCode::Char('k') => self.top.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => self.top + 1,
+            KeyCode::PageUp => self.top.saturating_sub(page),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.top + page,
+            KeyCode::Home => 0,
+            KeyCode::End => last,
+            _ => return false,
+        }
+        .min(last);
+        true
+    }
+
+    pub(super) fn draw(
+        &mut self,
+        area: Rect,
+        buffer: &mut Buffer,
+        place: Place,
+        call: &Call,
+        is_read: bool,
+        theme: Theme,
+    ) {
+        let [head, body] = Layout::vertical([Constraint::Length(2), Constraint::Fill(1)]).areas(area);
+        self.head(call, head.width, is_read, theme).into_iter().zip(head.y..).for_each(|(line, y)| {
+            if y < head.bottom() {
+                line.render(Rect { y, height: 1, ..head }, buffer);
+            }
+        });
+        self.height = body.height.into();
+        self.lay_out(place, call, body.width, theme);
+        let rows = self.laid.as_ref().map_or(&[][..], |laid| &laid.rows[..]);
+        self.top = self.top.min(rows.len().saturating_sub(self.height));
+        for (y, line) in (body.y..body.bottom()).zip(&rows[self.top..]) {
+            line.render(Rect { y, height: 1, ..body }, buffer);
+        }
+    }
+
+    fn head(&self, call: &Call, width: u16, is_read: bool, theme: Theme) -> [Line<'static>; 2] {
+        let path = fitted(&visible_line(&call.path), width.into());
+        let style = if is_read { theme.accent() } else { theme.strong() };
+        let tabs = Tab::all().into_iter().flat_map(|(tab, words)| {
+            let style = if tab == self.tab { theme.selected() } else { theme.dim() };
+            [Span::styled(words, style), Span::raw("  ")]
+        });
+        [Line::styled(path, style), Line::from(tabs.collect::<Vec<_>>())]
+    }
+
+    fn lay_out(&mut self, place: Place, call: &Call, width: u16, theme: Theme) {
+        let of = (place, self.tab, width, call.version);
+        if self.laid.as_ref().is_some_and(|laid| laid.of == of) {
+            return;
+        }
+        let rows = match self.tab {
+            Tab::Input => json_rows(call.input.value(), width, theme),
+            Tab::Output => output_rows(call, width, theme),
+            Tab::Messages => message_rows(call, width, theme),
+            Tab::Log => text_rows(&call.stderr.join("\n"), width, Style::new()),
+        };
+        let rows = if rows.is_empty() { vec![Line::styled("nothing yet", theme.dim())] } else { rows };
+        self.laid = Some(Laid { of, rows });
+    }
+}
+
+fn json_rows(value: &serde_json::Value, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let text = cut(&serde_json::to_string_pretty(value).unwrap_or_default());
+    markdown(&format!("~~~~~json\n{text}\n~~~~~"), width, theme)
+}
+
+fn output_rows(call: &Call, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    match &call.result {
+        None => Vec::new(),
+        Some(CallResult::Error(failure)) => {
+            let hint = failure.hint.iter().map(|hint| format!("\nhint: {hint}"));
+            text_rows(&format!("{}{}", failure.message, hint.collect::<String>()), width, theme.bad())
+        }
+        Some(CallResult::Output(output)) => content_rows(output, width, theme),
+    }
+}
+
+fn content_rows(output: &Output, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let mut rows = match &output.content {
+        Content::Text(text) => text_rows(text, width, Style::new()),
+        Content::Json(value) => json_rows(value, width, theme),
+    };
+    for attachment in &output.attachments {
+        let kind = attachment.media_type.as_deref().unwrap_or("a file");
+        rows.push(Line::styled(visible_line(&format!("[{}: {kind}]", attachment.name)), theme.dim()));
+    }
+    rows
+}
+
+fn message_rows(call: &Call, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let mut rows = Vec::new();
+    if let Some(instructions) = &call.instructions {
+        rows.push(Line::styled("instructions", theme.heading()));
+        rows.extend(text_rows(instructions, width, theme.dim()));
+    }
+    for message in call.messages.iter().chain(&call.reply) {
+        if !rows.is_empty() {
+            rows.push(Line::default());
+        }
+        rows.extend(one_message(message, width, theme));
+    }
+    rows
+}
+
+fn one_message(message: &Message, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let who = match message.role {
+        Role::User => "to the model",
+        Role::Assistant => "the model",
+    };
+    let mut rows = vec![Line::styled(who, theme.heading())];
+    for part in &message.parts {
+        rows.extend(part_rows(part, message.role, width, theme));
+    }
+    rows
+}
+
+fn part_rows(part: &Part, role: Role, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    match part {
+        Part::Text { text, .. } if role == Role::Assistant => markdown(&cut(text), width, theme),
+        Part::Text { text, .. } => text_rows(text, width, Style::new()),
+        Part::Thinking { text, .. } => text_rows(text, width, theme.dim().italic()),
+        Part::ToolCall(call) => {
+            text_rows(&format!("→ {} {}", call.name, call.arguments), width, theme.accent())
+        }
+        Part::ToolResult(result) => {
+            let style = if result.is_error { theme.bad() } else { Style::new() };
+            text_rows(&format!("← {}: {}", result.name, result.text), width, style)
+        }
+        Part::Attachment(attachment) => text_rows(&format!("[{}]", attachment.name), width, theme.dim()),
+        Part::Opaque(block) => text_rows(&format!("[a block of {}]", block.provider), width, theme.dim()),
+    }
+}
+
+fn text_rows(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
+    let text = visible(&cut(text).replace('\t', "    "));
+    text.lines().flat_map(|line| wrapped(&Line::styled(line.to_owned(), style), width, &[], &[])).collect()
+}
+
+/// The start of a text that is too long to be laid out whole.
+fn cut(text: &str) -> String {
+    if text.len() <= MOST {
+        return text.to_owned();
+    }
+    let end = (0..=MOST).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0);
+    format!("{}\n… {} bytes in all", &text[..end], text.len())
+}

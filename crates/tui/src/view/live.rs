@@ -1,0 +1,188 @@
+//! The live rows below the transcript: what is being said, what runs, what is asked, the input, the status.
+
+use std::time::Instant;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::status::spinner;
+use crate::story::{Call, CallState, Place, Story};
+use crate::theme::Theme;
+use crate::transcript::{Transcript, indented, seconds};
+use crate::wrap::fitted;
+
+/// The most rows that running calls take.
+const MOST_CALLS: usize = 8;
+
+/// Draws itself, and says where the cursor belongs.
+type Drawing<'a> = Box<dyn FnOnce(Rect, &mut Buffer) -> Option<Position> + 'a>;
+
+/// A part of the live rows with the height that it would like to have.
+pub(crate) enum Section<'a> {
+    /// Rows that are cut from the top where there is no room.
+    Lines(Vec<Line<'static>>),
+    /// Something that draws itself.
+    Drawn(u16, Drawing<'a>),
+}
+
+impl Section<'_> {
+    fn height(&self) -> u16 {
+        match self {
+            Self::Lines(lines) => u16::try_from(lines.len()).unwrap_or(u16::MAX),
+            Self::Drawn(height, _) => *height,
+        }
+    }
+}
+
+/// The live rows, put together from the top down. What stands further down is more important.
+pub(crate) struct Live {
+    width: u16,
+    most: u16,
+}
+
+impl Live {
+    pub(crate) fn new(width: u16, most: u16) -> Self {
+        Self { width, most: most.max(1) }
+    }
+
+    /// Draws the sections, each as high as those below it allow.
+    pub(crate) fn draw(self, sections: Vec<Section<'_>>) -> (Buffer, Option<Position>) {
+        let mut left = self.most;
+        let mut heights: Vec<u16> = Vec::with_capacity(sections.len());
+        for section in sections.iter().rev() {
+            let height = section.height().min(left);
+            left -= height;
+            heights.push(height);
+        }
+        heights.reverse();
+        let total: u16 = heights.iter().sum();
+        let mut buffer = Buffer::empty(Rect::new(0, 0, self.width, total));
+        let (mut y, mut cursor) = (0, None);
+        for (section, height) in sections.into_iter().zip(heights) {
+            let area = Rect::new(0, y, self.width, height);
+            cursor = draw_section(section, area, &mut buffer).or(cursor);
+            y += height;
+        }
+        (buffer, cursor)
+    }
+}
+
+fn draw_section(section: Section<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+    if area.height == 0 {
+        return None;
+    }
+    match section {
+        Section::Lines(lines) => {
+            let from = lines.len().saturating_sub(area.height.into());
+            for (y, line) in (area.y..area.bottom()).zip(&lines[from..]) {
+                line.render(Rect { y, height: 1, ..area }, buffer);
+            }
+            None
+        }
+        Section::Drawn(_, draw) => draw(area, buffer),
+    }
+}
+
+/// What is being said by the agent at the top, and the calls that run.
+pub(crate) fn activity(
+    story: &Story,
+    transcript: &mut Transcript,
+    now: Instant,
+    width: u16,
+    theme: Theme,
+) -> (Vec<Line<'static>>, Vec<Line<'static>>) {
+    let running = story.running();
+    let top = running.first().and_then(|place| story.call(*place));
+    let tail = top.map(|call| transcript.tail(call)).unwrap_or_default();
+    (tail, calls(story, transcript, &running, now, width, theme))
+}
+
+/// A row per running call below the top, the deepest ones where not all fit.
+fn calls(
+    story: &Story,
+    transcript: &Transcript,
+    running: &[Place],
+    now: Instant,
+    width: u16,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let Some(run) = story.run() else { return Vec::new() };
+    let spin = spinner(run, now);
+    let mut rows: Vec<Line<'static>> = Vec::new();
+    for call in
+        running.iter().filter_map(|place| story.call(*place)).filter(|call| is_shown(call, running.len()))
+    {
+        rows.push(call_row(call, transcript, spin, now, width, theme));
+    }
+    let hidden = rows.len().saturating_sub(MOST_CALLS);
+    if hidden > 0 {
+        rows.truncate(MOST_CALLS);
+        rows.push(Line::styled(format!("  and {hidden} more (Ctrl-T shows all)"), theme.dim()));
+    }
+    rows
+}
+
+/// The agent at the top shows itself by what it says; alone and silent it has a row.
+fn is_shown(call: &Call, running: usize) -> bool {
+    call.level > 0 || running == 1
+}
+
+fn call_row(
+    call: &Call,
+    transcript: &Transcript,
+    spin: &'static str,
+    now: Instant,
+    width: u16,
+    theme: Theme,
+) -> Line<'static> {
+    let indent =
+        u16::try_from(call.level).unwrap_or(u16::MAX).saturating_sub(1).saturating_mul(2).min(width / 3);
+    let room = usize::from(width - indent);
+    let (mark, style) = match call.state {
+        CallState::Asking => ("?", theme.waiting()),
+        _ => (spin, theme.accent()),
+    };
+    let name = llm_do::visible_line(&call.name);
+    let took = format!(" {}", whole_seconds(call, now));
+    let words = transcript.last_words(call).or_else(|| call.progress.as_deref().map(llm_do::visible_line));
+    let words = match (&call.state, words) {
+        (CallState::Asking, _) => "waits for you".to_owned(),
+        (_, Some(words)) => words,
+        (_, None) => call.model.as_deref().map(llm_do::visible_line).unwrap_or_default(),
+    };
+    let taken = 2 + crate::wrap::columns(&name) + took.len() + 2;
+    let line = Line::from(vec![
+        Span::styled(format!("{mark} "), style),
+        Span::styled(fitted(&name, room.saturating_sub(2)), theme.strong()),
+        Span::styled(took, theme.dim()),
+        Span::styled(format!("  {}", last_columns(&words, room.saturating_sub(taken))), theme.dim()),
+    ]);
+    indented(line, indent)
+}
+
+fn whole_seconds(call: &Call, now: Instant) -> String {
+    let elapsed = call.elapsed(now);
+    if elapsed.as_secs() < 60 { format!("{} s", elapsed.as_secs()) } else { seconds(elapsed) }
+}
+
+/// The end of a text that fits.
+fn last_columns(text: &str, room: usize) -> String {
+    if crate::wrap::columns(text) <= room {
+        return text.to_owned();
+    }
+    if room < 2 {
+        return String::new();
+    }
+    let mut taken = 1;
+    let mut start = text.len();
+    for (place, sign) in text.char_indices().rev() {
+        taken += unicode_width::UnicodeWidthChar::width(sign).unwrap_or(0);
+        if taken > room {
+            break;
+        }
+        start = place;
+    }
+    format!("…{}", &text[start..])
+}

@@ -1,0 +1,102 @@
+//! What passes between the UI and the program around it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use llm_do::{Key, Name, RunId};
+use serde_json::Value;
+
+use crate::Theme;
+
+/// Edits arguments outside of the UI, which has left the terminal meanwhile; the error is shown.
+pub type EditOutside = Arc<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
+
+/// What the UI begins with.
+#[derive(Clone)]
+pub struct Opening {
+    /// The colours.
+    pub theme: Theme,
+    /// What is talked with or run.
+    pub entry: Name,
+    /// Whether there are several turns.
+    pub chat: bool,
+    /// Whether the first message is still to be written.
+    pub asks: bool,
+    /// The schema of a typed input, for which a form is shown.
+    pub input_schema: Option<Value>,
+    /// What can be called by name, with the schema of its input.
+    pub callables: Vec<(Name, Value)>,
+    /// Where `@file` looks.
+    pub directory: PathBuf,
+    /// Where what was sent is kept.
+    pub history: Option<PathBuf>,
+    /// Whether thoughts, arguments and results are shown at length.
+    pub unfolded: bool,
+    /// Edits arguments in the person's own editor.
+    pub edit: EditOutside,
+}
+
+/// What the person wants.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wish {
+    /// To say something, with files.
+    Send {
+        /// The words.
+        text: String,
+        /// The files.
+        attachments: Vec<PathBuf>,
+    },
+    /// To give a typed input.
+    Give(Value),
+    /// To call something by name, beside the conversation.
+    Call {
+        /// The name.
+        name: String,
+        /// What it is given.
+        input: Value,
+    },
+    /// To stop what runs.
+    Interrupt,
+    /// To stop one call and everything below it.
+    Cancel {
+        /// Its run.
+        run: RunId,
+        /// The call.
+        call: Key,
+    },
+    /// To have answers from another model, or from the agent's own again.
+    UseModel(Option<String>),
+    /// To see what was allowed.
+    ListGrants,
+    /// To take one of them back.
+    Revoke(String),
+    /// To go on in a copy of the conversation, or in another one.
+    Fork(Option<u32>),
+    /// To go back to before a message, or to see the messages.
+    GoBack(Option<u32>),
+    /// To begin anew.
+    Clear,
+    /// To write the conversation to a file.
+    Save(PathBuf),
+    /// To leave.
+    Quit,
+}
+
+/// What the UI is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// Words to show.
+    Remark(String),
+    /// Markdown to show.
+    Document(String),
+    /// What the person said without typing it here.
+    Said(String),
+    /// A text for the input.
+    Draft(String),
+    /// A run or another piece of work begins.
+    Busy,
+    /// Whatever was wished for is done.
+    Ready,
+    /// The work is over; the terminal is given back.
+    Leave,
+}
