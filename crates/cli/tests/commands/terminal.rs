@@ -139,7 +139,7 @@ fn control_signs_are_shown_and_not_obeyed() {
     let mut session = at_terminal(&sandbox, "NO_COLOR=1 \"$LLM_DO\" run . hello; echo code $?");
     let shown = session.expect(CHOICES).unwrap();
     let shown = String::from_utf8_lossy(shown.before()).into_owned();
-    assert!(shown.contains("a\\u{202e}b\\u{200b}c"), "{shown}");
+    assert!(shown.contains(r#""a\u202eb\u200bc""#), "{shown}");
     session.send_line("y").unwrap();
     let rest = ended(session);
     assert!(rest.contains("the \\u{1b}[2Jend"), "{rest}");

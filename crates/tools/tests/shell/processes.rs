@@ -3,8 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use llm_do_core::{FailureKind, Remark};
-use llm_do_testing::TestCall;
+use llm_do_core::{AgentSpec, FailureKind, Key, Remark};
+use llm_do_models::{asks_all, says};
+use llm_do_testing::{TestCall, TestProject, TestRun};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -185,6 +186,34 @@ async fn cancelling_or_dropping_a_call_kills_its_programs_at_once() {
     dropped.abort();
     assert!(dropped.await.is_err());
     assert_none_left(&dropped_mark);
+}
+
+#[tokio::test]
+async fn a_command_that_a_person_cancels_is_killed_and_its_agent_goes_on() {
+    let (folder, word) = (Folder::new(), mark("one-of-two"));
+    folder.file("script", "sleep 1000");
+    let runtime = TestProject::new()
+        .tool(trusting(&folder.root(), &["bash", "echo"], |_| ()).await)
+        .agent(AgentSpec::new("main", "You run commands.").tool("shell"))
+        .model_replies([
+            asks_all([
+                ("shell", json!({"command": format!("bash script {word}")})),
+                ("shell", json!({"command": "echo beside"})),
+            ]),
+            says("went on"),
+        ])
+        .build();
+    let run = runtime.run("main", "go").start();
+    while processes_with(&word) == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(runtime.cancel_call(run.id(), &Key::from("1/t1/tool/0")));
+    let run = TestRun::of(run.await);
+    assert_eq!(run.answer().as_ref(), "went on");
+    let results = run.tool_results();
+    assert!(results[0].starts_with("the call of `shell` was cancelled by a person"), "{results:?}");
+    assert!(results[1].contains("beside"), "{results:?}");
+    assert_none_left(&word);
 }
 
 fn resident_kilobytes() -> u64 {
