@@ -15,26 +15,31 @@ use crate::Theme;
 
 /// Blocks with more lines are left plain.
 const MOST_LINES: usize = 2_000;
+/// Blocks with more bytes are left plain.
+const MOST_BYTES: usize = 64 * 1024;
 /// Lines with more bytes are left plain.
 const LONGEST_LINE: usize = 2_000;
 
 /// The highlighted blocks of a text, kept so that a block that grows is not highlighted from its start again.
 #[derive(Default)]
 pub(super) struct Highlights {
-    blocks: Vec<Block>,
+    /// By their place in the text; nothing where a block is plain.
+    blocks: Vec<Option<Block>>,
 }
 
 impl Highlights {
     /// Returns the lines of the code block at this place of the text. `info` is what stands behind its fence.
     pub(super) fn lines(&mut self, place: usize, info: &str, code: &str, theme: Theme) -> Vec<Line<'static>> {
-        let Some(syntax) = syntax(info).filter(|_| code.lines().count() <= MOST_LINES) else {
+        let is_short = code.len() <= MOST_BYTES && code.lines().count() <= MOST_LINES;
+        let Some(syntax) = syntax(info).filter(|_| is_short) else {
             return code.lines().map(plain).collect();
         };
-        if !self.blocks.get(place).is_some_and(|block| block.grows_into(info, code, theme)) {
-            self.blocks.truncate(place);
-            self.blocks.push(Block::new(info, syntax, theme));
+        if self.blocks.len() <= place {
+            self.blocks.resize_with(place + 1, || None);
         }
-        self.blocks.last_mut().map(|block| block.lines_of(code)).unwrap_or_default()
+        let slot = &mut self.blocks[place];
+        let known = slot.take().filter(|block| block.grows_into(info, code, theme));
+        slot.insert(known.unwrap_or_else(|| Block::new(info, syntax, theme))).lines_of(code)
     }
 }
 
@@ -292,13 +297,34 @@ mod tests {
     }
 
     #[test]
+    fn several_blocks_grow_independently() {
+        let codes = ["let a = \"1\";\n", "plain", "/* b\n */ let c = 2;\n", "fn d() {}\nlet e = 3;\n"];
+        let infos = ["rust", "no-such-language", "rust", "js"];
+        let mut highlights = Highlights::default();
+        for step in 1..=2 {
+            for place in [0, 1, 2, 3] {
+                let code = &codes[place][..codes[place].len() * step / 2];
+                let lines = highlights.lines(place, infos[place], code, COLOURS);
+                assert_eq!(lines, highlight(infos[place], code, COLOURS), "block {place}, step {step}");
+            }
+        }
+        assert!(
+            highlights.blocks[3].as_ref().is_some_and(|block| block.lines.len() == 2),
+            "kept for the next time"
+        );
+    }
+
+    #[test]
     fn long_lines_and_long_blocks_stay_plain() {
         let long_line = format!("let x = \"{}\";\nlet y = 1;\n", "x".repeat(3_000));
         let lines = highlight("rust", &long_line, COLOURS);
         assert_eq!((lines[0].spans.len(), lines[1].spans.len() > 1), (1, true));
 
         let long_block = "let y = 1;\n".repeat(MOST_LINES + 1);
-        assert!(highlight("rust", &long_block, COLOURS).iter().all(|line| line.spans.len() == 1));
+        let large_block = format!("let y = 1; //{}\n", "x".repeat(1_000)).repeat(MOST_BYTES / 1_000);
+        for block in [long_block, large_block] {
+            assert!(highlight("rust", &block, COLOURS).iter().all(|line| line.spans.len() == 1));
+        }
     }
 
     #[test]

@@ -76,7 +76,7 @@ fn after(begun: bool, mut rows: Vec<Line<'static>>) -> Vec<Line<'static>> {
 ///
 /// Drawing what stands before and what stands behind, with a blank row between, is drawing all at once. The end never
 /// decreases as text is added.
-pub(crate) fn stable_end(text: &str) -> usize {
+pub(super) fn stable_end(text: &str) -> usize {
     // A line that has not ended can still become anything.
     let complete = &text[..complete_lines(text)];
     let mut depth = 0;
