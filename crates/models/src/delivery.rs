@@ -61,16 +61,17 @@ fn compose(answer: Answer, request: &ModelRequest<'_>, origin: &Origin) -> VecDe
         _ => (answer.acts, false),
     };
     let usage = explicit.unwrap_or_else(|| estimate(&acts, request));
+    let pace = answer.pace;
     let mut beats = VecDeque::new();
     let mut parts = Vec::new();
     for act in acts {
         match act {
             Act::Say(text) => {
-                beats.extend(pieces(&text).map(|piece| Beat::Part(Ok(ModelPart::Text(piece)))));
+                beats.extend(paced(pieces(&text).map(ModelPart::Text), pace));
                 parts.push(Part::text(text));
             }
             Act::Think(text) => {
-                beats.extend(pieces(&text).map(|piece| Beat::Part(Ok(ModelPart::Thinking(piece)))));
+                beats.extend(paced(pieces(&text).map(ModelPart::Thinking), pace));
                 parts.push(Part::thinking(text));
             }
             Act::Ask { tool, arguments } => {
@@ -89,6 +90,11 @@ fn compose(answer: Answer, request: &ModelRequest<'_>, origin: &Origin) -> VecDe
     let response = finished(parts, stop, usage, origin);
     beats.push_back(Beat::Part(Ok(ModelPart::Finished(response))));
     beats
+}
+
+/// Parts with a wait after each, where there is one.
+fn paced(parts: impl Iterator<Item = ModelPart>, pace: Option<Duration>) -> impl Iterator<Item = Beat> {
+    parts.flat_map(move |part| std::iter::once(Beat::Part(Ok(part))).chain(pace.map(Beat::Wait)))
 }
 
 /// Splits a text after each space.

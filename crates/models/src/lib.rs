@@ -38,6 +38,7 @@
 //!   - raw: {name: read_file, text: '{"path": '}          # argument text that is no JSON
 //!   - say: Half of an answer, slowly
 //!     delay: 1.5s
+//!     pace: 20ms                                         # between its words
 //!     usage: {input: 1200, output: 4}                    # instead of an estimate
 //!     stop: max_tokens
 //!   - cut: The connection broke in the mid

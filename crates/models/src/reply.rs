@@ -21,6 +21,7 @@ pub struct Reply {
     steps: Vec<Step>,
     usage: Option<Usage>,
     stop: Option<StopReason>,
+    pace: Option<Duration>,
     pub(crate) condition: Option<Condition>,
     pub(crate) once: bool,
 }
@@ -53,6 +54,7 @@ pub(crate) struct Answer {
     pub(crate) acts: Vec<Act>,
     pub(crate) usage: Option<Usage>,
     pub(crate) stop: Option<StopReason>,
+    pub(crate) pace: Option<Duration>,
 }
 
 /// A closure that answers a request.
@@ -114,7 +116,7 @@ impl Reply {
         Self { steps: vec![Step::Act(act)], ..Self::default() }
     }
 
-    /// Adds another reply: first this one, then that. Where both set usage, stop or condition, the other wins.
+    /// Adds another reply: first this one, then that. Where both set usage, stop, pace or condition, the other wins.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.steps.extend(other.steps);
@@ -122,6 +124,7 @@ impl Reply {
             steps: self.steps,
             usage: other.usage.or(self.usage),
             stop: other.stop.or(self.stop),
+            pace: other.pace.or(self.pace),
             condition: other.condition.or(self.condition),
             once: self.once || other.once,
         }
@@ -131,6 +134,13 @@ impl Reply {
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.steps.insert(0, Step::Act(Act::Wait(delay)));
+        self
+    }
+
+    /// Waits after each piece of what is said and thought, as a model takes its time.
+    #[must_use]
+    pub fn paced(mut self, pace: Duration) -> Self {
+        self.pace = Some(pace);
         self
     }
 
@@ -181,7 +191,7 @@ impl Reply {
 
     /// Returns what is answered to a request: each closure is replaced by the acts of its reply.
     pub(crate) fn answer(self, request: &ModelRequest<'_>) -> Answer {
-        let mut answer = Answer { acts: Vec::new(), usage: self.usage, stop: self.stop };
+        let mut answer = Answer { acts: Vec::new(), usage: self.usage, stop: self.stop, pace: self.pace };
         for step in self.steps {
             match step {
                 Step::Act(act) => answer.acts.push(act),
@@ -197,5 +207,6 @@ impl Answer {
         self.acts.extend(other.acts);
         self.usage = other.usage.or(self.usage);
         self.stop = other.stop.or(self.stop.take());
+        self.pace = other.pace.or(self.pace);
     }
 }

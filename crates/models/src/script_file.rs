@@ -149,6 +149,8 @@ impl<'de> Visitor<'de> for ScriptFileVisitor {
 struct FileReply {
     #[serde(default, deserialize_with = "duration")]
     delay: Option<Duration>,
+    #[serde(default, deserialize_with = "duration")]
+    pace: Option<Duration>,
     think: Option<String>,
     say: Option<String>,
     ask: Option<FileAsks>,
@@ -176,6 +178,9 @@ fn reply_of(file: Spanned<FileReply>, mode: Mode) -> Result<Reply, ScriptFileErr
     let mut reply = content.ok_or_else(|| misfit(location, NO_CONTENT))?;
     if let Some(delay) = file.delay {
         reply = reply.after(delay);
+    }
+    if let Some(pace) = file.pace {
+        reply = reply.paced(pace);
     }
     if let Some(usage) = file.usage {
         reply = reply.using(usage.into());

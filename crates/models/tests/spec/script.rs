@@ -198,6 +198,18 @@ async fn a_delay_passes_in_the_time_of_the_runtime() {
     assert_eq!(begun.elapsed(), 3 * minute);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_paced_reply_waits_after_each_word() {
+    let second = Duration::from_secs(1);
+    let begun = Instant::now();
+    let reply = thinks("so").and(says("one two three")).paced(second);
+    assert_eq!(Talk::of("hello").text(&Script::new([reply])).await, "one two three");
+    assert_eq!(begun.elapsed(), 4 * second);
+    let from_file = Script::from_yaml("- {say: one two, pace: 1s}\n").unwrap();
+    assert_eq!(Talk::of("hello").text(&from_file).await, "one two");
+    assert_eq!(begun.elapsed(), 6 * second);
+}
+
 #[tokio::test]
 async fn usage_is_estimated_from_the_instructions_what_is_new_and_what_is_said() {
     let reply = || thinks("12345678").and(says("1234")).and(asks("tool", json!({})));

@@ -119,7 +119,7 @@ fn a_mistake_is_named_with_its_place_and_what_was_meant() {
         ("- say: a\n- sya: b\n", "line 2, column 3: unknown key `sya`, did you mean `say`?"),
         (
             "- say: a\n  zzzzz: b\n",
-            "line 2, column 3: unknown key `zzzzz`, expected one of `delay`, `think`, `say`, `ask`, `raw`, \
+            "line 2, column 3: unknown key `zzzzz`, expected one of `delay`, `pace`, `think`, `say`, `ask`, `raw`, \
              `cut`, `fail`, `usage`, `stop`, `when`, `once`",
         ),
         ("mode: by_trun\nreplies: []\n", "line 1, column 7: unknown word `by_trun`, did you mean `by_turn`?"),

@@ -15,14 +15,14 @@ pub(super) fn shown(text: &str) -> String {
     if spaced.contains([EMOJI_STYLE, JOINER]) {
         return spaced.graphemes(true).map(shown_cluster).collect();
     }
-    llm_do::visible(&spaced)
+    llm_do::visible_prose(&spaced)
 }
 
 fn shown_cluster(cluster: &str) -> String {
     if is_emoji(cluster) {
-        llm_do::visible(&cluster.replace([EMOJI_STYLE, JOINER], ""))
+        llm_do::visible_prose(&cluster.replace([EMOJI_STYLE, JOINER], ""))
     } else {
-        llm_do::visible(cluster)
+        llm_do::visible_prose(cluster)
     }
 }
 
