@@ -248,8 +248,10 @@ impl Host {
         builder = match &ui {
             Some(ui) => builder.on_event(ui.desk.reader()),
             None => {
-                let level = if plan.surface == Surface::Plain { plan.verbose.max(1) } else { plan.verbose };
-                let narration = Narration::new(screen.clone(), level);
+                let narration = match plan.surface {
+                    Surface::Plain => Narration::plain(screen.clone(), plan.verbose),
+                    _ => Narration::new(screen.clone(), plan.verbose),
+                };
                 builder.on_event(move |event| narration.tell(event))
             }
         };

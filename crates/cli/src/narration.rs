@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use llm_do::{CallResult, Decision, Delta, Event, EventBody, Key, ModelResult};
+use llm_do::{CallResult, Decision, Delta, Event, EventBody, Key, ModelResult, Payload};
 
 use crate::screen::Screen;
 use crate::text::{shortened, visible};
@@ -15,6 +15,8 @@ const SHOWN: usize = 400;
 pub(crate) struct Narration {
     screen: Arc<Screen>,
     level: u8,
+    /// Whether whole sentences are told, for those who listen.
+    plain: bool,
     /// Streamed text that does not fill a line yet, per call: streams of several calls never mix.
     open: Mutex<HashMap<Key, String>>,
 }
@@ -22,7 +24,12 @@ pub(crate) struct Narration {
 impl Narration {
     /// Tells at a level: 0 what a person should know, 1 calls, 2 streamed text, 3 whole requests.
     pub(crate) fn new(screen: Arc<Screen>, level: u8) -> Self {
-        Self { screen, level, open: Mutex::default() }
+        Self { screen, level, plain: false, open: Mutex::default() }
+    }
+
+    /// Tells calls and results in sentences.
+    pub(crate) fn plain(screen: Arc<Screen>, level: u8) -> Self {
+        Self { plain: true, ..Self::new(screen, level.max(1)) }
     }
 
     /// Tells about one event.
@@ -31,13 +38,21 @@ impl Narration {
             EventBody::Notice { text } => self.line(event, &format!("notice: {}", visible(text))),
             EventBody::Stderr { text } => self.line(event, &visible(text)),
             _ if self.level == 0 => {}
+            EventBody::CallStarted { name, input, .. } if self.plain => {
+                self.sentence(&format!("{} with {}", begun(event, name), input_words(input)));
+            }
             EventBody::CallStarted { input, .. } => {
                 self.line(event, &shortened(input.text(), SHOWN));
             }
-            EventBody::CallFinished { result, duration_ms, .. } => {
+            EventBody::CallFinished { name, result, duration_ms, .. } => {
                 self.flush(event);
+                if self.plain {
+                    return self.sentence(&ended(name, result, *duration_ms));
+                }
                 self.line(event, &format!("{}  {duration_ms} ms", result_words(result)));
             }
+            // The question itself follows.
+            EventBody::ApprovalRequested(_) if self.plain => {}
             EventBody::ApprovalRequested(request) => {
                 self.line(event, &format!("asks: {}", shortened(&request.description, SHOWN)));
             }
@@ -95,12 +110,51 @@ impl Narration {
         }
     }
 
+    fn sentence(&self, text: &str) {
+        self.screen.line(&format!("{text}."));
+    }
+
     fn line(&self, event: &Event, text: &str) {
+        if self.plain {
+            let who = if event.call.path.is_empty() { "the run" } else { &event.call.path };
+            return self.sentence(&format!("{}: {text}", visible(who)));
+        }
         let path = match &*event.call.path {
             "" => "run",
             path => path,
         };
         self.screen.line(&format!("{} {text}", self.screen.paint.dim(&format!("[{}]", visible(path)))));
+    }
+}
+
+fn begun(event: &Event, name: &str) -> String {
+    let caller = event.call.path.rsplit(" > ").nth(1);
+    match caller {
+        Some(caller) => visible(&format!("{caller} calls {name}")),
+        None => visible(&format!("{name} begins")),
+    }
+}
+
+/// What a call was given: a lone text as it is.
+fn input_words(input: &Payload) -> String {
+    let text =
+        input.object().filter(|object| object.len() == 1).and_then(|object| object.get("input")?.as_str());
+    shortened(text.unwrap_or(input.text()), SHOWN)
+}
+
+fn ended(name: &str, result: &CallResult, milliseconds: u64) -> String {
+    let seconds = format!("{:.1} seconds", milliseconds as f64 / 1_000.0);
+    match result {
+        CallResult::Output(output) => {
+            format!(
+                "{} is done after {seconds} and gave {}",
+                visible(name),
+                shortened(&output.to_text(), SHOWN)
+            )
+        }
+        CallResult::Error(failure) => {
+            format!("{} failed after {seconds}: {}", visible(name), shortened(&failure.message, SHOWN))
+        }
     }
 }
 

@@ -9,6 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct Screen {
     pub(crate) paint: Paint,
     terminal: bool,
+    /// Whether it is listened to rather than looked at.
+    pub(crate) plain: bool,
     /// The terminal UI, where it has the terminal.
     desk: Option<llm_do_tui::Desk>,
     state: Mutex<State>,
@@ -26,12 +28,12 @@ impl Screen {
     pub(crate) fn stderr() -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let terminal = stderr().is_terminal() && !dumb;
-        Self { paint: Paint::for_stderr(), terminal, desk: None, state: Mutex::default() }
+        Self { paint: Paint::for_stderr(), terminal, plain: false, desk: None, state: Mutex::default() }
     }
 
     /// A screen on which nothing is ever painted over.
     pub(crate) fn plain() -> Self {
-        Self { paint: Paint::none(), terminal: false, ..Self::stderr() }
+        Self { paint: Paint::none(), terminal: false, plain: true, ..Self::stderr() }
     }
 
     /// The screen while the terminal UI has the terminal: lines go into its transcript.

@@ -60,6 +60,7 @@ impl TerminalApprover {
         let conversation = Conversation {
             terminal: self.terminal.clone(),
             paint: self.screen.paint,
+            plain: self.screen.plain,
             others: self.waiting.load(Ordering::Relaxed).saturating_sub(1),
             withdrawn,
         };
@@ -101,6 +102,7 @@ impl Approver for TerminalApprover {
 struct Conversation {
     terminal: Arc<File>,
     paint: Paint,
+    plain: bool,
     others: usize,
     withdrawn: CancellationToken,
 }
@@ -150,6 +152,10 @@ impl Conversation {
     }
 
     fn choices(&self, request: &ApprovalRequest) -> String {
+        if self.plain {
+            let always = if request.scopes.is_empty() { "" } else { " a to allow more," };
+            return format!("Type y to allow it once,{always} e to edit, n to deny, q to stop, then Enter: ");
+        }
         let always = if request.scopes.is_empty() { "" } else { "  [a] always..." };
         self.paint.bold(&format!("[y] once{always}  [e] edit  [n] deny  [q] stop > "))
     }

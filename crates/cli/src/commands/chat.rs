@@ -68,7 +68,7 @@ pub(crate) async fn converse(host: Host, demo: Vec<String>, first: Option<Input>
     if let Some(input) = first {
         chat.turn(input).await;
     }
-    let mut lines = Lines::open();
+    let mut lines = if chat.host.screen.plain { Lines::Plain } else { Lines::open() };
     loop {
         let (rest, line) = lines.next().await;
         lines = rest;
@@ -184,6 +184,8 @@ pub(crate) fn revoke(host: &Host, number: &str) -> String {
 /// Where lines come from.
 enum Lines {
     Terminal(Box<rustyline::DefaultEditor>),
+    /// A terminal that is listened to: the line is read as the terminal itself edits it.
+    Plain,
     Pipe,
 }
 
@@ -217,6 +219,10 @@ impl Lines {
             Self::Terminal(mut editor) => {
                 let line = read_terminal(&mut editor);
                 (Self::Terminal(editor), line)
+            }
+            Self::Plain => {
+                output::to_stderr("Your message, then Enter:");
+                (Self::Plain, read_pipe())
             }
             Self::Pipe => (Self::Pipe, read_pipe()),
         });

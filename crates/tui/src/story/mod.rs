@@ -121,7 +121,10 @@ impl Story {
             if call.state == CallState::Asking {
                 call.state = CallState::Running;
             }
-            if let Decision::Allow(permit) = decision {
+            // Defaults that were filled in would only hide what was asked for.
+            if let Decision::Allow(permit) = decision
+                && permit.edited
+            {
                 call.input = permit.arguments.clone();
             }
         }

@@ -202,7 +202,7 @@ fn cut_rows(text: &str, width: u16, bar: &[Span<'static>], style: Style) -> Vec<
 /// Name, arguments, result and time of a call that ended, on one row.
 fn head_of_end(call: &Call, result: &CallResult, width: u16, theme: Theme) -> Line<'static> {
     let (mark, style) = mark_of(call.state, theme);
-    let name = visible_line(&call.name);
+    let name = whose(call);
     let took = format!("  {}", seconds(call.duration.unwrap_or_default()));
     let room = usize::from(width).saturating_sub(2 + name.chars().count() + took.chars().count());
     let (arguments, result) = shares(call, result, room);
@@ -215,6 +215,15 @@ fn head_of_end(call: &Call, result: &CallResult, width: u16, theme: Theme) -> Li
     }
     spans.push(Span::styled(took, theme.dim()));
     Line::from(spans)
+}
+
+/// The name of a call, with its caller's where others may stand between them.
+fn whose(call: &Call) -> String {
+    let callers = call.path.rsplit(" > ").nth(1).filter(|_| call.level > 1);
+    match callers {
+        Some(caller) => visible_line(&format!("{caller} › {}", call.name)),
+        None => visible_line(&call.name),
+    }
 }
 
 /// Divides the room of a row between arguments and result; the result gets what the arguments leave.

@@ -156,6 +156,7 @@ impl Transcript {
             return;
         }
         let made = lines::thinking(&text, took, self.unfolded, self.room(call), self.theme);
+        self.head(call);
         self.block(call, Kind::Note, made);
     }
 

@@ -96,7 +96,11 @@ pub(crate) fn activity(
     let running = story.running();
     let top = running.first().and_then(|place| story.call(*place));
     let tail = top.map(|call| transcript.tail(call)).unwrap_or_default();
-    (tail, calls(story, transcript, &running, now, width, theme))
+    // The agent at the top shows itself by what it says; silent and alone it has a row.
+    let is_silent = tail.is_empty() && running.len() == 1;
+    let shown = if is_silent { &running[..] } else { running.get(1..).unwrap_or_default() };
+    let calls = calls(story, transcript, shown, now, width, theme);
+    (tail, calls)
 }
 
 /// A row per running call below the top, the deepest ones where not all fit.
@@ -111,9 +115,7 @@ fn calls(
     let Some(run) = story.run() else { return Vec::new() };
     let spin = spinner(run, now);
     let mut rows: Vec<Line<'static>> = Vec::new();
-    for call in
-        running.iter().filter_map(|place| story.call(*place)).filter(|call| is_shown(call, running.len()))
-    {
+    for call in running.iter().filter_map(|place| story.call(*place)) {
         rows.push(call_row(call, transcript, spin, now, width, theme));
     }
     let hidden = rows.len().saturating_sub(MOST_CALLS);
@@ -122,11 +124,6 @@ fn calls(
         rows.push(Line::styled(format!("  and {hidden} more (Ctrl-T shows all)"), theme.dim()));
     }
     rows
-}
-
-/// The agent at the top shows itself by what it says; alone and silent it has a row.
-fn is_shown(call: &Call, running: usize) -> bool {
-    call.level > 0 || running == 1
 }
 
 fn call_row(
