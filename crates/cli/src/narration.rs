@@ -39,7 +39,7 @@ impl Narration {
             EventBody::Stderr { text } => self.line(event, &visible(text)),
             _ if self.level == 0 => {}
             EventBody::CallStarted { name, input, .. } if self.plain => {
-                self.sentence(&format!("{} with {}", begun(event, name), input_words(input)));
+                self.sentence(&format!("{}: {}", begun(event, name), input_words(input)));
             }
             EventBody::CallStarted { input, .. } => {
                 self.line(event, &shortened(input.text(), SHOWN));
@@ -111,7 +111,7 @@ impl Narration {
     }
 
     fn sentence(&self, text: &str) {
-        self.screen.line(&format!("{text}."));
+        self.screen.line(text);
     }
 
     fn line(&self, event: &Event, text: &str) {
@@ -147,7 +147,7 @@ fn ended(name: &str, result: &CallResult, milliseconds: u64) -> String {
     match result {
         CallResult::Output(output) => {
             format!(
-                "{} is done after {seconds} and gave {}",
+                "{} is done after {seconds}: {}",
                 visible(name),
                 shortened(&output.to_text(), SHOWN)
             )
