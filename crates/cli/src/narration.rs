@@ -146,11 +146,7 @@ fn ended(name: &str, result: &CallResult, milliseconds: u64) -> String {
     let seconds = format!("{:.1} seconds", milliseconds as f64 / 1_000.0);
     match result {
         CallResult::Output(output) => {
-            format!(
-                "{} is done after {seconds}: {}",
-                visible(name),
-                shortened(&output.to_text(), SHOWN)
-            )
+            format!("{} is done after {seconds}: {}", visible(name), shortened(&output.to_text(), SHOWN))
         }
         CallResult::Error(failure) => {
             format!("{} failed after {seconds}: {}", visible(name), shortened(&failure.message, SHOWN))

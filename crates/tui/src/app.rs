@@ -127,7 +127,6 @@ impl App {
     pub(crate) fn told(&mut self, told: Told, now: Instant) {
         match told {
             Told::Remark(text) => self.transcript.remark(&text),
-            Told::Document(text) => self.transcript.document(&text),
             Told::Said(text) => self.transcript.message(&text),
             Told::Draft(text) => self.editor.set_text(&text),
             Told::Busy => self.busy = true,
@@ -385,7 +384,7 @@ impl App {
     fn command(&mut self, command: &str, rest: &str, now: Instant) -> Step {
         let number = rest.parse().ok();
         match command {
-            "/help" => self.transcript.document(&commands::help()),
+            "/help" => self.transcript.glossary(commands::help()),
             "/model" => self.wish(Wish::UseModel((!rest.is_empty()).then(|| rest.to_owned()))),
             "/approvals" => self.wish(Wish::ListGrants),
             "/revoke" => self.wish(Wish::Revoke(rest.to_owned())),
@@ -514,6 +513,7 @@ impl App {
     fn hint_words(&self) -> String {
         match &self.hint {
             Some((words, _)) => words.clone(),
+            None if self.questions.is_attended() => "Ctrl-C stops · Ctrl-T tree".to_owned(),
             None if self.busy => "Esc stops · Ctrl-T tree".to_owned(),
             None if self.has_input() => "/help · Ctrl-T tree".to_owned(),
             None => String::new(),

@@ -24,24 +24,24 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "/quit", description: "leaves (also Ctrl-D, or Ctrl-C twice)" },
 ];
 
-const KEYS: &str = "\
-| Key | What it does |
-| --- | --- |
-| Enter | sends |
-| Shift-Enter, Alt-Enter, Ctrl-J | new line |
-| ↑ ↓ | moves; at the first and last row through what you sent before |
-| `@` | completes a file, which is attached |
-| Esc | stops the turn |
-| Ctrl-C | stops the turn; twice leaves |
-| Ctrl-T | the tree of calls |
-| Ctrl-O | shows thoughts, arguments and results at length, or folds them |
-| Ctrl-L | paints the screen anew |
-| Tab | goes to a question that waits, and back |";
+/// Every key that is not plain editing, and what it does.
+const KEYS: &[(&str, &str)] = &[
+    ("Enter", "sends"),
+    ("Shift-Enter", "new line (also Alt-Enter, Ctrl-J)"),
+    ("↑ ↓", "moves; at the first and last row through what you sent before"),
+    ("@", "completes a file, which is attached"),
+    ("Esc", "stops the turn"),
+    ("Ctrl-C", "stops the turn; twice leaves"),
+    ("Ctrl-T", "the tree of calls"),
+    ("Ctrl-O", "shows thoughts, arguments and results at length, or folds them"),
+    ("Ctrl-L", "paints the screen anew"),
+    ("Tab", "goes to a question that waits, and back"),
+];
 
-/// The help as Markdown.
-pub(crate) fn help() -> String {
-    let rows = COMMANDS.iter().map(|command| format!("| `{}` | {} |\n", command.name, command.description));
-    format!("{KEYS}\n\n| Command | What it does |\n| --- | --- |\n{}", rows.collect::<String>())
+/// What keys and commands do, in the order of the help.
+pub(crate) fn help() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let commands = COMMANDS.iter().map(|command| (command.name, command.description));
+    KEYS.iter().copied().chain(commands)
 }
 
 /// A line of the person.

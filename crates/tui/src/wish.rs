@@ -87,8 +87,6 @@ pub enum Wish {
 pub enum Told {
     /// Words to show.
     Remark(String),
-    /// Markdown to show.
-    Document(String),
     /// What the person said without typing it here.
     Said(String),
     /// A text for the input.

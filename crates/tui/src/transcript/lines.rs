@@ -36,6 +36,15 @@ fn plain_rows(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
     text.lines().flat_map(|line| wrapped(&Line::styled(line.to_owned(), style), width, &[], &[])).collect()
 }
 
+/// A word and what it means, in two columns.
+pub(super) fn meaning(word: &str, meaning: &'static str, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    const WORD: usize = 13;
+    let gap = WORD.saturating_sub(crate::wrap::columns(word));
+    let first = [Span::styled(word.to_owned(), theme.accent()), Span::raw(" ".repeat(gap))];
+    let rest = [Span::raw(" ".repeat(WORD.min(usize::from(width) / 3)))];
+    wrapped(&Line::raw(meaning), width, &first, &rest)
+}
+
 /// A line of somebody's error log, or something that a person should know.
 pub(super) fn note(word: &str, path: &str, text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let who = if path.is_empty() { String::new() } else { format!("{}: ", visible_line(path)) };

@@ -263,9 +263,10 @@ impl Transcript {
         self.top(Kind::Note, made);
     }
 
-    /// Prints Markdown of the UI itself.
-    pub(crate) fn document(&mut self, text: &str) {
-        let made = markdown(text, self.width, self.theme);
+    /// Prints words with their meaning.
+    pub(crate) fn glossary(&mut self, pairs: impl Iterator<Item = (&'static str, &'static str)>) {
+        let made =
+            pairs.flat_map(|(word, meaning)| lines::meaning(word, meaning, self.width, self.theme)).collect();
         self.top(Kind::Text, made);
     }
 
