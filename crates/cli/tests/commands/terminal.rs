@@ -1,4 +1,4 @@
-//! At a real terminal: approvals, colours, the chat's editor.
+//! Lines at a real terminal: approvals, colours, the chat's editor.
 
 use std::process::Command;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const CHOICES: &str = "[y] once";
 #[test]
 fn a_person_sees_path_tool_and_arguments_and_allows_once() {
     let sandbox = Sandbox::asking();
-    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello; echo code $?");
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello --headless; echo code $?");
     let shown = session.expect(CHOICES).unwrap();
     let shown = String::from_utf8_lossy(shown.before()).into_owned();
     assert!(shown.contains("main > helper") && shown.contains("\"input\": \"may I\""), "{shown}");
@@ -54,14 +54,14 @@ fn a_person_chooses_a_scope_or_stops() {
         "script.yaml",
         "mode: by_turn\nreplies:\n  - ask: {helper: {input: one}}\n  - ask: {helper: {input: two}}\n  - say: the end\n",
     );
-    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello; echo code $?");
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello --headless; echo code $?");
     session.expect(CHOICES).unwrap();
     session.send_line("a").unwrap();
     session.expect("2  every call of this tool").unwrap();
     session.send_line("2").unwrap();
     let rest = ended(session);
     assert!(!rest.contains(CHOICES) && rest.contains("the end"), "{rest}");
-    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello; echo code $?");
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello --headless; echo code $?");
     session.expect(CHOICES).unwrap();
     session.send_line("q").unwrap();
     let rest = ended(session);
@@ -85,7 +85,7 @@ fn a_person_edits_the_arguments_in_an_editor() {
 #[test]
 fn an_editor_that_changes_nothing_is_no_answer() {
     let sandbox = Sandbox::asking();
-    let mut session = at_terminal(&sandbox, "EDITOR=true \"$LLM_DO\" run . hello; echo code $?");
+    let mut session = at_terminal(&sandbox, "EDITOR=true \"$LLM_DO\" run . hello --headless; echo code $?");
     session.expect(CHOICES).unwrap();
     session.send_line("e").unwrap();
     session.expect("nothing was changed").unwrap();
@@ -105,7 +105,7 @@ fn a_forged_line_stays_on_its_line() {
             "script.yaml",
             "- ask: {write_file: {path: \"x\\n[y] once  > \", content: \"\"}}\n- say: done\n",
         );
-    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello; echo code $?");
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello --headless; echo code $?");
     let shown = session.expect(CHOICES).unwrap();
     let shown = String::from_utf8_lossy(shown.before()).into_owned();
     assert!(shown.contains("create `x\\n"), "{shown}");
@@ -120,7 +120,7 @@ fn what_was_typed_before_the_question_is_no_answer() {
         "script.yaml",
         "mode: by_turn\nreplies:\n  - ask: {helper: {input: may I}}\n    delay: 1s\n  - say: the end\n",
     );
-    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello; echo code $?");
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello --headless; echo code $?");
     session.send_line("y").unwrap();
     session.expect(CHOICES).unwrap();
     session.send_line("n").unwrap();
@@ -136,7 +136,7 @@ fn control_signs_are_shown_and_not_obeyed() {
         "script.yaml",
         "mode: by_turn\nreplies:\n  - ask: {helper: {input: \"a\\u202Eb\\u200Bc\"}}\n  - say: \"the \\e[2Jend\"\n",
     );
-    let mut session = at_terminal(&sandbox, "NO_COLOR=1 \"$LLM_DO\" run . hello; echo code $?");
+    let mut session = at_terminal(&sandbox, "NO_COLOR=1 \"$LLM_DO\" run . hello --headless; echo code $?");
     let shown = session.expect(CHOICES).unwrap();
     let shown = String::from_utf8_lossy(shown.before()).into_owned();
     assert!(shown.contains(r#""a\u202eb\u200bc""#), "{shown}");
@@ -157,7 +157,7 @@ fn colours_come_on_a_terminal_and_not_with_no_color() {
 #[test]
 fn a_long_run_shows_its_progress() {
     let sandbox = Sandbox::scripted("- say: late\n  delay: 1s\n");
-    let seen = ended(at_terminal(&sandbox, "\"$LLM_DO\" run . hello"));
+    let seen = ended(at_terminal(&sandbox, "\"$LLM_DO\" run . hello --headless"));
     assert!(
         seen.contains("script:script.yaml") && seen.contains("0s") && seen.contains("requests"),
         "{seen}"
@@ -168,7 +168,7 @@ fn a_long_run_shows_its_progress() {
 #[test]
 fn a_chat_has_an_editor_and_a_history() {
     let sandbox = Sandbox::echo();
-    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" chat .");
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" chat . --headless");
     session.expect("> ").unwrap();
     session.send_line("hello there").unwrap();
     session.expect("hello there\r\n").unwrap();
@@ -182,7 +182,7 @@ fn a_chat_has_an_editor_and_a_history() {
 #[test]
 fn ctrl_c_at_the_terminal_ends_the_run() {
     let sandbox = Sandbox::scripted("- say: late\n  delay: 60s\n");
-    let mut session = at_terminal(&sandbox, "trap : INT; \"$LLM_DO\" run . hello; echo code $?");
+    let mut session = at_terminal(&sandbox, "trap : INT; \"$LLM_DO\" run . hello --headless; echo code $?");
     session.expect("script:script.yaml").unwrap();
     session.send("\u{3}").unwrap();
     let rest = ended(session);
