@@ -21,7 +21,7 @@ use crate::output::{self, usage_line};
 use crate::problem::Problem;
 use crate::progress::Progress;
 use crate::screen::Screen;
-use crate::signals::Interrupts;
+use crate::signals::{Interrupts, terminal_modes};
 use crate::surface::Surface;
 use crate::text::{printable, visible, visible_line};
 use crate::tui::{self, Ui};
@@ -234,13 +234,15 @@ impl Host {
     /// Starts the runtime, and the terminal UI where that is wanted. Must be called inside a Tokio runtime.
     pub(crate) fn start(plan: Plan) -> Result<(Self, Option<Ui>), Problem> {
         let models = models_for(&plan.project, plan.environment, plan.tape.as_ref())?;
+        let modes = terminal_modes();
         let ui = plan.opening.map(Ui::open).transpose()?;
         let screen = Arc::new(match (&ui, plan.surface) {
             (Some(ui), _) => Screen::of_desk(ui.desk.clone()),
             (None, Surface::Plain) => Screen::plain(),
             (None, _) => Screen::stderr(),
         });
-        let interrupts = Interrupts::listen(screen.clone()).map_err(|error| Problem::Other(error.into()))?;
+        let interrupts =
+            Interrupts::listen(screen.clone(), modes).map_err(|error| Problem::Other(error.into()))?;
         let progress = if plan.verbose == 0 { Progress::start(&screen) } else { None };
         let unread = Arc::new(AtomicBool::new(false));
         let mut builder =

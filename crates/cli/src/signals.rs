@@ -1,6 +1,7 @@
 //! Interrupts: the first one ends the run in order, the second one leaves at once.
 
 use std::io::stdin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use llm_do::Canceller;
@@ -15,8 +16,15 @@ use crate::screen::Screen;
 #[derive(Clone)]
 pub(crate) struct Interrupts {
     watched: Arc<Mutex<Watched>>,
-    /// How the terminal was before anything edited lines on it.
+    /// How the terminal was before anything edited lines or drew on it.
     terminal: Arc<Option<Termios>>,
+    /// Whether somebody wants the process to end, and not only what it does.
+    must_leave: Arc<AtomicBool>,
+}
+
+/// Returns how the terminal is now.
+pub(crate) fn terminal_modes() -> Option<Termios> {
+    tcgetattr(stdin()).ok()
 }
 
 /// What an interrupt ends.
@@ -32,10 +40,10 @@ enum Watched {
 }
 
 impl Interrupts {
-    /// Begins to listen.
-    pub(crate) fn listen(screen: Arc<Screen>) -> std::io::Result<Self> {
-        let terminal = Arc::new(tcgetattr(stdin()).ok());
-        let interrupts = Self { watched: Arc::default(), terminal };
+    /// Begins to listen. Who leaves at once gives the terminal the modes back that it had.
+    pub(crate) fn listen(screen: Arc<Screen>, modes: Option<Termios>) -> std::io::Result<Self> {
+        let interrupts =
+            Self { watched: Arc::default(), terminal: Arc::new(modes), must_leave: Arc::default() };
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
@@ -44,8 +52,8 @@ impl Interrupts {
             loop {
                 tokio::select! {
                     _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                    _ = hangup.recv() => {}
+                    _ = terminate.recv() => listening.must_leave.store(true, Ordering::Relaxed),
+                    _ = hangup.recv() => listening.must_leave.store(true, Ordering::Relaxed),
                 }
                 listening.interrupt(&screen);
             }
@@ -76,6 +84,11 @@ impl Interrupts {
             run.cancel();
         }
         *watched = Watched::Run(run);
+    }
+
+    /// Says whether the process was asked to end: a chat ends with the turn that was stopped.
+    pub(crate) fn must_leave(&self) -> bool {
+        self.must_leave.load(Ordering::Relaxed)
     }
 
     /// Says that the run has ended: the next interrupt ends the process.

@@ -192,7 +192,7 @@ impl Table {
         if !stdout().is_terminal() {
             print_text(report);
         }
-        self.leaves |= leaves || !self.chat;
+        self.leaves |= leaves || !self.chat || self.host.interrupts().must_leave();
     }
 
     async fn use_model(&mut self, model: Option<String>) {
@@ -287,6 +287,12 @@ async fn attended<T>(work: impl Future<Output = T>, host: &Host, ui: &mut Ui) ->
             result = &mut work => return (result, leaves),
             wish = ui.wishes.recv() => match wish {
                 Some(Wish::Quit) if leaves => leave_at_once(),
+                // Also where the run is not known yet: it is about to be.
+                Some(Wish::Interrupt) => host.interrupts().cancel(),
+                Some(Wish::Quit) => {
+                    leaves = true;
+                    host.interrupts().cancel();
+                }
                 Some(wish) => leaves |= grant_at_once(&wish, host, &ui.desk),
                 // The UI is gone: nobody could answer a question any more.
                 None if leaves => return (work.await, true),

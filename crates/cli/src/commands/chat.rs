@@ -69,7 +69,7 @@ pub(crate) async fn converse(host: Host, demo: Vec<String>, first: Option<Input>
         chat.turn(input).await;
     }
     let mut lines = if chat.host.screen.plain { Lines::Plain } else { Lines::open() };
-    loop {
+    while !chat.host.interrupts().must_leave() {
         let (rest, line) = lines.next().await;
         lines = rest;
         match line {
