@@ -128,6 +128,7 @@ impl Screen {
         }
         self.drawn = Some(now);
         self.app.tick(now);
+        self.terminal.look_at_size()?;
         self.terminal.take_screen(self.app.is_in_tree())?;
         if self.app.is_in_tree() {
             let app = &mut self.app;

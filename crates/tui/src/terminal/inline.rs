@@ -102,8 +102,8 @@ impl Inline {
         let above = above + usize::from(self.cursor.x) / width;
         let up = if above > 0 { format!("\u{1b}[{above}A") } else { String::new() };
         self.forget();
-        output.write_all(format!("\r{up}{CLEAR_BELOW}").as_bytes())?;
-        output.flush()
+        // Not flushed: it goes out with the rows that are painted next, so that nobody sees the gap.
+        output.write_all(format!("\r{up}{CLEAR_BELOW}").as_bytes())
     }
 
     /// Takes the live rows away and leaves the cursor where they began.

@@ -5,8 +5,8 @@ mod inline;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::sync::{Mutex, Once, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::time::{Duration, Instant};
 
 use crossterm::event::Event;
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
@@ -30,9 +30,38 @@ struct Touched {
     alternate: bool,
 }
 
+/// Held by whoever writes to the terminal, so that nothing is painted on one that was given back.
+static PEN: Mutex<()> = Mutex::new(());
+/// How long someone who leaves waits for a frame to end. It never ends where its own painter panicked.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Takes the pen, unless the terminal was given back meanwhile.
+fn pen() -> io::Result<MutexGuard<'static, ()>> {
+    let pen = PEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if TOUCHED.lock().unwrap_or_else(PoisonError::into_inner).raw {
+        Ok(pen)
+    } else {
+        Err(io::Error::other("the terminal was given back in the middle"))
+    }
+}
+
+/// Waits for the end of a frame, but not for ever.
+fn pen_at_last() -> Option<MutexGuard<'static, ()>> {
+    let begun = Instant::now();
+    loop {
+        match PEN.try_lock() {
+            Ok(pen) => return Some(pen),
+            Err(std::sync::TryLockError::Poisoned(pen)) => return Some(pen.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) if begun.elapsed() > PATIENCE => return None,
+            Err(std::sync::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
 /// Gives the terminal back as it was. Does nothing where it was not touched, and may be called at any time from any
-/// thread, most of all by a process that leaves at once.
+/// thread, most of all by a process that leaves at once. The UI ends by it.
 pub fn restore() {
+    let _pen = pen_at_last();
     let mut touched = TOUCHED.lock().unwrap_or_else(PoisonError::into_inner);
     if !std::mem::take(&mut touched.raw) {
         return;
@@ -64,6 +93,8 @@ fn device() -> io::Result<File> {
 pub(crate) struct Terminal {
     output: BufWriter<File>,
     inline: Inline,
+    /// The width for which the live rows were painted.
+    inline_width: u16,
     /// The whole screen, where it is taken.
     full: Option<ratatui::Terminal<CrosstermBackend<File>>>,
     size: Size,
@@ -76,7 +107,7 @@ impl Terminal {
         restore_on_panic();
         take(&mut output)?;
         let size = current_size();
-        Ok(Self { output, inline: Inline::default(), full: None, size })
+        Ok(Self { output, inline: Inline::default(), inline_width: size.width, full: None, size })
     }
 
     /// The size as it was last told.
@@ -89,18 +120,30 @@ impl Terminal {
         if !crossterm::event::poll(patience)? {
             return Ok(None);
         }
-        let event = crossterm::event::read()?;
-        if let Event::Resize(width, height) = event {
-            self.resize(Size { width, height })?;
-        }
-        Ok(Some(event))
+        crossterm::event::read().map(Some)
     }
 
+    /// Looks at the size again. The event that tells of a new one is lost where a key comes in the same moment.
+    pub(crate) fn look_at_size(&mut self) -> io::Result<()> {
+        let size = current_size();
+        if size == self.size { Ok(()) } else { self.resize(size) }
+    }
+
+    /// Takes account of a new size; live rows that are hidden behind the whole screen when that is given back.
     fn resize(&mut self, size: Size) -> io::Result<()> {
-        if size.width != self.size.width {
-            self.inline.resize(&mut self.output, size.width)?;
-        }
         self.size = size;
+        if self.full.is_none() {
+            let _pen = pen()?;
+            self.fit_inline()?;
+        }
+        Ok(())
+    }
+
+    fn fit_inline(&mut self) -> io::Result<()> {
+        let width = self.size.width;
+        if std::mem::replace(&mut self.inline_width, width) != width {
+            self.inline.resize(&mut self.output, width)?;
+        }
         Ok(())
     }
 
@@ -111,6 +154,7 @@ impl Terminal {
         live: &Buffer,
         cursor: Option<Position>,
     ) -> io::Result<()> {
+        let _pen = pen()?;
         self.inline.paint(&mut self.output, finished, live, cursor)
     }
 
@@ -119,6 +163,7 @@ impl Terminal {
         if whole == self.full.is_some() {
             return Ok(());
         }
+        let _pen = pen()?;
         let text = if whole { ENTER_ALTERNATE } else { LEAVE_ALTERNATE };
         self.output.write_all(text.as_bytes())?;
         self.output.flush()?;
@@ -127,13 +172,16 @@ impl Terminal {
             true => Some(ratatui::Terminal::new(CrosstermBackend::new(device()?))?),
             false => None,
         };
-        Ok(())
+        if whole { Ok(()) } else { self.fit_inline() }
     }
 
     /// Draws on the whole screen.
     pub(crate) fn draw(&mut self, draw: impl FnOnce(&mut ratatui::Frame<'_>)) -> io::Result<()> {
         match &mut self.full {
-            Some(full) => full.draw(draw).map(drop),
+            Some(full) => {
+                let _pen = pen()?;
+                full.draw(draw).map(drop)
+            }
             None => Ok(()),
         }
     }
@@ -147,12 +195,14 @@ impl Terminal {
         let result = work();
         take(&mut self.output)?;
         self.size = current_size();
+        self.inline_width = self.size.width;
         self.take_screen(whole)?;
         Ok(result)
     }
 
     /// Paints everything anew.
     pub(crate) fn refresh(&mut self) -> io::Result<()> {
+        let _pen = pen()?;
         if let Some(full) = &mut self.full {
             full.clear()?;
         }
@@ -161,6 +211,7 @@ impl Terminal {
 
     /// Clears what is visible.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
+        let _pen = pen()?;
         self.inline = Inline::default();
         self.output.write_all(b"\x1b[H\x1b[2J")?;
         self.output.flush()
