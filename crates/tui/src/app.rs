@@ -424,7 +424,10 @@ impl App {
         }
         match parse_strict(text) {
             Ok(input) => self.send(Wish::Call { name: name.to_owned(), input }),
-            Err(error) => self.say(&format!("this is no JSON: {error}"), now),
+            Err(error) => {
+                self.editor.set_text(&format!("/call {rest}"));
+                self.say(&format!("this is no JSON: {error}"), now);
+            }
         }
     }
 
@@ -463,8 +466,7 @@ impl App {
             sections.push(Section::Drawn(asked, Box::new(draw)));
         }
         this.input_sections(&mut sections, width, size.height);
-        let status = status_line(&this.story, this.questions.count(), &hint, now, width, theme);
-        sections.push(Section::Lines(vec![status]));
+        sections.push(Section::Lines(vec![this.status(hint, now, width)]));
         let (buffer, cursor) = Live::new(width, size.height).draw(sections);
         (buffer, cursor.filter(|_| !self.in_tree))
     }
@@ -510,13 +512,23 @@ impl App {
         }
     }
 
-    fn hint_words(&self) -> String {
+    /// The last row: a word about what the person just did, while that stands, or else how things are.
+    fn status(&self, hint: &str, now: Instant, width: u16) -> Line<'static> {
         match &self.hint {
-            Some((words, _)) => words.clone(),
-            None if self.questions.is_attended() => "Ctrl-C stops · Ctrl-T tree".to_owned(),
-            None if self.busy => "Esc stops · Ctrl-T tree".to_owned(),
-            None if self.has_input() => "/help · Ctrl-T tree".to_owned(),
-            None => String::new(),
+            Some((words, _)) => {
+                let words = llm_do::visible_line(words);
+                Line::styled(crate::wrap::fitted(&words, width.into()), self.theme.waiting())
+            }
+            None => status_line(&self.story, self.questions.count(), hint, now, width, self.theme),
+        }
+    }
+
+    fn hint_words(&self) -> &'static str {
+        match (self.busy, self.has_input()) {
+            _ if self.questions.is_attended() => "Ctrl-C stops · Ctrl-T tree",
+            (true, _) => "Esc stops · Ctrl-T tree",
+            (false, true) => "/help · Ctrl-T tree",
+            (false, false) => "",
         }
     }
 
@@ -527,12 +539,8 @@ impl App {
             ratatui::layout::Constraint::Fill(1),
         ])
         .areas(area);
-        let hint = match (&self.hint, self.questions.is_empty()) {
-            (Some((words, _)), _) => words.clone(),
-            (None, false) => "Esc goes to the question".to_owned(),
-            (None, true) => String::new(),
-        };
-        let status = status_line(&self.story, self.questions.count(), &hint, now, top.width, self.theme);
+        let hint = if self.questions.is_empty() { "" } else { "Esc goes to the question" };
+        let status = self.status(hint, now, top.width);
         ratatui::widgets::Widget::render(status, top, buffer);
         self.tree.draw(body, buffer, &self.story, now, self.theme);
     }

@@ -136,11 +136,9 @@ impl Transcript {
                 if stream.has_printed() {
                     self.line(call, Kind::Note, lines::dim("(the answer broke off)", self.theme));
                 }
-                self.line(
-                    call,
-                    Kind::Note,
-                    lines::failure(&format!("the model failed: {error}"), self.theme),
-                );
+                let words = format!("the model failed: {error}");
+                let made = lines::failure(&words, self.room(call), self.theme);
+                self.block(call, Kind::Note, made);
             }
         }
     }
