@@ -1,0 +1,104 @@
+//! However it ends, the terminal is as it was.
+
+use llm_do_testing::terminal::{Key, Signal, TerminalModes};
+
+use crate::sandbox::Sandbox;
+use crate::support::{CHOICES, chat, ended, leave, say, start};
+
+fn slow() -> Sandbox {
+    Sandbox::scripted("- say: late\n  delay: 60s\n")
+}
+
+#[test]
+fn a_run_and_a_chat_take_the_terminal_and_give_it_back() {
+    let sandbox = Sandbox::echo();
+    let session = chat(&sandbox);
+    assert!(!session.terminal_modes().canonical && !session.terminal_modes().echo);
+    assert!(session.screen().bracketed_paste());
+    say(&session, "hello", "hello");
+    leave(&session);
+    let run = start(&sandbox, &["run", ".", "hello"]);
+    ended(&run, 0);
+    assert!(run.scrollback_text().starts_with("hello\n"), "{}", run.scrollback_text());
+}
+
+#[test]
+fn a_failed_run_says_why_and_gives_the_terminal_back() {
+    let sandbox = Sandbox::scripted("- fail: {kind: not_found, message: no such model}\n");
+    let session = start(&sandbox, &["run", ".", "hello"]);
+    ended(&session, 3);
+    assert!(session.scrollback_text().contains("no such model"), "{}", session.scrollback_text());
+}
+
+#[test]
+fn a_signal_during_a_run_ends_it_in_order() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let sandbox = slow();
+        let session = start(&sandbox, &["run", ".", "hello"]);
+        session.wait_for_visible("script:script.yaml");
+        session.signal(signal);
+        ended(&session, 130);
+        assert!(session.scrollback_text().contains("interrupted in"), "{}", session.scrollback_text());
+    }
+}
+
+#[test]
+fn a_signal_ends_a_chat_at_rest_and_at_work() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let sandbox = Sandbox::echo();
+        let session = chat(&sandbox);
+        say(&session, "hello", "hello");
+        session.signal(signal);
+        ended(&session, 130);
+        let sandbox = slow();
+        let session = chat(&sandbox);
+        session.keys("hello\r");
+        session.wait_for_visible("script:script.yaml");
+        session.signal(signal);
+        ended(&session, 130);
+    }
+}
+
+#[test]
+fn a_signal_in_the_tree_gives_the_main_screen_back() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let sandbox = Sandbox::echo();
+        let session = chat(&sandbox);
+        say(&session, "hello there", "hello there");
+        session.key(Key::Ctrl('t'));
+        session.wait_for_visible("[Esc] back");
+        session.signal(signal);
+        ended(&session, 130);
+        assert!(session.screen_text().contains("hello there"), "{}", session.screen_text());
+    }
+    let sandbox = slow();
+    let session = start(&sandbox, &["run", ".", "hello"]);
+    session.wait_for_visible("script:script.yaml");
+    session.key(Key::Ctrl('t'));
+    session.wait_for_visible("[Esc] back");
+    session.signal(Signal::TERM);
+    ended(&session, 130);
+}
+
+#[test]
+fn a_signal_while_a_question_stands_approves_nothing() {
+    let sandbox = Sandbox::asking();
+    let session = start(&sandbox, &["run", ".", "hello"]);
+    session.wait_for_visible(CHOICES);
+    session.signal(Signal::TERM);
+    ended(&session, 130);
+    assert!(!session.scrollback_text().contains("the end"), "{}", session.scrollback_text());
+}
+
+#[test]
+fn a_program_that_was_killed_leaves_what_it_must() {
+    let sandbox = Sandbox::echo();
+    let session = chat(&sandbox);
+    session.signal(Signal::KILL);
+    assert_eq!(session.wait_exit(), 128 + 9);
+    assert_ne!(
+        session.terminal_modes(),
+        TerminalModes::NORMAL,
+        "the test sees a terminal that was not given back"
+    );
+}

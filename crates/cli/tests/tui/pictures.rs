@@ -1,0 +1,1 @@
+//! Pictures of the terminal UI for the guide.
