@@ -1,7 +1,7 @@
 //! One call at length: what it was given, what it gave, what was said, what it logged.
 
 use crossterm::event::KeyCode;
-use llm_do::{CallResult, Content, Message, Output, Part, Role, visible, visible_line};
+use llm_do::{CallKind, CallResult, Content, Message, Output, Part, Role, visible, visible_line};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -132,7 +132,8 @@ impl Detail {
         let rows = match self.tab {
             Tab::Input => json_rows(call.input.value(), width, theme),
             Tab::Output => output_rows(call, width, theme),
-            Tab::Messages => message_rows(call, width, theme),
+            Tab::Messages if call.kind == CallKind::Agent => message_rows(call, width, theme),
+            Tab::Messages => exchange_rows(call, width, theme),
             Tab::Log => text_rows(&call.stderr.join("\n"), width, Style::new()),
         };
         let rows = if rows.is_empty() { vec![Line::styled("nothing yet", theme.dim())] } else { rows };
@@ -164,6 +165,17 @@ fn content_rows(output: &Output, width: u16, theme: Theme) -> Vec<Line<'static>>
     for attachment in &output.attachments {
         let kind = attachment.media_type.as_deref().unwrap_or("a file");
         rows.push(Line::styled(visible_line(&format!("[{}: {kind}]", attachment.name)), theme.dim()));
+    }
+    rows
+}
+
+/// A tool has no messages: what it was given and what it gave.
+fn exchange_rows(call: &Call, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let mut rows = vec![Line::styled("given", theme.heading())];
+    rows.extend(json_rows(call.input.value(), width, theme));
+    if call.result.is_some() {
+        rows.extend([Line::default(), Line::styled("gave", theme.heading())]);
+        rows.extend(output_rows(call, width, theme));
     }
     rows
 }
