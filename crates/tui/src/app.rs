@@ -458,8 +458,8 @@ impl App {
         let hint = self.hint_words();
         let (tail, calls) = activity(&self.story, &mut self.transcript, now, width, theme);
         let this = &*self;
-        let mut sections = vec![Section::Lines(tail)];
-        sections.push(Section::Lines(calls));
+        let gap = if calls.is_empty() { Vec::new() } else { vec![Line::default()] };
+        let mut sections = vec![Section::Lines(tail), Section::Lines(gap), Section::Lines(calls)];
         if asked > 0 {
             let draw =
                 move |area: Rect, buffer: &mut Buffer| this.questions.draw(area, buffer, &this.story, theme);

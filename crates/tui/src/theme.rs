@@ -60,9 +60,9 @@ impl Theme {
         self.coloured(Color::Yellow).add_modifier(Modifier::BOLD)
     }
 
-    /// What is chosen in a list.
+    /// What is chosen in a list: one bar, whatever colours its parts have.
     pub(crate) fn selected(self) -> Style {
-        Style::new().add_modifier(Modifier::REVERSED)
+        Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM).add_modifier(Modifier::REVERSED)
     }
 
     fn coloured(self, colour: Color) -> Style {

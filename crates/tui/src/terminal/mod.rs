@@ -21,6 +21,9 @@ const ENTER: &str = "\u{1b}[?2004h\u{1b}[>1u";
 const LEAVE: &str = "\u{1b}[<1u\u{1b}[?2004l\u{1b}[?25h\u{1b}[0m";
 const ENTER_ALTERNATE: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const LEAVE_ALTERNATE: &str = "\u{1b}[?1049l";
+/// What is between them is shown at once.
+const BEGIN_FRAME: &str = "\u{1b}[?2026h";
+const END_FRAME: &str = "\u{1b}[?2026l";
 
 /// What the terminal must be told before it is left. Empty where it was not touched.
 static TOUCHED: Mutex<Touched> = Mutex::new(Touched { raw: false, alternate: false });
@@ -96,7 +99,7 @@ pub(crate) struct Terminal {
     /// The width for which the live rows were painted.
     inline_width: u16,
     /// The whole screen, where it is taken.
-    full: Option<ratatui::Terminal<CrosstermBackend<File>>>,
+    full: Option<ratatui::Terminal<CrosstermBackend<BufWriter<File>>>>,
     size: Size,
 }
 
@@ -169,7 +172,7 @@ impl Terminal {
         self.output.flush()?;
         TOUCHED.lock().unwrap_or_else(PoisonError::into_inner).alternate = whole;
         self.full = match whole {
-            true => Some(ratatui::Terminal::new(CrosstermBackend::new(device()?))?),
+            true => Some(ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(device()?)))?),
             false => None,
         };
         if whole { Ok(()) } else { self.fit_inline() }
@@ -180,7 +183,10 @@ impl Terminal {
         match &mut self.full {
             Some(full) => {
                 let _pen = pen()?;
-                full.draw(draw).map(drop)
+                full.backend_mut().write_all(BEGIN_FRAME.as_bytes())?;
+                full.draw(draw)?;
+                full.backend_mut().write_all(END_FRAME.as_bytes())?;
+                Write::flush(full.backend_mut())
             }
             None => Ok(()),
         }

@@ -20,6 +20,8 @@ use crate::wrap::{columns, fitted};
 
 /// From this width on, tree and call stand side by side.
 const SIDE_BY_SIDE: u16 = 100;
+/// The columns between them.
+const GAP: u16 = 3;
 
 /// What the person looks at in the tree.
 #[derive(Default)]
@@ -139,6 +141,7 @@ impl TreeView {
     ) {
         let [body, footer] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(area);
         let (tree, detail) = self.split(body);
+        draw_border(tree, detail, buffer, theme);
         self.draw_tree(tree, buffer, story, now, theme);
         if let Some(call) = self.selected(story).and_then(|place| Some((place, story.call(place)?))) {
             self.detail.draw(detail, buffer, call.0, call.1, self.reads, theme);
@@ -148,9 +151,9 @@ impl TreeView {
 
     fn split(&self, body: Rect) -> (Rect, Rect) {
         if body.width >= SIDE_BY_SIDE {
-            let [tree, _, detail] =
-                Layout::horizontal([Constraint::Percentage(50), Constraint::Length(1), Constraint::Fill(1)])
-                    .areas(body);
+            let [tree, detail] = Layout::horizontal([Constraint::Percentage(50), Constraint::Fill(1)])
+                .spacing(GAP)
+                .areas(body);
             return (tree, detail);
         }
         let share = if self.reads { Constraint::Percentage(25) } else { Constraint::Percentage(55) };
@@ -198,6 +201,15 @@ impl TreeView {
     fn follow(&mut self, place: usize, rows: usize) {
         self.top = self.top.min(place).max((place + 1).saturating_sub(self.height));
         self.top = self.top.min(rows.saturating_sub(self.height.max(1)));
+    }
+}
+
+/// A line between tree and call, where they stand side by side.
+fn draw_border(tree: Rect, detail: Rect, buffer: &mut Buffer, theme: Theme) {
+    if tree.right() < detail.x {
+        for y in tree.y..tree.bottom() {
+            buffer.set_string(tree.right() + GAP / 2, y, "│", theme.dim());
+        }
     }
 }
 
