@@ -83,11 +83,8 @@ impl FedAnswer {
     }
 
     /// Ends the answer.
-    pub fn end(mut self) {
-        self.chunk(&json!({}), &"stop".into());
-        let usage = json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}});
-        self.event(&usage.to_string());
-        self.event("[DONE]");
+    pub fn end(self) {
+        self.finish("stop");
     }
 
     /// Ends the answer with calls of tools.
@@ -98,7 +95,14 @@ impl FedAnswer {
         };
         let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
         self.chunk(&json!({"tool_calls": calls}), &Value::Null);
-        self.chunk(&json!({}), &"tool_calls".into());
+        self.finish("tool_calls");
+    }
+
+    fn finish(mut self, reason: &str) {
+        self.chunk(&json!({}), &reason.into());
+        let tokens = self.request.to_string().len() / 4;
+        let usage = json!({"prompt_tokens": tokens, "completion_tokens": 40});
+        self.event(&json!({"id": "c", "choices": [], "usage": usage}).to_string());
         self.event("[DONE]");
     }
 
