@@ -34,6 +34,26 @@ fn help_and_usage_are_shown() {
 }
 
 #[test]
+fn the_guide_lists_every_command() {
+    let sandbox = remembering();
+    let session = chat(&sandbox);
+    command(&session, "/help", "leaves (also Ctrl-D");
+    let help = session.scrollback_text();
+    leave(&session);
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/terminal.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let words = help.split_whitespace().filter(|word| {
+        word.strip_prefix('/')
+            .is_some_and(|rest| rest.len() > 1 && rest.chars().all(|sign| sign.is_ascii_lowercase()))
+    });
+    let commands: std::collections::BTreeSet<&str> = words.collect();
+    assert!(commands.len() > 10, "{commands:?}");
+    for command in commands {
+        assert!(guide.contains(&format!("`{command}")), "`{command}` is not in docs/guide/terminal.md");
+    }
+}
+
+#[test]
 fn a_mistyped_command_is_not_sent() {
     let sandbox = remembering();
     let session = chat(&sandbox);
