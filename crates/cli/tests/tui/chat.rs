@@ -53,6 +53,23 @@ fn a_message_has_several_lines_typed_or_pasted() {
 }
 
 #[test]
+fn a_large_paste_arrives_whole() {
+    let sandbox = Sandbox::echo();
+    let session = chat(&sandbox);
+    let lines: Vec<String> =
+        (1..=800).map(|number| format!("pasted line {number} of eight hundred")).collect();
+    session.paste(&lines.join("\n"));
+    session.wait_for_visible("pasted line 800 of");
+    session.key(Key::Enter);
+    session.wait_for("done in");
+    at_rest(&session);
+    leave(&session);
+    let all = session.scrollback_text();
+    let said: Vec<&str> = all.lines().filter_map(|line| line.strip_prefix("  ")).take(799).collect();
+    assert_eq!(said, lines[1..]);
+}
+
+#[test]
 fn a_file_behind_an_at_sign_is_completed_and_attached() {
     let sandbox = Sandbox::new()
         .file("main.agent", "---\nname: main\nmodel: openai-chat:small\n---\nAnswer.\n")

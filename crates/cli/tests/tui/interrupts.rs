@@ -4,7 +4,7 @@ use llm_do_testing::terminal::Key;
 
 use crate::provider::FedProvider;
 use crate::sandbox::Sandbox;
-use crate::support::{at_rest, chat, ended, leave, say, start};
+use crate::support::{CHOICES, at_rest, chat, ended, leave, say, start};
 
 fn slow() -> Sandbox {
     Sandbox::scripted("- say: late\n  delay: 60s\n")
@@ -63,4 +63,18 @@ fn ctrl_c_twice_leaves_a_chat_at_rest_or_at_work() {
     session.wait_for_visible("Esc stops");
     session.keys("\u{3}\u{3}");
     ended(&session, 130);
+}
+
+#[test]
+fn ctrl_c_at_a_question_stops_the_run_and_approves_nothing() {
+    let sandbox = Sandbox::asking();
+    let session = start(&sandbox, &["run", ".", "hello"]);
+    session.wait_for_visible(CHOICES);
+    session.key(Key::Ctrl('c'));
+    ended(&session, 130);
+    let all = session.scrollback_text();
+    assert!(
+        all.contains("interrupted in") && !all.contains("the end") && !all.contains("you allowed"),
+        "{all}"
+    );
 }
