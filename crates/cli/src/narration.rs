@@ -46,10 +46,13 @@ impl Narration {
             }
             EventBody::CallFinished { name, result, duration_ms, .. } => {
                 self.flush(event);
-                if self.plain {
+                // The answer itself is printed.
+                if self.plain && event.call.path.contains(" > ") {
                     return self.sentence(&ended(name, result, *duration_ms));
                 }
-                self.line(event, &format!("{}  {duration_ms} ms", result_words(result)));
+                if !self.plain {
+                    self.line(event, &format!("{}  {duration_ms} ms", result_words(result)));
+                }
             }
             // The question itself follows.
             EventBody::ApprovalRequested(_) if self.plain => {}

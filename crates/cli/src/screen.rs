@@ -21,6 +21,8 @@ struct State {
     status: String,
     drawn: bool,
     suspended: usize,
+    /// Lines that wait until nobody is being asked any more.
+    held: Vec<String>,
 }
 
 impl Screen {
@@ -46,17 +48,16 @@ impl Screen {
         self.terminal
     }
 
-    /// Writes a line above the status line.
+    /// Writes a line above the status line. While somebody is asked it waits, so that the question stays the last thing.
     pub(crate) fn line(&self, text: &str) {
         if let Some(desk) = &self.desk {
             return desk.tell(llm_do_tui::Told::Remark(text.to_owned()));
         }
         let mut state = self.state();
-        state.erase();
-        let mut line = text.to_owned();
-        line.push('\n');
-        write(&line);
-        state.draw();
+        if state.suspended > 0 {
+            return state.held.push(text.to_owned());
+        }
+        state.line(text);
     }
 
     /// Replaces the status line; an empty one erases it.
@@ -70,7 +71,7 @@ impl Screen {
         state.draw();
     }
 
-    /// Keeps the status line away while something else has the terminal.
+    /// Keeps the status line and other lines away while something else has the terminal.
     pub(crate) fn suspend(&self) -> Suspended<'_> {
         let mut state = self.state();
         state.erase();
@@ -84,6 +85,12 @@ impl Screen {
 }
 
 impl State {
+    fn line(&mut self, text: &str) {
+        self.erase();
+        write(&format!("{text}\n"));
+        self.draw();
+    }
+
     fn erase(&mut self) {
         if std::mem::take(&mut self.drawn) {
             write("\r\u{1b}[2K");
@@ -110,6 +117,9 @@ impl Drop for Suspended<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.suspended = state.suspended.saturating_sub(1);
+        if state.suspended == 0 {
+            std::mem::take(&mut state.held).iter().for_each(|line| state.line(line));
+        }
         state.draw();
     }
 }

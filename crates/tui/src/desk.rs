@@ -18,6 +18,12 @@ use crate::wish::{Opening, Told, Wish};
 
 /// The least time between two frames.
 const FRAME: Duration = Duration::from_millis(33);
+/// How often the spinner turns.
+const SPIN: Duration = Duration::from_millis(100);
+/// After this time without news the spinner is all that moves.
+const SILENCE: Duration = Duration::from_millis(300);
+/// How many keys are taken before a frame is due again.
+const MOST_KEYS: usize = 4_096;
 /// How long to wait for a key while nothing moves.
 const IDLE: Duration = Duration::from_millis(250);
 /// How many pieces of news are taken before a frame is due again.
@@ -44,7 +50,7 @@ impl Desk {
         let (news, arriving) = channel();
         let (wishes, wished) = unbounded_channel();
         let app = App::new(opening.clone(), wishes, Instant::now());
-        let screen = Screen { terminal, app, news: arriving, edit: opening.edit, drawn: None };
+        let screen = Screen { terminal, app, news: arriving, edit: opening.edit, drawn: None, heard: None };
         let thread =
             std::thread::Builder::new().name("llm-do-tui".to_owned()).spawn(move || screen.work())?;
         Ok((Self { news, thread: Arc::new(Mutex::new(Some(thread))) }, wished))
@@ -107,6 +113,8 @@ struct Screen {
     news: Receiver<News>,
     edit: crate::wish::EditOutside,
     drawn: Option<Instant>,
+    /// When news came last.
+    heard: Option<Instant>,
 }
 
 impl Screen {
@@ -140,13 +148,25 @@ impl Screen {
 
     /// Waits for keys until the next frame is due, longer where nothing moves.
     fn wait(&mut self) -> io::Result<()> {
-        let patience = if self.app.is_lively() { FRAME } else { IDLE };
-        let mut event = self.terminal.event(patience)?;
-        while let Some(happened) = event {
-            self.take_key(happened)?;
-            event = self.terminal.event(Duration::ZERO)?;
+        let mut patience = self.patience();
+        for _ in 0..MOST_KEYS {
+            match self.terminal.event(patience)? {
+                Some(happened) => self.take_key(happened)?,
+                None => break,
+            }
+            patience = Duration::ZERO;
         }
         Ok(())
+    }
+
+    /// A frame while news come, a turn of the spinner while something runs in silence, longer where nothing moves.
+    fn patience(&self) -> Duration {
+        let has_news = self.heard.is_some_and(|heard| heard.elapsed() < SILENCE);
+        match (self.app.is_lively(), has_news) {
+            (true, true) => FRAME,
+            (true, false) => SPIN,
+            (false, _) => IDLE,
+        }
     }
 
     fn take_key(&mut self, happened: crossterm::event::Event) -> io::Result<()> {
@@ -184,7 +204,11 @@ impl Screen {
     fn take_news(&mut self) {
         let now = Instant::now();
         for _ in 0..MOST_NEWS {
-            match self.news.try_recv() {
+            let news = self.news.try_recv();
+            if news.is_ok() {
+                self.heard = Some(now);
+            }
+            match news {
                 Ok(News::Event(event)) => self.app.event(&event, now),
                 Ok(News::Question(question)) => self.app.question(question),
                 Ok(News::Told(told)) => self.app.told(told, now),

@@ -20,7 +20,7 @@ use crate::tui;
 const HELP: &str = "\
 /help            this text
 /usage           what this conversation used so far
-/grants          what you allowed for this session
+/approvals       what you allowed for this session
 /revoke N        takes grant N back
 /call NAME JSON  calls an agent or tool beside the conversation
 /quit            leaves (also Ctrl-D)
@@ -99,7 +99,7 @@ impl Chat {
         match word {
             "/help" => self.say(HELP),
             "/usage" => self.say(&usage_line(&self.session.usage().total())),
-            "/grants" => self.say(&grants(&self.host)),
+            "/approvals" | "/grants" => self.say(&grants(&self.host)),
             "/revoke" => self.say(&revoke(&self.host, rest.trim())),
             "/call" => self.call(rest.trim()).await,
             _ if word.starts_with('/') && word.len() > 1 && !word[1..].contains('/') => {

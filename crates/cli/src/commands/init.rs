@@ -42,8 +42,8 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit, Problem> {
     let directory = &arguments.directory;
     let (files, next) = match arguments.template {
         Template::Minimal => (MINIMAL, "\"Good morning\""),
-        Template::Nested => (NESTED, "\"A haiku about rain\" -v"),
-        Template::Python => (PYTHON, "\"Ada is here\" -v"),
+        Template::Nested => (NESTED, "\"A haiku about rain\""),
+        Template::Python => (PYTHON, "\"Ada is here\""),
         Template::TypedInput => (TYPED_INPUT, "--input-json '{\"topic\": \"Rust\", \"days\": 2}'"),
     };
     refuse_existing(directory, files)?;

@@ -41,9 +41,9 @@ impl Inline {
             Event::Text(text) => self.text(&text, Style::new()),
             Event::Code(code) => self.text(&code, self.theme.code()),
             Event::InlineHtml(html) | Event::Html(html) => self.text(&html, self.theme.dim()),
-            Event::SoftBreak => self.text(" ", Style::new()),
-            Event::HardBreak if self.image.is_some() => self.text(" ", Style::new()),
-            Event::HardBreak => self.lines.push(Vec::new()),
+            Event::SoftBreak | Event::HardBreak if self.image.is_some() => self.text(" ", Style::new()),
+            // A model that ends a line means it, in a poem as in a log.
+            Event::SoftBreak | Event::HardBreak => self.lines.push(Vec::new()),
             _ => {}
         }
     }
