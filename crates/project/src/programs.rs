@@ -3,20 +3,23 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
-use globset::GlobBuilder;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use llm_do_core::Program;
 
 use crate::agent_file::AgentFile;
 use crate::diagnostic::{Diagnostic, Diagnostics, shown_path};
 use crate::document::{Content, Field, Node, entry_place};
 use crate::link::Agent;
-use crate::listing::Listing;
+use crate::listing::{LONGEST_GLOB, Listing};
 
 /// The key of the list.
 const KEY: &str = "programs";
 
 /// How many links the agents of a project have together.
 const MOST_LINKS: usize = 10_000;
+
+/// How many globs of `agents` are compared with the programs.
+const MOST_GLOBS: usize = 1_000;
 
 /// Files of a project by their real paths, and those that are still to be read.
 pub(crate) struct Links<'a> {
@@ -137,6 +140,7 @@ fn described(agent: &Agent) -> (&str, &str) {
 
 /// The programs of an agent.
 pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagnostics) -> Vec<Program> {
+    let reachable = reachable(agent);
     let mut seen: HashSet<&str> = HashSet::new();
     let mut programs = Vec::new();
     for program in &agent.header.programs {
@@ -152,7 +156,7 @@ pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagn
         // What is wrong with a file that is not there was said where it was read.
         let real = agent.file.links.get(&program.file);
         let Some((name, description)) = real.and_then(|real| linked.get(real.as_path())) else { continue };
-        if !may_call(agent, name) {
+        if reachable.as_ref().is_some_and(|globs| !globs.is_match(name)) {
             let message =
                 format!("the program `{}` cannot be started: `agents` does not name `{name}`", program.name);
             let place = entry_place(&agent.file.header, KEY, &program.name);
@@ -168,11 +172,16 @@ pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagn
     programs
 }
 
-/// Says whether `agents` of an agent leaves another one in reach.
-fn may_call(agent: &Agent, name: &str) -> bool {
-    let globs = &agent.header.agents;
-    let matches = |glob: &String| {
-        GlobBuilder::new(glob).build().is_ok_and(|glob| glob.compile_matcher().is_match(name))
-    };
-    globs.is_empty() || globs.iter().any(matches)
+/// The agents that `agents` leaves in reach; nothing where it is not said, or cannot be read, which is said elsewhere.
+fn reachable(agent: &Agent) -> Option<GlobSet> {
+    let written = &agent.header.agents;
+    let is_readable = written.len() <= MOST_GLOBS && written.iter().all(|glob| glob.len() <= LONGEST_GLOB);
+    if written.is_empty() || agent.header.programs.is_empty() || !is_readable {
+        return None;
+    }
+    let mut globs = GlobSetBuilder::new();
+    for glob in written {
+        globs.add(GlobBuilder::new(glob).build().ok()?);
+    }
+    globs.build().ok()
 }
