@@ -35,8 +35,8 @@ impl Narration {
     /// Tells about one event.
     pub(crate) fn tell(&self, event: &Event) {
         match &event.body {
-            EventBody::Notice { text } => self.line(event, &format!("notice: {}", visible(text))),
-            EventBody::Stderr { text } => self.line(event, &visible(text)),
+            EventBody::Notice { text } => self.line(event, &format!("notice: {}", indented(text))),
+            EventBody::Stderr { text } => self.line(event, &indented(text)),
             _ if self.level == 0 => {}
             EventBody::CallStarted { name, input, .. } if self.plain => {
                 self.sentence(&format!("{}: {}", begun(event, name), input_words(input)));
@@ -155,6 +155,11 @@ fn ended(name: &str, result: &CallResult, milliseconds: u64) -> String {
             format!("{} failed after {seconds}: {}", visible(name), shortened(&failure.message, SHOWN))
         }
     }
+}
+
+/// A text of several lines, none of which looks like a line of this program.
+fn indented(text: &str) -> String {
+    visible(text).replace('\n', "\n    ")
 }
 
 fn result_words(result: &CallResult) -> String {

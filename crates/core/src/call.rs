@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AgentSpec, Attachment, Context, Failure, FailureKind, Input, Key, Message, Name, Outcome, Output,
+    Access, AgentSpec, Attachment, Context, Failure, FailureKind, Input, Key, Message, Name, Outcome, Output,
     Payload, Remaining, RunId, ToolDefinition, ToolReply, UsageByModel, input_attachments,
 };
 
@@ -65,6 +65,18 @@ pub trait Caller: Send + Sync {
     /// Describes the agents that the code of the call may call.
     fn agents(&self) -> Vec<CallableAgent> {
         Vec::new()
+    }
+    /// What the agent in whose name the call acts may do: the lesser of its own access and its caller's.
+    fn access(&self) -> Option<Access> {
+        None
+    }
+    /// What is left of the budgets that bind the call.
+    fn remaining(&self) -> Remaining {
+        self.inspect().remaining
+    }
+    /// Says why the agent in whose name the call acts could not go on with another model, if that is so.
+    fn check_model(&self, _name: &Name) -> Result<(), Failure> {
+        Ok(())
     }
     /// Says why an agent could not be added from here, if that is so.
     fn check_agent(&self, _spec: &AgentSpec) -> Result<(), Failure> {
@@ -197,6 +209,16 @@ impl CallContext {
         self.0.agent.as_deref()
     }
 
+    /// Returns what that agent may do here: the lesser of its own access and its caller's.
+    pub fn access(&self) -> Option<Access> {
+        self.0.caller.access()
+    }
+
+    /// Returns what is left of the budgets that bind the call.
+    pub fn remaining(&self) -> Remaining {
+        self.0.caller.remaining()
+    }
+
     /// Returns the model of that agent.
     pub fn model(&self) -> Option<&Name> {
         self.0.model.as_ref()
@@ -301,6 +323,12 @@ impl CallContext {
     /// Describes the agents that the code of the call may call.
     pub fn agents(&self) -> Vec<CallableAgent> {
         self.0.caller.agents()
+    }
+
+    /// Says why the agent in whose name the call acts could not go on with another model: what its file does not
+    /// allow, or a model that cannot be asked.
+    pub fn check_model(&self, name: &Name) -> Result<(), Failure> {
+        self.0.caller.check_model(name)
     }
 
     /// Says why an agent could not be added from here: a name that is taken, or more than the agent holds in

@@ -3,19 +3,23 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use llm_do_core::Program;
 
 use crate::agent_file::AgentFile;
 use crate::diagnostic::{Diagnostic, Diagnostics, shown_path};
 use crate::document::{Content, Field, Node, entry_place};
 use crate::link::Agent;
-use crate::listing::Listing;
+use crate::listing::{LONGEST_GLOB, Listing};
 
 /// The key of the list.
 const KEY: &str = "programs";
 
 /// How many links the agents of a project have together.
 const MOST_LINKS: usize = 10_000;
+
+/// How many globs of `agents` are compared with the programs.
+const MOST_GLOBS: usize = 1_000;
 
 /// Files of a project by their real paths, and those that are still to be read.
 pub(crate) struct Links<'a> {
@@ -136,6 +140,7 @@ fn described(agent: &Agent) -> (&str, &str) {
 
 /// The programs of an agent.
 pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagnostics) -> Vec<Program> {
+    let reachable = reachable(agent);
     let mut seen: HashSet<&str> = HashSet::new();
     let mut programs = Vec::new();
     for program in &agent.header.programs {
@@ -151,6 +156,13 @@ pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagn
         // What is wrong with a file that is not there was said where it was read.
         let real = agent.file.links.get(&program.file);
         let Some((name, description)) = real.and_then(|real| linked.get(real.as_path())) else { continue };
+        if reachable.as_ref().is_some_and(|globs| !globs.is_match(name)) {
+            let message =
+                format!("the program `{}` cannot be started: `agents` does not name `{name}`", program.name);
+            let place = entry_place(&agent.file.header, KEY, &program.name);
+            let hint = "add it to `agents`, or take the program out";
+            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint).notice());
+        }
         programs.push(Program {
             name: program.name.as_str().into(),
             agent: (*name).into(),
@@ -158,4 +170,18 @@ pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagn
         });
     }
     programs
+}
+
+/// The agents that `agents` leaves in reach; nothing where it is not said, or cannot be read, which is said elsewhere.
+fn reachable(agent: &Agent) -> Option<GlobSet> {
+    let written = &agent.header.agents;
+    let is_readable = written.len() <= MOST_GLOBS && written.iter().all(|glob| glob.len() <= LONGEST_GLOB);
+    if written.is_empty() || agent.header.programs.is_empty() || !is_readable {
+        return None;
+    }
+    let mut globs = GlobSetBuilder::new();
+    for glob in written {
+        globs.add(GlobBuilder::new(glob).build().ok()?);
+    }
+    globs.build().ok()
 }
