@@ -1,0 +1,1 @@
+//! Real runs, seen from their first event to their last.
