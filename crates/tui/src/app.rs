@@ -29,6 +29,10 @@ const TWICE: Duration = Duration::from_secs(2);
 const HINT: Duration = Duration::from_secs(4);
 /// The most rows of the input.
 const MOST_INPUT: u16 = 10;
+/// The most rows of messages that wait.
+const MOST_QUEUED: usize = 3;
+/// Where a question has less rows than these, the input makes room for it.
+const LEAST_QUESTION: u16 = 5;
 
 /// Everything that the UI knows.
 pub(crate) struct App {
@@ -139,6 +143,7 @@ impl App {
     /// The turn is over: what waited is sent.
     fn ready(&mut self, now: Instant) {
         self.busy = false;
+        self.hint = None;
         // What was typed during the turn stands in the input; a question cannot come now.
         self.last_key = now;
         if let Some(wish) = self.queued.pop_front() {
@@ -163,7 +168,7 @@ impl App {
 
     /// Takes account of the time.
     pub(crate) fn tick(&mut self, now: Instant) {
-        let has_draft = self.has_input() && !self.editor.is_empty();
+        let has_draft = self.form.is_some() || self.has_input() && !self.editor.is_empty();
         self.questions.tick(now, (!has_draft).then_some(self.last_key));
         if self.hint.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) > HINT) {
             self.hint = None;
@@ -196,13 +201,19 @@ impl App {
         }
         match key.code {
             KeyCode::Char('c') => self.interrupt_or_leave(now),
-            KeyCode::Char('t') => self.in_tree = !self.in_tree,
+            KeyCode::Char('t') => self.show_tree(!self.in_tree),
             KeyCode::Char('l') => return Some(Step::Refresh),
             KeyCode::Char('o') => self.fold(now),
             KeyCode::Char('d') if self.editor.is_empty() && self.has_input() => self.wish(Wish::Quit),
             _ => return None,
         }
         Some(Step::Go)
+    }
+
+    /// Shows the tree or leaves it. A question that was not on the screen meanwhile takes no keys at once.
+    fn show_tree(&mut self, shown: bool) {
+        self.in_tree = shown;
+        self.questions.disarm();
     }
 
     fn fold(&mut self, now: Instant) {
@@ -277,7 +288,7 @@ impl App {
 
     fn tree_key(&mut self, key: KeyEvent, now: Instant) {
         match self.tree.key(key, &self.story) {
-            TreeStep::Close => self.in_tree = false,
+            TreeStep::Close => self.show_tree(false),
             TreeStep::Cancel(place) => {
                 if let Some(call) = self.story.call(place) {
                     let wish = Wish::Cancel { run: call.run, call: call.key.clone() };
@@ -390,7 +401,7 @@ impl App {
             "/approvals" => self.wish(Wish::ListGrants),
             "/revoke" => self.wish(Wish::Revoke(rest.to_owned())),
             "/usage" => self.transcript.remark(&self.usage()),
-            "/tree" => self.in_tree = true,
+            "/tree" => self.show_tree(true),
             "/call" => self.call(rest, now),
             "/fork" | "/goto" | "/clear" if self.busy => self.say("not while a turn runs; Esc stops it", now),
             "/fork" => self.wish(Wish::Fork(number)),
@@ -453,7 +464,7 @@ impl App {
     fn draw_live(&mut self, size: Size, now: Instant) -> (Buffer, Option<Position>) {
         let (width, theme) = (size.width, self.theme);
         let asked = self.lay_out_question(size, now);
-        let hint = self.hint_words();
+        let (said, keys) = (self.said(), self.keys_words());
         let (tail, calls) = activity(&self.story, &mut self.transcript, now, width, theme);
         let this = &*self;
         let mut sections = vec![Section::Lines(tail)];
@@ -463,24 +474,45 @@ impl App {
                 move |area: Rect, buffer: &mut Buffer| this.questions.draw(area, buffer, &this.story, theme);
             sections.push(Section::Drawn(asked, Box::new(draw)));
         }
-        this.input_sections(&mut sections, width, size.height);
-        let status = status_line(&this.story, this.questions.count(), &hint, now, width, theme);
+        if !this.gives_way(size) {
+            this.input_sections(&mut sections, width, size.height);
+        }
+        let status = status_line(&this.story, this.questions.count(), &said, keys, now, width, theme);
         sections.push(Section::Lines(vec![status]));
         let (buffer, cursor) = Live::new(width, size.height).draw(sections);
         (buffer, cursor.filter(|_| !self.in_tree))
     }
 
-    /// Gives the question its room; from then on it counts as seen.
+    /// Gives the question the room that is left; what is drawn of it counts as seen from then on.
     fn lay_out_question(&mut self, size: Size, now: Instant) -> u16 {
         if self.questions.is_empty() || self.in_tree {
             return 0;
         }
-        let others = 1 + if self.has_input() { self.editor.height(size.width, MOST_INPUT) + 1 } else { 0 };
-        let most = size.height.saturating_sub(others).max(4.min(size.height));
+        let input = if self.gives_way(size) { 0 } else { self.input_height(size) };
+        let most = size.height.saturating_sub(input.saturating_add(1));
         self.questions.lay_out(size.width, most.saturating_sub(1), &self.story, self.theme, now);
         let wanted = self.questions.wanted_height(size.width, &self.story, most);
         self.questions.lay_out(size.width, wanted.saturating_sub(1), &self.story, self.theme, now);
         wanted
+    }
+
+    /// How many rows the input has, with what stands around it.
+    fn input_height(&self, size: Size) -> u16 {
+        if let Some(purpose) = &self.form {
+            return purpose.form.height(size.width).min(size.height.saturating_sub(2));
+        }
+        if !self.has_input() {
+            return 0;
+        }
+        let queued = u16::try_from(self.queued.len().min(MOST_QUEUED + 1)).unwrap_or(u16::MAX);
+        let completion = if self.completion.is_open() { self.completion.height() } else { 0 };
+        queued + 1 + self.editor.height(size.width, MOST_INPUT) + completion
+    }
+
+    /// Whether the input is not shown, as a question that takes the keys needs its room.
+    fn gives_way(&self, size: Size) -> bool {
+        let left = size.height.saturating_sub(self.input_height(size).saturating_add(1));
+        self.questions.is_attended() && left < LEAST_QUESTION
     }
 
     fn input_sections<'a>(&'a self, sections: &mut Vec<Section<'a>>, width: u16, height: u16) {
@@ -494,8 +526,7 @@ impl App {
             return;
         }
         let rule = Line::styled("─".repeat(width.into()), theme.dim());
-        sections
-            .push(Section::Lines(self.queued.iter().map(|wish| queued_line(wish, width, theme)).collect()));
+        sections.push(Section::Lines(self.queued_lines(width)));
         sections.push(Section::Lines(vec![rule]));
         let is_attended = self.questions.is_attended();
         let draw = move |area: Rect, buffer: &mut Buffer| {
@@ -511,12 +542,28 @@ impl App {
         }
     }
 
-    fn hint_words(&self) -> String {
-        match &self.hint {
-            Some((words, _)) => words.clone(),
-            None if self.busy => "Esc stops · Ctrl-T tree".to_owned(),
-            None if self.has_input() => "/help · Ctrl-T tree".to_owned(),
-            None => String::new(),
+    /// The messages that wait; many are counted.
+    fn queued_lines(&self, width: u16) -> Vec<Line<'static>> {
+        let shown = self.queued.iter().take(MOST_QUEUED);
+        let mut lines: Vec<_> = shown.map(|wish| queued_line(wish, width, self.theme)).collect();
+        let hidden = self.queued.len().saturating_sub(MOST_QUEUED);
+        if hidden > 0 {
+            lines.push(Line::styled(format!("and {hidden} more"), self.theme.dim()));
+        }
+        lines
+    }
+
+    /// What was said about the last key.
+    fn said(&self) -> String {
+        self.hint.as_ref().map(|(words, _)| words.clone()).unwrap_or_default()
+    }
+
+    /// The keys that are of use now.
+    fn keys_words(&self) -> &'static str {
+        match (self.busy, self.has_input()) {
+            (true, _) => "Esc stops · Ctrl-T tree",
+            (false, true) => "/help · Ctrl-T tree",
+            (false, false) => "",
         }
     }
 
@@ -527,12 +574,11 @@ impl App {
             ratatui::layout::Constraint::Fill(1),
         ])
         .areas(area);
-        let hint = match (&self.hint, self.questions.is_empty()) {
-            (Some((words, _)), _) => words.clone(),
-            (None, false) => "Esc goes to the question".to_owned(),
-            (None, true) => String::new(),
+        let said = match self.said() {
+            words if words.is_empty() && !self.questions.is_empty() => "Esc goes to it".to_owned(),
+            words => words,
         };
-        let status = status_line(&self.story, self.questions.count(), &hint, now, top.width, self.theme);
+        let status = status_line(&self.story, self.questions.count(), &said, "", now, top.width, self.theme);
         ratatui::widgets::Widget::render(status, top, buffer);
         self.tree.draw(body, buffer, &self.story, now, self.theme);
     }
@@ -555,7 +601,7 @@ fn queued_line(wish: &Wish, width: u16, theme: Theme) -> Line<'static> {
 
 fn unknown_command(word: &str) -> String {
     match llm_do::nearest(word, COMMANDS.iter().map(|command| command.name)) {
-        Some(near) => format!("there is no command `{word}`; did you mean `{near}`?"),
+        Some(near) => format!("did you mean `{near}`? there is no `{word}`"),
         None => format!("there is no command `{word}`; /help lists them"),
     }
 }

@@ -64,6 +64,8 @@ pub(crate) struct Questions {
     since: Option<Instant>,
     /// Whether it takes keys.
     attended: bool,
+    /// Whether the person turned away from it: then it does not take keys by itself.
+    left: bool,
     /// A word about the last key.
     hint: Option<String>,
 }
@@ -107,7 +109,7 @@ impl Questions {
     /// `quiet_since` is when the last key came, and none where the input holds a draft: then the person chooses.
     pub(crate) fn tick(&mut self, now: Instant, quiet_since: Option<Instant>) -> bool {
         let changed = self.drop_withdrawn();
-        let Some(since) = self.since.filter(|_| !self.attended) else { return changed };
+        let Some(since) = self.since.filter(|_| !self.attended && !self.left) else { return changed };
         let Some(quiet) = quiet_since else { return changed };
         if now.saturating_duration_since(since.max(quiet)) < PAUSE {
             return changed;
@@ -134,19 +136,29 @@ impl Questions {
         self.shown = if place < self.open.len() { place } else { 0 };
         self.stage = Stage::default();
         self.panel = None;
-        self.since = None;
-        self.attended = false;
+        self.left = false;
         self.hint = None;
+        self.disarm();
     }
 
-    /// Lets the question take keys, or not.
+    /// Takes no keys until the question has stood on the screen for a moment again.
+    pub(crate) fn disarm(&mut self) {
+        self.since = None;
+        self.attended = false;
+    }
+
+    /// Lets the question take keys, or not until it is attended to again.
     pub(crate) fn attend(&mut self, attended: bool) {
         self.attended = attended && self.since.is_some();
+        self.left = !attended;
     }
 
     /// Lays the question out; from now on it stands on the screen.
     pub(crate) fn lay_out(&mut self, width: u16, height: u16, story: &Story, theme: Theme, now: Instant) {
         let Some(question) = self.open.get(self.shown) else { return };
+        if matches!((&question.matter, &self.stage), (Matter::Extension(_), Stage::Choosing)) {
+            self.stage = Stage::amount();
+        }
         let panel = self.panel.get_or_insert_with(Panel::default);
         panel.lay_out(&question.matter, width, theme);
         panel.show(height.saturating_sub(self.stage.height(&question.matter, story, width, height)));
@@ -168,10 +180,6 @@ impl Questions {
     fn choose(&mut self, key: KeyEvent) -> Asked {
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             return Asked::Nothing;
-        }
-        if let Some(Question { matter: Matter::Extension(_), .. }) = self.current() {
-            self.stage = Stage::amount();
-            return self.type_amount(key);
         }
         match key.code {
             KeyCode::Char('y') => self.allow_once(),
@@ -348,17 +356,30 @@ impl Questions {
         };
         let what = request.exhausted.what;
         let Stage::Amount(editor) = &mut self.stage else { return Asked::Taken };
-        if key.code == KeyCode::Tab {
-            return Asked::Leave;
-        }
-        if let Typed::Sent(text) = stage::typed(editor, key) {
-            match (text.trim(), amount(what, text.trim())) {
-                ("", _) => self.extend(None),
-                (_, Some(amount)) => self.extend(Some(amount)),
-                _ => self.hint = Some("a number, or Enter alone for no".to_owned()),
+        match key.code {
+            KeyCode::Tab => return Asked::Leave,
+            KeyCode::Right if editor.is_empty() => self.turn(1),
+            KeyCode::Left if editor.is_empty() => self.turn(self.open.len() - 1),
+            _ => {
+                if let Typed::Sent(text) = stage::typed(editor, key) {
+                    self.take_amount(what, &text);
+                }
             }
         }
         Asked::Taken
+    }
+
+    fn take_amount(&mut self, what: Quantity, text: &str) {
+        match (text.trim(), amount(what, text.trim())) {
+            ("", _) => self.extend(None),
+            (_, Some(amount)) => self.extend(Some(amount)),
+            _ => {
+                self.hint = Some("a number, or Enter alone for no".to_owned());
+                if let Stage::Amount(editor) = &mut self.stage {
+                    editor.set_text(text);
+                }
+            }
+        }
     }
 
     fn answer(&mut self, answer: Answer) {

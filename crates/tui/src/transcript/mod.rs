@@ -19,7 +19,7 @@ use stream::Stream;
 use crate::markdown::markdown;
 use crate::story::{Call, Story};
 use crate::theme::Theme;
-pub(crate) use lines::{amount_words, indented, mark_of, seconds, usage_words};
+pub(crate) use lines::{amount_words, cost_words, indented, mark_of, seconds, usage_words};
 
 /// Makes lines of what is final.
 pub(crate) struct Transcript {
@@ -77,6 +77,7 @@ impl Transcript {
         match &event.body {
             EventBody::RunStarted { .. } => self.said.clear(),
             EventBody::RunFinished { status, output, error, usage, duration_ms } => {
+                self.break_off(story);
                 self.end(*status, output.as_ref(), error.as_deref(), &usage.total(), *duration_ms);
             }
             EventBody::Notice { text } => self.note("notice", &event.call.path, text),
@@ -133,15 +134,31 @@ impl Transcript {
                 }
             }
             ModelResult::Failed { error } => {
-                if stream.has_printed() {
-                    self.line(call, Kind::Note, lines::dim("(the answer broke off)", self.theme));
-                }
+                self.say_broken(call, &mut stream);
                 self.line(
                     call,
                     Kind::Note,
                     lines::failure(&format!("the model failed: {error}"), self.theme),
                 );
             }
+        }
+    }
+
+    /// Prints what the top agent of the last run was saying when the run ended.
+    fn break_off(&mut self, story: &Story) {
+        let Some(call) = story.tops().last().and_then(|place| story.call(*place)) else { return };
+        if let Some(mut stream) = self.streams.remove(&(call.run, call.key.clone())) {
+            self.say_broken(call, &mut stream);
+        }
+    }
+
+    /// Prints what came of an answer that has no end.
+    fn say_broken(&mut self, call: &Call, stream: &mut Stream) {
+        if let Some(rows) = stream.rest_of_broken(self.room(call), self.theme) {
+            self.say_more(call, rows);
+        }
+        if stream.has_words() {
+            self.line(call, Kind::Note, lines::dim("(the answer broke off)", self.theme));
         }
     }
 
@@ -222,8 +239,8 @@ impl Transcript {
             let made = lines::wrapped_message("error", error, self.width, self.theme);
             self.top(Kind::Note, made);
         }
-        let line = lines::ended(status, usage, Duration::from_millis(ms), self.width, self.theme);
-        self.top(Kind::Text, vec![line]);
+        let made = lines::ended(status, usage, Duration::from_millis(ms), self.width, self.theme);
+        self.top(Kind::Text, made);
         self.streams.clear();
         self.speaker = None;
     }

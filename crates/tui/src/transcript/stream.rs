@@ -68,6 +68,16 @@ impl Stream {
         Some((self.drawn.end(width, theme), self.printed))
     }
 
+    /// Takes the rows that are left of an answer that will not be whole.
+    pub(super) fn rest_of_broken(&mut self, width: u16, theme: Theme) -> Option<(Vec<Line<'static>>, bool)> {
+        (!self.torn).then(|| (self.drawn.end(width, theme), self.printed))
+    }
+
+    /// Whether anything was said.
+    pub(super) fn has_words(&self) -> bool {
+        self.printed || !self.heard.trim().is_empty()
+    }
+
     pub(super) fn has_printed(&self) -> bool {
         self.printed
     }

@@ -149,7 +149,7 @@ impl TreeView {
     fn split(&self, body: Rect) -> (Rect, Rect) {
         if body.width >= SIDE_BY_SIDE {
             let [tree, _, detail] =
-                Layout::horizontal([Constraint::Percentage(50), Constraint::Length(1), Constraint::Fill(1)])
+                Layout::horizontal([Constraint::Percentage(50), Constraint::Length(3), Constraint::Fill(1)])
                     .areas(body);
             return (tree, detail);
         }
@@ -162,12 +162,12 @@ impl TreeView {
         let selected = self.selected(story);
         let is_open = selected.and_then(|place| story.call(place)).is_some_and(Call::is_open);
         let mut keys =
-            vec![("Esc", "back"), ("↑↓", "choose"), ("Tab", "read"), ("1-4", "what"), ("←→", "fold")];
+            vec![("Esc", "back"), ("↑↓", "choose"), ("Tab", "read"), ("1-4", "tabs"), ("←→", "fold")];
         if is_open {
             keys.insert(1, ("c", "cancel it"));
         }
         if self.reads {
-            keys = vec![("Tab", "tree"), ("↑↓", "scroll"), ("1-4", "what"), ("Esc", "back")];
+            keys = vec![("Tab", "tree"), ("↑↓", "scroll"), ("1-4", "tabs"), ("Esc", "back")];
         }
         key_line(&keys, width, theme)
     }
@@ -213,7 +213,7 @@ const NUMBER: usize = 9;
 
 impl Columns {
     fn of(width: u16) -> Self {
-        Self { model: width >= 72, tokens: width >= 44, cost: width >= 56 }
+        Self { model: width >= 64, tokens: width >= 44, cost: width >= 56 }
     }
 
     fn right_width(&self) -> usize {
