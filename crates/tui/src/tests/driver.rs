@@ -136,12 +136,13 @@ impl Driver {
         buffer
     }
 
-    pub(super) fn resize(&mut self, width: u16, height: u16) {
-        self.size = Size { width, height };
-    }
-
     pub(super) fn size(&self) -> Size {
         self.size
+    }
+
+    /// Lets time pass without a frame.
+    pub(super) fn pass(&mut self, milliseconds: u64) {
+        self.now += Duration::from_millis(milliseconds);
     }
 
     pub(super) fn now(&self) -> Instant {
