@@ -22,13 +22,20 @@ use crate::theme::Theme;
 use crate::transcript::{Transcript, usage_words};
 use crate::view::{Live, Section, TreeStep, TreeView, activity, status_line};
 use crate::wish::{Opening, Told, Wish};
+use crate::wrap::rule_width;
 
 /// Two interrupts within this time leave.
-const TWICE: Duration = Duration::from_secs(2);
+const TWICE: Duration = Duration::from_secs(3);
 /// How long a hint stands.
-const HINT: Duration = Duration::from_secs(4);
+const HINT: Duration = TWICE;
+/// How long the key of an answer waits for others where there is an input: words go there, answers are one key.
+const HALF: Duration = Duration::from_millis(250);
 /// The most rows of the input.
 const MOST_INPUT: u16 = 10;
+/// The most rows of messages that wait.
+const MOST_QUEUED: usize = 3;
+/// Where a question has less rows than these, the input makes room for it.
+const LEAST_QUESTION: u16 = 5;
 
 /// Everything that the UI knows.
 pub(crate) struct App {
@@ -50,6 +57,8 @@ pub(crate) struct App {
     has_sent: bool,
     last_key: Instant,
     interrupted: Option<Instant>,
+    /// The key of an answer, which is still text if others follow at once.
+    half: Option<(KeyEvent, Instant)>,
     hint: Option<(String, Instant)>,
     wishes: UnboundedSender<Wish>,
     leaves: bool,
@@ -94,6 +103,7 @@ impl App {
             has_sent: !opening.asks,
             last_key: now,
             interrupted: None,
+            half: None,
             hint: None,
             wishes,
             leaves: false,
@@ -138,6 +148,7 @@ impl App {
     /// The turn is over: what waited is sent.
     fn ready(&mut self, now: Instant) {
         self.busy = false;
+        self.hint = None;
         // What was typed during the turn stands in the input; a question cannot come now.
         self.last_key = now;
         if let Some(wish) = self.queued.pop_front() {
@@ -161,11 +172,18 @@ impl App {
     }
 
     /// Takes account of the time.
-    pub(crate) fn tick(&mut self, now: Instant) {
-        let has_draft = self.has_input() && !self.editor.is_empty();
+    pub(crate) fn tick(&mut self, now: Instant) -> Step {
+        let has_draft = self.form.is_some() || self.has_input() && !self.editor.is_empty();
         self.questions.tick(now, (!has_draft).then_some(self.last_key));
         if self.hint.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) > HINT) {
             self.hint = None;
+        }
+        match self.half {
+            Some((key, since)) if now.saturating_duration_since(since) >= HALF => {
+                self.half = None;
+                self.answer_key(key)
+            }
+            _ => Step::Go,
         }
     }
 
@@ -179,13 +197,27 @@ impl App {
         if key.kind == KeyEventKind::Release {
             return Step::Go;
         }
+        self.hint = None;
+        if let Some((first, _)) = self.half.take() {
+            self.finish_half(first, key);
+        }
         let step = match self.global_key(key, now) {
             Some(step) => step,
-            None if self.questions.is_attended() && !self.in_tree => self.question_key(key),
+            None if self.questions.is_attended() && !self.in_tree => self.question_key(key, now),
             None => self.other_key(key, now),
         };
         self.last_key = now;
         step
+    }
+
+    /// A key followed one that could be an answer: letters in a row are words for the input.
+    fn finish_half(&mut self, first: KeyEvent, next: KeyEvent) {
+        if is_letter(next) {
+            self.questions.attend(false);
+            self.editor.key(first);
+        } else {
+            self.questions.key(first, &self.story);
+        }
     }
 
     /// Keys that mean the same everywhere.
@@ -195,13 +227,19 @@ impl App {
         }
         match key.code {
             KeyCode::Char('c') => self.interrupt_or_leave(now),
-            KeyCode::Char('t') => self.in_tree = !self.in_tree,
+            KeyCode::Char('t') => self.show_tree(!self.in_tree),
             KeyCode::Char('l') => return Some(Step::Refresh),
             KeyCode::Char('o') => self.fold(now),
             KeyCode::Char('d') if self.editor.is_empty() && self.has_input() => self.wish(Wish::Quit),
             _ => return None,
         }
         Some(Step::Go)
+    }
+
+    /// Shows the tree or leaves it. A question that was not on the screen meanwhile takes no keys at once.
+    fn show_tree(&mut self, shown: bool) {
+        self.in_tree = shown;
+        self.questions.disarm();
     }
 
     fn fold(&mut self, now: Instant) {
@@ -241,7 +279,15 @@ impl App {
         }
     }
 
-    fn question_key(&mut self, key: KeyEvent) -> Step {
+    fn question_key(&mut self, key: KeyEvent, now: Instant) -> Step {
+        if self.has_input() && self.questions.is_unsure() && is_letter(key) {
+            self.half = Some((key, now));
+            return Step::Go;
+        }
+        self.answer_key(key)
+    }
+
+    fn answer_key(&mut self, key: KeyEvent) -> Step {
         match self.questions.key(key, &self.story) {
             Asked::Edit(arguments) => return Step::Edit(arguments),
             Asked::Leave => self.questions.attend(false),
@@ -264,7 +310,7 @@ impl App {
         } else if key.code == KeyCode::Tab && !self.questions.is_empty() && !self.completion.is_open() {
             self.questions.attend(true);
         } else if self.form.is_some() {
-            self.form_key(key);
+            self.form_key(key, now);
         } else if self.has_input() {
             return self.input_key(key, now);
         } else if key.code == KeyCode::Esc && self.busy {
@@ -276,7 +322,7 @@ impl App {
 
     fn tree_key(&mut self, key: KeyEvent, now: Instant) {
         match self.tree.key(key, &self.story) {
-            TreeStep::Close => self.in_tree = false,
+            TreeStep::Close => self.show_tree(false),
             TreeStep::Cancel(place) => {
                 if let Some(call) = self.story.call(place) {
                     let wish = Wish::Cancel { run: call.run, call: call.key.clone() };
@@ -288,11 +334,14 @@ impl App {
         }
     }
 
-    fn form_key(&mut self, key: KeyEvent) {
+    fn form_key(&mut self, key: KeyEvent, now: Instant) {
         let Some(purpose) = &mut self.form else { return };
         match purpose.form.key(key) {
             FormStep::Going => {}
-            FormStep::Cancelled => self.form = None,
+            FormStep::Cancelled => {
+                self.form = None;
+                self.say("write the input as JSON, or leave with Ctrl-C", now);
+            }
             FormStep::Sent(value) => {
                 let call = purpose.call.take();
                 self.form = None;
@@ -371,7 +420,10 @@ impl App {
             return;
         }
         match &wish {
-            Wish::Send { text, .. } => self.transcript.message(text),
+            Wish::Send { text, attachments } => {
+                self.transcript.message(text);
+                self.transcript.attached(attachments);
+            }
             Wish::Give(value) => self.transcript.message(&value.to_string()),
             Wish::Call { name, input } => self.transcript.message(&format!("/call {name} {input}")),
             _ => {}
@@ -389,8 +441,11 @@ impl App {
             "/approvals" => self.wish(Wish::ListGrants),
             "/revoke" => self.wish(Wish::Revoke(rest.to_owned())),
             "/usage" => self.transcript.remark(&self.usage()),
-            "/tree" => self.in_tree = true,
+            "/tree" => self.show_tree(true),
             "/call" => self.call(rest, now),
+            "/fork" | "/goto" if number.is_none() && !rest.is_empty() => {
+                self.say(&format!("write `{command} N`, with a number"), now);
+            }
             "/fork" | "/goto" | "/clear" if self.busy => self.say("not while a turn runs; Esc stops it", now),
             "/fork" => self.wish(Wish::Fork(number)),
             "/goto" => self.wish(Wish::GoBack(number)),
@@ -455,7 +510,7 @@ impl App {
     fn draw_live(&mut self, size: Size, now: Instant) -> (Buffer, Option<Position>) {
         let (width, theme) = (size.width, self.theme);
         let asked = self.lay_out_question(size, now);
-        let hint = self.hint_words();
+        let keys = self.keys_words();
         let (tail, calls) = activity(&self.story, &mut self.transcript, now, width, theme);
         let this = &*self;
         let gap = if calls.is_empty() { Vec::new() } else { vec![Line::default()] };
@@ -465,23 +520,44 @@ impl App {
                 move |area: Rect, buffer: &mut Buffer| this.questions.draw(area, buffer, &this.story, theme);
             sections.push(Section::Drawn(asked, Box::new(draw)));
         }
-        this.input_sections(&mut sections, width, size.height);
-        sections.push(Section::Lines(vec![this.status(hint, now, width)]));
+        if !this.gives_way(size) {
+            this.input_sections(&mut sections, width, size.height);
+        }
+        sections.push(Section::Lines(vec![this.status("", keys, now, width)]));
         let (buffer, cursor) = Live::new(width, size.height).draw(sections);
         (buffer, cursor.filter(|_| !self.in_tree))
     }
 
-    /// Gives the question its room; from then on it counts as seen.
+    /// Gives the question the room that is left; what is drawn of it counts as seen from then on.
     fn lay_out_question(&mut self, size: Size, now: Instant) -> u16 {
         if self.questions.is_empty() || self.in_tree {
             return 0;
         }
-        let others = 1 + if self.has_input() { self.editor.height(size.width, MOST_INPUT) + 1 } else { 0 };
-        let most = size.height.saturating_sub(others).max(4.min(size.height));
+        let input = if self.gives_way(size) { 0 } else { self.input_height(size) };
+        let most = size.height.saturating_sub(input.saturating_add(1));
         self.questions.lay_out(size.width, most.saturating_sub(1), &self.story, self.theme, now);
         let wanted = self.questions.wanted_height(size.width, &self.story, most);
         self.questions.lay_out(size.width, wanted.saturating_sub(1), &self.story, self.theme, now);
         wanted
+    }
+
+    /// How many rows the input has, with what stands around it.
+    fn input_height(&self, size: Size) -> u16 {
+        if let Some(purpose) = &self.form {
+            return purpose.form.height(size.width).min(size.height.saturating_sub(2));
+        }
+        if !self.has_input() {
+            return 0;
+        }
+        let queued = u16::try_from(self.queued.len().min(MOST_QUEUED + 1)).unwrap_or(u16::MAX);
+        let completion = if self.completion.is_open() { self.completion.height() } else { 0 };
+        queued + 1 + self.editor.height(size.width, MOST_INPUT) + completion
+    }
+
+    /// Whether the input is not shown, as a question that takes the keys needs its room.
+    fn gives_way(&self, size: Size) -> bool {
+        let left = size.height.saturating_sub(self.input_height(size).saturating_add(1));
+        self.questions.is_attended() && left < LEAST_QUESTION
     }
 
     fn input_sections<'a>(&'a self, sections: &mut Vec<Section<'a>>, width: u16, height: u16) {
@@ -494,9 +570,8 @@ impl App {
         if !self.has_input() {
             return;
         }
-        let rule = Line::styled("─".repeat(width.into()), theme.dim());
-        sections
-            .push(Section::Lines(self.queued.iter().map(|wish| queued_line(wish, width, theme)).collect()));
+        let rule = Line::styled("─".repeat(rule_width(width).into()), theme.dim());
+        sections.push(Section::Lines(self.queued_lines(width)));
         sections.push(Section::Lines(vec![rule]));
         let is_attended = self.questions.is_attended();
         let draw = move |area: Rect, buffer: &mut Buffer| {
@@ -513,17 +588,29 @@ impl App {
     }
 
     /// The last row: a word about what the person just did, while that stands, or else how things are.
-    fn status(&self, hint: &str, now: Instant, width: u16) -> Line<'static> {
+    fn status(&self, said: &str, keys: &'static str, now: Instant, width: u16) -> Line<'static> {
         match &self.hint {
             Some((words, _)) => {
                 let words = llm_do::visible_line(words);
                 Line::styled(crate::wrap::fitted(&words, width.into()), self.theme.waiting())
             }
-            None => status_line(&self.story, self.questions.count(), hint, now, width, self.theme),
+            None => status_line(&self.story, self.questions.count(), said, keys, now, width, self.theme),
         }
     }
 
-    fn hint_words(&self) -> &'static str {
+    /// The messages that wait; many are counted.
+    fn queued_lines(&self, width: u16) -> Vec<Line<'static>> {
+        let shown = self.queued.iter().take(MOST_QUEUED);
+        let mut lines: Vec<_> = shown.map(|wish| queued_line(wish, width, self.theme)).collect();
+        let hidden = self.queued.len().saturating_sub(MOST_QUEUED);
+        if hidden > 0 {
+            lines.push(Line::styled(format!("and {hidden} more"), self.theme.dim()));
+        }
+        lines
+    }
+
+    /// The keys that are of use now.
+    fn keys_words(&self) -> &'static str {
         match (self.busy, self.has_input()) {
             _ if self.questions.is_attended() => "Ctrl-C stops · Ctrl-T tree",
             (true, _) => "Esc stops · Ctrl-T tree",
@@ -539,8 +626,8 @@ impl App {
             ratatui::layout::Constraint::Fill(1),
         ])
         .areas(area);
-        let hint = if self.questions.is_empty() { "" } else { "Esc goes to the question" };
-        let status = self.status(hint, now, top.width);
+        let said = if self.questions.is_empty() { "" } else { "Esc goes to it" };
+        let status = self.status(said, "", now, top.width);
         ratatui::widgets::Widget::render(status, top, buffer);
         self.tree.draw(body, buffer, &self.story, now, self.theme);
     }
@@ -549,6 +636,12 @@ impl App {
     pub(crate) fn last_lines(&mut self) -> Vec<Line<'static>> {
         self.transcript.take()
     }
+}
+
+/// A key that writes something.
+fn is_letter(key: KeyEvent) -> bool {
+    let is_plain = (key.modifiers - KeyModifiers::SHIFT).is_empty();
+    is_plain && matches!(key.code, KeyCode::Char(sign) if sign != ' ')
 }
 
 fn queued_line(wish: &Wish, width: u16, theme: Theme) -> Line<'static> {
@@ -563,7 +656,7 @@ fn queued_line(wish: &Wish, width: u16, theme: Theme) -> Line<'static> {
 
 fn unknown_command(word: &str) -> String {
     match llm_do::nearest(word, COMMANDS.iter().map(|command| command.name)) {
-        Some(near) => format!("there is no command `{word}`; did you mean `{near}`?"),
+        Some(near) => format!("did you mean `{near}`? there is no `{word}`"),
         None => format!("there is no command `{word}`; /help lists them"),
     }
 }

@@ -18,6 +18,7 @@ use ratatui::style::Style;
 pub(crate) use self::files::{attachments, word_before};
 use crate::Theme;
 use crate::editor::{Edited, Editor};
+use crate::wrap::fitted;
 
 /// How many rows the list has at most.
 const MOST_ROWS: usize = 8;
@@ -209,7 +210,8 @@ fn draw_choice(choice: &Choice, row: Rect, labels: usize, buffer: &mut Buffer, t
     let end = buffer.set_stringn(x, row.y, &choice.label, room.min(labels), Style::new()).0;
     let at = end.max(x + u16::try_from(labels).unwrap_or_default()) + 2;
     if !choice.description.is_empty() && at < row.right() {
-        buffer.set_stringn(at, row.y, choice.description, usize::from(row.right() - at), theme.dim());
+        let room = usize::from(row.right() - at);
+        buffer.set_stringn(at, row.y, fitted(choice.description, room), room, theme.dim());
     }
 }
 

@@ -135,7 +135,8 @@ impl Screen {
             return Ok(());
         }
         self.drawn = Some(now);
-        self.app.tick(now);
+        let step = self.app.tick(now);
+        self.take_step(step)?;
         self.terminal.look_at_size()?;
         self.terminal.take_screen(self.app.is_in_tree())?;
         if self.app.is_in_tree() {

@@ -445,7 +445,7 @@ impl Editor {
     }
 
     fn draw_placeholder(&self, area: Rect, widths: Columns, buffer: &mut Buffer, theme: Theme) {
-        let text = visible_line(&self.placeholder);
+        let text = crate::wrap::fitted(&visible_line(&self.placeholder), widths.text);
         buffer.set_stringn(area.x + widths.mark, area.y, text, widths.text, theme.dim());
     }
 }

@@ -17,6 +17,8 @@ mod markdown;
 mod question;
 mod story;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod theme;
 mod transcript;
 #[cfg(test)]

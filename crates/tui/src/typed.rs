@@ -39,6 +39,8 @@ fn named_key(name: &str) -> KeyEvent {
         "Home" => KeyCode::Home,
         "End" => KeyCode::End,
         "Backspace" => KeyCode::Backspace,
+        "PageUp" => KeyCode::PageUp,
+        "PageDown" => KeyCode::PageDown,
         "Delete" => KeyCode::Delete,
         "Space" => KeyCode::Char(' '),
         "lt" => KeyCode::Char('<'),

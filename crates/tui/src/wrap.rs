@@ -52,13 +52,14 @@ pub(crate) fn hard_wrapped(
 /// Breaks literal text into rows without changing it: the rows of each of its lines, one after the other, are that
 /// line.
 ///
-/// A row is wider than `width` only if a single sign is.
+/// A row is wider than `width` only if a single sign is, and ends in a blank only if it holds nothing else or ends its
+/// line.
 pub(crate) fn literal_rows(text: &str, width: u16) -> Vec<String> {
     let width = usize::from(width.max(1));
     let mut rows = Vec::new();
     for mut line in text.split('\n') {
         loop {
-            let (row, after) = line.split_at(row_end(line, width));
+            let (row, after) = line.split_at(literal_end(line, width));
             rows.push(row.to_owned());
             line = after;
             if line.is_empty() {
@@ -118,6 +119,15 @@ fn fitting(text: &str, room: usize) -> (usize, usize) {
 fn row_end(line: &str, width: usize) -> usize {
     let (end, _) = fitting(line, width);
     if end > 0 { end } else { first_cluster(line).len() }
+}
+
+/// The same for literal text. Blanks at a break begin the next row, where they can be seen.
+fn literal_end(line: &str, width: usize) -> usize {
+    let end = row_end(line, width);
+    match line[..end].trim_end_matches(' ').len() {
+        seen if seen > 0 && end < line.len() => seen,
+        _ => end,
+    }
 }
 
 fn first_cluster(text: &str) -> &str {
@@ -330,6 +340,11 @@ fn shortened(prefix: &[Span<'static>], room: usize) -> (Vec<Span<'static>>, usiz
     (kept, used)
 }
 
+/// How long a rule is drawn. One over the whole width would be two rows after the window has become narrower.
+pub(crate) fn rule_width(width: u16) -> u16 {
+    width.min(72)
+}
+
 #[cfg(test)]
 mod tests {
     use llm_do_testing::Chance;
@@ -411,7 +426,7 @@ mod tests {
 
     #[test]
     fn literal_rows_keep_every_line_end_and_blank() {
-        assert_eq!(literal_rows("ab  cd\n\nx\n", 3), ["ab ", " cd", "", "x", ""]);
+        assert_eq!(literal_rows("ab  cd\n\nx\n", 3), ["ab", "  c", "d", "", "x", ""]);
         assert_eq!(literal_rows("漢a", 1), ["漢", "a"]);
         assert_eq!(literal_rows("", 3), [""]);
     }

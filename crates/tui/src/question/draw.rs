@@ -10,7 +10,7 @@ use super::stage::{Stage, scopes_of};
 use super::{Matter, Panel, Questions};
 use crate::story::Story;
 use crate::theme::Theme;
-use crate::wrap::fitted;
+use crate::wrap::{fitted, rule_width};
 
 impl Questions {
     /// How many rows the question would like to have: title, text, what is typed, choices.
@@ -35,22 +35,25 @@ impl Questions {
         let question = self.open.get(self.shown)?;
         let panel = self.panel.as_ref()?;
         let mut rows = Rows { area, next: 0 };
-        rows.line(buffer, &self.title(panel, area.width, theme));
+        rows.line(buffer, &self.title(&question.matter, panel, area.width, theme));
         for line in panel.visible() {
             rows.line(buffer, line);
         }
         let cursor = self.draw_stage(&question.matter, &mut rows, buffer, story, theme);
         rows.line(buffer, &self.footer(&question.matter, area.width, theme));
-        cursor
+        cursor.filter(|_| self.attended)
     }
 
-    fn title(&self, panel: &Panel, width: u16, theme: Theme) -> Line<'static> {
+    fn title(&self, matter: &Matter, panel: &Panel, width: u16, theme: Theme) -> Line<'static> {
         let count = self.open.len();
-        let number =
-            if count > 1 { format!(" {} of {count}, ←→ turns", self.shown + 1) } else { String::new() };
+        let word = match matter {
+            Matter::Approval(_) => "approval",
+            Matter::Extension(_) => "budget",
+        };
+        let number = if count > 1 { format!(" {} of {count} ←→", self.shown + 1) } else { String::new() };
         let place = panel.place().map(|place| format!(" · {place}")).unwrap_or_default();
-        let title = format!("━━ approval{number}{place} ");
-        let rest = usize::from(width).saturating_sub(title.chars().count());
+        let title = format!("━━ {word}{number}{place} ");
+        let rest = usize::from(rule_width(width)).saturating_sub(title.chars().count());
         Line::styled(fitted(&format!("{title}{}", "━".repeat(rest)), width.into()), theme.waiting())
     }
 
@@ -94,7 +97,7 @@ impl Questions {
             return Line::styled(fitted(&visible_line(hint), width.into()), theme.waiting());
         }
         if !self.attended {
-            let words = "Tab answers; what you type goes to the input";
+            let words = "Tab answers; typing goes to the input";
             return Line::styled(fitted(words, width.into()), theme.dim());
         }
         match (&self.stage, matter) {
@@ -106,7 +109,7 @@ impl Questions {
                 key_line(&[("1-9", "or"), ("Enter", "allows"), ("Esc", "back")], width, theme)
             }
             (Stage::Editing(_), _) => key_line(
-                &[("Ctrl-S", "shows it again"), ("Ctrl-X", "$EDITOR"), ("Esc", "back")],
+                &[("Ctrl-S", "asks again with it"), ("Ctrl-X", "$EDITOR"), ("Esc", "back")],
                 width,
                 theme,
             ),
@@ -124,17 +127,21 @@ fn choices(has_scopes: bool, width: u16, theme: Theme) -> Line<'static> {
     key_line(&keys, width, theme)
 }
 
-/// Keys with what they do.
+/// Keys with what they do, as many as fit; without brackets where they would not all fit with them.
 pub(crate) fn key_line(keys: &[(&'static str, &'static str)], width: u16, theme: Theme) -> Line<'static> {
+    let length = |(key, words): &(&str, &str)| key.chars().count() + words.chars().count() + 3;
+    // The gap behind the last one may be cut.
+    let room = usize::from(width) + 2;
+    let is_wide = keys.iter().map(|key| length(key) + 2).sum::<usize>() <= room;
     let mut spans = Vec::new();
     let mut taken = 0;
     for (key, words) in keys {
-        let length = key.chars().count() + words.chars().count() + 5;
-        if taken + length > usize::from(width) + 2 {
+        taken += length(&(key, words));
+        if !is_wide && taken > room {
             break;
         }
-        taken += length;
-        spans.push(Span::styled(format!("[{key}]"), theme.accent()));
+        let key = if is_wide { format!("[{key}]") } else { (*key).to_owned() };
+        spans.push(Span::styled(key, theme.accent()));
         spans.push(Span::raw(format!(" {words}  ")));
     }
     Line::from(spans)
@@ -144,14 +151,14 @@ pub(crate) fn key_line(keys: &[(&'static str, &'static str)], width: u16, theme:
 fn past_words(scope: &Scope, request: &llm_do::ApprovalRequest, story: &Story) -> String {
     let earlier: Vec<_> = story.asked_before(request).collect();
     if earlier.is_empty() {
-        return "no earlier question of this run to compare with".to_owned();
+        return "no earlier question to compare with".to_owned();
     }
     let is_covered = |other: &&&llm_do::ApprovalRequest| match scope {
         Scope::Exact => other.arguments == request.arguments,
         scope => scope.covers(&other.subjects),
     };
     let covered = earlier.iter().filter(is_covered).count();
-    format!("would have covered {covered} of {} earlier questions of this run", earlier.len())
+    format!("would have covered {covered} of {} so far", earlier.len())
 }
 
 /// Rows of an area, from the top down.

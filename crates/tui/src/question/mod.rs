@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::story::Story;
 use crate::theme::Theme;
+use crate::transcript::input_words;
 pub(crate) use draw::key_line;
 use panel::Panel;
 use stage::{Stage, Typed};
@@ -64,6 +65,10 @@ pub(crate) struct Questions {
     since: Option<Instant>,
     /// Whether it takes keys.
     attended: bool,
+    /// Whether the person turned to it by a key.
+    turned_to: bool,
+    /// Whether the person turned away from it: then it does not take keys by itself.
+    left: bool,
     /// A word about the last key.
     hint: Option<String>,
 }
@@ -98,6 +103,11 @@ impl Questions {
         self.attended
     }
 
+    /// Whether an answer is to be chosen by somebody who did not turn to the question: a letter may be meant otherwise.
+    pub(crate) fn is_unsure(&self) -> bool {
+        matches!(self.stage, Stage::Choosing) && !self.turned_to
+    }
+
     fn current(&self) -> Option<&Question> {
         self.open.get(self.shown)
     }
@@ -107,7 +117,7 @@ impl Questions {
     /// `quiet_since` is when the last key came, and none where the input holds a draft: then the person chooses.
     pub(crate) fn tick(&mut self, now: Instant, quiet_since: Option<Instant>) -> bool {
         let changed = self.drop_withdrawn();
-        let Some(since) = self.since.filter(|_| !self.attended) else { return changed };
+        let Some(since) = self.since.filter(|_| !self.attended && !self.left) else { return changed };
         let Some(quiet) = quiet_since else { return changed };
         if now.saturating_duration_since(since.max(quiet)) < PAUSE {
             return changed;
@@ -134,21 +144,33 @@ impl Questions {
         self.shown = if place < self.open.len() { place } else { 0 };
         self.stage = Stage::default();
         self.panel = None;
-        self.since = None;
-        self.attended = false;
+        self.left = false;
         self.hint = None;
+        self.disarm();
     }
 
-    /// Lets the question take keys, or not.
+    /// Takes no keys until the question has stood on the screen for a moment again.
+    pub(crate) fn disarm(&mut self) {
+        self.since = None;
+        self.attended = false;
+        self.turned_to = false;
+    }
+
+    /// Lets the question take keys, or not until it is attended to again.
     pub(crate) fn attend(&mut self, attended: bool) {
         self.attended = attended && self.since.is_some();
+        self.turned_to = self.attended;
+        self.left = !attended;
     }
 
     /// Lays the question out; from now on it stands on the screen.
     pub(crate) fn lay_out(&mut self, width: u16, height: u16, story: &Story, theme: Theme, now: Instant) {
         let Some(question) = self.open.get(self.shown) else { return };
+        if matches!((&question.matter, &self.stage), (Matter::Extension(_), Stage::Choosing)) {
+            self.stage = Stage::amount();
+        }
         let panel = self.panel.get_or_insert_with(Panel::default);
-        panel.lay_out(&question.matter, width, theme);
+        panel.lay_out(&question.matter, &task_of(&question.matter, story), width, theme);
         panel.show(height.saturating_sub(self.stage.height(&question.matter, story, width, height)));
         self.since.get_or_insert(now);
     }
@@ -168,10 +190,6 @@ impl Questions {
     fn choose(&mut self, key: KeyEvent) -> Asked {
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             return Asked::Nothing;
-        }
-        if let Some(Question { matter: Matter::Extension(_), .. }) = self.current() {
-            self.stage = Stage::amount();
-            return self.type_amount(key);
         }
         match key.code {
             KeyCode::Char('y') => self.allow_once(),
@@ -348,17 +366,30 @@ impl Questions {
         };
         let what = request.exhausted.what;
         let Stage::Amount(editor) = &mut self.stage else { return Asked::Taken };
-        if key.code == KeyCode::Tab {
-            return Asked::Leave;
-        }
-        if let Typed::Sent(text) = stage::typed(editor, key) {
-            match (text.trim(), amount(what, text.trim())) {
-                ("", _) => self.extend(None),
-                (_, Some(amount)) => self.extend(Some(amount)),
-                _ => self.hint = Some("a number, or Enter alone for no".to_owned()),
+        match key.code {
+            KeyCode::Tab => return Asked::Leave,
+            KeyCode::Right if editor.is_empty() => self.turn(1),
+            KeyCode::Left if editor.is_empty() => self.turn(self.open.len() - 1),
+            _ => {
+                if let Typed::Sent(text) = stage::typed(editor, key) {
+                    self.take_amount(what, &text);
+                }
             }
         }
         Asked::Taken
+    }
+
+    fn take_amount(&mut self, what: Quantity, text: &str) {
+        match (text.trim(), amount(what, text.trim())) {
+            ("", _) => self.extend(None),
+            (_, Some(amount)) => self.extend(Some(amount)),
+            _ => {
+                self.hint = Some("a number, or Enter alone for no".to_owned());
+                if let Stage::Amount(editor) = &mut self.stage {
+                    editor.set_text(text);
+                }
+            }
+        }
     }
 
     fn answer(&mut self, answer: Answer) {
@@ -387,6 +418,12 @@ impl Questions {
             Stage::Choosing | Stage::Scope(_) => {}
         }
     }
+}
+
+/// What the agent that asks was given: there may be several of its name.
+fn task_of(matter: &Matter, story: &Story) -> Option<String> {
+    let Matter::Approval(request) = matter else { return None };
+    story.caller_of(request).filter(|caller| caller.level > 0).map(input_words)
 }
 
 /// Reads by how much a budget shall grow.

@@ -3,10 +3,12 @@
 use crossterm::event::KeyCode;
 use llm_do::{ApprovalRequest, ExtensionRequest, Quantity, lookalikes, visible, visible_json, visible_line};
 use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 use super::Matter;
 use crate::theme::Theme;
-use crate::wrap::{literal_rows, wrapped};
+use crate::wrap::{fitted, literal_rows, rule_width, wrapped};
 
 /// Stands in front of rows that go on from the one above.
 const GOES_ON: &str = "↪ ";
@@ -23,14 +25,14 @@ pub(crate) struct Panel {
 
 impl Panel {
     /// Makes the rows for a width.
-    pub(super) fn lay_out(&mut self, matter: &Matter, width: u16, theme: Theme) {
+    pub(super) fn lay_out(&mut self, matter: &Matter, task: &Option<String>, width: u16, theme: Theme) {
         if width == self.width && !self.rows.is_empty() {
             return;
         }
         let was_whole = self.unseen() == 0 && !self.rows.is_empty();
         self.width = width;
         self.rows = match matter {
-            Matter::Approval(request) => approval_rows(request, width, theme),
+            Matter::Approval(request) => approval_rows(request, task.as_deref(), width, theme),
             Matter::Extension(request) => extension_rows(request, width, theme),
         };
         self.seen = if was_whole { self.rows.len() } else { 0 };
@@ -86,8 +88,17 @@ impl Panel {
 }
 
 /// Who wants to do what, why it asks, with which arguments, and what it would change.
-fn approval_rows(request: &ApprovalRequest, width: u16, theme: Theme) -> Vec<Line<'static>> {
+fn approval_rows(
+    request: &ApprovalRequest,
+    task: Option<&str>,
+    width: u16,
+    theme: Theme,
+) -> Vec<Line<'static>> {
     let mut rows = words(&request.path, width, theme.strong());
+    if let Some(task) = task {
+        let line = format!("{} was asked: {task}", request.agent);
+        rows.push(Line::styled(fitted(&visible_line(&line), width.into()), theme.dim()));
+    }
     rows.extend(words(&request.description, width, ratatui::style::Style::new()));
     rows.extend(words(&request.reason, width, theme.dim()));
     if let Some(problem) = &request.edit_problem {
@@ -106,19 +117,63 @@ fn approval_rows(request: &ApprovalRequest, width: u16, theme: Theme) -> Vec<Lin
 
 /// Words on as many rows as they need; line ends in them are written out.
 fn words(text: &str, width: u16, style: ratatui::style::Style) -> Vec<Line<'static>> {
-    wrapped(&Line::styled(visible_line(text), style), width, &[], &[Span::raw("  ")])
+    let text = in_columns(&visible_line(text), |sign| sign.escape_unicode().to_string());
+    wrapped(&Line::styled(text, style), width, &[], &[Span::raw("  ")])
 }
 
 fn rule(title: &str, width: u16, theme: Theme) -> Line<'static> {
     let title = format!("── {title} ");
-    let rest = usize::from(width).saturating_sub(title.chars().count());
-    Line::styled(crate::wrap::fitted(&format!("{title}{}", "─".repeat(rest)), width.into()), theme.dim())
+    let rest = usize::from(rule_width(width)).saturating_sub(title.chars().count());
+    Line::styled(fitted(&format!("{title}{}", "─".repeat(rest)), width.into()), theme.dim())
 }
 
 /// The arguments: JSON that means exactly what would run, every sign of it visible.
 pub(super) fn arguments(request: &ApprovalRequest, width: u16) -> Vec<Line<'static>> {
-    let text = visible_json(request.arguments.value());
-    text.lines().flat_map(|line| literal(line, width, ratatui::style::Style::new())).collect()
+    let escape = |unit: &u16| format!("\\u{unit:04x}");
+    let text = in_columns(&visible_json(request.arguments.value()), |sign| {
+        sign.encode_utf16(&mut [0; 2]).iter().map(escape).collect()
+    });
+    counted_blanks(&text)
+        .lines()
+        .flat_map(|line| literal(line, width, ratatui::style::Style::new()))
+        .collect()
+}
+
+/// Writes out signs that take no column of their own where they stand alone: on the screen they would stand on the sign
+/// before them, or nowhere.
+fn in_columns(text: &str, written_out: impl Fn(char) -> String) -> String {
+    if text.is_ascii() {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for cluster in text.graphemes(true) {
+        if cluster.width() > 0 || cluster == "\n" {
+            shown.push_str(cluster);
+        } else {
+            shown.extend(cluster.chars().map(&written_out));
+        }
+    }
+    shown
+}
+
+/// Writes out the last of many blanks before a wide sign: where they fill a row on which that sign has no room any more,
+/// nobody could tell how many they are.
+fn counted_blanks(json: &str) -> String {
+    const MANY: usize = 16;
+    if json.is_ascii() {
+        return json.to_owned();
+    }
+    let mut shown = String::with_capacity(json.len());
+    let mut blanks = 0;
+    for cluster in json.graphemes(true) {
+        if blanks >= MANY && cluster.width() > 1 {
+            shown.pop();
+            shown.push_str("\\u0020");
+        }
+        blanks = if cluster == " " { blanks + 1 } else { 0 };
+        shown.push_str(cluster);
+    }
+    shown
 }
 
 /// A line as it is, over as many rows as it needs.
@@ -139,7 +194,8 @@ fn diff_rows(line: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
         Some(b'@') => theme.code(),
         _ => ratatui::style::Style::new(),
     };
-    literal(&visible(&line.replace('\t', "    ")), width, style)
+    let text = visible(&line.replace('\t', "    "));
+    literal(&in_columns(&text, |sign| sign.escape_unicode().to_string()), width, style)
 }
 
 /// Signs that look like others.

@@ -223,6 +223,12 @@ impl Story {
             .map(|(_, other)| &**other)
     }
 
+    /// The call in whose course a question is asked.
+    pub(crate) fn caller_of(&self, request: &ApprovalRequest) -> Option<&Call> {
+        let asked = self.calls.get(self.place(self.current?, &request.id)?)?;
+        self.calls.get(asked.parent?)
+    }
+
     /// Whether a call or one below it waits for a person.
     pub(crate) fn waits_below(&self, place: Place) -> bool {
         let call = &self.calls[place];

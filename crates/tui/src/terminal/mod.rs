@@ -1,7 +1,7 @@
 //! The terminal itself: raw while the UI lives, as it was before whatever happens after.
 
 mod encode;
-mod inline;
+pub(crate) mod inline;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

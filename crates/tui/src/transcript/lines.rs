@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use llm_do::{Attachment, CallKind, CallResult, Decision, Status, Usage, visible, visible_line};
+use llm_do::{Attachment, CallKind, CallResult, Cost, Decision, Status, Usage, visible, visible_line};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -91,18 +91,23 @@ pub(super) fn thinking(
     width: u16,
     theme: Theme,
 ) -> Vec<Line<'static>> {
-    let style = theme.dim().italic();
     if unfolded {
-        let bar = [Span::styled("┆ ", theme.dim())];
-        let text = visible(&text.replace('\t', "    "));
-        let line = |line: &str| wrapped(&Line::styled(line.to_owned(), style), width, &bar, &bar);
-        return text.trim().lines().flat_map(line).collect();
+        return thought_rows(text.trim(), width, theme);
     }
+    let style = theme.dim().italic();
     let words = text.split_whitespace().count();
     let head = format!("✻ thought for {} ({words} words): ", seconds(took));
     let room = usize::from(width).saturating_sub(head.chars().count());
     let first = visible_line(text.trim().lines().next().unwrap_or_default());
     vec![Line::styled(fitted(&format!("{head}{}", fitted(&first, room.max(8))), width.into()), style)]
+}
+
+/// Thoughts behind a bar, which tells them from an answer where there are no colours.
+fn thought_rows(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let bar = [Span::styled("┆ ", theme.dim())];
+    let text = visible(&text.replace('\t', "    "));
+    let line = |line: &str| wrapped(&Line::styled(line.to_owned(), theme.dim().italic()), width, &bar, &bar);
+    text.lines().flat_map(line).collect()
 }
 
 /// The end of the thoughts that come now.
@@ -111,20 +116,25 @@ pub(super) fn thinks(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>>
         return Vec::new();
     }
     let start = text.char_indices().rev().nth(600).map_or(0, |(place, _)| place);
-    let rows = plain_rows(text[start..].trim(), width, theme.dim().italic());
+    let rows = thought_rows(text[start..].trim(), width, theme);
     let from = rows.len().saturating_sub(THOUGHTS);
     rows.into_iter().skip(from).collect()
 }
 
 /// Whose words follow.
-pub(super) fn speaker(call: &Call, theme: Theme) -> Line<'static> {
-    Line::from(vec![Span::styled(format!("◆ {}", visible_line(&call.name)), theme.accent())])
+pub(super) fn speaker(call: &Call, width: u16, theme: Theme) -> Line<'static> {
+    named("◆", call, width, theme)
 }
 
 /// An agent begins.
 pub(super) fn agent_called(call: &Call, width: u16, theme: Theme) -> Line<'static> {
-    let name = format!("▸ {}", visible_line(&call.name));
-    let room = usize::from(width).saturating_sub(name.chars().count() + 1);
+    named("▸", call, width, theme)
+}
+
+/// An agent by its name and what it was given, as there may be several of that name.
+fn named(mark: &str, call: &Call, width: u16, theme: Theme) -> Line<'static> {
+    let name = format!("{mark} {}", visible_line(&call.name));
+    let room = usize::from(width).saturating_sub(crate::wrap::columns(&name) + 1);
     Line::from(vec![
         Span::styled(name, theme.accent()),
         Span::styled(format!(" {}", fitted(&input_words(call), room)), theme.dim()),
@@ -132,7 +142,7 @@ pub(super) fn agent_called(call: &Call, width: u16, theme: Theme) -> Line<'stati
 }
 
 /// What a call was given, on one line: a lone text as it is, everything else as JSON.
-fn input_words(call: &Call) -> String {
+pub(crate) fn input_words(call: &Call) -> String {
     match call.input.object() {
         Some(object) if object.len() == 1 => match object.get("input").and_then(|input| input.as_str()) {
             Some(text) => visible_line(text),
@@ -179,7 +189,7 @@ pub(super) fn returned(
     let mut made = vec![head];
     let bar = [Span::styled("┆ ", theme.dim())];
     let pretty = serde_json::to_string_pretty(call.input.value()).unwrap_or_default();
-    if call.kind != CallKind::Agent {
+    if call.kind != CallKind::Agent && pretty != "{}" {
         made.extend(cut_rows(&pretty, width, &bar, theme.dim()));
     }
     let text = match result {
@@ -246,7 +256,8 @@ fn shares(call: &Call, result: &CallResult, room: usize) -> (String, String) {
     let taken =
         unicode_width::UnicodeWidthStr::width(arguments.as_str()) + usize::from(!arguments.is_empty());
     let for_result = room.saturating_sub(taken + 3);
-    let result = if for_result < 4 { String::new() } else { fitted(&result, for_result) };
+    let is_short = unicode_width::UnicodeWidthStr::width(result.as_str()) <= for_result;
+    let result = if for_result < 4 && !is_short { String::new() } else { fitted(&result, for_result) };
     (arguments, result)
 }
 
@@ -294,14 +305,25 @@ pub(super) fn ended(
     took: Duration,
     width: u16,
     theme: Theme,
-) -> Line<'static> {
-    let word = match status {
-        Status::Done => "done".to_owned(),
-        other => other.word().replace('_', " "),
-    };
-    let text = format!("{word} in {} · {}", seconds(took), usage_words(usage));
+) -> Vec<Line<'static>> {
+    let text = format!("{} {} · {}", ending_words(status), seconds(took), usage_words(usage));
     let style = if status == Status::Done { theme.dim() } else { theme.bad() };
-    Line::styled(fitted(&text, width.into()), style)
+    wrapped(&Line::styled(text, style), width, &[], &[Span::raw("  ")])
+}
+
+fn ending_words(status: Status) -> &'static str {
+    match status {
+        Status::Done => "done in",
+        Status::Failed => "failed after",
+        Status::Provider => "failed at the provider after",
+        Status::Limit => "ended by a limit after",
+        Status::Denied => "denied after",
+        Status::Output => "failed for its output after",
+        Status::TimedOut => "timed out after",
+        Status::Interrupted => "interrupted after",
+        Status::Unknown => "left open after",
+        Status::Record => "failed for its record after",
+    }
 }
 
 /// Moves a line to the right.
@@ -334,10 +356,15 @@ pub(crate) fn amount_words(amount: u64) -> String {
 /// What was used, in a few words.
 pub(crate) fn usage_words(usage: &Usage) -> String {
     let requests = if usage.requests == 1 { "request" } else { "requests" };
-    let cost = match (usage.cost.unpriced, usage.cost.known.0) {
-        (_, 0) => String::new(),
-        (0, _) => format!(", {}", usage.cost.known),
-        (_, _) => format!(", at least {}", usage.cost.known),
-    };
+    let cost = cost_words(&usage.cost).map(|words| format!(", {words}")).unwrap_or_default();
     format!("{} {requests}, {} tokens{cost}", usage.requests, amount_words(usage.tokens()))
+}
+
+/// What something cost, where that is known.
+pub(crate) fn cost_words(cost: &Cost) -> Option<String> {
+    match (cost.unpriced, cost.known.0) {
+        (_, 0) => None,
+        (0, _) => Some(cost.known.to_string()),
+        (_, _) => Some(format!("at least {}", cost.known)),
+    }
 }

@@ -7,11 +7,12 @@ mod lines;
 mod stream;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use llm_do::{
     CallKind, CallResult, Content, DecidedBy, Decision, Event, EventBody, Key, Message, ModelResult, Output,
-    Part, RunId, Status, Usage,
+    Part, RunId, Status, Usage, visible_line,
 };
 use ratatui::text::Line;
 use stream::Stream;
@@ -19,7 +20,8 @@ use stream::Stream;
 use crate::markdown::markdown;
 use crate::story::{Call, Story};
 use crate::theme::Theme;
-pub(crate) use lines::{amount_words, indented, mark_of, seconds, usage_words};
+use crate::wrap::fitted;
+pub(crate) use lines::{amount_words, cost_words, indented, input_words, mark_of, seconds, usage_words};
 
 /// Makes lines of what is final.
 pub(crate) struct Transcript {
@@ -77,6 +79,7 @@ impl Transcript {
         match &event.body {
             EventBody::RunStarted { .. } => self.said.clear(),
             EventBody::RunFinished { status, output, error, usage, duration_ms } => {
+                self.break_off(story);
                 self.end(*status, output.as_ref(), error.as_deref(), &usage.total(), *duration_ms);
             }
             EventBody::Notice { text } => self.note("notice", &event.call.path, text),
@@ -93,7 +96,9 @@ impl Transcript {
         match &event.body {
             EventBody::CallStarted { .. } => self.called(call),
             EventBody::TextDelta(delta) => self.stream(call).hear(delta),
-            EventBody::ThinkingDelta(delta) => self.stream(call).think(delta),
+            EventBody::ThinkingDelta(delta) => {
+                self.stream(call).think(delta, event.time.as_millisecond());
+            }
             EventBody::ModelResponse { result, duration_ms, .. } => {
                 let took = Duration::from_millis(*duration_ms);
                 self.answered(call, result, took);
@@ -112,17 +117,22 @@ impl Transcript {
     pub(crate) fn settle(&mut self, story: &Story) {
         let Some(call) = story.running().first().and_then(|place| story.call(*place)) else { return };
         let (width, theme) = (self.width, self.theme);
-        let stream = self.streams.get_mut(&(call.run, call.key.clone()));
-        if let Some(rows) = stream.and_then(|stream| stream.take_settled(width, theme)) {
-            self.say_more(call, rows);
+        let Some(stream) = self.streams.get_mut(&(call.run, call.key.clone())) else { return };
+        let Some(rows) = stream.take_settled(width, theme) else { return };
+        let thoughts = stream.take_thoughts();
+        if let Some((text, took)) = thoughts {
+            self.print_thoughts(call, &text, took);
         }
+        self.say_more(call, rows);
     }
 
     fn answered(&mut self, call: &Call, result: &ModelResult, took: Duration) {
         let mut stream = self.streams.remove(&(call.run, call.key.clone())).unwrap_or_default();
         match result {
             ModelResult::Response(response) => {
-                self.thought(call, &response.message, took);
+                if !stream.has_told_thoughts() {
+                    self.thought(call, &response.message, stream.thinking_time().unwrap_or(took));
+                }
                 let text = response.message.text();
                 match stream.rest(&text, self.room(call), self.theme) {
                     Some(rows) => self.say_more(call, rows),
@@ -133,13 +143,29 @@ impl Transcript {
                 }
             }
             ModelResult::Failed { error } => {
-                if stream.has_printed() {
-                    self.line(call, Kind::Note, lines::dim("(the answer broke off)", self.theme));
-                }
+                self.say_broken(call, &mut stream);
                 let words = format!("the model failed: {error}");
                 let made = lines::failure(&words, self.room(call), self.theme);
                 self.block(call, Kind::Note, made);
             }
+        }
+    }
+
+    /// Prints what the top agent of the last run was saying when the run ended.
+    fn break_off(&mut self, story: &Story) {
+        let Some(call) = story.tops().last().and_then(|place| story.call(*place)) else { return };
+        if let Some(mut stream) = self.streams.remove(&(call.run, call.key.clone())) {
+            self.say_broken(call, &mut stream);
+        }
+    }
+
+    /// Prints what came of an answer that has no end.
+    fn say_broken(&mut self, call: &Call, stream: &mut Stream) {
+        if let Some(rows) = stream.rest_of_broken(self.room(call), self.theme) {
+            self.say_more(call, rows);
+        }
+        if stream.has_words() {
+            self.line(call, Kind::Note, lines::dim("(the answer broke off)", self.theme));
         }
     }
 
@@ -149,11 +175,14 @@ impl Transcript {
             Part::Thinking { text, .. } if !text.trim().is_empty() => Some(&**text),
             _ => None,
         });
-        let text = thoughts.collect::<Vec<_>>().join("\n\n");
-        if text.is_empty() {
+        self.print_thoughts(call, &thoughts.collect::<Vec<_>>().join("\n\n"), took);
+    }
+
+    fn print_thoughts(&mut self, call: &Call, text: &str, took: Duration) {
+        if text.trim().is_empty() {
             return;
         }
-        let made = lines::thinking(&text, took, self.unfolded, self.room(call), self.theme);
+        let made = lines::thinking(text, took, self.unfolded, self.room(call), self.theme);
         self.head(call);
         self.block(call, Kind::Note, made);
     }
@@ -182,7 +211,7 @@ impl Transcript {
     fn head(&mut self, call: &Call) {
         let speaker = (call.run, call.key.clone());
         if call.level > 0 && self.speaker.as_ref() != Some(&speaker) {
-            self.block(call, Kind::Text, vec![lines::speaker(call, self.theme)]);
+            self.block(call, Kind::Text, vec![lines::speaker(call, self.room(call), self.theme)]);
             self.last = Some(Kind::Speaker);
         }
         self.speaker = Some(speaker);
@@ -220,8 +249,8 @@ impl Transcript {
             let made = lines::wrapped_message("error", error, self.width, self.theme);
             self.top(Kind::Note, made);
         }
-        let line = lines::ended(status, usage, Duration::from_millis(ms), self.width, self.theme);
-        self.top(Kind::Text, vec![line]);
+        let made = lines::ended(status, usage, Duration::from_millis(ms), self.width, self.theme);
+        self.top(Kind::Text, made);
         self.streams.clear();
         self.speaker = None;
     }
@@ -253,6 +282,15 @@ impl Transcript {
     pub(crate) fn message(&mut self, text: &str) {
         let made = lines::message(text, self.width, self.theme);
         self.top(Kind::Message, made);
+    }
+
+    /// Prints which files go with the message before.
+    pub(crate) fn attached(&mut self, files: &[PathBuf]) {
+        let line = |file: &PathBuf| {
+            let words = visible_line(&format!("  + {}", file.display()));
+            Line::styled(fitted(&words, self.width.into()), self.theme.dim())
+        };
+        self.finished.extend(files.iter().map(line));
     }
 
     /// Prints words of the UI itself.

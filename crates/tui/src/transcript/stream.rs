@@ -1,5 +1,7 @@
 //! Text that a model is still writing.
 
+use std::time::Duration;
+
 use llm_do::Delta;
 use ratatui::text::Line;
 
@@ -21,6 +23,10 @@ pub(crate) struct Stream {
     next: u64,
     torn: bool,
     thoughts: String,
+    /// When thinking began and went on last, in milliseconds.
+    thinking: Option<(i64, i64)>,
+    /// Whether the thoughts stand in the transcript.
+    thoughts_told: bool,
 }
 
 impl Stream {
@@ -32,8 +38,9 @@ impl Stream {
     }
 
     /// Takes a piece of thinking.
-    pub(super) fn think(&mut self, delta: &Delta) {
+    pub(super) fn think(&mut self, delta: &Delta, milliseconds: i64) {
         self.begin(delta);
+        self.thinking = Some((self.thinking.map_or(milliseconds, |(begun, _)| begun), milliseconds));
         self.thoughts.push_str(&delta.text);
     }
 
@@ -44,6 +51,26 @@ impl Stream {
         }
         self.torn |= delta.index != self.next;
         self.next = delta.index + 1;
+    }
+
+    /// Takes the thoughts that precede an answer, and how long they took; once, and not where pieces are missing.
+    pub(super) fn take_thoughts(&mut self) -> Option<(String, Duration)> {
+        let took = self.thinking_time()?;
+        if self.torn || std::mem::replace(&mut self.thoughts_told, true) {
+            return None;
+        }
+        Some((self.thoughts.clone(), took))
+    }
+
+    /// Whether the thoughts stand in the transcript already.
+    pub(super) fn has_told_thoughts(&self) -> bool {
+        self.thoughts_told
+    }
+
+    /// How long the thinking took, as far as it was heard.
+    pub(super) fn thinking_time(&self) -> Option<Duration> {
+        let (begun, ended) = self.thinking?;
+        u64::try_from(ended - begun).ok().map(Duration::from_millis)
     }
 
     /// Takes the rows of blocks that are whole, and says whether others stand before them.
@@ -66,6 +93,16 @@ impl Stream {
             return None;
         }
         Some((self.drawn.end(width, theme), self.printed))
+    }
+
+    /// Takes the rows that are left of an answer that will not be whole.
+    pub(super) fn rest_of_broken(&mut self, width: u16, theme: Theme) -> Option<(Vec<Line<'static>>, bool)> {
+        (!self.torn).then(|| (self.drawn.end(width, theme), self.printed))
+    }
+
+    /// Whether anything was said.
+    pub(super) fn has_words(&self) -> bool {
+        self.printed || !self.heard.trim().is_empty()
     }
 
     pub(super) fn has_printed(&self) -> bool {
@@ -111,9 +148,9 @@ mod tests {
         assert_eq!((words(&rows).as_str(), follows), ("one", false));
         stream.hear(&delta(0, 1, "re"));
         assert!(stream.take_settled(40, theme).is_none());
-        assert_eq!(words(&stream.unsettled(40, theme)), "|two more");
+        assert_eq!(words(&stream.unsettled(40, theme)), "|two|more");
         let (rows, follows) = stream.rest("one\n\ntwo\nmore", 40, theme).unwrap();
-        assert_eq!((words(&rows).as_str(), follows), ("|two more", true));
+        assert_eq!((words(&rows).as_str(), follows), ("|two|more", true));
     }
 
     #[test]

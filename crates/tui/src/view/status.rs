@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use crate::story::{Run, Story};
 use crate::theme::Theme;
-use crate::transcript::{amount_words, usage_words};
+use crate::transcript::{amount_words, cost_words};
 use crate::wrap::{columns, fitted};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -20,57 +20,67 @@ pub(crate) fn spinner(run: &Run, now: Instant) -> &'static str {
     FRAMES[usize::try_from(frame).unwrap_or(0) % FRAMES.len()]
 }
 
-/// The status line: as many parts as fit, the most useful ones first.
+/// The status line: as many parts as fit, the most useful ones first. What was just said to the person comes before
+/// what is known anyway.
 pub(crate) fn status_line(
     story: &Story,
     waiting: usize,
-    hint: &str,
+    said: &str,
+    keys: &'static str,
     now: Instant,
     width: u16,
     theme: Theme,
 ) -> Line<'static> {
+    let run = story.run().filter(|run| run.status.is_none());
     let mut parts: Vec<Span<'static>> = Vec::new();
-    match story.run().filter(|run| run.status.is_none()) {
-        Some(run) => {
-            parts.push(Span::styled(format!("{} ", spinner(run, now)), theme.accent()));
-            if waiting > 0 {
-                parts.push(Span::styled(format!("{waiting} waiting for you · "), theme.waiting()));
-            }
-            parts.push(Span::raw(elapsed(run, now)));
-            parts.push(Span::raw(format!(" · {}", usage_words(&run.usage))));
-            for left in left_words(&run.limits, &run.usage, run.calls) {
-                parts.push(Span::styled(format!(" · {left}"), theme.dim()));
-            }
-        }
-        None => {
-            let total = story.total();
-            if total.requests > 0 {
-                parts.push(Span::styled(usage_words(&total), theme.dim()));
-            }
-        }
+    if waiting > 0 {
+        parts.push(Span::styled(format!("{waiting} waiting for you"), theme.waiting()));
     }
-    if !hint.is_empty() {
-        let gap = if parts.is_empty() { "" } else { " · " };
-        parts.push(Span::styled(format!("{gap}{hint}"), theme.dim()));
+    if !said.is_empty() {
+        parts.push(Span::styled(said.to_owned(), theme.strong()));
     }
-    fit(parts, width.into())
+    match run {
+        Some(run) => parts.extend(run_parts(run, now, theme)),
+        None => parts.extend(used_words(&story.total()).map(|words| Span::styled(words, theme.dim()))),
+    }
+    if !keys.is_empty() {
+        parts.push(Span::styled(keys, theme.dim()));
+    }
+    let mark = run.map(|run| Span::styled(format!("{} ", spinner(run, now)), theme.accent()));
+    fit(mark, parts, width.into())
+}
+
+fn run_parts(run: &Run, now: Instant, theme: Theme) -> Vec<Span<'static>> {
+    let mut parts = vec![Span::raw(elapsed(run, now))];
+    parts.extend(used_words(&run.usage).map(Span::raw));
+    let left = left_words(&run.limits, &run.usage, run.calls);
+    parts.extend(left.into_iter().map(|words| Span::styled(words, theme.dim())));
+    parts
+}
+
+/// What was used, in parts that can stand alone.
+fn used_words(usage: &Usage) -> impl Iterator<Item = String> {
+    let tokens = (usage.tokens() > 0).then(|| format!("{} tokens", amount_words(usage.tokens())));
+    tokens.into_iter().chain(cost_words(&usage.cost))
 }
 
 /// Leaves out the parts that do not fit; the first one always stands.
-fn fit(parts: Vec<Span<'static>>, width: usize) -> Line<'static> {
-    let mut kept = Vec::new();
-    let mut taken = 0;
+fn fit(mark: Option<Span<'static>>, parts: Vec<Span<'static>>, width: usize) -> Line<'static> {
+    const GAP: &str = " · ";
+    let mut kept: Vec<Span<'static>> = mark.into_iter().collect();
+    let mut taken = kept.iter().map(|span| columns(&span.content)).sum::<usize>();
+    let mut is_first = true;
     for part in parts {
-        let length = columns(&part.content);
-        if taken + length <= width {
-            taken += length;
-            kept.push(part);
-        } else if kept.is_empty() {
-            kept.push(Span::styled(fitted(&part.content, width), part.style));
-            break;
-        } else {
+        let gap = if is_first { "" } else { GAP };
+        let room = width.saturating_sub(taken + columns(gap));
+        if columns(&part.content) <= room {
+            taken += columns(gap) + columns(&part.content);
+            kept.extend([Span::styled(gap, part.style), part]);
+        } else if is_first {
+            kept.push(Span::styled(fitted(&part.content, room), part.style));
             break;
         }
+        is_first = false;
     }
     Line::from(kept)
 }

@@ -15,11 +15,11 @@ use super::detail::{Detail, Tab};
 use crate::question::key_line;
 use crate::story::{Call, CallState, Place, Story};
 use crate::theme::Theme;
-use crate::transcript::{amount_words, mark_of, seconds};
+use crate::transcript::{amount_words, input_words, mark_of, seconds};
 use crate::wrap::{columns, fitted};
 
 /// From this width on, tree and call stand side by side.
-const SIDE_BY_SIDE: u16 = 100;
+const SIDE_BY_SIDE: u16 = 130;
 /// The columns between them.
 const GAP: u16 = 3;
 
@@ -165,12 +165,12 @@ impl TreeView {
         let selected = self.selected(story);
         let is_open = selected.and_then(|place| story.call(place)).is_some_and(Call::is_open);
         let mut keys =
-            vec![("Esc", "back"), ("↑↓", "choose"), ("Tab", "read"), ("1-4", "what"), ("←→", "fold")];
+            vec![("Esc", "back"), ("↑↓", "choose"), ("Tab", "read"), ("1-4", "tabs"), ("←→", "fold")];
         if is_open {
             keys.insert(1, ("c", "cancel it"));
         }
         if self.reads {
-            keys = vec![("Tab", "tree"), ("↑↓", "scroll"), ("1-4", "what"), ("Esc", "back")];
+            keys = vec![("Tab", "tree"), ("↑↓", "scroll"), ("1-4", "tabs"), ("Esc", "back")];
         }
         key_line(&keys, width, theme)
     }
@@ -225,7 +225,7 @@ const NUMBER: usize = 9;
 
 impl Columns {
     fn of(width: u16) -> Self {
-        Self { model: width >= 72, tokens: width >= 44, cost: width >= 56 }
+        Self { model: width >= 64, tokens: width >= 44, cost: width >= 56 }
     }
 
     fn right_width(&self) -> usize {
@@ -279,11 +279,16 @@ impl Columns {
         let cost =
             if call.usage.cost.known.0 == 0 { String::new() } else { call.usage.cost.known.to_string() };
         let right = self.right(&model, &time_words(call, now), &tokens, &cost);
+        let input = room.saturating_sub(columns(&name) + 2);
+        let words = if input < 8 { String::new() } else { fitted(&input_words(call), input) };
+        let gap =
+            " ".repeat(room.saturating_sub(columns(&name).min(room) + columns(&words)).saturating_sub(2));
         let name_style = if call.kind == llm_do::CallKind::Agent { theme.strong() } else { Style::new() };
         Line::from(vec![
             Span::raw(" ".repeat(indent)),
             Span::styled(format!("{mark} "), style),
-            Span::styled(padded(&fitted(&name, room), room), name_style),
+            Span::styled(fitted(&name, room), name_style),
+            Span::styled(format!("  {words}{gap}"), theme.dim()),
             Span::styled(right, theme.dim()),
         ])
     }

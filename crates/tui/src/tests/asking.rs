@@ -1,0 +1,394 @@
+//! How questions, the input and keys get along.
+
+use llm_do::{Answer, Limits, Quantity, Scope};
+use serde_json::json;
+use tokio::sync::oneshot::Receiver;
+
+use super::driver::{A_WHILE, Driver, opening};
+use super::requests::{extension, long, request, shell, write};
+use crate::app::Step;
+use crate::{Opening, Told, Wish};
+
+/// A chat in which a turn goes on.
+fn busy_chat() -> Driver {
+    let mut driver = Driver::chat();
+    driver.press("go<Enter>");
+    driver.wishes();
+    driver.begins("main", Limits::default());
+    driver
+}
+
+fn answered<T>(answer: &mut Receiver<T>) -> Option<T> {
+    answer.try_recv().ok()
+}
+
+#[test]
+fn keys_typed_while_a_question_arrives_go_to_the_input() {
+    let mut driver = busy_chat();
+    driver.press("wh");
+    let mut answer = driver.ask(shell());
+    driver.press("y");
+    driver.wait(A_WHILE);
+    driver.press("y");
+    assert_eq!(answered(&mut answer), None);
+    assert!(driver.screen().contains("> whyy"), "{}", driver.screen());
+}
+
+#[test]
+fn a_key_within_the_pause_goes_to_the_input_and_begins_the_pause_anew() {
+    let mut driver = busy_chat();
+    let mut answer = driver.ask(shell());
+    driver.wait(300);
+    driver.press("y<Backspace>");
+    driver.wait(300);
+    driver.press("y");
+    assert_eq!(answered(&mut answer), None);
+    driver.press("<Backspace>");
+    driver.wait(A_WHILE);
+    driver.press("y");
+    driver.wait(A_MOMENT);
+    assert_eq!(answered(&mut answer), Some(Answer::Once));
+}
+
+#[test]
+fn words_that_begin_like_an_answer_go_to_the_input() {
+    let mut driver = busy_chat();
+    let mut answer = driver.ask(shell());
+    driver.wait(A_WHILE);
+    driver.press("you know what");
+    driver.wait(A_WHILE);
+    assert_eq!(answered(&mut answer), None);
+    assert!(driver.screen().contains("> you know what"), "{}", driver.screen());
+}
+
+#[test]
+fn a_question_that_was_never_drawn_takes_no_key() {
+    let mut driver = busy_chat();
+    driver.wait(A_WHILE);
+    let mut answer = driver.ask(shell());
+    driver.press("y");
+    assert_eq!(answered(&mut answer), None);
+}
+
+#[test]
+fn with_a_draft_only_tab_goes_to_the_question_and_back() {
+    let mut driver = busy_chat();
+    driver.press("draft");
+    let mut answer = driver.ask(shell());
+    driver.wait(10 * A_WHILE);
+    driver.press("!<Tab><Tab>?");
+    assert_eq!(answered(&mut answer), None);
+    assert!(driver.screen().contains("> draft!?"), "{}", driver.screen());
+    driver.press("<Tab>y");
+    assert_eq!(answered(&mut answer), Some(Answer::Once));
+}
+
+#[test]
+fn whoever_turned_away_from_a_question_is_left_alone() {
+    let mut driver = busy_chat();
+    let mut answer = driver.ask(shell());
+    driver.wait(A_WHILE);
+    driver.press("<Tab>");
+    driver.wait(10 * A_WHILE);
+    driver.press("y");
+    assert_eq!(answered(&mut answer), None);
+    assert!(driver.screen().contains("> y"), "{}", driver.screen());
+}
+
+#[test]
+fn the_next_question_takes_no_key_until_it_has_stood_for_a_moment() {
+    let mut driver = Driver::single_run();
+    let [mut first, mut second] = [shell(), request("other", json!({}))].map(|request| driver.ask(request));
+    driver.wait(A_WHILE);
+    driver.press("yy");
+    assert_eq!((answered(&mut first), answered(&mut second)), (Some(Answer::Once), None));
+    driver.wait(A_WHILE);
+    driver.press("y");
+    assert_eq!(answered(&mut second), Some(Answer::Once));
+}
+
+#[test]
+fn a_question_behind_the_tree_takes_no_key_when_the_tree_is_left() {
+    let mut driver = busy_chat();
+    let mut answer = driver.ask(shell());
+    driver.wait(A_WHILE);
+    driver.press("<C-t>");
+    driver.wait(A_WHILE);
+    driver.press("qq");
+    assert_eq!(answered(&mut answer), None);
+}
+
+#[test]
+fn a_form_that_is_being_filled_in_keeps_its_keys() {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let callables = vec![("greet".into(), schema)];
+    let mut driver = Driver::new(Opening { callables, ..opening() }, (80, 24));
+    driver.press("go<Enter>/call greet<Enter>");
+    let mut answer = driver.ask(shell());
+    driver.wait(A_WHILE);
+    driver.press("y");
+    assert_eq!(answered(&mut answer), None);
+    assert!(driver.screen().contains("> y"), "{}", driver.screen());
+}
+
+#[test]
+fn y_before_everything_was_seen_only_hints() {
+    let mut driver = Driver::single_run();
+    let mut answer = driver.ask(long());
+    driver.wait(A_WHILE);
+    driver.press("y");
+    assert_eq!(answered(&mut answer), None);
+    assert!(driver.screen().contains("more rows below"), "{}", driver.screen());
+    driver.press("a1");
+    assert_eq!(answered(&mut answer), None);
+    driver.press("<End>y");
+    assert_eq!(answered(&mut answer), Some(Answer::Once));
+}
+
+#[test]
+fn rows_that_the_input_covers_do_not_count_as_seen() {
+    let mut driver = Driver::new(opening(), (80, 12));
+    driver.press("go<Enter>a<Enter>b<Enter>c<Enter>d<Enter>");
+    let mut answer = driver.ask(write());
+    driver.wait(A_WHILE);
+    driver.press("y");
+    assert_eq!(answered(&mut answer), None);
+    let shown = |driver: &mut Driver| driver.screen().contains("indented");
+    for _ in 0..40 {
+        assert!(!shown(&mut driver));
+        driver.press("<Down>");
+        if shown(&mut driver) {
+            break;
+        }
+        driver.press("y");
+        assert_eq!(answered(&mut answer), None, "{}", driver.screen());
+    }
+    driver.press("y");
+    driver.wait(A_MOMENT);
+    assert_eq!(answered(&mut answer), Some(Answer::Once));
+}
+
+#[test]
+fn a_question_has_room_on_every_screen() {
+    for height in 3..14 {
+        let mut driver = Driver::new(opening(), (50, height));
+        driver.press("go<Enter>one<S-Enter>two<S-Enter>three<S-Enter>four");
+        let mut answer = driver.ask(shell());
+        driver.wait(A_WHILE);
+        driver.press("<Tab><End>");
+        let screen = driver.screen();
+        assert!(height < 5 || screen.contains("approval"), "{screen}");
+        driver.press("y");
+        assert_eq!(answered(&mut answer), Some(Answer::Once), "{screen}");
+    }
+}
+
+#[test]
+fn q_stops_and_n_denies_with_words() {
+    let mut driver = Driver::single_run();
+    let [mut first, mut second, mut third] = [shell(), shell(), shell()].map(|request| driver.ask(request));
+    driver.wait(A_WHILE);
+    driver.press("q");
+    driver.wait(A_WHILE);
+    driver.press("nnot here<Enter>");
+    driver.wait(A_WHILE);
+    driver.press("n<Enter>");
+    assert_eq!(answered(&mut first), Some(Answer::Stop));
+    assert_eq!(answered(&mut second), Some(Answer::Deny("not here".to_owned())));
+    assert_eq!(answered(&mut third), Some(Answer::Deny(String::new())));
+}
+
+#[test]
+fn a_scope_is_picked_by_number_or_by_arrows() {
+    let mut driver = Driver::single_run();
+    let [mut first, mut second] = [write(), write()].map(|request| driver.ask(request));
+    driver.wait(A_WHILE);
+    driver.press("<End>a2");
+    driver.wait(A_WHILE);
+    driver.press("<End>a<Down><Down><Down><Up><Down><Enter>");
+    assert_eq!(answered(&mut first), Some(Answer::Session(Scope::Directory("notes".to_owned()))));
+    assert_eq!(answered(&mut second), Some(Answer::Session(Scope::Tool)));
+}
+
+#[test]
+fn edited_arguments_are_asked_about_again_and_unchanged_ones_are_not() {
+    let mut driver = Driver::single_run();
+    let mut answer = driver.ask(request("restart", json!({})));
+    driver.wait(A_WHILE);
+    driver.press("e<C-s>");
+    assert!(driver.screen().contains("nothing was changed"), "{}", driver.screen());
+    driver.press("e<Backspace>\"now\": true}<C-s>");
+    assert_eq!(answered(&mut answer), Some(Answer::Revise(json!({"now": true}))));
+}
+
+#[test]
+fn arguments_can_be_edited_outside() {
+    let mut driver = Driver::single_run();
+    let mut answer = driver.ask(request("restart", json!({})));
+    driver.wait(A_WHILE);
+    assert_eq!(driver.press("E"), Step::Edit(json!({})));
+    driver.app.edited(Err("the editor failed".to_owned()));
+    assert!(driver.screen().contains("the editor failed"), "{}", driver.screen());
+    driver.app.edited(Ok(json!({"now": 1})));
+    assert_eq!(answered(&mut answer), Some(Answer::Revise(json!({"now": 1}))));
+}
+
+#[test]
+fn a_withdrawn_question_vanishes_and_the_next_one_must_be_armed() {
+    let mut driver = Driver::single_run();
+    let first = driver.ask(shell());
+    let mut second = driver.ask(request("other", json!({})));
+    driver.wait(A_WHILE);
+    drop(first);
+    driver.frame();
+    driver.press("y");
+    assert_eq!(answered(&mut second), None);
+    assert!(driver.screen().contains("main > other"), "{}", driver.screen());
+    drop(second);
+    assert!(!driver.screen().contains("approval"), "{}", driver.screen());
+}
+
+#[test]
+fn a_budget_grows_by_what_is_typed() {
+    let mut driver = Driver::single_run();
+    let mut cost = driver.ask_to_extend(extension(Quantity::Cost));
+    let mut calls = driver.ask_to_extend(extension(Quantity::ToolCalls));
+    let mut tokens = driver.ask_to_extend(extension(Quantity::Tokens));
+    driver.wait(A_WHILE);
+    driver.press("$0.25<Enter>");
+    driver.wait(A_WHILE);
+    driver.press("no<Enter>");
+    assert_eq!(answered(&mut calls), None);
+    driver.press("<Backspace><Backspace>5<Enter>");
+    driver.wait(A_WHILE);
+    driver.press("<Enter>");
+    assert_eq!(answered(&mut cost), Some(Some(250_000_000)));
+    assert_eq!(answered(&mut calls), Some(Some(5)));
+    assert_eq!(answered(&mut tokens), Some(None));
+}
+
+#[test]
+fn arrows_turn_from_a_budget_to_the_next_question() {
+    let mut driver = Driver::single_run();
+    let _cost = driver.ask_to_extend(extension(Quantity::Cost));
+    let _call = driver.ask(shell());
+    driver.wait(A_WHILE);
+    driver.press("<Right>");
+    assert!(driver.screen().contains("main > run_command"), "{}", driver.screen());
+}
+
+#[test]
+fn escape_interrupts_and_control_c_twice_leaves() {
+    let mut driver = busy_chat();
+    driver.press("<Esc>");
+    assert_eq!(driver.wishes(), [Wish::Interrupt]);
+    driver.press("<C-c>");
+    assert_eq!(driver.wishes(), [Wish::Interrupt]);
+    driver.wait(3_000);
+    driver.press("<C-c>");
+    assert_eq!(driver.wishes(), [Wish::Interrupt], "two that are far apart do not leave");
+    driver.press("<C-c>");
+    assert_eq!(driver.wishes(), [Wish::Quit]);
+}
+
+#[test]
+fn escape_does_nothing_to_an_idle_chat_and_control_c_clears_its_draft() {
+    let mut driver = Driver::chat();
+    driver.press("draft<Esc>");
+    assert!(driver.screen().contains("> draft"), "{}", driver.screen());
+    driver.press("<C-c>");
+    assert!(!driver.screen().contains("> draft"), "{}", driver.screen());
+    assert_eq!(driver.wishes(), []);
+    driver.wait(3_000);
+    driver.press("<C-d>");
+    assert_eq!(driver.wishes(), [Wish::Quit]);
+}
+
+fn message(text: &str) -> Wish {
+    Wish::Send { text: text.to_owned(), attachments: Vec::new() }
+}
+
+#[test]
+fn queued_messages_go_out_one_by_one_after_the_turn() {
+    let mut driver = Driver::chat();
+    driver.press("one<Enter>two<Enter>three<Enter>");
+    assert_eq!(driver.wishes(), [message("one")]);
+    driver.tell(Told::Ready);
+    assert_eq!(driver.wishes(), [message("two")]);
+    driver.tell(Told::Ready);
+    driver.tell(Told::Ready);
+    assert_eq!(driver.wishes(), [message("three")]);
+    assert_eq!(driver.printed(), "> one\n\n> two\n\n> three\n");
+}
+
+#[test]
+fn an_interrupt_drops_what_was_queued() {
+    let mut driver = Driver::chat();
+    driver.press("one<Enter>two<Enter><Esc>");
+    driver.tell(Told::Ready);
+    assert_eq!(driver.wishes(), [message("one"), Wish::Interrupt]);
+}
+
+#[test]
+fn commands_become_wishes() {
+    let wished = |keys: &str| {
+        let mut driver = Driver::chat();
+        driver.press(keys);
+        driver.wishes()
+    };
+    assert_eq!(wished("/model openai:gpt-5<Enter>"), [Wish::UseModel(Some("openai:gpt-5".to_owned()))]);
+    assert_eq!(wished("/model <Enter>"), [Wish::UseModel(None)]);
+    assert_eq!(wished("/approvals <Enter>"), [Wish::ListGrants]);
+    assert_eq!(wished("/revoke 2<Enter>"), [Wish::Revoke("2".to_owned())]);
+    assert_eq!(wished("/fork <Enter>"), [Wish::Fork(None)]);
+    assert_eq!(wished("/goto 3<Enter>"), [Wish::GoBack(Some(3))]);
+    assert_eq!(wished("/clear <Enter>"), [Wish::Clear]);
+    assert_eq!(wished("/save notes.md<Enter>"), [Wish::Save("notes.md".into())]);
+    assert_eq!(wished("/save <Enter>"), []);
+    assert_eq!(wished("/quit <Enter>"), [Wish::Quit]);
+    assert_eq!(
+        wished("/call greet {\"name\": \"Ann\"}<Enter>"),
+        [Wish::Call { name: "greet".to_owned(), input: json!({"name": "Ann"}) }]
+    );
+    assert_eq!(wished("/call greet {\"name\"<Enter>"), []);
+    assert_eq!(wished("{\"berths\": 3}<Enter>"), [Wish::Give(json!({"berths": 3}))]);
+    assert_eq!(wished("/etc/hosts is what?<Enter>"), [message("/etc/hosts is what?")]);
+}
+
+#[test]
+fn an_unknown_command_is_not_sent_and_can_be_corrected() {
+    let mut driver = Driver::chat();
+    driver.press("/modle gpt<Enter>");
+    assert_eq!(driver.wishes(), []);
+    let screen = driver.screen();
+    assert!(screen.contains("> /modle gpt") && screen.contains("did you mean `/model`?"), "{screen}");
+}
+
+#[test]
+fn control_o_unfolds_what_comes_from_then_on() {
+    let mut driver = Driver::single_run();
+    let main = driver.begins("main", Limits::default());
+    let look = |driver: &mut Driver| {
+        let call = driver.calls_tool(&main, "look", json!({"at": 1}));
+        driver.returns(&call, "a\nb");
+        driver.printed().lines().count()
+    };
+    assert_eq!(look(&mut driver), 1);
+    driver.press("<C-o>");
+    assert!(look(&mut driver) > 4);
+    driver.press("<C-o>");
+    let before = driver.printed().lines().count();
+    assert_eq!(look(&mut driver), before + 1);
+}
+
+#[test]
+fn a_call_of_the_tree_is_cancelled() {
+    let mut driver = Driver::single_run();
+    let main = driver.begins("main", Limits::default());
+    let call = driver.calls_tool(&main, "look", json!({}));
+    let done = driver.calls_tool(&main, "done", json!({}));
+    driver.returns(&done, "");
+    driver.press("<C-t><Down>c<Down>c<Esc>");
+    assert_eq!(driver.wishes(), [Wish::Cancel { run: call.run, call: call.id.clone() }]);
+    assert!(!driver.app.is_in_tree());
+}

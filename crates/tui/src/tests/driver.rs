@@ -1,0 +1,227 @@
+//! A UI without a terminal: events and keys in, rows out, and a clock that the test moves.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use llm_do::{Answer, ApprovalRequest, Event, ExtensionRequest};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect, Size};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::oneshot;
+
+use crate::app::{App, Step};
+use crate::question::{Matter, Question, Reply};
+use crate::typed::{Screen, keys};
+use crate::{Opening, Theme, Told, Wish};
+
+/// Longer than a question stands before it takes keys.
+pub(super) const A_WHILE: u64 = 600;
+
+/// A UI, its clock, and what it printed.
+pub(super) struct Driver {
+    pub(super) app: App,
+    wished: UnboundedReceiver<Wish>,
+    now: Instant,
+    size: Size,
+    printed: Vec<Line<'static>>,
+    /// How many calls were made, for their keys.
+    pub(super) calls: usize,
+    /// How many runs were begun.
+    pub(super) runs: u8,
+    /// The places of pieces of text.
+    pub(super) pieces: std::collections::HashMap<llm_do::Key, u64>,
+}
+
+/// What a chat begins with.
+pub(super) fn opening() -> Opening {
+    Opening {
+        theme: Theme::default(),
+        entry: "main".into(),
+        chat: true,
+        asks: true,
+        input_schema: None,
+        callables: Vec::new(),
+        directory: "no such directory".into(),
+        history: None,
+        unfolded: false,
+        edit: Arc::new(|value| Ok(value.clone())),
+    }
+}
+
+impl Driver {
+    /// A UI on a screen of this size.
+    pub(super) fn new(opening: Opening, size: (u16, u16)) -> Self {
+        let (wishes, wished) = unbounded_channel();
+        let now = Instant::now();
+        let app = App::new(opening, wishes, now);
+        let size = Size { width: size.0, height: size.1 };
+        let (printed, pieces) = (Vec::new(), std::collections::HashMap::new());
+        let mut driver = Self { app, wished, now, size, printed, calls: 0, runs: 0, pieces };
+        driver.frame();
+        driver
+    }
+
+    /// A chat at 80 columns.
+    pub(super) fn chat() -> Self {
+        Self::new(opening(), (80, 24))
+    }
+
+    /// A single run at 80 columns: there is nothing to type.
+    pub(super) fn single_run() -> Self {
+        Self::new(Opening { chat: false, asks: false, ..opening() }, (80, 24))
+    }
+
+    pub(super) fn read(&mut self, event: &Event) {
+        self.app.event(event, self.now);
+    }
+
+    pub(super) fn tell(&mut self, told: Told) {
+        self.app.told(told, self.now);
+    }
+
+    /// Presses keys one after the other, with a frame after each.
+    pub(super) fn press(&mut self, text: &str) -> Step {
+        let mut last = Step::Go;
+        for key in keys(text) {
+            last = self.app.key(key, self.now);
+            self.frame();
+        }
+        last
+    }
+
+    /// Lets time pass, with a frame before and after.
+    pub(super) fn wait(&mut self, milliseconds: u64) {
+        self.frame();
+        self.now += Duration::from_millis(milliseconds);
+        self.frame();
+    }
+
+    /// Asks a question, which is drawn in the next frame.
+    pub(super) fn ask(&mut self, request: ApprovalRequest) -> oneshot::Receiver<Answer> {
+        let (reply, answer) = oneshot::channel();
+        let matter = Matter::Approval(Box::new(request));
+        self.app.question(Question { matter, reply: Reply::Approval(reply) });
+        self.frame();
+        answer
+    }
+
+    pub(super) fn ask_to_extend(&mut self, request: ExtensionRequest) -> oneshot::Receiver<Option<u64>> {
+        let (reply, answer) = oneshot::channel();
+        let matter = Matter::Extension(request);
+        self.app.question(Question { matter, reply: Reply::Extension(reply) });
+        self.frame();
+        answer
+    }
+
+    pub(super) fn wishes(&mut self) -> Vec<Wish> {
+        std::iter::from_fn(|| self.wished.try_recv().ok()).collect()
+    }
+
+    /// Draws a frame as the terminal would have it.
+    pub(super) fn frame(&mut self) -> (Buffer, Option<Position>) {
+        self.app.tick(self.now);
+        if self.app.is_in_tree() {
+            return (self.tree_buffer(), None);
+        }
+        let (finished, live, cursor) = self.app.draw(self.size, self.now);
+        self.printed.extend(finished);
+        (live, cursor)
+    }
+
+    fn tree_buffer(&mut self) -> Buffer {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, self.size.width, self.size.height));
+        self.app.draw_tree(buffer.area, &mut buffer, self.now);
+        buffer
+    }
+
+    pub(super) fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Lets time pass without a frame.
+    pub(super) fn pass(&mut self, milliseconds: u64) {
+        self.now += Duration::from_millis(milliseconds);
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The live rows or the whole screen, between bars.
+    pub(super) fn screen(&mut self) -> String {
+        let (buffer, cursor) = self.frame();
+        let mut screen = Screen { buffer, cursor }.text();
+        if let Some(cursor) = cursor {
+            screen.push_str(&format!("cursor at {}, {}\n", cursor.x, cursor.y));
+        }
+        screen
+    }
+
+    /// What was printed for good.
+    pub(super) fn printed(&mut self) -> String {
+        self.frame();
+        self.printed.iter().map(|line| format!("{}\n", line.to_string().trim_end())).collect()
+    }
+
+    /// What was printed, and the live rows below it.
+    pub(super) fn all(&mut self) -> String {
+        let printed = self.printed();
+        format!("{printed}{}", self.screen())
+    }
+
+    /// The rows of the screen with their styles: `{style:words}`.
+    pub(super) fn styled(&mut self) -> String {
+        let (buffer, _) = self.frame();
+        (0..buffer.area.height).map(|y| styled_row(&buffer, y)).collect()
+    }
+}
+
+fn styled_row(buffer: &Buffer, y: u16) -> String {
+    let (mut row, mut open) = (String::new(), String::new());
+    let mut covered = 0;
+    for x in 0..buffer.area.width {
+        let cell = &buffer[(x, y)];
+        if covered > 0 {
+            covered -= 1;
+            continue;
+        }
+        covered = unicode_width::UnicodeWidthStr::width(cell.symbol()).saturating_sub(1);
+        let style = style_words(cell.style());
+        if style != open {
+            row.push_str(if open.is_empty() { "" } else { "}" });
+            row.push_str(&if style.is_empty() { String::new() } else { format!("{{{style}:") });
+            open = style;
+        }
+        row.push_str(cell.symbol());
+    }
+    row.push_str(if open.is_empty() { "" } else { "}" });
+    format!("|{}\n", row.trim_end())
+}
+
+fn style_words(style: Style) -> String {
+    let colour = style.fg.filter(|colour| *colour != Color::Reset).map(|colour| format!("{colour:?}"));
+    let modifiers = [
+        (Modifier::BOLD, "bold"),
+        (Modifier::DIM, "dim"),
+        (Modifier::ITALIC, "italic"),
+        (Modifier::UNDERLINED, "underlined"),
+        (Modifier::REVERSED, "reversed"),
+    ];
+    let modifiers = modifiers
+        .iter()
+        .filter(|(modifier, _)| style.add_modifier.contains(*modifier))
+        .map(|(_, word)| (*word).to_owned());
+    colour.into_iter().chain(modifiers).collect::<Vec<_>>().join(" ")
+}
+
+/// Plays a scene on three screens and writes down what each shows at its end.
+pub(super) fn on_three_screens(opening: &Opening, play: impl Fn(&mut Driver) -> String) -> String {
+    let shown = [(40, 22), (80, 24), (140, 30)].map(|size| {
+        let mut driver = Driver::new(opening.clone(), size);
+        let shown = play(&mut driver);
+        format!("{} columns\n{shown}", size.0)
+    });
+    shown.join("\n")
+}

@@ -1,0 +1,110 @@
+//! The input of a chat, its list of completions, forms, and what the UI says itself.
+
+use insta::assert_snapshot;
+use llm_do::{Limits, Status};
+use serde_json::json;
+
+use super::driver::{Driver, on_three_screens, opening};
+use super::tale::{text, used};
+use crate::{Opening, Told};
+
+#[test]
+fn an_empty_input_says_what_it_is_for() {
+    assert_snapshot!(on_three_screens(&opening(), Driver::all));
+}
+
+#[test]
+fn a_draft_of_several_lines() {
+    assert_snapshot!(on_three_screens(&opening(), |driver| {
+        driver.press(
+            "Dear harbour master, may we stay for the whole of the second week of July?<S-Enter>Yours",
+        );
+        driver.all()
+    }));
+}
+
+#[test]
+fn a_message_waits_for_the_end_of_the_turn() {
+    assert_snapshot!(on_three_screens(&opening(), |driver| {
+        driver.press("first<Enter>");
+        let main = driver.begins("main", Limits::default());
+        driver.asks_model(&main, "anthropic:sonnet", vec![text("first")]);
+        driver.press("second, which is a rather long message that does not fit into narrow windows<Enter>third<Enter>{\"a\": 1}<Enter>dra");
+        driver.wait(2_000);
+        driver.all()
+    }));
+}
+
+#[test]
+fn commands_are_offered_behind_a_slash() {
+    assert_snapshot!(on_three_screens(&opening(), |driver| {
+        driver.press("/<Down>");
+        driver.all()
+    }));
+}
+
+#[test]
+fn an_unknown_command_is_hinted_at() {
+    assert_snapshot!(on_three_screens(&opening(), |driver| {
+        driver.press("/qiut<Enter>");
+        driver.all()
+    }));
+}
+
+#[test]
+fn help_lists_keys_and_commands() {
+    assert_snapshot!(on_three_screens(&opening(), |driver| {
+        driver.press("/help<Enter>");
+        driver.all()
+    }));
+}
+
+#[test]
+fn usage_is_told_by_model() {
+    assert_snapshot!(on_three_screens(&opening(), |driver| {
+        driver.press("hi<Enter>");
+        let main = driver.begins("main", Limits::default());
+        driver.answers(&main, "anthropic:sonnet", vec![text("Hello.")], used(12_000, 800));
+        driver.ends(&main, Status::Done, Some("Hello."), None);
+        driver.tell(Told::Ready);
+        driver.press("/usage<Enter>");
+        driver.all()
+    }));
+}
+
+#[test]
+fn remarks_of_the_program() {
+    assert_snapshot!(on_three_screens(&opening(), |driver| {
+        driver.tell(Told::Said("said before this screen was there".to_owned()));
+        driver.tell(Told::Remark("answers come from `openai:gpt-5` from now on".to_owned()));
+        driver.tell(Told::Draft("a draft from elsewhere".to_owned()));
+        driver.all()
+    }));
+}
+
+fn typed() -> Opening {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "description": "where to look"},
+            "nights": {"type": "integer", "minimum": 1, "description": "how long"},
+            "kind": {"enum": ["tent", "boat", "room"]},
+            "pets": {"type": "boolean", "default": false}
+        },
+        "required": ["city", "nights"]
+    });
+    Opening { input_schema: Some(schema), ..opening() }
+}
+
+#[test]
+fn a_typed_input_is_asked_for_by_a_form() {
+    assert_snapshot!(on_three_screens(&typed(), Driver::all));
+}
+
+#[test]
+fn a_form_that_lacks_something_says_what() {
+    assert_snapshot!(on_three_screens(&typed(), |driver| {
+        driver.press("Kiel<Tab>many<C-s>");
+        driver.all()
+    }));
+}

@@ -1,0 +1,13 @@
+//! The UI as a person sees it, without a terminal.
+
+mod arguments;
+mod asking;
+mod driver;
+mod frames;
+mod input;
+mod live;
+mod panel;
+mod requests;
+mod runs;
+mod tale;
+mod tree;
