@@ -66,6 +66,10 @@ pub trait Caller: Send + Sync {
     fn agents(&self) -> Vec<CallableAgent> {
         Vec::new()
     }
+    /// Says why the agent in whose name the call acts could not go on with another model, if that is so.
+    fn check_model(&self, _name: &Name) -> Result<(), Failure> {
+        Ok(())
+    }
     /// Says why an agent could not be added from here, if that is so.
     fn check_agent(&self, _spec: &AgentSpec) -> Result<(), Failure> {
         Err(Failure::new(FailureKind::Tool, "no agent can be added from here"))
@@ -301,6 +305,12 @@ impl CallContext {
     /// Describes the agents that the code of the call may call.
     pub fn agents(&self) -> Vec<CallableAgent> {
         self.0.caller.agents()
+    }
+
+    /// Says why the agent in whose name the call acts could not go on with another model: what its file does not
+    /// allow, or a model that cannot be asked.
+    pub fn check_model(&self, name: &Name) -> Result<(), Failure> {
+        self.0.caller.check_model(name)
     }
 
     /// Says why an agent could not be added from here: a name that is taken, or more than the agent holds in

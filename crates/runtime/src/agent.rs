@@ -60,7 +60,18 @@ pub(crate) async fn run(engine: &Embedded, step: &Step) -> Performed {
             format!("agent `{}` broke off in a panic", call.name),
         )))
     });
-    timed_out_or(performed, run, &call)
+    timed_out_or(outage_of_a_fork(performed, &call), run, &call)
+}
+
+/// A provider that stays down ends the run; in the child of a fork it is the failure of that child, so that what its
+/// siblings have done is not lost.
+fn outage_of_a_fork(performed: Performed, call: &LiveCall) -> Performed {
+    match performed {
+        Err(Halt::Provider(error)) if call.fork => {
+            Ok(Outcome::Failed(Failure::new(FailureKind::Model, error.to_string())))
+        }
+        other => other,
+    }
 }
 
 /// Makes the frame of an agent call: lesser rights, own ceiling, fresh instances, empty conversation.
@@ -341,7 +352,9 @@ impl AgentLoop<'_> {
     async fn conclude(&mut self, response: &ModelResponse) -> Result<Next, Halt> {
         self.append([response.message.clone()]).await;
         let text = std::mem::take(&mut self.paused) + &response.message.text();
-        let Some(schema) = self.output_schema() else {
+        self.keep_references(&text);
+        // The schema is that of the agent's own answer; its forks tell it what they found.
+        let Some(schema) = self.output_schema().filter(|_| !self.call.fork) else {
             if let Some(words) = remark(response, &text) {
                 self.engine.run.notice(&self.call.info, words.to_owned());
             }
@@ -369,11 +382,7 @@ impl AgentLoop<'_> {
             let answer = accept_answer(only, schema);
             return self.take_answer(response, only, answer).await;
         }
-        if let Some(descriptors) = self.frame.seat.descriptors.get()
-            && let Err(failure) = descriptors.keep_references(&response.message.text())
-        {
-            self.engine.run.notice(&self.call.info, format!("a reference was not kept: {failure}"));
-        }
+        self.keep_references(&response.message.text());
         let requests: Vec<Request<'_>> =
             calls.iter().enumerate().map(|(index, call)| self.request(index, call)).collect();
         let called = self.perform_calls(response, &requests).await;
@@ -385,6 +394,15 @@ impl AgentLoop<'_> {
             }
             Called::Jumped(jump) => self.go_back(&jump).await,
             Called::Stopped(failure) => Ok(Next::End(Outcome::Failed(failure))),
+        }
+    }
+
+    /// Keeps what the model gave a name, for this turn's calls and for later ones.
+    fn keep_references(&self, text: &str) {
+        if let Some(descriptors) = self.frame.seat.descriptors.get()
+            && let Err(failure) = descriptors.keep_references(text)
+        {
+            self.engine.run.notice(&self.call.info, format!("a reference was not kept: {failure}"));
         }
     }
 
@@ -542,15 +560,14 @@ impl AgentLoop<'_> {
         let advice =
             self.frame.seat.repeats.lock().count(&call.name, arguments, output.as_ref().err(), limit);
         let (mut text, is_error, attachments) = match output {
-            Ok(output) => (self.text_of(request, &output), false, output.attachments),
+            Ok(output) => (self.shown(request, &output.content), false, output.attachments),
             Err(failure) => {
                 if let Advice::Stop(count) = advice {
                     return stop_repeating(&self.call.name, call, &failure, count);
                 }
-                (failure.to_string().into(), true, Vec::new())
+                (self.shown(request, &Content::Text(failure.to_string().into())), true, Vec::new())
             }
         };
-        text = self.shown(request, text);
         if let Advice::Tell(count) = advice {
             text = format!(
                 "{text}\nnote: this same call has failed {count} times; change it or go on without it"
@@ -562,29 +579,26 @@ impl AgentLoop<'_> {
 }
 
 impl AgentLoop<'_> {
-    /// The text of a result. A value that will be read in pages has lines.
-    fn text_of(&self, request: &Request<'_>, output: &Output) -> Arc<str> {
-        let text = output.to_text();
-        let descriptors = self.frame.seat.descriptors.get().filter(|_| !self.pages_itself(request));
-        let is_paged = descriptors.is_some_and(|descriptors| descriptors.settings().pages_result(&text));
-        match &output.content {
-            Content::Json(value) if is_paged => serde_json::to_string_pretty(value).map_or(text, Into::into),
-            _ => text,
-        }
-    }
-
     fn pages_itself(&self, request: &Request<'_>) -> bool {
         let target = self.frame.plan.target(&request.call.name);
         target.is_some_and(|target| target.definition.pages_itself)
     }
 
     /// What the model reads of a result: all of it, or its first page where it is too long.
-    fn shown(&self, request: &Request<'_>, text: Arc<str>) -> Arc<str> {
+    fn shown(&self, request: &Request<'_>, content: &Content) -> Arc<str> {
+        let text = match content {
+            Content::Text(text) => text.clone(),
+            Content::Json(value) => value.to_string().into(),
+        };
         if self.pages_itself(request) {
             return text;
         }
         let Some(descriptors) = self.frame.seat.descriptors.get() else { return self.cut(text) };
-        match descriptors.page_result(&request.key, &text) {
+        let paged = match content {
+            Content::Text(text) => descriptors.page_result(&request.key, text),
+            Content::Json(value) => descriptors.page_value(&request.key, value),
+        };
+        match paged {
             Ok(view) => view.map_or(text, Into::into),
             Err(failure) => {
                 let kept = shortened(&text, descriptors.settings().limit);
@@ -620,7 +634,7 @@ impl AgentLoop<'_> {
 }
 
 /// Cuts a text, with a mark and its true size.
-fn shortened(text: &Arc<str>, limit: u64) -> Arc<str> {
+pub(crate) fn shortened(text: &Arc<str>, limit: u64) -> Arc<str> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let Some((end, _)) = text.char_indices().nth(limit) else { return text.clone() };
     let all = text.chars().count();

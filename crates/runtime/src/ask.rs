@@ -147,32 +147,15 @@ impl Asking<'_> {
         candidates
     }
 
-    /// A model that the agent does not name itself must be one that the agent says it works with.
-    fn check_compatible(&self, choice: &ModelChoice) -> Result<(), ModelError> {
-        let Some(spec) = self.frame.plan.spec.as_ref().filter(|spec| !spec.compatible_models.is_empty())
-        else {
-            return Ok(());
-        };
-        let own = spec.model.iter().chain(&spec.fallback_models).any(|model| model.name() == choice.name());
-        let matches = |pattern: &String| {
-            Pattern::compile(pattern).is_ok_and(|pattern| pattern.is_match(choice.name().as_str()))
-        };
-        if own || spec.compatible_models.iter().any(matches) {
-            return Ok(());
-        }
-        let globs = spec.compatible_models.join(", ");
-        let message =
-            format!("agent `{}` works with {globs}, and the model is `{}`", spec.name, choice.name());
-        Err(ModelError::new(ModelErrorKind::NoModel, message))
-    }
-
     async fn attempt(
         &self,
         talk: &mut Talk,
         choice: &ModelChoice,
         attempt: u32,
     ) -> Result<Arc<ModelResponse>, Missed> {
-        self.check_compatible(choice).map_err(Missed::Model)?;
+        if let Some(spec) = &self.frame.plan.spec {
+            check_compatible(spec, choice.name()).map_err(Missed::Model)?;
+        }
         let position = self.partner(talk, choice).map_err(Missed::Model)?;
         let model = talk.partners[position].model.clone();
         let tools = self.offered(&*model);
@@ -369,7 +352,7 @@ impl Asking<'_> {
             conversation: &talk.conversation,
             tools,
             server_tools: self.frame.seat.server_tools.get().map_or(&[], Vec::as_slice),
-            output_schema: spec.output.as_ref().filter(|_| native),
+            output_schema: spec.output.as_ref().filter(|_| native && !self.call.fork),
             settings,
             max_output: max_output.or(settings.max_tokens),
         };
@@ -438,6 +421,19 @@ impl Asking<'_> {
             None => self.run.budget.book(self.frame.ceiling, amount(&usage)),
         }
     }
+}
+
+/// A model that the agent does not name itself must be one that the agent says it works with.
+pub(crate) fn check_compatible(spec: &AgentSpec, model: &Name) -> Result<(), ModelError> {
+    let own = spec.model.iter().chain(&spec.fallback_models).any(|own| own.name() == model);
+    let matches =
+        |pattern: &String| Pattern::compile(pattern).is_ok_and(|pattern| pattern.is_match(model.as_str()));
+    if spec.compatible_models.is_empty() || own || spec.compatible_models.iter().any(matches) {
+        return Ok(());
+    }
+    let globs = spec.compatible_models.join(", ");
+    let message = format!("agent `{}` works with {globs}, and the model is `{model}`", spec.name);
+    Err(ModelError::new(ModelErrorKind::NoModel, message))
 }
 
 const NO_MODEL: &str = "no model is set: name one in the agent, in the run or in the project";

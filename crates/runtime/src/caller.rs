@@ -10,14 +10,16 @@ use std::sync::{Arc, OnceLock};
 use futures::future::{BoxFuture, join_all};
 use llm_do_core::{
     AgentSpec, Asker, BlockingWork, CallContext, CallableAgent, Caller, Cancellation, Delta, Effect, Engine,
-    Event, EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, Name, Outcome, Parts,
-    Payload, Performed, Remaining, Remark, Sample, Step, StepKind, Tool, ToolError, ToolReply,
+    Event, EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, ModelError, Name, Outcome, Parts,
+    Payload, Performed, Remaining, Remark, Sample, Step, StepKind, Tool, ToolError, ToolReply, Tune,
 };
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::ask::check_compatible;
+use crate::control;
 use crate::created::{Creator, refused};
 use crate::engine::Embedded;
 use crate::fork;
@@ -413,6 +415,17 @@ impl Caller for ToolCaller {
 
     fn agents(&self) -> Vec<CallableAgent> {
         agents_of(&self.engine.run.shared, &self.call)
+    }
+
+    fn check_model(&self, name: &Name) -> Result<(), Failure> {
+        let Some(spec) = &self.call.frame().plan.spec else { return Ok(()) };
+        let tune = Tune { model: Some(name.clone()), ..Tune::default() };
+        if let Some(refusal) = control::refusal(&tune, &spec.tuning) {
+            return Err(Failure::new(FailureKind::Arguments, refusal));
+        }
+        let unusable = |error: ModelError| Failure::new(FailureKind::Arguments, error.to_string());
+        check_compatible(spec, name).map_err(unusable)?;
+        self.engine.run.shared.models.resolve(name).map(|_| ()).map_err(unusable)
     }
 
     fn check_agent(&self, spec: &AgentSpec) -> Result<(), Failure> {

@@ -3,13 +3,19 @@
 //! It is read from the answer, which is recorded, and not done by the tool: so a resumed run does the same.
 
 use globset::GlobBuilder;
-use llm_do_core::{Conversation, Jump, Message, ModelSettings, Part, Role, Tune, Tuning};
+use llm_do_core::{Conversation, Failure, FailureKind, Jump, Message, ModelSettings, Part, Role, Tune, Tuning};
 
 use crate::live::Talk;
 
 /// Marks a message with its place, by which the model can go back to it.
 pub(crate) fn mark(position: usize, text: &str) -> String {
     format!("[msg_{position}] {text}")
+}
+
+/// Says that code cannot steer a conversation: nobody reads its answer as a jump or a change of settings.
+pub(crate) fn for_models_only(name: &str) -> Failure {
+    let message = format!("`{name}` changes the conversation of an agent, so only its model itself can call it");
+    Failure::new(FailureKind::Unknown, message)
 }
 
 /// Finds the message that a jump goes back to.
@@ -32,7 +38,7 @@ pub(crate) fn go_back(talk: &mut Talk, position: usize, jump: &Jump) {
     let messages = talk.conversation.messages();
     let (dropped, target) = (messages.len() - position, messages[position].clone());
     let original = target.text();
-    let original = original.strip_prefix(&mark(position, "")).unwrap_or(&original);
+    let original = first_original(original.strip_prefix(&mark(position, "")).unwrap_or(&original));
     let message = reopened(position, &target, &note(dropped, original, &jump.message));
     // What the user wrote there is told in the note, so that turn still stands.
     let reopened_turn = talk.turns.iter().find(|turn| turn.position == position).cloned();
@@ -55,14 +61,24 @@ fn reopened(position: usize, target: &Message, note: &str) -> Message {
     Message { role: Role::User, parts, origin: None }
 }
 
+const WENT_BACK: &str = "<system_message>You went back to this point with goto; ";
+const ORIGINAL: (&str, &str) = ("<original_message>\n", "\n</original_message>");
+
+/// What stood at a place before the first jump to it: each jump keeps it, and drops the note of the one before.
+fn first_original(text: &str) -> &str {
+    let Some(note) = text.strip_prefix(WENT_BACK) else { return text };
+    let after = note.split_once("</system_message>\n").map_or("", |(_, after)| after);
+    let original = after.strip_prefix(ORIGINAL.0);
+    original.and_then(|text| text.split_once(ORIGINAL.1)).map_or("", |(original, _)| original)
+}
+
 fn note(dropped: usize, original: &str, message: &str) -> String {
     let noun = if dropped == 1 { "message was" } else { "messages were" };
     let mut note = format!(
-        "<system_message>You went back to this point with goto; {dropped} {noun} dropped. What the calls in them have \
-         changed was not undone.</system_message>"
+        "{WENT_BACK}{dropped} {noun} dropped. What the calls in them have changed was not undone.</system_message>"
     );
     if !original.trim().is_empty() {
-        note += &format!("\n<original_message>\n{original}\n</original_message>");
+        note += &format!("\n{}{original}{}", ORIGINAL.0, ORIGINAL.1);
     }
     note + &format!("\n<goto_message>\n{message}\n</goto_message>")
 }
@@ -143,6 +159,19 @@ mod tests {
         for part in ["[msg_0] ", "3 messages were dropped", "begin", "The file is empty.", "was not undone"] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn jumps_to_one_place_keep_its_message_once_and_the_newest_note() {
+        let mut talk = talk();
+        for round in 0..5 {
+            go_back(&mut talk, 0, &Jump { position: "msg_0".into(), message: format!("round {round}") });
+            talk.conversation.push(Message::assistant("a dead end"));
+        }
+        let text = talk.conversation.messages()[0].text();
+        assert_eq!(text.matches("begin").count(), 1, "{text}");
+        assert_eq!(text.matches("<original_message>").count(), 1, "{text}");
+        assert!(text.contains("round 4") && !text.contains("round 3"), "{text}");
     }
 
     #[test]

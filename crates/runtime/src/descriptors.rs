@@ -5,11 +5,12 @@
 //! a [`ContentStore`], in memory or on the disk, and are shared by everyone who holds them.
 //!
 //! The module decides nothing about when a descriptor is made and runs no tools: the agent loop asks it
-//! ([`Descriptors::page_result`], [`Descriptors::page_input`], [`Descriptors::keep_references`]), and so do the tools
+//! ([`Descriptors::page_result`], [`Descriptors::page_value`], [`Descriptors::page_input`], [`Descriptors::keep_references`]), and so do the tools
 //! of the toolset `file_descriptors`.
 
 mod content;
 mod fd;
+mod fields;
 mod id;
 mod pages;
 mod references;

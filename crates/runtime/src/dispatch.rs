@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::attachments;
 use crate::cancelled;
+use crate::control;
 use crate::descriptors::Descriptors;
 use crate::effect;
 use crate::engine::{Embedded, finish};
@@ -99,6 +100,11 @@ pub(crate) fn resolve(
         None if asker == Asker::Model && !shared.was_created_by(&plan.owner(), &step.name) => None,
         None => shared.agent_target(&step.name),
     };
+    if let Some(steering) = found.as_ref().filter(|target| target.definition.control.is_some())
+        && asker != Asker::Model
+    {
+        return Err(control::for_models_only(&steering.definition.name));
+    }
     let callable = found.filter(|target| !is_agent(target) || plan.may_call_agent(&step.name));
     callable.ok_or_else(|| {
         let may_name = |name: &Name| asker != Asker::Model || shared.was_created_by(&plan.owner(), name);

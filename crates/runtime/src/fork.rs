@@ -23,7 +23,7 @@ pub(crate) struct Turn {
 }
 
 const CHILD: &str = "you are a child that was forked at this call; you have the conversation so far and share nothing \
-    with your siblings; do only what you are asked next, and answer with the result";
+    with your siblings; do only what you are asked next, and answer with the result, in plain text";
 
 const LEFT_TO_PARENT: &str = "this call is left to the parent of this fork";
 

@@ -31,13 +31,15 @@ pub(crate) async fn opening(
 ) -> Result<Opening, Failure> {
     let spec = frame.plan.spec.as_ref();
     let prompt = spec.and_then(|spec| spec.prompt.as_ref());
+    let typed = shown_as_json(&step.payload).filter(|_| prompt.is_none());
     let first_request = call.info.id.child("t1/model");
     introduce(run, frame, &first_request, &step.payload).await?;
     let recorded = run.replay.as_ref().and_then(|replay| replay.request_messages(&first_request));
     if let Some(messages) = recorded.filter(|messages| !messages.is_empty()) {
         // What is shown of long texts is recorded, and the texts themselves are kept anew.
         if frame.seat.descriptors.get().is_some() {
-            received::parts(call, frame, parts(call, prompt, &step.payload).await?)?;
+            let given = parts(call, prompt, &step.payload).await?;
+            received::parts(call, frame, given, typed.as_ref())?;
         }
         return Ok(Opening::Recorded(messages.to_vec()));
     }
@@ -48,7 +50,7 @@ pub(crate) async fn opening(
     };
     let usual = AttachmentPolicy::default();
     let policy = spec.map_or(&usual, |spec| &spec.attachment_policy);
-    let given = received::parts(call, frame, given)?;
+    let given = received::parts(call, frame, given, typed.as_ref())?;
     let attached = attachments::load(run, call, policy, attached(&given), precondition).await?;
     let parts = with_content(given, attached);
     Ok(Opening::New(Arc::new(Message { role: Role::User, parts, origin: None })))
@@ -134,10 +136,18 @@ pub(crate) fn instruct(frame: &Frame, input: &Payload) -> Result<(), Failure> {
 
 /// The text of an input, or its JSON where it is more than a text with attachments.
 pub(crate) fn default_prompt(input: &Payload) -> String {
+    match (shown_as_json(input), input.object().and_then(|map| map.get("input"))) {
+        (None, Some(Value::String(text))) => text.clone(),
+        (value, _) => serde_json::to_string_pretty(&value).unwrap_or_default(),
+    }
+}
+
+/// The value whose JSON an agent reads; nothing where the input is a text with attachments.
+fn shown_as_json(input: &Payload) -> Option<Value> {
     let only_text = |map: &Map<String, Value>| map.keys().all(|key| key == "input" || key == "attachments");
     match input.object().filter(|map| only_text(map)).and_then(|map| map.get("input")) {
-        Some(Value::String(text)) => text.clone(),
-        _ => serde_json::to_string_pretty(&sorted(input.value())).unwrap_or_default(),
+        Some(Value::String(_)) => None,
+        _ => Some(sorted(input.value())),
     }
 }
 

@@ -5,8 +5,9 @@
 //! receives it has a name of its own for it: nothing else of its caller can be read.
 
 use llm_do_core::{Attachment, AttachmentSource, Failure, FailureKind, InputPart};
+use serde_json::Value;
 
-use crate::descriptors::{Descriptors, FdSource, first_view};
+use crate::descriptors::{Descriptors, FdSource, StoredContent, first_view};
 use crate::live::{Frame, LiveCall};
 
 /// Returns the name of the descriptor that an attachment stands for.
@@ -28,11 +29,13 @@ fn callers_table(call: &LiveCall) -> Result<&Descriptors, Failure> {
     call.callers_frame().seat.descriptors.get().ok_or_else(none)
 }
 
-/// Puts the first page in the place of each text that lies behind a descriptor.
+/// Puts the first page in the place of each text that lies behind a descriptor. Where the text of the input is that of
+/// a value, its fields are looked at one by one.
 pub(crate) fn parts(
     call: &LiveCall,
     frame: &Frame,
     given: Vec<InputPart>,
+    typed: Option<&Value>,
 ) -> Result<Vec<InputPart>, Failure> {
     let names: Vec<String> = given.iter().filter_map(passed).map(str::to_owned).collect();
     let passed_on = if names.is_empty() { Vec::new() } else { callers_table(call)?.pass(&names)? };
@@ -42,15 +45,29 @@ pub(crate) fn parts(
         (part, own) if passed(&part).is_some() => {
             let Some((id, content)) = passed_on.next() else { return Ok(part) };
             let Some(own) = own else {
-                return Ok(InputPart::Text(content.text(0, content.bytes())?.into_owned()));
+                return Ok(InputPart::Text(beginning(&content, frame)?));
             };
             let info = own.add_content(id, content, FdSource::Passed)?;
             Ok(InputPart::Text(first_view(&own.get(info.id.as_str())?)?))
         }
-        (InputPart::Text(text), Some(own)) => Ok(InputPart::Text(own.page_input(&text)?.unwrap_or(text))),
+        (InputPart::Text(text), Some(own)) => {
+            let view = match typed {
+                Some(value) => own.page_input_value(value)?,
+                None => own.page_input(&text)?,
+            };
+            Ok(InputPart::Text(view.unwrap_or(text)))
+        }
         (part, _) => Ok(part),
     };
     given.into_iter().map(shown).collect()
+}
+
+/// What an agent that cannot read descriptors is given of a text: all of it, or its beginning with a mark.
+fn beginning(content: &StoredContent, frame: &Frame) -> Result<String, Failure> {
+    let limit = frame.plan.spec.as_ref().map_or(u64::MAX, |spec| spec.descriptors.limit);
+    let text = content.text(0, content.character_start(limit)?.byte)?.into_owned();
+    let all = content.characters();
+    Ok(if all > limit { format!("{text}\n[cut: {limit} of {all} characters are shown]") } else { text })
 }
 
 fn passed(part: &InputPart) -> Option<&str> {

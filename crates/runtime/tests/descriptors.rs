@@ -8,6 +8,7 @@ use llm_do_runtime::{
     first_view, page_starts, reading_view,
 };
 use llm_do_testing::Chance;
+use serde_json::{Value, json};
 
 /// How many random texts are read by `LLM_DO_DESCRIPTOR_CASES`, or by default.
 const CASES: usize = 10_000;
@@ -70,7 +71,7 @@ fn check_limit(table: &Descriptors, text: &str, limit: u64, seed: usize) {
     assert_eq!(shown.is_some(), text.chars().count() as u64 > limit, "seed {seed}");
 }
 
-/// Each page is the longest one that ends after a line end, or a full one where there is no line end.
+/// Each page is the longest one that ends after a line end and is half full, or a full one where there is none.
 fn check_pages(fd: &Fd, text: &str, size: u64, seed: usize) {
     let mut rest = text;
     for number in 1..=fd.info.pages {
@@ -90,7 +91,8 @@ fn check_pages(fd: &Fd, text: &str, size: u64, seed: usize) {
 fn expected_page(rest: &str, size: usize) -> &str {
     let Some((end, _)) = rest.char_indices().nth(size) else { return rest };
     let full = &rest[..end];
-    full.rfind('\n').map_or(full, |newline| &full[..=newline])
+    let line = full.rfind('\n').map(|newline| &full[..=newline]);
+    line.filter(|line| line.chars().count() * 2 >= size).unwrap_or(full)
 }
 
 fn check_edges(part: &llm_do_runtime::Excerpt, text: &str, seed: usize) {
@@ -141,6 +143,64 @@ fn a_long_result_is_shown_by_its_first_page() {
          <preview>\nfirst line\n\n</preview>\n</fd_result>"
     );
     assert_eq!(table.list().len(), 1);
+}
+
+#[test]
+fn a_long_text_in_a_field_is_a_descriptor_of_its_own_and_the_rest_is_shown() {
+    let table = table(DescriptorSettings { limit: 100, page_size: 12, ..settings() });
+    let key = Key::from("1/t3/tool/1");
+    let lines: String = (1..=50).map(|line| format!("{line}\n")).collect();
+    let value = json!({"exit_code": 0, "stdout": lines, "stderr": ""});
+    let shown = table.page_value(&key, &value).unwrap().unwrap();
+    assert!(
+        shown.starts_with(
+            "{\"exit_code\":0,\"stdout\":\"[fd:3.1.stdout: 141 characters, 50 lines, 12 pages]\",\"stderr\":\"\"}\n\
+             <fd_result fd=\"fd:3.1.stdout\""
+        ),
+        "{shown}"
+    );
+    assert!(shown.contains("<preview>\n1\n2\n3\n"), "{shown}");
+    let fd = table.get("fd:3.1.stdout").unwrap();
+    assert_eq!(fd.read(Selection::Line, 7, 1).unwrap().text, "7\n");
+    assert_eq!(table.page_value(&key, &value).unwrap().unwrap(), shown);
+    assert_eq!(table.page_value(&key, &json!({"stdout": "short"})).unwrap(), None);
+}
+
+#[test]
+fn a_value_whose_rest_is_too_long_as_well_is_read_as_json() {
+    let table = table(DescriptorSettings { limit: 100, page_size: 50, ..settings() });
+    let many: Vec<u32> = (0..100).collect();
+    let value = json!({"1": "x".repeat(200), "many": many});
+    let shown = table.page_value(&Key::from("1/t1/tool/0"), &value).unwrap().unwrap();
+    assert!(shown.starts_with("<fd_result fd=\"fd:1.0\""), "{shown}");
+    assert!(shown.ends_with("\n[fd:1.0.field1: 200 characters, 1 lines, 4 pages]"), "{shown}");
+    let whole = table.get("fd:1.0").unwrap().read(Selection::All, 1, 1).unwrap().text;
+    let rest: Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!(rest["many"], value["many"]);
+    // Only so many fields: the rest of them is in the JSON, and nothing is lost.
+    let fields = (0..40).map(|number| (format!("f{number}"), json!("y".repeat(200 + number))));
+    let value = Value::Object(fields.collect());
+    table.page_value(&Key::from("1/t2/tool/0"), &value).unwrap().unwrap();
+    let rest: Value =
+        serde_json::from_str(&table.get("fd:2.0").unwrap().read(Selection::All, 1, 1).unwrap().text).unwrap();
+    assert_eq!(rest["f39"], value["f39"]);
+    assert_eq!(table.get("fd:2.0.f3").unwrap().info.chars, 203);
+}
+
+#[test]
+fn of_several_long_texts_only_some_are_shown_at_once() {
+    let table = table(DescriptorSettings { limit: 1000, page_size: 400, ..settings() });
+    let value = json!({"a": "x".repeat(2000), "b": "y".repeat(2000), "c": "z".repeat(2000)});
+    let shown = table.page_value(&Key::from("1/t1/tool/0"), &value).unwrap().unwrap();
+    assert!(shown.contains("xxx") && !shown.contains("zzz") && shown.contains("[fd:1.0.c: 2000"), "{shown}");
+    assert_eq!(table.list().len(), 3);
+}
+
+#[test]
+fn the_short_fields_of_a_long_input_stay_visible() {
+    let table = table(DescriptorSettings { input_limit: 100, ..settings() });
+    let shown = table.page_input_value(&json!({"task": "sum", "text": "x".repeat(200)})).unwrap().unwrap();
+    assert!(shown.contains("\"task\":\"sum\"") && shown.contains("fd=\"fd:input.text\""), "{shown}");
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl Gate {
 }
 
 fn table(texts: &[(&str, &str)]) -> Descriptors {
-    let settings = DescriptorSettings { enabled: true, page_size: 10, ..DescriptorSettings::default() };
+    let settings = DescriptorSettings { limit: 100_000, page_size: 10, ..DescriptorSettings::default() };
     let table = Descriptors::new(settings, ContentStore::default());
     for (id, text) in texts {
         table.add(FdId::from(*id), text, FdSource::ToolResult).unwrap();
@@ -230,6 +230,24 @@ async fn lines_are_found_with_their_numbers_and_neighbours() {
     assert_eq!(counted["note"], "7 matches were counted");
     let none = grep(json!({"fd": "fd:1.0", "pattern": "omega"})).await;
     assert_eq!(none, json!({"fd": "fd:1.0", "matches": 0, "lines": []}));
+}
+
+#[tokio::test]
+async fn what_is_found_is_no_longer_than_a_result_that_is_shown_whole() {
+    let text: String = (0..2_000).map(|line| format!("needle \"{line}\" {}\n", "x".repeat(300))).collect();
+    let gate = Gate::with(&[("fd:1.0", &text)]);
+    for context in [0, 5] {
+        let arguments =
+            json!({"fd": "fd:1.0", "pattern": "[05]. x", "max_matches": 1000, "context": context});
+        let found = gate.call("grep_fd", arguments).await.unwrap();
+        let size = found.to_string().chars().count();
+        assert!((95_000..=100_000).contains(&size), "{size}");
+        let is_match = |line: &&Value| line.as_str().unwrap().contains(": needle");
+        let shown = found["lines"].as_array().unwrap().iter().filter(is_match).count() as u64;
+        let more = found["matches"].as_u64().unwrap() - shown;
+        let note = found["note"].as_str().unwrap();
+        assert!(note.starts_with(&format!("{more} more matches are not shown")), "{note}");
+    }
 }
 
 #[tokio::test]

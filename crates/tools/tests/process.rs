@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use llm_do_core::{
     Access, AgentSpec, Approval, DescriptorSettings, EventBody, FailureKind, Limits, Message, ModelErrorKind,
-    ModelRequest, Part, Role, Status, Tool, ToolDefinition, Tuning,
+    ModelRequest, Part, Role, Schema, Status, Tool, ToolDefinition, Tuning,
 };
 use llm_do_models::{Reply, Script, asks, asks_all, contains, fails, replies, says};
 use llm_do_testing::{FunctionTool, TestProject};
@@ -120,6 +120,24 @@ async fn a_child_that_fails_leaves_its_siblings_alone() {
         "{results:?} {}",
         run.report().trace()
     );
+}
+
+#[tokio::test]
+async fn a_provider_that_stays_down_for_one_child_is_the_error_of_that_child() {
+    let run = project(main_agent())
+        .model(Script::new([
+            asks("fork", json!({"prompts": ["well", "badly"]})),
+            fails(ModelErrorKind::RateLimit, "slow down").when(contains("badly")),
+            says("fine").when(contains("well")),
+            says("ended"),
+        ]))
+        .run("start")
+        .await;
+    assert_eq!(run.status(), Status::Done, "{}", run.report().trace());
+    let forked: Value = serde_json::from_str(&run.tool_results()[0]["[msg_2] ".len()..]).unwrap();
+    assert_eq!(forked[0], json!({"id": 0, "message": "fine"}));
+    assert_eq!(forked[1]["error"], true);
+    assert!(forked[1]["message"].as_str().unwrap().contains("slow down"), "{forked}");
 }
 
 #[tokio::test]
@@ -317,6 +335,101 @@ async fn a_long_input_and_marked_text_can_be_read() {
     assert!(results[0].contains("cabca"), "{}", results[0]);
     assert!(results[1].contains("step one"), "{}", results[1]);
     assert!(seen.lock().unwrap()[0][0].text().contains("<fd_result fd=\"fd:input\""));
+}
+
+#[tokio::test]
+async fn text_that_an_answer_marks_can_be_read_in_the_next_turn_of_a_chat() {
+    let runtime = project(main_agent())
+        .model(Script::new([
+            says("<ref id=\"plan\">the plan</ref>"),
+            asks("read_fd", json!({"fd": "ref:plan"})),
+            replies(|request| {
+                let messages = request.conversation.messages();
+                let read = messages.iter().flat_map(|message| message.tool_results()).last().unwrap();
+                assert!(!read.is_error && read.text.contains("the plan"), "{}", read.text);
+                says("read")
+            }),
+        ]))
+        .build();
+    let mut session = runtime.session("main");
+    session.send("begin").await.unwrap();
+    assert_eq!(&*session.send("again").await.unwrap().text(), "read");
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_be_asked_is_refused_and_the_old_one_stays() {
+    let bounds = Tuning { models: vec!["*".into()], ..Tuning::default() };
+    let main = main_agent().tuning(bounds);
+    let run = project(main)
+        .model(Script::new([asks("tune", json!({"model": "nobody:knows"})), says("still here")]))
+        .run("start")
+        .await;
+    assert_eq!(run.status(), Status::Done, "{}", run.report().trace());
+    assert!(run.results()[0].is_error && run.tool_results()[0].contains("nobody:knows"));
+}
+
+#[tokio::test]
+async fn only_the_model_itself_can_go_back_or_tune() {
+    let meddle = FunctionTool::new("meddle", |_, call| async move {
+        let back = call.call("goto", json!({"position": "msg_0", "message": "x"})).await;
+        let tuned = call.call("tune", json!({"temperature": 0.1})).await;
+        Ok(format!("{} / {}", back.unwrap_err(), tuned.unwrap_err()).into())
+    });
+    let meddle = meddle.define(|definition| definition.approval = Approval::PreApproved).shared();
+    let bounds = Tuning { temperature: Some((0.0, 1.0)), ..Tuning::default() };
+    let run = project(main_agent().tool("meddle").tuning(bounds))
+        .tool(meddle)
+        .model(Script::new([asks("meddle", json!({})), says("ok")]))
+        .run("start")
+        .await;
+    let result = &run.tool_results()[0];
+    for name in ["goto", "tune"] {
+        assert!(result.contains(&format!("`{name}` changes the conversation of an agent")), "{result}");
+    }
+    let runtime = project(main_agent()).model(Script::new([])).build();
+    let error = runtime.run("goto", json!({"position": "msg_0", "message": "x"})).await.unwrap_err();
+    assert!(error.to_string().contains("only its model itself"), "{error}");
+    assert!(!error.to_string().contains("hint"), "{error}");
+}
+
+#[tokio::test]
+async fn the_answer_of_a_fork_is_text_whatever_the_agent_answers_with() {
+    let schema = Schema::new(json!({"type": "object", "properties": {"n": {"type": "integer"}}})).unwrap();
+    let run = project(main_agent().output(schema))
+        .model(Script::new([
+            asks("fork", json!({"prompts": ["count"]})),
+            says("there are three").when(contains("forked at this call")),
+            asks("final_answer", json!({"n": 3})),
+        ]))
+        .run("start")
+        .await;
+    assert_eq!(run.status(), Status::Done, "{}", run.report().trace());
+    assert!(run.tool_results()[0].contains("there are three"), "{:?}", run.tool_results());
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_read_descriptors_is_given_the_beginning_with_the_true_size() {
+    let off = DescriptorSettings { enabled: false, ..DescriptorSettings::default() };
+    for reader in [
+        AgentSpec::new("reader", "Read."),
+        AgentSpec::new("reader", "Read.").tool("look").descriptors(off),
+    ] {
+        let (model, seen) = recording([
+            asks("look", json!({})),
+            asks("reader", json!({"input": "read it", "attachments": ["fd:1.0"]})),
+            says("read"),
+            says("done"),
+        ]);
+        let run = project(main_agent().tool("look").toolset("reader"))
+            .agent(reader)
+            .tool(free("look", "ä".repeat(20_000)))
+            .model(model)
+            .run("start")
+            .await;
+        assert_eq!(&*run.answer(), "done", "{}", run.report().trace());
+        let given = seen.lock().unwrap()[2][0].text();
+        assert!(given.ends_with("[cut: 8000 of 20000 characters are shown]"), "{given:.200}");
+    }
 }
 
 #[tokio::test]

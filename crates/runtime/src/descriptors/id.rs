@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// The name of a descriptor, as a model writes it.
 ///
-/// `fd:3.1` is the result of call 1 of turn 3, `fd:input` the input of a user, `fd:a1` what a parent passed, and
+/// `fd:3.1` is the result of call 1 of turn 3, `fd:3.1.stdout` a long text in a field of it, `fd:input` the input of a user, `fd:a1` what a parent passed, and
 /// `ref:plan` a reference that a model named.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -47,6 +47,11 @@ impl FdId {
     /// Names a reference.
     pub fn reference(name: &str) -> Self {
         Self::from(format!("ref:{name}").as_str())
+    }
+
+    /// Returns the name of a field of what it names.
+    pub(crate) fn field(&self, name: &str) -> Self {
+        Self::from(format!("{self}.{name}").as_str())
     }
 
     /// Returns the name with a number behind it, for a second text of that name.

@@ -1,7 +1,7 @@
 //! Where the pages of a text begin.
 //!
-//! A page has at most so many characters. It ends after the last line end that lies within it; a page without one is
-//! cut between two characters. [`Pager`] is the only code that decides this, for texts in memory and on the disk
+//! A page has at most so many characters. It ends after the last line end that lies in its second half; a page without
+//! one there is full, and cut between two characters. [`Pager`] is the only code that decides this, for texts in memory and on the disk
 //! alike. The starts are kept sparsely ([`PageMarks`]): a page is found from the mark before it.
 
 use serde::Serialize;
@@ -56,7 +56,8 @@ impl Pager {
         for &byte in piece.as_bytes() {
             if !is_continuation(byte) {
                 if self.at.character - self.start.character == self.size {
-                    self.start = self.after_line.take().unwrap_or(self.at);
+                    let line = self.after_line.take().filter(|line| self.is_half_full(line));
+                    self.start = line.unwrap_or(self.at);
                     found(self.start);
                 }
                 self.at.character += 1;
@@ -67,6 +68,13 @@ impl Pager {
                 self.after_line = Some(self.at);
             }
         }
+    }
+}
+
+impl Pager {
+    /// Says whether the page would be at least half full if it ended there.
+    fn is_half_full(&self, end: &Position) -> bool {
+        (end.character - self.start.character) >= self.size.div_ceil(2)
     }
 }
 
@@ -142,6 +150,12 @@ mod tests {
     fn a_line_that_is_too_long_is_cut_between_characters() {
         assert_eq!(pages("äöüß漢字🦀x", 3), ["äöü", "ß漢字", "🦀x"]);
         assert_eq!(pages("a\nbcdef\ng", 3), ["a\n", "bcd", "ef\n", "g"]);
+    }
+
+    #[test]
+    fn a_line_end_in_the_first_half_of_a_page_does_not_end_it() {
+        assert_eq!(pages("{\nabcdefghij\n}", 6), ["{\nabcd", "efghij", "\n}"]);
+        assert_eq!(pages("abc\nd\nefgh", 6), ["abc\nd\n", "efgh"]);
     }
 
     #[test]

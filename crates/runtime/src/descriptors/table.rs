@@ -74,7 +74,7 @@ impl Descriptors {
         find_references(answer).into_iter().map(keep).collect()
     }
 
-    fn first_view_of(&self, id: &FdId, text: &str, source: FdSource) -> Result<String, Failure> {
+    pub(super) fn first_view_of(&self, id: &FdId, text: &str, source: FdSource) -> Result<String, Failure> {
         let info = self.add_beside(id, text, source)?;
         first_view(&self.get(info.id.as_str())?)
     }

@@ -1,6 +1,6 @@
 //! `tune`: an agent changes settings of its own requests, within the bounds of its file.
 
-use llm_do_core::{CallContext, Control, Effect, Name, Output, SchemaError, ToolReply, Tune};
+use llm_do_core::{CallContext, Control, Effect, Name, Output, SchemaError, ToolError, ToolReply, Tune};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -31,7 +31,8 @@ pub(super) fn tool() -> Result<Act, SchemaError> {
     }))
 }
 
-/// Says what to change; whoever runs the conversation checks the bounds and does it.
+/// Says what to change; whoever runs the conversation checks the bounds and does it. Whether a model can be asked
+/// depends on the surroundings, so it is looked at here, where the answer is recorded.
 async fn tune(arguments: Arguments, call: CallContext) -> ToolReply {
     let Arguments { temperature, max_tokens, model } = arguments;
     if call.agent().is_none_or(|agent| agent.tuning.is_empty()) {
@@ -42,6 +43,9 @@ async fn tune(arguments: Arguments, call: CallContext) -> ToolReply {
     let tune = Tune { temperature, max_tokens, model: model.map(Name::from) };
     if tune == Tune::default() {
         return Err(wrong("nothing is changed: give `temperature`, `max_tokens` or `model`"));
+    }
+    if let Some(model) = &tune.model {
+        call.check_model(model).map_err(ToolError::of)?;
     }
     Ok(Output::json(serde_json::to_value(tune)?))
 }

@@ -26,8 +26,8 @@ pub(super) const DESCRIPTION: &str = "Searches the text of a file descriptor for
 const MOST_MATCHES: usize = 1000;
 /// How many lines around a match are shown at most.
 const MOST_CONTEXT: u64 = 20;
-/// How many bytes are shown in all.
-const MOST_SHOWN: usize = 200 * 1024;
+/// What the answer holds besides the lines.
+const AROUND_LINES: u64 = 300;
 /// How many bytes of one line are shown.
 const LINE: usize = 400;
 /// How many of them lie before the match in a line that is cut.
@@ -70,7 +70,8 @@ pub(super) fn run(table: &Descriptors, input: &Value, situation: &Situation) -> 
     let arguments: Arguments = arguments(input)?;
     let fd = table.get(&arguments.fd)?;
     let matcher = arguments.expression()?;
-    let findings = Findings::new(&fd.content, &arguments);
+    let room = table.settings().limit.saturating_sub(AROUND_LINES);
+    let findings = Findings::new(&fd.content, &arguments, room as usize);
     let search = Search { content: &fd.content, matcher, patience: Patience::new(&situation.cancellation) };
     let (findings, is_late) = search.run(findings)?;
     Ok(findings.answer(&arguments.fd, is_late))
@@ -224,6 +225,10 @@ struct Findings<'a> {
     shown: u64,
     lines: Vec<String>,
     size: usize,
+    /// How many characters may be shown: what is longer would be a result in pages.
+    room: usize,
+    /// Whether lines around a match were left out for want of room.
+    is_short: bool,
     /// The last line of which something stands in the list.
     last: Option<u64>,
     /// The last line with a match.
@@ -231,7 +236,7 @@ struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
-    fn new(content: &'a StoredContent, arguments: &Arguments) -> Self {
+    fn new(content: &'a StoredContent, arguments: &Arguments, room: usize) -> Self {
         Self {
             content,
             context: arguments.context.min(MOST_CONTEXT),
@@ -240,13 +245,16 @@ impl<'a> Findings<'a> {
             shown: 0,
             lines: Vec::new(),
             size: 0,
+            room,
+            is_short: false,
             last: None,
             last_match: None,
         }
     }
 
+    /// Says whether another match may be shown; one always is.
     fn has_room(&self) -> bool {
-        self.shown < self.most as u64 && self.size < MOST_SHOWN
+        self.shown < self.most as u64 && (self.shown == 0 || self.size < self.room)
     }
 
     /// Counts a match, and shows it where there is room.
@@ -256,15 +264,24 @@ impl<'a> Findings<'a> {
             return Ok(());
         }
         let line = self.content.position_at(window + start as u64)?.line;
-        self.show_between(line)?;
-        self.push(match shown.is_cut {
+        let found = match shown.is_cut {
             false => format!("{line}: {}", without_return(text)),
             true => {
                 let first = self.content.position_at(window + shown.part.start as u64)?.character + 1;
                 let last = first + text.chars().count().max(1) as u64 - 1;
                 format!("{line}: [cut: characters {first}-{last} of the text] {text}")
             }
-        });
+        };
+        let size = shown_size(&found);
+        // What lies around matches must leave room for them.
+        self.size += size;
+        self.show_between(line)?;
+        self.size -= size;
+        if self.shown > 0 && self.size + size > self.room {
+            self.size = self.room;
+            return Ok(());
+        }
+        self.push(found);
         self.shown += 1;
         (self.last, self.last_match) = (Some(line), Some(line));
         Ok(())
@@ -300,16 +317,21 @@ impl<'a> Findings<'a> {
         let end = self.content.position_at(end.min(start + LINE as u64 + 2))?.byte;
         let text = self.content.text(start, end)?;
         let text = without_return(text.strip_suffix('\n').unwrap_or(&text));
-        self.push(match text.len() <= LINE {
+        let line = match text.len() <= LINE {
             true => format!("{number}- {text}"),
             false => format!("{number}- {} [cut]", &text[..text.floor_char_boundary(LINE)]),
-        });
+        };
+        if self.size + shown_size(&line) > self.room {
+            self.is_short = true;
+            return Ok(());
+        }
+        self.push(line);
         self.last = Some(number);
         Ok(())
     }
 
     fn push(&mut self, line: String) {
-        self.size += line.len();
+        self.size += shown_size(&line);
         self.lines.push(line);
     }
 
@@ -328,12 +350,18 @@ impl<'a> Findings<'a> {
             )),
         };
         let late = is_late.then(|| "the time was over before the end of the text".to_owned());
-        let notes: Vec<String> = more.into_iter().chain(late).collect();
+        let short = self.is_short.then(|| "some lines around them are left out for want of room".to_owned());
+        let notes: Vec<String> = more.into_iter().chain(short).chain(late).collect();
         if !notes.is_empty() {
             answer["note"] = notes.join("; ").into();
         }
         Output::json(answer)
     }
+}
+
+/// How many characters a line takes in the answer.
+fn shown_size(line: &str) -> usize {
+    serde_json::to_string(line).map_or(line.len(), |shown| shown.chars().count()) + 1
 }
 
 fn without_return(line: &str) -> &str {
