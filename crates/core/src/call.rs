@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AgentSpec, Attachment, Context, Failure, FailureKind, Input, Key, Message, Name, Outcome, Output,
+    Access, AgentSpec, Attachment, Context, Failure, FailureKind, Input, Key, Message, Name, Outcome, Output,
     Payload, Remaining, RunId, ToolDefinition, ToolReply, UsageByModel, input_attachments,
 };
 
@@ -65,6 +65,14 @@ pub trait Caller: Send + Sync {
     /// Describes the agents that the code of the call may call.
     fn agents(&self) -> Vec<CallableAgent> {
         Vec::new()
+    }
+    /// What the agent in whose name the call acts may do: the lesser of its own access and its caller's.
+    fn access(&self) -> Option<Access> {
+        None
+    }
+    /// What is left of the budgets that bind the call.
+    fn remaining(&self) -> Remaining {
+        self.inspect().remaining
     }
     /// Says why the agent in whose name the call acts could not go on with another model, if that is so.
     fn check_model(&self, _name: &Name) -> Result<(), Failure> {
@@ -199,6 +207,16 @@ impl CallContext {
     /// Returns the agent in whose name the call acts.
     pub fn agent(&self) -> Option<&AgentSpec> {
         self.0.agent.as_deref()
+    }
+
+    /// Returns what that agent may do here: the lesser of its own access and its caller's.
+    pub fn access(&self) -> Option<Access> {
+        self.0.caller.access()
+    }
+
+    /// Returns what is left of the budgets that bind the call.
+    pub fn remaining(&self) -> Remaining {
+        self.0.caller.remaining()
     }
 
     /// Returns the model of that agent.

@@ -9,9 +9,10 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::{BoxFuture, join_all};
 use llm_do_core::{
-    AgentSpec, Asker, BlockingWork, CallContext, CallableAgent, Caller, Cancellation, Delta, Effect, Engine,
-    Event, EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, ModelError, Name, Outcome, Parts,
-    Payload, Performed, Remaining, Remark, Sample, Step, StepKind, Tool, ToolError, ToolReply, Tune,
+    Access, AgentSpec, Asker, BlockingWork, CallContext, CallableAgent, Caller, Cancellation, Delta, Effect,
+    Engine, Event, EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, ModelError, Name,
+    Outcome, Parts, Payload, Performed, Remaining, Remark, Sample, Step, StepKind, Tool, ToolError,
+    ToolReply, Tune,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -150,6 +151,10 @@ impl Caller for LookingOnly {
 
     fn inspect(&self) -> Inspection {
         Inspection::default()
+    }
+
+    fn access(&self) -> Option<Access> {
+        Some(opener_of(&self.call).access)
     }
 
     fn agent_input(&self) -> Option<Payload> {
@@ -386,8 +391,6 @@ impl Caller for ToolCaller {
 
     fn inspect(&self) -> Inspection {
         let (run, frame) = (&self.engine.run, self.call.frame());
-        let left = run.budget.remaining(frame.ceiling);
-        let max_depth = run.options.limits.depth.unwrap_or(run.shared.max_depth);
         let messages = frame.seat.talk.try_lock().map(|talk| talk.conversation.messages().to_vec());
         let agents = agents_of(&run.shared, &self.call);
         let names = agents.into_iter().map(|agent| agent.definition.name.clone());
@@ -397,12 +400,7 @@ impl Caller for ToolCaller {
         Inspection {
             messages: messages.unwrap_or_default(),
             usage: self.call.usage(),
-            remaining: Remaining {
-                depth: max_depth.saturating_sub(self.call.info.depth),
-                tool_calls: left.tool_calls,
-                tokens: left.tokens,
-                cost: left.cost.map(llm_do_core::Money),
-            },
+            remaining: self.remaining(),
             callables,
             trace: Trace::of(&run.log.events()).lines_below(&self.call.info.id),
             stderr: stderr_of(run, opener_of(&self.call)),
@@ -415,6 +413,23 @@ impl Caller for ToolCaller {
 
     fn agents(&self) -> Vec<CallableAgent> {
         agents_of(&self.engine.run.shared, &self.call)
+    }
+
+    fn access(&self) -> Option<Access> {
+        let is_agents = self.call.frame().plan.spec.is_some();
+        is_agents.then(|| opener_of(&self.call).access)
+    }
+
+    fn remaining(&self) -> Remaining {
+        let run = &self.engine.run;
+        let left = run.budget.remaining(self.call.frame().ceiling);
+        let max_depth = run.options.limits.depth.unwrap_or(run.shared.max_depth);
+        Remaining {
+            depth: max_depth.saturating_sub(self.call.info.depth),
+            tool_calls: left.tool_calls,
+            tokens: left.tokens,
+            cost: left.cost.map(llm_do_core::Money),
+        }
     }
 
     fn check_model(&self, name: &Name) -> Result<(), Failure> {

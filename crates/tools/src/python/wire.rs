@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 use llm_do_core::{
-    Access, Approval, Attachment, CallContext, CallInfo, Context, Failure, InputPart, Name, Program, RunId,
+    Access, Approval, Attachment, CallContext, CallInfo, Context, Failure, InputPart, Name, Program,
+    Remaining, RunId,
 };
 use llm_do_runtime::Descriptors;
 use serde::ser::SerializeMap;
@@ -96,6 +97,9 @@ pub(crate) struct WireContext<'a> {
     programs: &'a [Program],
     /// Whether the agent has descriptors.
     descriptors: bool,
+    /// What is left of the budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<Remaining>,
 }
 
 impl<'a> WireContext<'a> {
@@ -103,10 +107,11 @@ impl<'a> WireContext<'a> {
     pub(crate) fn of_call(call: &'a CallContext, root: &'a str, input: &'a str) -> Self {
         let model = call.model().map(Name::as_str);
         let programs = call.agent().map(|agent| agent.programs.as_slice()).unwrap_or_default();
-        let access = call.agent().map(|agent| agent.access.word());
+        let access = call.agent().map(|agent| call.access().unwrap_or(agent.access).word());
         let descriptors = call.context().get::<Descriptors>().is_some();
         let about = Self::of_info(call.info(), call.context(), root);
-        Self { model, input, programs, access, descriptors, ..about }
+        let budget = Some(call.remaining());
+        Self { model, input, programs, access, descriptors, budget, ..about }
     }
 
     /// The context in which a toolset is opened.
@@ -124,6 +129,7 @@ impl<'a> WireContext<'a> {
             access: None,
             programs: &[],
             descriptors: false,
+            budget: None,
         }
     }
 }

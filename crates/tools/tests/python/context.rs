@@ -1,6 +1,6 @@
 //! What LLMProc's functions are given: the process, its descriptors, linked programs, the error log.
 
-use llm_do_core::AgentSpec;
+use llm_do_core::{AgentSpec, CallResult, EventBody};
 use llm_do_models::{asks, contains, says};
 use llm_do_testing::TestProject;
 use llm_do_tools::FileDescriptors;
@@ -42,7 +42,31 @@ def lost(runtime_context=None):
     open("called", "w").close()
 
 
-TOOLS = [keep, keep_in_thread, delegate, lost]
+@register_tool(requires_context=True, required_context_keys=["budget", "project_root"])
+def look(runtime_context=None):
+    """Tells what it sees."""
+    budget = runtime_context["budget"]
+    try:
+        budget["tool_calls"] = 5
+    except TypeError:
+        pass
+    level = runtime_context["process"].access_level
+    return f"{level} {budget['tool_calls']} {budget['tokens']} {runtime_context['project_root'].is_dir()}"
+
+
+@register_tool()
+def fails_at_length() -> str:
+    """Fails."""
+    raise ValueError("e" * 20_000)
+
+
+@register_tool()
+def says_at_length_that_it_failed():
+    """Fails."""
+    return ToolResult.from_error("f" * 20_000)
+
+
+TOOLS = [keep, keep_in_thread, delegate, lost, look, fails_at_length, says_at_length_that_it_failed]
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,4 +105,58 @@ async fn functions_of_llmproc_are_given_what_they_ask_for() {
     assert!(results[4].contains("abcabcabc"), "{}", results[4]);
     assert_eq!(run.report().stderr_log(), ["kept fd:1.0"]);
     assert!(!folder.path().join("called").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_see_what_is_left_and_what_their_agent_may_do_here() {
+    needs_python!();
+    let folder = Folder::of(SOURCE);
+    let code = folder.load();
+    let agent = |name: &str| AgentSpec::new(name, "Work.").rule("*", llm_do_core::Approval::PreApproved);
+    let run = TestProject::new()
+        .agent(agent("main").toolset("helper").access(llm_do_core::Access::Write))
+        .agent(agent("helper").tool("look").access(llm_do_core::Access::Admin))
+        .tool(code.tool("look"))
+        .model_replies([
+            asks("helper", json!({"input": "look"})),
+            asks("look", json!({})),
+            says("looked"),
+            says("done"),
+        ])
+        .runtime(|runtime| {
+            runtime.limits(llm_do_core::Limits { tool_calls: Some(10), ..llm_do_core::Limits::default() })
+        })
+        .run("start")
+        .await;
+    assert_eq!(&*run.answer(), "done", "{}", run.report().trace());
+    let seen = run.events().into_iter().find_map(|event| match &event.body {
+        EventBody::CallFinished { name, result: CallResult::Output(output), .. } if name == "look" => {
+            Some(output.to_text())
+        }
+        _ => None,
+    });
+    assert_eq!(seen.as_deref(), Some("write 8 None True"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_errors_of_functions_are_read_in_pages() {
+    needs_python!();
+    let folder = Folder::of(SOURCE);
+    let code = folder.load();
+    let names = ["fails_at_length", "says_at_length_that_it_failed"];
+    let main =
+        names.into_iter().fold(AgentSpec::new("main", "Work.").toolset("file_descriptors"), AgentSpec::tool);
+    let project = TestProject::new().agent(main.rule("*", llm_do_core::Approval::PreApproved));
+    let run = names
+        .into_iter()
+        .fold(project, |project, name| project.tool(code.tool(name)))
+        .toolset(FileDescriptors::read_only("file_descriptors".into()).unwrap())
+        .model_replies([asks(names[0], json!({})), asks(names[1], json!({})), says("done")])
+        .run("start")
+        .await;
+    for (result, sign) in run.results().iter().zip(["e", "f"]) {
+        assert!(result.is_error && result.text.contains("<fd_result"), "{:.300}", result.text);
+        assert!(result.text.contains(&sign.repeat(3_000)), "{:.300}", result.text);
+        assert!(result.text.contains("total_chars=\"20"), "{:.300}", result.text);
+    }
 }

@@ -5,6 +5,7 @@ installed), and `runtime_context` is LLMProc's dictionary.
 """
 
 import os
+from types import MappingProxyType
 
 from .results import as_attachment, to_json
 
@@ -56,6 +57,15 @@ class CallContext:
         from pathlib import Path
 
         return Path(self._call.context.get("root") or os.curdir)
+
+    @property
+    def budget(self):
+        """What was left when the call began: depth, tool_calls, tokens, cost in dollars. None where there is no limit."""
+        left = {name: None for name in ("depth", "tool_calls", "tokens", "cost")}
+        left.update(self._call.context.get("budget") or {})
+        if left["cost"] is not None:
+            left["cost"] /= 1e9
+        return MappingProxyType(left)
 
     @property
     def prompt(self):
@@ -281,7 +291,9 @@ def runtime_context(call):
     """Returns LLMProc's dictionary for a call: the values of the project and what the process offers."""
     context = CallContext(call)
     stderr = StderrLog(context)
-    offered = {**context.values, "process": Process(context, stderr), "stderr": stderr}
+    # A project may have values of its own under the names of the first two.
+    offered = {"budget": context.budget, "project_root": context.project_root, **context.values}
+    offered.update(process=Process(context, stderr), stderr=stderr)
     if call.context.get("descriptors"):
         offered["fd_manager"] = FileDescriptors(context)
     programs = call.context.get("programs")

@@ -8,7 +8,7 @@ import os
 import sys
 from binascii import b2a_base64
 
-MESSAGE_LIMIT = 4000
+MESSAGE_LIMIT = 1_000_000
 DEPTH_LIMIT = 100
 SIZE_LIMIT = 32 * 1024 * 1024
 
@@ -26,10 +26,7 @@ class Failure(Exception):
 
     def to_json(self):
         """Returns the failure as the protocol writes it."""
-        message = self.message
-        if len(message) > MESSAGE_LIMIT:
-            message = message[: MESSAGE_LIMIT - 1] + "…"
-        return {"kind": self.kind, "message": message, "hint": self.hint}
+        return {"kind": self.kind, "message": bounded(self.message, MESSAGE_LIMIT), "hint": self.hint}
 
 
 class Interrupted(BaseException):
@@ -281,5 +278,8 @@ def text_of(problem):
 
 
 def bounded(text, limit):
-    """Returns the text, cut where it is too long."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    """Returns the text, cut with a mark and its true size where it is too long."""
+    if len(text) <= limit:
+        return text
+    mark = f" [cut: of {len(text)} characters]"
+    return text[: limit - len(mark)] + mark
