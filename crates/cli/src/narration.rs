@@ -28,8 +28,8 @@ impl Narration {
     /// Tells about one event.
     pub(crate) fn tell(&self, event: &Event) {
         match &event.body {
-            EventBody::Notice { text } => self.line(event, &format!("notice: {}", visible(text))),
-            EventBody::Stderr { text } => self.line(event, &visible(text)),
+            EventBody::Notice { text } => self.line(event, &format!("notice: {}", indented(text))),
+            EventBody::Stderr { text } => self.line(event, &indented(text)),
             _ if self.level == 0 => {}
             EventBody::CallStarted { input, .. } => {
                 self.line(event, &shortened(input.text(), SHOWN));
@@ -102,6 +102,11 @@ impl Narration {
         };
         self.screen.line(&format!("{} {text}", self.screen.paint.dim(&format!("[{}]", visible(path)))));
     }
+}
+
+/// A text of several lines, none of which looks like a line of this program.
+fn indented(text: &str) -> String {
+    visible(text).replace('\n', "\n    ")
 }
 
 fn result_words(result: &CallResult) -> String {

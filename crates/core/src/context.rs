@@ -4,6 +4,7 @@ use std::any::{Any, TypeId, type_name};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -96,21 +97,52 @@ impl fmt::Debug for Context {
 }
 
 /// One context value that a tool needs.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+///
+/// Needs of the same type are equal, whatever they are called.
+#[derive(Debug, Clone)]
 pub struct NeedSpec {
     id: Option<TypeId>,
     label: Cow<'static, str>,
+    /// Whether it belongs to the conversation of an agent, so that nobody can provide it.
+    of_conversation: bool,
+}
+
+impl PartialEq for NeedSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && (self.id.is_some() || self.label == other.label)
+    }
+}
+
+impl Eq for NeedSpec {}
+
+impl Hash for NeedSpec {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.id {
+            Some(id) => id.hash(state),
+            None => self.label.hash(state),
+        }
+    }
 }
 
 impl NeedSpec {
     /// A value by its type.
     pub fn typed<T: 'static>() -> Self {
-        Self { id: Some(TypeId::of::<T>()), label: type_name::<T>().into() }
+        Self { id: Some(TypeId::of::<T>()), label: type_name::<T>().into(), of_conversation: false }
+    }
+
+    /// A value by its type that only the conversation of an agent has, in words for people.
+    pub fn of_conversation<T: 'static>(words: &'static str) -> Self {
+        Self { id: Some(TypeId::of::<T>()), label: words.into(), of_conversation: true }
+    }
+
+    /// Says whether only the conversation of an agent has it.
+    pub fn is_of_conversation(&self) -> bool {
+        self.of_conversation
     }
 
     /// A value by its name.
     pub fn named(name: impl Into<String>) -> Self {
-        Self { id: None, label: Cow::Owned(name.into()) }
+        Self { id: None, label: Cow::Owned(name.into()), of_conversation: false }
     }
 
     /// Returns the name of the value or type.
@@ -121,6 +153,9 @@ impl NeedSpec {
     /// Says how the value is provided.
     pub fn how_to_provide(&self) -> String {
         match self.id {
+            _ if self.of_conversation => {
+                "they belong to the conversation of an agent, whose model calls this".to_owned()
+            }
             Some(_) => format!("add `.provide(value)` with a `{}` to the runtime builder", self.label),
             None => format!("add `.provide_named(\"{}\", value)` to the runtime builder", self.label),
         }

@@ -509,7 +509,9 @@ fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnost
             LinkError::Unknown { agent, what: "approval rule", .. } => Some((agent, "approval")),
             LinkError::Unknown { agent, what: "manual-only tool", .. } => Some((agent, "manual_only")),
             LinkError::Unknown { agent, what: "changed tool" | "parameter", .. } => Some((agent, "tools")),
-            LinkError::Collision { agent, name } if is_alias(agents, agent, name) => Some((agent, "tools")),
+            LinkError::Collision { agent, name, .. } if is_alias(agents, agent, name) => {
+                Some((agent, "tools"))
+            }
             LinkError::BadGlob { agent, .. } => Some((agent, glob_key(agents, agent))),
             LinkError::Unknown { agent, .. }
             | LinkError::Collision { agent, .. }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
+use globset::GlobBuilder;
 use llm_do_core::Program;
 
 use crate::agent_file::AgentFile;
@@ -151,6 +152,13 @@ pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagn
         // What is wrong with a file that is not there was said where it was read.
         let real = agent.file.links.get(&program.file);
         let Some((name, description)) = real.and_then(|real| linked.get(real.as_path())) else { continue };
+        if !may_call(agent, name) {
+            let message =
+                format!("the program `{}` cannot be started: `agents` does not name `{name}`", program.name);
+            let place = entry_place(&agent.file.header, KEY, &program.name);
+            let hint = "add it to `agents`, or take the program out";
+            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint).notice());
+        }
         programs.push(Program {
             name: program.name.as_str().into(),
             agent: (*name).into(),
@@ -158,4 +166,13 @@ pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagn
         });
     }
     programs
+}
+
+/// Says whether `agents` of an agent leaves another one in reach.
+fn may_call(agent: &Agent, name: &str) -> bool {
+    let globs = &agent.header.agents;
+    let matches = |glob: &String| {
+        GlobBuilder::new(glob).build().is_ok_and(|glob| glob.compile_matcher().is_match(name))
+    };
+    globs.is_empty() || globs.iter().any(matches)
 }

@@ -159,6 +159,8 @@ impl<'a> Toolsets<'a> {
         self.add_toolsets(agent, spec, out);
         self.add_tools(agent, spec, out);
         spec.toolsets.extend(self.descriptors_for(spec));
+        notice_own_reader(agent, spec, &self.names_besides(spec, DESCRIPTORS), out);
+        notice_no_tuning(agent, out);
     }
 
     fn add_toolsets(&mut self, agent: &Agent, spec: &mut AgentSpec, out: &mut Diagnostics) {
@@ -186,13 +188,16 @@ impl<'a> Toolsets<'a> {
     /// Every agent that calls something can read results that are too long to be shown.
     pub(crate) fn descriptors_for(&self, spec: &AgentSpec) -> Option<ToolsetChoice> {
         let has_tools = !spec.tools.is_empty() || !spec.toolsets.is_empty();
-        let reads_them = self.held_by(spec).contains_key("read_fd");
-        if !has_tools || reads_them || !spec.descriptors.enabled {
+        if !has_tools || !spec.descriptors.enabled {
             return None;
         }
         let settings = json!({"read_only": true});
         // An unusual catalogue has none, and then results are shown whole.
         let own = self.make(DESCRIPTORS, DESCRIPTORS, &settings, None).ok()?;
+        let held = self.held_from(spec, DESCRIPTORS);
+        if own.definitions().iter().all(|definition| held.contains(&definition.name)) {
+            return None;
+        }
         Some(ToolsetChoice { name: DESCRIPTORS.into(), settings, own: Some(own), implicit: true })
     }
 
@@ -325,6 +330,32 @@ impl<'a> Toolsets<'a> {
         let of_code = self.code.defined().into_iter().flat_map(|code| &code.toolsets);
         let of_code = of_code.map(|toolset| toolset.value.name().as_str());
         self.catalogue.toolsets().into_iter().chain(sections).chain(of_code).chain(agents).collect()
+    }
+}
+
+/// Where another tool is called as the one that reads long results, nothing reads them.
+fn notice_own_reader(agent: &Agent, spec: &AgentSpec, others: &[Name], out: &mut Diagnostics) {
+    const READER: &str = "read_fd";
+    let is_alias = spec.overrides.iter().any(|change| change.alias.as_deref() == Some(READER));
+    if spec.descriptors.enabled && (is_alias || others.iter().any(|name| name == READER)) {
+        let message = format!(
+            "agent `{}`: its `{READER}` takes the place of the tool that reads long results, so they are cut",
+            spec.name
+        );
+        let place = entry_place(&agent.file.header, "tools", READER);
+        let hint = "give it another name, or say `file_descriptors: false`";
+        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint).notice());
+    }
+}
+
+/// A tool that may change nothing is not offered.
+fn notice_no_tuning(agent: &Agent, out: &mut Diagnostics) {
+    const TUNE: &str = "tune";
+    if agent.header.tuning.is_none() && agent.header.tools.iter().any(|entry| entry.name() == TUNE) {
+        let message =
+            format!("`{TUNE}` is not offered to the model: `tuning` says what it may change, and is missing");
+        let place = entry_place(&agent.file.header, "tools", TUNE);
+        out.push(Diagnostic::at(&agent.file.source, &place, message).notice());
     }
 }
 

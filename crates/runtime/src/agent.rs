@@ -9,14 +9,14 @@ use std::sync::Arc;
 use futures::FutureExt;
 use llm_do_core::{
     AgentSpec, Asker, Attachment, Content, Context, Control, Conversation, Effect, Engine, FINAL_ANSWER,
-    Failure, FailureKind, Halt, Jump, Key, LinkedPrograms, Message, ModelResponse, Outcome, Output, Part,
-    Payload, Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult, Tune, Tuning,
+    Failure, FailureKind, Halt, Jump, Key, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output,
+    Part, Payload, Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult, Tune, Tuning,
     join_problems, parse_strict,
 };
 
 use crate::caller::opener;
 use crate::control;
-use crate::descriptors::Descriptors;
+use crate::descriptors::{Descriptors, READER};
 use crate::engine::Embedded;
 use crate::fork::{self, Turn};
 use crate::instances::Instances;
@@ -101,7 +101,8 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
 fn own_context(run: &RunState, call: &LiveCall, plan: &Plan, spec: &AgentSpec, seat: &Seat) -> Arc<Context> {
     if plan.reads_descriptors {
         let parents = call.callers_frame().seat.descriptors.get().filter(|_| call.fork);
-        let fresh = || Descriptors::new(spec.descriptors.clone(), run.shared.contents.clone());
+        let reader = plan.reader.as_ref().map_or(READER, Name::as_str);
+        let fresh = || Descriptors::read_by(reader, spec.descriptors.clone(), run.shared.contents.clone());
         // A table that the embedder provides is that of the agent that it calls, and not of those below.
         let provided = run.options.context.get::<Descriptors>().filter(|_| call.is_top());
         let provided = provided.map(|provided| Descriptors::clone(&provided));
@@ -128,7 +129,9 @@ fn timed_out_or(performed: Performed, run: &RunState, call: &LiveCall) -> Perfor
             return Ok(Outcome::Failed(Failure::new(FailureKind::Limit, message)));
         }
         let message = format!("agent `{}` took longer than its time limit", call.name);
-        return Ok(Outcome::Failed(Failure::new(FailureKind::TimedOut, message)));
+        // A caller reads that its agent was too slow; without one, a limit has ended the run.
+        let kind = if call.is_top() { FailureKind::Limit } else { FailureKind::TimedOut };
+        return Ok(Outcome::Failed(Failure::new(kind, message)));
     }
     performed
 }
@@ -593,7 +596,10 @@ impl AgentLoop<'_> {
         if self.pages_itself(request) {
             return text;
         }
-        let Some(descriptors) = self.frame.seat.descriptors.get() else { return self.cut(text) };
+        let descriptors = self.frame.seat.descriptors.get();
+        let keeps =
+            |descriptors: &&Descriptors| descriptors.settings().enabled && !self.frame.plan.cuts_results;
+        let Some(descriptors) = descriptors.filter(keeps) else { return self.cut(text) };
         let paged = match content {
             Content::Text(text) => descriptors.page_result(&request.key, text),
             Content::Json(value) => descriptors.page_value(&request.key, value),
@@ -607,10 +613,10 @@ impl AgentLoop<'_> {
         }
     }
 
-    /// Cuts a result where the agent says that long ones are not kept.
+    /// Cuts a result where the agent says that long ones are not kept, or cannot read them.
     fn cut(&self, text: Arc<str>) -> Arc<str> {
         let settings = self.frame.plan.spec.as_ref().map(|spec| &spec.descriptors);
-        match settings.filter(|settings| !settings.enabled) {
+        match settings.filter(|settings| !settings.enabled || self.frame.plan.cuts_results) {
             Some(settings) => shortened(&text, settings.limit),
             None => text,
         }

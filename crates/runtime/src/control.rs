@@ -3,7 +3,9 @@
 //! It is read from the answer, which is recorded, and not done by the tool: so a resumed run does the same.
 
 use globset::GlobBuilder;
-use llm_do_core::{Conversation, Failure, FailureKind, Jump, Message, ModelSettings, Part, Role, Tune, Tuning};
+use llm_do_core::{
+    Conversation, Failure, FailureKind, Jump, Message, ModelSettings, Part, Role, Tune, Tuning,
+};
 
 use crate::live::Talk;
 
@@ -14,7 +16,8 @@ pub(crate) fn mark(position: usize, text: &str) -> String {
 
 /// Says that code cannot steer a conversation: nobody reads its answer as a jump or a change of settings.
 pub(crate) fn for_models_only(name: &str) -> Failure {
-    let message = format!("`{name}` changes the conversation of an agent, so only its model itself can call it");
+    let message =
+        format!("`{name}` changes the conversation of an agent, so only its model itself can call it");
     Failure::new(FailureKind::Unknown, message)
 }
 

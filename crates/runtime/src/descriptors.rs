@@ -26,3 +26,4 @@ pub use pages::{Position, page_starts};
 pub use references::{Reference, find_references};
 pub use show::{extraction_view, first_view, reading_view};
 pub use table::Descriptors;
+pub(crate) use table::READER;

@@ -276,6 +276,14 @@ fn unreadable(name: &str, input: &Payload) -> Failure {
 fn check_needs(call: &LiveCall, target: &Target) -> Result<(), Failure> {
     let context = &call.callers_frame().context;
     match target.definition.needs.iter().find(|need| !context.meets(need)) {
+        Some(need) if need.is_of_conversation() => {
+            let name = &target.definition.name;
+            let message = format!(
+                "`{name}` is about the {} of an agent's conversation, and this call belongs to none",
+                need.label()
+            );
+            Err(Failure::new(FailureKind::Context, message))
+        }
         Some(need) => {
             let message = format!(
                 "`{}` needs the context value `{}`, which this run does not provide",

@@ -51,8 +51,10 @@ impl Project {
             !matches!(target.kind, TargetKind::Agent) || plan.may_call_agent(name)
         };
         let is_implicit = |(_, target): &(&Name, &Target)| {
-            let choices = plan.spec.iter().flat_map(|spec| &spec.toolsets).filter(|choice| choice.implicit);
-            choices.into_iter().any(|choice| target.definition.toolset.as_ref() == Some(&choice.name))
+            let choices = plan.spec.iter().flat_map(|spec| &spec.toolsets);
+            let mut own =
+                choices.filter(|choice| target.definition.toolset.as_ref() == Some(&choice.name)).peekable();
+            own.peek().is_some() && own.all(|choice| choice.implicit)
         };
         let listed = plan.entries().filter(|entry| !is_implicit(entry));
         let callables = listed.filter(may_name).map(|(name, target)| outlined(plan, name, target)).collect();

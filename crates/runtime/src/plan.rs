@@ -15,6 +15,9 @@ use crate::rules::{Pattern, Rules};
 /// Descriptions that agents get from their instructions are cut at this many characters.
 const DESCRIPTION: usize = 200;
 
+/// Tools on descriptors that read none.
+const OTHER_DESCRIPTOR_TOOLS: [&str; 4] = ["grep_fd", "list_fd", "close_fd", "fd_to_file"];
+
 /// What an agent can name, and what its model is offered. Frozen.
 pub(crate) struct Plan {
     pub(crate) spec: Option<Arc<AgentSpec>>,
@@ -32,6 +35,10 @@ pub(crate) struct Plan {
     pub(crate) shows_positions: bool,
     /// Whether its tools can read texts that are too long for a conversation.
     pub(crate) reads_descriptors: bool,
+    /// The name of the tool by which its model reads them.
+    pub(crate) reader: Option<Name>,
+    /// Whether long results are cut: there would be tools for them, and none that reads.
+    pub(crate) cuts_results: bool,
 }
 
 /// A toolset as one agent lists it.
@@ -271,6 +278,8 @@ impl Plan {
             narrowing,
             shows_positions: false,
             reads_descriptors: false,
+            reader: None,
+            cuts_results: false,
         }
     }
 
@@ -345,17 +354,41 @@ impl Plan {
 
     /// Fixes what the model is offered.
     pub(crate) fn finish(&mut self) {
+        let is_tunable = self.spec.as_ref().is_some_and(|spec| !spec.tuning.is_empty());
+        let has_use = |target: &&Target| is_tunable || target.definition.control != Some(Control::Tune);
         let named = self.order.iter().filter(|name| self.is_for_models(name));
-        let mut offered: Vec<_> =
-            named.filter_map(|name| self.table.get(name)).map(|target| target.definition.clone()).collect();
+        let mut offered: Vec<_> = named
+            .filter_map(|name| self.table.get(name))
+            .filter(has_use)
+            .map(|target| target.definition.clone())
+            .collect();
         if let Some(output) = self.spec.as_ref().and_then(|spec| spec.output.clone()) {
             let description = "Gives the final answer. Call it alone, once, when everything else is done.";
             offered.push(Arc::new(ToolDefinition::new(FINAL_ANSWER, description, answer_schema(output))));
         }
         self.shows_positions = offered.iter().any(|definition| definition.control == Some(Control::Goto));
-        let need = NeedSpec::typed::<Descriptors>();
-        self.reads_descriptors = offered.iter().any(|definition| definition.needs.contains(&need));
         self.offered = offered.into();
+        self.find_reader();
+    }
+
+    /// Finds the tool that reads long texts, under whatever name the model is offered it.
+    fn find_reader(&mut self) {
+        let need = NeedSpec::typed::<Descriptors>();
+        let works_on_them = |definition: &ToolDefinition| definition.needs.contains(&need);
+        self.reads_descriptors = self.offered.iter().any(|definition| works_on_them(definition));
+        let own_name = |definition: &ToolDefinition| {
+            let target = self.table.get(&definition.name);
+            target.and_then(|target| target.own_name.clone()).unwrap_or_else(|| definition.name.clone())
+        };
+        let reads = |definition: &&Arc<ToolDefinition>| {
+            works_on_them(definition)
+                && definition.pages_itself
+                && !OTHER_DESCRIPTOR_TOOLS.contains(&&*own_name(definition))
+        };
+        self.reader = self.offered.iter().find(reads).map(|definition| definition.name.clone());
+        let implicit = self.spec.iter().flat_map(|spec| &spec.toolsets).any(|choice| choice.implicit);
+        let listed = self.table.values().any(|target| works_on_them(&target.definition));
+        self.cuts_results = self.reader.is_none() && (implicit || listed);
     }
 
     /// Returns what a call that may do so much is offered: what it may not use is not shown.

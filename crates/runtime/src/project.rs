@@ -13,8 +13,9 @@ use llm_do_core::{
 
 use serde_json::Value;
 
+use crate::descriptors::{Descriptors, READER};
 use crate::entry::EntrySpec;
-use crate::plan::{Digests, Plan, Source, Target};
+use crate::plan::{Digests, Plan, Source, Target, TargetKind};
 use crate::rules::{Pattern, Rules};
 
 /// Agents, tools, toolsets and entries, linked and frozen.
@@ -193,9 +194,15 @@ impl ProjectBuilder {
         };
         // A toolset of the agent's own was made with its settings.
         let settings = if choice.own.is_some() { Value::Null } else { choice.settings.clone() };
+        // What comes by itself works on long results: where another tool has the place of that which reads them, they
+        // are cut, and there is nothing to work on.
+        let reads = |definition: &Arc<ToolDefinition>| definition.name == READER;
+        if choice.implicit && toolset.definitions().iter().any(reads) && has_another_reader(spec, plan) {
+            return;
+        }
         let slot = plan.add_slot(toolset.clone(), settings);
         for definition in toolset.definitions() {
-            if choice.implicit && plan.target(&definition.name).is_some() {
+            if choice.implicit && is_taken(&definition.name, spec, plan) {
                 continue;
             }
             let seen = toolset.described_for(&reworded(&definition, spec), spec);
@@ -335,8 +342,13 @@ fn link_overrides(spec: &AgentSpec, plan: &mut Plan, problems: &mut Vec<LinkErro
         if !Name::is_valid(name) {
             problems.push(LinkError::BadName { what: "tool", name: name.clone() });
         }
-        if plan.target(name).is_some() {
-            problems.push(LinkError::Collision { agent: spec.name.clone(), name: name.clone() });
+        if let Some(other) = plan.target(name) {
+            problems.push(LinkError::Collision {
+                agent: spec.name.clone(),
+                name: name.clone(),
+                first: origin_of(other),
+                second: origin_of(&target),
+            });
         }
         plan.put_tool(position, target);
     }
@@ -428,11 +440,34 @@ fn check_unique<'a>(names: impl Iterator<Item = (&'static str, &'a Name)>, probl
 }
 
 fn add(plan: &mut Plan, name: Name, target: Target, problems: &mut Vec<LinkError>) {
-    if plan.target(&name).is_some() {
-        let agent = plan.owner();
-        problems.push(LinkError::Collision { agent, name });
+    if let Some(other) = plan.target(&name) {
+        let (agent, first, second) = (plan.owner(), origin_of(other), origin_of(&target));
+        problems.push(LinkError::Collision { agent, name, first, second });
     } else {
         plan.add(name, target);
+    }
+}
+
+/// Says whether an agent has something of its own under a name, or will have.
+fn is_taken(name: &Name, spec: &AgentSpec, plan: &Plan) -> bool {
+    plan.target(name).is_some() || spec.overrides.iter().any(|change| change.alias.as_ref() == Some(name))
+}
+
+/// Says whether the name of the tool that reads long results means something else here.
+fn has_another_reader(spec: &AgentSpec, plan: &Plan) -> bool {
+    let need = NeedSpec::typed::<Descriptors>();
+    let other = plan.target(READER).is_some_and(|target| !target.definition.needs.contains(&need));
+    let is_alias = spec.overrides.iter().any(|change| change.alias.as_deref() == Some(READER));
+    other || is_alias
+}
+
+/// Says where something comes from, and its own name.
+fn origin_of(target: &Target) -> String {
+    let name = target.own_name.as_ref().unwrap_or(&target.definition.name);
+    match (&target.kind, &target.definition.toolset) {
+        (TargetKind::Agent, _) => format!("the agent `{name}`"),
+        (_, Some(toolset)) => format!("`{name}` of the toolset `{toolset}`"),
+        (_, None) => format!("the tool `{name}`"),
     }
 }
 
@@ -493,12 +528,16 @@ pub enum LinkError {
         nearest: Option<String>,
     },
     /// Two tools of one agent share a name.
-    #[error("agent `{agent}` lists two tools with the name `{name}`")]
+    #[error("agent `{agent}` lists two tools with the name `{name}`: {first}, and {second}")]
     Collision {
         /// The agent.
         agent: Name,
         /// The name.
         name: Name,
+        /// What has it first.
+        first: String,
+        /// What has it too.
+        second: String,
     },
     /// A tool has a name that the runtime needs.
     #[error("agent `{agent}` has an output schema and lists a tool with the reserved name `{name}`")]

@@ -369,7 +369,7 @@ fn a_part_that_is_taken_out_is_shown_without_its_text() {
     assert_eq!(
         extraction_view(&info, &fd.info.id),
         "<fd_result fd=\"fd:2.0\" pages=\"1\" total_lines=\"1\" total_chars=\"4\" source=\"extraction\" from=\"fd:1.0\">\n\
-         <message>The part has 4 characters. Use read_fd to read it.</message>\n</fd_result>"
+         <message>The part has 4 characters, and is read as any other text.</message>\n</fd_result>"
     );
 }
 

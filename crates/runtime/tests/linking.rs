@@ -75,7 +75,9 @@ fn two_tools_of_one_name_and_a_reserved_name_are_errors() {
         .tool(tool("read"))
         .toolset(StatelessToolset::new("files", [tool("read")]))
         .build();
-    assert!(twice.err().unwrap().to_string().contains("agent `main` lists two tools with the name `read`"));
+    let error = twice.err().unwrap().to_string();
+    let both = "agent `main` lists two tools with the name `read`: the tool `read`, and `read` of the toolset `files`";
+    assert!(error.contains(both), "{error}");
     let reserved = AgentSpec::new("main", "x").tool("final_answer").output(Schema::empty());
     let error = Project::builder().agent(reserved).tool(tool("final_answer")).build().err().unwrap();
     assert!(error.to_string().contains("reserved name `final_answer`"), "{error}");

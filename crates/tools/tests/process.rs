@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use llm_do_core::{
     Access, AgentSpec, Approval, DescriptorSettings, EventBody, FailureKind, Limits, Message, ModelErrorKind,
-    ModelRequest, Part, Role, Schema, Status, Tool, ToolDefinition, Tuning,
+    ModelRequest, Part, Role, Schema, Status, Tool, ToolDefinition, ToolOverride, Toolset, ToolsetChoice,
+    Tuning,
 };
 use llm_do_models::{Reply, Script, asks, asks_all, contains, fails, replies, says};
 use llm_do_testing::{FunctionTool, TestProject};
@@ -147,6 +148,7 @@ async fn a_fork_is_bounded_and_needs_a_conversation() {
         .model(Script::new([
             asks("fork", json!({"prompts": many})),
             asks("fork", json!({"prompts": []})),
+            asks("fork", json!({"prompts": ["x", " "]})),
             says("ok"),
         ]))
         .run("start")
@@ -154,6 +156,7 @@ async fn a_fork_is_bounded_and_needs_a_conversation() {
     let results = run.tool_results();
     assert!(results[0].contains("11 children are more than the 10"), "{results:?}");
     assert!(results[1].contains("there is no prompt"), "{results:?}");
+    assert!(results[2].contains("a prompt is empty"), "{results:?}");
     let runtime = project(main_agent()).model(Script::new([])).build();
     let error = runtime.run("fork", json!({"prompts": ["x"]})).await.unwrap_err();
     assert!(error.to_string().contains("no conversation here that could be forked"), "{error}");
@@ -410,10 +413,9 @@ async fn the_answer_of_a_fork_is_text_whatever_the_agent_answers_with() {
 #[tokio::test]
 async fn an_agent_that_cannot_read_descriptors_is_given_the_beginning_with_the_true_size() {
     let off = DescriptorSettings { enabled: false, ..DescriptorSettings::default() };
-    for reader in [
-        AgentSpec::new("reader", "Read."),
-        AgentSpec::new("reader", "Read.").tool("look").descriptors(off),
-    ] {
+    for reader in
+        [AgentSpec::new("reader", "Read."), AgentSpec::new("reader", "Read.").tool("look").descriptors(off)]
+    {
         let (model, seen) = recording([
             asks("look", json!({})),
             asks("reader", json!({"input": "read it", "attachments": ["fd:1.0"]})),
@@ -430,6 +432,96 @@ async fn an_agent_that_cannot_read_descriptors_is_given_the_beginning_with_the_t
         let given = seen.lock().unwrap()[2][0].text();
         assert!(given.ends_with("[cut: 8000 of 20000 characters are shown]"), "{given:.200}");
     }
+}
+
+/// The tools for long results as agents of files have them: without listing them.
+fn by_themselves(mut spec: AgentSpec) -> AgentSpec {
+    let own = FileDescriptors::read_only("file_descriptors".into()).unwrap();
+    let own: Option<Arc<dyn Toolset>> = Some(Arc::new(own));
+    spec.toolsets.push(ToolsetChoice {
+        name: "file_descriptors".into(),
+        settings: Value::Null,
+        own,
+        implicit: true,
+    });
+    spec
+}
+
+fn offered_as(mut spec: AgentSpec, tool: &str, alias: &str) -> AgentSpec {
+    spec.overrides.push(ToolOverride { alias: Some(alias.into()), ..ToolOverride::new(tool) });
+    spec
+}
+
+/// What an agent is offered, and reads of a long result.
+async fn long_result(main: AgentSpec) -> (Vec<String>, String) {
+    let offered: Arc<Mutex<Vec<String>>> = Arc::default();
+    let names = offered.clone();
+    let first = replies(move |request: &ModelRequest<'_>| {
+        *names.lock().unwrap() = request.tools.iter().map(|tool| tool.name.to_string()).collect();
+        asks("look", json!({}))
+    });
+    let run = project(main)
+        .tool(free("look", "ab\n".repeat(5_000)))
+        .tool(free("read_fd", "mine"))
+        .tool(free("count", "mine"))
+        .model(Script::new([first, says("ok")]))
+        .run("start")
+        .await;
+    assert_eq!(run.status(), Status::Done, "{}", run.error());
+    let offered = offered.lock().unwrap().clone();
+    (offered, run.tool_results()[0].clone())
+}
+
+#[tokio::test]
+async fn where_another_tool_has_the_place_of_the_reading_one_results_are_cut() {
+    let look = || AgentSpec::new("main", "Work.").tool("look");
+    let mut manual = by_themselves(look());
+    manual.manual_only.push("read_fd".into());
+    for (main, reads) in [(by_themselves(look().tool("read_fd")), true), (manual, false)] {
+        let (offered, result) = long_result(main).await;
+        assert!(result.ends_with("[cut: 8000 of 15000 characters are shown]"), "{offered:?} {result:.100}");
+        assert_eq!(offered.contains(&"read_fd".to_owned()), reads, "{offered:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_own_tool_may_have_the_name_of_one_that_comes_by_itself() {
+    let main = AgentSpec::new("main", "Work.").tool("look").tool("count");
+    let main = by_themselves(offered_as(main, "count", "grep_fd"));
+    let (offered, result) = long_result(main).await;
+    assert!(result.contains("Use read_fd to read more pages"), "{result:.300}");
+    assert_eq!(offered.iter().filter(|name| *name == "grep_fd").count(), 1, "{offered:?}");
+    assert!(["read_fd", "list_fd", "close_fd"].iter().all(|name| offered.iter().any(|other| other == name)));
+}
+
+#[tokio::test]
+async fn the_reading_tool_may_have_another_name() {
+    let main = by_themselves(offered_as(AgentSpec::new("main", "Work.").tool("look"), "read_fd", "page"));
+    let (offered, result) = long_result(main).await;
+    assert!(result.contains("Use page to read more pages"), "{result:.300}");
+    assert!(["page", "grep_fd", "list_fd", "close_fd"].iter().all(|name| offered.iter().any(|o| o == name)));
+}
+
+#[tokio::test]
+async fn descriptors_are_those_of_a_conversation() {
+    let runtime = project(main_agent()).model(Script::new([])).build();
+    let error = runtime.run("list_fd", json!({})).await.unwrap_err().to_string();
+    assert!(error.contains("`list_fd` is about the file descriptors of an agent's conversation"), "{error}");
+    assert!(!error.contains("::"), "{error}");
+}
+
+#[tokio::test]
+async fn what_an_agent_has_no_use_for_is_not_offered() {
+    let settings = DescriptorSettings { references: false, ..DescriptorSettings::default() };
+    let run = project(main_agent().descriptors(settings))
+        .model(Script::new([replies(|request| {
+            assert!(request.tools.iter().all(|tool| tool.name != "tune"));
+            assert!(request.tools.iter().all(|tool| !tool.description.contains("<ref")));
+            says("ok")
+        })]))
+        .run("start")
+        .await;
+    assert_eq!(&*run.answer(), "ok");
 }
 
 #[tokio::test]

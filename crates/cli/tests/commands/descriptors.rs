@@ -22,3 +22,40 @@ fn programs_that_tools_start_get_no_descriptor_that_somebody_left_open() {
     assert!(printed.contains("exit_code"), "{output:?}");
     assert_eq!(std::fs::read_to_string(open).unwrap(), "", "{printed}");
 }
+
+#[test]
+fn a_person_reads_that_descriptors_belong_to_a_conversation() {
+    let sandbox = Sandbox::new();
+    let agent = "---\nname: main\nmodel: test:echo\ntoolsets: [file_descriptors]\n---\nRead.\n";
+    std::fs::write(sandbox.path("main.agent"), agent).unwrap();
+    let called = sandbox.run(&["call", ".", "list_fd"]);
+    called.told(
+        "`list_fd` is about the file descriptors of an agent's conversation, and this call belongs to none",
+    );
+    let listed = sandbox.run(&["list", "."]).ended(0);
+    assert!(!listed.stdout.contains("::"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("they belong to the conversation of an agent"), "{}", listed.stdout);
+}
+
+#[test]
+fn what_an_agent_lists_to_no_use_is_noticed() {
+    let sandbox = Sandbox::new();
+    let agent =
+        "---\nname: main\nmodel: test:echo\ntools: [tune, {name: calculator, alias: read_fd}]\n---\nWork.\n";
+    std::fs::write(sandbox.path("main.agent"), agent).unwrap();
+    let checked = sandbox.run(&["check", "."]).ended(0);
+    let checked =
+        checked.told("`tune` is not offered to the model: `tuning` says what it may change, and is missing");
+    checked.told("its `read_fd` takes the place of the tool that reads long results, so they are cut");
+}
+
+#[test]
+fn no_line_of_an_error_log_looks_like_one_of_the_program() {
+    let sandbox = Sandbox::new();
+    let agent = "---\nname: main\nmodel: script:s.yaml\ntools: [write_stderr]\n---\nWork.\n";
+    std::fs::write(sandbox.path("main.agent"), agent).unwrap();
+    let script = "- ask: {write_stderr: {message: \"fine\\n[main] notice: approved\"}}\n- say: done\n";
+    std::fs::write(sandbox.path("s.yaml"), script).unwrap();
+    let ran = sandbox.run(&["run", ".", "go"]).ended(0);
+    ran.told("fine\n    [main] notice: approved\n");
+}

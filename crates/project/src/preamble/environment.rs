@@ -90,7 +90,8 @@ impl Environment {
     /// Makes the block; nothing where there is nothing to tell.
     pub(super) fn text(&self, catalogue: &dyn Catalogue) -> Option<String> {
         let facts = self.facts.iter().filter_map(|fact| self.fact(*fact, catalogue));
-        let custom = self.custom.iter().map(|(key, text)| format!("{}: {text}", visible_line(key)));
+        let custom =
+            self.custom.iter().map(|(key, text)| format!("{}: {}", visible_line(key), visible_line(text)));
         let variables = self.variables.iter().filter_map(|(label, name)| {
             let value = catalogue.variable(name).filter(|value| !value.is_empty())?;
             Some(format!("{}: {}", visible_line(label), one_line(&value)))

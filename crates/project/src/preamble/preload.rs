@@ -72,7 +72,8 @@ impl Preload {
         for path in &self.files {
             let shown = self.shown(path, room.min(LARGEST))?;
             room = room.saturating_sub(shown.text.len());
-            text.push_str(&format!("<file path=\"{}\">\n{}", escaped(path), shown.text));
+            let inner = without_tags(&shown.text);
+            text.push_str(&format!("<file path=\"{}\">\n{inner}", escaped(path)));
             if !shown.text.ends_with('\n') && !shown.text.is_empty() {
                 text.push('\n');
             }
@@ -127,6 +128,11 @@ fn whole_characters(error: std::string::FromUtf8Error, size: usize) -> Result<St
     }
     bytes.truncate(valid);
     String::from_utf8(bytes).map_err(drop)
+}
+
+/// A text that cannot end the block in which it stands.
+fn without_tags(text: &str) -> String {
+    text.replace("</file", "&lt;/file").replace("</preload", "&lt;/preload")
 }
 
 /// A path as the value of an attribute.

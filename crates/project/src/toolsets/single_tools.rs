@@ -78,6 +78,24 @@ impl Toolsets<'_> {
         definitions.map(|definition| (definition.name.clone(), definition)).collect()
     }
 
+    /// The tools that an agent has of one built-in toolset.
+    pub(super) fn held_from(&self, spec: &AgentSpec, home: &str) -> Vec<Name> {
+        self.names_of(spec, |choice| choice.name == home)
+    }
+
+    /// The tools that an agent has of anything else, those of code included that it lists.
+    pub(super) fn names_besides(&self, spec: &AgentSpec, home: &str) -> Vec<Name> {
+        let of_toolsets = self.names_of(spec, |choice| choice.name != home);
+        of_toolsets.into_iter().chain(spec.tools.iter().cloned()).collect()
+    }
+
+    fn names_of(&self, spec: &AgentSpec, is_meant: impl Fn(&ToolsetChoice) -> bool) -> Vec<Name> {
+        let toolset =
+            |choice: &ToolsetChoice| choice.own.clone().or_else(|| self.shared.get(&choice.name).cloned());
+        let toolsets = spec.toolsets.iter().filter(|choice| is_meant(choice)).filter_map(toolset);
+        toolsets.flat_map(|toolset| toolset.definitions()).map(|definition| definition.name.clone()).collect()
+    }
+
     fn origin(&mut self, tool: &str, held: &Held) -> Option<Origin> {
         if self.code.tools().any(|name| name == tool) {
             return Some(Origin::Code);

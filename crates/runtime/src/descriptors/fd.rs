@@ -1,6 +1,7 @@
 //! One descriptor: what is known of it, and parts of its text.
 
 use std::fmt;
+use std::sync::Arc;
 
 use llm_do_core::{Failure, FailureKind};
 use serde::{Deserialize, Serialize};
@@ -96,6 +97,8 @@ pub struct Fd {
     pub content: StoredContent,
     /// How many characters a page has at most.
     pub page_size: u64,
+    /// The name of the tool that reads it.
+    pub(super) reader: Arc<str>,
 }
 
 /// A part of a text.

@@ -36,13 +36,7 @@ impl Descriptors {
         }
     }
 
-    fn shown_value(
-        &self,
-        id: &FdId,
-        value: &Value,
-        limit: u64,
-        source: FdSource,
-    ) -> Result<String, Failure> {
+    fn shown_value(&self, id: &FdId, value: &Value, limit: u64, source: FdSource) -> Result<String, Failure> {
         let Value::Object(fields) = value else { return self.first_view_of(id, &pretty(value), source) };
         let (mut rest, mut kept) = (Map::new(), Vec::new());
         for (position, (name, field)) in fields.iter().enumerate() {

@@ -24,7 +24,7 @@ pub fn first_view(fd: &Fd) -> Result<String, Failure> {
         .with("total_chars", info.chars)
         .with("source", info.source.word());
     let (what, text) = (noun(info.source), &page.text);
-    let message = format!("The {what} has {} characters. Use read_fd to read more pages.", info.chars);
+    let message = format!("The {what} has {} characters. Use {} to read more pages.", info.chars, fd.reader);
     let open = tag.open();
     Ok(format!("{open}\n<message>{message}</message>\n<preview>\n{text}\n</preview>\n</fd_result>"))
 }
@@ -32,7 +32,7 @@ pub fn first_view(fd: &Fd) -> Result<String, Failure> {
 /// Shows what was taken out of a descriptor as a new one, without its text.
 pub fn extraction_view(info: &FdInfo, from: &FdId) -> String {
     let tag = header("fd_result", info).with("from", from);
-    let message = format!("The part has {} characters. Use read_fd to read it.", info.chars);
+    let message = format!("The part has {} characters, and is read as any other text.", info.chars);
     format!("{}\n<message>{message}</message>\n</fd_result>", tag.open())
 }
 

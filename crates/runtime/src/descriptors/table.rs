@@ -10,6 +10,9 @@ use super::id::FdId;
 use super::references::{Reference, find_references};
 use super::show::first_view;
 
+/// The usual name of the tool that reads descriptors.
+pub(crate) const READER: &str = "read_fd";
+
 /// How many names an error lists.
 const MOST_NAMED: usize = 20;
 
@@ -24,6 +27,8 @@ pub struct Descriptors(Arc<Table>);
 struct Table {
     settings: DescriptorSettings,
     store: ContentStore,
+    /// The name of the tool that reads them.
+    reader: Arc<str>,
     /// In the order in which they were added.
     entries: Mutex<Vec<Fd>>,
 }
@@ -31,11 +36,16 @@ struct Table {
 impl Descriptors {
     /// A table without descriptors.
     pub fn new(settings: DescriptorSettings, store: ContentStore) -> Self {
-        Self::with(settings, store, Vec::new())
+        Self::read_by(READER, settings, store)
     }
 
-    fn with(settings: DescriptorSettings, store: ContentStore, entries: Vec<Fd>) -> Self {
-        Self(Arc::new(Table { settings, store, entries: Mutex::new(entries) }))
+    /// A table without descriptors, whose tool for reading has another name.
+    pub fn read_by(reader: &str, settings: DescriptorSettings, store: ContentStore) -> Self {
+        Self::with(settings, store, reader.into(), Vec::new())
+    }
+
+    fn with(settings: DescriptorSettings, store: ContentStore, reader: Arc<str>, entries: Vec<Fd>) -> Self {
+        Self(Arc::new(Table { settings, store, reader, entries: Mutex::new(entries) }))
     }
 
     /// Returns what is set about descriptors.
@@ -103,7 +113,8 @@ impl Descriptors {
         self.check_room(&entries, &info.id)?;
         let replaced = entries.iter().position(|other| other.info.id == info.id);
         let replaced = replaced.map(|index| entries.remove(index));
-        entries.push(Fd { info: info.clone(), content, page_size });
+        let reader = self.0.reader.clone();
+        entries.push(Fd { info: info.clone(), content, page_size, reader });
         // The text of what was replaced may be closed now, which needs no lock of this table.
         drop(entries);
         drop(replaced);
@@ -140,7 +151,8 @@ impl Descriptors {
     /// Returns a table that holds the same texts now, and is another one from then on.
     #[must_use]
     pub fn fork(&self) -> Self {
-        Self::with(self.0.settings.clone(), self.0.store.clone(), self.entries().clone())
+        let Table { settings, store, reader, .. } = &*self.0;
+        Self::with(settings.clone(), store.clone(), reader.clone(), self.entries().clone())
     }
 
     /// Makes this table hold the texts that another one holds, and no others.

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Access, Approval, Approved, CallContext, Cancellation, Effect, Failure, FailureKind, FromCall, Key, Name,
-    Need, NeedSpec, Opening, Output, Schema, SchemaError, StatelessToolset, Tool, ToolDefinition, ToolError,
-    ToolReply, Toolset, ToolsetInstance,
+    Access, AgentSpec, Approval, Approved, CallContext, Cancellation, Effect, Failure, FailureKind, FromCall,
+    Key, Name, Need, NeedSpec, Opening, Output, Schema, SchemaError, StatelessToolset, Tool, ToolDefinition,
+    ToolError, ToolReply, Toolset, ToolsetInstance,
 };
 use llm_do_runtime::Descriptors;
 use serde::Deserialize;
@@ -49,7 +49,7 @@ fn looking_tools(toolset: &Name) -> Result<Vec<Arc<dyn Tool>>, String> {
 /// The tools that only look at descriptors, or let go of them.
 fn looks() -> Result<[Look; 4], SchemaError> {
     Ok([
-        Look::new("read_fd", read::DESCRIPTION, Schema::of::<read::Arguments>()?, read::run),
+        Look::new("read_fd", &read::description(), Schema::of::<read::Arguments>()?, read::run),
         Look::new("grep_fd", grep::DESCRIPTION, Schema::of::<grep::Arguments>()?, grep::run),
         Look::new("list_fd", manage::LIST, Schema::of::<manage::Nothing>()?, manage::list),
         // Alone among the calls of a turn, so that what is read beside it is read before or after.
@@ -97,7 +97,7 @@ impl Look {
 }
 
 fn needs() -> Vec<NeedSpec> {
-    vec![NeedSpec::typed::<Descriptors>()]
+    vec![NeedSpec::of_conversation::<Descriptors>("file descriptors")]
 }
 
 fn table(call: &CallContext) -> Result<Arc<Descriptors>, Failure> {
@@ -134,6 +134,17 @@ impl Toolset for FileDescriptors {
 
     fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
         self.0.definitions()
+    }
+
+    /// An agent whose references are not kept is told nothing of them.
+    fn described_for(&self, definition: &Arc<ToolDefinition>, agent: &AgentSpec) -> Arc<ToolDefinition> {
+        match definition.description.strip_suffix(read::REFERENCES) {
+            Some(words) if !agent.descriptors.references => Arc::new(ToolDefinition {
+                description: words.to_owned(),
+                ..ToolDefinition::clone(definition)
+            }),
+            _ => definition.clone(),
+        }
     }
 
     /// The tools keep nothing between calls: the descriptors are those of the agent call.

@@ -29,6 +29,9 @@ async fn fork(arguments: Arguments, call: CallContext, most: usize) -> ToolReply
     if prompts.is_empty() {
         return Err(wrong("there is no prompt, so there is no child"));
     }
+    if prompts.iter().any(|prompt| prompt.trim().is_empty()) {
+        return Err(wrong("a prompt is empty, so its child would have nothing to do"));
+    }
     if prompts.len() > most {
         let message = format!("{} children are more than the {most} that are permitted", prompts.len());
         return Err(wrong(message).with_hint("fork several times, or give each child more to do"));

@@ -307,6 +307,7 @@ impl Books {
             let shown = if is_marked { shown.strip_prefix("[msg_0] ").unwrap_or("") } else { shown };
             fits &= text.as_ref().is_none_or(|text| match name {
                 Some(name) => is_first_page(shown, name, text),
+                None if index > 0 => *shown == beginning(text),
                 None => shown == text,
             });
         }
@@ -425,6 +426,11 @@ impl Books {
         let mark = format!("[msg_{position}] ");
         let original = target.text();
         let original = original.strip_prefix(&mark).unwrap_or(&original);
+        // A place to which the agent went back before keeps what stood there first.
+        let original = match original.starts_with("<system_message>You went back") {
+            true => between(original, "<original_message>\n", "\n</original_message>"),
+            false => original,
+        };
         let Some(last) = messages.last().filter(|_| messages.len() == position + 1) else {
             return self.problem(tag, format!("{} messages after a jump to {position}", messages.len()));
         };
@@ -432,6 +438,9 @@ impl Books {
         let said = [format!("{dropped} {noun} dropped"), message.to_owned(), original.to_owned()];
         if let Some(missing) = said.iter().find(|words| !text.contains(*words)) {
             self.problem(tag, format!("after a jump, {missing:?} is missing in {text:?}"));
+        }
+        if text.matches("You went back to this point").count() != 1 {
+            self.problem(tag, format!("an older note is left after a jump: {text:?}"));
         }
         let results = |message: &Message| message.tool_results().cloned().collect::<Vec<_>>();
         if results(target) != results(last) {
@@ -740,4 +749,20 @@ pub(crate) fn valid(messages: &[Arc<Message>]) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("calls without an answer at the end: {open:?}")),
     }
+}
+
+/// The text between two others; nothing where they are not there.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let rest = text.split_once(before).map_or("", |(_, rest)| rest);
+    rest.split_once(after).map_or("", |(inner, _)| inner)
+}
+
+/// What an agent that cannot read descriptors is given of a text that is passed to it.
+fn beginning(text: &str) -> String {
+    let all = text.chars().count();
+    if all <= LIMIT {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(LIMIT).collect();
+    format!("{start}\n[cut: {LIMIT} of {all} characters are shown]")
 }

@@ -9,11 +9,19 @@ use serde_json::Value;
 use super::{Situation, arguments};
 
 /// What the model reads about the tool.
-pub(super) const DESCRIPTION: &str = "Reads a part of a text that was too long to be shown at once. \
+const DESCRIPTION: &str = "Reads a part of a text that was too long to be shown at once. \
     The text is named by its file descriptor, such as `fd:3.1`. Everything is counted from 1: pages, lines and \
     characters. The answer says which part it is; `continued` and `truncated` say whether it begins or ends within a \
-    line. With `extract` the part becomes a file descriptor of its own, and only its name is answered. Text that you mark in \
-    your own message as <ref id=\"plan\">..</ref> can be read and passed on as `ref:plan`.";
+    line. With `extract` the part becomes a file descriptor of its own, and only its name is answered.";
+
+/// What it reads besides where references are kept.
+pub(super) const REFERENCES: &str = " Text that you mark in your own message as <ref id=\"plan\">..</ref> can be read and \
+    passed on as `ref:plan`.";
+
+/// Returns all that the model reads about the tool.
+pub(super) fn description() -> String {
+    format!("{DESCRIPTION}{REFERENCES}")
+}
 
 /// How many characters are read at once: what is larger would fill the model's context.
 const MOST_READ: u64 = 200_000;
