@@ -150,6 +150,14 @@ impl Node {
         }
     }
 
+    /// Returns the text, where it is one.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.content {
+            Content::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Returns the fields of a table, mutably.
     pub(crate) fn fields_mut(&mut self) -> Option<&mut Vec<Field>> {
         match &mut self.content {

@@ -70,7 +70,8 @@ pub(crate) fn load(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Opt
     }
 }
 
-fn directory_of(path: &Path) -> PathBuf {
+/// The directory in which a file lies.
+pub(crate) fn directory_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent.to_path_buf(),
         _ => PathBuf::from("."),
@@ -144,7 +145,7 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
         .map_err(|error| out.push(Diagnostic::at(&source, &error.place, error.message)))
         .ok()?;
     if program_file::is_program(&node) && program_file::language(path).is_some() {
-        return Some(without_manifest(root, &[path.to_path_buf()], changes, out));
+        return Some(lone_program(path, &source, &node, changes, out));
     }
     changes.apply_to_manifest(&mut source, &mut node, out);
     older::rename_in_manifest(&source, &mut node, out);
@@ -165,6 +166,23 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     own.paths.extend(linked_paths(&agents));
     let manifest = manifest.map(|manifest| ManifestFile { source, node, manifest });
     Some(Files { root, manifest, agents, broken_manifest, generated, own, python })
+}
+
+/// A program that is a project of its own, as far as the files reach that it names.
+fn lone_program(
+    path: &Path,
+    source: &Source,
+    node: &Node,
+    changes: &Changes,
+    out: &mut Diagnostics,
+) -> Files {
+    let Some(reach) = program_file::reach(path, node) else {
+        return without_manifest(directory_of(path), &[path.to_path_buf()], changes, out);
+    };
+    let shown = reach.root.display();
+    let message = format!("this names files above its folder, so that its project is all of `{shown}`");
+    out.push(Diagnostic::at(source, &reach.place, message).notice());
+    without_manifest(reach.root, &[reach.path], changes, out)
 }
 
 /// What is run as Python says so by its name.

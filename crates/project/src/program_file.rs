@@ -3,7 +3,10 @@
 //! Every key becomes the key of an agent's header that means the same, at its own place, so that everything after
 //! it (checks, links, diagnostics) is what agent files have. What means nothing here is said in a notice.
 
+mod files;
 mod parts;
+mod plugins;
+mod provider;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -13,14 +16,12 @@ use crate::agent_file::AgentFile;
 use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{self, Content, Field, Language, Node};
-use crate::listing::Listing;
-use crate::load::read_source;
-use crate::programs::below;
 
-use parts::{boolean, field, list, table, text};
+pub(crate) use files::reach;
+use parts::{field, list, table, text};
 
 /// The sections of a program file.
-const SECTIONS: [&str; 10] = [
+const SECTIONS: [&str; 11] = [
     "model",
     "prompt",
     "parameters",
@@ -30,6 +31,7 @@ const SECTIONS: [&str; 10] = [
     "mcp",
     "linked_programs",
     "file_descriptor",
+    "plugins",
     "demo",
 ];
 
@@ -94,6 +96,7 @@ struct Reading<'a> {
     out: &'a mut Diagnostics,
     header: Vec<Field>,
     settings: Vec<Field>,
+    tools: Vec<Node>,
     program: ProgramParts,
 }
 
@@ -101,7 +104,8 @@ impl<'a> Reading<'a> {
     fn new(source: &'a Source, path: &'a Path, root: &'a Path, out: &'a mut Diagnostics) -> Self {
         let name = field("name", &(0..0), text(&(0..0), &agent_name(path)));
         let header = vec![name];
-        Self { source, root, out, header, settings: Vec::new(), program: ProgramParts::default() }
+        let program = ProgramParts::default();
+        Self { source, root, out, header, settings: Vec::new(), tools: Vec::new(), program }
     }
 
     /// Reads all sections and returns the instructions.
@@ -117,28 +121,40 @@ impl<'a> Reading<'a> {
                 );
             }
         }
+        let node = &self.with_plugins_as_sections(node);
         let instructions = self.section(node, "prompt", Self::prompt).unwrap_or_default();
         self.section(node, "parameters", Self::parameters);
         self.section(node, "preload", Self::preload);
         self.section(node, "env_info", Self::environment);
-        let has_descriptor_tools = self.section(node, "tools", Self::tools).unwrap_or_default();
+        self.section(node, "tools", Self::tools);
+        self.section(node, "tools", |reading, tools| reading.tools_of_provider(node, tools));
         self.section(node, "mcp", Self::mcp);
         self.section(node, "linked_programs", Self::linked_programs);
-        self.descriptors(node, has_descriptor_tools);
+        self.section(node, "plugins", Self::tools_of_plugins);
+        self.section(node, "file_descriptor", Self::descriptors);
         self.section(node, "demo", Self::demo);
-        let settings = std::mem::take(&mut self.settings);
-        if let Some(first) = settings.first() {
-            let place = first.place.clone();
-            self.header.push(field("model_settings", &place, table(&place, settings)));
-        }
+        self.close();
         instructions
     }
 
-    /// Reads a section that must be a table.
+    /// Writes down what several sections say together.
+    fn close(&mut self) {
+        let settings = std::mem::take(&mut self.settings);
+        if let Some(place) = settings.first().map(|first| first.place.clone()) {
+            self.header.push(field("model_settings", &place, table(&place, settings)));
+        }
+        let tools = std::mem::take(&mut self.tools);
+        if let Some(place) = tools.first().map(|first| first.place.clone()) {
+            self.header.push(field("tools", &place, list(&place, tools)));
+        }
+    }
+
+    /// Reads a section that must be a table, if there is one.
     fn section<T>(&mut self, node: &Node, key: &str, read: impl FnOnce(&mut Self, &Node) -> T) -> Option<T> {
         let found = node.field(key)?;
         match found.value.content {
             Content::Table(_) => Some(read(self, &found.value)),
+            Content::Null => None,
             _ => {
                 self.refuse(&found.value, format!("`{key}` must be a table"));
                 None
@@ -179,51 +195,9 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Passes a field on under another name.
-    fn pass(&mut self, found: Option<&Field>, key: &str) {
-        self.header.extend(found.map(|found| field(key, &found.place, found.value.clone())));
-    }
-
-    fn set(&mut self, found: Option<&Field>, key: &str) {
-        self.settings.extend(found.map(|found| field(key, &found.place, found.value.clone())));
-    }
-
-    fn model(&mut self, model: &Field) {
-        if !matches!(model.value.content, Content::Table(_)) {
-            return self
-                .refuse(&model.value, "`model` must be a table with `name` and `provider`".to_owned());
-        }
-        let known =
-            ["name", "provider", "max_iterations", "disable_automatic_caching", "project_id", "region"];
-        self.notice_unknown("model", &model.value, &known);
-        for key in ["name", "provider"] {
-            if model.value.field(key).is_none() {
-                let message = format!("`model.{key}` is missing");
-                self.out.push(Diagnostic::at(self.source, &model.place, message));
-            }
-        }
-        let (name, provider) = (self.text_of(&model.value, "name"), self.text_of(&model.value, "provider"));
-        if let (Some((place, name)), Some((provider_place, provider))) = (name, provider) {
-            let plain = provider.strip_suffix("_vertex").unwrap_or(provider);
-            if plain != provider {
-                let message = format!("`{provider}` is reached as `{plain}`, with the key of that provider");
-                self.notice(provider_place, message);
-            }
-            let chosen = text(&place.value.place, &format!("{plain}:{name}"));
-            self.header.push(field("model", &place.place, chosen));
-        }
-        for found in ["project_id", "region"].iter().filter_map(|key| model.value.field(key)) {
-            self.notice(found, format!("`model.{}` has no effect: Vertex is not used", found.name));
-        }
-        if let Some(found) = model.value.field("max_iterations") {
-            let turns = field("turns", &found.place, found.value.clone());
-            self.header.push(field("limits", &found.place, table(&found.place, vec![turns])));
-        }
-        if let Some(found) = model.value.field("disable_automatic_caching")
-            && found.value.content == Content::Bool(true)
-        {
-            self.settings.push(field("cache", &found.place, boolean(&found.place, false)));
-        }
+    /// Passes a setting of the model on under another name.
+    fn set(&mut self, found: &Field, key: &str) {
+        self.settings.push(field(key, &found.place, found.value.clone()));
     }
 
     fn prompt(&mut self, prompt: &Node) -> Arc<str> {
@@ -249,91 +223,6 @@ impl<'a> Reading<'a> {
         written.map(|(_, text)| text.trim().into()).unwrap_or_default()
     }
 
-    /// Reads the instructions from a file inside the project.
-    fn prompt_file(&mut self, found: &Field, name: &str) -> Option<Arc<str>> {
-        let outside = || format!("`{name}` lies outside the project");
-        let path = below(self.root, &self.source.path, name)
-            .ok_or_else(outside)
-            .and_then(|below| Listing::new(self.root).named(below));
-        match path {
-            Ok(path) => {
-                let text = read_source(&path, self.out)?.text;
-                self.program.files.push(path);
-                Some(text.trim().into())
-            }
-            Err(message) => {
-                self.refuse(&found.value, format!("`system_prompt_file`: {message}"));
-                None
-            }
-        }
-    }
-
-    fn parameters(&mut self, parameters: &Node) {
-        let Content::Table(fields) = &parameters.content else { return };
-        for found in fields {
-            match found.name.as_str() {
-                "temperature" | "top_p" | "max_tokens" | "extra_headers" => {
-                    self.set(Some(found), &found.name)
-                }
-                "max_completion_tokens" | "max_tokens_to_sample" => self.most_tokens(parameters, found),
-                "stop" | "stop_sequences" => self.stop(parameters, found),
-                "reasoning_effort" => self.set(Some(found), "effort"),
-                "thinking" => {
-                    let thinking =
-                        crate::older::thinking_of(&found.value).unwrap_or_else(|| found.value.clone());
-                    self.settings.push(field("thinking", &found.place, thinking));
-                }
-                "top_k" | "frequency_penalty" | "presence_penalty" => {
-                    let message =
-                        format!("`parameters.{}` is not sent: only some providers know it", found.name);
-                    let hint = "an agent file can send it as it stands, under `model_settings.extra_body`";
-                    let notice = Diagnostic::at(self.source, &found.place, message).notice();
-                    self.out.push(notice.with_hint(hint));
-                }
-                _ => {
-                    let message = format!("`parameters.{}` is unknown and passed over", found.name);
-                    let notice = Diagnostic::at(self.source, &found.place, message).notice();
-                    self.out.push(notice.with_hint(meant(&found.name, PARAMETERS)));
-                }
-            }
-        }
-    }
-
-    fn most_tokens(&mut self, parameters: &Node, found: &Field) {
-        if parameters.field("max_tokens").is_some() {
-            let message = format!("`max_tokens` and `{}` are the same setting, written twice", found.name);
-            return self.refuse(&found.value, message);
-        }
-        self.set(Some(found), "max_tokens");
-    }
-
-    /// One text or a list of them.
-    fn stop(&mut self, parameters: &Node, found: &Field) {
-        if found.name == "stop_sequences" && parameters.field("stop").is_some() {
-            let message = "`stop` and `stop_sequences` are the same setting, written twice".to_owned();
-            return self.refuse(&found.value, message);
-        }
-        let value = match &found.value.content {
-            Content::Text(_) => list(&found.value.place, vec![found.value.clone()]),
-            _ => found.value.clone(),
-        };
-        self.settings.push(field("stop", &found.place, value));
-    }
-
-    fn preload(&mut self, preload: &Node) {
-        self.notice_unknown("preload", preload, &["files", "relative_to"]);
-        if let Some((found, base)) = self.text_of(preload, "relative_to") {
-            match base {
-                "program" => {}
-                "cwd" => {
-                    self.notice(found, "files are relative to this file, wherever the program is started")
-                }
-                _ => self.refuse(&found.value, "`relative_to` is `program` or `cwd`".to_owned()),
-            }
-        }
-        self.pass(preload.field("files"), "preload");
-    }
-
     fn demo(&mut self, demo: &Node) {
         self.notice_unknown("demo", demo, &["prompts", "pause_between_prompts", "display_name"]);
         for found in ["pause_between_prompts", "display_name"].iter().filter_map(|key| demo.field(key)) {
@@ -346,20 +235,6 @@ impl<'a> Reading<'a> {
         }
     }
 }
-
-/// The parameters that are passed on.
-const PARAMETERS: [&str; 10] = [
-    "temperature",
-    "top_p",
-    "max_tokens",
-    "max_completion_tokens",
-    "max_tokens_to_sample",
-    "stop",
-    "stop_sequences",
-    "reasoning_effort",
-    "thinking",
-    "extra_headers",
-];
 
 /// The texts of a list; nothing where it is no list of texts.
 fn texts(node: &Node) -> Option<Vec<String>> {

@@ -38,7 +38,7 @@ fn every_program_of_the_folder_loads_with_at_most_notices() {
             count += 1;
         }
     }
-    assert_eq!(count, 3);
+    assert_eq!(count, 4);
 }
 
 #[test]
@@ -162,6 +162,135 @@ fn a_name_is_made_of_the_stem_and_unknown_keys_are_passed_over_with_what_was_mea
 }
 
 #[test]
+fn plugins_are_sections_and_bring_their_tools_along() {
+    let project = loaded("plugins.yaml");
+    let outline = project.project.outline();
+    let outline = outline.iter().find(|outline| outline.agent.as_ref().unwrap().name == "plugins").unwrap();
+    let mut names: Vec<&str> = outline.callables.iter().map(|callable| callable.name.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["calculator", "fd_to_file", "goto", "note", "read_fd", "start"]);
+    let main = outline.agent.as_ref().unwrap();
+    let programs: Vec<_> =
+        main.programs.iter().map(|p| [p.name.as_str(), &p.agent, &p.description]).collect();
+    assert_eq!(programs, [["helper", "helper", "Helps out."]]);
+    let descriptors = &main.descriptors;
+    assert_eq!((descriptors.enabled, descriptors.limit, descriptors.references), (true, 6000, true));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let text = runtime.block_on(main.preamble.clone().unwrap().text()).unwrap();
+    assert!(text.contains("\nshift: night\n") && text.contains("Milk and bread."));
+}
+
+#[test]
+fn what_plugins_and_providers_cannot_do_here_is_said() {
+    let said = loaded("plugins.yaml").notices.to_string();
+    for words in [
+        "`claude_code` is reached as `anthropic`",
+        "`model.display_name` has no effect",
+        "`preload` is passed over, since a plugin says the same",
+        "`preload`: `gone.txt` was not found, and the program does without it",
+        "`helper.toml` was not found, and `helper.yaml` is taken for it",
+        "`plugins.of_mine` is unknown and passed over",
+        "`tools.anthropic.web_search.user_location` is not sent",
+        "`tools.openai` has no effect: the model is of another provider",
+    ] {
+        assert!(said.contains(words), "{words} is missing:\n{said}");
+    }
+}
+
+#[test]
+fn a_search_of_the_provider_is_one_of_its_tools() {
+    let main = spec(&loaded("plugins.yaml"), "plugins");
+    let tools = serde_json::to_value(&main.server_tools).unwrap();
+    let expected = json!([{"tool_type": "web_search", "max_uses": 2, "allowed_domains": ["example.com"]}]);
+    assert_eq!(tools, expected);
+}
+
+#[test]
+fn a_plugin_that_is_turned_off_brings_no_tools() {
+    let folder = Folder::new("plugins-off");
+    let text = "model: {name: echo, provider: test}\ntools: {builtin: null}\nplugins:\n  message_id: \
+                {enable_goto: false}\n  file_descriptor: {enabled: false}\n  stderr: null\n";
+    folder.write("quiet.yaml", text);
+    let project = load(folder.path().join("quiet.yaml"), &Standard).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(project.notices.0.len(), 0, "{}", project.notices);
+    assert!(project.project.outline().iter().all(|outline| outline.callables.is_empty()));
+}
+
+#[test]
+fn older_spellings_of_names_and_settings_hold() {
+    let folder = Folder::new("older-program");
+    let text = "[model]\nname = \"claude-haiku@20240307\"\nprovider = \"vertex\"\n\
+                [parameters]\nthinking_budget = 2000\n\
+                [tools]\nenabled = [\"read_file\", \"list_dir\", {name = \"calculator\", alias = \"sum\"}]\n\
+                [tools.aliases]\ncat = \"read_file\"\nls = \"list_dir\"\ncalc = \"calculator\"\n\
+                clock = \"time__now\"\n[mcp.tools]\ntime = [\"now\"]\n";
+    folder.write("older.toml", text);
+    let project = load(folder.path().join("older.toml"), &Standard).unwrap_or_else(|error| panic!("{error}"));
+    let main = spec(&project, "older");
+    assert_eq!(main.model.as_ref().unwrap().name(), "anthropic:claude-haiku-20240307");
+    assert_eq!(serde_json::to_value(&main.settings).unwrap(), json!({"thinking": 2000}));
+    let outline = project.project.outline();
+    let callables = outline.iter().flat_map(|outline| &outline.callables);
+    let mut names: Vec<&str> = callables.map(|callable| callable.name.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["cat", "ls", "sum"]);
+    let said = project.notices.to_string();
+    for words in
+        ["`tools.aliases.calc` is passed over", "`tools.aliases.clock` is passed over", "`mcp.tools`"]
+    {
+        assert!(said.contains(words), "{words} is missing:\n{said}");
+    }
+}
+
+#[test]
+fn a_program_does_without_files_and_links_that_its_project_does_not_reach() {
+    let folder = Folder::new("out-of-reach");
+    folder.write("README.md", "Read me.");
+    folder.write("other.toml", "[model]\nname = \"echo\"\nprovider = \"test\"\n");
+    let program = "[model]\nname = \"echo\"\nprovider = \"test\"\n[preload]\nfiles = [\"../README.md\"]\n\
+                   [linked_programs]\nother = \"../other.toml\"\n";
+    folder.write("examples/near.toml", program);
+    let path = folder.path().join("examples/near.toml");
+    let project = load(&path, &Standard).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(project.root, folder.path().join("examples"));
+    let near = spec(&project, "near");
+    assert!(near.programs.is_empty() && near.preamble.is_none());
+    let said = project.notices.to_string();
+    assert!(
+        said.contains("`../README.md` lies outside the project, and the program does without it"),
+        "{said}"
+    );
+    assert!(said.contains("`../other.toml` lies outside the project, and is not linked"), "{said}");
+}
+
+#[test]
+fn the_project_of_a_program_that_names_files_above_it_is_the_repository() {
+    let program = "[model]\nname = \"echo\"\nprovider = \"test\"\n[prompt]\n\
+                   system_prompt_file = \"../words/system.md\"\n[preload]\nfiles = [\"../README.md\"]\n\
+                   [linked_programs]\nother = \"../other.toml\"\n";
+    let folder = Folder::new("reach");
+    folder.write("README.md", "Read me.");
+    folder.write("words/system.md", "You reach far.");
+    folder.write("other.toml", "[model]\nname = \"echo\"\nprovider = \"test\"\n");
+    folder.write("examples/far.toml", program);
+    let path = folder.path().join("examples/far.toml");
+    let said = load(&path, &Standard).err().unwrap().to_string();
+    assert!(said.contains("`../words/system.md` lies outside the project"), "{said}");
+
+    folder.write(".git/HEAD", "ref: refs/heads/main\n");
+    let project = load(&path, &Standard).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(project.root, folder.path());
+    assert_eq!(&*spec(&project, "far").instructions, "You reach far.");
+    assert_eq!(spec(&project, "far").programs[0].agent, "other");
+    assert!(project.notices.to_string().contains("names files above its folder"), "{}", project.notices);
+
+    let other = load(folder.path().join("other.toml"), &Standard).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((other.root.as_path(), other.notices.0.len()), (folder.path(), 0));
+    folder.write("examples/.git/HEAD", "ref: refs/heads/main\n");
+    assert!(load(&path, &Standard).is_err(), "a repository of its own ends there");
+}
+
+#[test]
 fn wrong_values_are_refused_with_their_line() {
     let model = "[model]\nname = \"m\"\nprovider = \"test\"\n";
     for (id, text, words) in [
@@ -180,7 +309,16 @@ fn wrong_values_are_refused_with_their_line() {
         ("thinking", "[parameters]\nthinking = {type = \"sometimes\"}\n", "thinking"),
         ("headers", "[parameters]\nextra_headers = 3\n", "extra_headers"),
         ("key", "[parameters]\nextra_headers = {\"x-api-key\" = \"1\"}\n", "keys come from the environment"),
-        ("preload", "[preload]\nfiles = [\"gone.txt\"]\n", "`gone.txt` was not found"),
+        ("plugin", "[plugins]\nspawn = 3\n", "`plugins.spawn` must be a table"),
+        ("its-tools", "[plugins.stderr]\ntools = 3\n", "`plugins.stderr.tools` must be a list"),
+        ("its-tool", "[plugins.stderr]\ntools = [\"goto\"]\n", "the plugin `stderr` has no tool `goto`"),
+        ("alias", "[tools]\naliases = {x = 3}\n", "`tools.aliases.x` must be the name of a tool"),
+        ("older-mcp", "[mcp.tools]\nx = 3\n", "`mcp.tools.x` must be `all` or a list"),
+        (
+            "uses",
+            "[model]\nname = \"m\"\nprovider = \"openai\"\n[tools.openai.web_search]\nenabled = true\nmax_uses = -1\n",
+            "max_uses",
+        ),
         ("relative", "[preload]\nfiles = []\nrelative_to = \"moon\"\n", "`program` or `cwd`"),
         ("secret", "[env_info]\nenv_vars = {x = \"API_KEY\"}\n", "looks like a key"),
         ("tool", "[tools]\nbuiltin = [\"calculater\"]\n", "did you mean `calculator`?"),

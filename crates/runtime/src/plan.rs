@@ -298,9 +298,11 @@ impl Plan {
         self.table.insert(name, target);
     }
 
-    /// Adds a name unless another toolset has it too; then only the qualified names work.
+    /// Adds a name unless another toolset has it too; then only the qualified names work. What belongs to no toolset
+    /// has no other name, and keeps it.
     pub(crate) fn add_or_mark_ambiguous(&mut self, name: Name, target: Target, qualified: &str) {
         match self.table.get(&name).map(|other| other.definition.toolset.clone()) {
+            Some(None) => {}
             None if !self.ambiguous.contains_key(&name) => self.add(name, target),
             other => {
                 let first = other.flatten().map(|toolset| format!("{toolset}.{name}"));
@@ -310,8 +312,11 @@ impl Plan {
         }
     }
 
-    /// Takes a name out, and remembers what can be named instead.
+    /// Takes a name of toolsets out, and remembers what can be named instead.
     pub(crate) fn mark_ambiguous(&mut self, name: &Name, choice: String) {
+        if self.table.get(name).is_some_and(|other| other.definition.toolset.is_none()) {
+            return;
+        }
         self.ambiguous.entry(name.clone()).or_default().push(choice);
         self.table.remove(name);
         self.order.retain(|other| other != name);

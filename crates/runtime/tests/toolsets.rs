@@ -334,3 +334,17 @@ async fn a_tool_of_a_toolset_is_called_from_outside_by_its_name_or_its_full_name
     );
     assert_eq!(second.counts(), (1, 1, 0));
 }
+
+#[tokio::test]
+async fn an_agent_keeps_its_name_where_a_tool_of_a_toolset_has_it_too() {
+    let ledger = Ledger::default();
+    let runtime = TestProject::new()
+        .toolset(counters(&ledger))
+        .agent(AgentSpec::new("count", "You count.").toolset("counters"))
+        .model(Script::new([asks("count", json!({})), says("counted")]))
+        .build();
+    let report = runtime.run("count", json!({"input": "go"})).await.unwrap();
+    assert_eq!(&*report.text(), "counted");
+    assert_eq!(ledger.counts(), (1, 1, 0));
+    assert_eq!(runtime.run("counters.count", json!({})).await.unwrap().parse::<u64>().unwrap(), 1);
+}

@@ -7,27 +7,57 @@ use crate::document::{Content, Field, Node};
 use crate::preamble::is_fact;
 
 /// Tools that work on file descriptors.
-const OF_DESCRIPTORS: [&str; 2] = ["read_fd", "fd_to_file"];
+pub(super) const OF_DESCRIPTORS: [&str; 2] = ["read_fd", "fd_to_file"];
 
 impl Reading<'_> {
-    /// Reads the tools, and says whether one of them works on file descriptors.
-    pub(super) fn tools(&mut self, tools: &Node) -> bool {
-        self.notice_unknown("tools", tools, &["builtin", "enabled", "mcp"]);
+    pub(super) fn tools(&mut self, tools: &Node) {
+        self.notice_unknown("tools", tools, &TOOLS);
         if let (Some(_), Some(enabled)) = (tools.field("builtin"), tools.field("enabled")) {
             let message = "`builtin` and `enabled` are the same key, written twice".to_owned();
             self.refuse(&enabled.value, message);
         }
-        if let Some(found) = tools.field("mcp") {
-            self.selection(found);
+        if let Some(found) = tools.field("mcp").filter(|found| found.value.content != Content::Null) {
+            self.selection("tools.mcp", found);
         }
-        let Some(found) = tools.field("builtin").or_else(|| tools.field("enabled")) else { return false };
-        let Content::List(items) = &found.value.content else {
-            self.refuse(&found.value, format!("`tools.{}` must be a list", found.name));
-            return false;
+        let found = tools.field("builtin").or_else(|| tools.field("enabled"));
+        let items = match found.map(|found| (found, &found.value.content)) {
+            None | Some((_, Content::Null)) => Vec::new(),
+            Some((_, Content::List(items))) => items.clone(),
+            Some((found, _)) => {
+                return self.refuse(&found.value, format!("`tools.{}` must be a list", found.name));
+            }
         };
-        let listed: Vec<Node> = items.iter().map(|item| self.tool(item)).collect();
-        self.header.push(field("tools", &found.place, list(&found.value.place, listed)));
-        items.iter().filter_map(name_of).any(|name| OF_DESCRIPTORS.contains(&name))
+        let items = self
+            .section(tools, "aliases", |reading, aliases| reading.aliased(&items, aliases))
+            .unwrap_or(items);
+        self.tools = items.iter().map(|item| self.tool(item)).collect();
+    }
+
+    /// Tools with the other names that stand apart from them.
+    fn aliased(&mut self, items: &[Node], aliases: &Node) -> Vec<Node> {
+        let Content::Table(aliases) = &aliases.content else { return items.to_vec() };
+        let mut items = items.to_vec();
+        for alias in aliases {
+            let Some(tool) = alias.value.text() else {
+                self.refuse(
+                    &alias.value,
+                    format!("`tools.aliases.{}` must be the name of a tool", alias.name),
+                );
+                continue;
+            };
+            let is_meant = |item: &&mut Node| name_of(item) == Some(tool);
+            match items.iter_mut().find(is_meant).filter(|item| item.field("alias").is_none()) {
+                Some(item) => *item = with_alias(item, alias),
+                None => {
+                    let message = format!(
+                        "`tools.aliases.{}` is passed over: `{tool}` is not listed, or has another name",
+                        alias.name
+                    );
+                    self.notice(alias, message);
+                }
+            }
+        }
+        items
     }
 
     /// A tool under the name that it has here.
@@ -55,10 +85,10 @@ impl Reading<'_> {
         table(&item.place, fields)
     }
 
-    /// Which tools of MCP servers are wanted: `all`, or a list of names.
-    fn selection(&mut self, found: &Field) {
+    /// Which tools of MCP servers are wanted: `all`, names, or names with what is said of each.
+    fn selection(&mut self, key: &str, found: &Field) {
         let Content::Table(servers) = &found.value.content else {
-            return self.refuse(&found.value, "`tools.mcp` must be a table of servers".to_owned());
+            return self.refuse(&found.value, format!("`{key}` must be a table of servers"));
         };
         for server in servers {
             let is_right = match &server.value.content {
@@ -66,20 +96,26 @@ impl Reading<'_> {
                 Content::List(items) => {
                     items.iter().all(|item| name_of(item).is_some_and(|name| !name.is_empty()))
                 }
+                Content::Table(tools) => {
+                    tools.iter().all(|tool| matches!(tool.value.content, Content::Table(_)))
+                }
                 _ => false,
             };
             if !is_right {
-                let message = format!("`tools.mcp.{}` must be `all` or a list of tools", server.name);
+                let message = format!("`{key}.{}` must be `all` or a list of tools", server.name);
                 self.refuse(&server.value, message);
             }
         }
-        self.notice(found, "MCP servers are not available yet: `tools.mcp` is read and checked");
+        self.notice(found, format!("MCP servers are not available yet: `{key}` is read and checked"));
     }
 
     pub(super) fn mcp(&mut self, mcp: &Node) {
-        self.notice_unknown("mcp", mcp, &["config_path", "servers"]);
+        self.notice_unknown("mcp", mcp, &["config_path", "servers", "tools"]);
+        if let Some(found) = mcp.field("tools").filter(|found| found.value.content != Content::Null) {
+            self.selection("mcp.tools", found);
+        }
         self.text_of(mcp, "config_path");
-        if let Some(servers) = mcp.field("servers") {
+        if let Some(servers) = mcp.field("servers").filter(|found| found.value.content != Content::Null) {
             let is_table = |node: &Node| matches!(node.content, Content::Table(_));
             let is_right = match &servers.value.content {
                 Content::Table(fields) => fields.iter().all(|server| is_table(&server.value)),
@@ -97,33 +133,6 @@ impl Reading<'_> {
         {
             self.notice(first, "MCP servers are not available yet: `mcp` is read and checked");
         }
-    }
-
-    /// Links: a path, or a path with a description.
-    pub(super) fn linked_programs(&mut self, links: &Node) {
-        let Content::Table(fields) = &links.content else { return };
-        let mut programs = Vec::new();
-        for link in fields {
-            let path = match &link.value.content {
-                Content::Text(_) => Some(&link.value),
-                _ => link.value.field("path").map(|path| &path.value),
-            };
-            let Some(path) = path.filter(|path| matches!(path.content, Content::Text(_))) else {
-                let message =
-                    format!("`linked_programs.{}` must be a path, or a table with `path`", link.name);
-                self.refuse(&link.value, message);
-                continue;
-            };
-            if matches!(link.value.content, Content::Table(_)) {
-                self.notice_unknown("linked_programs", &link.value, &["path", "description"]);
-            }
-            let name = field("name", &link.place, text(&link.place, &link.name));
-            let file = field("file", &path.place, path.clone());
-            let description = link.value.field("description").cloned();
-            let program = [name, file].into_iter().chain(description).collect();
-            programs.push(table(&link.place, program));
-        }
-        self.header.push(field("programs", &links.place, list(&links.place, programs)));
     }
 
     /// Facts that are known here, and the rest as it stands.
@@ -155,8 +164,7 @@ impl Reading<'_> {
     }
 
     /// A program that lists a tool for file descriptors has them, and one that has them can read them.
-    pub(super) fn descriptors(&mut self, node: &Node, has_tools: bool) {
-        const KEY: &str = "file_descriptor";
+    pub(super) fn descriptors(&mut self, section: &Node) {
         let names = [
             ("enabled", "enabled"),
             ("max_direct_output_chars", "limit"),
@@ -165,43 +173,43 @@ impl Reading<'_> {
             ("page_user_input", "page_user_input"),
             ("enable_references", "references"),
         ];
-        let Some(found) = node.field(KEY) else { return };
-        if !matches!(found.value.content, Content::Table(_)) {
-            return self.refuse(&found.value, format!("`{KEY}` must be a table"));
-        }
-        self.notice_unknown(KEY, &found.value, &names.map(|(written, _)| written));
+        self.notice_unknown("file_descriptor", section, &names.map(|(written, _)| written));
         let passed = names.iter().filter_map(|(written, key)| {
-            let found = found.value.field(written)?;
+            let found = section.field(written)?;
             Some(field(key, &found.place, found.value.clone()))
         });
         let mut fields: Vec<Field> = passed.collect();
+        let has_tools = self.tools.iter().filter_map(name_of).any(|name| OF_DESCRIPTORS.contains(&name));
         for (key, usual) in [("enabled", has_tools), ("references", false)] {
             if !fields.iter().any(|field| field.name == key) {
-                fields.push(field(key, &found.place, boolean(&found.place, usual)));
+                fields.push(field(key, &section.place, boolean(&section.place, usual)));
             }
         }
         let is_enabled =
             fields.iter().any(|field| field.name == "enabled" && field.value.content == Content::Bool(true));
         // An agent that has tools can read what they answer.
-        if is_enabled && !self.header.iter().any(|field| field.name == "tools") {
-            self.add_reader(found);
+        if is_enabled && self.tools.is_empty() {
+            self.add_reader(section);
         }
-        self.header.push(field("file_descriptors", &found.place, table(&found.place, fields)));
+        self.header.push(field("file_descriptors", &section.place, table(&section.place, fields)));
     }
 
-    fn add_reader(&mut self, found: &Field) {
-        self.notice(found, "`read_fd` is added to the tools, since file descriptors are enabled");
-        let reader = text(&found.place, OF_DESCRIPTORS[0]);
-        self.header.push(field("tools", &found.place, list(&found.place, vec![reader])));
+    fn add_reader(&mut self, section: &Node) {
+        let message = "`read_fd` is added to the tools, since file descriptors are enabled";
+        self.out.push(Diagnostic::at(self.source, &section.place, message).notice());
+        self.tools.push(text(&section.place, OF_DESCRIPTORS[0]));
     }
 }
+
+/// The keys of `tools`; some of them are read with the model.
+const TOOLS: [&str; 6] = ["builtin", "enabled", "mcp", "aliases", "anthropic", "openai"];
 
 /// The keys of `env_info` that are no lines of the author.
 const KEYS: [&str; 6] =
     ["variables", "env_vars", "commands", "file_map_root", "file_map_max_files", "file_map_show_size"];
 
 /// The name of a tool, as it stands or in a table.
-fn name_of(item: &Node) -> Option<&str> {
+pub(super) fn name_of(item: &Node) -> Option<&str> {
     match &item.content {
         Content::Text(name) => Some(name),
         Content::Table(_) => match &item.field("name")?.value.content {
@@ -210,6 +218,16 @@ fn name_of(item: &Node) -> Option<&str> {
         },
         _ => None,
     }
+}
+
+/// The same entry under another name.
+fn with_alias(item: &Node, alias: &Field) -> Node {
+    let mut fields = match &item.content {
+        Content::Table(fields) => fields.clone(),
+        _ => vec![field("name", &item.place, item.clone())],
+    };
+    fields.push(field("alias", &alias.place, text(&alias.place, &alias.name)));
+    table(&item.place, fields)
 }
 
 /// The same entry with a parameter under the name that it has here.

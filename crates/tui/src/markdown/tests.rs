@@ -99,7 +99,8 @@ fn a_hostile_text_is_written_out() {
                 next\u{9b}31m\u{7f}\r\n\r\n```rust\r\nlet x = \"\u{1b}[31m\";\r\n```\r\n\r\n<b onclick=\"\u{8}\">\r\n";
     insta::assert_snapshot!(draw(text, 60), @r#"
     \u{1b}[2J\u{1b}]0;title\u{7} bo\u{202e}ld co\u{200b}de ok
-    (https://a.b/\u{202e}x) \u{1b}[1m next\u{9b}31m\u{7f}
+    (https://a.b/\u{202e}x) \u{1b}[1m
+    next\u{9b}31m\u{7f}
 
     │ let x = "\u{1b}[31m";
 

@@ -4,7 +4,7 @@ use llm_do::{Answer, Limits, Quantity, Scope};
 use serde_json::json;
 use tokio::sync::oneshot::Receiver;
 
-use super::driver::{A_WHILE, Driver, opening};
+use super::driver::{A_MOMENT, A_WHILE, Driver, opening};
 use super::requests::{extension, long, request, shell, write};
 use crate::app::Step;
 use crate::{Opening, Told, Wish};

@@ -18,6 +18,8 @@ use crate::{Opening, Theme, Told, Wish};
 
 /// Longer than a question stands before it takes keys.
 pub(super) const A_WHILE: u64 = 600;
+/// So long the key of an answer waits for others.
+pub(super) const A_MOMENT: u64 = 300;
 
 /// A UI, its clock, and what it printed.
 pub(super) struct Driver {
