@@ -530,6 +530,7 @@ impl App {
 
     /// Gives the question the room that is left; what is drawn of it counts as seen from then on.
     fn lay_out_question(&mut self, size: Size, now: Instant) -> u16 {
+        self.questions.beside_input = self.has_input();
         if self.questions.is_empty() || self.in_tree {
             return 0;
         }

@@ -97,7 +97,10 @@ impl Questions {
             return Line::styled(fitted(&visible_line(hint), width.into()), theme.waiting());
         }
         if !self.attended {
-            let words = "Tab answers; typing goes to the input";
+            let words = match self.beside_input {
+                true => "Tab answers; typing goes to the input",
+                false => "read it first; then one key answers",
+            };
             return Line::styled(fitted(words, width.into()), theme.dim());
         }
         match (&self.stage, matter) {

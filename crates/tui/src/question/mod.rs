@@ -65,6 +65,8 @@ pub(crate) struct Questions {
     since: Option<Instant>,
     /// Whether it takes keys.
     attended: bool,
+    /// Whether there is an input beside it.
+    pub(crate) beside_input: bool,
     /// Whether the person turned to it by a key.
     turned_to: bool,
     /// Whether the person turned away from it: then it does not take keys by itself.
