@@ -1,5 +1,7 @@
 //! One call at length: what it was given, what it gave, what was said, what it logged.
 
+use std::sync::Arc;
+
 use crossterm::event::KeyCode;
 use llm_do::{CallKind, CallResult, Content, Message, Output, Part, Role, visible, visible_line};
 use ratatui::buffer::Buffer;
@@ -60,6 +62,15 @@ pub(crate) struct Detail {
 struct Laid {
     of: (Place, Tab, u16, u64),
     rows: Vec<Line<'static>>,
+    /// The messages among the rows, and where each of them ends: a conversation only grows at its end.
+    messages: Vec<(Arc<Message>, usize)>,
+}
+
+impl Laid {
+    /// Whether its rows are those of an earlier state of the same text.
+    fn precedes(&self, of: (Place, Tab, u16, u64)) -> bool {
+        (self.of.0, self.of.1, self.of.2) == (of.0, of.1, of.2)
+    }
 }
 
 impl Detail {
@@ -129,15 +140,23 @@ impl Detail {
         if self.laid.as_ref().is_some_and(|laid| laid.of == of) {
             return;
         }
-        let rows = match self.tab {
-            Tab::Input => json_rows(call.input.value(), width, theme),
-            Tab::Output => output_rows(call, width, theme),
-            Tab::Messages if call.kind == CallKind::Agent => message_rows(call, width, theme),
-            Tab::Messages => exchange_rows(call, width, theme),
-            Tab::Log => text_rows(&call.stderr.join("\n"), width, Style::new()),
-        };
-        let rows = if rows.is_empty() { vec![Line::styled("nothing yet", theme.dim())] } else { rows };
-        self.laid = Some(Laid { of, rows });
+        let earlier = self.laid.take().filter(|laid| laid.precedes(of));
+        let mut laid = Laid { of, rows: Vec::new(), messages: Vec::new() };
+        match self.tab {
+            Tab::Input => laid.rows = json_rows(call.input.value(), width, theme),
+            Tab::Output => laid.rows = output_rows(call, width, theme),
+            Tab::Messages if call.kind != CallKind::Agent => laid.rows = exchange_rows(call, width, theme),
+            Tab::Messages => {
+                (laid.rows, laid.messages) =
+                    earlier.map(|laid| (laid.rows, laid.messages)).unwrap_or_default();
+                lay_out_messages(&mut laid, call, width, theme);
+            }
+            Tab::Log => laid.rows = text_rows(&call.stderr.join("\n"), width, Style::new()),
+        }
+        if laid.rows.is_empty() {
+            laid.rows.push(Line::styled("nothing yet", theme.dim()));
+        }
+        self.laid = Some(laid);
     }
 }
 
@@ -180,18 +199,28 @@ fn exchange_rows(call: &Call, width: u16, theme: Theme) -> Vec<Line<'static>> {
     rows
 }
 
-fn message_rows(call: &Call, width: u16, theme: Theme) -> Vec<Line<'static>> {
-    let mut rows = Vec::new();
-    if let Some(instructions) = &call.instructions {
-        rows.push(Line::styled("instructions", theme.heading()));
-        rows.extend(text_rows(instructions, width, theme.dim()));
+/// Lays out the messages that are new; the rows of those before them stay.
+fn lay_out_messages(laid: &mut Laid, call: &Call, width: u16, theme: Theme) {
+    let all = || call.messages.iter().chain(&call.reply);
+    let same = laid.messages.iter().zip(all()).take_while(|((old, _), new)| Arc::ptr_eq(old, new)).count();
+    laid.messages.truncate(same);
+    match laid.messages.last() {
+        Some((_, end)) => laid.rows.truncate(*end),
+        None => laid.rows = instruction_rows(call, width, theme),
     }
-    for message in call.messages.iter().chain(&call.reply) {
-        if !rows.is_empty() {
-            rows.push(Line::default());
+    for message in all().skip(same) {
+        if !laid.rows.is_empty() {
+            laid.rows.push(Line::default());
         }
-        rows.extend(one_message(message, width, theme));
+        laid.rows.extend(one_message(message, width, theme));
+        laid.messages.push((message.clone(), laid.rows.len()));
     }
+}
+
+fn instruction_rows(call: &Call, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let Some(instructions) = &call.instructions else { return Vec::new() };
+    let mut rows = vec![Line::styled("instructions", theme.heading())];
+    rows.extend(text_rows(instructions, width, theme.dim()));
     rows
 }
 
