@@ -100,6 +100,7 @@ impl Table {
     async fn begin(&mut self, demo: Vec<String>, first: Option<Input>) {
         let mut inputs: VecDeque<Input> = demo.into_iter().map(Input::from).collect();
         inputs.extend(first);
+        let says_something = !inputs.is_empty();
         for input in inputs {
             if self.leaves {
                 return;
@@ -109,7 +110,7 @@ impl Table {
             }
             self.turn(input).await;
         }
-        if self.chat && !self.leaves {
+        if says_something && self.chat && !self.leaves {
             self.ui.desk.tell(Told::Ready);
         }
     }

@@ -77,7 +77,7 @@ fn arguments_are_edited_in_place_and_asked_about_again() {
     let sandbox = writing(&["{path: a.md, content: wrong}"]);
     let session = run(&sandbox);
     answer(&session, 'e');
-    session.wait_for_visible("[Ctrl-S] shows it again");
+    session.wait_for_visible("[Ctrl-S] asks again with it");
     // The content stands in the second row, with a comma behind it.
     session.keys("\u{1b}[1;5H");
     [Key::Down, Key::End, Key::Left].into_iter().for_each(|key| session.key(key));
@@ -147,7 +147,7 @@ fn stopping_at_a_question_ends_the_run() {
     let session = run(&sandbox);
     answer(&session, 'q');
     ended(&session, 130);
-    assert!(session.scrollback_text().contains("interrupted in"), "{}", session.scrollback_text());
+    assert!(session.scrollback_text().contains("interrupted after"), "{}", session.scrollback_text());
     assert!(!sandbox.path("notes/a.md").exists());
 }
 
@@ -213,6 +213,7 @@ fn a_budget_that_is_used_up_can_grow() {
     session.wait_for_visible("extend by how many calls?");
     session.keys("many\r");
     session.wait_for_visible("a number, or Enter alone for no");
+    session.key(Key::Ctrl('u'));
     session.keys("5\r");
     ended(&session, 0);
     assert!(session.scrollback_text().contains("the end"), "{}", session.scrollback_text());
@@ -249,7 +250,7 @@ fn what_is_typed_while_a_question_comes_lands_in_the_input() {
     session.keys("hello\r");
     session.wait_for_visible("Esc stops");
     session.keys("yyy a");
-    session.wait_for_visible("Tab answers; what you type goes to the input");
+    session.wait_for_visible("Tab answers; typing goes to the input");
     session.wait_for_visible("yyy a");
     session.keys("y");
     session.wait_for_visible("yyy ay");

@@ -21,7 +21,7 @@ fn esc_or_ctrl_c_stops_a_turn_and_the_chat_goes_on() {
         broken.say("half of a sent");
         session.wait_for_visible("half of a sent");
         session.key(key);
-        session.wait_for("interrupted in");
+        session.wait_for("interrupted after");
         at_rest(&session);
         session.keys("again\r");
         let mut whole = provider.asked("again");
@@ -41,7 +41,7 @@ fn esc_or_ctrl_c_stops_a_run() {
         session.wait_for_visible("Esc stops");
         session.key(key);
         ended(&session, 130);
-        assert!(session.scrollback_text().contains("interrupted in"), "{}", session.scrollback_text());
+        assert!(session.scrollback_text().contains("interrupted after"), "{}", session.scrollback_text());
     }
 }
 
@@ -74,7 +74,7 @@ fn ctrl_c_at_a_question_stops_the_run_and_approves_nothing() {
     ended(&session, 130);
     let all = session.scrollback_text();
     assert!(
-        all.contains("interrupted in") && !all.contains("the end") && !all.contains("you allowed"),
+        all.contains("interrupted after") && !all.contains("the end") && !all.contains("you allowed"),
         "{all}"
     );
 }

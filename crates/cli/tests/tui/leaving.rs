@@ -38,7 +38,7 @@ fn a_signal_during_a_run_ends_it_in_order() {
         session.wait_for_visible("script:script.yaml");
         session.signal(signal);
         ended(&session, 130);
-        assert!(session.scrollback_text().contains("interrupted in"), "{}", session.scrollback_text());
+        assert!(session.scrollback_text().contains("interrupted after"), "{}", session.scrollback_text());
     }
 }
 

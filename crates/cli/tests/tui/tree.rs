@@ -66,6 +66,8 @@ fn a_question_is_not_answered_from_the_tree() {
     session.keys("y");
     session.key(Key::Ctrl('t'));
     session.wait_until(|screen| !screen.alternate_screen());
+    // It takes keys only after it has stood for a moment again.
+    session.wait_gone(CHOICES);
     answer(&session, 'y');
     ended(&session, 0);
     assert!(session.scrollback_text().contains("the end"));
