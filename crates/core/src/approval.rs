@@ -259,8 +259,28 @@ impl Quantity {
         match self {
             Self::Tokens => format!("{amount} tokens"),
             Self::Cost => Money(amount).to_string(),
+            Self::ToolCalls if amount == 1 => "1 tool call".to_owned(),
             Self::ToolCalls => format!("{amount} tool calls"),
         }
+    }
+
+    /// What a person counts it in.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::Cost => "US dollars",
+            Self::ToolCalls => "calls",
+        }
+    }
+
+    /// Reads an amount of it that a person wrote; nothing where it is none, or not more than nothing.
+    pub fn read(self, text: &str) -> Option<u64> {
+        let text = text.trim().trim_start_matches('$');
+        let amount = match self {
+            Self::Cost => text.parse().ok().map(|dollars| Money::from_dollars(dollars).0),
+            Self::Tokens | Self::ToolCalls => text.parse().ok(),
+        };
+        amount.filter(|amount| *amount > 0)
     }
 }
 
@@ -319,6 +339,15 @@ mod tests {
         }
         assert!(!scope.covers(&[]));
         assert!(!scope.covers(&[Subject::Path("notes/a".into()), Subject::Path("b".into())]));
+    }
+
+    #[test]
+    fn amounts_are_read_as_people_write_them() {
+        assert_eq!(Quantity::Cost.read(" $0.50 "), Some(Money::from_dollars(0.5).0));
+        assert_eq!(Quantity::Tokens.read("1000"), Some(1_000));
+        for nothing in ["", "0", "-1", "many", "1.5"] {
+            assert_eq!(Quantity::ToolCalls.read(nothing), None, "{nothing}");
+        }
     }
 
     #[test]

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::BoxFuture;
-use llm_do::{
-    Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Money, Quantity, Scope, visible_json,
-};
+use llm_do::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Scope, visible_json};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use serde_json::Value;
@@ -190,11 +188,7 @@ impl Conversation {
 
     fn extend(&self, request: &ExtensionRequest) -> Result<Option<u64>, ApproverError> {
         let exhausted = &request.exhausted;
-        let unit = match exhausted.what {
-            Quantity::Cost => "US dollars",
-            Quantity::Tokens => "tokens",
-            Quantity::ToolCalls => "calls",
-        };
+        let unit = exhausted.what.unit();
         let text = format!(
             "\n{}\n{}\nextend by how many {unit}? (Enter: not at all) > ",
             self.paint.bold(&visible(&request.path)),
@@ -204,7 +198,7 @@ impl Conversation {
         let _ = tcflush(&*self.terminal, QueueSelector::IFlush);
         loop {
             let line = self.read_line()?;
-            match (line.trim(), amount(exhausted.what, line.trim())) {
+            match (line.trim(), exhausted.what.read(&line)) {
                 ("", _) => return Ok(None),
                 (_, Some(amount)) => return Ok(Some(amount)),
                 _ => self.say("a number, or Enter for none > ")?,
@@ -238,16 +232,6 @@ impl Conversation {
             line.push(byte[0]);
         }
     }
-}
-
-/// Reads by how much a budget shall grow.
-fn amount(what: Quantity, text: &str) -> Option<u64> {
-    let text = text.trim_start_matches('$');
-    match what {
-        Quantity::Cost => text.parse().ok().map(|dollars| Money::from_dollars(dollars).0),
-        Quantity::Tokens | Quantity::ToolCalls => text.parse().ok(),
-    }
-    .filter(|amount| *amount > 0)
 }
 
 /// The whole arguments, a little to the right.

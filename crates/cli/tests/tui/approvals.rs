@@ -222,7 +222,7 @@ fn a_budget_that_is_used_up_can_grow() {
     refused.key(Key::Enter);
     ended(&refused, 0);
     let all = refused.scrollback_text();
-    assert!(all.contains("the limit of 1 tool calls set by the run is used up"), "{all}");
+    assert!(all.contains("the limit of 1 tool call set by the run is used up"), "{all}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod stage;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use llm_do::{Answer, ApprovalRequest, ExtensionRequest, Money, Quantity, Scope, parse_strict};
+use llm_do::{Answer, ApprovalRequest, ExtensionRequest, Quantity, Scope, parse_strict};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -382,7 +382,7 @@ impl Questions {
     }
 
     fn take_amount(&mut self, what: Quantity, text: &str) {
-        match (text.trim(), amount(what, text.trim())) {
+        match (text.trim(), what.read(&text)) {
             ("", _) => self.extend(None),
             (_, Some(amount)) => self.extend(Some(amount)),
             _ => {
@@ -426,14 +426,4 @@ impl Questions {
 fn task_of(matter: &Matter, story: &Story) -> Option<String> {
     let Matter::Approval(request) = matter else { return None };
     story.caller_of(request).filter(|caller| caller.level > 0).map(input_words)
-}
-
-/// Reads by how much a budget shall grow.
-fn amount(what: Quantity, text: &str) -> Option<u64> {
-    let text = text.trim_start_matches('$');
-    match what {
-        Quantity::Cost => text.parse().ok().map(|dollars| Money::from_dollars(dollars).0),
-        Quantity::Tokens | Quantity::ToolCalls => text.parse().ok(),
-    }
-    .filter(|amount| *amount > 0)
 }

@@ -1,7 +1,7 @@
 //! The question as it stands on the screen: literal and complete.
 
 use crossterm::event::KeyCode;
-use llm_do::{ApprovalRequest, ExtensionRequest, Quantity, lookalikes, visible, visible_json, visible_line};
+use llm_do::{ApprovalRequest, ExtensionRequest, lookalikes, visible, visible_json, visible_line};
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -219,11 +219,7 @@ fn attachments(request: &ApprovalRequest, width: u16, theme: Theme) -> Vec<Line<
 }
 
 fn extension_rows(request: &ExtensionRequest, width: u16, theme: Theme) -> Vec<Line<'static>> {
-    let unit = match request.exhausted.what {
-        Quantity::Cost => "US dollars",
-        Quantity::Tokens => "tokens",
-        Quantity::ToolCalls => "calls",
-    };
+    let unit = request.exhausted.what.unit();
     let mut rows = words(&request.path, width, theme.strong());
     rows.extend(words(&request.exhausted.to_string(), width, ratatui::style::Style::new()));
     rows.extend(words(&format!("extend by how many {unit}?"), width, theme.waiting()));

@@ -1,0 +1,171 @@
+//! What is drawn of all that: the live rows, or the tree.
+
+use std::time::Instant;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect, Size};
+use ratatui::text::Line;
+
+use super::App;
+use crate::theme::Theme;
+use crate::view::{Live, Section, activity, status_line};
+use crate::wish::Wish;
+use crate::wrap::rule_width;
+
+/// The most rows of the input.
+const MOST_INPUT: u16 = 10;
+/// The most rows of messages that wait.
+const MOST_QUEUED: usize = 3;
+/// Where a question has less rows than these, the input makes room for it.
+const LEAST_QUESTION: u16 = 5;
+
+impl App {
+    /// Makes what stands below the transcript, and takes what became final.
+    pub(crate) fn draw(
+        &mut self,
+        size: Size,
+        now: Instant,
+    ) -> (Vec<Line<'static>>, Buffer, Option<Position>) {
+        self.transcript.set_width(size.width);
+        self.transcript.settle(&self.story);
+        let finished = self.transcript.take();
+        let (buffer, cursor) = self.draw_live(size, now);
+        (finished, buffer, cursor)
+    }
+
+    fn draw_live(&mut self, size: Size, now: Instant) -> (Buffer, Option<Position>) {
+        let (width, theme) = (size.width, self.theme);
+        let asked = self.lay_out_question(size, now);
+        let keys = self.keys_words();
+        let (tail, calls) = activity(&self.story, &mut self.transcript, now, width, theme);
+        let this = &*self;
+        let gap = if calls.is_empty() { Vec::new() } else { vec![Line::default()] };
+        let mut sections = vec![Section::Lines(tail), Section::Lines(gap), Section::Lines(calls)];
+        if asked > 0 {
+            let draw =
+                move |area: Rect, buffer: &mut Buffer| this.questions.draw(area, buffer, &this.story, theme);
+            sections.push(Section::Drawn(asked, Box::new(draw)));
+        }
+        if !this.gives_way(size) {
+            this.input_sections(&mut sections, width, size.height);
+        }
+        sections.push(Section::Lines(vec![this.status("", keys, now, width)]));
+        let (buffer, cursor) = Live::new(width, size.height).draw(sections);
+        (buffer, cursor.filter(|_| !self.in_tree))
+    }
+
+    /// Gives the question the room that is left; what is drawn of it counts as seen from then on.
+    fn lay_out_question(&mut self, size: Size, now: Instant) -> u16 {
+        self.questions.beside_input = self.has_input();
+        if self.questions.is_empty() || self.in_tree {
+            return 0;
+        }
+        let input = if self.gives_way(size) { 0 } else { self.input_height(size) };
+        let most = size.height.saturating_sub(input.saturating_add(1));
+        self.questions.lay_out(size.width, most.saturating_sub(1), &self.story, self.theme, now);
+        let wanted = self.questions.wanted_height(size.width, &self.story, most);
+        self.questions.lay_out(size.width, wanted.saturating_sub(1), &self.story, self.theme, now);
+        wanted
+    }
+
+    /// How many rows the input has, with what stands around it.
+    fn input_height(&self, size: Size) -> u16 {
+        if let Some(purpose) = &self.form {
+            return purpose.form.height(size.width).min(size.height.saturating_sub(2));
+        }
+        if !self.has_input() {
+            return 0;
+        }
+        let queued = u16::try_from(self.queued.len().min(MOST_QUEUED + 1)).unwrap_or(u16::MAX);
+        let completion = if self.completion.is_open() { self.completion.height() } else { 0 };
+        queued + 1 + self.editor.height(size.width, MOST_INPUT) + completion
+    }
+
+    /// Whether the input is not shown, as a question that takes the keys needs its room.
+    fn gives_way(&self, size: Size) -> bool {
+        let left = size.height.saturating_sub(self.input_height(size).saturating_add(1));
+        self.questions.is_attended() && left < LEAST_QUESTION
+    }
+
+    fn input_sections<'a>(&'a self, sections: &mut Vec<Section<'a>>, width: u16, height: u16) {
+        let theme = self.theme;
+        if let Some(purpose) = &self.form {
+            let wanted = purpose.form.height(width).min(height.saturating_sub(2));
+            let draw = move |area: Rect, buffer: &mut Buffer| purpose.form.draw(area, buffer, theme);
+            return sections.push(Section::Drawn(wanted, Box::new(draw)));
+        }
+        if !self.has_input() {
+            return;
+        }
+        let rule = Line::styled("─".repeat(rule_width(width).into()), theme.dim());
+        sections.push(Section::Lines(self.queued_lines(width)));
+        sections.push(Section::Lines(vec![rule]));
+        let is_attended = self.questions.is_attended();
+        let draw = move |area: Rect, buffer: &mut Buffer| {
+            self.editor.draw(area, buffer, theme).filter(|_| !is_attended)
+        };
+        sections.push(Section::Drawn(self.editor.height(width, MOST_INPUT), Box::new(draw)));
+        if self.completion.is_open() {
+            let draw = move |area: Rect, buffer: &mut Buffer| {
+                self.completion.draw(area, buffer, theme);
+                None
+            };
+            sections.push(Section::Drawn(self.completion.height(), Box::new(draw)));
+        }
+    }
+
+    /// The last row: a word about what the person just did, while that stands, or else how things are.
+    fn status(&self, said: &str, keys: &'static str, now: Instant, width: u16) -> Line<'static> {
+        match &self.hint {
+            Some((words, _)) => {
+                let words = llm_do::visible_line(words);
+                Line::styled(crate::wrap::fitted(&words, width.into()), self.theme.waiting())
+            }
+            None => status_line(&self.story, self.questions.count(), said, keys, now, width, self.theme),
+        }
+    }
+
+    /// The messages that wait; many are counted.
+    fn queued_lines(&self, width: u16) -> Vec<Line<'static>> {
+        let shown = self.queued.iter().take(MOST_QUEUED);
+        let mut lines: Vec<_> = shown.map(|wish| queued_line(wish, width, self.theme)).collect();
+        let hidden = self.queued.len().saturating_sub(MOST_QUEUED);
+        if hidden > 0 {
+            lines.push(Line::styled(format!("and {hidden} more"), self.theme.dim()));
+        }
+        lines
+    }
+
+    /// The keys that are of use now.
+    fn keys_words(&self) -> &'static str {
+        match (self.busy, self.has_input()) {
+            _ if self.questions.is_attended() => "Ctrl-C stops · Ctrl-T tree",
+            (true, _) => "Esc stops · Ctrl-T tree",
+            (false, true) => "/help · Ctrl-T tree",
+            (false, false) => "",
+        }
+    }
+
+    /// Draws the tree on the whole screen, with a word about questions that wait.
+    pub(crate) fn draw_tree(&mut self, area: Rect, buffer: &mut Buffer, now: Instant) {
+        let [top, body] = ratatui::layout::Layout::vertical([
+            ratatui::layout::Constraint::Length(1),
+            ratatui::layout::Constraint::Fill(1),
+        ])
+        .areas(area);
+        let said = if self.questions.is_empty() { "" } else { "Esc goes to it" };
+        let status = self.status(said, "", now, top.width);
+        ratatui::widgets::Widget::render(status, top, buffer);
+        self.tree.draw(body, buffer, &self.story, now, self.theme);
+    }
+}
+
+fn queued_line(wish: &Wish, width: u16, theme: Theme) -> Line<'static> {
+    let words = match wish {
+        Wish::Send { text, .. } => text.clone(),
+        Wish::Give(value) => value.to_string(),
+        _ => "a call".to_owned(),
+    };
+    let words = llm_do::visible_line(&words);
+    Line::styled(crate::wrap::fitted(&format!("then: {words}"), width.into()), theme.dim())
+}

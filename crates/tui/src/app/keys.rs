@@ -1,0 +1,217 @@
+//! Keys: which of question, tree, form and input they are for.
+
+use std::time::Instant;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use serde_json::Value;
+
+use super::{App, Step, TWICE};
+use crate::completion::Completed;
+use crate::editor::Edited;
+use crate::form::FormStep;
+use crate::question::Asked;
+use crate::view::TreeStep;
+use crate::wish::Wish;
+
+impl App {
+    /// Takes a key.
+    pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> Step {
+        if key.kind == KeyEventKind::Release {
+            return Step::Go;
+        }
+        self.hint = None;
+        if let Some((first, _)) = self.half.take() {
+            self.finish_half(first, key);
+        }
+        let step = match self.global_key(key, now) {
+            Some(step) => step,
+            None if self.questions.is_attended() && !self.in_tree => self.question_key(key, now),
+            None => self.other_key(key, now),
+        };
+        self.last_key = now;
+        step
+    }
+
+    /// A key followed one that could be an answer: letters in a row are words for the input.
+    fn finish_half(&mut self, first: KeyEvent, next: KeyEvent) {
+        if is_letter(next) {
+            self.questions.attend(false);
+            self.editor.key(first);
+        } else {
+            self.questions.key(first, &self.story);
+        }
+    }
+
+    /// Keys that mean the same everywhere.
+    fn global_key(&mut self, key: KeyEvent, now: Instant) -> Option<Step> {
+        if key.modifiers != KeyModifiers::CONTROL {
+            return None;
+        }
+        match key.code {
+            KeyCode::Char('c') => self.interrupt_or_leave(now),
+            KeyCode::Char('t') => self.show_tree(!self.in_tree),
+            KeyCode::Char('l') => return Some(Step::Refresh),
+            KeyCode::Char('o') => self.fold(now),
+            KeyCode::Char('d') if self.editor.is_empty() && self.has_input() => self.wish(Wish::Quit),
+            _ => return None,
+        }
+        Some(Step::Go)
+    }
+
+    /// Shows the tree or leaves it. A question that was not on the screen meanwhile takes no keys at once.
+    pub(super) fn show_tree(&mut self, shown: bool) {
+        self.in_tree = shown;
+        self.questions.disarm();
+    }
+
+    fn fold(&mut self, now: Instant) {
+        self.transcript.unfolded = !self.transcript.unfolded;
+        let words = if self.transcript.unfolded { "from now on at length" } else { "from now on folded" };
+        self.say(words, now);
+    }
+
+    pub(super) fn say(&mut self, words: &str, now: Instant) {
+        self.hint = Some((words.to_owned(), now));
+    }
+
+    fn interrupt_or_leave(&mut self, now: Instant) {
+        let is_second = self.interrupted.is_some_and(|first| now.saturating_duration_since(first) < TWICE);
+        if is_second {
+            return self.wish(Wish::Quit);
+        }
+        self.interrupted = Some(now);
+        if self.busy {
+            self.interrupt();
+            self.say("stopping; Ctrl-C again leaves", now);
+        } else {
+            self.editor.set_text("");
+            self.say("Ctrl-C again leaves", now);
+        }
+    }
+
+    fn interrupt(&mut self) {
+        self.queued.clear();
+        self.wish(Wish::Interrupt);
+    }
+
+    pub(super) fn wish(&mut self, wish: Wish) {
+        // Nobody to grant it: the program is leaving.
+        if self.wishes.send(wish).is_err() {
+            self.leaves = true;
+        }
+    }
+
+    fn question_key(&mut self, key: KeyEvent, now: Instant) -> Step {
+        if self.has_input() && self.questions.is_unsure() && is_letter(key) {
+            self.half = Some((key, now));
+            return Step::Go;
+        }
+        self.answer_key(key)
+    }
+
+    pub(super) fn answer_key(&mut self, key: KeyEvent) -> Step {
+        match self.questions.key(key, &self.story) {
+            Asked::Edit(arguments) => return Step::Edit(arguments),
+            Asked::Leave => self.questions.attend(false),
+            Asked::Nothing | Asked::Taken => {}
+        }
+        Step::Go
+    }
+
+    /// Takes what came of editing outside.
+    pub(crate) fn edited(&mut self, edited: Result<Value, String>) {
+        match edited {
+            Ok(value) => self.questions.revise(value),
+            Err(problem) => self.questions.complain(problem),
+        }
+    }
+
+    fn other_key(&mut self, key: KeyEvent, now: Instant) -> Step {
+        if self.in_tree {
+            self.tree_key(key, now);
+        } else if key.code == KeyCode::Tab && !self.questions.is_empty() && !self.completion.is_open() {
+            self.questions.attend(true);
+        } else if self.form.is_some() {
+            self.form_key(key, now);
+        } else if self.has_input() {
+            return self.input_key(key, now);
+        } else if key.code == KeyCode::Esc && self.busy {
+            self.interrupt();
+            self.say("stopping", now);
+        }
+        Step::Go
+    }
+
+    fn tree_key(&mut self, key: KeyEvent, now: Instant) {
+        match self.tree.key(key, &self.story) {
+            TreeStep::Close => self.show_tree(false),
+            TreeStep::Cancel(place) => {
+                if let Some(call) = self.story.call(place) {
+                    let wish = Wish::Cancel { run: call.run, call: call.key.clone() };
+                    self.wish(wish);
+                    self.say("cancelling", now);
+                }
+            }
+            TreeStep::Nothing | TreeStep::Taken => {}
+        }
+    }
+
+    fn form_key(&mut self, key: KeyEvent, now: Instant) {
+        let Some(purpose) = &mut self.form else { return };
+        match purpose.form.key(key) {
+            FormStep::Going => {}
+            FormStep::Cancelled => {
+                self.form = None;
+                self.say("write the input as JSON, or leave with Ctrl-C", now);
+            }
+            FormStep::Sent(value) => {
+                let call = purpose.call.take();
+                self.form = None;
+                let wish = match call {
+                    Some(name) => Wish::Call { name, input: value },
+                    None => Wish::Give(value),
+                };
+                self.send(wish);
+            }
+        }
+    }
+
+    fn input_key(&mut self, key: KeyEvent, now: Instant) -> Step {
+        if self.completion.key(key, &mut self.editor) != Completed::Nothing {
+            self.completion.update(&self.editor);
+            return Step::Go;
+        }
+        if key.code == KeyCode::Esc {
+            if self.busy {
+                self.interrupt();
+                self.say("stopping", now);
+            }
+            return Step::Go;
+        }
+        let step = match self.editor.key(key) {
+            Edited::Send => self.take_line(now),
+            _ => Step::Go,
+        };
+        self.completion.update(&self.editor);
+        step
+    }
+
+    /// Takes pasted text.
+    pub(crate) fn paste(&mut self, text: &str, now: Instant) {
+        self.last_key = now;
+        if self.questions.is_attended() && !self.in_tree {
+            self.questions.paste(text);
+        } else if let Some(purpose) = &mut self.form {
+            purpose.form.paste(text);
+        } else if self.has_input() && !self.in_tree {
+            self.editor.paste(text);
+            self.completion.update(&self.editor);
+        }
+    }
+}
+
+/// A key that writes something.
+fn is_letter(key: KeyEvent) -> bool {
+    let is_plain = (key.modifiers - KeyModifiers::SHIFT).is_empty();
+    is_plain && matches!(key.code, KeyCode::Char(sign) if sign != ' ')
+}

@@ -1,0 +1,129 @@
+//! What the person sends: messages, and commands after a slash.
+
+use std::time::Instant;
+
+use llm_do::parse_strict;
+use serde_json::{Value, json};
+
+use super::{App, Purpose, Step};
+use crate::commands::{self, COMMANDS};
+use crate::completion::attachments;
+use crate::form::Form;
+use crate::transcript::usage_words;
+use crate::wish::Wish;
+
+impl App {
+    pub(super) fn take_line(&mut self, now: Instant) -> Step {
+        let text = self.editor.take();
+        // A history that cannot be written is no reason to lose the message.
+        let _ = self.editor.remember(&text);
+        self.completion.close();
+        let line = text.trim();
+        match commands::read(line) {
+            commands::Line::Command(command, rest) => return self.command(command, rest, now),
+            commands::Line::Unknown(word) => {
+                self.editor.set_text(&text);
+                self.say(&unknown_command(word), now);
+            }
+            commands::Line::Message => self.send(self.message(line)),
+        }
+        Step::Go
+    }
+
+    /// A typed input can be written as JSON.
+    fn message(&self, line: &str) -> Wish {
+        if let Some(object) = parse_strict(line).ok().filter(Value::is_object) {
+            return Wish::Give(object);
+        }
+        let attachments = attachments(line, &self.opening.directory);
+        Wish::Send { text: line.to_owned(), attachments }
+    }
+
+    /// Sends a message, or keeps it until the turn is over.
+    pub(super) fn send(&mut self, wish: Wish) {
+        if self.busy {
+            self.queued.push_back(wish);
+            return;
+        }
+        match &wish {
+            Wish::Send { text, attachments } => {
+                self.transcript.message(text);
+                self.transcript.attached(attachments);
+            }
+            Wish::Give(value) => self.transcript.message(&value.to_string()),
+            Wish::Call { name, input } => self.transcript.message(&format!("/call {name} {input}")),
+            _ => {}
+        }
+        self.busy = true;
+        self.has_sent = true;
+        self.wish(wish);
+    }
+
+    fn command(&mut self, command: &str, rest: &str, now: Instant) -> Step {
+        let number = rest.parse().ok();
+        match command {
+            "/help" => self.transcript.glossary(commands::help()),
+            "/model" => self.wish(Wish::UseModel((!rest.is_empty()).then(|| rest.to_owned()))),
+            "/approvals" => self.wish(Wish::ListGrants),
+            "/revoke" => self.wish(Wish::Revoke(rest.to_owned())),
+            "/usage" => self.transcript.remark(&self.usage()),
+            "/tree" => self.show_tree(true),
+            "/call" => self.call(rest, now),
+            "/fork" | "/goto" if number.is_none() && !rest.is_empty() => {
+                self.say(&format!("write `{command} N`, with a number"), now);
+            }
+            "/fork" | "/goto" | "/clear" if self.busy => self.say("not while a turn runs; Esc stops it", now),
+            "/fork" => self.wish(Wish::Fork(number)),
+            "/goto" => self.wish(Wish::GoBack(number)),
+            "/clear" => {
+                self.wish(Wish::Clear);
+                return Step::Clear;
+            }
+            "/save" if rest.is_empty() => self.say("write `/save FILE`", now),
+            "/save" => self.wish(Wish::Save(rest.into())),
+            _ => self.wish(Wish::Quit),
+        }
+        Step::Go
+    }
+
+    fn usage(&self) -> String {
+        let by_model =
+            self.story.usage().iter().map(|(model, usage)| format!("{model}: {}", usage_words(usage)));
+        let mut lines: Vec<String> = by_model.collect();
+        lines.push(format!("in all: {}", usage_words(&self.story.total())));
+        lines.join("\n")
+    }
+
+    /// Calls something beside the conversation; without an input, a form asks for it.
+    fn call(&mut self, rest: &str, now: Instant) {
+        let (name, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        if name.is_empty() {
+            return self.say("write `/call NAME` or `/call NAME {\"key\": \"value\"}`", now);
+        }
+        if text.is_empty() {
+            return self.call_by_form(name);
+        }
+        match parse_strict(text) {
+            Ok(input) => self.send(Wish::Call { name: name.to_owned(), input }),
+            Err(error) => {
+                self.editor.set_text(&format!("/call {rest}"));
+                self.say(&format!("this is no JSON: {error}"), now);
+            }
+        }
+    }
+
+    fn call_by_form(&mut self, name: &str) {
+        let schema = self.opening.callables.iter().find(|(known, _)| known == name).map(|(_, schema)| schema);
+        match schema.and_then(|schema| Form::new(name, schema)) {
+            Some(form) => self.form = Some(Purpose { form, call: Some(name.to_owned()) }),
+            None => self.send(Wish::Call { name: name.to_owned(), input: json!({}) }),
+        }
+    }
+}
+
+fn unknown_command(word: &str) -> String {
+    match llm_do::nearest(word, COMMANDS.iter().map(|command| command.name)) {
+        Some(near) => format!("did you mean `{near}`? there is no `{word}`"),
+        None => format!("there is no command `{word}`; /help lists them"),
+    }
+}
