@@ -382,7 +382,7 @@ impl Questions {
     }
 
     fn take_amount(&mut self, what: Quantity, text: &str) {
-        match (text.trim(), what.read(&text)) {
+        match (text.trim(), what.read(text)) {
             ("", _) => self.extend(None),
             (_, Some(amount)) => self.extend(Some(amount)),
             _ => {
