@@ -129,9 +129,7 @@ fn timed_out_or(performed: Performed, run: &RunState, call: &LiveCall) -> Perfor
             return Ok(Outcome::Failed(Failure::new(FailureKind::Limit, message)));
         }
         let message = format!("agent `{}` took longer than its time limit", call.name);
-        // A caller reads that its agent was too slow; without one, a limit has ended the run.
-        let kind = if call.is_top() { FailureKind::Limit } else { FailureKind::TimedOut };
-        return Ok(Outcome::Failed(Failure::new(kind, message)));
+        return Ok(Outcome::Failed(Failure::new(FailureKind::TimedOut, message)));
     }
     performed
 }

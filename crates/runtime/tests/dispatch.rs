@@ -176,21 +176,6 @@ async fn an_agent_that_takes_too_long_fails_and_its_caller_goes_on() {
     assert_eq!(run.tool_results(), ["agent `child` took longer than its time limit"]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_time_limit_of_the_entry_ends_the_run_as_other_limits_do() {
-    let limits = Limits { time: Some(Duration::from_secs(5)), ..Limits::default() };
-    let run = TestProject::new()
-        .agent(main_agent().limits(limits).tool("slow"))
-        .tool(
-            FunctionTool::new("slow", |_, _| std::future::pending())
-                .define(|definition| definition.approval = Approval::PreApproved),
-        )
-        .model(Script::new([asks("slow", json!({}))]))
-        .run("go")
-        .await;
-    assert_eq!(run.status(), Status::Limit, "{}", run.error());
-}
-
 #[tokio::test]
 async fn a_model_that_repeats_a_failing_call_is_told_then_stopped() {
     let fails = FunctionTool::new("fails", |_, _| async { Err(ToolError::new("broken")) });
