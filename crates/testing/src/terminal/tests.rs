@@ -188,6 +188,7 @@ fn interrupts_are_ignored() -> bool {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn ctrl_c_interrupts_the_program_alone() {
     if interrupts_are_ignored() {
         println!("skipped: interrupts are ignored in this process, and so in what it starts");
