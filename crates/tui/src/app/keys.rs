@@ -20,8 +20,9 @@ impl App {
             return Step::Go;
         }
         self.hint = None;
-        if let Some((first, _)) = self.half.take() {
-            self.finish_half(first, key);
+        let step = self.finish_half(is_text(key));
+        if step != Step::Go {
+            return step;
         }
         let step = match self.global_key(key, now) {
             Some(step) => step,
@@ -32,14 +33,15 @@ impl App {
         step
     }
 
-    /// A key followed one that could be an answer: letters in a row are words for the input.
-    fn finish_half(&mut self, first: KeyEvent, next: KeyEvent) {
-        if is_letter(next) {
+    /// Something follows a key that could be an answer: text in a row is meant for the input.
+    fn finish_half(&mut self, is_text: bool) -> Step {
+        let Some((first, _)) = self.half.take() else { return Step::Go };
+        if is_text {
             self.questions.attend(false);
             self.editor.key(first);
-        } else {
-            self.questions.key(first, &self.story);
+            return Step::Go;
         }
+        self.answer_key(first)
     }
 
     /// Keys that mean the same everywhere.
@@ -109,7 +111,11 @@ impl App {
         self.answer_key(key)
     }
 
+    /// Answers the question that takes keys; one that has come in its place since takes none yet.
     pub(super) fn answer_key(&mut self, key: KeyEvent) -> Step {
+        if !self.questions.is_attended() {
+            return Step::Go;
+        }
         match self.questions.key(key, &self.story) {
             Asked::Edit(arguments) => return Step::Edit(arguments),
             Asked::Leave => self.questions.attend(false),
@@ -199,6 +205,10 @@ impl App {
     /// Takes pasted text.
     pub(crate) fn paste(&mut self, text: &str, now: Instant) {
         self.last_key = now;
+        self.finish_half(true);
+        if self.has_input() && self.questions.is_unsure() {
+            self.questions.attend(false);
+        }
         if self.questions.is_attended() && !self.in_tree {
             self.questions.paste(text);
         } else if let Some(purpose) = &mut self.form {
@@ -211,7 +221,12 @@ impl App {
 }
 
 /// A key that writes something.
-fn is_letter(key: KeyEvent) -> bool {
+fn is_text(key: KeyEvent) -> bool {
     let is_plain = (key.modifiers - KeyModifiers::SHIFT).is_empty();
-    is_plain && matches!(key.code, KeyCode::Char(sign) if sign != ' ')
+    is_plain && matches!(key.code, KeyCode::Char(_))
+}
+
+/// A key that begins a word; a space scrolls.
+fn is_letter(key: KeyEvent) -> bool {
+    is_text(key) && key.code != KeyCode::Char(' ')
 }

@@ -107,7 +107,7 @@ impl Questions {
 
     /// Whether an answer is to be chosen by somebody who did not turn to the question: a letter may be meant otherwise.
     pub(crate) fn is_unsure(&self) -> bool {
-        matches!(self.stage, Stage::Choosing) && !self.turned_to
+        self.attended && matches!(self.stage, Stage::Choosing) && !self.turned_to
     }
 
     fn current(&self) -> Option<&Question> {
@@ -226,7 +226,8 @@ impl Questions {
 
     /// Whether everything has been on the screen; a word about it where not.
     fn is_seen(&mut self) -> bool {
-        let unseen = self.panel.as_ref().map_or(0, Panel::unseen);
+        // What was never laid out was never seen.
+        let Some(unseen) = self.panel.as_ref().map(Panel::unseen) else { return false };
         if unseen > 0 {
             self.hint = Some(format!("{unseen} more rows below: Space or End shows them, then answer"));
         }

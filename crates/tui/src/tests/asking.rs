@@ -62,6 +62,40 @@ fn words_that_begin_like_an_answer_go_to_the_input() {
 }
 
 #[test]
+fn a_word_of_one_letter_is_no_answer_either() {
+    let mut driver = busy_chat();
+    let mut answer = driver.ask(shell());
+    driver.wait(A_WHILE);
+    driver.press("a boat");
+    assert_eq!(answered(&mut answer), None);
+    assert!(driver.screen().contains("> a boat"), "{}", driver.screen());
+}
+
+#[test]
+fn an_answer_to_a_question_that_was_withdrawn_is_none_to_the_next() {
+    let mut driver = busy_chat();
+    let first = driver.ask(shell());
+    let mut second = driver.ask(write());
+    driver.wait(A_WHILE);
+    driver.press("y");
+    drop(first);
+    driver.wait(A_MOMENT);
+    assert_eq!(answered(&mut second), None);
+    assert!(driver.screen().contains("write"), "{}", driver.screen());
+}
+
+#[test]
+fn what_is_pasted_at_a_question_goes_to_the_input() {
+    let mut driver = busy_chat();
+    let mut answer = driver.ask(shell());
+    driver.wait(A_WHILE);
+    driver.paste("yes, and more");
+    driver.wait(A_WHILE);
+    assert_eq!(answered(&mut answer), None);
+    assert!(driver.screen().contains("> yes, and more"), "{}", driver.screen());
+}
+
+#[test]
 fn a_question_that_was_never_drawn_takes_no_key() {
     let mut driver = busy_chat();
     driver.wait(A_WHILE);

@@ -93,6 +93,11 @@ impl Driver {
         last
     }
 
+    pub(super) fn paste(&mut self, text: &str) {
+        self.app.paste(text, self.now);
+        self.frame();
+    }
+
     /// Lets time pass, with a frame before and after.
     pub(super) fn wait(&mut self, milliseconds: u64) {
         self.frame();
