@@ -15,6 +15,7 @@ mod form;
 mod history;
 mod markdown;
 mod question;
+mod scroll;
 mod story;
 mod terminal;
 #[cfg(test)]

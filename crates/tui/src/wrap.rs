@@ -340,6 +340,11 @@ fn shortened(prefix: &[Span<'static>], room: usize) -> (Vec<Span<'static>>, usiz
     (kept, used)
 }
 
+/// Text as it may stand in a span: signs that a terminal would obey are written out, tabs are spaces.
+pub(crate) fn plain(text: &str) -> String {
+    llm_do::visible(&text.replace('\t', "    "))
+}
+
 /// How long a rule is drawn. One over the whole width would be two rows after the window has become narrower.
 pub(crate) fn rule_width(width: u16) -> u16 {
     width.min(72)

@@ -63,7 +63,7 @@ impl App {
         let input = if self.gives_way(size) { 0 } else { self.input_height(size) };
         let most = size.height.saturating_sub(input.saturating_add(1));
         self.questions.lay_out(size.width, most.saturating_sub(1), &self.story, self.theme, now);
-        let wanted = self.questions.wanted_height(size.width, &self.story, most);
+        let wanted = self.questions.wanted_height(size.width, most);
         self.questions.lay_out(size.width, wanted.saturating_sub(1), &self.story, self.theme, now);
         wanted
     }

@@ -116,7 +116,7 @@ impl App {
         if !self.questions.is_attended() {
             return Step::Go;
         }
-        match self.questions.key(key, &self.story) {
+        match self.questions.key(key) {
             Asked::Edit(arguments) => return Step::Edit(arguments),
             Asked::Leave => self.questions.attend(false),
             Asked::Nothing | Asked::Taken => {}

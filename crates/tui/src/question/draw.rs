@@ -14,13 +14,13 @@ use crate::wrap::{fitted, rule_width};
 
 impl Questions {
     /// How many rows the question would like to have: title, text, what is typed, choices.
-    pub(crate) fn wanted_height(&self, width: u16, story: &Story, most: u16) -> u16 {
+    pub(crate) fn wanted_height(&self, width: u16, most: u16) -> u16 {
         let Some(question) = self.open.get(self.shown) else { return 0 };
         let text = match &self.panel {
             Some(panel) => panel.len(),
             None => usize::from(most),
         };
-        let stage = self.stage.height(&question.matter, story, width, most);
+        let stage = self.stage.height(&question.matter, width, most);
         u16::try_from(text).unwrap_or(u16::MAX).saturating_add(stage + 1).min(most)
     }
 

@@ -172,20 +172,20 @@ impl Questions {
             self.stage = Stage::amount();
         }
         let panel = self.panel.get_or_insert_with(Panel::default);
-        panel.lay_out(&question.matter, &task_of(&question.matter, story), width, theme);
-        panel.show(height.saturating_sub(self.stage.height(&question.matter, story, width, height)));
+        panel.lay_out(&question.matter, task_of(&question.matter, story).as_deref(), width, theme);
+        panel.show(height.saturating_sub(self.stage.height(&question.matter, width, height)));
         self.since.get_or_insert(now);
     }
 
     /// Takes a key of the person.
-    pub(crate) fn key(&mut self, key: KeyEvent, story: &Story) -> Asked {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Asked {
         self.hint = None;
         if self.current().is_none() {
             return Asked::Nothing;
         }
         match std::mem::take(&mut self.stage) {
             Stage::Choosing => self.choose(key),
-            stage => self.go_on(stage, key, story),
+            stage => self.go_on(stage, key),
         }
     }
 
@@ -263,7 +263,7 @@ impl Questions {
         }
     }
 
-    fn go_on(&mut self, stage: Stage, key: KeyEvent, story: &Story) -> Asked {
+    fn go_on(&mut self, stage: Stage, key: KeyEvent) -> Asked {
         self.stage = stage;
         if key.code == KeyCode::Esc {
             self.stage = Stage::Choosing;
@@ -271,7 +271,7 @@ impl Questions {
         }
         match &mut self.stage {
             Stage::Choosing => {}
-            Stage::Scope(_) => self.pick_scope(key, story),
+            Stage::Scope(_) => self.pick_scope(key),
             Stage::Denying(_) => self.type_denial(key),
             Stage::Editing(_) => return self.type_arguments(key),
             Stage::Amount(_) => return self.type_amount(key),
@@ -279,22 +279,24 @@ impl Questions {
         Asked::Taken
     }
 
-    fn pick_scope(&mut self, key: KeyEvent, _story: &Story) {
+    fn pick_scope(&mut self, key: KeyEvent) {
         let scopes = self.scopes();
         let Stage::Scope(selected) = &mut self.stage else { return };
         match key.code {
             KeyCode::Up => *selected = selected.saturating_sub(1),
             KeyCode::Down => *selected = (*selected + 1).min(scopes.len().saturating_sub(1)),
             KeyCode::Enter => {
-                let scope = scopes.get(*selected).cloned();
-                scope.into_iter().for_each(|scope| self.answer(Answer::Session(scope)));
+                let place = *selected;
+                self.grant(scopes.get(place));
             }
-            KeyCode::Char(sign @ '1'..='9') => {
-                let place = usize::from(sign as u8 - b'1');
-                let scope = scopes.get(place).cloned();
-                scope.into_iter().for_each(|scope| self.answer(Answer::Session(scope)));
-            }
+            KeyCode::Char(sign @ '1'..='9') => self.grant(scopes.get(usize::from(sign as u8 - b'1'))),
             _ => {}
+        }
+    }
+
+    fn grant(&mut self, scope: Option<&Scope>) {
+        if let Some(scope) = scope {
+            self.answer(Answer::Session(scope.clone()));
         }
     }
 

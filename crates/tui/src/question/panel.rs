@@ -1,14 +1,15 @@
 //! The question as it stands on the screen: literal and complete.
 
 use crossterm::event::KeyCode;
-use llm_do::{ApprovalRequest, ExtensionRequest, lookalikes, visible, visible_json, visible_line};
+use llm_do::{ApprovalRequest, ExtensionRequest, lookalikes, visible_json, visible_line};
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::Matter;
+use crate::scroll::Scroll;
 use crate::theme::Theme;
-use crate::wrap::{fitted, literal_rows, rule_width, wrapped};
+use crate::wrap::{fitted, literal_rows, plain, rule_width, wrapped};
 
 /// Stands in front of rows that go on from the one above.
 const GOES_ON: &str = "↪ ";
@@ -18,21 +19,20 @@ const GOES_ON: &str = "↪ ";
 pub(crate) struct Panel {
     rows: Vec<Line<'static>>,
     width: u16,
-    top: usize,
-    height: usize,
+    scroll: Scroll,
     seen: usize,
 }
 
 impl Panel {
     /// Makes the rows for a width.
-    pub(super) fn lay_out(&mut self, matter: &Matter, task: &Option<String>, width: u16, theme: Theme) {
+    pub(super) fn lay_out(&mut self, matter: &Matter, task: Option<&str>, width: u16, theme: Theme) {
         if width == self.width && !self.rows.is_empty() {
             return;
         }
         let was_whole = self.unseen() == 0 && !self.rows.is_empty();
         self.width = width;
         self.rows = match matter {
-            Matter::Approval(request) => approval_rows(request, task.as_deref(), width, theme),
+            Matter::Approval(request) => approval_rows(request, task, width, theme),
             Matter::Extension(request) => extension_rows(request, width, theme),
         };
         self.seen = if was_whole { self.rows.len() } else { 0 };
@@ -40,9 +40,8 @@ impl Panel {
 
     /// Says how many rows are on the screen.
     pub(super) fn show(&mut self, height: u16) {
-        self.height = usize::from(height);
-        self.top = self.top.min(self.rows.len().saturating_sub(self.height));
-        self.seen = self.seen.max((self.top + self.height).min(self.rows.len()));
+        self.scroll.fit(height, self.rows.len());
+        self.seen = self.seen.max(self.scroll.range(self.rows.len()).end);
     }
 
     pub(super) fn unseen(&self) -> usize {
@@ -51,19 +50,7 @@ impl Panel {
 
     /// Moves the text; says whether the key does that.
     pub(super) fn scroll(&mut self, code: KeyCode) -> bool {
-        let page = self.height.saturating_sub(1).max(1);
-        let last = self.rows.len().saturating_sub(self.height);
-        self.top = match code {
-            KeyCode::Up => self.top.saturating_sub(1),
-            KeyCode::Down => self.top + 1,
-            KeyCode::PageUp => self.top.saturating_sub(page),
-            KeyCode::PageDown | KeyCode::Char(' ') => self.top + page,
-            KeyCode::Home => 0,
-            KeyCode::End => last,
-            _ => return false,
-        }
-        .min(last);
-        true
+        self.scroll.key(code, self.rows.len())
     }
 
     /// How many rows it has.
@@ -73,17 +60,14 @@ impl Panel {
 
     /// The rows that are on the screen.
     pub(super) fn visible(&self) -> &[Line<'static>] {
-        let end = (self.top + self.height).min(self.rows.len());
-        &self.rows[self.top.min(end)..end]
+        &self.rows[self.scroll.range(self.rows.len())]
     }
 
     /// Which rows are on the screen, in words; nothing where all are.
     pub(super) fn place(&self) -> Option<String> {
-        if self.rows.len() <= self.height {
-            return None;
-        }
-        let end = (self.top + self.height).min(self.rows.len());
-        Some(format!("rows {}–{end} of {}", self.top + 1, self.rows.len()))
+        let count = self.rows.len();
+        let shown = self.scroll.range(count);
+        (shown.len() < count).then(|| format!("rows {}–{} of {count}", shown.start + 1, shown.end))
     }
 }
 
@@ -194,7 +178,7 @@ fn diff_rows(line: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
         Some(b'@') => theme.code(),
         _ => ratatui::style::Style::new(),
     };
-    let text = visible(&line.replace('\t', "    "));
+    let text = plain(line);
     literal(&in_columns(&text, |sign| sign.escape_unicode().to_string()), width, style)
 }
 

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::Matter;
 use crate::editor::{Edited, Editor};
-use crate::story::Story;
 
 /// The most rows that something typed takes.
 const MOST_TYPED: u16 = 12;
@@ -42,15 +41,13 @@ impl Stage {
     }
 
     /// How many rows stand below the text of the question.
-    pub(super) fn height(&self, matter: &Matter, story: &Story, width: u16, most: u16) -> u16 {
+    pub(super) fn height(&self, matter: &Matter, width: u16, most: u16) -> u16 {
         let footer = 1;
         let own = match self {
             Self::Choosing => 0,
             Self::Scope(_) => match matter {
                 Matter::Approval(request) => {
-                    let rows = 1 + 2 * scopes_of(request).len();
-                    let _ = story;
-                    u16::try_from(rows).unwrap_or(u16::MAX)
+                    u16::try_from(1 + 2 * scopes_of(request).len()).unwrap_or(u16::MAX)
                 }
                 Matter::Extension(_) => 0,
             },

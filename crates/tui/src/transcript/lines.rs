@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 
 use crate::story::{Call, CallState};
 use crate::theme::Theme;
-use crate::wrap::{fitted, wrapped};
+use crate::wrap::{fitted, plain, wrapped};
 
 /// How many rows of arguments or of a result an unfolded call shows.
 const UNFOLDED: usize = 12;
@@ -18,7 +18,7 @@ const THOUGHTS: usize = 3;
 /// What the person said.
 pub(super) fn message(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut made = Vec::new();
-    for (place, line) in visible(&text.replace('\t', "    ")).lines().enumerate() {
+    for (place, line) in plain(text).lines().enumerate() {
         let mark = if place == 0 { Span::styled("> ", theme.accent()) } else { Span::raw("  ") };
         let line = Line::styled(line.to_owned(), theme.strong());
         made.extend(wrapped(&line, width, &[mark], &[Span::raw("  ")]));
@@ -32,7 +32,7 @@ pub(super) fn remark(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>>
 }
 
 fn plain_rows(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
-    let text = visible(&text.replace('\t', "    "));
+    let text = plain(text);
     text.lines().flat_map(|line| wrapped(&Line::styled(line.to_owned(), style), width, &[], &[])).collect()
 }
 
@@ -50,7 +50,7 @@ pub(super) fn note(word: &str, path: &str, text: &str, width: u16, theme: Theme)
     let who = if path.is_empty() { String::new() } else { format!("{}: ", visible_line(path)) };
     let first = [Span::styled(format!("{word} "), theme.waiting()), Span::styled(who, theme.dim())];
     let rest = [Span::raw("  ")];
-    let text = visible(&text.replace('\t', "    "));
+    let text = plain(text);
     let mut made = Vec::new();
     for (place, line) in text.lines().enumerate() {
         let first: &[Span<'static>] = if place == 0 { &first } else { &rest };
@@ -105,7 +105,7 @@ pub(super) fn thinking(
 /// Thoughts behind a bar, which tells them from an answer where there are no colours.
 fn thought_rows(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let bar = [Span::styled("┆ ", theme.dim())];
-    let text = visible(&text.replace('\t', "    "));
+    let text = plain(text);
     let line = |line: &str| wrapped(&Line::styled(line.to_owned(), theme.dim().italic()), width, &bar, &bar);
     text.lines().flat_map(line).collect()
 }
@@ -204,7 +204,7 @@ pub(super) fn returned(
 fn cut_rows(text: &str, width: u16, bar: &[Span<'static>], style: Style) -> Vec<Line<'static>> {
     let start: String = text.chars().take(usize::from(width) * UNFOLDED * 2).collect();
     let text_lines = text.lines().count();
-    let start = visible(&start.replace('\t', "    "));
+    let start = plain(&start);
     let mut made: Vec<Line<'static>> = start
         .lines()
         .flat_map(|line| wrapped(&Line::styled(line.to_owned(), style), width, bar, bar))

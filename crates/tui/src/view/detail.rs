@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crossterm::event::KeyCode;
-use llm_do::{CallKind, CallResult, Content, Message, Output, Part, Role, visible, visible_line};
+use llm_do::{CallKind, CallResult, Content, Message, Output, Part, Role, visible_line};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -11,9 +11,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::markdown::markdown;
+use crate::scroll::Scroll;
 use crate::story::{Call, Place};
 use crate::theme::Theme;
-use crate::wrap::{fitted, wrapped};
+use crate::wrap::{fitted, plain, wrapped};
 
 /// Longer texts are cut here; what was cut is said.
 const MOST: usize = 400_000;
@@ -53,8 +54,7 @@ impl Tab {
 #[derive(Default)]
 pub(crate) struct Detail {
     tab: Tab,
-    top: usize,
-    height: usize,
+    scroll: Scroll,
     laid: Option<Laid>,
 }
 
@@ -80,25 +80,13 @@ impl Detail {
     }
 
     pub(super) fn rewind(&mut self) {
-        self.top = 0;
+        self.scroll.rewind();
     }
 
     /// Moves the text; says whether the key does that.
     pub(super) fn scroll(&mut self, code: KeyCode) -> bool {
         let rows = self.laid.as_ref().map_or(0, |laid| laid.rows.len());
-        let last = rows.saturating_sub(self.height);
-        let page = self.height.saturating_sub(1).max(1);
-        self.top = match code {
-            KeyCode::Up | KeyCode::Char('k') => self.top.saturating_sub(1),
-            KeyCode::Down | KeyCode::Char('j') => self.top + 1,
-            KeyCode::PageUp => self.top.saturating_sub(page),
-            KeyCode::PageDown | KeyCode::Char(' ') => self.top + page,
-            KeyCode::Home => 0,
-            KeyCode::End => last,
-            _ => return false,
-        }
-        .min(last);
-        true
+        self.scroll.key(code, rows)
     }
 
     pub(super) fn draw(
@@ -116,11 +104,10 @@ impl Detail {
                 line.render(Rect { y, height: 1, ..head }, buffer);
             }
         });
-        self.height = body.height.into();
         self.lay_out(place, call, body.width, theme);
         let rows = self.laid.as_ref().map_or(&[][..], |laid| &laid.rows[..]);
-        self.top = self.top.min(rows.len().saturating_sub(self.height));
-        for (y, line) in (body.y..body.bottom()).zip(&rows[self.top..]) {
+        self.scroll.fit(body.height, rows.len());
+        for (y, line) in (body.y..body.bottom()).zip(&rows[self.scroll.range(rows.len())]) {
             line.render(Rect { y, height: 1, ..body }, buffer);
         }
     }
@@ -254,7 +241,7 @@ fn part_rows(part: &Part, role: Role, width: u16, theme: Theme) -> Vec<Line<'sta
 }
 
 fn text_rows(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
-    let text = visible(&cut(text).replace('\t', "    "));
+    let text = plain(&cut(text));
     text.lines().flat_map(|line| wrapped(&Line::styled(line.to_owned(), style), width, &[], &[])).collect()
 }
 
