@@ -140,9 +140,7 @@ fn begun(event: &Event, name: &str) -> String {
 
 /// What a call was given: a lone text as it is.
 fn input_words(input: &Payload) -> String {
-    let text =
-        input.object().filter(|object| object.len() == 1).and_then(|object| object.get("input")?.as_str());
-    shortened(text.unwrap_or(input.text()), SHOWN)
+    shortened(input.lone_text().unwrap_or(input.text()), SHOWN)
 }
 
 fn ended(name: &str, result: &CallResult, milliseconds: u64) -> String {

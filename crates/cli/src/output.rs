@@ -103,10 +103,7 @@ fn cost(usage: &Usage) -> Option<f64> {
 pub(crate) fn usage_line(usage: &Usage) -> String {
     let requests = if usage.requests == 1 { "request" } else { "requests" };
     let tokens = usage.tokens();
-    let cost = match (usage.cost.unpriced, usage.cost.known.0) {
-        (0, _) => format!(", {}", usage.cost.known),
-        (_, 0) => String::new(),
-        (_, _) => format!(", at least {}", usage.cost.known),
-    };
+    let free = || (usage.cost.unpriced == 0).then(|| usage.cost.known.to_string());
+    let cost = usage.cost.words().or_else(free).map(|words| format!(", {words}")).unwrap_or_default();
     format!("{} {requests}, {tokens} tokens{cost}", usage.requests)
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use llm_do::{Input, LoadedProject, Message, ModelChoice, Name, Part, Role, RunError, RunReport, Session};
 use llm_do_tui::{Desk, Opening, Theme, Told, Wish};
-use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::approvals;
@@ -47,8 +46,7 @@ pub(crate) fn opening(project: &LoadedProject, entry: Name, chat: bool, asks: bo
         .iter()
         .map(|callable| (callable.name.clone(), callable.definition.input.source().clone()));
     Opening {
-        theme: Theme { colours: Paint::for_stderr().has_colours(), light: false },
-        entry,
+        theme: theme(),
         chat,
         asks,
         input_schema,
@@ -57,7 +55,19 @@ pub(crate) fn opening(project: &LoadedProject, entry: Name, chat: bool, asks: bo
         history: state_directory().map(|directory| directory.join("messages")),
         unfolded: verbose > 0,
         edit: Arc::new(approvals::edit_at_terminal),
+        ..Opening::new(entry)
     }
+}
+
+/// The colours, where they are wanted, for the background that the terminal tells of.
+fn theme() -> Theme {
+    let background = std::env::var("COLORFGBG").unwrap_or_default();
+    Theme { colours: Paint::for_stderr().has_colours(), light: is_light(&background) }
+}
+
+/// Reads `foreground;background`, numbers of the sixteen colours.
+fn is_light(colours: &str) -> bool {
+    matches!(colours.rsplit(';').next(), Some("7" | "15"))
 }
 
 /// Talks with a project, or runs it once, until the person leaves or the run is over.
@@ -335,16 +345,8 @@ fn grant_at_once(wish: &Wish, host: &Host, desk: &Desk) -> bool {
 }
 
 fn words_of(input: &Input) -> String {
-    match input {
-        Input::Text(text) => text.clone(),
-        other => {
-            let value = other.clone().into_payload().value().clone();
-            match value.get("input").and_then(Value::as_str) {
-                Some(text) => text.to_owned(),
-                None => value.to_string(),
-            }
-        }
-    }
+    let payload = input.clone().into_payload();
+    payload.lone_text().unwrap_or(payload.text()).to_owned()
 }
 
 fn first_line(text: &str) -> String {
@@ -381,5 +383,16 @@ fn part_of(part: &Part) -> String {
         }
         Part::Attachment(attachment) => format!("[{}]\n\n", attachment.name),
         Part::Opaque(block) => format!("[a block of {}]\n\n", block.provider),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_light_background_is_known_by_its_colour() {
+        assert!(is_light("0;15") && is_light("0;default;7"));
+        assert!(!is_light("15;0") && !is_light("") && !is_light("7;default"));
     }
 }

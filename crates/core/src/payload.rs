@@ -75,6 +75,11 @@ impl Payload {
         self.0.value.as_object()
     }
 
+    /// Returns the text where it is all that was given, as to an agent without a schema.
+    pub fn lone_text(&self) -> Option<&str> {
+        self.object().filter(|object| object.len() == 1)?.get("input")?.as_str()
+    }
+
     /// Returns the canonical text; for unparsed arguments, the text as it came.
     pub fn text(&self) -> &str {
         &self.0.text

@@ -76,6 +76,17 @@ pub struct Cost {
     pub unpriced: u64,
 }
 
+impl Cost {
+    /// Says what is known of it; nothing where that is nothing.
+    pub fn words(&self) -> Option<String> {
+        match (self.unpriced, self.known.0) {
+            (_, 0) => None,
+            (0, _) => Some(self.known.to_string()),
+            (_, _) => Some(format!("at least {}", self.known)),
+        }
+    }
+}
+
 impl Add for Cost {
     type Output = Self;
     fn add(self, other: Self) -> Self {

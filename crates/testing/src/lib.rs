@@ -11,8 +11,8 @@
 //!
 //! With the feature `terminal`:
 //!
-//! - [`terminal::TerminalSession`] is a program at a real terminal: keys in, a screen out.
-//! - [`picture`] draws such a screen as a PNG.
+//! - `terminal::TerminalSession` is a program at a real terminal: keys in, a screen out.
+//! - `picture` draws such a screen as a PNG.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a broken test set-up must stop the test")]
 

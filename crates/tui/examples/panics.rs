@@ -3,15 +3,14 @@
 //! `panics main|thread|reader`: where it panics, as soon as the person sends something or wants to leave.
 
 use std::error::Error;
-use std::sync::Arc;
 
 use llm_do::{AgentSpec, Project};
-use llm_do_tui::{Desk, Opening, Theme};
+use llm_do_tui::{Desk, Opening};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let place = std::env::args().nth(1).unwrap_or_default();
-    let (desk, mut wishes) = Desk::open(opening())?;
+    let (desk, mut wishes) = Desk::open(Opening { chat: true, asks: true, ..Opening::new("main") })?;
     wishes.recv().await;
     match &*place {
         "thread" => drop(std::thread::spawn(|| panic!("a thread breaks off"))),
@@ -33,19 +32,4 @@ async fn run(desk: &Desk) -> Result<(), Box<dyn Error>> {
         .build()?;
     runtime.run("main", "hello").await?;
     Ok(())
-}
-
-fn opening() -> Opening {
-    Opening {
-        theme: Theme::default(),
-        entry: "main".into(),
-        chat: true,
-        asks: true,
-        input_schema: None,
-        callables: Vec::new(),
-        directory: ".".into(),
-        history: None,
-        unfolded: false,
-        edit: Arc::new(|_| Err("there is no editor".to_owned())),
-    }
 }

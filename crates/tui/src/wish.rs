@@ -36,6 +36,24 @@ pub struct Opening {
     pub edit: EditOutside,
 }
 
+impl Opening {
+    /// A single run in black and white that has its input, with nothing to complete and no editor outside.
+    pub fn new(entry: impl Into<Name>) -> Self {
+        Self {
+            theme: Theme::default(),
+            entry: entry.into(),
+            chat: false,
+            asks: false,
+            input_schema: None,
+            callables: Vec::new(),
+            directory: PathBuf::new(),
+            history: None,
+            unfolded: false,
+            edit: Arc::new(|_| Err("there is no editor".to_owned())),
+        }
+    }
+}
+
 /// What the person wants.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wish {

@@ -11,14 +11,20 @@ fn is_tree(session: &TerminalSession) {
     assert!(session.is_alternate());
 }
 
-#[test]
-fn the_tree_comes_and_goes_and_leaves_the_main_screen_as_it_was() {
+/// A chat at rest, with a turn in which an agent was allowed to call another one.
+fn after_a_turn() -> (Sandbox, TerminalSession) {
     let sandbox = Sandbox::asking();
     let session = chat(&sandbox);
     session.keys("hello\r");
     answer(&session, 'y');
     session.wait_for("the end");
     at_rest(&session);
+    (sandbox, session)
+}
+
+#[test]
+fn the_tree_comes_and_goes_and_leaves_the_main_screen_as_it_was() {
+    let (_sandbox, session) = after_a_turn();
     let before = session.screen_text();
     for open in ["\u{14}", "/tree\r"] {
         session.keys(open);
@@ -34,12 +40,7 @@ fn the_tree_comes_and_goes_and_leaves_the_main_screen_as_it_was() {
 
 #[test]
 fn a_call_is_read_at_length() {
-    let sandbox = Sandbox::asking();
-    let session = chat(&sandbox);
-    session.keys("hello\r");
-    answer(&session, 'y');
-    session.wait_for("the end");
-    at_rest(&session);
+    let (_sandbox, session) = after_a_turn();
     session.key(Key::Ctrl('t'));
     is_tree(&session);
     session.wait_for_visible("to the model");

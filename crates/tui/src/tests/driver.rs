@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use crate::app::{App, Step};
 use crate::question::{Matter, Question, Reply};
 use crate::typed::{Screen, keys};
-use crate::{Opening, Theme, Told, Wish};
+use crate::{Opening, Told, Wish};
 
 /// Longer than a question stands before it takes keys.
 pub(super) const A_WHILE: u64 = 600;
@@ -39,16 +39,11 @@ pub(super) struct Driver {
 /// What a chat begins with.
 pub(super) fn opening() -> Opening {
     Opening {
-        theme: Theme::default(),
-        entry: "main".into(),
         chat: true,
         asks: true,
-        input_schema: None,
-        callables: Vec::new(),
         directory: "no such directory".into(),
-        history: None,
-        unfolded: false,
         edit: Arc::new(|value| Ok(value.clone())),
+        ..Opening::new("main")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use llm_do::{Attachment, CallKind, CallResult, Cost, Decision, Status, Usage, visible, visible_line};
+use llm_do::{Attachment, CallKind, CallResult, Decision, Status, Usage, visible, visible_line};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -143,12 +143,9 @@ fn named(mark: &str, call: &Call, width: u16, theme: Theme) -> Line<'static> {
 
 /// What a call was given, on one line: a lone text as it is, everything else as JSON.
 pub(crate) fn input_words(call: &Call) -> String {
-    match call.input.object() {
-        Some(object) if object.len() == 1 => match object.get("input").and_then(|input| input.as_str()) {
-            Some(text) => visible_line(text),
-            None => shortened_json(call.input.text()),
-        },
-        _ => shortened_json(call.input.text()),
+    match call.input.lone_text() {
+        Some(text) => visible_line(text),
+        None => shortened_json(call.input.text()),
     }
 }
 
@@ -356,15 +353,6 @@ pub(crate) fn amount_words(amount: u64) -> String {
 /// What was used, in a few words.
 pub(crate) fn usage_words(usage: &Usage) -> String {
     let requests = if usage.requests == 1 { "request" } else { "requests" };
-    let cost = cost_words(&usage.cost).map(|words| format!(", {words}")).unwrap_or_default();
+    let cost = usage.cost.words().map(|words| format!(", {words}")).unwrap_or_default();
     format!("{} {requests}, {} tokens{cost}", usage.requests, amount_words(usage.tokens()))
-}
-
-/// What something cost, where that is known.
-pub(crate) fn cost_words(cost: &Cost) -> Option<String> {
-    match (cost.unpriced, cost.known.0) {
-        (_, 0) => None,
-        (0, _) => Some(cost.known.to_string()),
-        (_, _) => Some(format!("at least {}", cost.known)),
-    }
 }

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use crate::story::{Run, Story};
 use crate::theme::Theme;
-use crate::transcript::{amount_words, cost_words};
+use crate::transcript::amount_words;
 use crate::wrap::{columns, fitted};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -61,7 +61,7 @@ fn run_parts(run: &Run, now: Instant, theme: Theme) -> Vec<Span<'static>> {
 /// What was used, in parts that can stand alone.
 fn used_words(usage: &Usage) -> impl Iterator<Item = String> {
     let tokens = (usage.tokens() > 0).then(|| format!("{} tokens", amount_words(usage.tokens())));
-    tokens.into_iter().chain(cost_words(&usage.cost))
+    tokens.into_iter().chain(usage.cost.words())
 }
 
 /// Leaves out the parts that do not fit; the first one always stands.
