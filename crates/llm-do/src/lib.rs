@@ -74,10 +74,10 @@ pub use llm_do_runtime::{
 };
 
 pub use llm_do_tools::{
-    AgentDefaults, CreatedAgent, DynamicAgents, FileDescriptors, Filesystem, FilesystemSettings, NewAgent,
-    Operands, PreparedSandbox, Protected, PythonSettings, ReadScope, Reads, Sandbox, SandboxMode,
-    SandboxStatus, Shell, ShellRule, ShellSettings, Unlisted, WriteScope, Writes, create_agent,
-    create_agent_within, end_all_commands, sandbox_status,
+    AgentDefaults, CreatedAgent, DynamicAgents, ExportSettings, FileDescriptors, Filesystem,
+    FilesystemSettings, NewAgent, Operands, PreparedSandbox, Protected, PythonSettings, ReadScope, Reads,
+    Sandbox, SandboxMode, SandboxStatus, Shell, ShellRule, ShellSettings, Unlisted, WriteScope, Writes,
+    create_agent, create_agent_within, end_all_commands, sandbox_status,
 };
 
 /// Reads a project from files: a manifest, a directory or a lone agent file.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::calculator as arithmetic;
 use crate::dynamic_agents::DynamicAgents;
 use crate::filesystem::{Filesystem, FilesystemSettings, Protected};
-use crate::process::{FileDescriptors, Process, Stderr};
+use crate::process::{ExportSettings, FileDescriptors, Process, Stderr};
 use crate::python::PythonSettings;
 use crate::shell::{Shell, ShellSettings};
 
@@ -133,19 +133,19 @@ fn make_filesystem(
     };
     let base = &real(base)?;
     check_below(base, &settings.root)?;
-    check_narrower(wanted, base, &settings)?;
+    check_narrower::<FilesystemSettings>(wanted, base, &settings)?;
     let toolset = Filesystem::new(wanted.name.clone(), base, settings, protected(wanted, around)?)?;
     Ok(Arc::new(toolset))
 }
 
 /// What one agent sets may narrow what the manifest sets for the toolset, and not loosen it.
-fn check_narrower(
+fn check_narrower<Settings: DeserializeOwned + Default + Into<FilesystemSettings>>(
     wanted: &WantedToolset<'_>,
     base: &Path,
     settings: &FilesystemSettings,
 ) -> Result<(), String> {
     let Some(section) = wanted.section else { return Ok(()) };
-    let section: FilesystemSettings = read(section)?;
+    let section: FilesystemSettings = read::<Settings>(section)?.into();
     check_below(&base.join(&section.root), &base.join(&settings.root))?;
     match settings.loosens(&section) {
         Some(key) => Err(allows_more(key, wanted)),
@@ -227,17 +227,12 @@ fn calculator(wanted: &WantedToolset<'_>) -> Made {
 
 /// Long texts; they are written to files of the project, unless they may only be looked at.
 fn file_descriptors(wanted: &WantedToolset<'_>, around: &Surroundings) -> Made {
-    #[derive(Default, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
-    struct Settings {
-        read_only: bool,
-    }
-    let Settings { read_only } = read(wanted.settings)?;
-    let name = wanted.name.clone();
-    if read_only {
-        return Ok(Arc::new(FileDescriptors::read_only(name)?));
-    }
-    Ok(Arc::new(FileDescriptors::new(name, &real(wanted.root)?, &protected(wanted, around)?)?))
+    let settings: ExportSettings = read(wanted.settings)?;
+    let base = &real(wanted.root)?;
+    check_below(base, &settings.root)?;
+    check_narrower::<ExportSettings>(wanted, base, &settings.clone().into())?;
+    let toolset = FileDescriptors::new(wanted.name.clone(), base, settings, &protected(wanted, around)?)?;
+    Ok(Arc::new(toolset))
 }
 
 /// What an agent does as a process.

@@ -27,7 +27,7 @@ pub use dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,
 };
 pub use filesystem::{Filesystem, FilesystemSettings, Protected};
-pub use process::{FileDescriptors, Process, ProcessSettings, Stderr};
+pub use process::{ExportSettings, FileDescriptors, Process, ProcessSettings, Stderr};
 pub use python::{PythonSettings, python_code};
 pub use sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};
 pub use shell::{Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope};

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use descriptors::FileDescriptors;
+pub use descriptors::{ExportSettings, FileDescriptors};
 
 /// Settings of the toolset `process`.
 #[derive(Debug, Clone, Copy, Deserialize)]

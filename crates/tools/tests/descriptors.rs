@@ -13,7 +13,7 @@ use llm_do_models::{asks, says};
 use llm_do_project::{ProjectFiles, WantedToolset};
 use llm_do_runtime::{ContentStore, DescriptorSettings, Descriptors, FdId, FdSource, Runtime};
 use llm_do_testing::{Approvals, Chance, TestProject, deny, edit, once};
-use llm_do_tools::{FileDescriptors, Protected, Surroundings, built_in};
+use llm_do_tools::{ExportSettings, FileDescriptors, Protected, Surroundings, built_in};
 use serde_json::{Value, json};
 
 /// A project directory that is removed at the end.
@@ -38,7 +38,12 @@ impl Folder {
     }
 
     fn toolset(&self) -> FileDescriptors {
-        FileDescriptors::new("file_descriptors".into(), &self.0, &Protected::new(["tools.py"])).unwrap()
+        self.toolset_with(ExportSettings::default())
+    }
+
+    fn toolset_with(&self, settings: ExportSettings) -> FileDescriptors {
+        let protected = Protected::new(["tools.py"]);
+        FileDescriptors::new("file_descriptors".into(), &self.0, settings, &protected).unwrap()
     }
 }
 
@@ -61,9 +66,19 @@ impl Gate {
     }
 
     fn asking(folder: Folder, texts: &[(&str, &str)], answers: impl IntoIterator<Item = Answer>) -> Self {
+        let toolset = folder.toolset();
+        Self::of(folder, toolset, texts, answers)
+    }
+
+    fn of(
+        folder: Folder,
+        toolset: FileDescriptors,
+        texts: &[(&str, &str)],
+        answers: impl IntoIterator<Item = Answer>,
+    ) -> Self {
         let table = table(texts);
         let approvals = Approvals::new(answers);
-        let runtime = project(&folder, &table).approver(approvals.clone()).build();
+        let runtime = project(toolset, &table).approver(approvals.clone()).build();
         Self { folder, runtime, approvals }
     }
 
@@ -92,11 +107,11 @@ fn table(texts: &[(&str, &str)]) -> Descriptors {
     table
 }
 
-fn project(folder: &Folder, table: &Descriptors) -> TestProject {
+fn project(toolset: FileDescriptors, table: &Descriptors) -> TestProject {
     let table = table.clone();
     TestProject::new()
         .agent(AgentSpec::new("main", "You read.").toolset("file_descriptors"))
-        .toolset(folder.toolset())
+        .toolset(toolset)
         .model_replies([says("done")])
         .runtime(|builder| builder.provide(table))
 }
@@ -181,7 +196,7 @@ async fn a_part_becomes_a_descriptor_named_by_its_call() {
     let folder = Folder::new();
     let table = table(&[("fd:0.0", THREE)]);
     let extract = json!({"fd": "fd:0.0", "mode": "line", "start": 2, "count": 1, "extract": true});
-    let run = project(&folder, &table)
+    let run = project(folder.toolset(), &table)
         .model_replies([asks("list_fd", json!({})), asks("read_fd", extract), says("done")])
         .run("go")
         .await;
@@ -374,6 +389,22 @@ async fn no_text_leaves_the_project_or_goes_through_a_link() {
 }
 
 #[tokio::test]
+async fn texts_are_written_only_where_and_as_large_as_it_is_set() {
+    let folder = Folder::new().file("big.md", "0123456789");
+    fs::create_dir(folder.0.join("notes")).unwrap();
+    let root = ExportSettings { root: "notes".into(), ..ExportSettings::default() };
+    let settings = ExportSettings { suffixes: vec![".md".into()], max_write_bytes: 8, ..root };
+    let toolset = folder.toolset_with(settings);
+    let gate = Gate::of(folder, toolset, &[("fd:1.0", "short"), ("fd:2.0", THREE)], [once()]);
+    for (fd, path) in [("fd:1.0", "../big.md"), ("fd:1.0", "a.txt"), ("fd:2.0", "a.md")] {
+        gate.call("fd_to_file", json!({"fd": fd, "path": path})).await.unwrap_err();
+    }
+    assert!(gate.requests().is_empty());
+    gate.call("fd_to_file", json!({"fd": "fd:1.0", "path": "a.md"})).await.unwrap();
+    assert_eq!(gate.folder.text("notes/a.md"), "short");
+}
+
+#[tokio::test]
 async fn protected_files_say_why_they_ask() {
     let gate = Gate::asking(Folder::new(), &[("fd:1.0", THREE)], [deny("no"), deny("no")]);
     for path in ["tools.py", "sub/main.agent"] {
@@ -389,7 +420,7 @@ async fn what_is_written_is_what_was_shown() {
     let folder = Folder::new();
     let table = table(&[("fd:1.0", THREE)]);
     let meanwhile = table.clone();
-    let runtime = project(&folder, &table)
+    let runtime = project(folder.toolset(), &table)
         .runtime(move |builder| {
             builder.approver(move |_: ApprovalRequest| {
                 meanwhile.add(FdId::from("fd:1.0"), "something else", FdSource::ToolResult).unwrap();
@@ -422,23 +453,29 @@ async fn the_rest_of_a_long_diff_is_said_to_be_in_the_descriptor() {
 }
 
 #[test]
-fn the_toolset_is_built_in_and_has_nothing_to_set() {
+fn the_toolset_is_built_in_and_an_agent_may_narrow_where_it_writes() {
     let folder = Folder::new();
-    let made = |settings: &Value| {
+    let made = |section: Option<&Value>, settings: &Value| {
         let (name, files) = ("file_descriptors".into(), ProjectFiles::default());
         let wanted = WantedToolset {
             built_in: "file_descriptors",
             name: &name,
             settings,
-            section: None,
+            section,
             root: &folder.0,
             files: &files,
         };
         let toolset = built_in(&wanted, &Surroundings::default())?;
         Ok(toolset.definitions().iter().map(|definition| definition.name.to_string()).collect())
     };
-    let names: Result<Vec<String>, String> = made(&Value::Null);
+    let names: Result<Vec<String>, String> = made(None, &Value::Null);
     assert_eq!(names.unwrap(), ["read_fd", "grep_fd", "list_fd", "close_fd", "fd_to_file"]);
-    let error = made(&json!({"page_size": 10})).unwrap_err();
+    let error = made(None, &json!({"page_size": 10})).unwrap_err();
     assert!(error.contains("unknown field `page_size`"), "{error}");
+    assert!(made(None, &json!({"root": ".."})).unwrap_err().contains("lies outside"));
+    assert_eq!(made(None, &json!({"read_only": true})).unwrap().len(), 4);
+    let section = json!({"suffixes": [".md"]});
+    assert_eq!(made(Some(&section), &json!({"suffixes": [".en.md"]})).unwrap().len(), 5);
+    let error = made(Some(&section), &json!({})).unwrap_err();
+    assert!(error.starts_with("`suffixes` allows more than the manifest does"), "{error}");
 }

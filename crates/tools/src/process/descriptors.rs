@@ -11,6 +11,8 @@ mod read;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use export::ExportSettings;
+
 use futures::future::BoxFuture;
 use llm_do_core::{
     Access, AgentSpec, Approval, Approved, CallContext, Cancellation, Effect, Failure, FailureKind, FromCall,
@@ -27,9 +29,18 @@ use crate::filesystem::Protected;
 pub struct FileDescriptors(StatelessToolset);
 
 impl FileDescriptors {
-    /// Makes the toolset. Texts are written to files below the root, and to protected ones only after a fresh approval.
-    pub fn new(name: Name, root: &Path, protected: &Protected) -> Result<Self, String> {
-        let export: Arc<dyn Tool> = Arc::new(export::FdToFile::new(&name, root, protected)?);
+    /// Makes the toolset. Texts are written to files below the root that is set, and to protected ones only after a
+    /// fresh approval.
+    pub fn new(
+        name: Name,
+        base: &Path,
+        settings: ExportSettings,
+        protected: &Protected,
+    ) -> Result<Self, String> {
+        if settings.read_only {
+            return Self::read_only(name);
+        }
+        let export: Arc<dyn Tool> = Arc::new(export::FdToFile::new(&name, base, settings.into(), protected)?);
         let tools = looking_tools(&name)?;
         Ok(Self(StatelessToolset::new(name, tools.into_iter().chain([export]))))
     }

@@ -3,7 +3,7 @@
 //! This is a change of a file like those of the filesystem tools, by the same code: below one root, never through a
 //! link, with a diff for whoever is asked, and written only as it was shown.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -26,6 +26,34 @@ const DESCRIPTION: &str = "Writes the whole text of a file descriptor to a file,
 
 /// How large a file may be before and after: it is held in memory and compared.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Where the texts of descriptors may be written, and how much at once.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExportSettings {
+    /// The directory that `fd_to_file` cannot leave, relative to the project. Default: the project itself.
+    pub root: PathBuf,
+    /// Leaves out `fd_to_file`.
+    pub read_only: bool,
+    /// The endings of file names that may be written, such as `.md`. Empty: all.
+    pub suffixes: Vec<String>,
+    /// How many bytes a file may have before and after it is written.
+    pub max_write_bytes: u64,
+}
+
+impl Default for ExportSettings {
+    fn default() -> Self {
+        Self { root: PathBuf::from("."), read_only: false, suffixes: Vec::new(), max_write_bytes: MOST_BYTES }
+    }
+}
+
+impl From<ExportSettings> for FilesystemSettings {
+    fn from(settings: ExportSettings) -> Self {
+        let ExportSettings { root, read_only, suffixes, max_write_bytes } = settings;
+        Self { root, read_only, suffixes, max_write_bytes, max_read_bytes: MOST_BYTES, ..Self::default() }
+    }
+}
+
 /// How a diff ends that was cut: the rest of what is written stands in the descriptor.
 const REST_IN_ARGUMENTS: &str = "are in the arguments]\n";
 
@@ -34,7 +62,7 @@ const REST_IN_ARGUMENTS: &str = "are in the arguments]\n";
 struct Arguments {
     /// The file descriptor, such as `fd:3.1`.
     fd: String,
-    /// The file, relative to the root of the project. Directories that are missing are made.
+    /// The file, relative to the root. Directories that are missing are made.
     path: String,
     /// Whether the text replaces what the file holds, or is put after it.
     #[serde(default)]
@@ -122,7 +150,13 @@ pub(super) struct FdToFile {
 }
 
 impl FdToFile {
-    pub(super) fn new(toolset: &Name, root: &Path, protected: &Protected) -> Result<Self, String> {
+    pub(super) fn new(
+        toolset: &Name,
+        base: &Path,
+        settings: FilesystemSettings,
+        protected: &Protected,
+    ) -> Result<Self, String> {
+        settings.check()?;
         let input = Schema::of::<Arguments>().map_err(|error| error.to_string())?;
         let mut definition = ToolDefinition::new("fd_to_file", DESCRIPTION, input);
         definition.toolset = Some(toolset.clone());
@@ -130,12 +164,7 @@ impl FdToFile {
         // As with other changes of files, the precondition makes it so.
         definition.effect = Effect::Idempotent;
         definition.sequential = true;
-        let settings = FilesystemSettings {
-            max_read_bytes: MOST_BYTES,
-            max_write_bytes: MOST_BYTES,
-            ..FilesystemSettings::default()
-        };
-        let ground = Arc::new(Ground::new(root, settings, protected)?);
+        let ground = Arc::new(Ground::new(base, settings, protected)?);
         Ok(Self { definition: Arc::new(definition), ground })
     }
 }
