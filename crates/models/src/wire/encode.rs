@@ -187,7 +187,9 @@ impl Encoder {
         let messages = conversation.messages();
         let known = self.history.known(conversation);
         if known < self.history.len() {
-            if let Some(message) = messages.get(known) {
+            // A conversation that has not grown was taken back on purpose.
+            let has_grown = messages.len() > self.history.len();
+            if let Some(message) = messages.get(known).filter(|_| has_grown) {
                 self.notices.add(changed_at(known, message));
             }
             self.history.truncate(known);
