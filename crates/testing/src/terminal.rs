@@ -8,6 +8,7 @@
 //! This module does not know which program it runs, and draws nothing (see [`crate::picture`]).
 
 mod answers;
+mod hang_up;
 mod holder;
 mod key;
 mod state;
@@ -25,6 +26,7 @@ use pty_process::blocking::Pty;
 use rustix::process::{Pid, kill_process, kill_process_group};
 use rustix::termios::{LocalModes, OutputModes, tcgetattr, tcgetpgrp};
 
+pub use self::hang_up::hang_up;
 pub use self::key::Key;
 use self::state::{Program, Shared, State};
 pub use rustix::process::Signal;

@@ -74,6 +74,8 @@ pub(crate) enum Step {
     Edit(Value),
     Refresh,
     Clear,
+    /// Give the terminal to the shell until the person comes back.
+    Suspend,
 }
 
 impl App {

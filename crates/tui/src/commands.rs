@@ -35,6 +35,7 @@ const KEYS: &[(&str, &str)] = &[
     ("Ctrl-T", "the tree of calls"),
     ("Ctrl-O", "shows thoughts, arguments and results at length, or folds them"),
     ("Ctrl-L", "paints the screen anew"),
+    ("Ctrl-Z", "goes back to the shell for a while; `fg` comes back"),
     ("Tab", "goes to a question that waits, and back"),
 ];
 

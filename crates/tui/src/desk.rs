@@ -26,6 +26,12 @@ const SILENCE: Duration = Duration::from_millis(300);
 const MOST_KEYS: usize = 4_096;
 /// How long to wait for a key while nothing moves.
 const IDLE: Duration = Duration::from_millis(250);
+/// How long to wait for another key after one.
+const AT_ONCE: Duration = Duration::from_millis(1);
+/// How long the program waits for the UI to end: one that writes to a terminal which takes nothing never does.
+const PARTING: Duration = Duration::from_secs(5);
+/// How long a signal to stop may take to reach this process.
+const STOPPING: Duration = Duration::from_millis(50);
 /// How many pieces of news are taken before a frame is due again.
 const MOST_NEWS: usize = 20_000;
 
@@ -75,11 +81,16 @@ impl Desk {
     pub fn close(&self) -> io::Result<()> {
         self.tell(Told::Leave);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match thread.map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            Some(Err(_panic)) => Err(io::Error::other("the terminal UI broke off in a panic")),
-            None => Ok(()),
+        let Some(thread) = thread else { return Ok(()) };
+        let begun = Instant::now();
+        while !thread.is_finished() {
+            if begun.elapsed() > PARTING {
+                return Err(io::Error::other("the terminal takes nothing any more"));
+            }
+            std::thread::sleep(AT_ONCE);
         }
+        let broke_off = |_panic| Err(io::Error::other("the terminal UI broke off in a panic"));
+        thread.join().unwrap_or_else(broke_off)
     }
 
     async fn ask<T>(
@@ -104,6 +115,13 @@ impl Approver for Desk {
         let matter = Matter::Extension(request.clone());
         Box::pin(async move { self.ask(matter, Reply::Extension).await.ok().flatten() })
     }
+}
+
+/// Stops this process and those that were started with it, as Ctrl-Z does, until they are continued.
+fn stop_here() {
+    // Where nobody could continue them, they are not stopped.
+    let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+    std::thread::sleep(STOPPING);
 }
 
 /// The thread: news and keys in, frames out.
@@ -155,7 +173,7 @@ impl Screen {
                 Some(happened) => self.take_key(happened)?,
                 None => break,
             }
-            patience = Duration::ZERO;
+            patience = AT_ONCE;
         }
         Ok(())
     }
@@ -193,6 +211,7 @@ impl Screen {
             Step::Go => Ok(()),
             Step::Refresh => self.terminal.refresh(),
             Step::Clear => self.terminal.clear(),
+            Step::Suspend => self.terminal.lend(stop_here),
             Step::Edit(arguments) => {
                 let edit = self.edit.clone();
                 let edited = self.terminal.lend(|| edit(&arguments))?;

@@ -1,9 +1,9 @@
 //! However it ends, the terminal is as it was.
 
-use llm_do_testing::terminal::{Key, Signal, TerminalModes};
+use llm_do_testing::terminal::{Key, Signal, TerminalModes, hang_up};
 
 use crate::sandbox::Sandbox;
-use crate::support::{CHOICES, chat, ended, leave, say, start};
+use crate::support::{AtTerminal, CHOICES, at_rest, chat, ended, is_as_before, leave, say, start};
 
 fn slow() -> Sandbox {
     Sandbox::scripted("- say: late\n  delay: 60s\n")
@@ -88,6 +88,43 @@ fn a_signal_while_a_question_stands_approves_nothing() {
     session.signal(Signal::TERM);
     ended(&session, 130);
     assert!(!session.scrollback_text().contains("the end"), "{}", session.scrollback_text());
+}
+
+#[test]
+fn without_its_terminal_nothing_goes_on() {
+    for (sandbox, arguments, until) in [
+        (Sandbox::echo(), ["chat", "."].as_slice(), "message"),
+        (slow(), &["run", ".", "hello"], "script.yaml"),
+        (Sandbox::asking(), &["run", ".", "hello"], "once"),
+    ] {
+        let status = hang_up(AtTerminal::new(&sandbox, arguments).command(), until);
+        assert!(!status.success(), "{arguments:?}: {status}");
+    }
+}
+
+#[test]
+fn at_the_shell_for_a_while_and_back() {
+    let sandbox = Sandbox::echo();
+    let mut session = chat(&sandbox);
+    session.keys("half a ");
+    session.wait_for_visible("half a");
+    for in_tree in [false, true] {
+        if in_tree {
+            session.key(Key::Ctrl('t'));
+            session.wait_for_visible("[Esc] back");
+        }
+        session.key(Key::Ctrl('z'));
+        session.wait_stopped();
+        is_as_before(&session);
+        session.resume();
+        session.wait_until(|screen| screen.bracketed_paste() && screen.alternate_screen() == in_tree);
+    }
+    session.key(Key::Esc);
+    session.wait_for_visible("half a");
+    session.keys("sentence\r");
+    session.wait_for("half a sentence");
+    at_rest(&session);
+    leave(&session);
 }
 
 #[test]

@@ -132,6 +132,12 @@ impl<'a> AtTerminal<'a> {
 
     #[track_caller]
     pub fn start(self) -> TerminalSession {
+        let (columns, rows) = self.size;
+        TerminalSession::spawn(self.command(), columns, rows)
+    }
+
+    /// Makes the command that a session runs.
+    pub fn command(self) -> Command {
         let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
         let mut command = self.sandbox.command(&arguments);
         if self.redirected {
@@ -143,7 +149,7 @@ impl<'a> AtTerminal<'a> {
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").env("EDITOR", "true");
         command.env("HOME", self.sandbox.root()).env("XDG_STATE_HOME", self.sandbox.path("state"));
         command.envs(self.variables);
-        TerminalSession::spawn(command, self.size.0, self.size.1)
+        command
     }
 }
 

@@ -53,11 +53,18 @@ impl App {
             KeyCode::Char('c') => self.interrupt_or_leave(now),
             KeyCode::Char('t') => self.show_tree(!self.in_tree),
             KeyCode::Char('l') => return Some(Step::Refresh),
+            KeyCode::Char('z') => return Some(self.suspend()),
             KeyCode::Char('o') => self.fold(now),
             KeyCode::Char('d') if self.editor.is_empty() && self.has_input() => self.wish(Wish::Quit),
             _ => return None,
         }
         Some(Step::Go)
+    }
+
+    /// A question that was not on the screen meanwhile takes no keys at once.
+    fn suspend(&mut self) -> Step {
+        self.questions.disarm();
+        Step::Suspend
     }
 
     /// Shows the tree or leaves it. A question that was not on the screen meanwhile takes no keys at once.

@@ -55,7 +55,7 @@ pub(super) fn action(key: KeyEvent) -> Option<Action> {
     match key.code {
         KeyCode::Char(sign) => match (control, alt) {
             (false, false) => Some(Action::Type(sign)),
-            (true, false) => with_control(sign, shift),
+            (true, false) => with_control(sign),
             (false, true) => with_alt(sign),
             // Windows reports AltGr this way; letters with both are shortcuts of others.
             (true, true) => (!sign.is_ascii_alphanumeric()).then_some(Action::Type(sign)),
@@ -86,7 +86,7 @@ fn named(code: KeyCode, by_word: bool) -> Option<Action> {
     })
 }
 
-fn with_control(sign: char, shift: bool) -> Option<Action> {
+fn with_control(sign: char) -> Option<Action> {
     Some(match sign.to_ascii_lowercase() {
         'a' => Action::Go(Place::LineStart),
         'e' => Action::Go(Place::LineEnd),
@@ -102,8 +102,8 @@ fn with_control(sign: char, shift: bool) -> Option<Action> {
         'y' => Action::Yank,
         'j' => Action::Newline,
         'm' => Action::Enter,
-        'z' if shift || sign == 'Z' => Action::Redo,
-        'z' | '_' => Action::Undo,
+        // Old terminals send Ctrl-7 for Ctrl-_.
+        '_' | '7' => Action::Undo,
         'r' => Action::Redo,
         _ => return None,
     })

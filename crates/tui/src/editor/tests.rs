@@ -73,9 +73,9 @@ fn what_is_erased_as_a_word_or_line_can_be_inserted_again() {
 
 #[test]
 fn undo_and_redo_go_through_the_edits() {
-    assert_eq!(after("ab<C-z>"), "a|");
-    assert_eq!(after("ab<C-z><C-z><C-r>"), "a|");
-    assert_eq!(after("one two<C-w><C-z>"), "one two|");
+    assert_eq!(after("ab<C-_>"), "a|");
+    assert_eq!(after("ab<C-_><C-_><C-r>"), "a|");
+    assert_eq!(after("one two<C-w><C-_>"), "one two|");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn act(editor: &mut Editor, chance: &mut Chance) {
         "<C-u>",
         "<C-k>",
         "<C-y>",
-        "<C-z>",
+        "<C-_>",
         "<C-r>",
         "<A-b>",
         "<A-f>",

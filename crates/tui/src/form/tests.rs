@@ -220,7 +220,7 @@ fn whatever_is_pressed_a_form_can_be_drawn_at_every_size() {
         "<C-s>",
         "<Backspace>",
         "<C-w>",
-        "<C-z>",
+        "<C-_>",
         "a",
         "1",
         "{",

@@ -15,6 +15,7 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Size};
 use ratatui::text::Line;
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 /// Pasted text comes as one piece; keys that old terminals cannot tell apart are told apart where that is known.
 const ENTER: &str = "\u{1b}[?2004h\u{1b}[>1u";
@@ -118,8 +119,11 @@ impl Terminal {
         self.size
     }
 
-    /// Waits for what the person does, so long at most.
+    /// Waits for what the person does, so long at most. No time at all is too little to see a key.
     pub(crate) fn event(&mut self, patience: Duration) -> io::Result<Option<Event>> {
+        if is_gone(self.output.get_ref()) {
+            return Err(io::Error::other("the terminal is gone"));
+        }
         if !crossterm::event::poll(patience)? {
             return Ok(None);
         }
@@ -230,6 +234,13 @@ impl Terminal {
         self.inline.clear(&mut self.output)?;
         leave()
     }
+}
+
+/// Says whether the other end was closed: from then on there is always something to read, and it is nothing.
+fn is_gone(device: &File) -> bool {
+    let mut watched = [PollFd::new(device, PollFlags::empty())];
+    let looked = rustix::event::poll(&mut watched, Some(&Timespec::default()));
+    looked.is_ok() && watched[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
 }
 
 fn take(output: &mut impl Write) -> io::Result<()> {
