@@ -53,6 +53,7 @@ impl Desk {
     /// Takes the terminal and begins to draw.
     pub fn open(opening: Opening) -> io::Result<(Self, UnboundedReceiver<Wish>)> {
         let terminal = Terminal::open()?;
+        crate::markdown::read_grammars();
         let (news, arriving) = channel();
         let (wishes, wished) = unbounded_channel();
         let app = App::new(opening.clone(), wishes, Instant::now());

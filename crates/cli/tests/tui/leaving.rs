@@ -3,7 +3,7 @@
 use llm_do_testing::terminal::{Key, Signal, TerminalModes, hang_up};
 
 use crate::sandbox::Sandbox;
-use crate::support::{AtTerminal, CHOICES, at_rest, chat, ended, is_as_before, leave, say, start};
+use crate::support::{AtTerminal, CHOICES, answer, at_rest, chat, ended, is_as_before, leave, say, start};
 
 fn slow() -> Sandbox {
     Sandbox::scripted("- say: late\n  delay: 60s\n")
@@ -50,6 +50,7 @@ fn a_signal_ends_a_chat_at_rest_and_at_work() {
         say(&session, "hello", "hello");
         session.signal(signal);
         ended(&session, 130);
+        assert!(!session.screen_text().contains("Ctrl-T"), "{}", session.screen_text());
         let sandbox = slow();
         let session = chat(&sandbox);
         session.keys("hello\r");
@@ -100,6 +101,17 @@ fn without_its_terminal_nothing_goes_on() {
         let status = hang_up(AtTerminal::new(&sandbox, arguments).command(), until);
         assert!(!status.success(), "{arguments:?}: {status}");
     }
+}
+
+#[test]
+fn modes_that_a_broken_editor_left_are_mended() {
+    let sandbox = Sandbox::asking();
+    let session = AtTerminal::new(&sandbox, &["run", ".", "hello"]);
+    let session = session.env("EDITOR", "sh -c 'stty raw -echo; kill -9 $$' sh").start();
+    answer(&session, 'E');
+    session.wait_for_visible("`sh` did not end well");
+    session.key(Key::Char('y'));
+    ended(&session, 0);
 }
 
 #[test]

@@ -211,6 +211,12 @@ fn known_parts() -> &'static [(Scope, Part)] {
     })
 }
 
+/// Reads the grammars in the background, so that the first block of code is not waited for.
+pub(crate) fn read_grammars() {
+    // Where no thread can be had, they are read when they are needed.
+    let _ = std::thread::Builder::new().name("llm-do-grammars".to_owned()).spawn(syntaxes);
+}
+
 fn syntaxes() -> &'static SyntaxSet {
     static SYNTAXES: OnceLock<SyntaxSet> = OnceLock::new();
     SYNTAXES.get_or_init(two_face::syntax::extra_newlines)

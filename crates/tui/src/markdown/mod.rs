@@ -20,6 +20,7 @@ mod table;
 mod tests;
 
 use highlight::Highlights;
+pub(crate) use highlight::read_grammars;
 use render::Renderer;
 pub(crate) use stream::Stream;
 

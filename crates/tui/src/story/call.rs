@@ -116,8 +116,9 @@ impl Call {
         self.usage = usage;
     }
 
-    pub(super) fn break_off(&mut self) {
+    pub(super) fn break_off(&mut self, now: Instant) {
         if self.is_open() {
+            self.duration = Some(self.elapsed(now));
             self.state = CallState::BrokenOff;
             self.version += 1;
         }

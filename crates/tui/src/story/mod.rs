@@ -58,7 +58,7 @@ impl Story {
                 self.at(event, |call| call.finish(result.clone(), duration, *usage));
             }
             EventBody::RunFinished { status, duration_ms, usage, .. } => {
-                self.end(event.call.run, *status, *duration_ms, usage);
+                self.end(event.call.run, *status, *duration_ms, usage, now);
             }
             _ => {}
         }
@@ -130,7 +130,7 @@ impl Story {
         }
     }
 
-    fn end(&mut self, id: RunId, status: Status, duration_ms: u64, usage: &UsageByModel) {
+    fn end(&mut self, id: RunId, status: Status, duration_ms: u64, usage: &UsageByModel, now: Instant) {
         self.usage.merge(usage);
         if let Some(run) = self.runs.get_mut(&id) {
             run.status = Some(status);
@@ -138,7 +138,7 @@ impl Story {
             run.usage = usage.total();
         }
         for call in self.calls.iter_mut().rev().filter(|call| call.run == id) {
-            call.break_off();
+            call.break_off(now);
         }
     }
 

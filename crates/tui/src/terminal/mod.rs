@@ -16,10 +16,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Size};
 use ratatui::text::Line;
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 /// Pasted text comes as one piece; keys that old terminals cannot tell apart are told apart where that is known.
 const ENTER: &str = "\u{1b}[?2004h\u{1b}[>1u";
 const LEAVE: &str = "\u{1b}[<1u\u{1b}[?2004l\u{1b}[?25h\u{1b}[0m";
+/// Takes away the rows that stood below the cursor, such as the status line.
+const ERASE_BELOW: &str = "\u{1b}[J";
 const ENTER_ALTERNATE: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const LEAVE_ALTERNATE: &str = "\u{1b}[?1049l";
 /// What is between them is shown at once.
@@ -72,7 +75,7 @@ pub fn restore() {
     }
     let alternate = if std::mem::take(&mut touched.alternate) { LEAVE_ALTERNATE } else { "" };
     if let Ok(mut device) = device() {
-        let _ = device.write_all(format!("{alternate}{LEAVE}\r\n").as_bytes());
+        let _ = device.write_all(format!("{alternate}{LEAVE}\r\n{ERASE_BELOW}").as_bytes());
     }
     let _ = disable_raw_mode();
 }
@@ -202,7 +205,10 @@ impl Terminal {
         self.take_screen(false)?;
         self.inline.clear(&mut self.output)?;
         leave()?;
+        let modes = tcgetattr(self.output.get_ref())?;
         let result = work();
+        // A program that broke off may have left modes of its own, which would be taken for those of the shell.
+        tcsetattr(self.output.get_ref(), OptionalActions::Now, &modes)?;
         take(&mut self.output)?;
         self.size = current_size();
         self.inline_width = self.size.width;

@@ -1,7 +1,7 @@
 //! The tree of calls on the whole screen.
 
 use insta::assert_snapshot;
-use llm_do::{FailureKind, Limits};
+use llm_do::{FailureKind, Limits, Status};
 use serde_json::json;
 
 use super::driver::{Driver, on_three_screens, opening};
@@ -144,4 +144,18 @@ fn a_tree_has_colours() {
     grown(&mut driver);
     driver.press("<C-t>");
     assert_snapshot!(driver.styled());
+}
+
+#[test]
+fn the_time_of_a_call_that_broke_off_stands_still() {
+    let mut driver = Driver::single_run();
+    let main = driver.begins("main", Limits::default());
+    driver.calls_tool(&main, "look", json!({}));
+    driver.wait(3_000);
+    driver.ends(&main, Status::Interrupted, None, None);
+    driver.press("<C-t>");
+    let before = driver.screen();
+    assert!(before.contains("3.0 s"), "{before}");
+    driver.wait(5_000);
+    assert_eq!(driver.screen(), before);
 }
