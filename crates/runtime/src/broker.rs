@@ -25,7 +25,10 @@ struct State {
     open: Vec<Open>,
     /// Grants that were taken back: reading an old record does not bring them to life again.
     revoked: Vec<Grant>,
-    next: u64,
+    /// How many questions were opened.
+    opened: u64,
+    /// How many grants were given: a number means one of them for ever.
+    given: u64,
 }
 
 /// The handle of a grant, for listing and revoking.
@@ -141,8 +144,8 @@ impl Broker {
         if let Some(scope) = state.granted(&question) {
             return Err(scope);
         }
-        state.next += 1;
-        let id = state.next;
+        state.opened += 1;
+        let id = state.opened;
         let (release, released) = oneshot::channel();
         state.open.push(Open { id, question, request, release });
         Ok((OpenEntry { broker: self, id }, released))
@@ -199,8 +202,8 @@ impl State {
             // Who no longer waits needs no release.
             let _ = open.release.send(grant.scope.clone());
         }
-        self.next += 1;
-        self.grants.push((GrantId(self.next), grant));
+        self.given += 1;
+        self.grants.push((GrantId(self.given), grant));
     }
 }
 

@@ -178,7 +178,8 @@ impl Conversation {
             .enumerate()
             .map(|(place, scope)| format!("  {}  {}\n", place + 1, visible(&scope.to_string())));
         self.say(&format!(
-            "until this session ends, allow\n{}number (Enter: back) > ",
+            "until this session ends, allow {}\n{}number (Enter: back) > ",
+            visible(&request.agent),
             lines.collect::<String>()
         ))?;
         let line = self.read_line()?;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, stdin};
 use std::path::PathBuf;
 
-use llm_do::{Input, RunError, RunReport, Session};
+use llm_do::{Grant, Input, RunError, RunReport, Session};
 use rustyline::error::ReadlineError;
 
 use crate::arguments::{ChatArguments, Output};
@@ -165,7 +165,9 @@ pub(crate) fn grants(host: &Host) -> String {
     if grants.is_empty() {
         return "nothing is allowed beyond single calls".to_owned();
     }
-    let lines = grants.iter().map(|(id, grant)| format!("{}  {}: {}", id.0, grant.subject.name, grant.scope));
+    let lines = grants.iter().map(|(id, Grant { subject, scope, .. })| {
+        format!("{}  {} > {}: {scope}", id.0, subject.agent, subject.name)
+    });
     visible(&lines.collect::<Vec<_>>().join("\n"))
 }
 
@@ -177,7 +179,8 @@ pub(crate) fn revoke(host: &Host, number: &str) -> String {
             host.runtime.revoke(*id);
             "taken back".to_owned()
         }
-        None => format!("there is no grant `{}`", visible(number)),
+        None if number.is_empty() => "write `/revoke N`; /approvals lists the numbers".to_owned(),
+        None => format!("there is no grant `{}`; /approvals lists them", visible(number)),
     }
 }
 

@@ -62,10 +62,10 @@ fn a_scope_covers_later_calls_until_it_is_taken_back() {
     session.wait_for("all is written");
     assert_eq!(read(&sandbox, "notes/c.md"), "c", "{}", session.scrollback_text());
     session.keys("/approvals\r");
-    session.wait_for_visible("  write_file: every call of this tool");
-    let grants = session.screen_text();
-    let grant = grants.lines().find(|line| line.contains("write_file: every call")).unwrap();
-    session.keys(&format!("/revoke {}\r", grant.split_whitespace().next().unwrap()));
+    session.wait_for_visible("1  main > write_file: every call of this tool");
+    session.keys("/revoke 2\r");
+    session.wait_for_visible("there is no grant `2`; /approvals lists them");
+    session.keys("/revoke 1\r");
     session.wait_for_visible("taken back");
     session.keys("/approvals\r");
     session.wait_for_visible("nothing is allowed beyond single calls");
