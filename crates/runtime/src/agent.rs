@@ -231,8 +231,8 @@ struct Request<'a> {
 enum Called {
     /// All were run, and each has an answer.
     Answered(Vec<ToolResult>),
-    /// The conversation goes back; what was left of the turn is dropped.
-    Jumped(Jump),
+    /// The conversation goes back to a place; what was left of the turn is dropped.
+    Jumped(usize, Jump),
     /// The agent is not to go on.
     Stopped(Failure),
 }
@@ -393,7 +393,10 @@ impl AgentLoop<'_> {
                 self.append([response.message.clone(), Arc::new(Message::results(results))]).await;
                 Ok(Next::Turn)
             }
-            Called::Jumped(jump) => self.go_back(&jump).await,
+            Called::Jumped(position, jump) => {
+                control::go_back(&mut *self.frame.seat.talk.lock().await, position, &jump);
+                Ok(Next::Turn)
+            }
             Called::Stopped(failure) => Ok(Next::End(Outcome::Failed(failure))),
         }
     }
@@ -412,17 +415,12 @@ impl AgentLoop<'_> {
         Request { call, key, arguments: Payload::from_model(&call.arguments) }
     }
 
-    /// Goes back to an earlier message. The turn in flight is dropped with everything after that message.
-    async fn go_back(&mut self, jump: &Jump) -> Result<Next, Halt> {
-        let mut talk = self.frame.seat.talk.lock().await;
-        match control::target(jump, &talk.conversation) {
-            Ok(position) => control::go_back(&mut talk, position, jump),
-            // The tool looked at the same conversation.
-            Err(problem) => {
-                return Err(Halt::Record(format!("a jump that was allowed is not possible: {problem}")));
-            }
-        }
-        Ok(Next::Turn)
+    /// Reads where a tool wants to go back to. A tool of anybody's own may name a message that is not there.
+    async fn jump(&self, output: &Output) -> Result<(usize, Jump), Failure> {
+        let jump: Jump = output.parse()?;
+        let target = control::target(&jump, &self.frame.seat.talk.lock().await.conversation);
+        let wrong = |problem: String| Failure::new(FailureKind::Arguments, problem);
+        Ok((target.map_err(wrong)?, jump))
     }
 
     async fn take_answer(
@@ -463,11 +461,14 @@ impl AgentLoop<'_> {
         let mut stopped = None;
         for batch in self.batches(requests) {
             self.show_turn(response, requests, &results);
-            for (request, outcome) in batch.iter().zip(self.perform_batch(batch).await?) {
+            for (request, mut outcome) in batch.iter().zip(self.perform_batch(batch).await?) {
                 if let (Some(Control::Goto), Outcome::Value(output)) = (self.control(request.call), &outcome)
                     && stopped.is_none()
                 {
-                    return Ok(output.parse().map_or_else(Called::Stopped, Called::Jumped));
+                    match self.jump(output).await {
+                        Ok((position, jump)) => return Ok(Called::Jumped(position, jump)),
+                        Err(failure) => outcome = Outcome::Failed(failure),
+                    }
                 }
                 match self.result(request, outcome).await {
                     Ok(Ok(result)) => results.push(result),

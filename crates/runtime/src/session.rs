@@ -223,10 +223,12 @@ impl Session {
         Some(report)
     }
 
-    /// A message that got no reply at all is not kept: the next turn would follow it as if it had.
+    /// A message that got no reply at all is not kept: the next turn would follow it as if it had. One that the model
+    /// itself jumped over is gone already, and something else may stand in its place.
     async fn forget_unanswered(&self, before: usize) {
         let mut talk = self.seat.talk.lock().await;
-        if talk.conversation.messages().len() == before + 1 {
+        let stands = talk.turns.last().is_some_and(|turn| turn.ordinal == self.turns);
+        if stands && talk.conversation.messages().len() == before + 1 {
             talk.conversation.truncate(before);
             talk.announced = talk.announced.min(before);
             talk.introduced &= before > 0;

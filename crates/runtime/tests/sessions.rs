@@ -157,14 +157,9 @@ async fn a_turn_without_an_answer_is_none_and_a_given_up_one_is_awaited() {
 
 #[tokio::test]
 async fn turns_that_the_model_itself_jumped_over_are_gone() {
-    let goto = FunctionTool::new("goto", |input, _| async move { Ok(Output::json(input)) }).define(|tool| {
-        tool.approval = Approval::PreApproved;
-        tool.sequential = true;
-        tool.control = Some(Control::Goto);
-    });
     let runtime = TestProject::new()
         .agent(AgentSpec::new("main", "x").tool("goto"))
-        .tool(goto)
+        .tool(goto())
         .model_replies([
             says("one"),
             says("two"),
@@ -180,6 +175,62 @@ async fn turns_that_the_model_itself_jumped_over_are_gone() {
     assert_eq!(session.turns().await, [turn(1, "first"), turn(2, "second"), turn(4, "fourth")]);
     assert_eq!(session.go_back(2).await.unwrap(), "second");
     assert_eq!(texts(&session).await, ["[msg_0] first", "one"]);
+}
+
+/// A tool by which the model goes back to an earlier message.
+fn goto() -> FunctionTool {
+    FunctionTool::new("goto", |input, _| async move { Ok(Output::json(input)) }).define(|tool| {
+        tool.approval = Approval::PreApproved;
+        tool.sequential = true;
+        tool.control = Some(Control::Goto);
+    })
+}
+
+#[tokio::test]
+async fn a_turn_that_fails_after_a_jump_leaves_no_call_without_its_answer() {
+    let runtime = TestProject::new()
+        .agent(AgentSpec::new("main", "x").tool("goto").tool("look"))
+        .tool(goto())
+        .tool(look())
+        .model_replies([
+            says("one"),
+            asks("goto", json!({"position": "msg_0", "message": "Look at it."})),
+            asks("look", json!({})),
+            fails(ModelErrorKind::Invalid, "no"),
+            says("three"),
+        ])
+        .build();
+    let mut session = runtime.session("main");
+    session.send("first").await.unwrap();
+    // What stands after the jump is as long as the conversation was before it.
+    session.send("second").await.unwrap_err();
+    session.send("third").await.unwrap();
+    let messages = session.messages().await;
+    for pair in messages.windows(2) {
+        let asked: Vec<&str> = pair[0].tool_calls().map(|call| call.id.as_str()).collect();
+        let answered: Vec<&str> = pair[1].tool_results().map(|result| result.id.as_str()).collect();
+        assert_eq!(asked, answered, "{messages:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_jump_to_nowhere_is_an_error_that_the_model_reads() {
+    let runtime = TestProject::new()
+        .agent(AgentSpec::new("main", "x").tool("goto"))
+        .tool(goto())
+        .model_replies([
+            asks("goto", json!({"position": "msg_7", "message": "x"})),
+            asks("goto", json!({"place": 7})),
+            says("so be it"),
+        ])
+        .build();
+    let mut session = runtime.session("main");
+    let report = session.send("go").await.unwrap();
+    assert_eq!(&*report.text(), "so be it");
+    let messages = session.messages().await;
+    let results: Vec<_> = messages.iter().flat_map(|message| message.tool_results()).collect();
+    assert!(results[0].is_error && results[0].text.contains("up to `msg_0`"), "{results:?}");
+    assert!(results[1].is_error && results[1].text.contains("could not be read"), "{results:?}");
 }
 
 #[tokio::test]
