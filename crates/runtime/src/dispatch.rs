@@ -136,11 +136,17 @@ async fn permitted(engine: &Embedded, call: &Arc<LiveCall>) -> Performed {
     };
     let outcome = execute(engine, call, &permit).await?;
     let outcome = attachments::receive(&engine.run, call, outcome).await;
-    Ok(if permit.edited && call.asker == Asker::Model {
-        mention_edit(outcome, &permit.arguments)
-    } else {
-        outcome
+    Ok(match outcome {
+        // It is read as a jump or as settings, and shows itself what they are.
+        Outcome::Value(_) if steers(call) => outcome,
+        _ if permit.edited && call.asker == Asker::Model => mention_edit(outcome, &permit.arguments),
+        _ => outcome,
     })
+}
+
+/// Says whether the answer of a call changes the conversation of its caller.
+fn steers(call: &LiveCall) -> bool {
+    call.target.as_ref().is_some_and(|target| target.definition.control.is_some())
 }
 
 /// Runs the loop of an agent, or the effect of a tool or entry.

@@ -5,12 +5,12 @@
 use std::sync::{Arc, Mutex};
 
 use llm_do_core::{
-    Access, AgentSpec, Approval, DescriptorSettings, EventBody, FailureKind, Limits, Message, ModelErrorKind,
-    ModelRequest, Part, Role, Schema, Status, Tool, ToolDefinition, ToolOverride, Toolset, ToolsetChoice,
-    Tuning,
+    Access, AgentSpec, Approval, DescriptorSettings, EventBody, FailureKind, Limits, Message, Model,
+    ModelError, ModelErrorKind, ModelRequest, Models, Money, Part, Prices, Role, Schema, Status, Tool,
+    ToolDefinition, ToolOverride, Toolset, ToolsetChoice, Tuning, Usage,
 };
 use llm_do_models::{Reply, Script, asks, asks_all, contains, fails, replies, says};
-use llm_do_testing::{FunctionTool, TestProject};
+use llm_do_testing::{FunctionTool, TestProject, edit};
 use llm_do_tools::{FileDescriptors, Process, ProcessSettings, Stderr};
 use serde_json::{Value, json};
 
@@ -231,6 +231,29 @@ async fn a_jump_to_nowhere_is_an_error_that_says_where_one_can_go() {
     let results = run.results();
     assert!(results[0].is_error && results[0].text.contains("you can go back to msg_0"), "{results:?}");
     assert!(results[1].is_error && results[1].text.contains("msg_3"), "{results:?}");
+}
+
+#[tokio::test]
+async fn a_person_may_change_where_a_jump_goes_and_what_is_tuned() {
+    let mut main = main_agent().rule("goto", Approval::Ask).rule("tune", Approval::Ask);
+    main.tuning = Tuning { temperature: Some((0.0, 1.0)), ..Tuning::default() };
+    let run = project(main)
+        .model(Script::new([
+            asks("tune", json!({"temperature": 0.1})),
+            asks("goto", json!({"position": "msg_2", "message": "Go on."})),
+            replies(|request: &ModelRequest<'_>| {
+                let text = request.conversation.messages()[0].text();
+                says(format!("{:?} {text}", request.settings.temperature))
+            }),
+        ]))
+        .approvals([
+            edit(json!({"temperature": 0.9})),
+            edit(json!({"position": "msg_0", "message": "Begin anew."})),
+        ])
+        .run("start")
+        .await;
+    let answer = run.answer();
+    assert!(answer.starts_with("Some(0.9)") && answer.contains("Begin anew."), "{answer}");
 }
 
 #[tokio::test]
