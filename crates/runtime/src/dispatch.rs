@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Asker, Content, Effect, Engine, EventBody, Failure, FailureKind, Halt, Key, Name, NeedSpec, Outcome,
-    Output, Payload, Performed, Permit, Step, StepKind,
+    Access, Asker, Content, Effect, Engine, EventBody, Failure, FailureKind, Halt, Key, Name, NeedSpec,
+    Outcome, Output, Payload, Performed, Permit, Step, StepKind,
 };
 use tokio::time::Instant;
 
@@ -55,11 +55,13 @@ pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
 
 /// Does a recorded call once more whose effect was in the memory of the agent call alone: its descriptors.
 ///
-/// Its answer is recorded; what it changed in the table is not.
+/// Its answer is recorded; what it changed in the table is not. A tool that changes more than the table, such as one that
+/// writes a text to a file, is not run again.
 pub(crate) async fn do_over(engine: &Embedded, caller: &Arc<LiveCall>, step: &Step, asker: Asker) {
     let run = &engine.run;
     let Ok(target) = resolve(run, caller, step, asker) else { return };
     let is_in_memory = target.definition.needs.contains(&NeedSpec::typed::<Descriptors>())
+        && target.own_access() == Access::Read
         && target.definition.effect.may_repeat();
     let permit = run.replay.as_ref().and_then(|replay| replay.permit_of(&step.key));
     let (Some(permit), true) = (permit, is_in_memory) else { return };

@@ -160,6 +160,15 @@ impl Target {
         Self { digest: definition.digest(), definition: Arc::new(definition), own_name, ..self.clone() }
     }
 
+    /// What it needs by itself, whatever an agent asks for more.
+    pub(crate) fn own_access(&self) -> Access {
+        match &self.kind {
+            TargetKind::Tool(Source::Shared(tool)) | TargetKind::Entry(tool) => tool.definition().access,
+            TargetKind::Tool(Source::Slot { definition, .. }) => definition.access,
+            TargetKind::Agent => self.definition.access,
+        }
+    }
+
     /// The name by which rules and grants know a call: that which the model uses, whatever code calls it by.
     pub(crate) fn ruled_name<'a>(&'a self, called: &'a Name) -> &'a Name {
         if self.own_name.is_some() { &self.definition.name } else { called }

@@ -6,13 +6,18 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use llm_do_core::{Access, AgentSpec, Answer, ApprovalRequest, Failure, FailureKind, Scope};
-use llm_do_models::{asks, says};
+use llm_do_core::{
+    Access, AgentSpec, Answer, ApprovalMode, ApprovalRequest, EventBody, Failure, FailureKind, Scope,
+};
+use llm_do_models::{Script, asks, says};
 use llm_do_project::{ProjectFiles, WantedToolset};
-use llm_do_runtime::{ContentStore, DescriptorSettings, Descriptors, FdId, FdSource, Runtime};
-use llm_do_testing::{Approvals, Chance, TestProject, deny, edit, once};
+use llm_do_runtime::{
+    ContentStore, DescriptorSettings, Descriptors, FdId, FdSource, MemoryStore, Runtime, Store,
+};
+use llm_do_testing::{Approvals, Chance, FunctionTool, TestProject, deny, edit, once};
 use llm_do_tools::{ExportSettings, FileDescriptors, Protected, Surroundings, built_in};
 use serde_json::{Value, json};
 
@@ -478,4 +483,41 @@ fn the_toolset_is_built_in_and_an_agent_may_narrow_where_it_writes() {
     assert_eq!(made(Some(&section), &json!({"suffixes": [".en.md"]})).unwrap().len(), 5);
     let error = made(Some(&section), &json!({})).unwrap_err();
     assert!(error.starts_with("`suffixes` allows more than the manifest does"), "{error}");
+}
+
+#[tokio::test]
+async fn a_resumed_run_does_not_write_a_file_again() {
+    let folder = Folder::new();
+    let make = |store: Arc<dyn Store>| {
+        let path = folder.0.join("a.txt");
+        let remove = FunctionTool::new("remove", move |_, _| {
+            fs::remove_file(&path).unwrap();
+            async { Ok("removed".into()) }
+        });
+        TestProject::new()
+            .agent(AgentSpec::new("main", "You write.").toolset("file_descriptors").tool("remove"))
+            .toolset(folder.toolset())
+            .tool(remove)
+            .model(Script::by_turn([
+                asks("fd_to_file", json!({"fd": "fd:input", "path": "a.txt"})),
+                asks("remove", json!({})),
+                says("done"),
+            ]))
+            .runtime(|builder| builder.store(store).approval_mode(ApprovalMode::ApproveAll))
+            .build()
+    };
+    let kept = Arc::new(MemoryStore::default());
+    let report = make(kept.clone()).run("main", "word ".repeat(2_000)).await.unwrap();
+    assert!(!folder.0.join("a.txt").exists(), "{}", report.trace());
+    let cut = Arc::new(MemoryStore::default());
+    for event in kept.read(report.id).await.unwrap() {
+        let is_last = matches!(&event.body, EventBody::ModelRequest { turn: 3, .. });
+        if is_last {
+            break;
+        }
+        cut.ride(&event).unwrap();
+    }
+    let again = make(cut).resume(report.id).await.unwrap().await.unwrap();
+    assert_eq!(&*again.text(), "done");
+    assert!(!folder.0.join("a.txt").exists(), "a change that was recorded was made again");
 }
