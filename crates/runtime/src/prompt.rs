@@ -33,7 +33,7 @@ pub(crate) async fn opening(
     let prompt = spec.and_then(|spec| spec.prompt.as_ref());
     let typed = shown_as_json(&step.payload).filter(|_| prompt.is_none());
     let first_request = call.info.id.child("t1/model");
-    introduce(run, frame, &first_request, &step.payload).await?;
+    unless_ended(call, introduce(run, frame, &first_request, &step.payload)).await?;
     let recorded = run.replay.as_ref().and_then(|replay| replay.request_messages(&first_request));
     if let Some(messages) = recorded.filter(|messages| !messages.is_empty()) {
         // What is shown of long texts is recorded, and the texts themselves are kept anew.
@@ -63,15 +63,23 @@ pub(crate) async fn parts(
     input: &Payload,
 ) -> Result<Vec<InputPart>, Failure> {
     match prompt {
-        Some(prompt) => tokio::select! {
-            biased;
-            () = call.cancel.cancelled() => Err(Failure::new(FailureKind::Tool, "the call was ended")),
-            parts = prompt.parts(input) => parts,
-        },
+        Some(prompt) => unless_ended(call, prompt.parts(input)).await,
         None => {
             let attachments = input_attachments(input).into_iter().map(InputPart::Attachment);
             Ok(std::iter::once(InputPart::Text(default_prompt(input))).chain(attachments).collect())
         }
+    }
+}
+
+/// Waits for what somebody else makes, as long as the call goes on.
+async fn unless_ended<T>(
+    call: &LiveCall,
+    made: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        biased;
+        () = call.cancel.cancelled() => Err(Failure::new(FailureKind::Tool, "the call was ended")),
+        made = made => made,
     }
 }
 

@@ -76,6 +76,24 @@ async fn one_that_fails_fails_the_call() {
 }
 
 #[tokio::test]
+async fn a_call_is_cancelled_while_it_is_made() {
+    let begun = Arc::new(tokio::sync::Notify::new());
+    let mut spec = agent();
+    spec.preamble = Some(Preamble::new("endless", {
+        let begun = begun.clone();
+        move || {
+            begun.notify_one();
+            Box::pin(std::future::pending())
+        }
+    }));
+    let run = TestProject::new().agent(spec).build().run("main", "go").start();
+    begun.notified().await;
+    run.cancel();
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(20), run).await;
+    assert_eq!(ended.expect("it goes on").unwrap_err().status(), Status::Interrupted);
+}
+
+#[tokio::test]
 async fn a_fork_keeps_that_of_its_parent() {
     let split = FunctionTool::new("split", |_, call| async move {
         let mut answers = call.fork(["left"]).await?;
