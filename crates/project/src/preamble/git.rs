@@ -48,8 +48,9 @@ fn branch(git: &Path) -> Option<String> {
     }
 }
 
+/// Reads a regular file: opening a pipe would wait for whoever writes to it.
 fn read(path: &Path) -> Option<Vec<u8>> {
-    let file = std::fs::File::open(path).ok().filter(|_| path.is_file())?;
+    let file = Some(path).filter(|path| path.is_file()).and_then(|path| std::fs::File::open(path).ok())?;
     let mut bytes = Vec::new();
     file.take(LARGEST).read_to_end(&mut bytes).ok()?;
     Some(bytes)
@@ -202,6 +203,20 @@ mod tests {
             assert_eq!(describe(&tree.join("src")).as_deref(), expected, "{id}");
             std::fs::remove_dir_all(tree).unwrap();
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+        let tree = repository("pipe", "ref: refs/heads/topic", 2, 0);
+        let head = tree.join(".git/HEAD");
+        std::fs::remove_file(&head).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&head).status().unwrap().success());
+        let (told, said) = std::sync::mpsc::channel();
+        let described = tree.clone();
+        std::thread::spawn(move || told.send(describe(&described)));
+        assert_eq!(said.recv_timeout(std::time::Duration::from_secs(20)), Ok(None));
+        std::fs::remove_dir_all(tree).unwrap();
     }
 
     #[test]
