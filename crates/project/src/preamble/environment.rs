@@ -98,7 +98,7 @@ impl Environment {
         });
         let map = self.facts.contains(&Fact::FileMap).then(|| self.file_map.text());
         let lines: Vec<String> = facts.chain(custom).chain(variables).chain(map).collect();
-        (!lines.is_empty()).then(|| format!("<env>\n{}\n</env>", lines.join("\n")))
+        (!lines.is_empty()).then(|| format!("<env>\n{}\n</env>", without_tags(&lines.join("\n"))))
     }
 
     fn fact(&self, fact: Fact, catalogue: &dyn Catalogue) -> Option<String> {
@@ -115,6 +115,11 @@ impl Environment {
         let name = FACTS.iter().find(|(_, known)| *known == fact).map_or("", |(name, _)| name);
         Some(format!("{name}: {}", one_line(&value)))
     }
+}
+
+/// A text that cannot end the block in which it stands: names of files and branches are anybody's.
+fn without_tags(text: &str) -> String {
+    text.replace("</env", "&lt;/env")
 }
 
 /// A value as one line without signs that nobody sees.
