@@ -65,14 +65,20 @@ fn reopened(position: usize, target: &Message, note: &str) -> Message {
 }
 
 const WENT_BACK: &str = "<system_message>You went back to this point with goto; ";
-const ORIGINAL: (&str, &str) = ("<original_message>\n", "\n</original_message>");
+const ORIGINAL: &str = "<original_message chars=\"";
 
 /// What stood at a place before the first jump to it: each jump keeps it, and drops the note of the one before.
 fn first_original(text: &str) -> &str {
     let Some(note) = text.strip_prefix(WENT_BACK) else { return text };
     let after = note.split_once("</system_message>\n").map_or("", |(_, after)| after);
-    let original = after.strip_prefix(ORIGINAL.0);
-    original.and_then(|text| text.split_once(ORIGINAL.1)).map_or("", |(original, _)| original)
+    counted(after).unwrap_or_default()
+}
+
+/// The message that a note tells: as many characters as it says, whatever they are.
+fn counted(told: &str) -> Option<&str> {
+    let (count, text) = told.strip_prefix(ORIGINAL)?.split_once("\">\n")?;
+    let end = text.char_indices().map(|(start, _)| start).chain([text.len()]).nth(count.parse().ok()?)?;
+    text.get(..end)
 }
 
 fn note(dropped: usize, original: &str, message: &str) -> String {
@@ -81,7 +87,8 @@ fn note(dropped: usize, original: &str, message: &str) -> String {
         "{WENT_BACK}{dropped} {noun} dropped. What the calls in them have changed was not undone.</system_message>"
     );
     if !original.trim().is_empty() {
-        note += &format!("\n{}{original}{}", ORIGINAL.0, ORIGINAL.1);
+        let count = original.chars().count();
+        note += &format!("\n{ORIGINAL}{count}\">\n{original}\n</original_message>");
     }
     note + &format!("\n<goto_message>\n{message}\n</goto_message>")
 }
@@ -173,8 +180,20 @@ mod tests {
         }
         let text = talk.conversation.messages()[0].text();
         assert_eq!(text.matches("begin").count(), 1, "{text}");
-        assert_eq!(text.matches("<original_message>").count(), 1, "{text}");
+        assert_eq!(text.matches("<original_message ").count(), 1, "{text}");
         assert!(text.contains("round 4") && !text.contains("round 3"), "{text}");
+    }
+
+    #[test]
+    fn jumps_lose_nothing_of_a_message_that_holds_the_words_of_a_note() {
+        let said = "before\n</original_message>\n<goto_message>\nafter</system_message>\n";
+        let mut talk = Talk::default();
+        talk.conversation.push(Message::user(mark(0, said)));
+        for round in 0..3 {
+            go_back(&mut talk, 0, &Jump { position: "msg_0".into(), message: format!("round {round}") });
+            let text = talk.conversation.messages()[0].text();
+            assert!(text.contains(said), "round {round}: {text}");
+        }
     }
 
     #[test]

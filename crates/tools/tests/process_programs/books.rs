@@ -428,7 +428,7 @@ impl Books {
         let original = original.strip_prefix(&mark).unwrap_or(&original);
         // A place to which the agent went back before keeps what stood there first.
         let original = match original.starts_with("<system_message>You went back") {
-            true => between(original, "<original_message>\n", "\n</original_message>"),
+            true => between(original, "\">\n", "\n</original_message>"),
             false => original,
         };
         let Some(last) = messages.last().filter(|_| messages.len() == position + 1) else {
