@@ -376,14 +376,14 @@ impl AgentLoop<'_> {
 
     /// Runs the tool calls of a turn and appends their results, all at once.
     async fn dispatch(&mut self, response: &ModelResponse, calls: &[&ToolCall]) -> Result<Next, Halt> {
-        self.paused.clear();
+        let text = std::mem::take(&mut self.paused) + &response.message.text();
         if let ([only], Some(schema)) = (calls, self.output_schema())
             && only.name == FINAL_ANSWER
         {
             let answer = accept_answer(only, schema);
             return self.take_answer(response, only, answer).await;
         }
-        self.keep_references(&response.message.text());
+        self.keep_references(&text);
         let requests: Vec<Request<'_>> =
             calls.iter().enumerate().map(|(index, call)| self.request(index, call)).collect();
         let called = self.perform_calls(response, &requests).await;

@@ -10,13 +10,13 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use llm_do_core::{
-    AgentSpec, Answer, Approval, ApprovalMode, CallKind, EventBody, Limits, Message, Model, ModelError,
-    ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelSession, ModelSettings, ModelStream, Money,
-    Name, Output, Part, Prices, Role, Schema, ServerCall, ServerTool, Status, StopReason, Tool, ToolCall,
-    ToolChoice, Usage,
+    AgentSpec, Answer, Approval, ApprovalMode, CallKind, EventBody, FromCall, Limits, Message, Model,
+    ModelError, ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelSession, ModelSettings,
+    ModelStream, Money, Name, Need, NeedSpec, Output, Part, Prices, Role, Schema, ServerCall, ServerTool,
+    Status, StopReason, Tool, ToolCall, ToolChoice, ToolError, Usage,
 };
 use llm_do_models::{Script, asks, cut, fails, says};
-use llm_do_runtime::RetryPolicy;
+use llm_do_runtime::{Descriptors, RetryPolicy, Selection};
 use llm_do_testing::{Approvals, FunctionTool, TestProject, TestRun};
 use serde_json::json;
 use tokio::time::Instant;
@@ -323,6 +323,30 @@ async fn what_was_said_before_a_pause_belongs_to_the_answer() {
         Canned::new([said("Part one. ", StopReason::Pause), said("Part two.", StopReason::EndTurn)]);
     let run = TestProject::new().agent(AgentSpec::new("main", "x").model(model)).run("go").await;
     assert_eq!(&*run.answer(), "Part one. Part two.");
+}
+
+#[tokio::test]
+async fn what_was_marked_before_a_pause_can_be_read_by_the_calls_after_it() {
+    let read = FunctionTool::new("read", |_, call| async move {
+        let table = Need::<Descriptors>::from_call(&call).unwrap().into_inner();
+        Ok(table.get("ref:plan").map_err(ToolError::of)?.read(Selection::All, 1, 1).unwrap().text.into())
+    });
+    let read = read.define(|definition| {
+        definition.approval = Approval::PreApproved;
+        definition.needs = vec![NeedSpec::of_conversation::<Descriptors>("file descriptors")];
+    });
+    let (model, _) = Canned::new([
+        said("<ref id=\"plan\">one, ", StopReason::Pause),
+        said("two</ref> So:", StopReason::Pause),
+        called("read", "{}"),
+        said("Done.", StopReason::EndTurn),
+    ]);
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x").model(model).tool("read"))
+        .tool(read)
+        .run("go")
+        .await;
+    assert_eq!(run.tool_results(), ["one, two"]);
 }
 
 #[tokio::test]
