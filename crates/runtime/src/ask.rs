@@ -171,7 +171,7 @@ impl Asking<'_> {
         let result = match self.unless_cancelled(conversed).await {
             Ok(result) => result,
             Err(halt) => {
-                self.call.add_usage(model.name(), self.unreported(model.name()));
+                self.count(model.name(), self.unreported(model.name()));
                 return Err(halt.into());
             }
         };
@@ -398,6 +398,12 @@ impl Asking<'_> {
         self.run.priced_answer(model, Usage { requests: 1, ..Usage::default() })
     }
 
+    /// Adds what was used to the call, its callers and the runtime.
+    fn count(&self, model: &Name, usage: Usage) {
+        self.call.add_usage(model, usage);
+        self.run.shared.usage.lock().add(model, usage);
+    }
+
     /// Books what was used. Without a report, the cost is unknown, and the reservation is booked in full when it is
     /// dropped.
     fn book(
@@ -408,14 +414,10 @@ impl Asking<'_> {
         reservation: Option<Reservation<'_>>,
     ) {
         let Some(usage) = usage.filter(|usage| usage.tokens() > 0 || usage.cost.unpriced == 0) else {
-            let used = usage.unwrap_or_else(|| self.unreported(model));
-            self.call.add_usage(model, used);
-            self.run.shared.usage.lock().add(model, used);
-            return;
+            return self.count(model, usage.unwrap_or_else(|| self.unreported(model)));
         };
         talk.measured = (usage.tokens(), talk.conversation.messages().len() + 1);
-        self.call.add_usage(model, usage);
-        self.run.shared.usage.lock().add(model, usage);
+        self.count(model, usage);
         match reservation {
             Some(reservation) => reservation.settle(amount(&usage)),
             None => self.run.budget.book(self.frame.ceiling, amount(&usage)),

@@ -77,6 +77,21 @@ async fn cancelling_a_run_ends_every_branch_before_the_run_ends() {
     assert_eq!(broken_off, 8);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_cancelled_counts_for_the_run_and_for_the_runtime() {
+    let runtime = TestProject::new()
+        .agent(AgentSpec::new("main", "x"))
+        .model_replies([says("never").after(Duration::from_secs(86_400))])
+        .build();
+    let run = runtime.run("main", "go").start();
+    let mut events = run.events();
+    while !matches!(events.next().await.unwrap().body, EventBody::ModelRequest { .. }) {}
+    run.cancel();
+    let error = run.await.unwrap_err();
+    assert_eq!(error.report.usage.total().requests, 1);
+    assert_eq!(runtime.usage(), error.report.usage);
+}
+
 #[tokio::test]
 async fn cancelling_while_a_person_is_asked_runs_nothing() {
     let runtime = TestProject::new()
