@@ -21,13 +21,13 @@ struct Arguments {
     /// What the program shall do, with everything that it must know.
     prompt: String,
     /// The name of the program; without it, yourself.
-    #[serde(default, alias = "program_name")]
+    #[serde(default)]
     program: Option<String>,
     /// File descriptors or references that the program can read, such as `fd:3.1` or `ref:plan`.
     #[serde(default)]
     attach_fds: Vec<String>,
     /// Files of the project that the program starts with.
-    #[serde(default, alias = "additional_preload_files")]
+    #[serde(default)]
     preload: Vec<String>,
 }
 
