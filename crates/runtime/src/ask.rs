@@ -302,13 +302,7 @@ impl Asking<'_> {
     fn pricing(&self, model: &Name, input: u64) -> Result<Option<Pricing>, Missed> {
         let prices = self.run.shared.prices.clone();
         if dearest(&*prices, model, input, 0).is_none() {
-            if self.run.budget.limits_cost(self.frame.ceiling) {
-                let message = format!("the cost is limited and the price of `{model}` is unknown");
-                let failure = Failure::new(FailureKind::Limit, message)
-                    .with_hint("give a price for it, or limit tokens instead");
-                return Err(Missed::Refused(failure));
-            }
-            return Ok(None);
+            return check_price(self.run, self.frame, model).map(|()| None).map_err(Missed::Refused);
         }
         let model = model.clone();
         // Together, since a long input makes the output dearer too.
@@ -436,6 +430,15 @@ pub(crate) fn check_compatible(spec: &AgentSpec, model: &Name) -> Result<(), Mod
     let globs = spec.compatible_models.join(", ");
     let message = format!("agent `{}` works with {globs}, and the model is `{model}`", spec.name);
     Err(ModelError::new(ModelErrorKind::NoModel, message))
+}
+
+/// A limit of the cost holds for models whose price is known.
+pub(crate) fn check_price(run: &RunState, frame: &Frame, model: &Name) -> Result<(), Failure> {
+    if !run.budget.limits_cost(frame.ceiling) || dearest(&*run.shared.prices, model, 1, 1).is_some() {
+        return Ok(());
+    }
+    let message = format!("the cost is limited and the price of `{model}` is unknown");
+    Err(Failure::new(FailureKind::Limit, message).with_hint("give a price for it, or limit tokens instead"))
 }
 
 const NO_MODEL: &str = "no model is set: name one in the agent, in the run or in the project";

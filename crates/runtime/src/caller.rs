@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::ask::check_compatible;
+use crate::ask::{check_compatible, check_price};
 use crate::control;
 use crate::created::{Creator, refused};
 use crate::engine::Embedded;
@@ -433,14 +433,16 @@ impl Caller for ToolCaller {
     }
 
     fn check_model(&self, name: &Name) -> Result<(), Failure> {
-        let Some(spec) = &self.call.frame().plan.spec else { return Ok(()) };
+        let (run, frame) = (&self.engine.run, self.call.frame());
+        let Some(spec) = &frame.plan.spec else { return Ok(()) };
         let tune = Tune { model: Some(name.clone()), ..Tune::default() };
         if let Some(refusal) = control::refusal(&tune, &spec.tuning) {
             return Err(Failure::new(FailureKind::Arguments, refusal));
         }
         let unusable = |error: ModelError| Failure::new(FailureKind::Arguments, error.to_string());
         check_compatible(spec, name).map_err(unusable)?;
-        self.engine.run.shared.models.resolve(name).map(|_| ()).map_err(unusable)
+        let model = run.shared.models.resolve(name).map_err(unusable)?;
+        check_price(run, frame, model.name())
     }
 
     fn check_agent(&self, spec: &AgentSpec) -> Result<(), Failure> {

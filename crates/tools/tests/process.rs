@@ -394,6 +394,39 @@ async fn a_model_that_cannot_be_asked_is_refused_and_the_old_one_stays() {
     assert!(run.results()[0].is_error && run.tool_results()[0].contains("nobody:knows"));
 }
 
+/// Models that are there, whatever they are called.
+struct Any;
+
+impl Models for Any {
+    fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        Ok(Arc::new(Script::new([]).named(name)))
+    }
+}
+
+/// Only the first model has a price.
+struct OnePrice;
+
+impl Prices for OnePrice {
+    fn price(&self, model: &str, usage: &Usage) -> Option<Money> {
+        (model == "script").then(|| Money(usage.tokens()))
+    }
+}
+
+#[tokio::test]
+async fn where_the_cost_is_limited_a_model_without_a_price_is_refused() {
+    let limits = Limits { cost: Some(Money(1_000_000_000)), ..Limits::default() };
+    let main = main_agent().tuning(Tuning { models: vec!["*".into()], ..Tuning::default() }).limits(limits);
+    let run = project(main)
+        .model(Script::new([asks("tune", json!({"model": "free:lunch"})), says("still here")]))
+        .runtime(|runtime| runtime.models(Any).prices(OnePrice))
+        .run("start")
+        .await;
+    assert_eq!(run.status(), Status::Done, "{}", run.report().trace());
+    assert!(
+        run.results()[0].is_error && run.tool_results()[0].contains("the price of `free:lunch` is unknown")
+    );
+}
+
 #[tokio::test]
 async fn only_the_model_itself_can_go_back_or_tune() {
     let meddle = FunctionTool::new("meddle", |_, call| async move {
