@@ -596,8 +596,7 @@ impl AgentLoop<'_> {
             return text;
         }
         let descriptors = self.frame.seat.descriptors.get();
-        let keeps =
-            |descriptors: &&Descriptors| descriptors.settings().enabled && !self.frame.plan.cuts_results;
+        let keeps = |descriptors: &&Descriptors| descriptors.settings().enabled && !self.frame.cuts_results();
         let Some(descriptors) = descriptors.filter(keeps) else { return self.cut(text) };
         let paged = match content {
             Content::Text(text) => descriptors.page_result(&request.key, text),
@@ -615,7 +614,7 @@ impl AgentLoop<'_> {
     /// Cuts a result where the agent says that long ones are not kept, or cannot read them.
     fn cut(&self, text: Arc<str>) -> Arc<str> {
         let settings = self.frame.plan.spec.as_ref().map(|spec| &spec.descriptors);
-        match settings.filter(|settings| !settings.enabled || self.frame.plan.cuts_results) {
+        match settings.filter(|settings| !settings.enabled || self.frame.cuts_results()) {
             Some(settings) => shortened(&text, settings.limit),
             None => text,
         }

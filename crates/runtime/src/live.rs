@@ -171,6 +171,13 @@ impl Seat {
 }
 
 impl Frame {
+    /// Says whether long results are cut: nothing that the model is offered reads them. It may be that this call may not
+    /// use what does.
+    pub(crate) fn cuts_results(&self) -> bool {
+        let is_offered = |reader: &Name| self.offered.iter().any(|definition| definition.name == *reader);
+        self.plan.cuts_results || self.plan.reader.as_ref().is_some_and(|reader| !is_offered(reader))
+    }
+
     /// The instructions of the agent; none for code outside any.
     pub(crate) fn instructions(&self) -> Option<&Arc<str>> {
         self.seat.instructions.get().or_else(|| self.plan.spec.as_ref().map(|spec| &spec.instructions))

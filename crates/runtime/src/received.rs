@@ -40,7 +40,7 @@ pub(crate) fn parts(
     let names: Vec<String> = given.iter().filter_map(passed).map(str::to_owned).collect();
     let passed_on = if names.is_empty() { Vec::new() } else { callers_table(call)?.pass(&names)? };
     let mut passed_on = passed_on.into_iter();
-    let own = frame.seat.descriptors.get().filter(|own| own.settings().enabled && !frame.plan.cuts_results);
+    let own = frame.seat.descriptors.get().filter(|own| own.settings().enabled && !frame.cuts_results());
     let shown = |part: InputPart| match (part, own) {
         (part, own) if passed(&part).is_some() => {
             let Some((id, content)) = passed_on.next() else { return Ok(part) };

@@ -541,6 +541,15 @@ async fn where_another_tool_has_the_place_of_the_reading_one_results_are_cut() {
 }
 
 #[tokio::test]
+async fn where_a_call_may_not_use_the_reading_tool_results_are_cut() {
+    let mut main = by_themselves(AgentSpec::new("main", "Work.").tool("look")).access(Access::Read);
+    main.overrides.push(ToolOverride { access: Some(Access::Write), ..ToolOverride::new("read_fd") });
+    let (tools, result) = long_result(main).await;
+    assert!(!tools.contains(&"read_fd".to_owned()), "{tools:?}");
+    assert!(result.contains("[cut: 8000 of "), "{result:.300}");
+}
+
+#[tokio::test]
 async fn an_own_tool_may_have_the_name_of_one_that_comes_by_itself() {
     let main = AgentSpec::new("main", "Work.").tool("look").tool("count");
     let main = by_themselves(offered_as(main, "count", "grep_fd"));
