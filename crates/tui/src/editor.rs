@@ -8,7 +8,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use std::cell::Cell;
+use std::cell::{Cell, Ref, RefCell};
 use std::io;
 
 use crossterm::event::KeyEvent;
@@ -20,7 +20,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use self::keys::{Action, Piece, Place, action};
 pub(crate) use self::rows::wrapped;
-use self::rows::{Row, byte_at, columns, first_cluster, last_cluster, rows_of, shown};
+use self::rows::{Layout, Row, byte_at, columns, first_cluster, last_cluster, shown};
 use crate::Theme;
 use crate::completion::word_before;
 use crate::history::History;
@@ -50,6 +50,7 @@ pub(crate) struct Editor {
     /// The column that Up and Down try to keep.
     goal: Option<usize>,
     drawn: Cell<Drawn>,
+    layout: RefCell<Layout>,
 }
 
 /// How the text was drawn last: Up and Down follow the rows that the person sees.
@@ -63,7 +64,8 @@ impl Editor {
     /// An empty editor, which shows the placeholder until something is written.
     pub(crate) fn new(placeholder: impl Into<String>) -> Self {
         let drawn = Cell::new(Drawn { width: 77, top: 0 });
-        Self { text: area(vec![]), placeholder: placeholder.into(), history: None, goal: None, drawn }
+        let (text, placeholder) = (area(vec![]), placeholder.into());
+        Self { text, placeholder, history: None, goal: None, drawn, layout: RefCell::default() }
     }
 
     /// Lets Up and Down go through what was sent before.
@@ -248,17 +250,21 @@ impl Editor {
 
     /// Goes one row up, and from the first one back in the history.
     fn up(&mut self, goal: Option<usize>) -> Edited {
-        let rows = self.rows();
-        match self.row_of_cursor(&rows).checked_sub(1) {
-            Some(above) => self.go_to_row(rows[above], goal),
+        let rows = self.rows(self.drawn.get().width);
+        let above = self.row_of_cursor(&rows).checked_sub(1).map(|above| rows[above]);
+        drop(rows);
+        match above {
+            Some(above) => self.go_to_row(above, goal),
             None => self.recall(|history, draft| history.older(draft)),
         }
     }
 
     fn down(&mut self, goal: Option<usize>) -> Edited {
-        let rows = self.rows();
-        match rows.get(self.row_of_cursor(&rows) + 1) {
-            Some(below) => self.go_to_row(*below, goal),
+        let rows = self.rows(self.drawn.get().width);
+        let below = rows.get(self.row_of_cursor(&rows) + 1).copied();
+        drop(rows);
+        match below {
+            Some(below) => self.go_to_row(below, goal),
             None => self.recall(|history, _| history.newer()),
         }
     }
@@ -372,8 +378,9 @@ impl Editor {
         line.split_at(at)
     }
 
-    fn rows(&self) -> Vec<Row> {
-        rows_of(self.text.lines(), self.drawn.get().width)
+    fn rows(&self, width: usize) -> Ref<'_, [Row]> {
+        self.layout.borrow_mut().update(self.text.lines(), width);
+        Ref::map(self.layout.borrow(), Layout::rows)
     }
 
     fn row_of_cursor(&self, rows: &[Row]) -> usize {
@@ -382,7 +389,7 @@ impl Editor {
     }
 
     fn column_of_cursor(&self) -> usize {
-        let rows = self.rows();
+        let rows = self.rows(self.drawn.get().width);
         let row = rows[self.row_of_cursor(&rows)];
         columns(&self.before_cursor()[row.start..])
     }
@@ -391,7 +398,7 @@ impl Editor {
 impl Editor {
     /// Returns how many rows the text needs at a width: at least one, at most so many.
     pub(crate) fn height(&self, width: u16, most: u16) -> u16 {
-        let rows = rows_of(self.text.lines(), Columns::of(width).text).len();
+        let rows = self.rows(Columns::of(width).text).len();
         narrow(rows).clamp(1, most.max(1))
     }
 
@@ -402,7 +409,7 @@ impl Editor {
             return None;
         }
         let widths = Columns::of(area.width);
-        let rows = rows_of(self.text.lines(), widths.text);
+        let rows = self.rows(widths.text);
         let cursor = self.row_of_cursor(&rows);
         let top = self.scroll(widths.text, usize::from(area.height), cursor, rows.len());
         for (y, (index, row)) in (area.y..area.bottom()).zip(rows.iter().enumerate().skip(top)) {

@@ -4,6 +4,7 @@
 //! Signs that would hide or turn text are written out, because an editor also shows what a model wrote.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use llm_do::visible;
 use ratatui::buffer::CellWidth;
@@ -17,10 +18,55 @@ pub(super) struct Row {
     pub(super) end: usize,
 }
 
-/// Breaks lines between words, and words that are wider than a row between clusters. There is at least one row.
-pub(super) fn rows_of(lines: &[String], width: usize) -> Vec<Row> {
+/// The rows of a text, kept from one look at it to the next: only lines that changed are broken anew, so that a key in a
+/// long draft costs little.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Layout {
+    lines: Vec<String>,
+    width: usize,
+    rows: Vec<Row>,
+}
+
+impl Layout {
+    /// The rows as they were made last.
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Takes account of the text and the width; returns which lines were broken anew.
+    ///
+    /// Lines break between words, and words that are wider than a row between clusters. Each line has at least one row.
+    pub(super) fn update(&mut self, lines: &[String], width: usize) -> Range<usize> {
+        if width != self.width {
+            *self = Self { width, ..Self::default() };
+        }
+        let (old, new) = (self.lines.len(), lines.len());
+        let same = |(one, other): &(&String, &String)| one == other;
+        let before = self.lines.iter().zip(lines).take_while(same).count();
+        let most = old.min(new) - before;
+        let after = self.lines.iter().rev().zip(lines.iter().rev()).take(most).take_while(same).count();
+        if before < old || before < new {
+            let broken = broken_rows(&lines[before..new - after], before, width);
+            self.put(before..old - after, new - after, broken);
+            self.lines.splice(before..old - after, lines[before..new - after].iter().cloned());
+        }
+        before..new - after
+    }
+
+    /// Puts rows in the place of those of some lines; the line behind them is that one from now on.
+    fn put(&mut self, lines: Range<usize>, next: usize, broken: Vec<Row>) {
+        let first_of = |line: usize| self.rows.partition_point(|row| row.line < line);
+        let (start, end) = (first_of(lines.start), first_of(lines.end));
+        for row in &mut self.rows[end..] {
+            row.line = row.line - lines.end + next;
+        }
+        self.rows.splice(start..end, broken);
+    }
+}
+
+fn broken_rows(lines: &[String], first: usize, width: usize) -> Vec<Row> {
     let mut rows = Vec::with_capacity(lines.len());
-    for (line, text) in lines.iter().enumerate() {
+    for (line, text) in (first..).zip(lines) {
         break_line(text, width, |start, end| rows.push(Row { line, start, end }));
     }
     rows
@@ -115,11 +161,13 @@ fn is_emoji(cluster: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use llm_do_testing::Chance;
+
     use super::*;
 
     fn broken(text: &str, width: usize) -> Vec<String> {
         let lines = [text.to_owned()];
-        rows_of(&lines, width).iter().map(|row| text[row.start..row.end].to_owned()).collect()
+        broken_rows(&lines, 0, width).iter().map(|row| text[row.start..row.end].to_owned()).collect()
     }
 
     #[test]
@@ -127,6 +175,40 @@ mod tests {
         assert_eq!(broken("one two three", 8), ["one two ", "three"]);
         assert_eq!(broken("one two three", 7), ["one two ", "three"]);
         assert_eq!(broken("", 5), [""]);
+    }
+
+    #[test]
+    fn a_key_in_a_long_text_breaks_one_line_anew() {
+        let mut lines = vec!["a line of a long draft with some words".to_owned(); 10_000];
+        let mut layout = Layout::default();
+        assert_eq!(layout.update(&lines, 20), 0..10_000);
+        lines[5_000].push('x');
+        assert_eq!(layout.update(&lines, 20), 5_000..5_001);
+        assert!(layout.update(&lines, 20).is_empty());
+        lines.insert(9_999, "one more".to_owned());
+        assert_eq!(layout.update(&lines, 20).len(), 1);
+        assert_eq!(layout.update(&lines, 30), 0..10_001);
+    }
+
+    #[test]
+    fn whatever_changes_the_rows_are_those_of_the_whole_text() {
+        let seed = 8;
+        let mut chance = Chance::new(seed);
+        let mut lines = vec![String::new()];
+        let mut layout = Layout::default();
+        for step in 0..2_000 {
+            let place = chance.between(0, lines.len() - 1);
+            let words = "漢字 and a word ".repeat(chance.between(0, 3));
+            match chance.between(0, 3) {
+                0 => lines.insert(place, words),
+                1 if lines.len() > 1 => drop(lines.remove(place)),
+                2 => lines[place] = words,
+                _ => lines[place].push('x'),
+            }
+            let width = if step % 100 < 50 { 7 } else { 12 };
+            layout.update(&lines, width);
+            assert_eq!(layout.rows(), broken_rows(&lines, 0, width), "seed {seed}, step {step}");
+        }
     }
 
     #[test]

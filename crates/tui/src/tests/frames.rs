@@ -15,6 +15,7 @@ use super::driver::{Driver, opening};
 use super::tale::{Who, result_of, text, used, wants};
 use crate::Opening;
 use crate::terminal::inline::Inline;
+use crate::typed::keys;
 
 const MODEL: &str = "anthropic:sonnet";
 const FRAMES: usize = 2_000;
@@ -166,4 +167,19 @@ fn frames_while_nothing_changes() {
         println!("{what}: {:.2} % of a core", share * 100.0);
         assert!(share < 0.01, "{what} takes {share}");
     }
+}
+
+#[test]
+#[ignore = "prints figures of a release build"]
+fn keys_in_a_draft_of_ten_thousand_lines() {
+    let mut driver = Driver::chat();
+    driver.paste(&["a line of a draft with some words in it, and with ä and 漢"; 10_000].join("\n"));
+    let mut typed = keys("x<Backspace><Up><Left><S-Enter><Down>").into_iter().cycle();
+    let times = (0..FRAMES).map(|_| {
+        let before = cpu_time();
+        driver.app.key(typed.next().unwrap(), driver.now());
+        driver.frame();
+        cpu_time() - before
+    });
+    report("a key in a draft of ten thousand lines", times.collect());
 }
