@@ -83,7 +83,7 @@ impl Questions {
             }
             (Stage::Editing(editor) | Stage::Denying(editor) | Stage::Amount(editor), _) => {
                 let area = rows.rest_but(1);
-                let height = editor.height(area.width, area.height);
+                let height = editor.height(area.width, area.height).min(area.height);
                 let area = Rect { height, ..area };
                 rows.next += height;
                 editor.draw(area, buffer, theme)

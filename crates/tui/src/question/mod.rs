@@ -227,8 +227,11 @@ impl Questions {
     /// Whether everything has been on the screen; a word about it where not.
     fn is_seen(&mut self) -> bool {
         // What was never laid out was never seen.
-        let Some(unseen) = self.panel.as_ref().map(Panel::unseen) else { return false };
-        if unseen > 0 {
+        let Some(panel) = &self.panel else { return false };
+        let unseen = panel.unseen();
+        if panel.is_cut() && unseen > 0 {
+            self.hint = Some("too narrow: a wider terminal shows all of it".to_owned());
+        } else if unseen > 0 {
             self.hint = Some(format!("{unseen} more rows below: Space or End shows them, then answer"));
         }
         unseen == 0
@@ -375,6 +378,9 @@ impl Questions {
             KeyCode::Tab => return Asked::Leave,
             KeyCode::Right if editor.is_empty() => self.turn(1),
             KeyCode::Left if editor.is_empty() => self.turn(self.open.len() - 1),
+            KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => {
+                return self.scroll(key.code);
+            }
             _ => {
                 if let Typed::Sent(text) = stage::typed(editor, key) {
                     self.take_amount(what, &text);
@@ -386,14 +392,13 @@ impl Questions {
 
     fn take_amount(&mut self, what: Quantity, text: &str) {
         match (text.trim(), what.read(text)) {
-            ("", _) => self.extend(None),
-            (_, Some(amount)) => self.extend(Some(amount)),
-            _ => {
-                self.hint = Some("a number, or Enter alone for no".to_owned());
-                if let Stage::Amount(editor) = &mut self.stage {
-                    editor.set_text(text);
-                }
-            }
+            ("", _) => return self.extend(None),
+            (_, Some(amount)) if self.is_seen() => return self.extend(Some(amount)),
+            (_, Some(_)) => self.hint = Some("not all of it was shown yet: ↑ and ↓ scroll".to_owned()),
+            _ => self.hint = Some("a number, or Enter alone for no".to_owned()),
+        }
+        if let Stage::Amount(editor) = &mut self.stage {
+            editor.set_text(text);
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct Panel {
     width: u16,
     scroll: Scroll,
     seen: usize,
+    /// Whether the terminal is so narrow that it cuts a row.
+    is_cut: bool,
 }
 
 impl Panel {
@@ -35,17 +37,25 @@ impl Panel {
             Matter::Approval(request) => approval_rows(request, task, width, theme),
             Matter::Extension(request) => extension_rows(request, width, theme),
         };
+        self.is_cut = self.rows.iter().any(|row| row.width() > usize::from(width));
         self.seen = if was_whole { self.rows.len() } else { 0 };
     }
 
     /// Says how many rows are on the screen.
     pub(super) fn show(&mut self, height: u16) {
         self.scroll.fit(height, self.rows.len());
-        self.seen = self.seen.max(self.scroll.range(self.rows.len()).end);
+        let shown = self.scroll.range(self.rows.len());
+        if !shown.is_empty() && !self.is_cut {
+            self.seen = self.seen.max(shown.end);
+        }
     }
 
     pub(super) fn unseen(&self) -> usize {
         self.rows.len().saturating_sub(self.seen)
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Moves the text; says whether the key does that.

@@ -218,6 +218,51 @@ fn a_question_has_room_on_every_screen() {
 }
 
 #[test]
+fn what_has_no_room_at_all_was_not_seen() {
+    for size in [(80, 1), (80, 2), (1, 24), (2, 24)] {
+        let mut driver = Driver::new(Opening { chat: false, asks: false, ..opening() }, size);
+        let mut answer = driver.ask(shell());
+        driver.wait(A_WHILE);
+        driver.press("<End>ya");
+        driver.press("<Enter>");
+        assert_eq!(answered(&mut answer), None, "{size:?}");
+    }
+}
+
+#[test]
+fn a_budget_that_was_not_seen_does_not_grow() {
+    let mut driver = Driver::new(Opening { chat: false, asks: false, ..opening() }, (80, 2));
+    let mut answer = driver.ask_to_extend(extension(Quantity::Tokens));
+    driver.wait(A_WHILE);
+    driver.press("5<Enter>");
+    assert_eq!(answered(&mut answer), None);
+    driver.resize((80, 4));
+    driver.press("<Enter>");
+    assert_eq!(answered(&mut answer), None);
+    driver.press("<Down><Down><Down><Enter>");
+    assert_eq!(answered(&mut answer), Some(Some(5)));
+}
+
+#[test]
+fn no_screen_is_too_small() {
+    for (width, height) in (1..7).flat_map(|width| (1..7).map(move |height| (width, height))) {
+        let mut driver = Driver::new(opening(), (width, height));
+        driver.press("go<Enter>/h<Esc> draft");
+        let main = driver.begins("main", Limits::default());
+        driver.says(&main, "| a | b |\n|---|---|\n| 漢 | `c` |\n\n- 漢字\n\n```\ncode\n```\n");
+        let _call = driver.calls_tool(&main, "look", json!({"at": "漢字"}));
+        let _budget = driver.ask_to_extend(extension(Quantity::Cost));
+        let _answers = [write(), long()].map(|request| driver.ask(request));
+        driver.wait(A_WHILE);
+        driver.press("<Tab>1<Esc><Right>");
+        driver.wait(A_WHILE);
+        driver.press("<Tab><End>a<Down><Esc>e漢<Esc>nno<Esc><C-t><Down>1234<Tab><Down><Esc><C-l>");
+        driver.resize((height, width));
+        driver.screen();
+    }
+}
+
+#[test]
 fn q_stops_and_n_denies_with_words() {
     let mut driver = Driver::single_run();
     let [mut first, mut second, mut third] = [shell(), shell(), shell()].map(|request| driver.ask(request));

@@ -138,6 +138,12 @@ impl Driver {
         buffer
     }
 
+    /// Changes the size of the screen.
+    pub(super) fn resize(&mut self, (width, height): (u16, u16)) {
+        self.size = Size { width, height };
+        self.frame();
+    }
+
     pub(super) fn size(&self) -> Size {
         self.size
     }
