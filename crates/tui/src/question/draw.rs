@@ -1,12 +1,13 @@
 //! Draws the question that is on the screen.
 
-use llm_do::{Scope, visible_line};
+use llm_do::visible_line;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::stage::{Stage, scopes_of};
+use super::scopes::ScopeList;
+use super::stage::Stage;
 use super::{Matter, Panel, Questions};
 use crate::story::Story;
 use crate::theme::Theme;
@@ -66,18 +67,11 @@ impl Questions {
         theme: Theme,
     ) -> Option<Position> {
         match (&self.stage, matter) {
-            (Stage::Scope(selected), Matter::Approval(request)) => {
-                rows.line(buffer, &Line::styled("until this session ends, allow", theme.strong()));
-                for (place, scope) in scopes_of(request).iter().enumerate() {
-                    let style =
-                        if place == *selected { theme.selected() } else { ratatui::style::Style::new() };
-                    let words = format!(" {}  {} ", place + 1, visible_line(&scope.to_string()));
-                    rows.line(buffer, &Line::styled(fitted(&words, rows.area.width.into()), style));
-                    let past = past_words(scope, request, story);
-                    rows.line(
-                        buffer,
-                        &Line::styled(fitted(&format!("    {past}"), rows.area.width.into()), theme.dim()),
-                    );
+            (Stage::Scope(chosen), Matter::Approval(request)) => {
+                let list = ScopeList::new(request, rows.area.width);
+                let shown = self.scopes_shown.clone().unwrap_or_default();
+                for line in list.lines(*chosen, request, story, theme).get(shown).unwrap_or_default() {
+                    rows.line(buffer, line);
                 }
                 None
             }
@@ -148,20 +142,6 @@ pub(crate) fn key_line(keys: &[(&'static str, &'static str)], width: u16, theme:
         spans.push(Span::raw(format!(" {words}  ")));
     }
     Line::from(spans)
-}
-
-/// Which questions of this run a scope would have answered.
-fn past_words(scope: &Scope, request: &llm_do::ApprovalRequest, story: &Story) -> String {
-    let earlier: Vec<_> = story.asked_before(request).collect();
-    if earlier.is_empty() {
-        return "no earlier question to compare with".to_owned();
-    }
-    let is_covered = |other: &&&llm_do::ApprovalRequest| match scope {
-        Scope::Exact => other.arguments == request.arguments,
-        scope => scope.covers(&other.subjects),
-    };
-    let covered = earlier.iter().filter(is_covered).count();
-    format!("would have covered {covered} of {} so far", earlier.len())
 }
 
 /// Rows of an area, from the top down.

@@ -5,12 +5,14 @@
 
 mod draw;
 mod panel;
+mod scopes;
 mod stage;
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use llm_do::{Answer, ApprovalRequest, ExtensionRequest, Quantity, Scope, parse_strict};
+use llm_do::{Answer, ApprovalRequest, ExtensionRequest, Quantity, parse_strict};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -19,6 +21,7 @@ use crate::theme::Theme;
 use crate::transcript::input_words;
 pub(crate) use draw::key_line;
 use panel::Panel;
+use scopes::ScopeList;
 use stage::{Stage, Typed};
 
 /// How long a question stands before it takes keys.
@@ -61,6 +64,8 @@ pub(crate) struct Questions {
     stage: Stage,
     /// The text of the one on the screen.
     panel: Option<Panel>,
+    /// Which rows of the scopes are on the screen; none before they were drawn.
+    scopes_shown: Option<Range<usize>>,
     /// Since when it stands there.
     since: Option<Instant>,
     /// Whether it takes keys.
@@ -173,7 +178,14 @@ impl Questions {
         }
         let panel = self.panel.get_or_insert_with(Panel::default);
         panel.lay_out(&question.matter, task_of(&question.matter, story).as_deref(), width, theme);
-        panel.show(height.saturating_sub(self.stage.height(&question.matter, width, height)));
+        let below = self.stage.height(&question.matter, width, height);
+        panel.show(height.saturating_sub(below));
+        self.scopes_shown = match (&question.matter, &self.stage) {
+            (Matter::Approval(request), Stage::Scope(chosen)) => {
+                Some(ScopeList::new(request, width).shown(*chosen, below.saturating_sub(1).into()))
+            }
+            _ => None,
+        };
         self.since.get_or_insert(now);
     }
 
@@ -249,6 +261,7 @@ impl Questions {
             self.hint = Some("this call asks each time".to_owned());
         } else if self.is_seen() {
             self.stage = Stage::Scope(0);
+            self.scopes_shown = None;
         }
     }
 
@@ -283,30 +296,39 @@ impl Questions {
     }
 
     fn pick_scope(&mut self, key: KeyEvent) {
-        let scopes = self.scopes();
-        let Stage::Scope(selected) = &mut self.stage else { return };
+        let (Some(list), Stage::Scope(chosen)) = (self.scope_list(), &mut self.stage) else { return };
+        let last = list.len().saturating_sub(1);
         match key.code {
-            KeyCode::Up => *selected = selected.saturating_sub(1),
-            KeyCode::Down => *selected = (*selected + 1).min(scopes.len().saturating_sub(1)),
+            KeyCode::Up => *chosen = chosen.saturating_sub(1),
+            KeyCode::Down => *chosen = (*chosen + 1).min(last),
             KeyCode::Enter => {
-                let place = *selected;
-                self.grant(scopes.get(place));
+                let place = *chosen;
+                self.grant(&list, place);
             }
-            KeyCode::Char(sign @ '1'..='9') => self.grant(scopes.get(usize::from(sign as u8 - b'1'))),
+            KeyCode::Char(sign @ '1'..='9') => {
+                let place = usize::from(sign as u8 - b'1');
+                *chosen = place.min(last);
+                self.grant(&list, place);
+            }
             _ => {}
         }
     }
 
-    fn grant(&mut self, scope: Option<&Scope>) {
-        if let Some(scope) = scope {
+    /// Grants a scope that is on the screen, all of it.
+    fn grant(&mut self, list: &ScopeList, place: usize) {
+        let Some(scope) = list.scope(place) else { return };
+        if self.scopes_shown.as_ref().is_some_and(|shown| list.is_whole(place, shown)) {
             self.answer(Answer::Session(scope.clone()));
+        } else {
+            self.hint = Some("read it first; Enter allows it".to_owned());
         }
     }
 
-    fn scopes(&self) -> Vec<Scope> {
-        match self.current() {
-            Some(Question { matter: Matter::Approval(request), .. }) => stage::scopes_of(request),
-            _ => Vec::new(),
+    fn scope_list(&self) -> Option<ScopeList> {
+        let width = self.panel.as_ref()?.width();
+        match &self.current()?.matter {
+            Matter::Approval(request) => Some(ScopeList::new(request, width)),
+            Matter::Extension(_) => None,
         }
     }
 

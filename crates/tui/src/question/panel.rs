@@ -54,6 +54,10 @@ impl Panel {
         self.rows.len().saturating_sub(self.seen)
     }
 
+    pub(super) fn width(&self) -> u16 {
+        self.width
+    }
+
     pub(super) fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -135,7 +139,7 @@ pub(super) fn arguments(request: &ApprovalRequest, width: u16) -> Vec<Line<'stat
 
 /// Writes out signs that take no column of their own where they stand alone: on the screen they would stand on the sign
 /// before them, or nowhere.
-fn in_columns(text: &str, written_out: impl Fn(char) -> String) -> String {
+pub(super) fn in_columns(text: &str, written_out: impl Fn(char) -> String) -> String {
     if text.is_ascii() {
         return text.to_owned();
     }

@@ -1,10 +1,10 @@
 //! Where the person stands with a question: choosing, or saying more.
 
 use crossterm::event::KeyEvent;
-use llm_do::{ApprovalRequest, Scope};
 use serde_json::Value;
 
 use super::Matter;
+use super::scopes::ScopeList;
 use crate::editor::{Edited, Editor};
 
 /// The most rows that something typed takes.
@@ -47,7 +47,7 @@ impl Stage {
             Self::Choosing => 0,
             Self::Scope(_) => match matter {
                 Matter::Approval(request) => {
-                    u16::try_from(1 + 2 * scopes_of(request).len()).unwrap_or(u16::MAX)
+                    u16::try_from(ScopeList::new(request, width).height()).unwrap_or(u16::MAX)
                 }
                 Matter::Extension(_) => 0,
             },
@@ -55,13 +55,8 @@ impl Stage {
                 editor.height(width, MOST_TYPED)
             }
         };
-        (own + footer).min(most.saturating_sub(2))
+        own.saturating_add(footer).min(most.saturating_sub(2))
     }
-}
-
-/// The scopes that can be chosen, the narrowest first.
-pub(super) fn scopes_of(request: &ApprovalRequest) -> Vec<Scope> {
-    [Scope::Exact].into_iter().chain(request.scopes.iter().cloned()).collect()
 }
 
 /// What typing came to.

@@ -290,6 +290,42 @@ fn a_scope_is_picked_by_number_or_by_arrows() {
 }
 
 #[test]
+fn a_scope_is_shown_whole_before_it_is_granted() {
+    let words = ["find", "a-directory-with-a-long-name", "-name", "an-even-longer-name-of-files", "-delete"];
+    let command = Scope::CommandPrefix(words.map(str::to_owned).to_vec());
+    let scopes = vec![command.clone(), Scope::Directory("notes".to_owned()), Scope::Tool];
+    let request = || llm_do::ApprovalRequest { scopes: scopes.clone(), ..request("run", json!({})) };
+    let mut driver = Driver::new(Opening { chat: false, asks: false, ..opening() }, (40, 12));
+    let mut answer = driver.ask(request());
+    driver.wait(A_WHILE);
+    driver.press("<End>a<Down>");
+    let screen = driver.screen();
+    assert!(screen.contains("-delete"), "{screen}");
+    driver.press("<Down><Down>");
+    let screen = driver.screen();
+    assert!(screen.contains(&Scope::Tool.to_string()), "{screen}");
+    driver.press("2");
+    assert_eq!(answered(&mut answer), None, "it was not on the screen");
+    driver.press("<Enter>");
+    assert_eq!(answered(&mut answer), Some(Answer::Session(command)));
+}
+
+#[test]
+fn scopes_that_were_never_drawn_are_not_granted() {
+    let mut driver = Driver::single_run();
+    let mut answer = driver.ask(write());
+    driver.wait(A_WHILE);
+    driver.press("<End>");
+    for key in crate::typed::keys("a2<Enter>") {
+        driver.app.key(key, driver.now());
+    }
+    assert_eq!(answered(&mut answer), None);
+    driver.frame();
+    driver.press("2");
+    assert_eq!(answered(&mut answer), Some(Answer::Session(Scope::Directory("notes".to_owned()))));
+}
+
+#[test]
 fn edited_arguments_are_asked_about_again_and_unchanged_ones_are_not() {
     let mut driver = Driver::single_run();
     let mut answer = driver.ask(request("restart", json!({})));
