@@ -170,11 +170,18 @@ impl App {
 
     /// Takes account of the time.
     pub(crate) fn tick(&mut self, now: Instant) -> Step {
+        // First, as another question may take keys after this.
+        let step = self.tick_half(now);
         let has_draft = self.form.is_some() || self.has_input() && !self.editor.is_empty();
         self.questions.tick(now, (!has_draft).then_some(self.last_key));
         if self.hint.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) > HINT) {
             self.hint = None;
         }
+        step
+    }
+
+    /// A key that nothing has followed is an answer.
+    fn tick_half(&mut self, now: Instant) -> Step {
         match self.half {
             Some((key, since)) if now.saturating_duration_since(since) >= HALF => {
                 self.half = None;

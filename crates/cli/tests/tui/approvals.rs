@@ -118,6 +118,8 @@ fn an_editor_that_fails_is_no_answer() {
     let session = AtTerminal::new(&sandbox, &["run", ".", "hello"]).env("EDITOR", "false").start();
     answer(&session, 'E');
     session.wait_for_visible("`false` did not end well");
+    // The question takes keys again after a pause: earlier ones may have been meant for the editor.
+    session.wait_for_visible("Ctrl-C stops");
     session.key(Key::Char('q'));
     ended(&session, 130);
     assert!(!sandbox.path("a.md").exists());

@@ -20,7 +20,7 @@ impl App {
             return Step::Go;
         }
         self.hint = None;
-        let step = self.finish_half(is_text(key));
+        let step = self.finish_half(key);
         if step != Step::Go {
             return step;
         }
@@ -33,15 +33,27 @@ impl App {
         step
     }
 
-    /// Something follows a key that could be an answer: text in a row is meant for the input.
-    fn finish_half(&mut self, is_text: bool) -> Step {
-        let Some((first, _)) = self.half.take() else { return Step::Go };
-        if is_text {
-            self.questions.attend(false);
-            self.editor.key(first);
-            return Step::Go;
+    /// Something follows a key that could be an answer: more text is meant for the input, and so was the first letter;
+    /// a key that erases or stops takes it back.
+    fn finish_half(&mut self, next: KeyEvent) -> Step {
+        let Some((first, _)) = self.half else { return Step::Go };
+        if is_text(next) {
+            self.take_half_as_text();
+        } else if !takes_back(next) {
+            self.half = None;
+            return self.answer_key(first);
         }
-        self.answer_key(first)
+        self.half = None;
+        Step::Go
+    }
+
+    fn take_half_as_text(&mut self) {
+        let Some((first, _)) = self.half.take() else { return };
+        self.questions.attend(false);
+        match &mut self.form {
+            Some(purpose) => drop(purpose.form.key(first)),
+            None => drop(self.editor.key(first)),
+        }
     }
 
     /// Keys that mean the same everywhere.
@@ -137,6 +149,8 @@ impl App {
             Ok(value) => self.questions.revise(value),
             Err(problem) => self.questions.complain(problem),
         }
+        // Keys that were meant for the editor may still come.
+        self.questions.disarm();
     }
 
     fn other_key(&mut self, key: KeyEvent, now: Instant) -> Step {
@@ -212,7 +226,7 @@ impl App {
     /// Takes pasted text.
     pub(crate) fn paste(&mut self, text: &str, now: Instant) {
         self.last_key = now;
-        self.finish_half(true);
+        self.take_half_as_text();
         if self.has_input() && self.questions.is_unsure() {
             self.questions.attend(false);
         }
@@ -231,6 +245,12 @@ impl App {
 fn is_text(key: KeyEvent) -> bool {
     let is_plain = (key.modifiers - KeyModifiers::SHIFT).is_empty();
     is_plain && matches!(key.code, KeyCode::Char(_))
+}
+
+/// A key that is pressed by somebody who did not mean the one before.
+fn takes_back(key: KeyEvent) -> bool {
+    key.modifiers.contains(KeyModifiers::CONTROL)
+        || matches!(key.code, KeyCode::Backspace | KeyCode::Delete | KeyCode::Esc)
 }
 
 /// A key that begins a word; a space scrolls.

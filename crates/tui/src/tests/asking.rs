@@ -85,6 +85,32 @@ fn an_answer_to_a_question_that_was_withdrawn_is_none_to_the_next() {
 }
 
 #[test]
+fn a_key_that_waited_long_answers_no_other_question() {
+    let mut driver = busy_chat();
+    let first = driver.ask(shell());
+    let mut second = driver.ask(request("other", json!({})));
+    driver.wait(A_WHILE);
+    driver.press("y");
+    drop(first);
+    driver.frame();
+    driver.pass(A_WHILE);
+    driver.frame();
+    assert_eq!(answered(&mut second), None);
+}
+
+#[test]
+fn a_letter_that_is_taken_back_is_no_answer() {
+    for keys in ["y<Backspace>", "y<Esc>", "y<C-c>", "y<C-u>"] {
+        let mut driver = busy_chat();
+        let mut answer = driver.ask(shell());
+        driver.wait(A_WHILE);
+        driver.press(keys);
+        driver.wait(A_MOMENT);
+        assert_eq!(answered(&mut answer), None, "{keys}");
+    }
+}
+
+#[test]
 fn what_is_pasted_at_a_question_goes_to_the_input() {
     let mut driver = busy_chat();
     let mut answer = driver.ask(shell());
@@ -346,6 +372,22 @@ fn arguments_can_be_edited_outside() {
     assert!(driver.screen().contains("the editor failed"), "{}", driver.screen());
     driver.app.edited(Ok(json!({"now": 1})));
     assert_eq!(answered(&mut answer), Some(Answer::Revise(json!({"now": 1}))));
+}
+
+#[test]
+fn keys_meant_for_an_editor_that_has_ended_are_no_answer() {
+    for edited in [Err("there is no such editor".to_owned()), Ok(json!({}))] {
+        let mut driver = Driver::single_run();
+        let mut answer = driver.ask(request("restart", json!({})));
+        driver.wait(A_WHILE);
+        driver.press("E");
+        driver.app.edited(edited);
+        driver.press("y");
+        assert_eq!(answered(&mut answer), None);
+        driver.wait(A_WHILE);
+        driver.press("y");
+        assert_eq!(answered(&mut answer), Some(Answer::Once));
+    }
 }
 
 #[test]
