@@ -9,7 +9,7 @@ use super::{App, Step, TWICE};
 use crate::completion::Completed;
 use crate::editor::Edited;
 use crate::form::FormStep;
-use crate::question::Asked;
+use crate::question::{Asked, PAUSE};
 use crate::view::TreeStep;
 use crate::wish::Wish;
 
@@ -67,7 +67,7 @@ impl App {
             KeyCode::Char('l') => return Some(Step::Refresh),
             KeyCode::Char('z') => return Some(self.suspend()),
             KeyCode::Char('o') => self.fold(now),
-            KeyCode::Char('d') if self.editor.is_empty() && self.has_input() => self.wish(Wish::Quit),
+            KeyCode::Char('d') if self.is_input_empty() => self.wish(Wish::Quit),
             _ => return None,
         }
         Some(Step::Go)
@@ -77,6 +77,12 @@ impl App {
     fn suspend(&mut self) -> Step {
         self.questions.disarm();
         Step::Suspend
+    }
+
+    /// Whether there is an input, nothing stands in it and nothing is written elsewhere.
+    fn is_input_empty(&self) -> bool {
+        let elsewhere = self.form.is_some() || self.questions.is_written_at();
+        self.has_input() && self.editor.is_empty() && !elsewhere
     }
 
     /// Shows the tree or leaves it. A question that was not on the screen meanwhile takes no keys at once.
@@ -154,10 +160,11 @@ impl App {
     }
 
     fn other_key(&mut self, key: KeyEvent, now: Instant) -> Step {
+        self.questions.await_no_more();
         if self.in_tree {
             self.tree_key(key, now);
-        } else if key.code == KeyCode::Tab && !self.questions.is_empty() && !self.completion.is_open() {
-            self.questions.attend(true);
+        } else if key.code == KeyCode::Tab && self.turn_to_question(now) {
+            return Step::Go;
         } else if self.form.is_some() {
             self.form_key(key, now);
         } else if self.has_input() {
@@ -167,6 +174,21 @@ impl App {
             self.say("stopping", now);
         }
         Step::Go
+    }
+
+    /// Turns to the question that waits, if it is not the input that wants the key. In a form Tab goes to the next field
+    /// while somebody fills it in, and letters that follow it at once are for the form.
+    fn turn_to_question(&mut self, now: Instant) -> bool {
+        let has_stood = self.questions.has_stood(now);
+        let is_quiet = now.saturating_duration_since(self.last_key) >= PAUSE;
+        match self.form {
+            _ if self.questions.is_empty() || self.completion.is_open() => return false,
+            None if has_stood => self.questions.attend(true),
+            None => self.questions.await_it(),
+            Some(_) if has_stood && is_quiet => self.questions.attend_unsurely(),
+            Some(_) => return false,
+        }
+        true
     }
 
     fn tree_key(&mut self, key: KeyEvent, now: Instant) {
@@ -227,14 +249,18 @@ impl App {
     pub(crate) fn paste(&mut self, text: &str, now: Instant) {
         self.last_key = now;
         self.take_half_as_text();
+        if self.in_tree {
+            return;
+        }
+        self.questions.await_no_more();
         if self.has_input() && self.questions.is_unsure() {
             self.questions.attend(false);
         }
-        if self.questions.is_attended() && !self.in_tree {
+        if self.questions.is_attended() {
             self.questions.paste(text);
         } else if let Some(purpose) = &mut self.form {
             purpose.form.paste(text);
-        } else if self.has_input() && !self.in_tree {
+        } else if self.has_input() {
             self.editor.paste(text);
             self.completion.update(&self.editor);
         }

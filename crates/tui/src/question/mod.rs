@@ -74,6 +74,8 @@ pub(crate) struct Questions {
     pub(crate) beside_input: bool,
     /// Whether the person turned to it by a key.
     turned_to: bool,
+    /// Whether the person turned to it before it could be read: it takes keys as soon as it could.
+    awaited: bool,
     /// Whether the person turned away from it: then it does not take keys by itself.
     left: bool,
     /// A word about the last key.
@@ -124,6 +126,10 @@ impl Questions {
     /// `quiet_since` is when the last key came, and none where the input holds a draft: then the person chooses.
     pub(crate) fn tick(&mut self, now: Instant, quiet_since: Option<Instant>) -> bool {
         let changed = self.drop_withdrawn();
+        if self.awaited && self.has_stood(now) {
+            self.attend(true);
+            return true;
+        }
         let Some(since) = self.since.filter(|_| !self.attended && !self.left) else { return changed };
         let Some(quiet) = quiet_since else { return changed };
         if now.saturating_duration_since(since.max(quiet)) < PAUSE {
@@ -161,12 +167,40 @@ impl Questions {
         self.since = None;
         self.attended = false;
         self.turned_to = false;
+        self.awaited = false;
+    }
+
+    /// Whether it has stood on the screen long enough to be read.
+    pub(crate) fn has_stood(&self, now: Instant) -> bool {
+        self.since.is_some_and(|since| now.saturating_duration_since(since) >= PAUSE)
+    }
+
+    /// Turns to the question as soon as it could be read.
+    pub(crate) fn await_it(&mut self) {
+        self.awaited = true;
+    }
+
+    /// Somebody who types meanwhile has other things in mind.
+    pub(crate) fn await_no_more(&mut self) {
+        self.awaited = false;
+    }
+
+    /// Lets the question take keys of somebody who may have meant to go on elsewhere.
+    pub(crate) fn attend_unsurely(&mut self) {
+        self.attend(true);
+        self.turned_to = false;
+    }
+
+    /// Whether the person writes something at it.
+    pub(crate) fn is_written_at(&self) -> bool {
+        self.attended && matches!(self.stage, Stage::Editing(_) | Stage::Denying(_) | Stage::Amount(_))
     }
 
     /// Lets the question take keys, or not until it is attended to again.
     pub(crate) fn attend(&mut self, attended: bool) {
         self.attended = attended && self.since.is_some();
         self.turned_to = self.attended;
+        self.awaited = false;
         self.left = !attended;
     }
 

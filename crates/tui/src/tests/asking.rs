@@ -144,6 +144,36 @@ fn with_a_draft_only_tab_goes_to_the_question_and_back() {
 }
 
 #[test]
+fn tab_turns_only_to_a_question_that_could_be_read() {
+    let mut driver = busy_chat();
+    driver.press("draft");
+    let [mut first, mut second] = [shell(), request("other", json!({}))].map(|request| driver.ask(request));
+    driver.press("<Tab>y");
+    assert_eq!(answered(&mut first), None);
+    driver.wait(A_WHILE);
+    driver.press("<Tab>y<Tab>y");
+    assert_eq!((answered(&mut first), answered(&mut second)), (Some(Answer::Once), None));
+    assert!(driver.screen().contains("> draftyy"), "{}", driver.screen());
+}
+
+#[test]
+fn tab_before_a_question_could_be_read_turns_to_it_then_unless_somebody_types() {
+    let mut driver = busy_chat();
+    driver.press("draft");
+    let mut answer = driver.ask(shell());
+    driver.press("<Tab>");
+    driver.wait(A_WHILE);
+    driver.press("y");
+    assert_eq!(answered(&mut answer), Some(Answer::Once));
+    let mut answer = driver.ask(shell());
+    driver.press("<Tab>!");
+    driver.wait(A_WHILE);
+    driver.press("y");
+    assert_eq!(answered(&mut answer), None);
+    assert!(driver.screen().contains("> draft!y"), "{}", driver.screen());
+}
+
+#[test]
 fn whoever_turned_away_from_a_question_is_left_alone() {
     let mut driver = busy_chat();
     let mut answer = driver.ask(shell());
@@ -189,6 +219,66 @@ fn a_form_that_is_being_filled_in_keeps_its_keys() {
     driver.press("y");
     assert_eq!(answered(&mut answer), None);
     assert!(driver.screen().contains("> y"), "{}", driver.screen());
+}
+
+/// A chat in which a turn goes on, with a form of two fields.
+fn chat_with_form() -> Driver {
+    let text = json!({"type": "string"});
+    let schema = json!({"type": "object", "properties": {"name": text, "yard": text}});
+    let callables = vec![("greet".into(), schema)];
+    let mut driver = Driver::new(Opening { callables, ..opening() }, (80, 24));
+    driver.press("go<Enter>/call greet<Enter>");
+    driver.wishes();
+    driver
+}
+
+#[test]
+fn tab_goes_on_in_a_form_that_somebody_fills_in() {
+    let mut driver = chat_with_form();
+    let mut answer = driver.ask(shell());
+    driver.wait(A_WHILE);
+    driver.press("Ann<Tab>yes");
+    driver.wait(A_MOMENT);
+    assert_eq!(answered(&mut answer), None);
+    assert!(driver.screen().contains("> yes"), "{}", driver.screen());
+    driver.wait(A_WHILE);
+    driver.press("<Tab>y");
+    driver.wait(A_MOMENT);
+    assert_eq!(answered(&mut answer), Some(Answer::Once));
+}
+
+#[test]
+fn words_typed_at_a_question_beside_a_form_go_to_the_form() {
+    let mut driver = chat_with_form();
+    let mut answer = driver.ask(shell());
+    driver.wait(A_WHILE);
+    driver.press("<Tab>you");
+    driver.wait(A_MOMENT);
+    assert_eq!(answered(&mut answer), None);
+    assert!(driver.screen().contains("> you"), "{}", driver.screen());
+}
+
+#[test]
+fn what_is_pasted_into_the_tree_goes_nowhere() {
+    let mut driver = chat_with_form();
+    driver.press("<C-t>");
+    driver.paste("lost");
+    driver.press("<Esc>");
+    assert!(!driver.screen().contains("lost"), "{}", driver.screen());
+}
+
+#[test]
+fn control_d_leaves_only_from_an_empty_input() {
+    let mut driver = chat_with_form();
+    driver.press("xyz<Home><C-d>");
+    assert_eq!(driver.wishes(), []);
+    assert!(driver.screen().contains("> yz"), "{}", driver.screen());
+    let mut driver = busy_chat();
+    let mut answer = driver.ask(request("restart", json!({})));
+    driver.wait(A_WHILE);
+    driver.press("<Tab><Tab>e<Home><C-d>[<End><Backspace>]<C-s>");
+    assert_eq!(driver.wishes(), []);
+    assert_eq!(answered(&mut answer), Some(Answer::Revise(json!([]))));
 }
 
 #[test]
