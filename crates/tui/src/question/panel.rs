@@ -1,7 +1,7 @@
 //! The question as it stands on the screen: literal and complete.
 
 use crossterm::event::KeyCode;
-use llm_do::{ApprovalRequest, ExtensionRequest, lookalikes, visible_json, visible_line};
+use llm_do::{ApprovalRequest, ExtensionRequest, lookalikes, visible, visible_json, visible_line};
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -9,10 +9,13 @@ use unicode_width::UnicodeWidthStr;
 use super::Matter;
 use crate::scroll::Scroll;
 use crate::theme::Theme;
-use crate::wrap::{fitted, literal_rows, plain, rule_width, wrapped};
+use crate::wrap::{fitted, literal_rows, rule_width, wrapped};
 
 /// Stands in front of rows that go on from the one above.
 const GOES_ON: &str = "↪ ";
+/// The most columns and characters of a sign that is shown as it is.
+const WIDEST: usize = 4;
+const MOST_SIGNS: usize = 12;
 
 /// The rows of a question, and how much of them has been seen.
 #[derive(Default)]
@@ -108,7 +111,8 @@ fn approval_rows(
     rows.extend(attachments(request, width, theme));
     if let Some(preview) = &request.preview {
         rows.push(rule("preview", width, theme));
-        rows.extend(preview.lines().flat_map(|line| diff_rows(line, width, theme)));
+        // Not by `lines`, which takes a carriage return for part of the end.
+        rows.extend(preview.split_terminator('\n').flat_map(|line| diff_rows(line, width, theme)));
     }
     rows
 }
@@ -138,14 +142,16 @@ pub(super) fn arguments(request: &ApprovalRequest, width: u16) -> Vec<Line<'stat
 }
 
 /// Writes out signs that take no column of their own where they stand alone: on the screen they would stand on the sign
-/// before them, or nowhere.
+/// before them, or nowhere. The same goes for piles of signs that make one cluster, which no row could hold or no eye
+/// could take apart.
 pub(super) fn in_columns(text: &str, written_out: impl Fn(char) -> String) -> String {
     if text.is_ascii() {
         return text.to_owned();
     }
     let mut shown = String::with_capacity(text.len());
     for cluster in text.graphemes(true) {
-        if cluster.width() > 0 || cluster == "\n" {
+        let is_pile = cluster.width() > WIDEST || cluster.chars().count() > MOST_SIGNS;
+        if cluster == "\n" || cluster.width() > 0 && !is_pile {
             shown.push_str(cluster);
         } else {
             shown.extend(cluster.chars().map(&written_out));
@@ -192,7 +198,8 @@ fn diff_rows(line: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
         Some(b'@') => theme.code(),
         _ => ratatui::style::Style::new(),
     };
-    let text = plain(line);
+    // A tab must not look like the blanks that may stand in its place.
+    let text = visible(&line.replace('\t', "→   "));
     literal(&in_columns(&text, |sign| sign.escape_unicode().to_string()), width, style)
 }
 

@@ -286,10 +286,11 @@ impl Values {
             "\u{1161}",
             "\u{11a8}",
         ];
-        match self.0.below(4) {
-            0 => (*self.0.one_of(ODD)).to_owned(),
-            1 => " ".repeat(self.0.below(3)),
-            2 => {
+        match self.0.below(40) {
+            0..9 => (*self.0.one_of(ODD)).to_owned(),
+            9 => format!("क{}", "\u{93e}".repeat(self.0.below(60))),
+            10..20 => " ".repeat(self.0.below(3)),
+            20..30 => {
                 let number = u32::try_from(self.0.below(0x11_0000)).unwrap();
                 char::from_u32(number).map(String::from).unwrap_or_default()
             }

@@ -63,6 +63,26 @@ fn signs_that_deceive_are_written_out_and_lookalikes_are_named() {
 }
 
 #[test]
+fn a_diff_shows_what_differs_in_tabs_and_line_ends() {
+    let preview = Some("--- a\n+++ b\n@@ -1,2 +1,2 @@\n-one\n-\ttwo\n+one\r\n+    two\n".to_owned());
+    let mut driver = Driver::new(single(), (80, 24));
+    ask(&mut driver, &[ApprovalRequest { preview, ..request("write_file", json!({})) }], "");
+    let screen = driver.screen();
+    assert!(screen.contains("|  +one\\r\n"), "{screen}");
+    assert!(screen.contains("|  -→   two\n") && screen.contains("|  +    two\n"), "{screen}");
+}
+
+#[test]
+fn signs_of_one_cluster_that_is_wider_than_a_row_are_all_seen() {
+    let piled = format!("क{}ends", "\u{93e}".repeat(60));
+    let marked = format!("e{}", "\u{301}".repeat(60));
+    let mut driver = Driver::new(single(), (40, 60));
+    ask(&mut driver, &[request("say", json!({"a": piled, "b": marked}))], "");
+    let screen = driver.screen().replace("\n|↪ ", "");
+    assert_eq!(screen.matches("\\u093e").count() + screen.matches("\\u0301").count(), 120, "{screen}");
+}
+
+#[test]
 fn long_arguments_begin_at_their_first_row() {
     assert_snapshot!(asking(&single(), &[long()], ""));
 }
