@@ -21,6 +21,8 @@ use crate::screen::Paint;
 pub(crate) struct Ui {
     pub(crate) desk: Desk,
     wishes: UnboundedReceiver<Wish>,
+    /// Messages that came while a turn went on.
+    waiting: VecDeque<Wish>,
 }
 
 impl Ui {
@@ -29,7 +31,15 @@ impl Ui {
         let (desk, wishes) = Desk::open(opening).map_err(|error| {
             Problem::with_hint(format!("the terminal cannot be used: {error}"), "use `--headless`")
         })?;
-        Ok(Self { desk, wishes })
+        Ok(Self { desk, wishes, waiting: VecDeque::new() })
+    }
+
+    /// The next thing that the person wants; none where the UI is gone.
+    async fn next_wish(&mut self) -> Option<Wish> {
+        match self.waiting.pop_front() {
+            Some(wish) => Some(wish),
+            None => self.wishes.recv().await,
+        }
     }
 }
 
@@ -127,7 +137,7 @@ impl Table {
 
     async fn work(&mut self) {
         while !self.leaves {
-            match self.ui.wishes.recv().await {
+            match self.ui.next_wish().await {
                 Some(wish) => self.grant(wish).await,
                 None => break,
             }
@@ -163,7 +173,11 @@ impl Table {
             Wish::GoBack(number) => self.go_back(number).await,
             Wish::Clear => self.clear().await,
             Wish::Save(path) => self.save(&path).await,
-            other => self.leaves |= grant_at_once(&other, &self.host, &self.ui.desk),
+            other => {
+                self.leaves |= grant_at_once(&other, &self.host, &self.ui.desk);
+                // Nobody waits for the end of these, and a word about it would send what waits for something else.
+                return;
+            }
         }
         if !self.leaves {
             self.ui.desk.tell(Told::Ready);
@@ -304,6 +318,8 @@ async fn attended<T>(work: impl Future<Output = T>, host: &Host, ui: &mut Ui) ->
                     leaves = true;
                     host.interrupts().cancel();
                 }
+                // The UI keeps messages back during a turn; one that it sent just before this began is not lost.
+                Some(wish @ (Wish::Send { .. } | Wish::Give(_) | Wish::Call { .. })) => ui.waiting.push_back(wish),
                 Some(wish) => leaves |= grant_at_once(&wish, host, &ui.desk),
                 // The UI is gone: nobody could answer a question any more.
                 None if leaves => return (work.await, true),

@@ -111,7 +111,8 @@ pub enum Told {
     Draft(String),
     /// A run or another piece of work begins.
     Busy,
-    /// Whatever was wished for is done.
+    /// What was wished for is done: a message, a call, or something about the conversation. Other wishes are granted
+    /// without this word, also while a turn goes on.
     Ready,
     /// The work is over; the terminal is given back.
     Leave,

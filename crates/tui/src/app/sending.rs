@@ -63,7 +63,7 @@ impl App {
         let number = rest.parse().ok();
         match command {
             "/help" => self.transcript.glossary(commands::help()),
-            "/model" => self.wish(Wish::UseModel((!rest.is_empty()).then(|| rest.to_owned()))),
+            "/model" => self.ask_for(Wish::UseModel((!rest.is_empty()).then(|| rest.to_owned()))),
             "/approvals" => self.wish(Wish::ListGrants),
             "/revoke" => self.wish(Wish::Revoke(rest.to_owned())),
             "/usage" => self.transcript.remark(&self.usage()),
@@ -73,17 +73,23 @@ impl App {
                 self.say(&format!("write `{command} N`, with a number"), now);
             }
             "/fork" | "/goto" | "/clear" if self.busy => self.say("not while a turn runs; Esc stops it", now),
-            "/fork" => self.wish(Wish::Fork(number)),
-            "/goto" => self.wish(Wish::GoBack(number)),
+            "/fork" => self.ask_for(Wish::Fork(number)),
+            "/goto" => self.ask_for(Wish::GoBack(number)),
             "/clear" => {
-                self.wish(Wish::Clear);
+                self.ask_for(Wish::Clear);
                 return Step::Clear;
             }
             "/save" if rest.is_empty() => self.say("write `/save FILE`", now),
-            "/save" => self.wish(Wish::Save(rest.into())),
+            "/save" => self.ask_for(Wish::Save(rest.into())),
             _ => self.wish(Wish::Quit),
         }
         Step::Go
+    }
+
+    /// Wishes for something that is told to be done: messages wait for that.
+    fn ask_for(&mut self, wish: Wish) {
+        self.busy = true;
+        self.wish(wish);
     }
 
     fn usage(&self) -> String {

@@ -569,6 +569,19 @@ fn queued_messages_go_out_one_by_one_after_the_turn() {
 }
 
 #[test]
+fn messages_wait_for_a_command_that_takes_its_time() {
+    for command in ["/clear ", "/fork ", "/goto 1", "/save notes.md", "/model small"] {
+        let mut driver = Driver::chat();
+        driver.press(&format!("{command}<Enter>one<Enter>two<Enter>"));
+        assert_eq!(driver.wishes().len(), 1, "{command}");
+        driver.tell(Told::Ready);
+        assert_eq!(driver.wishes(), [message("one")]);
+        driver.tell(Told::Ready);
+        assert_eq!(driver.wishes(), [message("two")]);
+    }
+}
+
+#[test]
 fn an_interrupt_drops_what_was_queued() {
     let mut driver = Driver::chat();
     driver.press("one<Enter>two<Enter><Esc>");
