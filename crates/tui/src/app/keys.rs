@@ -210,8 +210,11 @@ impl App {
         match purpose.form.key(key) {
             FormStep::Going => {}
             FormStep::Cancelled => {
+                let is_call = purpose.call.is_some();
                 self.form = None;
-                self.say("write the input as JSON, or leave with Ctrl-C", now);
+                if !is_call {
+                    self.say("write the input as JSON, or leave with Ctrl-C", now);
+                }
             }
             FormStep::Sent(value) => {
                 let call = purpose.call.take();

@@ -141,16 +141,14 @@ fn named(mark: &str, call: &Call, width: u16, theme: Theme) -> Line<'static> {
     ])
 }
 
-/// What a call was given, on one line: a lone text as it is, everything else as JSON.
+/// How what a call was given begins, on one line: a lone text as it is, everything else as JSON.
 pub(crate) fn input_words(call: &Call) -> String {
-    match call.input.lone_text() {
-        Some(text) => visible_line(text),
-        None => shortened_json(call.input.text()),
-    }
+    shortened(call.input.lone_text().unwrap_or(call.input.text()))
 }
 
-/// JSON on one line, without signs that a terminal would obey.
-pub(crate) fn shortened_json(text: &str) -> String {
+/// The beginning of a text on one line, without signs that a terminal would obey. No row holds more, and rows are drawn
+/// again and again.
+fn shortened(text: &str) -> String {
     let most = text.char_indices().nth(2_000).map_or(text.len(), |(place, _)| place);
     visible_line(&text[..most])
 }
@@ -355,4 +353,14 @@ pub(crate) fn usage_words(usage: &Usage) -> String {
     let requests = if usage.requests == 1 { "request" } else { "requests" };
     let cost = usage.cost.words().map(|words| format!(", {words}")).unwrap_or_default();
     format!("{} {requests}, {} tokens{cost}", usage.requests, amount_words(usage.tokens()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_beginning_of_a_long_input_is_looked_at() {
+        assert_eq!(shortened(&"漢\n".repeat(500_000)), "漢\\n".repeat(1_000));
+    }
 }
