@@ -126,6 +126,7 @@ impl Story {
                 && permit.edited
             {
                 call.input = permit.arguments.clone();
+                call.version += 1;
             }
         }
     }

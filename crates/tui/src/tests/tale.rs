@@ -182,12 +182,21 @@ impl Driver {
 
     /// The person allowed a call.
     pub(super) fn is_allowed(&mut self, who: &Who, arguments: Value) {
+        self.is_permitted(who, arguments, false);
+    }
+
+    /// The person allowed a call with other arguments.
+    pub(super) fn is_allowed_changed(&mut self, who: &Who, arguments: Value) {
+        self.is_permitted(who, arguments, true);
+    }
+
+    fn is_permitted(&mut self, who: &Who, arguments: Value, edited: bool) {
         let arguments = Payload::new(arguments);
         let permit = Permit {
             digest: arguments.digest(),
             arguments,
             by: DecidedBy::Approver,
-            edited: false,
+            edited,
             repairs: Vec::new(),
             precondition: None,
             grant: None,

@@ -86,6 +86,17 @@ fn the_input_of_a_call() {
 }
 
 #[test]
+fn the_input_of_a_call_is_what_it_was_allowed_to_do() {
+    let mut driver = Driver::new(single(), (80, 24));
+    let main = driver.begins("main", Limits::default());
+    let call = driver.calls_tool(&main, "run_command", json!({"command": "rm all"}));
+    driver.press("<C-t><Down>1");
+    assert!(driver.screen().contains("\"command\": \"rm all\""), "{}", driver.screen());
+    driver.is_allowed_changed(&call, json!({"command": "ls"}));
+    assert!(driver.screen().contains("\"command\": \"ls\""), "{}", driver.screen());
+}
+
+#[test]
 fn the_output_of_a_call_that_failed() {
     assert_snapshot!(seen("<Down><Down>2"));
 }
