@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::Matter;
 use crate::scroll::Scroll;
 use crate::theme::Theme;
-use crate::wrap::{fitted, literal_rows, rule_width, wrapped};
+use crate::wrap::{columns_of, fitted, literal_rows, rule_width, wrapped};
 
 /// Stands in front of rows that go on from the one above.
 const GOES_ON: &str = "↪ ";
@@ -40,7 +40,7 @@ impl Panel {
             Matter::Approval(request) => approval_rows(request, task, width, theme),
             Matter::Extension(request) => extension_rows(request, width, theme),
         };
-        self.is_cut = self.rows.iter().any(|row| row.width() > usize::from(width));
+        self.is_cut = self.rows.iter().any(|row| columns_of(&row.spans) > usize::from(width));
         self.seen = if was_whole { self.rows.len() } else { 0 };
     }
 
