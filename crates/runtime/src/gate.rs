@@ -481,7 +481,7 @@ impl<'a> Case<'a> {
             };
             match edited {
                 Ok(edited) => *checked = edited,
-                Err(problem) => edit_problem = Some(problem.to_string()),
+                Err(problem) => edit_problem = Some(problem.message),
             }
             *assessment = self.assess(run, call, checked).await;
             // Time has passed: what is blocked by now is not asked about again.

@@ -54,6 +54,8 @@ pub(crate) struct App {
     interrupted: Option<Instant>,
     /// The key of an answer, which is still text if others follow at once.
     half: Option<(KeyEvent, Instant)>,
+    /// Whether keys come in a burst, as no person presses them.
+    in_burst: bool,
     hint: Option<(String, Instant)>,
     wishes: UnboundedSender<Wish>,
     leaves: bool,
@@ -101,6 +103,7 @@ impl App {
             last_key: now,
             interrupted: None,
             half: None,
+            in_burst: false,
             hint: None,
             wishes,
             leaves: false,

@@ -125,6 +125,10 @@ fn stop_here() {
     std::thread::sleep(STOPPING);
 }
 
+fn is_press(event: &crossterm::event::Event) -> bool {
+    event.as_key_event().is_some_and(|key| key.kind != crossterm::event::KeyEventKind::Release)
+}
+
 /// The thread: news and keys in, frames out.
 struct Screen {
     terminal: Terminal,
@@ -169,14 +173,15 @@ impl Screen {
     /// Waits for keys until the next frame is due, longer where nothing moves.
     fn wait(&mut self) -> io::Result<()> {
         let mut patience = self.patience();
-        for _ in 0..MOST_KEYS {
-            match self.terminal.event(patience)? {
-                Some(happened) => self.take_key(happened)?,
-                None => break,
-            }
+        let mut happened = Vec::new();
+        while happened.len() < MOST_KEYS
+            && let Some(event) = self.terminal.event(patience)?
+        {
+            happened.push(event);
             patience = AT_ONCE;
         }
-        Ok(())
+        self.app.burst(happened.iter().filter(|event| is_press(event)).count() > 1);
+        happened.into_iter().try_for_each(|event| self.take_key(event))
     }
 
     /// A frame while news come, a turn of the spinner while something runs in silence, longer where nothing moves.

@@ -34,6 +34,16 @@ impl Scroll {
         true
     }
 
+    /// The first row on the screen.
+    pub(crate) fn top(&self) -> usize {
+        self.top
+    }
+
+    /// Goes back where the first row lies behind this one.
+    pub(crate) fn stay_above(&mut self, row: usize) {
+        self.top = self.top.min(row);
+    }
+
     /// Goes back to the first row.
     pub(crate) fn rewind(&mut self) {
         self.top = 0;

@@ -100,6 +100,18 @@ pub enum Wish {
     Quit,
 }
 
+impl Wish {
+    /// What the person wrote, where it goes to an agent or tool.
+    pub(crate) fn words(&self) -> Option<String> {
+        match self {
+            Self::Send { text, .. } => Some(text.clone()),
+            Self::Give(value) => Some(value.to_string()),
+            Self::Call { name, input } => Some(format!("/call {name} {input}")),
+            _ => None,
+        }
+    }
+}
+
 /// What the UI is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told {

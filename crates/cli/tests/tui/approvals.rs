@@ -233,10 +233,17 @@ fn a_text_longer_than_the_screen_must_be_seen_before_it_is_allowed() {
     let sandbox = writing(&[&format!("{{path: a.md, content: \"{lines}\"}}")]);
     let session = run(&sandbox);
     answer(&session, 'y');
-    session.wait_for_visible("more rows below");
+    session.wait_for_visible("more rows to see");
     assert!(!sandbox.path("a.md").exists());
     session.key(Key::End);
     session.wait_for_visible("+line 60");
+    session.key(Key::Char('y'));
+    session.wait_gone("+line 60");
+    while !session.screen_text().contains("+line 60") {
+        let before = session.screen_text();
+        session.key(Key::PageDown);
+        session.wait_until(|screen| screen.contents() != before);
+    }
     session.key(Key::Char('y'));
     ended(&session, 0);
     assert!(sandbox.path("a.md").exists());

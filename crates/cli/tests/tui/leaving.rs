@@ -110,6 +110,7 @@ fn modes_that_a_broken_editor_left_are_mended() {
     let session = session.env("EDITOR", "sh -c 'stty raw -echo; kill -9 $$' sh").start();
     answer(&session, 'E');
     session.wait_for_visible("`sh` did not end well");
+    session.wait_for_visible("Ctrl-C stops");
     session.key(Key::Char('y'));
     ended(&session, 0);
 }

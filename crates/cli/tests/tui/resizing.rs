@@ -4,7 +4,7 @@ use llm_do_testing::terminal::{Key, TerminalSession};
 
 use crate::provider::FedProvider;
 use crate::sandbox::Sandbox;
-use crate::support::{CHOICES, EMPTY_INPUT, ended, leave, resize};
+use crate::support::{CHOICES, EMPTY_INPUT, answer, ended, leave, resize};
 
 /// Gives the terminal other widths, and waits each time until the rule over the input has it.
 #[track_caller]
@@ -44,7 +44,9 @@ fn a_question_stands_once_whatever_the_size() {
             has_rule(screen, '━', columns) && words.iter().all(|words| shown.matches(words).count() == 1)
         });
     }
-    session.key(Key::Char('y'));
+    // Alone: keys that come together are no answer.
+    session.key(Key::Up);
+    answer(&session, 'y');
     ended(&session, 0);
     let all = session.scrollback_text();
     assert!(all.contains("the end") && !all.contains("━━") && !all.contains("[y]"), "{all}");

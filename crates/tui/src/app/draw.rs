@@ -161,11 +161,7 @@ impl App {
 }
 
 fn queued_line(wish: &Wish, width: u16, theme: Theme) -> Line<'static> {
-    let words = match wish {
-        Wish::Send { text, .. } => text.clone(),
-        Wish::Give(value) => value.to_string(),
-        _ => "a call".to_owned(),
-    };
+    let words = wish.words().unwrap_or_default();
     let words = llm_do::visible_line(&words);
     Line::styled(crate::wrap::fitted(&format!("then: {words}"), width.into()), theme.dim())
 }

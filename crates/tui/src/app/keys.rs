@@ -116,8 +116,14 @@ impl App {
         }
     }
 
+    /// Stops the turn. Messages that waited for its end stand in the input again.
     fn interrupt(&mut self) {
-        self.queued.clear();
+        let waiting = std::mem::take(&mut self.queued);
+        let draft = self.editor.text();
+        let texts =
+            waiting.into_iter().filter_map(|wish| wish.words()).chain((!draft.is_empty()).then_some(draft));
+        let text = texts.collect::<Vec<_>>().join("\n");
+        self.editor.set_text(&text);
         self.wish(Wish::Interrupt);
     }
 
@@ -128,12 +134,41 @@ impl App {
         }
     }
 
+    /// Says whether the keys that follow came all at once: text that was pasted, or typed while nobody looked.
+    pub(crate) fn burst(&mut self, in_burst: bool) {
+        self.in_burst = in_burst;
+    }
+
     fn question_key(&mut self, key: KeyEvent, now: Instant) -> Step {
+        if self.in_burst && is_letter(key) && self.questions.is_choosing() {
+            return self.refuse_burst(key, now);
+        }
+        if self.has_input() && self.questions.is_choosing_scope() && is_word(key) {
+            return self.leave_scopes(key, now);
+        }
         if self.has_input() && self.questions.is_unsure() && is_letter(key) {
             self.half = Some((key, now));
             return Step::Go;
         }
         self.answer_key(key)
+    }
+
+    /// A letter among others is no answer. It is for the input, where there is one.
+    fn refuse_burst(&mut self, key: KeyEvent, now: Instant) -> Step {
+        if !self.has_input() {
+            self.questions.complain("several keys came at once: press one alone".to_owned());
+            return Step::Go;
+        }
+        self.questions.give_up();
+        self.other_key(key, now)
+    }
+
+    /// Somebody goes on writing: the key that opened the scopes was the beginning of it.
+    fn leave_scopes(&mut self, key: KeyEvent, now: Instant) -> Step {
+        self.questions.give_up();
+        self.half = Some((KeyEvent::from(KeyCode::Char('a')), now));
+        self.take_half_as_text();
+        self.other_key(key, now)
     }
 
     /// Answers the question that takes keys; one that has come in its place since takes none yet.
@@ -280,6 +315,11 @@ fn is_text(key: KeyEvent) -> bool {
 fn takes_back(key: KeyEvent) -> bool {
     key.modifiers.contains(KeyModifiers::CONTROL)
         || matches!(key.code, KeyCode::Backspace | KeyCode::Delete | KeyCode::Esc)
+}
+
+/// A key that is part of a sentence and no number of a list.
+fn is_word(key: KeyEvent) -> bool {
+    is_letter(key) && !matches!(key.code, KeyCode::Char('0'..='9'))
 }
 
 /// A key that begins a word; a space scrolls.

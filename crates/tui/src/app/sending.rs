@@ -45,14 +45,11 @@ impl App {
             self.queued.push_back(wish);
             return;
         }
-        match &wish {
-            Wish::Send { text, attachments } => {
-                self.transcript.message(text);
-                self.transcript.attached(attachments);
-            }
-            Wish::Give(value) => self.transcript.message(&value.to_string()),
-            Wish::Call { name, input } => self.transcript.message(&format!("/call {name} {input}")),
-            _ => {}
+        if let Some(words) = wish.words() {
+            self.transcript.message(&words);
+        }
+        if let Wish::Send { attachments, .. } = &wish {
+            self.transcript.attached(attachments);
         }
         self.busy = true;
         self.has_sent = true;

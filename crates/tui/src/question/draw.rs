@@ -103,7 +103,7 @@ impl Questions {
                 key_line(&[("Enter", "answers"), ("Tab", "later")], width, theme)
             }
             (Stage::Scope(_), _) => {
-                key_line(&[("1-9", "or"), ("Enter", "allows"), ("Esc", "back")], width, theme)
+                key_line(&[("1-9", "allows"), ("↑↓ Enter", "too"), ("Esc", "back")], width, theme)
             }
             (Stage::Editing(_), _) => key_line(
                 &[("Ctrl-S", "asks again with it"), ("Ctrl-X", "$EDITOR"), ("Esc", "back")],

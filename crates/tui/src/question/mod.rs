@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use llm_do::{Answer, ApprovalRequest, ExtensionRequest, Quantity, parse_strict};
+use llm_do::{Answer, ApprovalRequest, ExtensionRequest, Key, Quantity, parse_strict};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -26,6 +26,8 @@ use stage::{Stage, Typed};
 
 /// How long a question stands before it takes keys.
 pub(crate) const PAUSE: Duration = Duration::from_millis(500);
+
+const CHOOSE_SCOPE: &str = "a number allows that; ↑ and ↓ choose, Esc goes back";
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -80,6 +82,21 @@ pub(crate) struct Questions {
     left: bool,
     /// A word about the last key.
     hint: Option<String>,
+    /// The call whose arguments the person changed last, until it is asked about again.
+    revised: Option<Revised>,
+}
+
+/// Changed arguments on their way: the question comes back with what they would do, or with what is wrong with them.
+struct Revised {
+    call: Key,
+    path: String,
+    arguments: Value,
+}
+
+impl Revised {
+    fn is_of(&self, matter: &Matter) -> bool {
+        matches!(matter, Matter::Approval(request) if request.id == self.call && request.path == self.path)
+    }
 }
 
 /// What a key did.
@@ -96,7 +113,24 @@ pub(crate) enum Asked {
 
 impl Questions {
     pub(crate) fn add(&mut self, question: Question) {
-        self.open.push(question);
+        match self.revised.take_if(|revised| revised.is_of(&question.matter)) {
+            Some(revised) => self.ask_again(question, revised),
+            None => self.open.push(question),
+        }
+    }
+
+    /// Shows a question whose arguments the person has changed, before any other one; where they do not fit, with what
+    /// was written.
+    fn ask_again(&mut self, question: Question, revised: Revised) {
+        let Matter::Approval(request) = &question.matter else { return };
+        let problem = request.edit_problem.clone();
+        let place = self.shown.min(self.open.len());
+        self.open.insert(place, question);
+        self.turn_to(place);
+        if let Some(problem) = problem {
+            self.stage = Stage::editing(&revised.arguments);
+            self.hint = Some(problem);
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -117,6 +151,22 @@ impl Questions {
         self.attended && matches!(self.stage, Stage::Choosing) && !self.turned_to
     }
 
+    /// Whether a single key would answer it.
+    pub(crate) fn is_choosing(&self) -> bool {
+        self.attended && matches!(self.stage, Stage::Choosing | Stage::Scope(_))
+    }
+
+    /// Whether the person looks at how far an answer could reach.
+    pub(crate) fn is_choosing_scope(&self) -> bool {
+        self.attended && matches!(self.stage, Stage::Scope(_))
+    }
+
+    /// Turns away from an answer that was half given.
+    pub(crate) fn give_up(&mut self) {
+        self.stage = Stage::Choosing;
+        self.attend(false);
+    }
+
     fn current(&self) -> Option<&Question> {
         self.open.get(self.shown)
     }
@@ -129,6 +179,11 @@ impl Questions {
         if self.awaited && self.has_stood(now) {
             self.attend(true);
             return true;
+        }
+        // An amount is typed as a message is: only who turns to it means it.
+        let is_budget = matches!(self.current(), Some(Question { matter: Matter::Extension(_), .. }));
+        if is_budget && self.beside_input {
+            return changed;
         }
         let Some(since) = self.since.filter(|_| !self.attended && !self.left) else { return changed };
         let Some(quiet) = quiet_since else { return changed };
@@ -216,7 +271,8 @@ impl Questions {
         panel.show(height.saturating_sub(below));
         self.scopes_shown = match (&question.matter, &self.stage) {
             (Matter::Approval(request), Stage::Scope(chosen)) => {
-                Some(ScopeList::new(request, width).shown(*chosen, below.saturating_sub(1).into()))
+                let chosen = chosen.unwrap_or_default();
+                Some(ScopeList::new(request, width).shown(chosen, below.saturating_sub(1).into()))
             }
             _ => None,
         };
@@ -273,12 +329,13 @@ impl Questions {
     /// Whether everything has been on the screen; a word about it where not.
     fn is_seen(&mut self) -> bool {
         // What was never laid out was never seen.
-        let Some(panel) = &self.panel else { return false };
+        let Some(panel) = &mut self.panel else { return false };
         let unseen = panel.unseen();
         if panel.is_cut() && unseen > 0 {
             self.hint = Some("too narrow: a wider terminal shows all of it".to_owned());
         } else if unseen > 0 {
-            self.hint = Some(format!("{unseen} more rows below: Space or End shows them, then answer"));
+            panel.go_back_to_unseen();
+            self.hint = Some(format!("{unseen} more rows to see: Space goes on"));
         }
         unseen == 0
     }
@@ -294,7 +351,7 @@ impl Questions {
         if request.scopes.is_empty() {
             self.hint = Some("this call asks each time".to_owned());
         } else if self.is_seen() {
-            self.stage = Stage::Scope(0);
+            self.stage = Stage::Scope(None);
             self.scopes_shown = None;
         }
     }
@@ -333,18 +390,18 @@ impl Questions {
         let (Some(list), Stage::Scope(chosen)) = (self.scope_list(), &mut self.stage) else { return };
         let last = list.len().saturating_sub(1);
         match key.code {
-            KeyCode::Up => *chosen = chosen.saturating_sub(1),
-            KeyCode::Down => *chosen = (*chosen + 1).min(last),
-            KeyCode::Enter => {
-                let place = *chosen;
-                self.grant(&list, place);
-            }
+            KeyCode::Up => *chosen = Some(chosen.map_or(last, |chosen| chosen.saturating_sub(1))),
+            KeyCode::Down => *chosen = Some(chosen.map_or(0, |chosen| (chosen + 1).min(last))),
+            KeyCode::Enter => match *chosen {
+                Some(place) => self.grant(&list, place),
+                None => self.hint = Some(CHOOSE_SCOPE.to_owned()),
+            },
             KeyCode::Char(sign @ '1'..='9') => {
                 let place = usize::from(sign as u8 - b'1');
-                *chosen = place.min(last);
+                *chosen = Some(place.min(last));
                 self.grant(&list, place);
             }
-            _ => {}
+            _ => self.hint = Some(CHOOSE_SCOPE.to_owned()),
         }
     }
 
@@ -415,6 +472,8 @@ impl Questions {
             self.stage = Stage::Choosing;
             self.hint = Some("nothing was changed".to_owned());
         } else {
+            let (call, path) = (request.id.clone(), request.path.clone());
+            self.revised = Some(Revised { call, path, arguments: value.clone() });
             self.answer(Answer::Revise(value));
         }
     }

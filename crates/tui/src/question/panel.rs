@@ -23,6 +23,7 @@ pub(crate) struct Panel {
     rows: Vec<Line<'static>>,
     width: u16,
     scroll: Scroll,
+    /// So many rows from the first one on have been on the screen, without a gap.
     seen: usize,
     /// Whether the terminal is so narrow that it cuts a row.
     is_cut: bool,
@@ -48,7 +49,7 @@ impl Panel {
     pub(super) fn show(&mut self, height: u16) {
         self.scroll.fit(height, self.rows.len());
         let shown = self.scroll.range(self.rows.len());
-        if !shown.is_empty() && !self.is_cut {
+        if !shown.is_empty() && !self.is_cut && shown.start <= self.seen {
             self.seen = self.seen.max(shown.end);
         }
     }
@@ -65,9 +66,20 @@ impl Panel {
         self.is_cut
     }
 
-    /// Moves the text; says whether the key does that.
+    /// Moves the text; says whether the key does that. Only End goes past rows that were not shown: of keys that come
+    /// faster than frames, each is one step.
     pub(super) fn scroll(&mut self, code: KeyCode) -> bool {
-        self.scroll.key(code, self.rows.len())
+        let was_within = self.scroll.top() <= self.seen;
+        let is_taken = self.scroll.key(code, self.rows.len());
+        if was_within && code != KeyCode::End {
+            self.scroll.stay_above(self.seen);
+        }
+        is_taken
+    }
+
+    /// Goes back to the first row that was not on the screen, where rows behind it are.
+    pub(super) fn go_back_to_unseen(&mut self) {
+        self.scroll.stay_above(self.seen);
     }
 
     /// How many rows it has.

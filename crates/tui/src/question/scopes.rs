@@ -66,15 +66,16 @@ impl ScopeList {
     /// All rows.
     pub(super) fn lines(
         &self,
-        chosen: usize,
+        chosen: Option<usize>,
         request: &ApprovalRequest,
         story: &Story,
         theme: Theme,
     ) -> Vec<Line<'static>> {
         let width = usize::from(self.width);
-        let mut lines = vec![Line::styled("until this session ends, allow", theme.strong())];
+        let title = format!("until this session ends, allow {}", visible_line(&request.agent));
+        let mut lines = vec![Line::styled(fitted(&title, width), theme.strong())];
         for (place, (scope, rows)) in self.scopes.iter().enumerate() {
-            let style = if place == chosen { theme.selected() } else { ratatui::style::Style::new() };
+            let style = if Some(place) == chosen { theme.selected() } else { ratatui::style::Style::new() };
             for (number, row) in rows.iter().enumerate() {
                 let mark = if number == 0 { format!(" {}  ", place + 1) } else { "    ".to_owned() };
                 lines.push(Line::from(Span::styled(format!("{mark}{row} "), style)));
@@ -86,7 +87,7 @@ impl ScopeList {
     }
 }
 
-/// Which questions of this run a scope would have answered.
+/// Which questions so far a scope would have answered.
 fn past_words(scope: &Scope, request: &ApprovalRequest, story: &Story) -> String {
     let earlier: Vec<_> = story.asked_before(request).collect();
     if earlier.is_empty() {

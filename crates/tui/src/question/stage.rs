@@ -15,8 +15,8 @@ const MOST_TYPED: u16 = 12;
 pub(super) enum Stage {
     #[default]
     Choosing,
-    /// Chooses how far the answer reaches.
-    Scope(usize),
+    /// Chooses how far the answer reaches; at first nothing is chosen.
+    Scope(Option<usize>),
     /// Edits the arguments.
     Editing(Box<Editor>),
     /// Writes why not.

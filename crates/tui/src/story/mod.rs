@@ -207,7 +207,7 @@ impl Story {
         found
     }
 
-    /// The earlier questions of this run about the same tool in the name of the same agent.
+    /// The earlier questions about the same tool in the name of the same agent.
     pub(crate) fn asked_before<'a>(
         &'a self,
         request: &'a ApprovalRequest,
@@ -216,8 +216,7 @@ impl Story {
         self.asked
             .iter()
             .filter(move |(run, other)| {
-                Some(*run) == current
-                    && other.id != request.id
+                (Some(*run) != current || other.id != request.id)
                     && (&other.agent, &other.toolset, &other.name)
                         == (&request.agent, &request.toolset, &request.name)
             })

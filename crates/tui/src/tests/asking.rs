@@ -288,11 +288,125 @@ fn y_before_everything_was_seen_only_hints() {
     driver.wait(A_WHILE);
     driver.press("y");
     assert_eq!(answered(&mut answer), None);
-    assert!(driver.screen().contains("more rows below"), "{}", driver.screen());
+    assert!(driver.screen().contains("more rows to see"), "{}", driver.screen());
     driver.press("a1");
     assert_eq!(answered(&mut answer), None);
-    driver.press("<End>y");
+    let before = driver.screen();
+    driver.press("<End>");
+    assert_ne!(driver.screen(), before);
+    driver.press("y");
+    assert!(driver.screen().contains("rows 22–42"), "back to what was skipped: {}", driver.screen());
+    driver.read_on();
+    driver.press("y");
     assert_eq!(answered(&mut answer), Some(Answer::Once));
+}
+
+#[test]
+fn keys_faster_than_frames_skip_nothing() {
+    let mut driver = Driver::single_run();
+    let mut answer = driver.ask(long());
+    driver.wait(A_WHILE);
+    for key in crate::typed::keys(&"<Space>".repeat(40)) {
+        driver.app.key(key, driver.now());
+    }
+    driver.frame();
+    driver.press("y");
+    assert_eq!(answered(&mut answer), None);
+}
+
+#[test]
+fn keys_that_come_all_at_once_are_no_answer() {
+    for text in ["y<Enter>", "yes please<Enter>", "<Enter>y", "a1", " y", "quit<Enter>"] {
+        let mut driver = Driver::single_run();
+        let mut answer = driver.ask(shell());
+        driver.wait(A_WHILE);
+        driver.burst(text);
+        driver.wait(A_WHILE);
+        assert_eq!(answered(&mut answer), None, "{text}");
+        driver.press("y");
+        assert_eq!(answered(&mut answer), Some(Answer::Once), "{text}");
+        let mut driver = Driver::chat();
+        driver.press("go<Enter>");
+        let mut answer = driver.ask(shell());
+        driver.wait(A_WHILE);
+        driver.burst(text);
+        driver.wait(A_WHILE);
+        assert_eq!(answered(&mut answer), None, "{text} in a chat");
+    }
+}
+
+#[test]
+fn a_sentence_that_opened_the_scopes_goes_to_the_input() {
+    let mut driver = Driver::chat();
+    driver.press("go<Enter>");
+    let mut answer = driver.ask(shell());
+    driver.wait(A_WHILE);
+    driver.press("a");
+    driver.wait(A_MOMENT);
+    assert!(driver.screen().contains("until this session ends, allow main"), "{}", driver.screen());
+    driver.press("dd 1 test");
+    assert!(driver.screen().contains("> add 1 test"), "{}", driver.screen());
+    driver.press("<Enter>");
+    assert_eq!(answered(&mut answer), None);
+    assert_eq!(driver.wishes(), [message("go")]);
+    assert!(driver.screen().contains("then: add 1 test"), "{}", driver.screen());
+}
+
+#[test]
+fn no_scope_is_chosen_from_the_start() {
+    let mut driver = Driver::single_run();
+    let mut answer = driver.ask(shell());
+    driver.wait(A_WHILE);
+    driver.press("a<Enter>");
+    assert_eq!(answered(&mut answer), None);
+    driver.press("<Down><Enter>");
+    assert_eq!(answered(&mut answer), Some(Answer::Session(Scope::Exact)));
+}
+
+#[test]
+fn changed_arguments_are_asked_about_before_other_questions() {
+    let mut driver = Driver::single_run();
+    let request =
+        |tool: &str, id: &str| llm_do::ApprovalRequest { id: id.into(), ..request(tool, json!({})) };
+    let [mut first, _second] = ["one", "two"].map(|tool| driver.ask(request(tool, tool)));
+    driver.wait(A_WHILE);
+    driver.press("e<Home><C-d>{\"a\": 1<C-s>");
+    assert_eq!(answered(&mut first), Some(Answer::Revise(json!({"a": 1}))));
+    let mut again =
+        driver.ask(llm_do::ApprovalRequest { arguments: json!({"a": 1}).into(), ..request("one", "one") });
+    driver.wait(A_WHILE);
+    assert!(driver.screen().contains("main > one"), "{}", driver.screen());
+    driver.press("y");
+    assert_eq!(answered(&mut again), Some(Answer::Once));
+}
+
+#[test]
+fn changed_arguments_that_do_not_fit_are_not_thrown_away() {
+    let mut driver = Driver::single_run();
+    let mut first = driver.ask(request("one", json!({})));
+    driver.wait(A_WHILE);
+    driver.press("e<Home><C-d>{\"a\": 1<C-s>");
+    assert_eq!(answered(&mut first), Some(Answer::Revise(json!({"a": 1}))));
+    let problem = Some("unknown field `a`".to_owned());
+    let mut again =
+        driver.ask(llm_do::ApprovalRequest { edit_problem: problem, ..request("one", json!({})) });
+    driver.wait(A_WHILE);
+    let screen = driver.screen();
+    assert!(screen.contains("\"a\": 1") && screen.contains("unknown field `a`"), "{screen}");
+    driver.press("y");
+    assert_eq!(answered(&mut again), None);
+}
+
+#[test]
+fn a_message_is_no_amount() {
+    let mut driver = Driver::chat();
+    driver.press("go<Enter>");
+    let mut answer = driver.ask_to_extend(extension(Quantity::Tokens));
+    driver.wait(A_WHILE);
+    driver.press("500<Enter><Enter>");
+    assert_eq!(answered(&mut answer), None);
+    driver.press("<Tab>500<Enter>");
+    assert_eq!(answered(&mut answer), Some(Some(500)));
 }
 
 #[test]
@@ -325,7 +439,8 @@ fn a_question_has_room_on_every_screen() {
         driver.press("go<Enter>one<S-Enter>two<S-Enter>three<S-Enter>four");
         let mut answer = driver.ask(shell());
         driver.wait(A_WHILE);
-        driver.press("<Tab><End>");
+        driver.press("<Tab>");
+        driver.read_on();
         let screen = driver.screen();
         assert!(height < 5 || screen.contains("approval"), "{screen}");
         driver.press("y");
@@ -414,7 +529,8 @@ fn a_scope_is_shown_whole_before_it_is_granted() {
     let mut driver = Driver::new(Opening { chat: false, asks: false, ..opening() }, (40, 12));
     let mut answer = driver.ask(request());
     driver.wait(A_WHILE);
-    driver.press("<End>a<Down>");
+    driver.read_on();
+    driver.press("a<Down><Down>");
     let screen = driver.screen();
     assert!(screen.contains("-delete"), "{screen}");
     driver.press("<Down><Down>");
@@ -582,11 +698,13 @@ fn messages_wait_for_a_command_that_takes_its_time() {
 }
 
 #[test]
-fn an_interrupt_drops_what_was_queued() {
+fn after_an_interrupt_what_was_queued_stands_in_the_input() {
     let mut driver = Driver::chat();
-    driver.press("one<Enter>two<Enter><Esc>");
+    driver.press("one<Enter>two<Enter>three<Enter>dra<Esc>");
     driver.tell(Told::Ready);
     assert_eq!(driver.wishes(), [message("one"), Wish::Interrupt]);
+    driver.press("ft<Enter>");
+    assert_eq!(driver.wishes(), [message("two\nthree\ndraft")]);
 }
 
 #[test]

@@ -88,6 +88,23 @@ impl Driver {
         last
     }
 
+    /// Reads a question to its end, page by page.
+    pub(super) fn read_on(&mut self) {
+        for _ in 0..100 {
+            self.press("<Space>");
+        }
+    }
+
+    /// Presses keys all at once, as text comes that is pasted where the terminal does not say so.
+    pub(super) fn burst(&mut self, text: &str) {
+        self.app.burst(true);
+        for key in keys(text) {
+            self.app.key(key, self.now);
+        }
+        self.frame();
+        self.app.burst(false);
+    }
+
     pub(super) fn paste(&mut self, text: &str) {
         self.app.paste(text, self.now);
         self.frame();

@@ -114,7 +114,8 @@ fn scopes_say_what_they_would_have_covered() {
         }
         std::mem::forget(driver.ask(write()));
         driver.wait(A_WHILE);
-        driver.press("<End>a<Down>");
+        driver.read_on();
+        driver.press("a<Down><Down>");
         driver.screen()
     });
     assert_snapshot!(shown);
