@@ -63,7 +63,8 @@ impl Interrupts {
 
     fn interrupt(&self, screen: &Screen) {
         if let Watched::Run(run) = std::mem::take(&mut *self.watched()) {
-            screen.line("stopping; interrupt again to leave at once");
+            let is_interrupt = !self.must_leave();
+            screen.line(if is_interrupt { "stopping; interrupt again to leave at once" } else { "stopping" });
             return run.cancel();
         }
         // Whatever still runs has been told; nobody waits for it any longer.
