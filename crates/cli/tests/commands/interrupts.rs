@@ -44,12 +44,12 @@ fn ended(mut child: Child) -> (Option<i32>, String) {
 
 #[test]
 fn an_interrupt_cancels_the_tree_and_says_what_was_done_and_used() {
-    for signal in ["-INT", "-TERM"] {
+    for (signal, words) in [("-INT", "stopping; interrupt again to leave at once"), ("-TERM", "stopping\n")] {
         let (_sandbox, child) = waiting();
         send(&child, signal);
         let (code, stderr) = ended(child);
         assert_eq!(code, Some(130), "{stderr}");
-        assert!(stderr.contains("stopping; interrupt again to leave at once"), "{stderr}");
+        assert!(stderr.contains(words), "{stderr}");
         assert!(stderr.contains("error: interrupted"), "{stderr}");
         assert!(stderr.contains("agent main") && stderr.contains("agent helper"), "{stderr}");
         // The interrupt may come before the helper's request or while it is under way.
