@@ -351,7 +351,7 @@ async fn a_person_sees_the_diff_before_a_text_is_written_to_a_file() {
     let diff = "--- a/old.txt\n+++ b/old.txt\n@@ -1 +1,4 @@\n zero\n+one\n+two\n+three\n";
     assert_eq!(requests[0].preview.as_deref(), Some(diff));
     assert_eq!(requests[1].description, "create `new/deep.txt` from `fd:1.0` (14 bytes)");
-    assert_eq!(requests[1].scopes, [Scope::Tool, Scope::Directory("new".into())]);
+    assert_eq!(requests[1].scopes, [Scope::Directory("new".into()), Scope::Tool]);
     assert_eq!(requests[2].description, "replace `old.txt` by `fd:1.0` (19 bytes, then 14)");
 }
 

@@ -57,8 +57,8 @@ fn a_scope_covers_later_calls_until_it_is_taken_back() {
     session.keys("hello\r");
     answer(&session, 'a');
     session.wait_for_visible("until this session ends, allow");
-    session.wait_for_visible(" 2  every call of this tool");
-    session.key(Key::Char('2'));
+    session.wait_for_visible(" 3  every call of this tool");
+    session.key(Key::Char('3'));
     session.wait_for("all is written");
     assert_eq!(read(&sandbox, "notes/c.md"), "c", "{}", session.scrollback_text());
     session.keys("/approvals\r");

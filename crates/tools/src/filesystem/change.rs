@@ -133,7 +133,7 @@ fn scopes(place: &Place) -> Vec<Scope> {
     let path = place.path();
     let parent = path.parent().filter(|parent| *parent != Path::new("")).and_then(Path::to_str);
     let directory = parent.map(|parent| Scope::Directory(parent.to_owned()));
-    std::iter::once(Scope::Tool).chain(directory).collect()
+    directory.into_iter().chain([Scope::Tool]).collect()
 }
 
 /// Makes a change, if the file is still as it was when the change was judged.

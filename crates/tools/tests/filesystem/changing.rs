@@ -30,7 +30,7 @@ async fn a_person_sees_the_diff_before_a_file_is_replaced() {
     assert_eq!(request.description, "replace `sub/a.txt` (8 bytes, then 6)");
     let diff = "--- a/sub/a.txt\n+++ b/sub/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n";
     assert_eq!(request.preview.as_deref(), Some(diff));
-    assert_eq!(request.scopes, [Scope::Tool, Scope::Directory("sub".into())]);
+    assert_eq!(request.scopes, [Scope::Directory("sub".into()), Scope::Tool]);
     assert_eq!(folder.text("sub/a.txt"), "one\n2\n");
 }
 
