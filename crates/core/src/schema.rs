@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{ValidationError, Validator};
+use jsonschema::{JsonType, ValidationError, Validator};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -239,10 +239,16 @@ fn meant_form<'e>(
         other_kind || matches!(inner.kind(), ValidationErrorKind::Constant { .. })
     };
     let mut meant = forms.iter().filter(|errors| !errors.is_empty() && !errors.iter().any(is_other_form));
+    let is_left_out_else = forms.iter().filter(|errors| !errors.iter().any(wants_null)).count() == 1;
     match (meant.next(), meant.next()) {
-        (Some(form), None) if !is_scalar => Some(form),
+        (Some(form), None) if !is_scalar || is_left_out_else => Some(form),
         _ => None,
     }
+}
+
+/// Says whether nothing but `null` would have been right.
+fn wants_null(error: &ValidationError<'_>) -> bool {
+    matches!(error.kind(), ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
 }
 
 fn unknown_field(name: &str, known: &[&str]) -> String {
@@ -462,6 +468,13 @@ mod tests {
         let message = refusal(schema, json!({"file_path": "x"}));
         assert!(message.contains("missing required field `path` (you wrote `file_path`)"), "{message}");
         assert!(message.contains("unknown field `file_path`, did you mean `path`?"), "{message}");
+    }
+
+    #[test]
+    fn a_limit_is_named_also_where_the_value_may_be_null() {
+        let schema = json!({"anyOf": [{"type": "integer", "maximum": 9}, {"type": "null"}]});
+        assert_eq!(refusal(schema.clone(), json!(99)), "99 is greater than the maximum of 9");
+        assert_eq!(refusal(schema, json!("x")), "expected integer, got \"x\"");
     }
 
     #[test]
