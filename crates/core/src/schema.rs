@@ -376,6 +376,8 @@ fn complete_object(
         }
         match (map.get_mut(name), property.get("default")) {
             (Some(value), _) => complete(property, value, &path, repairs, problems),
+            // Some schemas write that there is no default as one that does not fit.
+            (None, Some(Value::Null)) if forbids_null(property) => {}
             (None, Some(default)) => {
                 map.insert(name.clone(), default.clone());
             }
@@ -491,6 +493,14 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"options": {"type": "object", "properties": {"depth": {"type": "integer", "default": 3}}}}});
         let accepted = Schema::new(schema).unwrap().accept(json!({"options": {}})).unwrap();
         assert_eq!(accepted.value, json!({"options": {"depth": 3}}));
+    }
+
+    #[test]
+    fn a_default_of_null_is_none_where_null_does_not_fit() {
+        let schema =
+            json!({"properties": {"a": {"type": "string", "default": null}, "b": {"default": null}}});
+        let accepted = Schema::new(schema).unwrap().accept(json!({})).unwrap();
+        assert_eq!(accepted.value, json!({"b": null}));
     }
 
     #[test]
