@@ -47,14 +47,10 @@ impl Ui {
 pub(crate) fn opening(project: &LoadedProject, entry: Name, chat: bool, asks: bool, verbose: u8) -> Opening {
     let outlines = project.project.outline();
     let specs = outlines.iter().filter_map(|outline| outline.agent.as_ref());
-    let schema_of = |schema: &llm_do::Schema| schema.source().clone();
-    let input_schema =
-        specs.filter(|spec| spec.name == entry).find_map(|spec| spec.input.as_ref().map(schema_of));
+    let input_schema = specs.filter(|spec| spec.name == entry).find_map(|spec| spec.input.clone());
     let root = project.project.root_outline();
-    let callables = root
-        .callables
-        .iter()
-        .map(|callable| (callable.name.clone(), callable.definition.input.source().clone()));
+    let callables =
+        root.callables.iter().map(|callable| (callable.name.clone(), callable.definition.input.clone()));
     Opening {
         theme: theme(),
         chat,
@@ -161,7 +157,10 @@ impl Table {
         match wish {
             Wish::Send { text, attachments } => match input::attachments(&attachments) {
                 Ok(attachments) => self.turn(Input::from(text).with_attachments(attachments)).await,
-                Err(problem) => self.remark(problem.to_string()),
+                Err(problem) => {
+                    self.remark(problem.to_string());
+                    self.ui.desk.tell(Told::Refused);
+                }
             },
             Wish::Give(value) => self.turn(value.into()).await,
             Wish::Call { name, input } => {
@@ -216,6 +215,9 @@ impl Table {
         }
         if !stdout().is_terminal() {
             print_text(report);
+        }
+        if self.exit == Exit::Usage {
+            self.ui.desk.tell(Told::Refused);
         }
         self.leaves |= leaves || !self.chat || self.host.interrupts().must_leave();
     }

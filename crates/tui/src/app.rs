@@ -45,7 +45,9 @@ pub(crate) struct App {
     tree: TreeView,
     in_tree: bool,
     /// Messages that wait for the end of the turn.
-    queued: VecDeque<Wish>,
+    queued: VecDeque<Outgoing>,
+    /// What was sent last, as it was typed.
+    sent: Option<Draft>,
     /// Whether something was wished for that is not done.
     busy: bool,
     /// Whether anything was sent.
@@ -66,6 +68,18 @@ struct Purpose {
     form: Form,
     /// The name that is called; none for a message.
     call: Option<String>,
+}
+
+/// Something to be sent, and what the person typed for it.
+struct Outgoing {
+    wish: Wish,
+    draft: Draft,
+}
+
+/// What the person typed, and gets back where it is refused.
+enum Draft {
+    Text(String),
+    Form(Box<Purpose>),
 }
 
 /// What the terminal must do after a key.
@@ -98,6 +112,7 @@ impl App {
             tree: TreeView::default(),
             in_tree: false,
             queued: VecDeque::new(),
+            sent: None,
             busy: !opening.asks,
             has_sent: !opening.asks,
             last_key: now,
@@ -139,9 +154,19 @@ impl App {
             Told::Remark(text) => self.transcript.remark(&text),
             Told::Said(text) => self.transcript.message(&text),
             Told::Draft(text) => self.editor.set_text(&text),
+            Told::Refused => self.give_back(),
             Told::Busy => self.busy = true,
             Told::Ready => self.ready(now),
             Told::Leave => self.leaves = true,
+        }
+    }
+
+    /// What was refused can be mended, unless something else has been begun in its place.
+    fn give_back(&mut self) {
+        match self.sent.take() {
+            Some(Draft::Form(purpose)) if self.form.is_none() => self.form = Some(*purpose),
+            Some(Draft::Text(text)) if self.editor.is_empty() => self.editor.set_text(&text),
+            _ => {}
         }
     }
 
@@ -149,10 +174,11 @@ impl App {
     fn ready(&mut self, now: Instant) {
         self.busy = false;
         self.hint = None;
+        self.sent = None;
         // What was typed during the turn stands in the input; a question cannot come now.
         self.last_key = now;
-        if let Some(wish) = self.queued.pop_front() {
-            self.send(wish);
+        if let Some(Outgoing { wish, draft }) = self.queued.pop_front() {
+            self.send(wish, draft);
         } else if self.opening.chat && self.form.is_none() && self.editor.is_empty() {
             self.open_form();
         }

@@ -1,8 +1,11 @@
 //! A form for a typed input, made from its JSON Schema.
 //!
 //! Texts, numbers, yes or no, and choices have fields of their own; whatever else a schema may say is written as JSON.
-//! The form checks what it must know to build a value: the gate checks the value against the whole schema.
+//! What does not fit the schema is told at its field and not sent. That spares the person a refusal: the gate, which
+//! trusts nobody, checks again what it is given.
 
+mod bounds;
+mod check;
 mod draw;
 mod field;
 mod schema;
@@ -10,8 +13,10 @@ mod schema;
 mod tests;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use llm_do::Schema;
 use serde_json::{Map, Value};
 
+use self::check::Finding;
 use self::field::Field;
 use crate::editor::Edited;
 
@@ -30,15 +35,16 @@ pub(crate) enum FormStep {
 #[derive(Debug, Clone)]
 pub(crate) struct Form {
     title: String,
+    schema: Schema,
     fields: Vec<Field>,
     focused: usize,
 }
 
 impl Form {
     /// Makes a form; `None` where the schema is not that of an object with properties.
-    pub(crate) fn new(title: impl Into<String>, schema: &Value) -> Option<Self> {
-        let fields = schema::fields(schema)?;
-        Some(Self { title: title.into(), fields, focused: 0 })
+    pub(crate) fn new(title: impl Into<String>, schema: &Schema) -> Option<Self> {
+        let fields = schema::fields(schema.source())?;
+        Some(Self { title: title.into(), schema: schema.clone(), fields, focused: 0 })
     }
 
     /// Takes a key: Tab and arrows move, Ctrl-S sends, and so does Enter in the last field; Esc cancels.
@@ -94,28 +100,58 @@ impl Form {
     fn leave(&mut self, other: usize) {
         let other = other % self.fields.len();
         if other != self.focused {
-            self.fields[self.focused].check_written();
+            self.check_written(self.focused);
             self.focused = other;
         }
+    }
+
+    /// Looks for mistakes in what is written in a field; what is missing may still come.
+    fn check_written(&mut self, index: usize) {
+        let problem = match self.fields[index].written() {
+            Ok(None) => None,
+            Ok(Some(_)) => self.refusal_of(index),
+            Err(problem) => Some(problem),
+        };
+        self.fields[index].problem = problem;
+    }
+
+    /// What the schema has against one field, as far as the others are filled in.
+    fn refusal_of(&self, index: usize) -> Option<String> {
+        let written = |field: &Field| Some((field.name.clone(), field.written().ok()??));
+        let findings = self.findings(self.fields.iter().filter_map(written).collect());
+        findings.into_iter().find(|finding| finding.field == Some(index)).map(|finding| finding.words)
     }
 
     /// Builds the object, or goes to the first field that has a problem.
     fn send(&mut self) -> FormStep {
         let mut object = Map::new();
-        let mut wrong = None;
-        for (index, field) in self.fields.iter_mut().enumerate() {
-            match field.check() {
-                Ok(Some(value)) => drop(object.insert(field.name.clone(), value)),
-                Ok(None) => {}
-                Err(()) => wrong = wrong.or(Some(index)),
+        for field in &mut self.fields {
+            if let Ok(Some(value)) = field.check() {
+                object.insert(field.name.clone(), value);
             }
         }
-        match wrong {
+        self.show(self.findings(object.clone()));
+        match self.fields.iter().position(|field| field.problem.is_some()) {
             Some(index) => {
                 self.focused = index;
                 FormStep::Going
             }
             None => FormStep::Sent(Value::Object(object)),
+        }
+    }
+
+    /// Shows findings at their fields; one about the whole input where the cursor stands, if nothing else is wrong.
+    fn show(&mut self, findings: Vec<Finding>) {
+        let mut of_whole = None;
+        for Finding { field, words } in findings {
+            let problem = match field {
+                Some(index) => &mut self.fields[index].problem,
+                None => &mut of_whole,
+            };
+            problem.get_or_insert(words);
+        }
+        if self.fields.iter().all(|field| field.problem.is_none()) {
+            self.fields[self.focused].problem = of_whole;
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use llm_do::{Key, Name, RunId};
+use llm_do::{Key, Name, RunId, Schema};
 use serde_json::Value;
 
 use crate::Theme;
@@ -23,9 +23,9 @@ pub struct Opening {
     /// Whether the first message is still to be written.
     pub asks: bool,
     /// The schema of a typed input, for which a form is shown.
-    pub input_schema: Option<Value>,
+    pub input_schema: Option<Schema>,
     /// What can be called by name, with the schema of its input.
-    pub callables: Vec<(Name, Value)>,
+    pub callables: Vec<(Name, Schema)>,
     /// Where `@file` looks.
     pub directory: PathBuf,
     /// Where what was sent is kept.
@@ -121,6 +121,8 @@ pub enum Told {
     Said(String),
     /// A text for the input.
     Draft(String),
+    /// What was sent last was refused before anything was done with it: the person gets it back.
+    Refused,
     /// A run or another piece of work begins.
     Busy,
     /// What was wished for is done: a message, a call, or something about the conversation. Other wishes are granted

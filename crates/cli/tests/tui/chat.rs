@@ -1,6 +1,6 @@
 //! Conversations: turns, what is typed, pasted, attached and called back.
 
-use llm_do_testing::terminal::Key;
+use llm_do_testing::terminal::{Key, TerminalSession};
 use serde_json::json;
 
 use crate::provider::FedProvider;
@@ -151,6 +151,63 @@ fn a_run_without_a_prompt_asks_for_one() {
     left.key(Key::Ctrl('d'));
     left.wait_exit();
     crate::support::is_as_before(&left);
+}
+
+/// An agent that plans a number of days, of which there are nine at most.
+fn planner() -> Sandbox {
+    Sandbox::new().file(
+        "main.agent",
+        "---\nname: main\nmodel: test:echo\ninput_schema:\n  type: object\n  properties:\n    \
+         topic: {type: string}\n    days: {type: integer, minimum: 1, maximum: 9}\n  \
+         required: [topic, days]\nprompt: |\n  {{ days }} days of {{ topic }}{{ \"\" if days < 9 else days.no.number }}\n\
+         ---\nPlan.\n",
+    )
+}
+
+/// Fills in a form that is open, and tries to send it.
+fn plan(session: &TerminalSession, topic: &str, days: &str) {
+    session.wait_for_visible("days * (whole number, 1 to 9)");
+    session.keys(topic);
+    session.key(Key::Tab);
+    session.keys(days);
+    session.wait_for_visible(&format!("> {days}"));
+    session.key(Key::Ctrl('s'));
+}
+
+#[test]
+fn a_form_with_a_number_beyond_its_limit_stays_open_until_it_is_mended() {
+    let sandbox = planner();
+    let session = start(&sandbox, &["run", "."]);
+    plan(&session, "sailing", "99");
+    session.wait_for_visible("is greater than the maximum of 9");
+    let screen = session.screen_text();
+    assert!(screen.contains("> sailing") && screen.contains("> 99"), "{screen}");
+    assert!(screen.contains("Ctrl-C twice leaves") && !screen.contains("/help"), "{screen}");
+    session.key(Key::Backspace);
+    session.key(Key::Backspace);
+    session.keys("3");
+    session.key(Key::Ctrl('s'));
+    ended(&session, 0);
+    assert!(session.scrollback_text().contains("3 days of sailing"), "{}", session.scrollback_text());
+}
+
+#[test]
+fn a_form_that_the_program_refuses_comes_back_in_a_chat() {
+    let sandbox = planner();
+    let session = start(&sandbox, &["chat", "."]);
+    plan(&session, "sailing", "9");
+    session.wait_for("the prompt could not be made");
+    session.wait_until(|screen| {
+        screen.contents().contains("> sailing\n") && screen.contents().contains("> 9\n")
+    });
+    session.key(Key::Backspace);
+    session.keys("8");
+    session.key(Key::Ctrl('s'));
+    session.wait_for("8 days of sailing");
+    session.wait_until(|screen| !screen.contents().contains("Esc stops"));
+    session.key(Key::Ctrl('c'));
+    session.key(Key::Ctrl('c'));
+    ended(&session, 0);
 }
 
 #[test]

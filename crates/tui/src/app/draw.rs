@@ -127,7 +127,7 @@ impl App {
 
     /// The messages that wait; many are counted.
     fn queued_lines(&self, width: u16) -> Vec<Line<'static>> {
-        let shown = self.queued.iter().take(MOST_QUEUED);
+        let shown = self.queued.iter().take(MOST_QUEUED).map(|outgoing| &outgoing.wish);
         let mut lines: Vec<_> = shown.map(|wish| queued_line(wish, width, self.theme)).collect();
         let hidden = self.queued.len().saturating_sub(MOST_QUEUED);
         if hidden > 0 {
@@ -140,6 +140,8 @@ impl App {
     fn keys_words(&self) -> &'static str {
         match (self.busy, self.has_input()) {
             _ if self.questions.is_attended() => "Ctrl-C stops · Ctrl-T tree",
+            (true, _) if self.form.is_some() => "Ctrl-C stops · Ctrl-T tree",
+            (false, _) if self.form.is_some() => "Ctrl-C twice leaves · Ctrl-T tree",
             (true, _) => "Esc stops · Ctrl-T tree",
             (false, true) => "/help · Ctrl-T tree",
             (false, false) => "",

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use serde_json::Value;
 
-use super::{App, Step, TWICE};
+use super::{App, Draft, Step, TWICE};
 use crate::completion::Completed;
 use crate::editor::Edited;
 use crate::form::FormStep;
@@ -120,8 +120,8 @@ impl App {
     fn interrupt(&mut self) {
         let waiting = std::mem::take(&mut self.queued);
         let draft = self.editor.text();
-        let texts =
-            waiting.into_iter().filter_map(|wish| wish.words()).chain((!draft.is_empty()).then_some(draft));
+        let waiting = waiting.into_iter().filter_map(|outgoing| outgoing.wish.words());
+        let texts = waiting.chain((!draft.is_empty()).then_some(draft));
         let text = texts.collect::<Vec<_>>().join("\n");
         self.editor.set_text(&text);
         self.wish(Wish::Interrupt);
@@ -241,24 +241,20 @@ impl App {
     }
 
     fn form_key(&mut self, key: KeyEvent, now: Instant) {
-        let Some(purpose) = &mut self.form else { return };
+        let Some(mut purpose) = self.form.take() else { return };
         match purpose.form.key(key) {
-            FormStep::Going => {}
+            FormStep::Going => self.form = Some(purpose),
             FormStep::Cancelled => {
-                let is_call = purpose.call.is_some();
-                self.form = None;
-                if !is_call {
+                if purpose.call.is_none() {
                     self.say("write the input as JSON, or leave with Ctrl-C", now);
                 }
             }
             FormStep::Sent(value) => {
-                let call = purpose.call.take();
-                self.form = None;
-                let wish = match call {
+                let wish = match purpose.call.clone() {
                     Some(name) => Wish::Call { name, input: value },
                     None => Wish::Give(value),
                 };
-                self.send(wish);
+                self.send(wish, Draft::Form(Box::new(purpose)));
             }
         }
     }

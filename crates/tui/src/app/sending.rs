@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use llm_do::parse_strict;
+use llm_do::{Input, parse_strict};
 use serde_json::{Value, json};
 
-use super::{App, Purpose, Step};
+use super::{App, Draft, Outgoing, Purpose, Step};
 use crate::commands::{self, COMMANDS};
 use crate::completion::attachments;
 use crate::form::Form;
@@ -25,9 +25,35 @@ impl App {
                 self.editor.set_text(&text);
                 self.say(&unknown_command(word), now);
             }
-            commands::Line::Message => self.send(self.message(line)),
+            commands::Line::Message => self.take_message(line, &text, now),
         }
         Step::Go
+    }
+
+    /// Sends a message, or says what is wrong with it for an agent whose input is typed.
+    fn take_message(&mut self, line: &str, text: &str, now: Instant) {
+        let wish = self.message(line);
+        match self.refusal_of(&wish) {
+            Some(words) => {
+                self.editor.set_text(text);
+                self.say(&words, now);
+            }
+            None => self.send(wish, Draft::Text(text.to_owned())),
+        }
+    }
+
+    /// What the schema of a typed input has against a message. One with files is known when they have been read.
+    fn refusal_of(&self, wish: &Wish) -> Option<String> {
+        let schema = self.opening.input_schema.as_ref()?;
+        let (value, advice) = match wish {
+            Wish::Give(value) => (value.clone(), ""),
+            Wish::Send { text, attachments } if attachments.is_empty() => {
+                (Input::from(text.as_str()).into_payload().value().clone(), "write the input as JSON: ")
+            }
+            _ => return None,
+        };
+        let problems = schema.accept(value).err()?;
+        Some(format!("{advice}{}", problems.first()?))
     }
 
     /// A typed input can be written as JSON.
@@ -40,9 +66,9 @@ impl App {
     }
 
     /// Sends a message, or keeps it until the turn is over.
-    pub(super) fn send(&mut self, wish: Wish) {
+    pub(super) fn send(&mut self, wish: Wish, draft: Draft) {
         if self.busy {
-            self.queued.push_back(wish);
+            self.queued.push_back(Outgoing { wish, draft });
             return;
         }
         if let Some(words) = wish.words() {
@@ -53,6 +79,7 @@ impl App {
         }
         self.busy = true;
         self.has_sent = true;
+        self.sent = Some(draft);
         self.wish(wish);
     }
 
@@ -107,7 +134,10 @@ impl App {
             return self.call_by_form(name);
         }
         match parse_strict(text) {
-            Ok(input) => self.send(Wish::Call { name: name.to_owned(), input }),
+            Ok(input) => {
+                let wish = Wish::Call { name: name.to_owned(), input };
+                self.send(wish, Draft::Text(format!("/call {rest}")));
+            }
             Err(error) => {
                 self.editor.set_text(&format!("/call {rest}"));
                 self.say(&format!("this is no JSON: {error}"), now);
@@ -119,7 +149,10 @@ impl App {
         let schema = self.opening.callables.iter().find(|(known, _)| known == name).map(|(_, schema)| schema);
         match schema.and_then(|schema| Form::new(name, schema)) {
             Some(form) => self.form = Some(Purpose { form, call: Some(name.to_owned()) }),
-            None => self.send(Wish::Call { name: name.to_owned(), input: json!({}) }),
+            None => {
+                let wish = Wish::Call { name: name.to_owned(), input: json!({}) };
+                self.send(wish, Draft::Text(format!("/call {name}")));
+            }
         }
     }
 }

@@ -3,16 +3,20 @@
 use llm_do::visible_line;
 use ratatui::buffer::{Buffer, CellWidth};
 use ratatui::layout::{Position, Rect};
+use serde_json::Value;
 
 use super::Form;
 use super::field::{Field, Input, label_of};
 use crate::Theme;
 use crate::editor::wrapped;
+use crate::wrap::columns;
 
 /// How many rows the text of one field has at most; longer text is scrolled.
 const MOST_ROWS: u16 = 6;
 /// How many rows of a description or problem are shown.
 const MOST_NOTES: usize = 4;
+/// How many choices are listed below their field.
+const MOST_CHOICES: usize = 12;
 const KEYS: &str = "Tab next · Ctrl-S send · Esc cancel";
 
 impl Form {
@@ -92,18 +96,18 @@ impl Form {
         1 + text + u16::try_from(self.notes(index, width).len()).unwrap_or_default()
     }
 
-    /// What is told below a field: the description while it has the cursor, and its problem.
+    /// What is told below a field: its problem, and while it has the cursor what it is and what may be done.
     fn notes(&self, index: usize, width: u16) -> Vec<(String, bool)> {
         let field = &self.fields[index];
         let room = usize::from(width.saturating_sub(2));
         let rows = |text: &str, is_problem: bool| -> Vec<_> {
             wrapped(text, room).iter().take(MOST_NOTES).map(|row| ((*row).to_owned(), is_problem)).collect()
         };
-        let description =
-            Some(one_line(&field.description)).filter(|text| index == self.focused && !text.is_empty());
-        let mut notes = description.map_or_else(Vec::new, |text| rows(&text, false));
-        notes.extend(field.problem.iter().flat_map(|problem| rows(&visible_line(problem), true)));
-        notes
+        let advice = [one_line(&field.description), advice(field, width)];
+        let advice = advice.iter().filter(|text| index == self.focused && !text.is_empty());
+        // The problem comes first: where there is little room, the end is not seen.
+        let problem = field.problem.iter().flat_map(|problem| rows(&visible_line(problem), true));
+        problem.chain(advice.flat_map(|text| rows(text, false))).collect()
     }
 
     fn draw_field(&self, index: usize, buffer: &mut Buffer, theme: Theme) -> Option<Position> {
@@ -126,27 +130,69 @@ impl Form {
     }
 }
 
-/// The name, a star where something is needed, and the kind of value; returns the column behind them.
+/// The name, a star where something is needed, and what the value may be; returns the column behind them.
 fn draw_label(field: &Field, focused: bool, buffer: &mut Buffer, theme: Theme) -> u16 {
-    let width = usize::from(buffer.area.width);
+    let width = buffer.area.width;
     let style = if focused { theme.accent() } else { theme.strong() };
-    let label = visible_line(&field.label);
-    let mut x = buffer.set_stringn(0, 0, label, width, style).0;
+    let words =
+        if has_bounds_in_label(field, width) { kind_and_bounds(field) } else { in_brackets(kind(field)) };
+    let mut x = 0;
     for (text, style) in
-        [(if field.required { " *" } else { "" }, theme.waiting()), (kind(field), theme.dim())]
+        [(visible_line(&field.label), style), (star(field).into(), theme.waiting()), (words, theme.dim())]
     {
-        x = buffer.set_stringn(x, 0, text, width.saturating_sub(usize::from(x)), style).0;
+        x = buffer.set_stringn(x, 0, text, usize::from(width.saturating_sub(x)), style).0;
     }
     x
 }
 
+fn star(field: &Field) -> &'static str {
+    if field.required { " *" } else { "" }
+}
+
+/// Whether the row of the label has room for the limits of a value.
+fn has_bounds_in_label(field: &Field, width: u16) -> bool {
+    let label = columns(&visible_line(&field.label)) + columns(star(field));
+    label + columns(&kind_and_bounds(field)) <= usize::from(width)
+}
+
+fn kind_and_bounds(field: &Field) -> String {
+    let parts = [kind(field), &field.bounds];
+    let words = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+    in_brackets(&words)
+}
+
+fn in_brackets(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(" ({words})") }
+}
+
 fn kind(field: &Field) -> &'static str {
     match field.input {
-        Input::Integer(_) => " (whole number)",
-        Input::Number(_) => " (number)",
-        Input::Json(_) => " (JSON)",
+        Input::Integer(_) => "whole number",
+        Input::Number(_) => "number",
+        Input::Json(_) => "JSON",
         Input::Text(_) | Input::Flag(_) | Input::Choice { .. } => "",
     }
+}
+
+/// What helps with the field that has the cursor: keys that are not plain to see, and limits that do not stand above.
+fn advice(field: &Field, width: u16) -> String {
+    match &field.input {
+        Input::Flag(_) if field.is_optional() => "Space: yes, no or left out".to_owned(),
+        Input::Flag(_) => "Space: yes or no".to_owned(),
+        Input::Choice { values, .. } if values.len() == 1 && !field.is_optional() => String::new(),
+        Input::Choice { values, .. } => choice_words(values, field.is_optional()),
+        _ if has_bounds_in_label(field, width) => String::new(),
+        _ => field.bounds.clone(),
+    }
+}
+
+fn choice_words(values: &[Value], optional: bool) -> String {
+    let mut words: Vec<String> =
+        values.iter().take(MOST_CHOICES).map(|value| one_line(&label_of(value))).collect();
+    let hidden = values.len().saturating_sub(MOST_CHOICES);
+    words.extend((hidden > 0).then(|| format!("{hidden} more")));
+    words.extend(optional.then(|| "or none".to_owned()));
+    format!("← → choose one of {}", words.join(", "))
 }
 
 /// What is switched or chosen stands behind the label; the cursor stands on it.
@@ -165,7 +211,7 @@ fn draw_value(field: &Field, x: u16, buffer: &mut Buffer) -> Option<Position> {
     Some(Position::new((x + 1).min(width - 1), 0))
 }
 
-fn chosen_text(values: &[serde_json::Value], chosen: Option<usize>) -> String {
+fn chosen_text(values: &[Value], chosen: Option<usize>) -> String {
     let count = values.len();
     match chosen.and_then(|chosen| Some((chosen, values.get(chosen)?))) {
         Some((chosen, value)) => format!("‹ {} › {}/{count}", visible_line(&label_of(value)), chosen + 1),

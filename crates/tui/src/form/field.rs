@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::editor::{Edited, Editor};
 
+/// What is said about a field that must not be left empty.
+pub(super) const NEEDED: &str = "is needed";
+
 /// One property of the object.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
@@ -13,6 +16,8 @@ pub(super) struct Field {
     /// What the person reads: the title of the property, or its name.
     pub(super) label: String,
     pub(super) description: String,
+    /// What the value may be, in a few words.
+    pub(super) bounds: String,
     pub(super) required: bool,
     /// Whether `null` is a value, which an empty field that is required then has.
     pub(super) nullable: bool,
@@ -40,7 +45,7 @@ pub(super) enum Input {
 impl Field {
     /// Takes a key that is meant for the field itself.
     pub(super) fn key(&mut self, key: KeyEvent) -> Edited {
-        let optional = !self.required || self.nullable;
+        let optional = self.is_optional();
         let is_shortcut = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         let edited = match &mut self.input {
             Input::Text(editor) | Input::Json(editor) | Input::Integer(editor) | Input::Number(editor) => {
@@ -54,6 +59,11 @@ impl Field {
             self.problem = None;
         }
         edited
+    }
+
+    /// Whether it may be left empty.
+    pub(super) fn is_optional(&self) -> bool {
+        !self.required || self.nullable
     }
 
     pub(super) fn paste(&mut self, text: &str) {
@@ -81,23 +91,19 @@ impl Field {
         }
     }
 
-    /// Looks for mistakes in what is written; what is missing may still come.
-    pub(super) fn check_written(&mut self) {
-        self.problem = self.written().err();
-    }
-
     /// Returns the value; `None` is left out of the object. A problem is kept to be shown.
     pub(super) fn check(&mut self) -> Result<Option<Value>, ()> {
         let result = match self.written() {
             Ok(None) if self.required && self.nullable => Ok(Some(Value::Null)),
-            Ok(None) if self.required => Err("is needed".to_owned()),
+            Ok(None) if self.required => Err(NEEDED.to_owned()),
             written => written,
         };
         self.problem = result.as_ref().err().cloned();
         result.map_err(drop)
     }
 
-    fn written(&self) -> Result<Option<Value>, String> {
+    /// Returns what is written, if anything.
+    pub(super) fn written(&self) -> Result<Option<Value>, String> {
         match &self.input {
             Input::Text(editor) if editor.is_empty() && !(self.required && self.may_be_empty) => Ok(None),
             Input::Text(editor) => Ok(Some(Value::from(editor.text()))),

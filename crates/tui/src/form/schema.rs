@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::bounds::bounds;
 use super::field::{Field, Input, label_of};
 use crate::editor::Editor;
 
@@ -36,6 +37,7 @@ fn field(name: &str, property: &Value, required: bool, root: &Value) -> Field {
         name: name.to_owned(),
         label: text("title").filter(|title| !title.trim().is_empty()).unwrap_or_else(|| name.to_owned()),
         description: text("description").unwrap_or_default(),
+        bounds: bounds(&schema),
         required,
         nullable,
         may_be_empty: default.is_some_and(|default| default == ""),

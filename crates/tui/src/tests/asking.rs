@@ -1,6 +1,6 @@
 //! How questions, the input and keys get along.
 
-use llm_do::{Answer, Limits, Quantity, Scope};
+use llm_do::{Answer, Limits, Quantity, Schema, Scope};
 use serde_json::json;
 use tokio::sync::oneshot::Receiver;
 
@@ -211,7 +211,7 @@ fn a_question_behind_the_tree_takes_no_key_when_the_tree_is_left() {
 #[test]
 fn a_form_that_is_being_filled_in_keeps_its_keys() {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
-    let callables = vec![("greet".into(), schema)];
+    let callables = vec![("greet".into(), Schema::new(schema).unwrap())];
     let mut driver = Driver::new(Opening { callables, ..opening() }, (80, 24));
     driver.press("go<Enter>/call greet<Enter>");
     let mut answer = driver.ask(shell());
@@ -225,7 +225,7 @@ fn a_form_that_is_being_filled_in_keeps_its_keys() {
 fn chat_with_form() -> Driver {
     let text = json!({"type": "string"});
     let schema = json!({"type": "object", "properties": {"name": text, "yard": text}});
-    let callables = vec![("greet".into(), schema)];
+    let callables = vec![("greet".into(), Schema::new(schema).unwrap())];
     let mut driver = Driver::new(Opening { callables, ..opening() }, (80, 24));
     driver.press("go<Enter>/call greet<Enter>");
     driver.wishes();

@@ -1,7 +1,7 @@
 //! The input of a chat, its list of completions, forms, and what the UI says itself.
 
 use insta::assert_snapshot;
-use llm_do::{Limits, Status};
+use llm_do::{Limits, Schema, Status};
 use serde_json::json;
 
 use super::driver::{Driver, on_three_screens, opening};
@@ -82,7 +82,8 @@ fn remarks_of_the_program() {
     }));
 }
 
-fn typed() -> Opening {
+/// A chat with an agent whose input is typed.
+pub(super) fn typed() -> Opening {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -93,7 +94,7 @@ fn typed() -> Opening {
         },
         "required": ["city", "nights"]
     });
-    Opening { input_schema: Some(schema), ..opening() }
+    Opening { input_schema: Some(Schema::new(schema).unwrap()), ..opening() }
 }
 
 #[test]
