@@ -21,6 +21,7 @@ mod signals;
 mod surface;
 mod text;
 mod tui;
+mod words;
 
 use std::process::ExitCode;
 

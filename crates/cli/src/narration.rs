@@ -7,6 +7,7 @@ use llm_do::{CallResult, Decision, Delta, Event, EventBody, Key, ModelResult, Pa
 
 use crate::screen::Screen;
 use crate::text::{shortened, visible};
+use crate::words::Words;
 
 /// How much of an input and of a result a line shows.
 const SHOWN: usize = 400;
@@ -15,8 +16,8 @@ const SHOWN: usize = 400;
 pub(crate) struct Narration {
     screen: Arc<Screen>,
     level: u8,
-    /// Whether whole sentences are told, for those who listen.
-    plain: bool,
+    /// The words of agents, where whole sentences are told for those who listen.
+    words: Option<Mutex<Words>>,
     /// Streamed text that does not fill a line yet, per call: streams of several calls never mix.
     open: Mutex<HashMap<Key, String>>,
 }
@@ -24,38 +25,30 @@ pub(crate) struct Narration {
 impl Narration {
     /// Tells at a level: 0 what a person should know, 1 calls, 2 streamed text, 3 whole requests.
     pub(crate) fn new(screen: Arc<Screen>, level: u8) -> Self {
-        Self { screen, level, plain: false, open: Mutex::default() }
+        Self { screen, level, words: None, open: Mutex::default() }
     }
 
-    /// Tells calls and results in sentences.
+    /// Tells in sentences what agents say, what they call, and what comes of it.
     pub(crate) fn plain(screen: Arc<Screen>, level: u8) -> Self {
-        Self { plain: true, ..Self::new(screen, level.max(1)) }
+        Self { words: Some(Mutex::default()), ..Self::new(screen, level.max(1)) }
     }
 
     /// Tells about one event.
     pub(crate) fn tell(&self, event: &Event) {
+        if self.words.as_ref().is_some_and(|words| self.told_in_sentences(event, words)) {
+            return;
+        }
         match &event.body {
             EventBody::Notice { text } => self.line(event, &format!("notice: {}", indented(text))),
             EventBody::Stderr { text } => self.line(event, &indented(text)),
             _ if self.level == 0 => {}
-            EventBody::CallStarted { name, input, .. } if self.plain => {
-                self.sentence(&format!("{}: {}", begun(event, name), input_words(input)));
-            }
             EventBody::CallStarted { input, .. } => {
                 self.line(event, &shortened(input.text(), SHOWN));
             }
-            EventBody::CallFinished { name, result, duration_ms, .. } => {
+            EventBody::CallFinished { result, duration_ms, .. } => {
                 self.flush(event);
-                // The answer itself is printed.
-                if self.plain && event.call.path.contains(" > ") {
-                    return self.sentence(&ended(name, result, *duration_ms));
-                }
-                if !self.plain {
-                    self.line(event, &format!("{}  {duration_ms} ms", result_words(result)));
-                }
+                self.line(event, &format!("{}  {duration_ms} ms", result_words(result)));
             }
-            // The question itself follows.
-            EventBody::ApprovalRequested(_) if self.plain => {}
             EventBody::ApprovalRequested(request) => {
                 self.line(event, &format!("asks: {}", shortened(&request.description, SHOWN)));
             }
@@ -75,6 +68,52 @@ impl Narration {
             }
             _ => {}
         }
+    }
+
+    /// Tells what is said in other words to those who listen; false for everything else.
+    fn told_in_sentences(&self, event: &Event, words: &Mutex<Words>) -> bool {
+        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        match &event.body {
+            EventBody::CallStarted { name, input, .. } => {
+                self.screen.line(&format!("{}: {}", begun(event, name), input_words(input)));
+            }
+            EventBody::TextDelta(delta) => words.hear(event, delta),
+            EventBody::ThinkingDelta(_) => self.sentences(words.think(event)),
+            EventBody::ModelRequest { .. } => {
+                self.sentences(words.asked_again(event));
+                return false;
+            }
+            EventBody::ModelResponse { result: ModelResult::Response(response), .. } => {
+                self.sentences(words.said(event, &response.message, self.level > 1));
+            }
+            EventBody::ModelResponse { result: ModelResult::Failed { .. }, .. } => {
+                self.sentences(words.broke_off(event));
+                return false;
+            }
+            EventBody::CallFinished { name, result, duration_ms, .. } => {
+                let (last_words, is_answer) = words.end(event, result);
+                self.end(event, last_words, is_answer, &ended(name, result, *duration_ms, is_answer));
+            }
+            // The question itself follows.
+            EventBody::ApprovalRequested(_) => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// Tells how a call ended. The answer of the run itself is printed, and so is why there is none.
+    fn end(&self, event: &Event, last_words: Option<String>, is_answer: bool, ended: &str) {
+        let is_top = !event.call.path.contains(" > ");
+        if !(is_top && is_answer) {
+            self.sentences(last_words);
+        }
+        if !is_top {
+            self.screen.line(ended);
+        }
+    }
+
+    fn sentences(&self, told: impl IntoIterator<Item = String>) {
+        told.into_iter().for_each(|sentence| self.screen.line(&sentence));
     }
 
     fn decision(&self, event: &Event, decision: &Decision) {
@@ -113,14 +152,10 @@ impl Narration {
         }
     }
 
-    fn sentence(&self, text: &str) {
-        self.screen.line(text);
-    }
-
     fn line(&self, event: &Event, text: &str) {
-        if self.plain {
+        if self.words.is_some() {
             let who = if event.call.path.is_empty() { "the run" } else { &event.call.path };
-            return self.sentence(&format!("{}: {text}", visible(who)));
+            return self.screen.line(&format!("{}: {text}", visible(who)));
         }
         let path = match &*event.call.path {
             "" => "run",
@@ -143,9 +178,11 @@ fn input_words(input: &Payload) -> String {
     shortened(input.lone_text().unwrap_or(input.text()), SHOWN)
 }
 
-fn ended(name: &str, result: &CallResult, milliseconds: u64) -> String {
+/// How a call ended. What an agent gave is not told again after its words.
+fn ended(name: &str, result: &CallResult, milliseconds: u64, is_said: bool) -> String {
     let seconds = format!("{:.1} seconds", milliseconds as f64 / 1_000.0);
     match result {
+        CallResult::Output(_) if is_said => format!("{} is done after {seconds}", visible(name)),
         CallResult::Output(output) => {
             format!("{} is done after {seconds}: {}", visible(name), shortened(&output.to_text(), SHOWN))
         }

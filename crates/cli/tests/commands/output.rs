@@ -116,3 +116,54 @@ fn older_spellings_are_read_with_a_notice() {
     let ran = sandbox.run(&["run", "."]).ended(0).said("old\n");
     ran.told("`worker_files` is an older spelling of `agent_files`");
 }
+
+/// An agent that thinks and speaks before it calls another one, which speaks too.
+fn talking() -> Sandbox {
+    Sandbox::new()
+        .file("project.yaml", "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\n")
+        .file("main.agent", "---\nname: main\nmodel: script:main.yaml\ntoolsets: [helper]\n---\nAsk.\n")
+        .file("helper.agent", "---\nname: helper\nmodel: script:helper.yaml\n---\nHelp.\n")
+        .file(
+            "main.yaml",
+            "mode: by_turn\nreplies:\n  - think: hm\n    say: I am going to ask.\n    ask: {helper: {input: may I}}\n  \
+             - say: the end\n",
+        )
+        .file("helper.yaml", "mode: by_turn\nreplies:\n  - say: \"Of course:\\ndo it.\"\n")
+}
+
+#[test]
+fn those_who_listen_hear_who_thinks_and_who_says_what() {
+    let told = talking().run(&["run", ".", "hello", "--plain"]).ended(0).said("the end\n").stderr;
+    let lines: Vec<&str> = told.lines().collect();
+    let (last, lines) = lines.split_last().unwrap();
+    assert_eq!(
+        lines,
+        [
+            "main begins: hello",
+            "main is thinking",
+            "main says: I am going to ask.",
+            "main calls helper: may I",
+            "main > helper says: Of course:",
+            "    do it.",
+        ],
+        "{told}"
+    );
+    assert!(last.starts_with("helper is done after") && last.ends_with("seconds"), "{told}");
+    let thoughts = talking().run(&["run", ".", "hello", "--plain", "-vv"]).ended(0).said("the end\n");
+    thoughts.told("main thought: hm\n");
+}
+
+#[test]
+fn those_who_listen_hear_words_that_were_refused_and_words_that_broke_off() {
+    let refused = Sandbox::new()
+        .file(
+            "main.agent",
+            "---\nname: main\nmodel: script:script.yaml\noutput_schema:\n  type: object\n  properties: {a: {type: integer}}\n  required: [a]\n---\nAnswer.\n",
+        )
+        .file("script.yaml", "mode: by_turn\nreplies:\n  - say: not so fast\n  - say: '{ \"a\": 1 }'\n");
+    let told = refused.run(&["run", "main.agent", "x", "--plain"]).ended(0).said("{\"a\":1}\n").stderr;
+    assert!(told.contains("main says: not so fast\n") && !told.contains("\"a\""), "{told}");
+    let broken = Sandbox::scripted("replies:\n  - {cut: I was about to}\n");
+    let ran = broken.run(&["run", "main.agent", "x", "--plain"]);
+    ran.told("main says: I was about to\n    (here the answer broke off)\n");
+}
