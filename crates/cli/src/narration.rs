@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use llm_do::{CallResult, Decision, Delta, Event, EventBody, Key, ModelResult, Payload};
 
 use crate::screen::Screen;
-use crate::text::{shortened, visible};
+use crate::text::{printable, shortened, visible};
 use crate::words::Words;
 
 /// How much of an input and of a result a line shows.
@@ -133,7 +133,7 @@ impl Narration {
         text.push_str(&delta.text);
         while let Some(end) = text.find('\n') {
             let line: String = text.drain(..=end).collect();
-            self.line(event, &format!("{mark}{}", visible(line.trim_end())));
+            self.line(event, &format!("{mark}{}", printable(line.trim_end())));
         }
     }
 
@@ -148,7 +148,7 @@ impl Narration {
     fn flush(&self, event: &Event) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(rest) = open.remove(&event.call.id).filter(|rest| !rest.is_empty()) {
-            self.line(event, &visible(&rest));
+            self.line(event, &printable(&rest));
         }
     }
 

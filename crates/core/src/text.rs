@@ -4,6 +4,7 @@
 //! What a sign looks like is known for signs that are hidden (see [`visible`]). That a letter looks like another is
 //! no reason to write it out, as it may be meant; [`lookalikes`] names the words that a person should look at twice.
 
+mod emoji;
 mod lookalike;
 
 use serde_json::Value;
@@ -22,9 +23,19 @@ pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }
 
-/// The same for prose that is read and not decided about: spaces of other widths stay, as many languages use them.
+/// The same for prose that is read and not decided about: spaces of other widths stay, as many languages use them, and
+/// so do the invisible signs that join pictures to one or say how a picture is drawn. Anywhere else they are written
+/// out.
 pub fn visible_prose(text: &str) -> String {
-    written_out(text, |sign| is_hidden(sign) && !is_space(sign))
+    let mut shown = String::with_capacity(text.len());
+    for (piece, is_emoji) in emoji::pieces(text) {
+        if is_emoji {
+            shown.push_str(piece);
+        } else {
+            shown.push_str(&written_out(piece, |sign| is_hidden(sign) && !is_space(sign)));
+        }
+    }
+    shown
 }
 
 /// Writes a value as indented JSON in which every hidden sign is an escape: what is shown is JSON, and is read as
@@ -163,6 +174,39 @@ mod tests {
             "Oui\u{202f}! 東\u{3000}京\\u{200b}\\u{1b}"
         );
         assert_eq!(visible("Oui\u{a0}!"), "Oui\\u{a0}!");
+    }
+
+    #[test]
+    fn prose_keeps_the_signs_that_make_an_emoji_of_pictures_and_writes_them_out_elsewhere() {
+        let emoji = [
+            "❤\u{fe0f}",
+            "❤\u{fe0e}",
+            "👩\u{200d}👩\u{200d}👧\u{200d}👦",
+            "👩\u{200d}❤\u{fe0f}\u{200d}👨",
+            "🏃🏽\u{200d}♀\u{fe0f}",
+            "🏳\u{fe0f}\u{200d}🌈",
+            "1\u{fe0f}\u{20e3}",
+            "↔\u{fe0f}‼\u{fe0f}ℹ\u{fe0f}〰\u{fe0f}",
+        ];
+        for text in emoji {
+            assert_eq!(visible_prose(&format!("a {text} b{text}")), format!("a {text} b{text}"));
+            assert_ne!(visible(text), text, "where something is decided, they are written out");
+        }
+        let hidden = [
+            ("pay\u{200d}pal", "pay\\u{200d}pal"),
+            ("a\u{fe0f}b 1\u{fe0f}", "a\\u{fe0f}b 1\\u{fe0f}"),
+            ("漢\u{fe0f}👍\u{200d}x", "漢\\u{fe0f}👍\\u{200d}x"),
+            ("👍\u{200d}", "👍\\u{200d}"),
+            ("\u{200d}👍", "\\u{200d}👍"),
+            ("👍\u{200d}\u{200d}👍", "👍\\u{200d}\\u{200d}👍"),
+            ("👍\u{fe0f}\u{fe0f}\u{fe01}", "👍\u{fe0f}\\u{fe0f}\\u{fe01}"),
+            ("👍\u{200b}👍\u{202e}", "👍\\u{200b}👍\\u{202e}"),
+            ("🏴\u{e0067}\u{e007f}", "🏴\\u{e0067}\\u{e007f}"),
+            ("+\u{fe0f}=\u{200d}>", "+\\u{fe0f}=\\u{200d}>"),
+        ];
+        for (text, shown) in hidden {
+            assert_eq!(visible_prose(text), shown);
+        }
     }
 
     #[test]

@@ -4,15 +4,22 @@
 //! [`literal_rows`] does so without changing a byte, and [`fitted`] cuts text down to one row. Columns are counted by
 //! grapheme cluster, as the screen does it, so that a wide sign never stands half behind the edge.
 //!
-//! This module does not decide what may be shown: its text has passed `llm_do::visible`.
+//! Terminals disagree about emoji of several pictures: some draw a joined family in two columns, others draw each of its
+//! members. A row that is wider than its terminal would break what is painted below it, so such a cluster is counted as
+//! wide as its pictures are together. Where it is drawn narrower, the row is a little shorter than it could be. A style
+//! that makes a picture wider is counted whether or not the terminal obeys it.
+//!
+//! This module does not decide what may be shown: its text has passed `llm_do::visible` or `llm_do::visible_prose`.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Stands where a sign of two columns has to go into one.
 const TOO_WIDE: &str = "\u{fffd}";
+/// Makes one picture of two, where the terminal knows how.
+const JOINER: char = '\u{200d}';
 
 /// Wraps a styled line between its words.
 ///
@@ -88,7 +95,27 @@ pub(crate) fn fitted(text: &str, width: usize) -> String {
 
 /// Returns how many columns text takes.
 pub(crate) fn columns(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.graphemes(true).map(UnicodeWidthStr::width).sum() }
+    if text.is_ascii() { text.len() } else { text.graphemes(true).map(widest).sum() }
+}
+
+/// Returns how many columns a cluster takes in a terminal that draws it as wide as any does.
+fn widest(cluster: &str) -> usize {
+    let drawn = cluster.width();
+    if !cluster.contains(is_disputed) {
+        return drawn;
+    }
+    let apart = cluster.chars().filter_map(UnicodeWidthChar::width).sum();
+    drawn.max(apart)
+}
+
+/// Signs of emoji that not every terminal obeys: a joiner, the style of text, the colours of skin.
+fn is_disputed(sign: char) -> bool {
+    matches!(sign, JOINER | '\u{fe0e}' | '\u{1f3fb}'..='\u{1f3ff}')
+}
+
+/// Takes the signs out that make terminals disagree about widths: for text that has to stand in columns.
+pub(crate) fn unstyled(text: &str) -> String {
+    text.replace([JOINER, '\u{fe0e}', '\u{fe0f}'], "")
 }
 
 /// Returns how many columns spans take.
@@ -105,7 +132,7 @@ fn fitting(text: &str, room: usize) -> (usize, usize) {
     }
     let (mut end, mut used) = (0, 0);
     for cluster in text.graphemes(true) {
-        let columns = cluster.width();
+        let columns = widest(cluster);
         if used + columns > room {
             break;
         }
@@ -197,13 +224,13 @@ impl<'a> Words<'a> {
             self.add_part(run, run.len(), style);
         } else {
             for cluster in run.graphemes(true) {
-                self.add_part(cluster, cluster.width(), style);
+                self.add_part(cluster, widest(cluster), style);
             }
         }
     }
 
     fn add_part(&mut self, text: &'a str, columns: usize, style: Style) {
-        let wide = columns == 2 && first_cluster(text).len() == text.len();
+        let wide = columns >= 2 && first_cluster(text).len() == text.len();
         if (wide || self.after_wide) && !closes(text) {
             self.settle();
         }
@@ -310,11 +337,20 @@ impl<'a> Rows<'a> {
             } else if self.used > 0 {
                 self.break_row();
             } else {
-                self.put(TOO_WIDE, style);
-                self.used += 1;
-                text = &text[first_cluster(text).len()..];
+                let cluster = first_cluster(text);
+                self.put_too_wide(cluster, style);
+                text = &text[cluster.len()..];
             }
         }
+    }
+
+    /// Adds a cluster that is wider than a row: joined pictures one by one, others as a sign that says so.
+    fn put_too_wide(&mut self, cluster: &str, style: Style) {
+        if cluster.contains(JOINER) {
+            return self.put_broken(&cluster.replace(JOINER, ""), style);
+        }
+        self.put(TOO_WIDE, style);
+        self.used += 1;
     }
 
     fn finish(mut self) -> Vec<Line<'static>> {
@@ -343,6 +379,11 @@ fn shortened(prefix: &[Span<'static>], room: usize) -> (Vec<Span<'static>>, usiz
 /// Text as it may stand in a span: signs that a terminal would obey are written out, tabs are spaces.
 pub(crate) fn plain(text: &str) -> String {
     llm_do::visible(&text.replace('\t', "    "))
+}
+
+/// The same for words of people and models, in which emoji stay whole.
+pub(crate) fn prose(text: &str) -> String {
+    llm_do::visible_prose(&text.replace('\t', "    "))
 }
 
 /// How long a rule is drawn. One over the whole width would be two rows after the window has become narrower.
@@ -393,10 +434,12 @@ mod tests {
     #[test]
     fn clusters_of_several_signs_stay_whole() {
         let family = "👨\u{200d}👩\u{200d}👧";
-        assert_eq!(
-            wrap(&format!("{family}{family}{family}"), 4),
-            [format!("{family}{family}"), family.to_owned()]
-        );
+        let families = format!("{family}{family}{family}");
+        let pair = format!("{family}{family}");
+        assert_eq!(wrap(&families, 12), [&pair, family], "counted as terminals draw it that know no joiner");
+        assert_eq!(wrap(family, 4), ["👨👩", "👧"], "where it does not fit, its pictures do");
+        assert_eq!(fitted(&pair, 8), format!("{family}…"));
+        assert_eq!([columns("❤\u{fe0f}"), columns("👍🏽"), columns("🇩🇪")], [2, 4, 2]);
         assert_eq!(wrap("e\u{301}e\u{301}e\u{301}", 2), ["e\u{301}e\u{301}", "e\u{301}"]);
     }
 
@@ -466,7 +509,7 @@ mod tests {
                     rows.iter().all(|row| columns_of(&row.spans) <= usize::from(width)),
                     "{context}: {rows:?}"
                 );
-                let signs = |text: &str| text.split_whitespace().collect::<String>();
+                let signs = |text: &str| unstyled(text).split_whitespace().collect::<String>();
                 if width > 1 {
                     assert_eq!(signs(&text_of(&rows).concat()), signs(&text), "{context}");
                 }

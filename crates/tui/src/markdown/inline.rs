@@ -4,7 +4,7 @@ use pulldown_cmark::{Event, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::shown::shown;
+use super::shown::{shown, shown_address};
 use crate::Theme;
 
 /// The text of the block that is being read.
@@ -77,7 +77,7 @@ impl Inline {
             Tag::Strikethrough => self.push_style(Style::new().add_modifier(Modifier::CROSSED_OUT)),
             Tag::Link { dest_url, .. } => {
                 self.push_style(self.theme.link());
-                self.link = Some(Link { url: shown(&dest_url), text: String::new() });
+                self.link = Some(Link { url: shown_address(&dest_url), text: String::new() });
             }
             Tag::Image { .. } => self.open_image(),
             _ => {}

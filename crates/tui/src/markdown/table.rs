@@ -5,7 +5,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::Theme;
-use crate::wrap::{columns_of, wrapped};
+use crate::wrap::{columns_of, unstyled, wrapped};
 
 /// A column is not made narrower than this, or than its text.
 const NARROWEST: usize = 6;
@@ -23,7 +23,12 @@ impl Table {
         Self { alignments, rows: Vec::new(), row: Vec::new() }
     }
 
-    pub(super) fn push_cell(&mut self, cell: Line<'static>) {
+    /// Takes a cell. Its emoji are drawn as their plain or separate pictures, which are as wide in every terminal: no
+    /// border is pushed away.
+    pub(super) fn push_cell(&mut self, mut cell: Line<'static>) {
+        for span in &mut cell.spans {
+            span.content = unstyled(&span.content).into();
+        }
         self.row.push(cell);
     }
 

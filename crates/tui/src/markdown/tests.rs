@@ -80,8 +80,8 @@ fn wide_signs_and_emoji_keep_tables_and_rows_aligned() {
                 | 名前 | Mark |\n|:--|--:|\n| 漢字 | ✅ |\n| 👩‍🚀 crew | e\u{301} |\n";
     insta::assert_snapshot!(draw(text, 24), @r#"
     漢字とかなの混じった文
-    章。 Mixed 漢字 words ⚠
-    and 👨👩👧 families 🦀🦀
+    章。 Mixed 漢字 words ⚠️
+    and 👨‍👩‍👧 families 🦀🦀
     🦀🦀🦀.
 
     ┌───────────┬──────┐

@@ -239,3 +239,19 @@ fn an_answer_that_was_not_streamed_is_printed_and_files_are_named() {
         driver.all()
     }));
 }
+
+#[test]
+fn emoji_of_people_and_models_stay_whole_and_other_hidden_signs_are_written_out() {
+    let said = "❤\u{fe0f} to the 👩\u{200d}👩\u{200d}👧";
+    let mut driver = Driver::new(opening(), (90, 20));
+    driver.paste(&format!("{said} and\u{200b} \u{202e}you"));
+    driver.press("<Enter>");
+    let main = asked(&mut driver);
+    driver.answers(&main, MODEL, vec![thought(said), text(&format!("Back: {said}"))], used(1, 1));
+    let call = driver.calls_tool(&main, "greet", json!({"whom": said}));
+    driver.returns(&call, "greeted");
+    let all = driver.all();
+    assert!(all.contains(&format!("> {said} and\\u{{200b}} \\u{{202e}}you")), "{all}");
+    assert!(all.contains(&format!("words): {said}")) && all.contains(&format!("Back: {said}")), "{all}");
+    assert!(all.contains("❤\\u{fe0f} to the 👩\\u{200d}👩"), "arguments hide nothing: {all}");
+}

@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 
 use crate::story::{Call, CallState};
 use crate::theme::Theme;
-use crate::wrap::{fitted, plain, wrapped};
+use crate::wrap::{columns, fitted, plain, prose, wrapped};
 
 /// How many rows of arguments or of a result an unfolded call shows.
 const UNFOLDED: usize = 12;
@@ -18,7 +18,7 @@ const THOUGHTS: usize = 3;
 /// What the person said.
 pub(super) fn message(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut made = Vec::new();
-    for (place, line) in plain(text).lines().enumerate() {
+    for (place, line) in prose(text).lines().enumerate() {
         let mark = if place == 0 { Span::styled("> ", theme.accent()) } else { Span::raw("  ") };
         let line = Line::styled(line.to_owned(), theme.strong());
         made.extend(wrapped(&line, width, &[mark], &[Span::raw("  ")]));
@@ -39,7 +39,7 @@ fn plain_rows(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
 /// A word and what it means, in two columns.
 pub(super) fn meaning(word: &str, meaning: &'static str, width: u16, theme: Theme) -> Vec<Line<'static>> {
     const WORD: usize = 13;
-    let gap = WORD.saturating_sub(crate::wrap::columns(word));
+    let gap = WORD.saturating_sub(columns(word));
     let first = [Span::styled(word.to_owned(), theme.accent()), Span::raw(" ".repeat(gap))];
     let rest = [Span::raw(" ".repeat(WORD.min(usize::from(width) / 3)))];
     wrapped(&Line::raw(meaning), width, &first, &rest)
@@ -98,14 +98,14 @@ pub(super) fn thinking(
     let words = text.split_whitespace().count();
     let head = format!("✻ thought for {} ({words} words): ", seconds(took));
     let room = usize::from(width).saturating_sub(head.chars().count());
-    let first = visible_line(text.trim().lines().next().unwrap_or_default());
+    let first = prose(text.trim().lines().next().unwrap_or_default());
     vec![Line::styled(fitted(&format!("{head}{}", fitted(&first, room.max(8))), width.into()), style)]
 }
 
 /// Thoughts behind a bar, which tells them from an answer where there are no colours.
 fn thought_rows(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let bar = [Span::styled("┆ ", theme.dim())];
-    let text = plain(text);
+    let text = prose(text);
     let line = |line: &str| wrapped(&Line::styled(line.to_owned(), theme.dim().italic()), width, &bar, &bar);
     text.lines().flat_map(line).collect()
 }
@@ -134,7 +134,7 @@ pub(super) fn agent_called(call: &Call, width: u16, theme: Theme) -> Line<'stati
 /// An agent by its name and what it was given, as there may be several of that name.
 fn named(mark: &str, call: &Call, width: u16, theme: Theme) -> Line<'static> {
     let name = format!("{mark} {}", visible_line(&call.name));
-    let room = usize::from(width).saturating_sub(crate::wrap::columns(&name) + 1);
+    let room = usize::from(width).saturating_sub(columns(&name) + 1);
     Line::from(vec![
         Span::styled(name, theme.accent()),
         Span::styled(format!(" {}", fitted(&input_words(call), room)), theme.dim()),
@@ -245,13 +245,12 @@ fn shares(call: &Call, result: &CallResult, room: usize) -> (String, String) {
     let arguments = if call.kind == CallKind::Agent { String::new() } else { input_words(call) };
     let arguments = if arguments == "{}" { String::new() } else { arguments };
     let result = result_words(call, result);
-    let wanted = unicode_width::UnicodeWidthStr::width(result.as_str()) + 3;
+    let wanted = columns(&result) + 3;
     let for_arguments = room.saturating_sub(wanted.min(room / 2) + 1);
     let arguments = if for_arguments < 6 { String::new() } else { fitted(&arguments, for_arguments) };
-    let taken =
-        unicode_width::UnicodeWidthStr::width(arguments.as_str()) + usize::from(!arguments.is_empty());
+    let taken = columns(&arguments) + usize::from(!arguments.is_empty());
     let for_result = room.saturating_sub(taken + 3);
-    let is_short = unicode_width::UnicodeWidthStr::width(result.as_str()) <= for_result;
+    let is_short = columns(&result) <= for_result;
     let result = if for_result < 4 && !is_short { String::new() } else { fitted(&result, for_result) };
     (arguments, result)
 }

@@ -124,7 +124,7 @@ impl Stream {
         let start = text.len().saturating_sub(LAST);
         let start = (start..text.len()).find(|place| text.is_char_boundary(*place))?;
         let line = text[start..].lines().rev().find(|line| !line.trim().is_empty())?;
-        Some(llm_do::visible_line(line.trim()))
+        Some(crate::wrap::prose(line.trim()))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::markdown::markdown;
 use crate::scroll::Scroll;
 use crate::story::{Call, Place};
 use crate::theme::Theme;
-use crate::wrap::{fitted, plain, wrapped};
+use crate::wrap::{fitted, plain, prose, wrapped};
 
 /// Longer texts are cut here; what was cut is said.
 const MOST: usize = 400_000;
@@ -226,8 +226,8 @@ fn one_message(message: &Message, width: u16, theme: Theme) -> Vec<Line<'static>
 fn part_rows(part: &Part, role: Role, width: u16, theme: Theme) -> Vec<Line<'static>> {
     match part {
         Part::Text { text, .. } if role == Role::Assistant => markdown(&cut(text), width, theme),
-        Part::Text { text, .. } => text_rows(text, width, Style::new()),
-        Part::Thinking { text, .. } => text_rows(text, width, theme.dim().italic()),
+        Part::Text { text, .. } => rows_of(&prose(&cut(text)), width, Style::new()),
+        Part::Thinking { text, .. } => rows_of(&prose(&cut(text)), width, theme.dim().italic()),
         Part::ToolCall(call) => {
             text_rows(&format!("→ {} {}", call.name, call.arguments), width, theme.accent())
         }
@@ -241,7 +241,10 @@ fn part_rows(part: &Part, role: Role, width: u16, theme: Theme) -> Vec<Line<'sta
 }
 
 fn text_rows(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
-    let text = plain(&cut(text));
+    rows_of(&plain(&cut(text)), width, style)
+}
+
+fn rows_of(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
     text.lines().flat_map(|line| wrapped(&Line::styled(line.to_owned(), style), width, &[], &[])).collect()
 }
 

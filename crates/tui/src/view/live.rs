@@ -6,6 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::status::spinner;
 use crate::story::{Call, CallState, Place, Story};
@@ -174,8 +175,8 @@ fn last_columns(text: &str, room: usize) -> String {
     }
     let mut taken = 1;
     let mut start = text.len();
-    for (place, sign) in text.char_indices().rev() {
-        taken += unicode_width::UnicodeWidthChar::width(sign).unwrap_or(0);
+    for (place, cluster) in text.grapheme_indices(true).rev() {
+        taken += crate::wrap::columns(cluster);
         if taken > room {
             break;
         }
