@@ -224,7 +224,7 @@ fn an_interrupted_run_leaves_what_was_said() {
         driver.says(&main, "One paragraph.\n\nHalf of ano");
         driver.frame();
         driver.press("<Esc>");
-        driver.ends(&main, Status::Interrupted, None, None);
+        driver.ends(&main, Status::Interrupted, None, Some("interrupted"));
         driver.tell(crate::Told::Ready);
         driver.all()
     }));

@@ -79,7 +79,7 @@ impl Transcript {
         match &event.body {
             EventBody::RunStarted { .. } => self.said.clear(),
             EventBody::RunFinished { status, output, error, usage, duration_ms } => {
-                self.break_off(story);
+                self.break_off(story, *status);
                 self.end(*status, output.as_ref(), error.as_deref(), &usage.total(), *duration_ms);
             }
             EventBody::Notice { text } => self.note("notice", &event.call.path, text),
@@ -152,21 +152,33 @@ impl Transcript {
     }
 
     /// Prints what the top agent of the last run was saying when the run ended.
-    fn break_off(&mut self, story: &Story) {
+    fn break_off(&mut self, story: &Story, status: Status) {
         let Some(call) = story.tops().last().and_then(|place| story.call(*place)) else { return };
         if let Some(mut stream) = self.streams.remove(&(call.run, call.key.clone())) {
-            self.say_broken(call, &mut stream);
+            self.say_rest(call, &mut stream);
+            // The last line of an interrupted run says enough.
+            if stream.has_words() && status != Status::Interrupted {
+                self.say_that_it_broke_off(call);
+            }
         }
     }
 
     /// Prints what came of an answer that has no end.
     fn say_broken(&mut self, call: &Call, stream: &mut Stream) {
+        self.say_rest(call, stream);
+        if stream.has_words() {
+            self.say_that_it_broke_off(call);
+        }
+    }
+
+    fn say_rest(&mut self, call: &Call, stream: &mut Stream) {
         if let Some(rows) = stream.rest_of_broken(self.room(call), self.theme) {
             self.say_more(call, rows);
         }
-        if stream.has_words() {
-            self.line(call, Kind::Note, lines::dim("(the answer broke off)", self.theme));
-        }
+    }
+
+    fn say_that_it_broke_off(&mut self, call: &Call) {
+        self.line(call, Kind::Note, lines::dim("(the answer broke off)", self.theme));
     }
 
     /// Prints thoughts, folded to a line unless asked for.
@@ -245,7 +257,9 @@ impl Transcript {
         if let Some(output) = output {
             self.answer(output);
         }
-        if let Some(error) = error {
+        // The last line says that it was interrupted; words that say more stand before it.
+        let is_told = status == Status::Interrupted && error == Some(status.word());
+        if let Some(error) = error.filter(|_| !is_told) {
             let made = lines::wrapped_message("error", error, self.width, self.theme);
             self.top(Kind::Note, made);
         }
