@@ -21,6 +21,31 @@ pub struct Arguments {
     pub repair: Option<&'static str>,
 }
 
+/// Why a text is no JSON, in words that can follow such a statement.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum JsonError {
+    /// The text ends in the middle.
+    #[error("it ends too early{}", at(field))]
+    Incomplete {
+        /// Where the text ends.
+        field: String,
+    },
+    /// A key stands twice in one object.
+    #[error("the key `{key}` stands twice")]
+    Duplicate {
+        /// The key, with its path.
+        key: String,
+    },
+    /// Something else stands where it may not.
+    #[error("{reason}{}", at(field))]
+    Malformed {
+        /// The field at which reading stopped, or nothing.
+        field: String,
+        /// What the parser says.
+        reason: String,
+    },
+}
+
 /// Why an argument text could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ArgumentsError {
@@ -54,6 +79,16 @@ pub enum ArgumentsError {
 
 fn at(field: &str) -> String {
     if field.is_empty() { String::new() } else { format!(" at `{field}`") }
+}
+
+impl From<JsonError> for ArgumentsError {
+    fn from(error: JsonError) -> Self {
+        match error {
+            JsonError::Incomplete { field } => Self::Incomplete { field },
+            JsonError::Duplicate { key } => Self::Duplicate { key },
+            JsonError::Malformed { field, reason } => Self::NotJson { field, reason },
+        }
+    }
 }
 
 impl ArgumentsError {
@@ -94,7 +129,7 @@ pub fn parse_arguments(raw: &str) -> Result<Arguments, ArgumentsError> {
 }
 
 /// Parses JSON strictly: no duplicate keys, no text after the value, bounded depth.
-pub fn parse_strict(text: &str) -> Result<Value, ArgumentsError> {
+pub fn parse_strict(text: &str) -> Result<Value, JsonError> {
     let path = RefCell::new(Path::default());
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = StrictValue { path: &path }
@@ -103,15 +138,15 @@ pub fn parse_strict(text: &str) -> Result<Value, ArgumentsError> {
     value.map_err(|error| describe(&error, path.into_inner()))
 }
 
-fn describe(error: &serde_json::Error, path: Path) -> ArgumentsError {
+fn describe(error: &serde_json::Error, path: Path) -> JsonError {
     let field = path.segments.join(".");
     if let Some(key) = path.duplicate {
-        return ArgumentsError::Duplicate { key };
+        return JsonError::Duplicate { key };
     }
     if error.is_eof() {
-        return ArgumentsError::Incomplete { field };
+        return JsonError::Incomplete { field };
     }
-    ArgumentsError::NotJson { field, reason: error.to_string() }
+    JsonError::Malformed { field, reason: error.to_string() }
 }
 
 fn object(value: Value) -> Result<Value, ArgumentsError> {
@@ -232,6 +267,17 @@ impl<'de> Visitor<'de> for StrictValue<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_is_no_json_is_told_in_words_that_can_follow_such_a_statement() {
+        let words = |text: &str| format!("this is no JSON: {}", parse_strict(text).unwrap_err());
+        assert_eq!(words("{"), "this is no JSON: it ends too early");
+        assert_eq!(words(r#"{"a": {"b": 1,"#), "this is no JSON: it ends too early at `a`");
+        assert_eq!(words(r#"{"a": 1, "a": 2}"#), "this is no JSON: the key `a` stands twice");
+        assert_eq!(words("{a}"), "this is no JSON: key must be a string at line 1 column 2");
+        let error = parse_arguments("{a}").unwrap_err().to_string();
+        assert_eq!(error, "the arguments are not valid JSON: key must be a string at line 1 column 2");
+    }
 
     #[test]
     fn a_cut_text_is_incomplete_wherever_it_is_cut() {

@@ -40,7 +40,7 @@ pub use approval::{
     Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Assessment, Exhausted,
     ExtensionRequest, Quantity, Scope, ShownAttachment, Subject,
 };
-pub use arguments::{Arguments, ArgumentsError, parse_arguments, parse_strict};
+pub use arguments::{Arguments, ArgumentsError, JsonError, parse_arguments, parse_strict};
 pub use attachment_policy::AttachmentPolicy;
 pub use call::{
     BlockingWork, CallContext, CallInfo, CallableAgent, Caller, Cancellation, InnerEffect, Inspection, Parts,

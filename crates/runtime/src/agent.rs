@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use llm_do_core::{
-    AgentSpec, Asker, Attachment, Content, Context, Control, Conversation, Effect, Engine, FINAL_ANSWER,
-    Failure, FailureKind, Halt, Jump, Key, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output,
-    Part, Payload, Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult, Tune, Tuning,
-    join_problems, parse_strict,
+    AgentSpec, ArgumentsError, Asker, Attachment, Content, Context, Control, Conversation, Effect, Engine,
+    FINAL_ANSWER, Failure, FailureKind, Halt, Jump, Key, LinkedPrograms, Message, ModelResponse, Name,
+    Outcome, Output, Part, Payload, Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult,
+    Tune, Tuning, join_problems, parse_strict,
 };
 
 use crate::caller::opener;
@@ -712,7 +712,7 @@ fn refused(response: &ModelResponse) -> Outcome {
 }
 
 fn accept_answer(call: &ToolCall, schema: &Schema) -> Result<Output, String> {
-    let mut value = parse_strict(&call.arguments).map_err(|error| error.to_string())?;
+    let mut value = parse_strict(&call.arguments).map_err(|error| ArgumentsError::from(error).to_string())?;
     if is_wrapped(schema) {
         value = value
             .get_mut(WRAPPED)
@@ -726,7 +726,7 @@ fn value_in(text: &str, schema: &Schema) -> Result<Output, String> {
     let trimmed = text.trim();
     let fenced = trimmed.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let body = fenced.map_or(trimmed, |rest| rest.trim_start_matches("json").trim());
-    let value = parse_strict(body).map_err(|error| error.to_string())?;
+    let value = parse_strict(body).map_err(|error| format!("the answer is no JSON: {error}"))?;
     accept_value(value, schema)
 }
 
