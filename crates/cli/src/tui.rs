@@ -243,7 +243,7 @@ impl Table {
         match number.map(|number| number as usize) {
             Some(number) if (1..=count).contains(&number) => self.current = number - 1,
             Some(number) => {
-                return self.remark(format!("there is no conversation {number}; there are {count}"));
+                return self.remark(format!("there is no conversation {number}; {}", numbered(count)));
             }
             None => {
                 let Some(session) = self.sessions.get_mut(self.current) else { return };
@@ -401,6 +401,14 @@ fn part_of(part: &Part) -> String {
         }
         Part::Attachment(attachment) => format!("[{}]\n\n", attachment.name),
         Part::Opaque(block) => format!("[a block of {}]\n\n", block.provider),
+    }
+}
+
+/// Which conversations there are.
+fn numbered(count: usize) -> String {
+    match count {
+        1 => "there is only this one".to_owned(),
+        _ => format!("there are 1 to {count}"),
     }
 }
 

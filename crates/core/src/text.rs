@@ -12,6 +12,21 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 
 pub use lookalike::lookalikes;
 
+/// Words in the names of variables that hold keys.
+const SECRETS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
+
+/// Returns the word for which a variable looks as if it held a key, by its name.
+pub fn secret_word(name: &str) -> Option<&'static str> {
+    let upper = name.to_uppercase();
+    SECRETS.into_iter().find(|word| upper.contains(word))
+}
+
+/// Writes a number of things: `1 byte`, `2 bytes`.
+pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(count: N, thing: &str) -> String {
+    let plural = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}
+
 /// Shows control, direction and invisible signs, and spaces other than the usual one, instead of obeying them. Line
 /// ends stay.
 pub fn visible(text: &str) -> String {
@@ -120,6 +135,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn one_thing_is_not_several() {
+        assert_eq!([0_u64, 1, 2].map(|count| counted(count, "byte")), ["0 bytes", "1 byte", "2 bytes"]);
+    }
+
+    #[test]
+    fn variables_with_keys_are_known_by_their_names() {
+        for name in ["API_KEY", "gh_token", "Secret", "DB_PASSWORD", "PGPASSWD", "aws_credentials"] {
+            assert!(secret_word(name).is_some(), "{name}");
+        }
+        assert_eq!((secret_word("pgpasswd"), secret_word("HOME")), (Some("PASSWD"), None));
+    }
 
     #[test]
     fn signs_that_deceive_are_written_out() {

@@ -45,7 +45,7 @@ pub use llm_do_core::{
     Progress, Prompt, ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId, Schema, SchemaError,
     Scope, ServerCall, ServerTool, ShownAttachment, StatelessToolset, Status, StopReason, Subject,
     SystemClock, SystemRandom, Template, Thinking, ThinkingStyle, Tool, ToolCall, ToolChoice, ToolDefinition,
-    ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel,
+    ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel, counted,
     input_attachments, lookalikes, nearest, parse_strict, schema_value_of, visible, visible_json,
     visible_line, visible_prose,
 };

@@ -3,6 +3,8 @@
 //! A run that is cancelled halts, and its open calls have no end in the record. A call that is cancelled alone has one:
 //! a failure, which its caller reads, and so do the calls below it, which nobody reads.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use llm_do_core::{Failure, FailureKind, Halt, Outcome, Performed};
 
 use crate::live::LiveCall;
@@ -10,7 +12,11 @@ use crate::sync::Mutex;
 
 /// Where a call stands. A person cancels it before it has ended, or not at all.
 #[derive(Debug, Default)]
-pub(crate) struct Standing(Mutex<Stage>);
+pub(crate) struct Standing {
+    stage: Mutex<Stage>,
+    /// Whether it was let pass: before that it has done nothing.
+    has_begun: AtomicBool,
+}
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -21,9 +27,14 @@ enum Stage {
 }
 
 impl Standing {
+    /// Marks a call as let pass.
+    pub(crate) fn begin(&self) {
+        self.has_begun.store(true, Ordering::Relaxed);
+    }
+
     /// Marks a call as cancelled, unless it has ended; says whether it is.
     pub(crate) fn cancel(&self) -> bool {
-        let mut stage = self.0.lock();
+        let mut stage = self.stage.lock();
         if *stage == Stage::Running {
             *stage = Stage::Cancelled;
         }
@@ -32,7 +43,7 @@ impl Standing {
 
     /// Marks a call as ended, unless it was cancelled; says whether it was.
     fn end(&self) -> bool {
-        let mut stage = self.0.lock();
+        let mut stage = self.stage.lock();
         if *stage == Stage::Running {
             *stage = Stage::Ended;
         }
@@ -40,7 +51,7 @@ impl Standing {
     }
 
     fn is_cancelled(&self) -> bool {
-        *self.0.lock() == Stage::Cancelled
+        *self.stage.lock() == Stage::Cancelled
     }
 }
 
@@ -62,7 +73,10 @@ pub(crate) fn unless_cancelled(call: &LiveCall, performed: Performed) -> Perform
         FailureKind::Cancelled,
         format!("the call of `{name}` was cancelled by a person{words}"),
     )
-    .with_hint("go on without it; what it had done until then may remain");
+    .with_hint(match call.standing.has_begun.load(Ordering::Relaxed) {
+        true => "go on without it; what it had done until then may remain",
+        false => "go on without it; it had not begun",
+    });
     Ok(Outcome::Failed(failure))
 }
 

@@ -136,6 +136,7 @@ async fn permitted(engine: &Embedded, call: &Arc<LiveCall>) -> Performed {
         Ok(permit) => permit,
         Err(failure) => return Ok(Outcome::Failed(failure)),
     };
+    call.standing.begin();
     let outcome = execute(engine, call, &permit).await?;
     let outcome = attachments::receive(&engine.run, call, outcome).await;
     Ok(match outcome {

@@ -100,6 +100,7 @@ async fn an_agent_in_a_model_request_is_cancelled_and_its_caller_reads_so() {
     let run = TestRun::of(run.await);
     assert_eq!(&*run.answer(), "went on");
     assert_cancelled(&run.tool_results()[0], "child");
+    assert!(run.tool_results()[0].contains("may remain"), "{}", run.tool_results()[0]);
     assert!(run.results()[0].is_error);
     assert_eq!(ends(&run.events())[1], ("1/t1/tool/0".to_owned(), Some(FailureKind::Cancelled)));
     let used = run.report().usage.total();
@@ -151,6 +152,7 @@ async fn a_call_that_waits_for_an_approval_is_cancelled_and_its_question_is_with
     let run = TestRun::of(run.await);
     assert_eq!(&*run.answer(), "went on");
     assert_cancelled(&run.tool_results()[0], "write");
+    assert!(run.tool_results()[0].ends_with("it had not begun"), "{}", run.tool_results()[0]);
     assert_eq!(runtime.open_requests().len(), 0);
 }
 

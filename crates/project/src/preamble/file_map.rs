@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use llm_do_core::visible_line;
+use llm_do_core::{counted, visible_line};
 
 use crate::header::EnvironmentSection;
 
@@ -65,7 +65,7 @@ impl FileMap {
         match walk.files.len().saturating_sub(self.most) {
             _ if walk.entries > MOST_ENTRIES => lines.push("  ... (many more files)".to_owned()),
             0 => {}
-            more => lines.push(format!("  ... ({more} more files)")),
+            more => lines.push(format!("  ... ({})", counted(more, "more file"))),
         }
         lines.join("\n")
     }
@@ -73,7 +73,7 @@ impl FileMap {
     fn line(&self, (path, size): &(PathBuf, u64)) -> String {
         let path = path.display().to_string();
         let path = visible_line(&path);
-        if self.shows_size { format!("  {path} ({size} bytes)") } else { format!("  {path}") }
+        if self.shows_size { format!("  {path} ({})", counted(*size, "byte")) } else { format!("  {path}") }
     }
 }
 

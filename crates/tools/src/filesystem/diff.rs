@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use llm_do_core::counted;
 use similar::TextDiff;
 
 /// How much of a diff is shown.
@@ -15,7 +16,11 @@ pub(crate) fn preview(path: &str, before: Option<&[u8]>, after: &[u8]) -> String
     match (std::str::from_utf8(old), std::str::from_utf8(after)) {
         (Ok(old), Ok(new)) if old == new && before.is_some() => "no change".to_owned(),
         (Ok(old), Ok(new)) => cut(&unified(path, before.is_some(), old, new)),
-        _ => format!("replaces {} bytes that are not text by {} bytes", old.len(), after.len()),
+        _ => {
+            let verb = if old.len() == 1 { "is" } else { "are" };
+            let [old, after] = [old, after].map(|content| counted(content.len(), "byte"));
+            format!("replaces {old} that {verb} not text by {after}")
+        }
     }
 }
 
@@ -35,9 +40,10 @@ fn cut(diff: &str) -> String {
     let left_out = &diff[end..];
     let lines = left_out.lines().count();
     format!(
-        "{}[cut here: {lines} more lines, {} bytes, are in the arguments]\n",
+        "{}[cut here: {}, {}, are in the arguments]\n",
         &diff[..end],
-        left_out.len()
+        counted(lines, "more line"),
+        counted(left_out.len(), "byte")
     )
 }
 

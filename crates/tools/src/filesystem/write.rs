@@ -1,5 +1,6 @@
 //! `write_file`: gives a file new content.
 
+use llm_do_core::counted;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -40,8 +41,10 @@ impl Change for Arguments {
 
     fn describe(&self, shown: &str, before: Option<&[u8]>, after: &[u8]) -> String {
         match before {
-            Some(before) => format!("replace `{shown}` ({} bytes, then {})", before.len(), after.len()),
-            None => format!("create `{shown}` ({} bytes)", after.len()),
+            Some(before) => {
+                format!("replace `{shown}` ({}, then {})", counted(before.len(), "byte"), after.len())
+            }
+            None => format!("create `{shown}` ({})", counted(after.len(), "byte")),
         }
     }
 }

@@ -52,7 +52,7 @@ async fn a_grant_for_a_directory_covers_what_really_lies_in_it() {
     let failure = gate.call("write_file", write("notes/out/c.txt", "c")).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Denied);
     assert_eq!(gate.requests().len(), 2);
-    assert_eq!(gate.requests()[1].description, "create `other/c.txt` (1 bytes)");
+    assert_eq!(gate.requests()[1].description, "create `other/c.txt` (1 byte)");
 }
 
 /// An approver that changes the world before it allows the call.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use llm_do::{Attachment, CallKind, CallResult, Decision, Status, Usage, visible, visible_line};
+use llm_do::{Attachment, CallKind, CallResult, Decision, Status, Usage, counted, visible, visible_line};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -96,7 +96,7 @@ pub(super) fn thinking(
     }
     let style = theme.dim().italic();
     let words = text.split_whitespace().count();
-    let head = format!("✻ thought for {} ({words} words): ", seconds(took));
+    let head = format!("✻ thought for {} ({}): ", seconds(took), counted(words, "word"));
     let room = usize::from(width).saturating_sub(head.chars().count());
     let first = prose(text.trim().lines().next().unwrap_or_default());
     vec![Line::styled(fitted(&format!("{head}{}", fitted(&first, room.max(8))), width.into()), style)]
@@ -207,7 +207,7 @@ fn cut_rows(text: &str, width: u16, bar: &[Span<'static>], style: Style) -> Vec<
     if made.len() > UNFOLDED {
         made.truncate(UNFOLDED);
         let mut more = bar.to_vec();
-        more.push(Span::styled(format!("… {text_lines} lines in all"), style));
+        more.push(Span::styled(format!("… {} in all", counted(text_lines, "line")), style));
         made.push(Line::from(more));
     }
     made
@@ -267,7 +267,7 @@ fn result_words(call: &Call, result: &CallResult) -> String {
             match lines {
                 0 => "nothing".to_owned(),
                 1 => visible_line(&first),
-                _ => format!("{} (+{} lines)", visible_line(&first), lines - 1),
+                _ => format!("{} (+{})", visible_line(&first), counted(lines - 1, "line")),
             }
         }
     }

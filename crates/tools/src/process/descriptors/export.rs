@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use llm_do_core::{
     Approval, Approved, Assessment, CallContext, Effect, Failure, Name, Output, Payload, Schema, Tool,
-    ToolDefinition, ToolError, ToolReply,
+    ToolDefinition, ToolError, ToolReply, counted,
 };
 use llm_do_runtime::{Descriptors, StoredContent};
 use schemars::JsonSchema;
@@ -132,12 +132,20 @@ impl Change for Export {
     fn describe(&self, shown: &str, before: Option<&[u8]>, after: &[u8]) -> String {
         let fd = &self.arguments.fd;
         match (self.arguments.mode, before) {
-            (_, None) => format!("create `{shown}` from `{fd}` ({} bytes)", after.len()),
+            (_, None) => format!("create `{shown}` from `{fd}` ({})", counted(after.len(), "byte")),
             (Mode::Append, Some(before)) => {
-                format!("append `{fd}` to `{shown}` ({} bytes, then {})", before.len(), after.len())
+                format!(
+                    "append `{fd}` to `{shown}` ({}, then {})",
+                    counted(before.len(), "byte"),
+                    after.len()
+                )
             }
             (Mode::Write, Some(before)) => {
-                format!("replace `{shown}` by `{fd}` ({} bytes, then {})", before.len(), after.len())
+                format!(
+                    "replace `{shown}` by `{fd}` ({}, then {})",
+                    counted(before.len(), "byte"),
+                    after.len()
+                )
             }
         }
     }
