@@ -173,6 +173,11 @@ impl Story {
         self.current.and_then(|id| self.runs.get(&id))
     }
 
+    /// Whether others ran before the run that began last.
+    pub(crate) fn has_earlier_runs(&self) -> bool {
+        self.runs.len() > 1
+    }
+
     /// Whether anything runs.
     pub(crate) fn is_running(&self) -> bool {
         self.run().is_some_and(|run| run.status.is_none())

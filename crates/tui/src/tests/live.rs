@@ -193,6 +193,20 @@ fn the_status_line_says_what_is_left_of_the_budgets() {
 }
 
 #[test]
+fn the_limits_of_a_later_turn_are_said_to_be_its_own() {
+    let limits = Limits { cost: Some(Money::from_dollars(0.5)), tool_calls: Some(2), ..Limits::default() };
+    let mut driver = Driver::new(opening(), (100, 20));
+    let main = driver.begins("main", limits.clone());
+    driver.answers(&main, MODEL, vec![text("One.")], used(12_345, 400));
+    assert!(driver.screen().contains("$0.4570 left · 2 calls left"), "{}", driver.screen());
+    driver.agent_returns(&main, "One.", used(12_345, 400));
+    driver.ends(&main, Status::Done, Some("One."), None);
+    let main = driver.begins("main", limits);
+    driver.calls_tool(&main, "look", json!({}));
+    assert!(driver.screen().contains("$0.5000 left for this turn · 1 call left"), "{}", driver.screen());
+}
+
+#[test]
 fn a_run_ends_with_what_it_used() {
     assert_snapshot!(on_three_screens(&single(), |driver| {
         let main = asked(driver);

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use llm_do::{Limits, Money, Usage};
+use llm_do::{Limits, Money, Usage, counted};
 use ratatui::text::{Line, Span};
 
 use crate::story::{Run, Story};
@@ -40,7 +40,7 @@ pub(crate) fn status_line(
         parts.push(Span::styled(said.to_owned(), theme.strong()));
     }
     match run {
-        Some(run) => parts.extend(run_parts(run, now, theme)),
+        Some(run) => parts.extend(run_parts(run, story.has_earlier_runs(), now, theme)),
         None => parts.extend(used_words(&story.total()).map(|words| Span::styled(words, theme.dim()))),
     }
     if !keys.is_empty() {
@@ -50,10 +50,14 @@ pub(crate) fn status_line(
     fit(mark, parts, width.into())
 }
 
-fn run_parts(run: &Run, now: Instant, theme: Theme) -> Vec<Span<'static>> {
+fn run_parts(run: &Run, is_later: bool, now: Instant, theme: Theme) -> Vec<Span<'static>> {
     let mut parts = vec![Span::raw(elapsed(run, now))];
     parts.extend(used_words(&run.usage).map(Span::raw));
-    let left = left_words(&run.limits, &run.usage, run.calls);
+    let mut left = left_words(&run.limits, &run.usage, run.calls);
+    // Each turn of a chat has the limits anew, which looks as if the turns before had cost nothing.
+    if let Some(first) = left.first_mut().filter(|_| is_later) {
+        first.push_str(" for this turn");
+    }
     parts.extend(left.into_iter().map(|words| Span::styled(words, theme.dim())));
     parts
 }
@@ -104,7 +108,7 @@ fn left_words(limits: &Limits, usage: &Usage, calls: u64) -> Vec<String> {
         left.push(format!("{} tokens left", amount_words(tokens.saturating_sub(usage.tokens()))));
     }
     if let Some(most) = limits.tool_calls {
-        left.push(format!("{} calls left", most.saturating_sub(calls)));
+        left.push(format!("{} left", counted(most.saturating_sub(calls), "call")));
     }
     left
 }
