@@ -228,6 +228,39 @@ async fn descriptors_are_listed_with_what_they_hold() {
 }
 
 #[tokio::test]
+async fn a_long_list_of_descriptors_is_shown_in_parts_that_are_results_shown_whole() {
+    let settings = DescriptorSettings::default();
+    let limit = usize::try_from(settings.limit).unwrap();
+    let table = Descriptors::new(settings, ContentStore::default());
+    let names: Vec<String> = (0..300).map(|number| format!("fd:{number}.0")).collect();
+    for name in &names {
+        table.add(FdId::from(name.as_str()), "x", FdSource::ToolResult).unwrap();
+    }
+    let folder = Folder::new();
+    let runtime = project(folder.toolset(), &table).build();
+    let list = async |start: usize| {
+        let report = runtime.run("list_fd", json!({"start": start})).await.unwrap();
+        report.output.unwrap().to_value()
+    };
+    let mut listed = Vec::new();
+    loop {
+        let part = list(listed.len() + 1).await;
+        assert!(part.to_string().chars().count() <= limit, "{part}");
+        let shown = part["descriptors"].as_array().unwrap();
+        assert!(!shown.is_empty(), "{part}");
+        listed.extend(shown.iter().map(|fd| fd["fd"].as_str().unwrap().to_owned()));
+        let (more, next) = (300 - listed.len(), listed.len() + 1);
+        if more == 0 {
+            assert_eq!(part["note"], Value::Null);
+            break;
+        }
+        assert_eq!(part["note"], format!("{more} more are open: go on with `start` {next}"));
+    }
+    assert_eq!(listed, names);
+    assert_eq!(list(301).await, json!({"descriptors": [], "note": "only 300 are open"}));
+}
+
+#[tokio::test]
 async fn lines_are_found_with_their_numbers_and_neighbours() {
     let text = "alpha\nbeta\ngamma\r\ndelta\nepsilon\nzeta\neta\ntheta\n";
     let gate = Gate::with(&[("fd:1.0", text)]);

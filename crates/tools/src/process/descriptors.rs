@@ -62,7 +62,7 @@ fn looks() -> Result<[Look; 4], SchemaError> {
     Ok([
         Look::new("read_fd", &read::description(), Schema::of::<read::Arguments>()?, read::run),
         Look::new("grep_fd", grep::DESCRIPTION, Schema::of::<grep::Arguments>()?, grep::run),
-        Look::new("list_fd", manage::LIST, Schema::of::<manage::Nothing>()?, manage::list),
+        Look::new("list_fd", manage::LIST, Schema::of::<manage::Listing>()?, manage::list),
         // Alone among the calls of a turn, so that what is read beside it is read before or after.
         Look::new("close_fd", manage::CLOSE, Schema::of::<manage::Arguments>()?, manage::close).alone(),
     ])

@@ -724,9 +724,16 @@ fn is_list(shown: &str, table: &Table) -> bool {
         let size = fd.text.as_ref().map(|text| text.chars().count() as u64);
         shown["fd"] == fd.name.as_str() && size.is_none_or(|size| shown["chars"] == size)
     };
+    // A long list shows its beginning, and says how many more there are.
+    let note = value["note"].as_str().and_then(|note| note.split(' ').next()?.parse::<usize>().ok());
+    let left_out = note.unwrap_or_default();
+    let is_same_at = |place: usize| table.fds.get(place).is_some_and(|fd| is_same(&shown[place], fd));
+    if !table.may_have_more {
+        return shown.len() + left_out == table.fds.len() && (0..shown.len()).all(is_same_at);
+    }
     let mut rest = shown.iter();
-    let in_order = table.fds.iter().all(|fd| rest.any(|shown| is_same(shown, fd)));
-    in_order && (table.may_have_more || shown.len() == table.fds.len())
+    let found = table.fds.iter().take_while(|fd| rest.any(|shown| is_same(shown, fd))).count();
+    found + left_out >= table.fds.len()
 }
 
 /// As the providers demand: roles change, and the calls of a message are answered in the next one, each once.
