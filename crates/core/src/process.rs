@@ -143,10 +143,32 @@ impl ToolOverride {
     pub fn described(&self, schema: &Value) -> Value {
         let mut schema = schema.clone();
         for (name, words) in &self.parameters {
-            if let Some(Value::Object(parameter)) = schema.pointer_mut(&format!("/properties/{name}")) {
+            // By its name and not by a pointer, in which some signs mean something else.
+            let parameter = schema.get_mut("properties").and_then(|parameters| parameters.get_mut(name));
+            if let Some(Value::Object(parameter)) = parameter {
                 parameter.insert("description".into(), words.as_str().into());
             }
         }
         schema
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn words_reach_parameters_whatever_their_names_hold() {
+        let names = ["plain", "a/b", "a~b", "~1", ""];
+        let mut change = ToolOverride::new("tool");
+        change.parameters = names.map(|name| (name.to_owned(), format!("about {name}"))).into();
+        let properties = names.map(|name| (name.to_owned(), json!({"type": "string"})));
+        let schema = json!({"properties": Value::Object(properties.into_iter().collect())});
+        let described = change.described(&schema);
+        for name in names {
+            assert_eq!(described["properties"][name]["description"], format!("about {name}"));
+        }
     }
 }
