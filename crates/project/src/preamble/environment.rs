@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use llm_do_core::visible_line;
+use llm_do_core::{secret_word, visible_line};
 
 use super::file_map::FileMap;
 use super::git;
@@ -42,9 +42,6 @@ const FACTS: [(&str, Fact); 7] = [
 pub(crate) fn is_fact(name: &str) -> bool {
     FACTS.iter().any(|(known, _)| *known == name)
 }
-
-/// Words in the names of variables that hold keys.
-const SECRETS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 
 /// No value of a variable is told beyond so many characters.
 const LONGEST_VALUE: usize = 1_000;
@@ -166,8 +163,7 @@ fn check_variables(agent: &Agent, section: &EnvironmentSection, out: &mut Diagno
     for (label, name) in &section.env_vars {
         let place =
             agent.file.header.field(KEY).map_or(0..0, |field| entry_place(&field.value, "env_vars", label));
-        let upper = name.to_uppercase();
-        if let Some(word) = SECRETS.iter().find(|word| upper.contains(**word)) {
+        if let Some(word) = secret_word(name) {
             let message =
                 format!("`env_vars` names the variable `{name}`, which looks like a key (`{word}`)");
             let hint = "keys are told to no model; tools that need one read it themselves";

@@ -127,8 +127,8 @@ fn problem(name: &str, value: &str) -> Option<&'static str> {
     {
         return Some("may not be set: it changes what runs");
     }
-    let secret = ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| upper.contains(word));
-    secret.then_some("may not be set: it looks like a secret, which every program would see")
+    llm_do_core::secret_word(name)
+        .map(|_| "may not be set: it looks like a secret, which every program would see")
 }
 
 #[cfg(test)]
@@ -144,9 +144,20 @@ mod tests {
     #[test]
     fn variables_that_change_what_runs_or_look_like_secrets_are_refused() {
         let with = |name: &str| place(|settings| drop(settings.environment.insert(name.into(), "x".into())));
-        for name in
-            ["PATH", "LD_PRELOAD", "GIT_DIR", "BASH_ENV", "IFS", "MY_API_KEY", "token", "PAGER", "", "A=B"]
-        {
+        for name in [
+            "PATH",
+            "LD_PRELOAD",
+            "GIT_DIR",
+            "BASH_ENV",
+            "IFS",
+            "MY_API_KEY",
+            "token",
+            "PGPASSWD",
+            "AWS_CREDENTIALS",
+            "PAGER",
+            "",
+            "A=B",
+        ] {
             assert!(with(name).is_err(), "{name}");
         }
         assert_eq!(with("HOME").unwrap().environment()["HOME"], "x");
