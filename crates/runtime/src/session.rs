@@ -274,6 +274,7 @@ fn no_turn(turn: u32, turns: &[UserTurn]) -> Failure {
     let numbers: Vec<String> = turns.iter().map(|turn| turn.ordinal.to_string()).collect();
     let there = match numbers.as_slice() {
         [] => "nothing was said yet".to_owned(),
+        [only] => format!("there is only {only}"),
         numbers => format!("there are {}", numbers.join(", ")),
     };
     Failure::new(FailureKind::Arguments, format!("there is no turn {turn} to go back to: {there}"))

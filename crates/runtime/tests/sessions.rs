@@ -99,7 +99,10 @@ async fn a_turn_that_is_not_there_is_an_error_that_says_which_are() {
     let mut session = runtime.session("main");
     let error = session.go_back(1).await.unwrap_err();
     assert_eq!(error.message, "there is no turn 1 to go back to: nothing was said yet");
-    for text in ["one", "two", "three"] {
+    session.send("one").await.unwrap();
+    let error = session.go_back(2).await.unwrap_err();
+    assert_eq!(error.message, "there is no turn 2 to go back to: there is only 1");
+    for text in ["two", "three"] {
         session.send(text).await.unwrap();
     }
     session.go_back(3).await.unwrap();
