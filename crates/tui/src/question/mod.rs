@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use llm_do::{Answer, ApprovalRequest, ExtensionRequest, Key, Quantity, parse_strict};
+use llm_do::{Answer, ApprovalRequest, ExtensionRequest, Key, Quantity, counted, parse_strict};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -335,7 +335,7 @@ impl Questions {
             self.hint = Some("too narrow: a wider terminal shows all of it".to_owned());
         } else if unseen > 0 {
             panel.go_back_to_unseen();
-            self.hint = Some(format!("{unseen} more rows to see: Space goes on"));
+            self.hint = Some(format!("{} to see: Space goes on", counted(unseen, "more row")));
         }
         unseen == 0
     }

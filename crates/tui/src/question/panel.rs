@@ -1,7 +1,7 @@
 //! The question as it stands on the screen: literal and complete.
 
 use crossterm::event::KeyCode;
-use llm_do::{ApprovalRequest, ExtensionRequest, lookalikes, visible, visible_json, visible_line};
+use llm_do::{ApprovalRequest, ExtensionRequest, counted, lookalikes, visible, visible_json, visible_line};
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -226,7 +226,7 @@ fn attachments(request: &ApprovalRequest, width: u16, theme: Theme) -> Vec<Line<
     let mut rows = Vec::new();
     for attachment in &request.attachments {
         let kind = attachment.media_type.as_deref().unwrap_or("unknown kind");
-        let line = format!("{} ({kind}, {} bytes)", attachment.name, attachment.bytes);
+        let line = format!("{} ({kind}, {})", attachment.name, counted(attachment.bytes, "byte"));
         rows.extend(words(&line, width, ratatui::style::Style::new()));
     }
     if !rows.is_empty() {
