@@ -2,7 +2,7 @@
 //!
 //! The parts come from the scopes of the grammars; the colours are those of the terminal, so they suit any
 //! background. Without colours keywords are bold. Highlighting goes on where it stopped when a block has grown, and
-//! stays away from blocks and lines so long that it would be felt.
+//! stays away from lines, and from the ends of blocks, so long that it would be felt.
 
 use std::sync::OnceLock;
 
@@ -13,9 +13,9 @@ use syntect::parsing::{ParseState, Scope, ScopeStack, ScopeStackOp, SyntaxRefere
 use super::shown::shown;
 use crate::Theme;
 
-/// Blocks with more lines are left plain.
+/// Further lines of a block are left plain.
 const MOST_LINES: usize = 2_000;
-/// Blocks with more bytes are left plain.
+/// Lines behind so many bytes of a block are left plain.
 const MOST_BYTES: usize = 64 * 1024;
 /// Lines with more bytes are left plain.
 const LONGEST_LINE: usize = 2_000;
@@ -30,8 +30,7 @@ pub(super) struct Highlights {
 impl Highlights {
     /// Returns the lines of the code block at this place of the text. `info` is what stands behind its fence.
     pub(super) fn lines(&mut self, place: usize, info: &str, code: &str, theme: Theme) -> Vec<Line<'static>> {
-        let is_short = code.len() <= MOST_BYTES && code.lines().count() <= MOST_LINES;
-        let Some(syntax) = syntax(info).filter(|_| is_short) else {
+        let Some(syntax) = syntax(info) else {
             return code.lines().map(plain).collect();
         };
         if self.blocks.len() <= place {
@@ -41,6 +40,13 @@ impl Highlights {
         let known = slot.take().filter(|block| block.grows_into(info, code, theme));
         slot.insert(known.unwrap_or_else(|| Block::new(info, syntax, theme))).lines_of(code)
     }
+
+    /// Forgets the first lines of a block: from now on it is asked for without them.
+    pub(super) fn forget(&mut self, place: usize, lines: usize) {
+        if let Some(Some(block)) = self.blocks.get_mut(place) {
+            block.forget(lines);
+        }
+    }
 }
 
 /// A block of code, highlighted up to the last line that has ended.
@@ -49,32 +55,60 @@ struct Block {
     theme: Theme,
     code: String,
     lines: Vec<Line<'static>>,
+    /// How many lines and bytes were forgotten.
+    forgotten: (usize, usize),
     state: State,
 }
 
 impl Block {
     fn new(info: &str, syntax: &SyntaxReference, theme: Theme) -> Self {
         let state = State { parser: ParseState::new(syntax), scopes: ScopeStack::new() };
-        Self { info: info.to_owned(), theme, code: String::new(), lines: Vec::new(), state }
+        let (code, lines) = (String::new(), Vec::new());
+        Self { info: info.to_owned(), theme, code, lines, forgotten: (0, 0), state }
     }
 
     fn grows_into(&self, info: &str, code: &str, theme: Theme) -> bool {
-        self.info == info && self.theme == theme && code.starts_with(&self.code)
+        self.info == info && self.theme == theme && (code.starts_with(&self.code) || self.begins_with(code))
+    }
+
+    /// Whether these are lines of the block, and not all of them.
+    fn begins_with(&self, code: &str) -> bool {
+        code.ends_with('\n') && self.code.starts_with(code)
     }
 
     fn lines_of(&mut self, code: &str) -> Vec<Line<'static>> {
+        if self.begins_with(code) {
+            return self.lines[..code.matches('\n').count()].to_vec();
+        }
         let mut unfinished = None;
         for line in code[self.code.len()..].split_inclusive('\n') {
             if line.ends_with('\n') {
-                self.lines.push(self.state.highlighted(line, self.theme));
+                let drawn = self.next_line(line);
+                self.lines.push(drawn);
                 self.code.push_str(line);
             } else {
-                unfinished = Some(self.state.clone().highlighted(line, self.theme));
+                let state = self.state.clone();
+                unfinished = Some(self.next_line(line));
+                self.state = state;
             }
         }
         let mut lines = self.lines.clone();
         lines.extend(unfinished);
         lines
+    }
+
+    fn next_line(&mut self, line: &str) -> Line<'static> {
+        let (lines, bytes) = self.forgotten;
+        let is_far =
+            lines + self.lines.len() >= MOST_LINES || bytes + self.code.len() + line.len() > MOST_BYTES;
+        if is_far { plain(line.trim_end_matches('\n')) } else { self.state.highlighted(line, self.theme) }
+    }
+
+    fn forget(&mut self, lines: usize) {
+        let bytes: usize = self.code.split_inclusive('\n').take(lines).map(str::len).sum();
+        self.lines.drain(..lines.min(self.lines.len()));
+        self.code.drain(..bytes);
+        self.forgotten = (self.forgotten.0 + lines, self.forgotten.1 + bytes);
     }
 }
 
@@ -321,6 +355,26 @@ mod tests {
     }
 
     #[test]
+    fn a_block_whose_first_lines_were_forgotten_goes_on_as_if_they_were_there() {
+        let code = "/* a\n b */ fn main() {\n    let text = \"two\nlines\";\n}\n";
+        let whole = highlight("rust", code, COLOURS);
+        for forgotten in 0..5 {
+            let start: usize = code.split_inclusive('\n').take(forgotten).map(str::len).sum();
+            let mut highlights = Highlights::default();
+            highlights.lines(0, "rust", &code[..start + 2], COLOURS);
+            highlights.forget(0, forgotten);
+            assert_eq!(
+                highlights.lines(0, "rust", &code[start..], COLOURS),
+                whole[forgotten..],
+                "{forgotten}"
+            );
+            let next = code[start..].find('\n').map_or(code.len(), |end| start + end + 1);
+            let fewer = highlights.lines(0, "rust", &code[start..next], COLOURS);
+            assert_eq!(fewer, whole[forgotten..=forgotten], "{forgotten}, asked for fewer lines again");
+        }
+    }
+
+    #[test]
     fn several_blocks_grow_independently() {
         let codes = ["let a = \"1\";\n", "plain", "/* b\n */ let c = 2;\n", "fn d() {}\nlet e = 3;\n"];
         let infos = ["rust", "no-such-language", "rust", "js"];
@@ -339,15 +393,17 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_and_long_blocks_stay_plain() {
+    fn long_lines_and_the_ends_of_long_blocks_stay_plain() {
         let long_line = format!("let x = \"{}\";\nlet y = 1;\n", "x".repeat(3_000));
         let lines = highlight("rust", &long_line, COLOURS);
         assert_eq!((lines[0].spans.len(), lines[1].spans.len() > 1), (1, true));
 
-        let long_block = "let y = 1;\n".repeat(MOST_LINES + 1);
-        let large_block = format!("let y = 1; //{}\n", "x".repeat(1_000)).repeat(MOST_BYTES / 1_000);
-        for block in [long_block, large_block] {
-            assert!(highlight("rust", &block, COLOURS).iter().all(|line| line.spans.len() == 1));
+        for before in [(MOST_LINES - 1, 0), (0, MOST_BYTES - "let y = 1;\n".len())] {
+            let mut highlights = Highlights::default();
+            highlights.lines(0, "rust", "", COLOURS);
+            highlights.blocks[0].as_mut().unwrap().forgotten = before;
+            let lines = highlights.lines(0, "rust", "let y = 1;\nlet z = 2;\n", COLOURS);
+            assert_eq!((lines[0].spans.len() > 1, lines[1].spans.len()), (true, 1));
         }
     }
 

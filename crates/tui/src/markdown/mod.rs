@@ -4,7 +4,9 @@
 //! made visible first (see [`shown`]), so no text can move the cursor or hide a part of itself. Footnotes are off, and
 //! HTML is shown as it stands.
 
-use pulldown_cmark::{Options, Parser};
+use std::ops::Range;
+
+use pulldown_cmark::{Event, Options, Parser, Tag};
 use ratatui::text::Line;
 
 use crate::Theme;
@@ -14,6 +16,8 @@ mod inline;
 mod page;
 mod render;
 mod shown;
+mod source;
+mod stable;
 mod stream;
 mod table;
 #[cfg(test)]
@@ -21,23 +25,44 @@ mod tests;
 
 use highlight::Highlights;
 pub(crate) use highlight::read_grammars;
+use page::Before;
 use render::Renderer;
+use source::{Part, item_start};
 pub(crate) use stream::Stream;
 
 /// Draws Markdown: one blank row between blocks, none at the start or end.
+///
+/// Within lists there is a blank row where the text has a blank line, so that no row depends on a later item.
 pub(crate) fn markdown(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
-    drawn(text, width, theme, &mut Highlights::default())
+    drawn(Part::whole(text), Before::default(), width, theme, &mut Highlights::default()).0
 }
 
-/// Draws Markdown and remembers the highlighting of its code for the next time, when the text has grown.
-fn drawn(text: &str, width: u16, theme: Theme, highlights: &mut Highlights) -> Vec<Line<'static>> {
-    let mut renderer = Renderer::new(width, theme, highlights);
-    for event in parser(text) {
-        renderer.take(event);
+/// Draws a part of Markdown and says what stands before the next one.
+///
+/// The highlighting of its code is remembered for the next time, when the text has grown.
+fn drawn(
+    part: Part<'_>,
+    before: Before,
+    width: u16,
+    theme: Theme,
+    highlights: &mut Highlights,
+) -> (Vec<Line<'static>>, Before) {
+    let mut renderer = Renderer::new(part, before, width, theme, highlights);
+    for (event, range) in events(part.text) {
+        // A cell that is missing in a row stands where the row ends.
+        if range.start >= part.until && !renderer.is_in_table() {
+            break;
+        }
+        renderer.take(event, range);
     }
     renderer.finish()
 }
 
-fn parser(text: &str) -> Parser<'_> {
-    Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS)
+/// Reads a text: what is in it, and where.
+fn events(text: &str) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    Parser::new_ext(text, options).into_offset_iter().map(|(event, range)| match event {
+        Event::Start(Tag::List(_) | Tag::Item) => (event, item_start(text, range.start)..range.end),
+        event => (event, range),
+    })
 }

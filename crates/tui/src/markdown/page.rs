@@ -20,11 +20,53 @@ pub(super) struct Page {
     containers: Vec<Container>,
     /// How many of the containers have been open since the last block.
     common: usize,
+    /// Whether there has been a block, be it in the rows or drawn before.
+    begun: bool,
+    /// The number of the next item of a list that goes on.
+    number: Option<u64>,
 }
 
-enum Container {
+/// What stands before a text that goes on, and is not part of it.
+///
+/// The text begins with the quotes and the list that it goes on with.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Before {
+    begun: bool,
+    common: usize,
+    number: Option<u64>,
+    quotes: usize,
+    within: bool,
+}
+
+impl Before {
+    /// Whether the text goes on within a quote or list.
+    pub(super) fn is_within(self) -> bool {
+        self.within
+    }
+
+    /// Returns how many quotes go on.
+    pub(super) fn quotes(self) -> usize {
+        self.quotes
+    }
+}
+
+/// How a block follows those before it.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Whether a blank line stands before it.
+    pub(super) spaced: bool,
+    /// Whether it was drawn before, at least its first rows.
+    pub(super) drawn: bool,
+}
+
+struct Container {
+    place: Place,
+    kind: Kind,
+}
+
+enum Kind {
     Quote { mark: Mark },
-    List { next: Option<u64>, loose: bool, level: usize },
+    List { next: Option<u64>, level: usize },
     Item { mark: Mark, marked: bool },
 }
 
@@ -46,75 +88,99 @@ struct Prefix {
 }
 
 impl Page {
-    pub(super) fn new(width: u16, theme: Theme) -> Self {
-        Self { width: width.max(1), theme, rows: Vec::new(), containers: Vec::new(), common: 0 }
+    pub(super) fn new(before: Before, width: u16, theme: Theme) -> Self {
+        let Before { begun, common, number, .. } = before;
+        Self { width: width.max(1), theme, rows: Vec::new(), containers: Vec::new(), common, begun, number }
     }
 
-    pub(super) fn finish(self) -> Vec<Line<'static>> {
-        self.rows
+    /// Returns the rows, and what stands before a text that goes on here.
+    pub(super) fn finish(self) -> (Vec<Line<'static>>, Before) {
+        let next = |container: &Container| match container.kind {
+            Kind::List { next, .. } => next,
+            _ => None,
+        };
+        let before = Before {
+            begun: self.begun,
+            common: self.common,
+            number: self.containers.iter().find_map(next),
+            quotes: self.quotes(),
+            within: !self.containers.is_empty(),
+        };
+        (self.rows, before)
     }
 
-    pub(super) fn open_quote(&mut self) {
+    /// Returns how many quotes are open.
+    pub(super) fn quotes(&self) -> usize {
+        self.containers.iter().filter(|container| matches!(container.kind, Kind::Quote { .. })).count()
+    }
+
+    pub(super) fn open_quote(&mut self, place: Place) {
         let mark = self.mark(QUOTE_BAR.to_owned());
-        self.containers.push(Container::Quote { mark });
+        self.containers.push(Container { place, kind: Kind::Quote { mark } });
     }
 
-    pub(super) fn open_list(&mut self, first: Option<u64>) {
+    pub(super) fn open_list(&mut self, first: Option<u64>, place: Place) {
         let level = self.containers.iter().rev().find_map(Container::bullet_level).unwrap_or(0);
-        self.containers.push(Container::List { next: first, loose: false, level });
+        let next = self.number.take().or(first);
+        self.containers.push(Container { place, kind: Kind::List { next, level } });
     }
 
-    pub(super) fn open_item(&mut self) {
-        let text = match self.containers.last_mut() {
-            Some(Container::List { next: Some(number), .. }) => {
+    pub(super) fn open_item(&mut self, place: Place) {
+        let text = match self.containers.last_mut().map(|container| &mut container.kind) {
+            Some(Kind::List { next: Some(number), .. }) => {
                 let text = format!("{number}. ");
                 *number = number.saturating_add(1);
                 text
             }
-            Some(Container::List { level, .. }) => BULLETS[(*level).min(BULLETS.len() - 1)].to_owned(),
+            Some(Kind::List { level, .. }) => BULLETS[(*level).min(BULLETS.len() - 1)].to_owned(),
             _ => String::new(),
         };
+        self.push_item(text, place);
+    }
+
+    fn push_item(&mut self, text: String, place: Place) {
         let mark = self.mark(text);
-        self.containers.push(Container::Item { marked: mark.text.is_empty(), mark });
+        let kind = Kind::Item { marked: mark.text.is_empty(), mark };
+        self.containers.push(Container { place, kind });
     }
 
     /// Makes the item that was just opened one of a list of tasks.
     pub(super) fn mark_task(&mut self, done: bool) {
-        if let Some(Container::Item { marked: false, .. }) = self.containers.last() {
+        if let Some(Container { kind: Kind::Item { marked: false, .. }, place }) = self.containers.last() {
+            let place = *place;
             self.containers.pop();
-            let mark = self.mark(if done { "[x] " } else { "[ ] " }.to_owned());
-            self.containers.push(Container::Item { marked: mark.text.is_empty(), mark });
-        }
-    }
-
-    /// Notes that an item has a paragraph: its list has blank rows between its items.
-    pub(super) fn loosen(&mut self) {
-        if let [.., Container::List { loose, .. }, Container::Item { .. }] = &mut self.containers[..] {
-            *loose = true;
+            self.push_item(if done { "[x] " } else { "[ ] " }.to_owned(), place);
         }
     }
 
     /// Closes the innermost quote, list or item. An item without anything in it still shows its mark.
     pub(super) fn close(&mut self) {
-        if let Some(Container::Item { marked: false, .. }) = self.containers.last() {
-            self.write([Line::default()]);
+        if let Some(Container { kind: Kind::Item { marked: false, .. }, place }) = self.containers.last() {
+            self.write([Line::default()], *place);
         }
         self.containers.pop();
         self.common = self.common.min(self.containers.len());
     }
 
-    /// Writes a block of prose.
-    pub(super) fn write(&mut self, lines: impl IntoIterator<Item = Line<'static>>) {
-        self.write_rows(lines, wrapped, &[]);
+    /// Writes a block of prose, unless it was drawn before.
+    pub(super) fn write(&mut self, lines: impl IntoIterator<Item = Line<'static>>, place: Place) {
+        if place.drawn {
+            self.go_on();
+        } else {
+            self.write_rows(lines, place, wrapped, &[]);
+        }
     }
 
     /// Writes a block whose lines are kept as they are, with a bar before each row.
+    ///
+    /// Of a block that was drawn before these are the lines that were added to it.
     pub(super) fn write_literal(
         &mut self,
         lines: impl IntoIterator<Item = Line<'static>>,
+        place: Place,
         bar: &[Span<'static>],
     ) {
-        self.write_rows(lines, hard_wrapped, bar);
+        self.write_rows(lines, place, hard_wrapped, bar);
     }
 
     /// Returns how many columns a block has here.
@@ -126,10 +192,15 @@ impl Page {
     fn write_rows(
         &mut self,
         lines: impl IntoIterator<Item = Line<'static>>,
+        place: Place,
         wrap: fn(&Line<'static>, u16, &[Span<'static>], &[Span<'static>]) -> Vec<Line<'static>>,
         bar: &[Span<'static>],
     ) {
-        self.separate();
+        if place.drawn {
+            self.go_on();
+        } else {
+            self.separate(place);
+        }
         let mut prefix = self.prefix();
         prefix.first.extend_from_slice(bar);
         prefix.rest.extend_from_slice(bar);
@@ -144,11 +215,23 @@ impl Page {
         }
     }
 
+    /// Passes a block that was drawn before.
+    fn go_on(&mut self) {
+        self.common = self.containers.len();
+        self.begun = true;
+        for container in &mut self.containers {
+            if let Kind::Item { marked, .. } = &mut container.kind {
+                *marked = true;
+            }
+        }
+    }
+
     /// Writes the blank row before a block, if there is one.
-    fn separate(&mut self) {
-        let is_first = self.rows.is_empty();
-        let common = std::mem::replace(&mut self.common, self.containers.len());
-        if is_first || self.is_tight(common) {
+    fn separate(&mut self, place: Place) {
+        let open = self.containers.len();
+        let common = std::mem::replace(&mut self.common, open).min(open);
+        let is_first = !std::mem::replace(&mut self.begun, true);
+        if is_first || self.is_tight(common, place) {
             return;
         }
         let mut blank = Line::from(self.marks(common).map(|mark| self.bar(mark)).collect::<Vec<_>>());
@@ -156,13 +239,15 @@ impl Page {
         self.rows.push(blank);
     }
 
-    /// Whether blocks that share so many containers follow each other without a blank row.
-    fn is_tight(&self, common: usize) -> bool {
-        match &self.containers[..common] {
-            [.., Container::List { loose, .. }] => !loose,
-            [.., Container::List { loose, .. }, Container::Item { .. }] => !loose,
-            _ => false,
-        }
+    /// Whether a block follows one that shares so many containers with it without a blank row.
+    ///
+    /// That is so in lists, where no blank line stands before the block or the first container it does not share.
+    fn is_tight(&self, common: usize, place: Place) -> bool {
+        let is_list = matches!(
+            self.containers[..common].last().map(|container| &container.kind),
+            Some(Kind::List { .. } | Kind::Item { .. })
+        );
+        is_list && !self.containers.get(common).map_or(place, |container| container.place).spaced
     }
 
     /// Composes what stands before a block. The marks of items are shown once.
@@ -171,16 +256,15 @@ impl Page {
         let mut first = Vec::new();
         let dim = self.theme.dim();
         for container in &mut self.containers {
-            match container {
-                Container::Item { mark, marked: false } => first.push(Span::styled(mark.text.clone(), dim)),
-                Container::Item { mark, .. } if !mark.text.is_empty() => first.push(spaces(mark)),
-                Container::Quote { mark } if !mark.text.is_empty() => {
+            match &mut container.kind {
+                Kind::Item { mark, marked } if !mark.text.is_empty() => {
+                    let is_shown = std::mem::replace(marked, true);
+                    first.push(if is_shown { spaces(mark) } else { Span::styled(mark.text.clone(), dim) });
+                }
+                Kind::Quote { mark } if !mark.text.is_empty() => {
                     first.push(Span::styled(mark.text.clone(), dim));
                 }
                 _ => {}
-            }
-            if let Container::Item { marked, .. } = container {
-                *marked = true;
             }
         }
         Prefix { first, rest }
@@ -207,8 +291,8 @@ impl Page {
     }
 
     fn bar(&self, (container, mark): (&Container, &Mark)) -> Span<'static> {
-        match container {
-            Container::Quote { .. } => Span::styled(mark.text.clone(), self.theme.dim()),
+        match container.kind {
+            Kind::Quote { .. } => Span::styled(mark.text.clone(), self.theme.dim()),
             _ => spaces(mark),
         }
     }
@@ -216,16 +300,16 @@ impl Page {
 
 impl Container {
     fn mark(&self) -> Option<&Mark> {
-        match self {
-            Self::Quote { mark } | Self::Item { mark, .. } => Some(mark),
-            Self::List { .. } => None,
+        match &self.kind {
+            Kind::Quote { mark } | Kind::Item { mark, .. } => Some(mark),
+            Kind::List { .. } => None,
         }
     }
 
     /// Returns which bullets a list within this one has.
     fn bullet_level(&self) -> Option<usize> {
-        match self {
-            Self::List { level, next, .. } => Some(level + usize::from(next.is_none())),
+        match &self.kind {
+            Kind::List { level, next } => Some(level + usize::from(next.is_none())),
             _ => None,
         }
     }

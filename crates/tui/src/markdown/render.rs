@@ -2,24 +2,31 @@
 //!
 //! Blocks are drawn one after the other from a flat stream of events, so no nesting of the text can exhaust the stack.
 
+use std::ops::Range;
+
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::highlight::Highlights;
 use super::inline::Inline;
-use super::page::Page;
+use super::page::{Before, Page, Place};
 use super::shown::shown;
+use super::source::{Lines, Part};
 use super::table::Table;
 use crate::Theme;
 
 const CODE_BAR: &str = "│ ";
 
-/// Draws one text.
+/// Draws one part of a text.
 pub(super) struct Renderer<'a> {
+    part: Part<'a>,
+    lines: Lines<'a>,
     theme: Theme,
     page: Page,
     inline: Inline,
+    /// Where the text of the block that is being read begins.
+    text_start: Option<usize>,
     highlights: &'a mut Highlights,
     literal: Option<Literal>,
     table: Option<Table>,
@@ -32,14 +39,26 @@ struct Literal {
     /// The language of code; nothing for HTML.
     language: Option<String>,
     text: String,
+    place: Place,
+    /// How many of its lines were drawn before.
+    drawn: usize,
 }
 
 impl<'a> Renderer<'a> {
-    pub(super) fn new(width: u16, theme: Theme, highlights: &'a mut Highlights) -> Self {
+    pub(super) fn new(
+        part: Part<'a>,
+        before: Before,
+        width: u16,
+        theme: Theme,
+        highlights: &'a mut Highlights,
+    ) -> Self {
         Self {
+            part,
+            lines: Lines::new(part.text),
             theme,
-            page: Page::new(width, theme),
+            page: Page::new(before, width, theme),
             inline: Inline::new(theme),
+            text_start: None,
             highlights,
             literal: None,
             table: None,
@@ -47,39 +66,60 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    pub(super) fn take(&mut self, event: Event<'_>) {
+    /// Takes an event, and where it stands in the text.
+    pub(super) fn take(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
-            Event::Start(tag) if is_block(&tag) => self.open(tag),
+            Event::Start(tag) if is_block(&tag) => self.open(tag, range.start),
             Event::End(tag) if is_block_end(tag) => self.close(tag),
-            Event::Text(text) | Event::Html(text) if self.literal.is_some() => self.add_literal(&text),
-            Event::Rule => self.write_rule(),
+            Event::Text(text) | Event::Html(text) if self.literal.is_some() => {
+                self.add_literal(&text, &range);
+            }
+            Event::Rule => self.write_rule(range.start),
             Event::TaskListMarker(done) => self.page.mark_task(done),
-            event => self.inline.take(event),
+            event => {
+                self.text_start.get_or_insert(range.start);
+                self.inline.take(event);
+            }
         }
     }
 
-    pub(super) fn finish(mut self) -> Vec<Line<'static>> {
+    pub(super) fn is_in_table(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Returns the rows, and what stands before a text that goes on where this part ends.
+    pub(super) fn finish(mut self) -> (Vec<Line<'static>>, Before) {
         self.write_text();
+        self.write_literal();
         self.page.finish()
     }
 
-    fn open(&mut self, tag: Tag<'_>) {
+    fn open(&mut self, tag: Tag<'_>, start: usize) {
         // The text of a tight item ends where a block within the item begins.
         if !matches!(tag, Tag::TableHead | Tag::TableRow | Tag::TableCell) {
             self.write_text();
         }
+        if matches!(tag, Tag::Paragraph | Tag::Heading { .. } | Tag::Table(_)) {
+            self.text_start = Some(start);
+        }
+        let place = self.place(start);
         match tag {
-            Tag::Paragraph => self.page.loosen(),
             Tag::Heading { level, .. } => self.inline.push_style(heading(level, self.theme)),
-            Tag::BlockQuote(_) => self.page.open_quote(),
-            Tag::List(first) => self.page.open_list(first),
-            Tag::Item => self.page.open_item(),
-            Tag::CodeBlock(kind) => self.literal = Some(Literal::code(&kind)),
-            Tag::HtmlBlock => self.literal = Some(Literal { language: None, text: String::new() }),
+            Tag::BlockQuote(_) => self.page.open_quote(place),
+            Tag::List(first) => self.page.open_list(first, place),
+            Tag::Item => self.page.open_item(place),
+            Tag::CodeBlock(kind) => self.literal = Some(Literal::code(&kind, place)),
+            Tag::HtmlBlock => self.literal = Some(Literal::html(place)),
             Tag::Table(alignments) => self.table = Some(Table::new(alignments)),
             Tag::TableHead => self.inline.push_style(self.theme.strong()),
             _ => {}
         }
+    }
+
+    fn place(&mut self, start: usize) -> Place {
+        let blank = self.lines.blank_before(start);
+        let spaced = blank.is_some_and(|line| line.marks == 0 || line.marks <= self.page.quotes());
+        Place { spaced, drawn: start < self.part.from }
     }
 
     fn close(&mut self, tag: TagEnd) {
@@ -106,41 +146,51 @@ impl<'a> Renderer<'a> {
     }
 
     fn write_text(&mut self) {
+        let start = self.text_start.take();
         if let Some(lines) = self.inline.finish() {
-            self.page.write(lines);
+            let place = self.place(start.unwrap_or(self.part.from));
+            self.page.write(lines, place);
         }
     }
 
-    fn write_rule(&mut self) {
+    fn write_rule(&mut self, start: usize) {
         self.write_text();
         let rule = "─".repeat(usize::from(self.page.room()));
-        self.page.write([Line::styled(rule, self.theme.dim())]);
+        let place = self.place(start);
+        self.page.write([Line::styled(rule, self.theme.dim())], place);
     }
 
-    fn add_literal(&mut self, text: &str) {
+    fn add_literal(&mut self, text: &str, range: &Range<usize>) {
         if let Some(literal) = &mut self.literal {
-            literal.text.push_str(text);
+            let (drawn, new) = self.part.split(text, range);
+            literal.drawn += drawn.matches('\n').count();
+            literal.text.push_str(drawn);
+            literal.text.push_str(new);
         }
     }
 
     fn write_literal(&mut self) {
         match self.literal.take() {
-            Some(Literal { language: Some(language), text }) => self.write_code(&language, &text),
-            Some(Literal { language: None, text }) if !text.trim().is_empty() => {
+            Some(Literal { language: Some(language), text, place, drawn }) => {
+                self.write_code(&language, &text, place, drawn);
+            }
+            Some(Literal { text, place, .. }) if !text.trim().is_empty() => {
                 let lines = text.trim_end().lines().map(|line| Line::styled(shown(line), self.theme.dim()));
-                self.page.write_literal(lines, &[]);
+                let lines = lines.skip(if place.drawn { usize::MAX } else { 0 });
+                self.page.write_literal(lines, place, &[]);
             }
             _ => {}
         }
     }
 
-    fn write_code(&mut self, language: &str, code: &str) {
+    fn write_code(&mut self, language: &str, code: &str, place: Place, drawn: usize) {
         let mut lines = self.highlights.lines(self.code_blocks, language, code, self.theme);
         self.code_blocks += 1;
-        if lines.is_empty() {
+        if lines.is_empty() && !place.drawn {
             lines.push(Line::default());
         }
-        self.page.write_literal(lines, &[Span::styled(CODE_BAR, self.theme.dim())]);
+        let lines = lines.into_iter().skip(drawn);
+        self.page.write_literal(lines, place, &[Span::styled(CODE_BAR, self.theme.dim())]);
     }
 
     fn end_cell(&mut self) {
@@ -157,20 +207,26 @@ impl<'a> Renderer<'a> {
     }
 
     fn write_table(&mut self) {
+        let start = self.text_start.take();
         if let Some(table) = self.table.take() {
-            let rows = table.rows(self.page.room(), self.theme);
-            self.page.write_literal(rows, &[]);
+            let place = self.place(start.unwrap_or(self.part.from));
+            let rows = if place.drawn { Vec::new() } else { table.rows(self.page.room(), self.theme) };
+            self.page.write_literal(rows, place, &[]);
         }
     }
 }
 
 impl Literal {
-    fn code(kind: &CodeBlockKind<'_>) -> Self {
+    fn code(kind: &CodeBlockKind<'_>, place: Place) -> Self {
         let language = match kind {
             CodeBlockKind::Fenced(info) => info.to_string(),
             CodeBlockKind::Indented => String::new(),
         };
-        Self { language: Some(language), text: String::new() }
+        Self { language: Some(language), text: String::new(), place, drawn: 0 }
+    }
+
+    fn html(place: Place) -> Self {
+        Self { language: None, text: String::new(), place, drawn: 0 }
     }
 }
 
@@ -183,10 +239,10 @@ fn heading(level: HeadingLevel, theme: Theme) -> Style {
     }
 }
 
-fn is_block(tag: &Tag<'_>) -> bool {
+pub(super) fn is_block(tag: &Tag<'_>) -> bool {
     is_block_end(tag.to_end())
 }
 
-fn is_block_end(tag: TagEnd) -> bool {
+pub(super) fn is_block_end(tag: TagEnd) -> bool {
     !matches!(tag, TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link | TagEnd::Image)
 }

@@ -1,105 +1,163 @@
 //! Draws Markdown that is still being written.
 //!
-//! Blocks of Markdown follow each other line by line: once a later block has begun, no further text changes those
-//! before it. So what stands before the last block is finished and can be drawn for good, and only the last block is
-//! drawn again as it grows. The one exception are link definitions (`[name]: url`): they reach the links of their own
-//! piece of the text only, and a link before or after it is shown as it was written.
+//! What cannot change any more (see [`Stable`]) is drawn for good, and only what stands behind it is drawn again as the
+//! text grows. The one exception are link definitions (`[name]: url`): they reach the links of their own piece of the
+//! text only, and a link before or after it is shown as it was written.
+//!
+//! The text before the last block, item or line of code is forgotten, so a frame costs the same however long a list
+//! is. Where a single paragraph, table or item is huge, only its end is drawn until it is final.
 
-use pulldown_cmark::Event;
 use ratatui::text::Line;
 
+use super::drawn;
 use super::highlight::Highlights;
-use super::{drawn, parser};
+use super::page::Before;
+use super::source::{Lines, Part, line_end};
+use super::stable::Stable;
 use crate::Theme;
+
+/// What is not final is drawn whole up to so many bytes.
+const HUGE: usize = 32 * 1024;
+/// The end that is drawn of more begins at a multiple of so many bytes, so that its rows do not shift all the time.
+const STEP: usize = 16 * 1024;
 
 /// A text that grows at its end.
 #[derive(Default)]
 pub(crate) struct Stream {
-    /// What has not been drawn for good.
+    /// What has not been forgotten.
     rest: String,
-    /// How much of it is known to hold no finished block.
+    /// Where its first block or item begins.
+    cut: usize,
+    /// Up to where it has been drawn for good.
+    from: usize,
+    /// Up to where its lines have ended. A line that has not ended can still become anything.
+    complete: usize,
+    /// Up to where it was searched for what is final.
     checked: usize,
-    /// Whether any row has been drawn for good.
-    begun: bool,
+    /// What stands before it.
+    before: Before,
+    /// How many of its first lines say how to read all others.
+    head: usize,
     highlights: Highlights,
+    /// Those of a huge block, of which only the end is drawn.
+    end_highlights: Highlights,
 }
 
 impl Stream {
     /// Adds text at the end.
     pub(crate) fn push(&mut self, text: &str) {
+        if let Some(end) = text.rfind('\n') {
+            self.complete = self.rest.len() + end + 1;
+        }
         self.rest.push_str(text);
     }
 
-    /// Draws the blocks that were finished since the last time.
+    /// Draws what has become final since the last time.
     ///
     /// All rows returned over time, and those of [`Stream::end`], are the rows of the whole text.
     pub(crate) fn finished(&mut self, width: u16, theme: Theme) -> Vec<Line<'static>> {
-        let complete = complete_lines(&self.rest);
-        if complete == self.checked {
+        if !self.is_search_due() {
             return Vec::new();
         }
-        let end = stable_end(&self.rest);
-        self.checked = complete - end;
-        self.draw_up_to(end, width, theme)
+        let stable = Stable::of(&self.rest[..self.complete]);
+        self.head = stable.head;
+        let mut rows = Vec::new();
+        let mut end = stable.end;
+        if stable.cut > self.cut {
+            let (drawn, before) = self.draw_until(stable.cut, width, theme);
+            rows = drawn;
+            end -= self.forget_before(stable.cut, before);
+        }
+        if end > self.from {
+            rows.extend(self.draw_until(end, width, theme).0);
+            self.from = end;
+            self.forget_code();
+        }
+        self.checked = self.complete;
+        rows
+    }
+
+    /// Whether lines have ended since the last search; many, where a search takes long.
+    fn is_search_due(&self) -> bool {
+        let least = if self.rest.len() > HUGE { self.rest.len() / 16 } else { 1 };
+        self.complete >= self.checked + least
     }
 
     /// Draws what is not finished, to be drawn over the next time.
     pub(crate) fn unfinished(&mut self, width: u16, theme: Theme) -> Vec<Line<'static>> {
-        let rows = drawn(&self.rest, width, theme, &mut self.highlights);
-        after(self.begun, rows)
+        if self.rest.len() > HUGE {
+            return self.huge_end(width, theme);
+        }
+        let part = Part { from: self.from, ..Part::whole(&self.rest) };
+        drawn(part, self.before, width, theme, &mut self.highlights).0
     }
 
     /// Draws all that is left of a text that has ended.
     pub(crate) fn end(&mut self, width: u16, theme: Theme) -> Vec<Line<'static>> {
-        self.checked = 0;
-        self.draw_up_to(self.rest.len(), width, theme)
-    }
-
-    fn draw_up_to(&mut self, end: usize, width: u16, theme: Theme) -> Vec<Line<'static>> {
-        let rows = drawn(&self.rest[..end], width, theme, &mut self.highlights);
-        self.rest.drain(..end);
-        let rows = after(self.begun, rows);
-        self.begun |= !rows.is_empty();
+        let (rows, before) = self.draw_until(usize::MAX, width, theme);
+        *self = Self { before, ..Self::default() };
         rows
     }
-}
 
-/// Puts a blank row before rows that follow others.
-fn after(begun: bool, mut rows: Vec<Line<'static>>) -> Vec<Line<'static>> {
-    if begun && !rows.is_empty() {
-        rows.insert(0, Line::default());
+    fn draw_until(&mut self, until: usize, width: u16, theme: Theme) -> (Vec<Line<'static>>, Before) {
+        let text = if until <= self.complete { &self.rest[..self.complete] } else { &self.rest };
+        let part = Part { text, from: self.from, until };
+        drawn(part, self.before, width, theme, &mut self.highlights)
     }
-    rows
-}
 
-/// Returns up to where a growing text consists of finished top-level blocks: where its last block begins.
-///
-/// Drawing what stands before and what stands behind, with a blank row between, is drawing all at once. The end never
-/// decreases as text is added.
-pub(super) fn stable_end(text: &str) -> usize {
-    // A line that has not ended can still become anything.
-    let complete = &text[..complete_lines(text)];
-    let mut depth = 0;
-    let mut end = 0;
-    for (event, range) in parser(complete).into_offset_iter() {
-        if depth == 0 {
-            end = line_start(complete, range.start).unwrap_or(end);
+    /// Forgets the text before a block that can be read without it; returns how much that was.
+    fn forget_before(&mut self, cut: usize, before: Before) -> usize {
+        // A blank line within a list is seen as a blank row before the next item.
+        let blank = Lines::new(&self.rest).blank_before(cut).filter(|_| before.is_within());
+        let start = blank.filter(|line| line.marks <= before.quotes()).map_or(cut, |line| line.start);
+        self.rest.drain(..start);
+        self.cut = cut - start;
+        self.from = self.cut;
+        self.complete -= start;
+        self.before = before;
+        self.highlights = Highlights::default();
+        self.end_highlights = Highlights::default();
+        start
+    }
+
+    /// Forgets the lines that were drawn of a block of code, but for its fence.
+    fn forget_code(&mut self) {
+        let begin = line_end(&self.rest, 0);
+        if self.head != 1 || self.from <= begin {
+            return;
         }
-        match event {
-            Event::Start(_) => depth += 1,
-            Event::End(_) => depth -= 1,
-            _ => {}
+        let lines = &self.rest[begin..self.from];
+        // A carriage return alone ends some lines and not others.
+        if self.rest[..self.from].replace("\r\n", "\n").contains('\r') {
+            return;
+        }
+        self.highlights.forget(0, lines.matches('\n').count());
+        self.complete -= lines.len();
+        self.rest.drain(begin..self.from);
+        self.from = begin;
+    }
+
+    /// Draws the end of a huge block, as well as that can be done without its beginning.
+    fn huge_end(&mut self, width: u16, theme: Theme) -> Vec<Line<'static>> {
+        let head = (0..self.head).fold(0, |end, _| line_end(&self.rest, end));
+        let start = self.end_start().max(head);
+        let text = [&self.rest[..head], &self.rest[start..]].concat();
+        drawn(Part::whole(&text), self.before, width, theme, &mut self.end_highlights).0
+    }
+
+    /// Returns how many bytes have not been forgotten.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Returns where the end of a huge block begins: with a line, if there is one near.
+    fn end_start(&self) -> usize {
+        let step = self.rest.len() / STEP * STEP - STEP;
+        let step = (step..).find(|place| self.rest.is_char_boundary(*place)).unwrap_or(self.from);
+        match line_end(&self.rest, step) {
+            line if line < step + STEP / 2 => line.max(self.from),
+            _ => step.max(self.from),
         }
     }
-    end
-}
-
-fn complete_lines(text: &str) -> usize {
-    text.rfind('\n').map_or(0, |end| end + 1)
-}
-
-/// Returns where the line of a block begins, if nothing but white space stands before it.
-fn line_start(text: &str, place: usize) -> Option<usize> {
-    let before = text[..place].trim_end_matches([' ', '\t']);
-    (before.is_empty() || before.ends_with('\n')).then_some(before.len())
 }

@@ -4,7 +4,7 @@ use llm_do_testing::Chance;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 
-use super::stream::stable_end;
+use super::stable::Stable;
 use super::{Stream, markdown};
 use crate::Theme;
 use crate::wrap::columns_of;
@@ -136,7 +136,6 @@ fn blocks_within_items_and_quotes_keep_their_marks() {
        more
 
     2. two
-
        • a
        •
     "#);
@@ -151,9 +150,9 @@ fn empty_texts_have_no_rows() {
 
 #[test]
 fn a_text_drawn_as_it_grows_is_the_text_drawn_at_once() {
-    for seed in 0..2_000 {
+    for seed in 0..4_000 {
         let mut chance = Chance::new(seed);
-        let text = random_markdown(&mut chance);
+        let text = random_text(&mut chance);
         let width = *chance.one_of(&[9, 20, 40, 80]);
         let context = format!("seed {seed}, width {width}, {text:?}");
 
@@ -191,34 +190,81 @@ fn an_unfinished_block_is_drawn_as_its_text_so_far() {
 fn what_was_finished_stays_finished() {
     for seed in 0..400 {
         let mut chance = Chance::new(seed);
-        let text = random_markdown(&mut chance);
+        let text = random_text(&mut chance);
         let whole = markdown(&text, 40, COLOURS);
-        let mut last = 0;
-        for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
-            let stable = stable_end(&text[..end]);
-            assert!(stable >= last, "seed {seed}: {stable} after {last} at {end} of {text:?}");
-            if stable > last {
-                let start = markdown(&text[..stable], 40, COLOURS);
-                assert_eq!(
-                    marked(&start),
-                    marked(&whole[..start.len()]),
-                    "seed {seed}, cut {stable}, {text:?}"
-                );
-            }
-            last = stable;
+        let mut stream = Stream::default();
+        let mut rows = 0;
+        for (place, sign) in text.char_indices() {
+            stream.push(&text[place..place + sign.len_utf8()]);
+            let finished = stream.finished(40, COLOURS);
+            let expected = whole.get(rows..rows + finished.len()).unwrap_or_default();
+            assert_eq!(marked(&finished), marked(expected), "seed {seed}, at {place} of {text:?}");
+            rows += finished.len();
         }
     }
 }
 
+/// Streams a text line by line and returns how many rows at most were not final.
+fn most_unfinished(text: &str) -> usize {
+    let mut stream = Stream::default();
+    let unfinished = text.split_inclusive('\n').map(|line| {
+        stream.push(line);
+        stream.finished(40, COLOURS);
+        stream.unfinished(40, COLOURS).len()
+    });
+    unfinished.max().unwrap_or(0)
+}
+
 #[test]
-fn finished_blocks_are_found_before_the_text_ends() {
-    assert_eq!(stable_end("para\n\nnext"), 0, "the line of the next block has not ended");
-    assert_eq!(stable_end("para\n\nnext\n"), 6);
-    assert_eq!(stable_end("- a\n\n- b\n\n  c\n"), 0, "a list goes on after a blank line");
-    assert_eq!(stable_end("- a\n\n    code\n\nend\n"), 15);
-    assert_eq!(stable_end("maybe a heading\n"), 0);
-    assert_eq!(stable_end("a\n\n```\n# no heading\n\n- no list\n"), 3);
-    assert_eq!(stable_end("a\n\n    code\n"), 3, "the indent belongs to the code");
+fn all_but_the_last_block_of_lists_quotes_and_code_is_final() {
+    let numbered = |line: fn(usize) -> String| (1..200).map(line).collect::<String>();
+    assert_eq!(most_unfinished(&numbered(|number| format!("- item {number}\n"))), 1);
+    assert_eq!(most_unfinished(&numbered(|number| format!("{number}. item\n\n   more\n\n"))), 2);
+    assert_eq!(most_unfinished(&numbered(|number| format!("- item {number}\n  - one\n    - two\n"))), 1);
+    assert_eq!(most_unfinished(&numbered(|number| format!("> quote {number}\n>\n"))), 2);
+    assert_eq!(
+        most_unfinished(&format!("```rust\n{}", numbered(|number| format!("let a = {number};\n")))),
+        1
+    );
+    assert_eq!(most_unfinished(&format!("- a\n  ```\n{}", numbered(|number| format!("  {number}\n")))), 1);
+}
+
+#[test]
+fn what_is_final_is_forgotten() {
+    let mut stream = Stream::default();
+    for (head, line) in
+        [("", "- one *more*\n"), ("\n> a\n\n", "1. item\n\n"), ("\n```rust\n", "let a = 1;\n")]
+    {
+        stream.push(head);
+        for _ in 0..1_000 {
+            stream.push(line);
+            stream.finished(40, COLOURS);
+        }
+        assert!(stream.kept() < 100, "{} bytes are kept of {line:?}", stream.kept());
+    }
+}
+
+#[test]
+fn of_a_huge_block_the_end_is_drawn() {
+    let word = |number: usize| format!("w{number} ");
+    let line: String = (0..100_000).map(word).collect();
+    let rows: String = (0..10_000).map(|number| format!("| {number} | b |\n")).collect();
+    for (text, last) in [
+        (line.clone(), "w99999"),
+        (format!("```rust\n{line}"), "w99999"),
+        (format!("```\n{}", line.replace(' ', "\n\n")), "│ w99999"),
+        (format!("| h | i |\n|---|---|\n{rows}"), "│ 9999 │ b │"),
+        (format!("- {line}"), "w99999"),
+    ] {
+        let mut stream = Stream::default();
+        stream.push(&text);
+        let finished = stream.finished(80, COLOURS);
+        let end = plain(&stream.unfinished(80, COLOURS));
+        assert!(end.contains(last) || plain(&finished).contains(last), "{last}");
+        assert!(end.len() < 200_000, "{last}: {}", end.len());
+        let all = [finished, stream.end(80, COLOURS)].concat();
+        assert_eq!(all, markdown(&text, 80, COLOURS), "{last}");
+    }
 }
 
 #[test]
@@ -241,7 +287,7 @@ fn no_text_and_no_width_panics_or_overflows() {
                 );
             }
         }
-        assert!(stable_end(&text) <= text.len());
+        assert!(Stable::of(&text).end <= text.len());
     }
 }
 
@@ -259,7 +305,8 @@ fn huge_and_deep_texts_are_drawn_in_time_that_grows_with_their_size() {
         "[".repeat(20_000),
         "![".repeat(5_000),
         format!("{}a{}", "**_".repeat(5_000), "_**".repeat(5_000)),
-        format!("```rust\n{}", "fn f() {}\n".repeat(10_000)),
+        format!("```rust\n{}", "fn f() {}\n".repeat(300)),
+        format!("```\n{}", "fn f() {}\n".repeat(10_000)),
         format!("```rust\n{}", "(".repeat(500_000)),
         format!("|{}\n|{}\n", "a|".repeat(5_000), "-|".repeat(5_000)),
     ];
@@ -268,7 +315,7 @@ fn huge_and_deep_texts_are_drawn_in_time_that_grows_with_their_size() {
         let rows = markdown(&text, 80, COLOURS);
         assert!(!rows.is_empty(), "{start}");
         assert!(rows.iter().all(|row| columns_of(&row.spans) <= 80), "{start}");
-        assert!(stable_end(&text) <= text.len(), "{start}");
+        assert!(Stable::of(&text).end <= text.len(), "{start}");
     }
 }
 
@@ -361,6 +408,82 @@ fn random_markdown(chance: &mut Chance) -> String {
         }
     }
     text
+}
+
+/// Lines that go on with lists, quotes and what stands in them.
+const LINES: &[&str] = &[
+    "- item",
+    "- item",
+    "- [x] done",
+    "-",
+    "* other",
+    "1. one",
+    "1. one",
+    "2. two",
+    "99999. many",
+    "999999999. most",
+    "7) seven",
+    "- # heading",
+    "- ```rust",
+    "- > quote",
+    "- - - deep",
+    "1. - mixed",
+    "-     code",
+    "- a | b",
+    "- ***",
+    "---",
+    "lazy continuation",
+    "  continued *and",
+    "styled* `text`",
+    "  - nested",
+    "  - nested",
+    "   1. nested",
+    "    - nested",
+    "      - deeper",
+    "\t- tabbed",
+    " \t- tabbed",
+    "- 漢",
+    "  ",
+    "",
+    "",
+    "",
+    "  | a | b |",
+    "  |---|---|",
+    "  > quoted",
+    "  ```rust",
+    "  /* let a",
+    "  = 1; */ fn b",
+    "  ```",
+    "      indented",
+    "```rust",
+    "fn main() {}",
+    "```",
+    "> quote",
+    "> quote",
+    ">",
+    "> - item",
+    ">   more",
+    "> 3. item",
+    "> ```",
+    "> > deep",
+    ">> deep",
+    "<div>",
+    "  <b>",
+    "&#32;",
+    "- &#32;",
+    "# heading",
+];
+
+/// Texts in which lists and quotes go on.
+fn random_lists(chance: &mut Chance) -> String {
+    // Few kinds of lines make long lists.
+    let kinds: Vec<&str> = (0..chance.between(1, 12)).map(|_| *chance.one_of(LINES)).collect();
+    let line_end = if chance.percent(10) { "\r\n" } else { "\n" };
+    (0..chance.between(1, 40)).map(|_| format!("{}{line_end}", chance.one_of(&kinds))).collect()
+}
+
+fn random_text(chance: &mut Chance) -> String {
+    if chance.percent(50) { random_lists(chance) } else { random_markdown(chance) }
 }
 
 fn random_cuts<'a>(text: &'a str, chance: &mut Chance) -> Vec<&'a str> {

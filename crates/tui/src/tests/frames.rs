@@ -183,3 +183,35 @@ fn keys_in_a_draft_of_ten_thousand_lines() {
     });
     report("a key in a draft of ten thousand lines", times.collect());
 }
+
+#[test]
+#[ignore = "prints figures of a release build"]
+fn frames_while_one_huge_block_goes_on() {
+    const HUGE: usize = 1_000_000;
+    let code: String = (0..10_000).map(|number| format!("let berth_{number} = {number};\n")).collect();
+    let items: String = (0..10_000).map(|number| format!("- berth {number} is *free*\n")).collect();
+    let nested: String = (0..10_000).map(|number| format!("  - berth {number} is *free*\n")).collect();
+    let rows: String = (0..10_000).map(|number| format!("| berth {number} | *free* |\n")).collect();
+    for (what, begun, more) in [
+        ("a line of 1 MB", "word ".repeat(HUGE / 5), "and so on, "),
+        ("code of 10,000 lines", format!("```rust\n{code}"), "let a = 1;\n"),
+        ("a list of 10,000 items", items, "- one *more*\n"),
+        ("a line of code of 1 MB", format!("```\n{}", "word ".repeat(HUGE / 5)), "and so on, "),
+        ("an item with a list of 10,000 items", format!("- berths\n{nested}"), "  - one *more*\n"),
+        ("a table of 10,000 rows", format!("| berth | state |\n|---|---|\n{rows}"), "| one | more |\n"),
+        ("a quote of 10,000 lines", "> one line\n>\n".repeat(5_000), "> one line\n>\n"),
+    ] {
+        let mut screen = Screen::new();
+        let main = screen.driver.begins("main", Limits::default());
+        screen.driver.asks_model(&main, MODEL, vec![text("go")]);
+        screen.driver.says(&main, &begun);
+        println!("{what}, at once: {:?}", screen.frame());
+        let frames = (0..100).map(|_| {
+            screen.driver.says(&main, more);
+            screen.frame()
+        });
+        let mut times: Vec<Duration> = frames.collect();
+        times.sort();
+        println!("{what}: p50 {:?}, most {:?}", times[50], times[99]);
+    }
+}
