@@ -215,3 +215,23 @@ fn frames_while_one_huge_block_goes_on() {
         println!("{what}: p50 {:?}, most {:?}", times[50], times[99]);
     }
 }
+
+#[test]
+#[ignore = "prints figures of a release build"]
+fn the_first_code_of_a_language() {
+    let code =
+        "// one\n# two\nfn main(x: i32) { return \"three\" + 'd' }\n<a href=\"e\">&amp;</a>\nkey: [1, 2.5]\n";
+    // The grammars are read in the background when the UI begins, so the first block is not counted.
+    for language in "json rust python js ts bash html css sql cpp java go yaml toml markdown diff".split(' ')
+    {
+        let mut screen = Screen::new();
+        let main = screen.driver.begins("main", Limits::default());
+        screen.driver.asks_model(&main, MODEL, vec![text("go")]);
+        let mut times = Vec::new();
+        for line in [&format!("```{language}\n"), code, code] {
+            screen.driver.says(&main, line);
+            times.push(screen.frame());
+        }
+        println!("{language}: {:?} for the first lines, {:?} for the next", times[1], times[2]);
+    }
+}
