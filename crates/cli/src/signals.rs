@@ -65,6 +65,10 @@ impl Interrupts {
         if let Watched::Run(run) = std::mem::take(&mut *self.watched()) {
             let is_interrupt = !self.must_leave();
             screen.line(if is_interrupt { "stopping; interrupt again to leave at once" } else { "stopping" });
+            if !is_interrupt {
+                // Whoever edits is not asked any more; meanwhile the run ends.
+                std::thread::spawn(abandon_editor);
+            }
             return run.cancel();
         }
         // Whatever still runs has been told; nobody waits for it any longer.

@@ -7,7 +7,7 @@ mod sending;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyCode, KeyEvent};
 use llm_do::Event;
 use ratatui::text::Line;
 use serde_json::Value;
@@ -56,8 +56,8 @@ pub(crate) struct App {
     interrupted: Option<Instant>,
     /// The key of an answer, which is still text if others follow at once.
     half: Option<(KeyEvent, Instant)>,
-    /// Whether keys come in a burst, as no person presses them.
-    in_burst: bool,
+    /// How the keys come.
+    burst: Burst,
     hint: Option<(String, Instant)>,
     wishes: UnboundedSender<Wish>,
     leaves: bool,
@@ -80,6 +80,30 @@ struct Outgoing {
 enum Draft {
     Text(String),
     Form(Box<Purpose>),
+}
+
+/// Whether keys come one by one, or together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Burst {
+    /// One by one.
+    No,
+    /// One letter more than once, or with Enter: pressed on a slow line, or held down.
+    Slip,
+    /// Text that was pasted, or typed while nobody looked.
+    Text,
+}
+
+impl Burst {
+    /// Tells from keys that were read at once how they came.
+    pub(crate) fn of(keys: &[KeyEvent]) -> Self {
+        let is_end = |key: &&KeyEvent| !matches!(key.code, KeyCode::Enter | KeyCode::Char(' '));
+        let mut letters = keys.iter().filter(is_end);
+        match letters.next() {
+            _ if keys.len() < 2 => Self::No,
+            Some(first) if letters.all(|other| other.code == first.code) => Self::Slip,
+            _ => Self::Text,
+        }
+    }
 }
 
 /// What the terminal must do after a key.
@@ -118,7 +142,7 @@ impl App {
             last_key: now,
             interrupted: None,
             half: None,
-            in_burst: false,
+            burst: Burst::No,
             hint: None,
             wishes,
             leaves: false,
@@ -218,6 +242,12 @@ impl App {
             }
             _ => Step::Go,
         }
+    }
+
+    /// Whether a key waits for others where nothing can be written.
+    #[cfg(test)]
+    pub(crate) fn awaits_more(&self) -> bool {
+        self.half.is_some() && !self.has_input()
     }
 
     /// Whether there is an input to type into.

@@ -11,7 +11,7 @@ use llm_do::{Answer, ApprovalRequest, Approver, ApproverError, Event, ExtensionR
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::app::{App, Step};
+use crate::app::{App, Burst, Step};
 use crate::question::{Matter, Question, Reply};
 use crate::terminal::Terminal;
 use crate::wish::{Opening, Told, Wish};
@@ -125,8 +125,8 @@ fn stop_here() {
     std::thread::sleep(STOPPING);
 }
 
-fn is_press(event: &crossterm::event::Event) -> bool {
-    event.as_key_event().is_some_and(|key| key.kind != crossterm::event::KeyEventKind::Release)
+fn pressed(event: &crossterm::event::Event) -> Option<crossterm::event::KeyEvent> {
+    event.as_key_event().filter(|key| key.kind != crossterm::event::KeyEventKind::Release)
 }
 
 /// The thread: news and keys in, frames out.
@@ -180,7 +180,8 @@ impl Screen {
             happened.push(event);
             patience = AT_ONCE;
         }
-        self.app.burst(happened.iter().filter(|event| is_press(event)).count() > 1);
+        let pressed: Vec<_> = happened.iter().filter_map(pressed).collect();
+        self.app.burst(Burst::of(&pressed));
         happened.into_iter().try_for_each(|event| self.take_key(event))
     }
 

@@ -5,7 +5,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// The editor that is open: a process that leaves ends it and takes its file along.
@@ -40,13 +42,27 @@ pub(super) fn edit(arguments: &Value, terminal: &File) -> Result<Value, String> 
     llm_do::parse_strict(&text).map_err(|error| format!("the text is no JSON: {error}"))
 }
 
-/// Ends an editor that is still open, and removes its file.
+/// How long an editor has to give the terminal back.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Ends an editor that is still open, and removes its file. It may put the terminal in order first.
 pub(crate) fn abandon() {
+    if let Some((child, _)) = &*open() {
+        let _ = kill_process(Pid::from_child(child), Signal::TERM);
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < GRACE && is_running() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     if let Some((mut child, file)) = open().take() {
         let _ = child.kill();
         let _ = child.wait();
         let _ = std::fs::remove_file(file);
     }
+}
+
+fn is_running() -> bool {
+    open().as_mut().is_some_and(|(child, _)| matches!(child.try_wait(), Ok(None)))
 }
 
 /// Waits for the editor without keeping others from ending it; nothing where somebody did.
@@ -59,7 +75,7 @@ fn wait() -> std::io::Result<Option<std::process::ExitStatus>> {
             return Ok(Some(status));
         }
         drop(editor);
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -58,6 +58,7 @@ fn a_scope_covers_later_calls_until_it_is_taken_back() {
     answer(&session, 'a');
     session.wait_for_visible("until this session ends, allow");
     session.wait_for_visible(" 3  every call of this tool");
+    session.wait_for_visible("[1-9] allows");
     session.key(Key::Char('3'));
     session.wait_for("all is written");
     assert_eq!(read(&sandbox, "notes/c.md"), "c", "{}", session.scrollback_text());
@@ -213,10 +214,14 @@ fn a_budget_that_is_used_up_can_grow() {
     let session = run(&sandbox);
     session.wait_for_visible("[Enter] answers");
     session.wait_for_visible("extend by how many calls?");
-    session.keys("many\r");
+    session.keys("many");
+    session.wait_for_visible("> many");
+    session.key(Key::Enter);
     session.wait_for_visible("a number, or Enter alone for no");
     session.key(Key::Ctrl('u'));
-    session.keys("5\r");
+    session.keys("5");
+    session.wait_for_visible("> 5");
+    session.key(Key::Enter);
     ended(&session, 0);
     assert!(session.scrollback_text().contains("the end"), "{}", session.scrollback_text());
     let refused = run(&sandbox);

@@ -50,7 +50,8 @@ fn a_signal_ends_a_chat_at_rest_and_at_work() {
         say(&session, "hello", "hello");
         session.signal(signal);
         ended(&session, 130);
-        assert!(!session.screen_text().contains("Ctrl-T"), "{}", session.screen_text());
+        let shown = session.screen_text();
+        assert!(!shown.contains("Ctrl-T") && !shown.contains("a message for main"), "{shown}");
         let sandbox = slow();
         let session = chat(&sandbox);
         session.keys("hello\r");
@@ -100,6 +101,23 @@ fn without_its_terminal_nothing_goes_on() {
     ] {
         let status = hang_up(AtTerminal::new(&sandbox, arguments).command(), until);
         assert!(!status.success(), "{arguments:?}: {status}");
+    }
+}
+
+#[test]
+fn a_signal_ends_an_editor_that_is_open_and_gives_the_terminal_back() {
+    for editor in [
+        "sh -c 'stty raw -echo; printf \"\\033[?1049hediting\"; sleep 60' sh",
+        "sh -c 'trap \"\" TERM; echo editing; sleep 60' sh",
+    ] {
+        let sandbox = Sandbox::asking();
+        let session = AtTerminal::new(&sandbox, &["run", ".", "hello"]).env("EDITOR", editor).start();
+        answer(&session, 'E');
+        session.wait_for("editing");
+        session.signal(Signal::TERM);
+        assert_eq!(session.wait_exit(), 130, "{}", session.scrollback_text());
+        assert_eq!(session.terminal_modes(), TerminalModes::NORMAL);
+        assert!(!session.is_alternate());
     }
 }
 

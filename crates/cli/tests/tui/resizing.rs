@@ -44,7 +44,8 @@ fn a_question_stands_once_whatever_the_size() {
             has_rule(screen, '━', columns) && words.iter().all(|words| shown.matches(words).count() == 1)
         });
     }
-    // Alone: keys that come together are no answer.
+    // It takes keys again after a pause; keys that come together are no answer.
+    session.wait_for_visible("Ctrl-C stops");
     session.key(Key::Up);
     answer(&session, 'y');
     ended(&session, 0);

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use llm_do::visible_line;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 use ratatui::text::Line;
@@ -10,7 +11,7 @@ use super::App;
 use crate::theme::Theme;
 use crate::view::{Live, Section, activity, status_line};
 use crate::wish::Wish;
-use crate::wrap::rule_width;
+use crate::wrap::{fitted, rule_width};
 
 /// The most rows of the input.
 const MOST_INPUT: u16 = 10;
@@ -49,7 +50,11 @@ impl App {
         if !this.gives_way(size) {
             this.input_sections(&mut sections, width, size.height);
         }
-        sections.push(Section::Lines(vec![this.status("", keys, now, width)]));
+        let status = match this.questions.hint().filter(|_| size.height < LEAST_QUESTION) {
+            Some(hint) => Line::styled(fitted(&visible_line(hint), width.into()), theme.waiting()),
+            None => this.status("", keys, now, width),
+        };
+        sections.push(Section::Lines(vec![status]));
         let (buffer, cursor) = Live::new(width, size.height).draw(sections);
         (buffer, cursor.filter(|_| !self.in_tree))
     }
@@ -118,8 +123,7 @@ impl App {
     fn status(&self, said: &str, keys: &'static str, now: Instant, width: u16) -> Line<'static> {
         match &self.hint {
             Some((words, _)) => {
-                let words = llm_do::visible_line(words);
-                Line::styled(crate::wrap::fitted(&words, width.into()), self.theme.waiting())
+                Line::styled(fitted(&visible_line(words), width.into()), self.theme.waiting())
             }
             None => status_line(&self.story, self.questions.count(), said, keys, now, width, self.theme),
         }
@@ -164,6 +168,6 @@ impl App {
 
 fn queued_line(wish: &Wish, width: u16, theme: Theme) -> Line<'static> {
     let words = wish.words().unwrap_or_default();
-    let words = llm_do::visible_line(&words);
-    Line::styled(crate::wrap::fitted(&format!("then: {words}"), width.into()), theme.dim())
+    let words = visible_line(&words);
+    Line::styled(fitted(&format!("then: {words}"), width.into()), theme.dim())
 }

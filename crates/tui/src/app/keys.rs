@@ -5,13 +5,16 @@ use std::time::Instant;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use serde_json::Value;
 
-use super::{App, Draft, Step, TWICE};
+use super::{App, Burst, Draft, Step, TWICE};
 use crate::completion::Completed;
 use crate::editor::Edited;
 use crate::form::FormStep;
 use crate::question::{Asked, PAUSE};
 use crate::view::TreeStep;
 use crate::wish::Wish;
+
+/// What is said about keys that are no answer for coming together.
+const ALONE: &str = "keys that come together are no answer: press one alone";
 
 impl App {
     /// Takes a key.
@@ -20,8 +23,8 @@ impl App {
             return Step::Go;
         }
         self.hint = None;
-        let step = self.finish_half(key);
-        if step != Step::Go {
+        if let Some(step) = self.finish_half(key) {
+            self.last_key = now;
             return step;
         }
         let step = match self.global_key(key, now) {
@@ -33,27 +36,38 @@ impl App {
         step
     }
 
-    /// Something follows a key that could be an answer: more text is meant for the input, and so was the first letter;
-    /// a key that erases or stops takes it back.
-    fn finish_half(&mut self, next: KeyEvent) -> Step {
-        let Some((first, _)) = self.half else { return Step::Go };
-        if is_text(next) {
+    /// Something follows a key that could be an answer: the same once more is a slip; more text is meant for the input,
+    /// and so was the first letter; a key that erases or stops takes it back. Says what to do where that is all.
+    fn finish_half(&mut self, next: KeyEvent) -> Option<Step> {
+        let (first, _) = self.half?;
+        if is_text(next) && next.code != first.code {
             self.take_half_as_text();
-        } else if !takes_back(next) {
-            self.half = None;
-            return self.answer_key(first);
+            return None;
         }
         self.half = None;
-        Step::Go
+        if is_text(next) {
+            self.questions.complain(ALONE.to_owned());
+            return Some(Step::Go);
+        }
+        let step = if takes_back(next) { Step::Go } else { self.answer_key(first) };
+        (step != Step::Go).then_some(step)
     }
 
     fn take_half_as_text(&mut self) {
         let Some((first, _)) = self.half.take() else { return };
-        self.questions.attend(false);
+        self.questions.let_go();
+        let has_input = self.has_input();
         match &mut self.form {
             Some(purpose) => drop(purpose.form.key(first)),
-            None => drop(self.editor.key(first)),
+            None if has_input => drop(self.editor.key(first)),
+            None => self.refuse_words(),
         }
+    }
+
+    /// Where nothing can be written, words are no answer either: the question waits until it is quiet.
+    fn refuse_words(&mut self) {
+        self.questions.disarm();
+        self.questions.complain(ALONE.to_owned());
     }
 
     /// Keys that mean the same everywhere.
@@ -134,32 +148,49 @@ impl App {
         }
     }
 
-    /// Says whether the keys that follow came all at once: text that was pasted, or typed while nobody looked.
-    pub(crate) fn burst(&mut self, in_burst: bool) {
-        self.in_burst = in_burst;
+    /// Says how the keys came that follow.
+    pub(crate) fn burst(&mut self, burst: Burst) {
+        self.burst = burst;
     }
 
     fn question_key(&mut self, key: KeyEvent, now: Instant) -> Step {
-        if self.in_burst && is_letter(key) && self.questions.is_choosing() {
+        if self.burst != Burst::No && is_letter(key) && self.questions.is_choosing() {
             return self.refuse_burst(key, now);
+        }
+        if self.burst != Burst::No && key.code == KeyCode::Enter && self.questions.is_asking_amount() {
+            self.questions.complain(ALONE.to_owned());
+            return Step::Go;
         }
         if self.has_input() && self.questions.is_choosing_scope() && is_word(key) {
             return self.leave_scopes(key, now);
         }
-        if self.has_input() && self.questions.is_unsure() && is_letter(key) {
-            self.half = Some((key, now));
-            return Step::Go;
+        if !self.questions.is_unsure() || !is_letter(key) {
+            return self.answer_key(key);
         }
-        self.answer_key(key)
+        match key.code {
+            _ if self.has_input() => self.half = Some((key, now)),
+            KeyCode::Char('y' | 'a' | 'q') => self.half = Some((key, now)),
+            KeyCode::Char('e' | 'E' | 'n' | 'j' | 'k' | '[' | ']') => return self.answer_key(key),
+            // It says which keys there are. Words may follow, of which none is an answer.
+            _ => {
+                self.answer_key(key);
+                self.questions.disarm();
+            }
+        }
+        Step::Go
     }
 
     /// A letter among others is no answer. It is for the input, where there is one.
     fn refuse_burst(&mut self, key: KeyEvent, now: Instant) -> Step {
-        if !self.has_input() {
-            self.questions.complain("several keys came at once: press one alone".to_owned());
+        if self.burst == Burst::Slip {
+            self.questions.complain(ALONE.to_owned());
             return Step::Go;
         }
         self.questions.give_up();
+        if !self.has_input() {
+            self.refuse_words();
+            return Step::Go;
+        }
         self.other_key(key, now)
     }
 
@@ -179,6 +210,7 @@ impl App {
         match self.questions.key(key) {
             Asked::Edit(arguments) => return Step::Edit(arguments),
             Asked::Leave => self.questions.attend(false),
+            Asked::Extended(what, limit) => self.story.extend(what, limit),
             Asked::Nothing | Asked::Taken => {}
         }
         Step::Go
@@ -288,7 +320,7 @@ impl App {
         }
         self.questions.await_no_more();
         if self.has_input() && self.questions.is_unsure() {
-            self.questions.attend(false);
+            self.questions.let_go();
         }
         if self.questions.is_attended() {
             self.questions.paste(text);

@@ -25,9 +25,17 @@ impl App {
                 self.editor.set_text(&text);
                 self.say(&unknown_command(word), now);
             }
+            commands::Line::Message if self.is_lone_answer(line) => {
+                self.say("a question waits: press the key alone, without Enter", now);
+            }
             commands::Line::Message => self.take_message(line, &text, now),
         }
         Step::Go
+    }
+
+    /// Whether somebody meant to answer the question that waits.
+    fn is_lone_answer(&self, line: &str) -> bool {
+        !self.questions.is_empty() && ["y", "yes", "n", "no", "a", "q"].contains(&line)
     }
 
     /// Sends a message, or says what is wrong with it for an agent whose input is typed.

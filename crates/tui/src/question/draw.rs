@@ -102,6 +102,9 @@ impl Questions {
             (Stage::Choosing | Stage::Amount(_), _) => {
                 key_line(&[("Enter", "answers"), ("Tab", "later")], width, theme)
             }
+            (Stage::Scope(_), _) if !self.scopes_stood => {
+                Line::styled(fitted("read them first; then a number allows one", width.into()), theme.dim())
+            }
             (Stage::Scope(_), _) => {
                 key_line(&[("1-9", "allows"), ("↑↓ Enter", "too"), ("Esc", "back")], width, theme)
             }

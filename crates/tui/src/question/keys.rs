@@ -1,13 +1,15 @@
 //! What keys do at a question: choose an answer, scroll, or write something.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use llm_do::{Answer, Quantity, counted, parse_strict};
+use llm_do::{Answer, ExtensionRequest, Quantity, counted, parse_strict};
 use serde_json::Value;
 
 use super::scopes::ScopeList;
 use super::stage::{self, Stage, Typed};
 use super::{Matter, Question, Questions, Reply, Revised};
 
+/// Whose budget it is that the status line shows.
+const OF_THE_RUN: &str = "the run";
 const CHOOSE_SCOPE: &str = "a number allows that; ↑ and ↓ choose, Esc goes back";
 
 /// What a key did.
@@ -20,6 +22,8 @@ pub(crate) enum Asked {
     Edit(Value),
     /// The keys shall go to the input again.
     Leave,
+    /// A budget of the run may grow to this.
+    Extended(Quantity, u64),
 }
 
 impl Questions {
@@ -96,7 +100,7 @@ impl Questions {
             self.hint = Some("this call asks each time".to_owned());
         } else if self.is_seen() {
             self.stage = Stage::Scope(None);
-            self.scopes_shown = None;
+            self.forget_scopes();
         }
     }
 
@@ -145,14 +149,26 @@ impl Questions {
                 *chosen = Some(place.min(last));
                 self.grant(&list, place);
             }
-            _ => self.hint = Some(CHOOSE_SCOPE.to_owned()),
+            _ => {
+                // Somebody who types does not read.
+                self.forget_scopes();
+                self.hint = Some(CHOOSE_SCOPE.to_owned());
+            }
         }
+    }
+
+    /// The scopes must stand on the screen for a moment again before one of them is granted.
+    fn forget_scopes(&mut self) {
+        self.scopes_shown = None;
+        self.scopes_since = None;
+        self.scopes_stood = false;
     }
 
     /// Grants a scope that is on the screen, all of it.
     fn grant(&mut self, list: &ScopeList, place: usize) {
         let Some(scope) = list.scope(place) else { return };
-        if self.scopes_shown.as_ref().is_some_and(|shown| list.is_whole(place, shown)) {
+        let is_whole = self.scopes_shown.as_ref().is_some_and(|shown| list.is_whole(place, shown));
+        if is_whole && self.scopes_stood {
             self.answer(Answer::Session(scope.clone()));
         } else {
             self.hint = Some("read it first; Enter allows it".to_owned());
@@ -242,14 +258,14 @@ impl Questions {
             }
             _ => {
                 if let Typed::Sent(text) = stage::typed(editor, key) {
-                    self.take_amount(what, &text);
+                    return self.take_amount(what, &text);
                 }
             }
         }
         Asked::Taken
     }
 
-    fn take_amount(&mut self, what: Quantity, text: &str) {
+    fn take_amount(&mut self, what: Quantity, text: &str) -> Asked {
         match (text.trim(), what.read(text)) {
             ("", _) => return self.extend(None),
             (_, Some(amount)) if self.is_seen() => return self.extend(Some(amount)),
@@ -259,6 +275,7 @@ impl Questions {
         if let Stage::Amount(editor) = &mut self.stage {
             editor.set_text(text);
         }
+        Asked::Taken
     }
 
     fn answer(&mut self, answer: Answer) {
@@ -270,12 +287,21 @@ impl Questions {
         self.turn_to(place);
     }
 
-    fn extend(&mut self, amount: Option<u64>) {
+    fn extend(&mut self, amount: Option<u64>) -> Asked {
         let place = self.shown;
-        if let Reply::Extension(reply) = self.open.remove(place).reply {
+        let Question { matter, reply } = self.open.remove(place);
+        if let Reply::Extension(reply) = reply {
             let _ = reply.send(amount);
         }
         self.turn_to(place);
+        match (matter, amount) {
+            (Matter::Extension(ExtensionRequest { exhausted, .. }), Some(amount))
+                if exhausted.owner == OF_THE_RUN =>
+            {
+                Asked::Extended(exhausted.what, exhausted.limit.saturating_add(amount))
+            }
+            _ => Asked::Taken,
+        }
     }
 
     /// Takes pasted text where something is typed.

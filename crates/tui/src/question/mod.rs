@@ -67,6 +67,9 @@ pub(crate) struct Questions {
     panel: Option<Panel>,
     /// Which rows of the scopes are on the screen; none before they were drawn.
     scopes_shown: Option<Range<usize>>,
+    /// Since when they stand there, and whether that is long enough to be read.
+    scopes_since: Option<Instant>,
+    scopes_stood: bool,
     /// Since when it stands there.
     since: Option<Instant>,
     /// Whether it takes keys.
@@ -151,7 +154,24 @@ impl Questions {
     /// Turns away from an answer that was half given.
     pub(crate) fn give_up(&mut self) {
         self.stage = Stage::Choosing;
-        self.attend(false);
+        self.let_go();
+    }
+
+    /// Takes no keys while the person writes something else; without a draft it takes them again.
+    pub(crate) fn let_go(&mut self) {
+        self.attended = false;
+        self.turned_to = false;
+        self.awaited = false;
+    }
+
+    /// Whether an amount is being written.
+    pub(crate) fn is_asking_amount(&self) -> bool {
+        self.attended && matches!(self.stage, Stage::Amount(_))
+    }
+
+    /// A word about the last key.
+    pub(crate) fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     fn current(&self) -> Option<&Question> {
@@ -258,6 +278,8 @@ impl Questions {
         panel.show(height.saturating_sub(below));
         self.scopes_shown = match (&question.matter, &self.stage) {
             (Matter::Approval(request), Stage::Scope(chosen)) => {
+                let since = *self.scopes_since.get_or_insert(now);
+                self.scopes_stood = now.saturating_duration_since(since) >= PAUSE;
                 let chosen = chosen.unwrap_or_default();
                 Some(ScopeList::new(request, width).shown(chosen, below.saturating_sub(1).into()))
             }

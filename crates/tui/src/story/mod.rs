@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 pub(crate) use call::{Call, CallState};
 use llm_do::{
-    ApprovalRequest, CallKind, CallResult, Decision, Event, EventBody, Key, Limits, ModelResult, Name,
-    Payload, RunId, Status, Usage, UsageByModel,
+    ApprovalRequest, CallKind, CallResult, Decision, Event, EventBody, Key, Limits, ModelResult, Money, Name,
+    Payload, Quantity, RunId, Status, Usage, UsageByModel,
 };
 use std::sync::Arc;
 
@@ -90,6 +90,16 @@ impl Story {
         self.places.insert((run, event.call.id.clone()), place);
         if let Some(run) = self.runs.get_mut(&run).filter(|_| level > 0) {
             run.calls += 1;
+        }
+    }
+
+    /// A person let a budget of the run grow, of which no event tells.
+    pub(crate) fn extend(&mut self, what: Quantity, limit: u64) {
+        let Some(run) = self.current.and_then(|id| self.runs.get_mut(&id)) else { return };
+        match what {
+            Quantity::Cost => run.limits.cost = Some(Money(limit)),
+            Quantity::Tokens => run.limits.tokens = Some(limit),
+            Quantity::ToolCalls => run.limits.tool_calls = Some(limit),
         }
     }
 

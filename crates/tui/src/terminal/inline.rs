@@ -106,6 +106,11 @@ impl Inline {
         output.write_all(format!("\r{up}{CLEAR_BELOW}").as_bytes())
     }
 
+    /// How many live rows stand above the cursor.
+    pub(crate) fn above(&self) -> u16 {
+        self.cursor.y
+    }
+
     /// Takes the live rows away and leaves the cursor where they began.
     pub(crate) fn clear(&mut self, output: &mut impl Write) -> io::Result<()> {
         let mut text = String::new();

@@ -5,6 +5,7 @@ pub(crate) mod inline;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,8 +22,13 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 /// Pasted text comes as one piece; keys that old terminals cannot tell apart are told apart where that is known.
 const ENTER: &str = "\u{1b}[?2004h\u{1b}[>1u";
 const LEAVE: &str = "\u{1b}[<1u\u{1b}[?2004l\u{1b}[?25h\u{1b}[0m";
-/// Takes away the rows that stood below the cursor, such as the status line.
+/// Takes away the rows from the cursor on.
 const ERASE_BELOW: &str = "\u{1b}[J";
+/// Takes away what a program may have left behind that was killed: its own screen, the mouse. The cursor is saved, as
+/// leaving a screen brings back a saved one.
+const RESET: &str = "\u{1b}7\u{1b}[?1049l\u{1b}[?1000l\u{1b}[?1002l\u{1b}[?1003l\u{1b}[?1006l";
+/// How many live rows stand above the cursor.
+static ABOVE: AtomicU16 = AtomicU16::new(0);
 const ENTER_ALTERNATE: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const LEAVE_ALTERNATE: &str = "\u{1b}[?1049l";
 /// What is between them is shown at once.
@@ -75,7 +81,11 @@ pub fn restore() {
     }
     let alternate = if std::mem::take(&mut touched.alternate) { LEAVE_ALTERNATE } else { "" };
     if let Ok(mut device) = device() {
-        let _ = device.write_all(format!("{alternate}{LEAVE}\r\n{ERASE_BELOW}").as_bytes());
+        let up = match ABOVE.swap(0, Ordering::Relaxed) {
+            0 => String::new(),
+            above => format!("\u{1b}[{above}A"),
+        };
+        let _ = device.write_all(format!("{alternate}{LEAVE}\r{up}{ERASE_BELOW}").as_bytes());
     }
     let _ = disable_raw_mode();
 }
@@ -165,7 +175,9 @@ impl Terminal {
         cursor: Option<Position>,
     ) -> io::Result<()> {
         let _pen = pen()?;
-        self.inline.paint(&mut self.output, finished, live, cursor)
+        self.inline.paint(&mut self.output, finished, live, cursor)?;
+        ABOVE.store(self.inline.above(), Ordering::Relaxed);
+        Ok(())
     }
 
     /// Takes the whole screen, or gives it back.
@@ -207,6 +219,7 @@ impl Terminal {
         leave()?;
         let modes = tcgetattr(self.output.get_ref())?;
         let result = work();
+        self.output.write_all(RESET.as_bytes())?;
         // A program that broke off may have left modes of its own, which would be taken for those of the shell.
         tcsetattr(self.output.get_ref(), OptionalActions::Now, &modes)?;
         take(&mut self.output)?;
@@ -229,6 +242,7 @@ impl Terminal {
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         let _pen = pen()?;
         self.inline = Inline::default();
+        ABOVE.store(0, Ordering::Relaxed);
         self.output.write_all(b"\x1b[H\x1b[2J")?;
         self.output.flush()
     }

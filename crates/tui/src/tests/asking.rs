@@ -191,6 +191,9 @@ fn the_next_question_takes_no_key_until_it_has_stood_for_a_moment() {
     let [mut first, mut second] = [shell(), request("other", json!({}))].map(|request| driver.ask(request));
     driver.wait(A_WHILE);
     driver.press("yy");
+    assert_eq!((answered(&mut first), answered(&mut second)), (None, None), "a slip");
+    driver.press("y");
+    driver.press("y");
     assert_eq!((answered(&mut first), answered(&mut second)), (Some(Answer::Once), None));
     driver.wait(A_WHILE);
     driver.press("y");
@@ -289,8 +292,11 @@ fn y_before_everything_was_seen_only_hints() {
     driver.press("y");
     assert_eq!(answered(&mut answer), None);
     assert!(driver.screen().contains("more rows to see"), "{}", driver.screen());
-    driver.press("a1");
+    driver.press("a");
+    driver.wait(A_WHILE);
+    driver.press("1");
     assert_eq!(answered(&mut answer), None);
+    driver.wait(A_WHILE);
     let before = driver.screen();
     driver.press("<End>");
     assert_ne!(driver.screen(), before);
@@ -336,6 +342,62 @@ fn keys_that_come_all_at_once_are_no_answer() {
 }
 
 #[test]
+fn words_where_nothing_can_be_written_are_no_answer() {
+    for pieces in
+        [&["just go awa", "y"][..], &["y", "ou should not"], &["hello ", "y"], &["buy it"], &["hm", "q"]]
+    {
+        let mut driver = Driver::single_run();
+        let mut answer = driver.ask(shell());
+        driver.wait(A_WHILE);
+        for piece in pieces {
+            driver.burst(piece);
+            driver.pass(10);
+        }
+        driver.wait(A_WHILE);
+        assert_eq!(answered(&mut answer), None, "{pieces:?} in pieces");
+        let mut driver = Driver::single_run();
+        let mut answer = driver.ask(shell());
+        driver.wait(A_WHILE);
+        for key in crate::typed::keys(&pieces.concat()) {
+            driver.app.key(key, driver.now());
+            driver.pass(60);
+            driver.frame();
+        }
+        driver.wait(A_WHILE);
+        assert_eq!(answered(&mut answer), None, "{pieces:?} letter by letter");
+    }
+}
+
+#[test]
+fn an_answer_with_enter_is_no_message() {
+    let mut driver = busy_chat();
+    let mut answer = driver.ask(shell());
+    driver.burst("y<Enter>");
+    assert!(driver.screen().contains("press the key alone"), "{}", driver.screen());
+    driver.wait(A_WHILE);
+    driver.wait(A_WHILE);
+    driver.burst("y<Enter>");
+    driver.wait(A_WHILE);
+    assert_eq!((answered(&mut answer), driver.wishes()), (None, vec![]));
+    driver.press("y");
+    driver.wait(A_MOMENT);
+    assert_eq!(answered(&mut answer), Some(Answer::Once));
+}
+
+#[test]
+fn an_amount_that_comes_at_once_with_enter_is_not_taken() {
+    let mut driver = Driver::single_run();
+    driver.begins("main", Limits { tool_calls: Some(10), ..Limits::default() });
+    let mut answer = driver.ask_to_extend(extension(Quantity::ToolCalls));
+    driver.wait(A_WHILE);
+    driver.burst("500<Enter>");
+    assert_eq!(answered(&mut answer), None);
+    driver.press("<Enter>");
+    assert_eq!(answered(&mut answer), Some(Some(500)));
+    assert!(driver.screen().contains("510 calls left"), "{}", driver.screen());
+}
+
+#[test]
 fn a_sentence_that_opened_the_scopes_goes_to_the_input() {
     let mut driver = Driver::chat();
     driver.press("go<Enter>");
@@ -357,7 +419,9 @@ fn no_scope_is_chosen_from_the_start() {
     let mut driver = Driver::single_run();
     let mut answer = driver.ask(shell());
     driver.wait(A_WHILE);
-    driver.press("a<Enter>");
+    driver.press("a");
+    driver.wait(A_WHILE);
+    driver.press("<Enter>");
     assert_eq!(answered(&mut answer), None);
     driver.press("<Down><Enter>");
     assert_eq!(answered(&mut answer), Some(Answer::Session(Scope::Exact)));
@@ -513,9 +577,12 @@ fn a_scope_is_picked_by_number_or_by_arrows() {
     let mut driver = Driver::single_run();
     let [mut first, mut second] = [write(), write()].map(|request| driver.ask(request));
     driver.wait(A_WHILE);
-    driver.press("<End>a2");
-    driver.wait(A_WHILE);
-    driver.press("<End>a<Down><Down><Down><Up><Down><Enter>");
+    for keys in ["2", "<Down><Down><Down><Up><Down><Enter>"] {
+        driver.press("a");
+        driver.wait(A_WHILE);
+        driver.press(keys);
+        driver.wait(A_WHILE);
+    }
     assert_eq!(answered(&mut first), Some(Answer::Session(Scope::Directory("notes".to_owned()))));
     assert_eq!(answered(&mut second), Some(Answer::Session(Scope::Tool)));
 }
@@ -530,7 +597,9 @@ fn a_scope_is_shown_whole_before_it_is_granted() {
     let mut answer = driver.ask(request());
     driver.wait(A_WHILE);
     driver.read_on();
-    driver.press("a<Down><Down>");
+    driver.press("a");
+    driver.wait(A_WHILE);
+    driver.press("<Down><Down>");
     let screen = driver.screen();
     assert!(screen.contains("-delete"), "{screen}");
     driver.press("<Down><Down>");
@@ -543,16 +612,18 @@ fn a_scope_is_shown_whole_before_it_is_granted() {
 }
 
 #[test]
-fn scopes_that_were_never_drawn_are_not_granted() {
+fn scopes_that_nobody_could_read_are_not_granted() {
     let mut driver = Driver::single_run();
     let mut answer = driver.ask(write());
     driver.wait(A_WHILE);
-    driver.press("<End>");
-    for key in crate::typed::keys("a2<Enter>") {
-        driver.app.key(key, driver.now());
-    }
-    assert_eq!(answered(&mut answer), None);
-    driver.frame();
+    driver.press("a");
+    driver.press("2");
+    driver.press("<Down><Enter>");
+    assert_eq!(answered(&mut answer), None, "they have just come");
+    driver.wait(A_WHILE);
+    driver.press("x2");
+    assert_eq!(answered(&mut answer), None, "who types does not read");
+    driver.wait(A_WHILE);
     driver.press("2");
     assert_eq!(answered(&mut answer), Some(Answer::Session(Scope::Directory("notes".to_owned()))));
 }

@@ -11,7 +11,7 @@ use ratatui::text::Line;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::app::{App, Step};
+use crate::app::{App, Burst, Step};
 use crate::question::{Matter, Question, Reply};
 use crate::typed::{Screen, keys};
 use crate::{Opening, Told, Wish};
@@ -78,11 +78,17 @@ impl Driver {
         self.app.told(told, self.now);
     }
 
-    /// Presses keys one after the other, with a frame after each.
+    /// Presses keys one after the other, with a frame after each. Where nothing can be written, time passes in the end
+    /// in which more keys could follow.
     pub(super) fn press(&mut self, text: &str) -> Step {
         let mut last = Step::Go;
         for key in keys(text) {
             last = self.app.key(key, self.now);
+            self.frame();
+        }
+        if self.app.awaits_more() {
+            self.now += Duration::from_millis(A_MOMENT);
+            last = self.app.tick(self.now);
             self.frame();
         }
         last
@@ -97,12 +103,13 @@ impl Driver {
 
     /// Presses keys all at once, as text comes that is pasted where the terminal does not say so.
     pub(super) fn burst(&mut self, text: &str) {
-        self.app.burst(true);
-        for key in keys(text) {
+        let keys = keys(text);
+        self.app.burst(Burst::of(&keys));
+        for key in keys {
             self.app.key(key, self.now);
         }
         self.frame();
-        self.app.burst(false);
+        self.app.burst(Burst::No);
     }
 
     pub(super) fn paste(&mut self, text: &str) {

@@ -115,7 +115,9 @@ fn scopes_say_what_they_would_have_covered() {
         std::mem::forget(driver.ask(write()));
         driver.wait(A_WHILE);
         driver.read_on();
-        driver.press("a<Down><Down>");
+        driver.press("a");
+        driver.wait(A_WHILE);
+        driver.press("<Down><Down>");
         driver.screen()
     });
     assert_snapshot!(shown);
