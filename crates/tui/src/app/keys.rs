@@ -164,9 +164,12 @@ impl App {
         if self.has_input() && self.questions.is_choosing_scope() && is_word(key) {
             return self.leave_scopes(key, now);
         }
-        if !self.questions.is_unsure() || !is_letter(key) {
-            return self.answer_key(key);
-        }
+        if self.questions.is_unsure() && is_letter(key) { self.weigh(key, now) } else { self.answer_key(key) }
+    }
+
+    /// A letter may be an answer or begin a word. One that would answer for good waits for others, where there is an
+    /// input every one.
+    fn weigh(&mut self, key: KeyEvent, now: Instant) -> Step {
         match key.code {
             _ if self.has_input() => self.half = Some((key, now)),
             KeyCode::Char('y' | 'a' | 'q') => self.half = Some((key, now)),
