@@ -21,6 +21,8 @@ const MODEL: &str = "anthropic:sonnet";
 const FRAMES: usize = 2_000;
 /// The most that a frame may take but for one in a hundred.
 const FRAME_LIMIT: Duration = Duration::from_millis(8);
+/// A key of the person and its frame fit between two pictures of a usual screen.
+const KEY_LIMIT: Duration = Duration::from_millis(16);
 
 const PROSE: &str = "The harbour has **three** berths left, and the *Gull* needs one of them until July.\n\n- north, 14 m\n- \
                      south, 9 m and `shallow`\n\n";
@@ -85,11 +87,11 @@ impl Screen {
     }
 }
 
-fn report(what: &str, mut times: Vec<Duration>) {
+fn report(what: &str, limit: Duration, mut times: Vec<Duration>) {
     times.sort();
     let at = |share: usize| times[(times.len() - 1) * share / 100];
     println!("{what}: p50 {:?}, p99 {:?}, most {:?}", at(50), at(99), at(100));
-    assert!(at(99) < FRAME_LIMIT, "{what} took {:?}", at(99));
+    assert!(at(99) < limit, "{what} took {:?}", at(99));
 }
 
 #[test]
@@ -101,21 +103,21 @@ fn frames_after_ten_thousand_events() {
         screen.driver.says(&main, if number % 20 == 19 { PROSE } else { "and so on, " });
         screen.frame()
     });
-    report("live rows, with a delta before each frame", live.collect());
+    report("live rows, with a delta before each frame", FRAME_LIMIT, live.collect());
     screen.driver.press("<C-t>");
-    report("tree", (0..FRAMES).map(|_| screen.frame()).collect());
+    report("tree", FRAME_LIMIT, (0..FRAMES).map(|_| screen.frame()).collect());
     let changing = (0..FRAMES).map(|_| {
         let call = screen.driver.calls_tool(&main, "read_file", json!({}));
         screen.driver.returns(&call, "done");
         screen.frame()
     });
-    report("tree, with a call before each frame", changing.collect());
+    report("tree, with a call before each frame", FRAME_LIMIT, changing.collect());
     let talking = (0..FRAMES).map(|_| {
         screen.driver.asks_model(&main, MODEL, vec![text("and then?")]);
         screen.driver.answers(&main, MODEL, vec![text(PROSE)], used(10, 10));
         screen.frame()
     });
-    report("tree, with a message before each frame", talking.collect());
+    report("tree, with a message before each frame", FRAME_LIMIT, talking.collect());
 }
 
 /// The share of a core that ten seconds of a stream take.
@@ -181,7 +183,7 @@ fn keys_in_a_draft_of_ten_thousand_lines() {
         driver.frame();
         cpu_time() - before
     });
-    report("a key in a draft of ten thousand lines", times.collect());
+    report("a key in a draft of ten thousand lines", KEY_LIMIT, times.collect());
 }
 
 #[test]
