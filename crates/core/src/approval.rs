@@ -284,6 +284,11 @@ impl Quantity {
     }
 }
 
+impl Exhausted {
+    /// The owner of the limits that hold for the whole run.
+    pub const THE_RUN: &str = "the run";
+}
+
 impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let show = |amount| self.what.show(amount);

@@ -107,7 +107,7 @@ enum Verdict {
 impl Budget {
     /// A budget whose root ceiling belongs to the run.
     pub(crate) fn new(limits: Ceilings) -> Self {
-        let root = Ceiling::new(None, "the run".to_owned(), limits);
+        let root = Ceiling::new(None, Exhausted::THE_RUN.to_owned(), limits);
         Self { state: Mutex::new(State { ceilings: vec![root], waiting: VecDeque::new() }) }
     }
 

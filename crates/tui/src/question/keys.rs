@@ -1,15 +1,13 @@
 //! What keys do at a question: choose an answer, scroll, or write something.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use llm_do::{Answer, ExtensionRequest, Quantity, counted, parse_strict};
+use llm_do::{Answer, Exhausted, ExtensionRequest, Quantity, counted, parse_strict};
 use serde_json::Value;
 
 use super::scopes::ScopeList;
 use super::stage::{self, Stage, Typed};
 use super::{Matter, Question, Questions, Reply, Revised};
 
-/// Whose budget it is that the status line shows.
-const OF_THE_RUN: &str = "the run";
 const CHOOSE_SCOPE: &str = "a number allows that; ↑ and ↓ choose, Esc goes back";
 
 /// What a key did.
@@ -296,7 +294,7 @@ impl Questions {
         self.turn_to(place);
         match (matter, amount) {
             (Matter::Extension(ExtensionRequest { exhausted, .. }), Some(amount))
-                if exhausted.owner == OF_THE_RUN =>
+                if exhausted.owner == Exhausted::THE_RUN =>
             {
                 Asked::Extended(exhausted.what, exhausted.limit.saturating_add(amount))
             }

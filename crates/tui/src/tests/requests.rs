@@ -93,6 +93,6 @@ pub(super) fn extension(what: Quantity) -> ExtensionRequest {
         Quantity::Tokens => (100_000, 98_000, 4_000),
         Quantity::ToolCalls => (10, 10, 1),
     };
-    let exhausted = Exhausted { what, owner: "the run".to_owned(), limit, used, needed };
+    let exhausted = Exhausted { what, owner: Exhausted::THE_RUN.to_owned(), limit, used, needed };
     ExtensionRequest { path: "main > writer".to_owned(), exhausted }
 }
