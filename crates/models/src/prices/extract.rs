@@ -30,15 +30,25 @@ const SECTIONS: [&str; 15] = [
 
 /// Where cargo keeps the data, and of which version it is.
 pub(super) fn data_file() -> (PathBuf, String) {
+    // Only the packages of this platform: those of others are downloaded by nobody who builds for this one.
     let output = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
-        .args(["metadata", "--format-version", "1", "--offline"])
+        .args(["metadata", "--format-version", "1", "--offline", "--filter-platform", &platform()])
         .output()
         .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     let packages = metadata["packages"].as_array().unwrap();
     let package = packages.iter().find(|package| package["name"] == "genai-prices").unwrap();
     let manifest = PathBuf::from(package["manifest_path"].as_str().unwrap());
     (manifest.with_file_name("data").join("prices.json"), package["version"].as_str().unwrap().to_owned())
+}
+
+/// Returns the target triple of this platform.
+fn platform() -> String {
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+    let output = Command::new(rustc).arg("-vV").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
 }
 
 /// The table of a day, written as `2026-11-16`.
