@@ -21,6 +21,7 @@ mod failure;
 mod grant;
 mod input;
 pub mod macros;
+mod media_tokens;
 mod message;
 mod model;
 mod model_override;
@@ -55,11 +56,12 @@ pub use event::{CallKind, CallResult, Delta, Event, EventBody, ModelResult, RunI
 pub use failure::{Failure, FailureKind, ToolError};
 pub use grant::{Grant, GrantSubject};
 pub use input::{Input, InputPart, input_attachments};
+pub use media_tokens::MediaTokens;
 pub use message::{Conversation, Head, Message, Origin, Part, ProviderBlock, Role, ToolCall, ToolResult};
 pub use model::{
-    FINAL_ANSWER, Model, ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest,
-    ModelResponse, ModelSession, ModelStream, Models, NativeOutput, NoModels, ServerCall, StopReason,
-    ThinkingStyle,
+    AttemptCost, FINAL_ANSWER, Model, ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelProfile,
+    ModelRequest, ModelResponse, ModelSession, ModelStream, Models, NativeOutput, NoModels, ServerCall,
+    StopReason, ThinkingStyle,
 };
 pub use model_override::{ModelOverride, PriceList, ProfileOverride};
 pub use name::{Key, Name, nearest};

@@ -13,7 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Conversation, Message, ModelSettings, Name, Schema, ServerTool, ToolDefinition, Usage};
+use crate::{
+    Conversation, MediaTokens, Message, ModelSettings, Name, Schema, ServerTool, ToolDefinition, Usage,
+};
 
 /// The tool through which a model gives a structured answer, where its provider does not enforce a schema.
 pub const FINAL_ANSWER: &str = "final_answer";
@@ -165,6 +167,8 @@ pub struct ModelProfile {
     pub thinking: ThinkingStyle,
     /// The tools that its provider can run, by name.
     pub server_tools: &'static [&'static str],
+    /// How many input tokens attachments cost at most.
+    pub media: MediaTokens,
 }
 
 /// Whether a provider enforces a schema on the answer.
@@ -245,6 +249,7 @@ impl Default for ModelProfile {
             sampling: true,
             thinking: ThinkingStyle::Unasked,
             server_tools: &[],
+            media: MediaTokens::default(),
         }
     }
 }
@@ -259,9 +264,52 @@ pub struct ModelError {
     /// How long the provider asks to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
-    /// What was used before it failed, where it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Box<Usage>>,
+    /// What the provider charged for the attempt.
+    #[serde(default)]
+    pub cost: AttemptCost,
+}
+
+/// What a provider charged for an attempt that failed.
+///
+/// A budget gives the whole reservation back for [`AttemptCost::Nothing`] and keeps all of it for
+/// [`AttemptCost::Unknown`]: a limit must hold even if the provider charged everything that it could.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptCost {
+    /// Nothing: the provider refused the request, or never received it.
+    Nothing,
+    /// What the provider reported for the whole attempt.
+    Known(Box<Usage>),
+    /// Unknown: the provider may have processed the request. What it had reported before the attempt broke off, if
+    /// anything, is a lower bound.
+    Unknown(Option<Box<Usage>>),
+}
+
+impl Default for AttemptCost {
+    fn default() -> Self {
+        Self::Unknown(None)
+    }
+}
+
+impl AttemptCost {
+    /// Returns what the provider reported.
+    pub fn reported(&self) -> Option<&Usage> {
+        match self {
+            Self::Nothing => None,
+            Self::Known(usage) => Some(usage),
+            Self::Unknown(usage) => usage.as_deref(),
+        }
+    }
+
+    /// Applies a function to what the provider reported.
+    #[must_use]
+    pub fn map(self, change: impl FnOnce(Usage) -> Usage) -> Self {
+        match self {
+            Self::Nothing => Self::Nothing,
+            Self::Known(usage) => Self::Known(Box::new(change(*usage))),
+            Self::Unknown(usage) => Self::Unknown(usage.map(|usage| Box::new(change(*usage)))),
+        }
+    }
 }
 
 impl fmt::Display for ModelError {
@@ -343,16 +391,21 @@ impl ModelErrorKind {
 }
 
 impl ModelError {
-    /// An error of a kind with the provider's words.
+    /// Creates an error with the provider's message. What the attempt cost is unknown unless it is said.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after: None, usage: None }
+        Self { kind, message: message.into(), retry_after: None, cost: AttemptCost::default() }
     }
 
-    /// The error with what was used before it happened.
+    /// Returns the error of an attempt for which the provider charged nothing.
     #[must_use]
-    pub fn with_usage(mut self, usage: Usage) -> Self {
-        self.usage = Some(Box::new(usage));
-        self
+    pub fn not_charged(self) -> Self {
+        Self { cost: AttemptCost::Nothing, ..self }
+    }
+
+    /// Returns the error of an attempt that may have been charged, with the usage reported before it broke off.
+    #[must_use]
+    pub fn charged_at_least(self, usage: Option<Usage>) -> Self {
+        Self { cost: AttemptCost::Unknown(usage.map(Box::new)), ..self }
     }
 }
 

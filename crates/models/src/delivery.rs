@@ -14,8 +14,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream;
 use llm_do_core::{
-    Message, ModelError, ModelPart, ModelRequest, ModelResponse, ModelStream, Origin, Part, Role, StopReason,
-    ToolCall, Usage,
+    AttemptCost, Message, ModelError, ModelPart, ModelRequest, ModelResponse, ModelStream, Origin, Part,
+    Role, StopReason, ToolCall, Usage,
 };
 
 use crate::history::{estimated_tokens, message_bytes, unanswered};
@@ -80,7 +80,7 @@ fn compose(answer: Answer, request: &ModelRequest<'_>, origin: &Origin) -> VecDe
             }
             Act::Wait(delay) => beats.push_back(Beat::Wait(delay)),
             Act::Fail(error) => {
-                beats.push_back(Beat::Part(Err(ModelError { usage: explicit.map(Box::new), ..error })));
+                beats.push_back(Beat::Part(Err(failed(error, explicit, !parts.is_empty()))));
                 return beats;
             }
             Act::Cut => return beats,
@@ -90,6 +90,16 @@ fn compose(answer: Answer, request: &ModelRequest<'_>, origin: &Origin) -> VecDe
     let response = finished(parts, stop, usage, origin);
     beats.push_back(Beat::Part(Ok(ModelPart::Finished(response))));
     beats
+}
+
+/// A failure with what it cost. A request that fails before anything is said was refused, and costs nothing.
+fn failed(error: ModelError, usage: Option<Usage>, has_begun: bool) -> ModelError {
+    let cost = match usage {
+        Some(usage) => AttemptCost::Known(Box::new(usage)),
+        None if has_begun => AttemptCost::Unknown(None),
+        None => AttemptCost::Nothing,
+    };
+    ModelError { cost, ..error }
 }
 
 /// Parts with a wait after each, where there is one.

@@ -62,6 +62,7 @@ mod environment;
 mod history;
 mod http;
 mod mask;
+mod media_tokens;
 mod minimal;
 mod names;
 mod pattern;

@@ -10,14 +10,16 @@ use llm_do_core::NativeOutput::{Always, Never, WithoutTools};
 use llm_do_core::ThinkingStyle::{Budget, Effort, Unasked};
 use llm_do_core::{ModelOverride, ModelProfile, ProfileOverride};
 
+use crate::media_tokens::media_tokens;
 use crate::names::{Patterns, canonical};
 
 /// Returns what a model can do. The protocol is one of [`PROTOCOLS`](crate::PROTOCOLS), the model stands without its
 /// provider, and of the overrides the first that matches and speaks of something decides about it.
 pub fn profile_of(protocol: &str, provider: &str, model: &str, overrides: &[ModelOverride]) -> ModelProfile {
     let closed_output_only = enforces_closed_only(protocol, provider);
-    let mut profile = ModelProfile { closed_output_only, ..ModelProfile::default() };
     let written = model.to_lowercase();
+    let media = media_tokens(protocol, &written);
+    let mut profile = ModelProfile { closed_output_only, media, ..ModelProfile::default() };
     let plain = plain_name(&written);
     for row in TABLE.iter().filter(|row| row.fits(protocol, provider, &written, &plain)) {
         row.says.apply(&mut profile);

@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, Uri};
 use jiff::Timestamp;
 use llm_do_core::{
     Model, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest, ModelSession, ModelSettings,
-    ModelStream, Name, Origin, Usage,
+    ModelStream, Name, Origin,
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -103,9 +103,10 @@ impl ModelSession for Session {
         request: ModelRequest<'a>,
     ) -> BoxFuture<'a, Result<ModelStream<'a>, ModelError>> {
         Box::pin(async move {
-            let encoded = self.encoder.encode(&request)?;
+            // Nothing has been sent yet, so nothing is charged.
+            let encoded = self.encoder.encode(&request).map_err(ModelError::not_charged)?;
             let limits = Limits::of(request.settings);
-            let address = self.address(&encoded.path)?;
+            let address = self.address(&encoded.path).map_err(ModelError::not_charged)?;
             self.remote.ask(address, encoded, request.settings, limits).await
         })
     }
@@ -193,7 +194,7 @@ impl Remote {
         let host = address.host().unwrap_or_default().to_owned();
         let place = without_user(&address);
         let notices = encoded.notices.iter().map(|notice| ModelPart::Notice(notice.clone())).collect();
-        let request = self.http_request(address, encoded, settings)?;
+        let request = self.http_request(address, encoded, settings).map_err(ModelError::not_charged)?;
         let sent = limits.within(is_stream, &host, self.transport.send(request)).await;
         let response = sent.and_then(|sent| sent).map_err(|error| self.mask.error(error))?;
         if response.status().is_redirection() {
@@ -298,7 +299,7 @@ async fn failure(response: Response<ByteStream>, host: &str, limits: Limits) -> 
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
     let error = errors::of_response(head.status.as_u16(), &header, &text, Timestamp::now());
     // What a provider refuses it does not charge for.
-    error.with_usage(Usage { requests: 1, ..Usage::default() })
+    error.not_charged()
 }
 
 /// Says where a provider sends its callers. A key must not travel to an address that somebody else chose.
@@ -314,7 +315,7 @@ fn redirected(response: &Response<ByteStream>, host: &str) -> ModelError {
         response.status().as_u16()
     );
     // What a provider refuses it does not charge for.
-    ModelError::new(ModelErrorKind::Invalid, words).with_usage(Usage { requests: 1, ..Usage::default() })
+    ModelError::new(ModelErrorKind::Invalid, words).not_charged()
 }
 
 /// Refuses a page of a proxy or a wrong address, and what is packed though nobody asked for it.
@@ -379,7 +380,7 @@ impl Answer {
             Ok(Some(Ok(bytes))) => self.take(&bytes),
             Ok(Some(Err(error))) => self.finish(Some(error)).await,
             Ok(None) => self.finish(None).await,
-            Err(error) => Err(self.with_usage(error)),
+            Err(error) => Err(self.with_reported(error)),
         }
     }
 
@@ -410,10 +411,10 @@ impl Answer {
         Ok(())
     }
 
-    /// Adds what was used before an attempt was given up.
-    fn with_usage(&mut self, error: ModelError) -> ModelError {
-        let known = self.decoder.take().and_then(|decoder| decoder.finish(&mut self.read).err());
-        ModelError { usage: known.and_then(|known| known.usage), ..error }
+    /// Adds what the provider reported before an attempt was given up.
+    fn with_reported(&mut self, error: ModelError) -> ModelError {
+        let cut = self.decoder.take().and_then(|decoder| decoder.finish(&mut self.read).err());
+        ModelError { cost: cut.map(|cut| cut.cost).unwrap_or_default(), ..error }
     }
 }
 

@@ -102,7 +102,7 @@ mod server_calls;
 #[cfg(test)]
 mod tests;
 
-use llm_do_core::{ModelError, ModelErrorKind, ModelPart, ModelResponse, Origin, Usage};
+use llm_do_core::{AttemptCost, ModelError, ModelErrorKind, ModelPart, ModelResponse, Origin, Usage};
 use serde_json::Value;
 
 use answer::{Draft, Sink};
@@ -232,16 +232,20 @@ impl Decoder {
         let usage = self.reader.usage();
         match self.reader.finish(&self.origin) {
             Some(draft) => Ok(draft.into_response(self.origin)),
-            None => Err(ModelError {
-                usage: usage.map(Box::new),
-                ..truncated("the answer ended before it was complete")
-            }),
+            None => Err(truncated("the answer ended before it was complete").charged_at_least(usage)),
         }
     }
 
     fn fail(&mut self, error: ModelError) -> ModelError {
-        let usage = error.usage.or_else(|| self.reader.usage().map(Box::new));
-        self.failure.insert(ModelError { usage, ..error }).clone()
+        let usage = self.reader.usage();
+        // A provider that reports an error instead of an answer has charged nothing. One that reports it after the
+        // answer had begun may have charged for what there was of it.
+        let cost = match error.cost {
+            AttemptCost::Nothing if usage.is_none() && self.kept == 0 => AttemptCost::Nothing,
+            AttemptCost::Known(usage) => AttemptCost::Known(usage),
+            AttemptCost::Nothing | AttemptCost::Unknown(_) => AttemptCost::Unknown(usage.map(Box::new)),
+        };
+        self.failure.insert(ModelError { cost, ..error }).clone()
     }
 }
 
@@ -256,7 +260,7 @@ fn take(
     }
     match frame {
         Frame::Done => reader.done(),
-        Frame::Error(bytes) => return Err(errors::in_stream(bytes)),
+        Frame::Error(bytes) => return Err(errors::in_stream(bytes).not_charged()),
         Frame::Data(bytes) => return take_data(reader, repeat, bytes, sink),
     }
     Ok(())
@@ -288,7 +292,10 @@ fn read(reader: &mut dyn Reader, value: Value, sink: &mut Sink<'_>) -> Result<()
 }
 
 fn read_object(reader: &mut dyn Reader, object: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
-    if json::has_error(&object) { Err(errors::in_answer(&object)) } else { reader.read(object, sink) }
+    if json::has_error(&object) {
+        return Err(errors::in_answer(&object).not_charged());
+    }
+    reader.read(object, sink)
 }
 
 fn truncated(message: impl Into<String>) -> ModelError {

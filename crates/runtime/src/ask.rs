@@ -1,29 +1,35 @@
 //! The model request: reserve, send, stream, book.
 //!
-//! Retries on another model are inside one step. The conversation is borrowed, never copied.
+//! Retries on another model are inside one step. The conversation is borrowed, never copied. What a request may use is
+//! estimated in [`estimate`]; what an attempt did use is counted and booked in [`booking`].
+
+mod booking;
+mod estimate;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use llm_do_core::{
-    AgentSpec, Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Message, Model, ModelChoice,
+    AgentSpec, AttemptCost, Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Model, ModelChoice,
     ModelError, ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelResult, ModelSettings,
-    ModelStream, Name, Outcome, Performed, Prices, ToolChoice, ToolDefinition, Tune, Usage,
+    ModelStream, Name, Outcome, Performed, ToolChoice, ToolDefinition, Tune,
 };
 use tokio::time::Instant;
 
-use crate::budget::{Ask, Pricing, Reservation};
+use crate::budget::{Ask, Reservation};
 use crate::control;
 use crate::engine::milliseconds;
 use crate::extension;
-use crate::live::{Frame, LiveCall, Partner, Talk};
+use crate::live::{Frame, LiveCall, Measured, Partner, Talk};
+
 use crate::retry::Retry;
 use crate::rules::Pattern;
 use crate::server_tools;
-use crate::state::{RunState, amount};
+use crate::state::RunState;
 use crate::stopwatch::Activity;
 use crate::store::Durability;
+pub(crate) use estimate::check_price;
 
 /// Asks the agent's model to continue the history that `head` names.
 pub(crate) async fn ask_model(
@@ -37,14 +43,15 @@ pub(crate) async fn ask_model(
 }
 
 /// Brings the conversation up to a request whose answer is recorded, so that it is not announced again.
-pub(crate) async fn already_asked(call: &LiveCall, outcome: &Outcome) {
+pub(crate) async fn already_asked(call: &LiveCall, outcome: &Outcome, model: Option<&Name>) {
     let Outcome::Response(response) = outcome else { return };
     let mut talk = call.frame().seat.talk.lock().await;
     let length = talk.conversation.messages().len();
     talk.announced = length;
     talk.introduced = true;
     talk.kept = None;
-    talk.measured = (response.usage.tokens(), length + 1);
+    let model = model.cloned();
+    talk.measured = Some(Measured { model, tokens: response.usage.tokens(), messages: length + 1 });
 }
 
 struct Asking<'a> {
@@ -74,27 +81,32 @@ impl Asking<'_> {
         if talk.conversation.head() != head {
             return Err(Halt::Record("the conversation is not the one that the step names".to_owned()));
         }
-        let mut last = ModelError::new(ModelErrorKind::NoModel, NO_MODEL);
+        let mut failures: Vec<ModelError> = Vec::new();
         let mut attempts = 0;
         let mut candidates = self.candidates(&talk).into_iter().peekable();
         while let Some(choice) = candidates.next() {
-            match self.ask_until_answered(&mut talk, &choice, &mut attempts).await {
+            let error = match self.ask_until_answered(&mut talk, &choice, &mut attempts).await {
                 Ok(response) => {
                     talk.answered = Some(choice.name().clone());
                     return Ok(Outcome::Response(response));
                 }
                 Err(Missed::Halted(halt)) => return Err(halt),
-                Err(Missed::Refused(failure)) => return Ok(Outcome::Failed(failure)),
-                Err(Missed::Model(error)) => last = error,
+                Err(Missed::Refused(failure)) if failures.is_empty() => return Ok(Outcome::Failed(failure)),
+                Err(Missed::Refused(failure)) => unusable(&failure, choice.name()),
+                Err(Missed::Model(error)) => error,
+            };
+            // Another model helps against an outage only. Once there was one, a fallback that cannot be used (no key,
+            // no price, a smaller window) must not keep the next one from being asked.
+            let is_final = failures.is_empty() && !error.kind.is_outage();
+            if let Some(next) = candidates.peek().filter(|_| !is_final) {
+                self.run.notice(&self.call.info, format!("{error}; asking `{}` instead", next.name()));
             }
-            if !last.kind.is_outage() {
+            failures.push(error);
+            if is_final {
                 break;
             }
-            if let Some(next) = candidates.peek() {
-                self.run.notice(&self.call.info, format!("{last}; asking `{}` instead", next.name()));
-            }
         }
-        failed(last)
+        failed(failures)
     }
 
     /// Asks one model, and again where its failure may pass. `attempts` counts those of the whole step.
@@ -171,26 +183,11 @@ impl Asking<'_> {
         let result = match self.unless_cancelled(conversed).await {
             Ok(result) => result,
             Err(halt) => {
-                self.count(model.name(), self.unreported(model.name()));
+                self.book(model.name(), &AttemptCost::default(), reservation);
                 return Err(halt.into());
             }
         };
-        let (result, usage) = match result {
-            Ok(mut response) => {
-                response.usage = self.run.priced_answer(model.name(), response.usage);
-                let usage = response.usage;
-                (Ok(Arc::new(response)), Some(usage))
-            }
-            Err(mut error) => {
-                error.usage = error.usage.map(|usage| Box::new(self.run.priced(model.name(), *usage)));
-                let usage = error.usage.as_deref().copied();
-                (Err(error), usage)
-            }
-        };
-        if result.is_ok() {
-            *self.frame.seat.model.lock() = Some(model.name().clone());
-        }
-        self.book(talk, model.name(), usage, reservation);
+        let result = self.booked(talk, model.name(), result, reservation);
         let recorded = match &result {
             Ok(response) => ModelResult::Response(response.clone()),
             Err(error) => ModelResult::Failed { error: error.clone() },
@@ -262,51 +259,6 @@ impl Asking<'_> {
                 Err(refusal) => return Err(Missed::Refused(extension::exhausted(&refusal)?)),
             }
         }
-    }
-
-    /// An upper bound of the request: what the previous one reported, plus the bytes of what is new. Nothing
-    /// where no ceiling limits requests.
-    fn budget_ask(
-        &self,
-        talk: &Talk,
-        model: &dyn Model,
-        tools: &[Arc<ToolDefinition>],
-    ) -> Result<Option<Ask>, Missed> {
-        if !self.run.budget.limits_requests(self.frame.ceiling) {
-            return Ok(None);
-        }
-        let (reported, covered) = talk.measured;
-        let new: u64 = talk.conversation.messages().iter().skip(covered).map(|message| bytes(message)).sum();
-        let opening = if covered == 0 { self.opening_bytes(tools) } else { 0 };
-        let input = reported.saturating_add(new + opening);
-        let wanted = self.wanted_output().unwrap_or(model.profile().default_max_output);
-        let cost = self.pricing(model.name(), input)?;
-        Ok(Some(Ask { input, output: wanted, cost }))
-    }
-
-    fn opening_bytes(&self, tools: &[Arc<ToolDefinition>]) -> u64 {
-        let instructions = self.frame.instructions().map_or(0, |text| text.len());
-        let size = |tool: &ToolDefinition| {
-            tool.name.len() + tool.description.len() + tool.input.source().to_string().len()
-        };
-        let tools: usize = tools.iter().map(|tool| size(tool)).sum();
-        (instructions + tools) as u64
-    }
-
-    fn wanted_output(&self) -> Option<u64> {
-        let tuned = self.frame.seat.tuned.lock().max_tokens;
-        tuned.or_else(|| self.frame.plan.spec.as_ref().and_then(|spec| spec.settings.max_tokens))
-    }
-
-    /// What the request costs with so many output tokens, its input at the dearest rate.
-    fn pricing(&self, model: &Name, input: u64) -> Result<Option<Pricing>, Missed> {
-        let prices = self.run.shared.prices.clone();
-        if dearest(&*prices, model, input, 0).is_none() {
-            return check_price(self.run, self.frame, model).map(|()| None).map_err(Missed::Refused);
-        }
-        let model = model.clone();
-        // Together, since a long input makes the output dearer too.
-        Ok(Some(Arc::new(move |output| dearest(&*prices, &model, input, output).unwrap_or(u64::MAX))))
     }
 
     /// Records that the model is asked, with the messages that are new to readers.
@@ -386,37 +338,6 @@ impl Asking<'_> {
         }
         Err(ModelError::new(ModelErrorKind::Truncated, "the stream ended before the answer was complete"))
     }
-
-    /// The usage of an attempt that nobody reported: of unknown cost, unless the model is free.
-    fn unreported(&self, model: &Name) -> Usage {
-        self.run.priced_answer(model, Usage { requests: 1, ..Usage::default() })
-    }
-
-    /// Adds what was used to the call, its callers and the runtime.
-    fn count(&self, model: &Name, usage: Usage) {
-        self.call.add_usage(model, usage);
-        self.run.shared.usage.lock().add(model, usage);
-    }
-
-    /// Books what was used. Without a report, the cost is unknown, and the reservation is booked in full when it is
-    /// dropped.
-    fn book(
-        &self,
-        talk: &mut Talk,
-        model: &Name,
-        usage: Option<Usage>,
-        reservation: Option<Reservation<'_>>,
-    ) {
-        let Some(usage) = usage.filter(|usage| usage.tokens() > 0 || usage.cost.unpriced == 0) else {
-            return self.count(model, usage.unwrap_or_else(|| self.unreported(model)));
-        };
-        talk.measured = (usage.tokens(), talk.conversation.messages().len() + 1);
-        self.count(model, usage);
-        match reservation {
-            Some(reservation) => reservation.settle(amount(&usage)),
-            None => self.run.budget.book(self.frame.ceiling, amount(&usage)),
-        }
-    }
 }
 
 /// A model that the agent does not name itself must be one that the agent says it works with.
@@ -432,36 +353,24 @@ pub(crate) fn check_compatible(spec: &AgentSpec, model: &Name) -> Result<(), Mod
     Err(ModelError::new(ModelErrorKind::NoModel, message))
 }
 
-/// A limit of the cost holds for models whose price is known.
-pub(crate) fn check_price(run: &RunState, frame: &Frame, model: &Name) -> Result<(), Failure> {
-    if !run.budget.limits_cost(frame.ceiling) || dearest(&*run.shared.prices, model, 1, 1).is_some() {
-        return Ok(());
-    }
-    let message = format!("the cost is limited and the price of `{model}` is unknown");
-    Err(Failure::new(FailureKind::Limit, message).with_hint("give a price for it, or limit tokens instead"))
-}
-
 const NO_MODEL: &str = "no model is set: name one in the agent, in the run or in the project";
 
-/// A provider that is down ends the run; a request that it refuses is an answer.
-fn failed(error: ModelError) -> Performed {
+/// Says that a fallback was not asked.
+fn unusable(failure: &Failure, model: &Name) -> ModelError {
+    ModelError::new(ModelErrorKind::NoModel, format!("{failure} (model `{model}`)"))
+}
+
+/// A provider that is down ends the run; a request that it refuses is an answer. The first failure is the one to act on,
+/// and those of the fallbacks follow it.
+fn failed(failures: Vec<ModelError>) -> Performed {
+    let mut failures = failures.into_iter();
+    let no_model = || ModelError::new(ModelErrorKind::NoModel, NO_MODEL);
+    let mut error = failures.next().unwrap_or_else(no_model);
+    for fallback in failures {
+        error.message.push_str(&format!("; then the fallback failed: {fallback}"));
+    }
     if error.kind.is_outage() {
         return Err(Halt::Provider(error));
     }
     Ok(Outcome::Failed(Failure::new(FailureKind::Model, error.to_string())))
-}
-
-/// What a request costs with its input at the dearest rate.
-fn dearest(prices: &dyn Prices, model: &str, tokens: u64, output: u64) -> Option<u64> {
-    let common = Usage { requests: 1, output, ..Usage::default() };
-    let kinds = [
-        Usage { input: tokens, ..common },
-        Usage { cache_read: tokens, ..common },
-        Usage { cache_write: tokens, ..common },
-    ];
-    kinds.iter().filter_map(|usage| prices.price(model, usage)).max().map(|money| money.0)
-}
-
-fn bytes(message: &Message) -> u64 {
-    serde_json::to_vec(message).map_or(0, |text| text.len() as u64)
 }

@@ -34,8 +34,8 @@ pub(crate) struct Ceilings {
     pub(crate) tool_calls: Option<u64>,
 }
 
-/// What a request costs with so many output tokens.
-pub(crate) type Pricing = Arc<dyn Fn(u64) -> u64 + Send + Sync>;
+/// What a request costs that reads so many tokens of its allowance and writes so many tokens of output.
+pub(crate) type Pricing = Arc<dyn Fn(u64, u64) -> u64 + Send + Sync>;
 
 /// What a request may use at most.
 #[derive(Clone)]
@@ -44,6 +44,9 @@ pub(crate) struct Ask {
     pub(crate) input: u64,
     /// Output tokens that are wanted; fewer may be granted.
     pub(crate) output: u64,
+    /// Input tokens that the provider may add by itself: what its server-side tools read. They are reserved as far as
+    /// there is room for them; a request is never refused because of them.
+    pub(crate) allowance: u64,
     /// What it costs, where the price is known.
     pub(crate) cost: Option<Pricing>,
 }
@@ -76,8 +79,6 @@ struct Ceiling {
     used: Amount,
     reserved: Amount,
     tool_calls: u64,
-    /// A request used more than it had reserved: the bounds cannot be trusted, so nothing further starts.
-    overrun: bool,
 }
 
 struct Waiter {
@@ -159,10 +160,7 @@ impl Budget {
     /// Raises a limit, as a person allowed.
     pub(crate) fn extend(&self, at: CeilingId, what: Quantity, by: u64) {
         let mut state = self.state.lock();
-        let ceiling = &mut state.ceilings[at.0];
-        // More tool calls, or nothing more, do not say that requests may go on after an overrun.
-        ceiling.overrun &= what == Quantity::ToolCalls || by == 0;
-        if let Some(limit) = ceiling.limits.of_mut(what) {
+        if let Some(limit) = state.ceilings[at.0].limits.of_mut(what) {
             *limit = limit.saturating_add(by);
         }
         state.serve_waiting();
@@ -198,24 +196,12 @@ impl Budget {
         state.path(at).any(|id| state.ceilings[id.0].limits.cost.is_some())
     }
 
-    /// Confirms a reservation to a request that waited for it: after an overrun nothing starts, even if its
-    /// turn had come before.
-    fn confirm(&self, at: CeilingId, charge: Charge) -> Result<Charge, Refusal> {
-        let state = self.state.lock();
-        let Some(id) = state.path(at).find(|id| state.ceilings[id.0].overrun) else { return Ok(charge) };
-        let refusal = state.ceilings[id.0].overrun_refusal(id, charge.amount);
-        drop(state);
-        self.settle(at, charge.amount, Amount::default());
-        Err(refusal)
-    }
-
+    /// Books what was used, which may be more than was reserved: what is left is judged by what was really used.
     fn settle(&self, at: CeilingId, reserved: Amount, used: Amount) {
         let mut state = self.state.lock();
-        let overrun = used.tokens > reserved.tokens || used.cost > reserved.cost;
         state.each_on_path(at, |ceiling| {
             ceiling.reserved.subtract(reserved);
             ceiling.used.add(used);
-            ceiling.overrun |= overrun && (ceiling.limits.tokens.is_some() || ceiling.limits.cost.is_some());
         });
         state.serve_waiting();
     }
@@ -273,10 +259,6 @@ impl State {
         for id in self.path(at) {
             let ceiling = &self.ceilings[id.0];
             let (tokens, cost) = available(ceiling);
-            if ceiling.overrun {
-                let cost = ask.cost.as_ref().map_or(0, |price| price(least));
-                return Err(ceiling.overrun_refusal(id, Amount { tokens: needed, cost }));
-            }
             if let Some(tokens) = tokens {
                 output = output.min(tokens.saturating_sub(ask.input));
                 if needed > tokens {
@@ -284,14 +266,35 @@ impl State {
                 }
             }
             if let (Some(cost), Some(price)) = (cost, &ask.cost) {
-                output = most_output_for(output, cost, &**price);
-                if price(least) > cost {
-                    return Err(ceiling.refusal(id, Quantity::Cost, price(least)));
+                output = largest(output, |output| price(0, output) <= cost);
+                if price(0, least) > cost {
+                    return Err(ceiling.refusal(id, Quantity::Cost, price(0, least)));
                 }
             }
         }
-        let cost = ask.cost.as_ref().map_or(0, |price| price(output));
-        Ok(Charge { output, amount: Amount { tokens: ask.input.saturating_add(output), cost } })
+        let allowance = self.allowance(at, ask, output, available);
+        let cost = ask.cost.as_ref().map_or(0, |price| price(allowance, output));
+        let tokens = ask.input.saturating_add(output).saturating_add(allowance);
+        Ok(Charge { output, amount: Amount { tokens, cost } })
+    }
+
+    /// Finds how much of the allowance fits beside the input and the output.
+    fn allowance(
+        &self,
+        at: CeilingId,
+        ask: &Ask,
+        output: u64,
+        available: impl Fn(&Ceiling) -> (Option<u64>, Option<u64>),
+    ) -> u64 {
+        let wanted = ask.input.saturating_add(output);
+        self.path(at).fold(ask.allowance, |allowance, id| {
+            let (tokens, cost) = available(&self.ceilings[id.0]);
+            let allowance = tokens.map_or(allowance, |tokens| allowance.min(tokens.saturating_sub(wanted)));
+            match (cost, &ask.cost) {
+                (Some(cost), Some(price)) => largest(allowance, |more| price(more, output) <= cost),
+                _ => allowance,
+            }
+        })
     }
 
     /// Serves who waits, in order, until one must go on waiting.
@@ -313,23 +316,23 @@ impl State {
     }
 }
 
-/// The most output tokens, up to a wish, whose cost does not exceed the available amount.
-fn most_output_for(wish: u64, available: u64, price: &dyn Fn(u64) -> u64) -> u64 {
-    if price(wish) <= available {
-        return wish;
+/// Returns the largest number up to `wanted` that fits. Whatever is smaller than one that fits must fit too.
+fn largest(wanted: u64, fits: impl Fn(u64) -> bool) -> u64 {
+    if fits(wanted) {
+        return wanted;
     }
-    let (mut fits, mut exceeds) = (0, wish);
-    while exceeds - fits > 1 {
-        let middle = fits + (exceeds - fits) / 2;
-        if price(middle) <= available { fits = middle } else { exceeds = middle }
+    let (mut low, mut high) = (0, wanted);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { low = middle } else { high = middle }
     }
-    fits
+    low
 }
 
 impl Ceiling {
     fn new(parent: Option<CeilingId>, owner: String, limits: Ceilings) -> Self {
         let (used, reserved) = (Amount::default(), Amount::default());
-        Self { parent, owner, limits, used, reserved, tool_calls: 0, overrun: false }
+        Self { parent, owner, limits, used, reserved, tool_calls: 0 }
     }
 
     /// What neither is used nor reserved.
@@ -359,14 +362,6 @@ impl Ceiling {
         };
         let limit = self.limits.of(what).unwrap_or_default();
         Refusal { ceiling: id, exhausted: Exhausted { what, owner: self.owner.clone(), limit, used, needed } }
-    }
-
-    /// A refusal because of an overrun, in the terms of what the ceiling limits.
-    fn overrun_refusal(&self, id: CeilingId, needed: Amount) -> Refusal {
-        match self.limits.tokens {
-            Some(_) => self.refusal(id, Quantity::Tokens, needed.tokens),
-            None => self.refusal(id, Quantity::Cost, needed.cost),
-        }
     }
 
     fn tool_call_refusal(&self, id: CeilingId) -> Option<Refusal> {
@@ -433,7 +428,7 @@ struct Waiting<'a> {
 impl Waiting<'_> {
     async fn charge(mut self) -> Result<Charge, Refusal> {
         match (&mut self.answer).await {
-            Ok(answer) => answer.and_then(|charge| self.budget.confirm(self.at, charge)),
+            Ok(answer) => answer,
             // The sender lives in the budget, which this borrows; it is never dropped unanswered.
             Err(_closed) => {
                 Err(self.budget.state.lock().ceilings[self.at.0].refusal(self.at, Quantity::Tokens, 0))
@@ -469,6 +464,11 @@ impl<'a> Reservation<'a> {
     /// The output tokens that the request may ask for.
     pub(crate) fn output(&self) -> u64 {
         self.charge.output
+    }
+
+    /// What is reserved.
+    pub(crate) fn amount(&self) -> Amount {
+        self.charge.amount
     }
 
     /// Books what was used and refunds the rest.
@@ -548,7 +548,9 @@ mod tests {
             for _ in 0..=dice.below(3) {
                 let at = dice.index(self.seen.len());
                 let (input, output) = (dice.below(300), 1 + dice.below(900));
-                let ask = Ask { input, output, cost: Some(Arc::new(move |output| input + 3 * output)) };
+                let allowance = dice.below(3) * dice.below(400);
+                let cost: Pricing = Arc::new(move |more, output| input + more + 3 * output);
+                let ask = Ask { input, output, allowance, cost: Some(cost) };
                 let reserve = self.budget.reserve(CeilingId(at), ask);
                 let impatient = dice.below(4) == 0;
                 let reserved = tokio::select! {

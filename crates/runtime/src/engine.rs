@@ -83,7 +83,10 @@ impl Embedded {
                     gate::end_at_denial(&self.run, decision)?;
                 }
             }
-            _ => ask::already_asked(&call, &outcome).await,
+            _ => {
+                let model = self.run.replay.as_ref().and_then(|replay| replay.model_of(&step.key));
+                ask::already_asked(&call, &outcome, model).await;
+            }
         }
         Ok(outcome)
     }

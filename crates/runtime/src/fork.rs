@@ -99,7 +99,7 @@ fn inherit(talk: &Talk) -> Talk {
     Talk {
         conversation: Conversation::clone(&talk.conversation),
         introduced: true,
-        measured: talk.measured,
+        measured: talk.measured.clone(),
         partners: talk.partners.iter().filter_map(partner).collect(),
         answered: talk.answered.clone(),
         ..Talk::default()

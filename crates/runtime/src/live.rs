@@ -97,11 +97,22 @@ pub(crate) struct Talk {
     pub(crate) announced: usize,
     /// How many messages still stand, where events have shown others after them.
     pub(crate) kept: Option<usize>,
-    /// Input tokens that the previous request reported, and the messages it covered.
-    pub(crate) measured: (u64, usize),
+    /// What the last answer reported about the length of the conversation.
+    pub(crate) measured: Option<Measured>,
     pub(crate) partners: Vec<Partner>,
     /// The model that answered last, by the name by which it was chosen.
     pub(crate) answered: Option<Name>,
+}
+
+/// What the last answer reported about the length of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Measured {
+    /// The model that reported it, where it is known.
+    pub(crate) model: Option<Name>,
+    /// The tokens of the whole conversation, the answer included.
+    pub(crate) tokens: u64,
+    /// How many messages they cover.
+    pub(crate) messages: usize,
 }
 
 /// A message of the user in a session, and what there was before it.
@@ -131,7 +142,7 @@ impl Talk {
         self.turns.retain(|turn| turn.position < position);
         self.announced = self.announced.min(position);
         self.kept = Some(self.announced);
-        self.measured = (0, 0);
+        self.measured = None;
     }
 
     /// Appends a message. Where the model may go back to earlier messages, those that it is given show their number.

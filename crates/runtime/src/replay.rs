@@ -15,7 +15,7 @@ pub(crate) struct Replay {
     executing: HashSet<Key>,
     finished: HashMap<Key, Outcome>,
     decisions: HashMap<Key, Arc<Decision>>,
-    responses: HashMap<Key, Arc<ModelResponse>>,
+    responses: HashMap<Key, (Name, Arc<ModelResponse>)>,
     requests: HashMap<Key, Request>,
     samples: HashMap<Key, u64>,
     spent: Vec<(Key, Name, Usage)>,
@@ -85,10 +85,10 @@ impl Replay {
     fn add_response(&mut self, event: &Event, model: &Name, result: &ModelResult) {
         let usage = match result {
             ModelResult::Response(response) => {
-                self.responses.insert(event.key.clone(), response.clone());
+                self.responses.insert(event.key.clone(), (model.clone(), response.clone()));
                 Some(response.usage)
             }
-            ModelResult::Failed { error } => error.usage.as_deref().copied(),
+            ModelResult::Failed { error } => error.cost.reported().copied(),
         };
         if let Some(usage) = usage {
             self.spent.push((event.call.id.clone(), model.clone(), usage));
@@ -101,7 +101,9 @@ impl Replay {
         let done = match &step.kind {
             StepKind::Call { .. } => self.finished.get(key).cloned(),
             StepKind::Gate { .. } => self.decisions.get(key).cloned().map(Outcome::Decision),
-            StepKind::Model { .. } => self.responses.get(key).cloned().map(Outcome::Response),
+            StepKind::Model { .. } => {
+                self.responses.get(key).map(|(_, response)| Outcome::Response(response.clone()))
+            }
             StepKind::Sample(_) => self.samples.get(key).copied().map(Outcome::Sample),
             StepKind::Effect { .. } | StepKind::Agent { .. } => None,
         };
@@ -122,6 +124,11 @@ impl Replay {
     fn is_other_history(&self, step: &Step) -> bool {
         let StepKind::Model { head, .. } = step.kind else { return false };
         self.requests.get(&step.key).is_some_and(|request| request.head != head)
+    }
+
+    /// Returns the model that gave a recorded answer.
+    pub(crate) fn model_of(&self, key: &Key) -> Option<&Name> {
+        self.responses.get(key).map(|(model, _)| model)
     }
 
     /// Counts the calls begun by a call and everything below it, itself included.

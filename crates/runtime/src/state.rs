@@ -147,12 +147,25 @@ impl RunState {
 
     /// Adds the cost to the usage of an answer. One that reports no tokens is not free, but of unknown cost.
     pub(crate) fn priced_answer(&self, model: &str, usage: Usage) -> Usage {
-        let much = Usage { requests: 1, input: 1_000_000, output: 1_000_000, ..Usage::default() };
-        let is_free = || self.shared.prices.price(model, &much) == Some(Money(0));
-        if usage.tokens() > 0 || is_free() {
+        if usage.tokens() > 0 || self.is_free(model) {
             return self.priced(model, usage);
         }
         Usage { cost: Cost { known: Money(0), unpriced: usage.requests.max(1) }, ..usage }
+    }
+
+    /// Adds the cost to the usage of an attempt that may have been charged for more than was reported.
+    pub(crate) fn priced_at_least(&self, model: &str, reported: Usage) -> Usage {
+        let requests = reported.requests.max(1);
+        let mut usage = self.priced_answer(model, Usage { requests, ..reported });
+        if !self.is_free(model) {
+            usage.cost.unpriced = requests;
+        }
+        usage
+    }
+
+    fn is_free(&self, model: &str) -> bool {
+        let much = Usage { requests: 1, input: 1_000_000, output: 1_000_000, ..Usage::default() };
+        self.shared.prices.price(model, &much) == Some(Money(0))
     }
 
     /// Adds a ceiling for a call that has limits of its own.

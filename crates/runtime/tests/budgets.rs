@@ -2,12 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 use llm_do_core::{
-    AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, EventBody,
-    ExtensionRequest, FailureKind, Limits, ModelSettings, Money, Output, Prices, Quantity, Status, Usage,
+    AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Attachment, Event,
+    EventBody, ExtensionRequest, FailureKind, Limits, ModelErrorKind, ModelSettings, Money, Output, Prices,
+    Quantity, Status, Usage,
 };
-use llm_do_models::{Script, asks, instructed, replies, says};
+use llm_do_models::{Reply, Script, asks, cut, fails, instructed, replies, says};
+use llm_do_runtime::RetryPolicy;
 use llm_do_testing::{FunctionTool, TestProject, TestRun};
 use serde_json::json;
 
@@ -191,17 +195,129 @@ async fn a_cost_limit_stops_before_the_money_is_spent() {
     assert!(cost.known <= Money(3_000_000) && cost.known > Money(0), "{cost:?}");
 }
 
+/// The output caps of all requests, in order.
+fn output_caps(run: &TestRun) -> Vec<u64> {
+    let cap = |event: &Arc<Event>| match event.body {
+        EventBody::ModelRequest { max_output, .. } => max_output,
+        _ => None,
+    };
+    run.events().iter().filter_map(cap).collect()
+}
+
 #[tokio::test]
-async fn usage_above_its_reservation_is_booked_and_nothing_further_starts() {
+async fn usage_above_its_reservation_is_booked_and_the_run_continues_with_what_is_left() {
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x").tool("look"))
+        .tool(look())
+        .model_replies([
+            asks("look", json!({})).tokens(50_000, 10),
+            asks("look", json!({"n": 1})).tokens(50_100, 10),
+            says("done").tokens(50_200, 10),
+        ])
+        .runtime(|runtime| runtime.limits(tokens(1_000_000)))
+        .run("go")
+        .await;
+    assert_eq!((run.status(), requests(&run)), (Status::Done, 3), "{}", run.error());
+    assert_eq!(run.report().usage.total().tokens(), 150_330);
+    let notices: Vec<String> = notices(&run);
+    assert!(
+        notices.iter().any(|text| text.contains("more than the") && text.contains("reserved")),
+        "{notices:?}"
+    );
+}
+
+fn notices(run: &TestRun) -> Vec<String> {
+    let notice = |event: &Arc<Event>| match &event.body {
+        EventBody::Notice { text } => Some(text.clone()),
+        _ => None,
+    };
+    run.events().iter().filter_map(notice).collect()
+}
+
+#[tokio::test]
+async fn usage_above_the_whole_limit_is_booked_and_nothing_further_starts() {
     let run = TestProject::new()
         .agent(AgentSpec::new("main", "x").tool("look"))
         .tool(look())
         .model(endless(50_000, 10))
-        .runtime(|runtime| runtime.limits(tokens(1_000_000)))
+        .runtime(|runtime| runtime.limits(tokens(20_000)))
         .run("go")
         .await;
     assert_eq!((run.status(), requests(&run)), (Status::Limit, 1));
     assert_eq!(run.report().usage.total().tokens(), 50_010);
+}
+
+/// Failures that a provider does not charge for, and the kinds that they have.
+const NOT_CHARGED: [ModelErrorKind; 4] =
+    [ModelErrorKind::RateLimit, ModelErrorKind::Overloaded, ModelErrorKind::Server, ModelErrorKind::Network];
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_attempt_does_not_change_what_the_next_one_reserves() {
+    for kind in NOT_CHARGED {
+        let project = |replies: Vec<Reply>| {
+            TestProject::new()
+                .agent(AgentSpec::new("main", "You look around. ".repeat(100)).tool("look"))
+                .tool(look())
+                .model_replies(replies)
+                .runtime(|runtime| runtime.limits(tokens(9_000)).retry(RetryPolicy::default()))
+        };
+        let turns = || [asks("look", json!({})).tokens(900, 20), says("done").tokens(950, 10)];
+        let [first, second] = turns();
+        let smooth = project(vec![first, second]).run("go").await;
+        let [first, second] = turns();
+        let failing = project(vec![fails(kind, "a"), first, fails(kind, "b"), fails(kind, "c"), second]);
+        let failing = failing.run("go").await;
+        assert_eq!(failing.status(), Status::Done, "{kind:?}: {}", failing.error());
+        let (caps, expected) = (output_caps(&failing), output_caps(&smooth));
+        assert_eq!(caps, [expected[0], expected[0], expected[1], expected[1], expected[1]], "{kind:?}");
+        assert_eq!(failing.report().usage.total().tokens(), smooth.report().usage.total().tokens());
+        assert_eq!(failing.report().usage.total().requests, 5);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_the_provider_may_have_charged_is_booked_in_full() {
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x"))
+        .model_replies([cut("half of it"), says("done").tokens(5, 5)])
+        .runtime(|runtime| runtime.limits(tokens(10_000)).retry(RetryPolicy::default()))
+        .run("go")
+        .await;
+    assert_eq!(run.status(), Status::Done);
+    let caps = output_caps(&run);
+    assert_eq!(caps[0], 8_192);
+    // The first attempt reserved its output and a small input; the second one has what is left.
+    assert!(caps[1] < 10_000 - 8_192 && caps[1] > 10_000 - 8_192 - 1_000, "{caps:?}");
+}
+
+#[tokio::test]
+async fn a_refused_message_of_a_chat_does_not_change_what_the_next_one_reserves() {
+    let runtime = TestProject::new()
+        .agent(AgentSpec::new("main", "You look around. ".repeat(100)))
+        .model_replies([fails(ModelErrorKind::Invalid, "no"), says("done").tokens(600, 5)])
+        .runtime(|runtime| runtime.limits(tokens(10_000)))
+        .build();
+    let mut session = runtime.session("main");
+    assert!(session.send("first").await.is_err());
+    let run = TestRun::of(session.send("second").await);
+    assert_eq!(run.status(), Status::Done, "{}", run.error());
+    let caps = output_caps(&run);
+    assert!(caps[0] < 10_000 - 1_700, "the instructions are part of the reservation: {caps:?}");
+}
+
+#[tokio::test]
+async fn a_picture_is_reserved_by_what_pictures_cost_and_not_by_its_bytes() {
+    let picture = Attachment::bytes("a.png", "image/png", vec![7; 300_000]);
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x"))
+        .model_replies([says("a cat").tokens(1_600, 5)])
+        .runtime(|runtime| runtime.limits(tokens(30_000)))
+        .build()
+        .run("main", "what is it?")
+        .attach(picture)
+        .await;
+    let run = TestRun::of(run);
+    assert_eq!(run.status(), Status::Done, "{}", run.error());
 }
 
 #[tokio::test]

@@ -11,9 +11,9 @@ use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use llm_do_core::{
     AgentSpec, Answer, Approval, ApprovalMode, CallKind, EventBody, FromCall, Limits, Message, Model,
-    ModelError, ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelSession, ModelSettings,
-    ModelStream, Money, Name, Need, NeedSpec, Output, Part, Prices, Role, Schema, ServerCall, ServerTool,
-    Status, StopReason, Tool, ToolCall, ToolChoice, ToolError, Usage,
+    ModelChoice, ModelError, ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelSession,
+    ModelSettings, ModelStream, Models, Money, Name, Need, NeedSpec, Output, Part, Prices, Role, Schema,
+    ServerCall, ServerTool, Status, StopReason, Tool, ToolCall, ToolChoice, ToolError, Usage,
 };
 use llm_do_models::{Script, asks, cut, fails, says};
 use llm_do_runtime::{Descriptors, RetryPolicy, Selection};
@@ -437,4 +437,54 @@ async fn a_fallback_that_answered_is_asked_first_from_then_on_and_the_change_is_
     assert_eq!(&*run.answer(), "end");
     assert_eq!(attempts(&run), 3);
     assert_eq!(notices(&run), ["provider overloaded: busy (model `first`); asking `second` instead"]);
+}
+
+/// A model that cannot be used, for lack of a key.
+struct Keyless;
+
+impl Models for Keyless {
+    fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        match name {
+            "spare" => Ok(Arc::new(Script::new([says("from the spare")]).named("spare"))),
+            _ => Err(ModelError::new(ModelErrorKind::Auth, format!("no key is set for `{name}`"))),
+        }
+    }
+}
+
+fn with_fallbacks(names: &[&str]) -> AgentSpec {
+    let mut agent =
+        AgentSpec::new("main", "x").model(Script::new([fails(ModelErrorKind::Quota, "no money left")]));
+    agent.fallback_models = names.iter().map(|name| ModelChoice::from(*name)).collect();
+    agent
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fallback_that_cannot_be_used_does_not_end_the_chain() {
+    let run = patient()
+        .agent(with_fallbacks(&["keyless", "spare"]))
+        .runtime(|runtime| runtime.retry(RetryPolicy::default()).models(Keyless))
+        .run("go")
+        .await;
+    assert_eq!(&*run.answer(), "from the spare");
+    let notices = notices(&run);
+    assert!(
+        notices.iter().any(|text| text.contains("no key") && text.contains("asking `spare`")),
+        "{notices:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn if_all_fallbacks_fail_the_first_outage_and_each_reason_are_reported() {
+    let run = patient()
+        .agent(with_fallbacks(&["keyless", "other"]))
+        .runtime(|runtime| runtime.retry(RetryPolicy::default()).models(Keyless))
+        .run("go")
+        .await;
+    assert_eq!(run.status(), Status::Provider);
+    let error = run.error();
+    assert!(error.contains("quota exhausted: no money left"), "{error}");
+    assert!(
+        error.contains("no key is set for `keyless`") && error.contains("no key is set for `other`"),
+        "{error}"
+    );
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures::future::{Either, select};
 use llm_do_core::Quantity;
-use shuttle::current::me;
 use shuttle::future::{JoinHandle, block_on, spawn, yield_now};
 use shuttle::sync::Barrier;
 
@@ -21,12 +20,12 @@ pub fn usage_stays_within_every_ceiling() {
     house.check_order();
 }
 
-/// As before, but some requests use more than they reserved.
-pub fn nothing_starts_below_an_overrun() {
+/// As before, but some requests use more than they reserved: what they used is booked, and further requests are judged
+/// by what is left.
+pub fn overruns_are_booked() {
     let house = House::any();
     run(&house, number(2..6), House::overrun);
     house.check_order();
-    house.check_overruns();
     house.ledger.check_end();
     house.recover();
 }
@@ -76,7 +75,7 @@ pub fn new_room_serves_all_who_fit() {
 
 /// A request of exactly so many tokens.
 fn tokens(input: u64) -> Ask {
-    Ask { input, output: 0, cost: None }
+    Ask { input, output: 0, allowance: 0, cost: None }
 }
 
 fn run<F>(house: &Arc<House>, tasks: usize, work: fn(Arc<House>) -> F)
@@ -160,15 +159,8 @@ impl House {
         for _ in 0..number(1..4) {
             let place = self.ledger.any_place();
             match number(0..6) {
-                0 => {
-                    let what = QUANTITIES[number(0..2)];
-                    self.book.note(Moment::Extending(place));
-                    self.extend(place, what, amount(1..1_000));
-                    self.book.note(Moment::Extended(place));
-                }
-                // Neither more tool calls nor nothing at all says that requests may go on.
+                0 => self.extend(place, QUANTITIES[number(0..2)], amount(1..1_000)),
                 1 => self.extend(place, Quantity::ToolCalls, 1),
-                2 => self.extend(place, Quantity::Tokens, 0),
                 _ => self.use_more(place).await,
             }
             pause().await;
@@ -184,17 +176,13 @@ impl House {
             Some(Ok(reservation)) => reservation,
         };
         let reserved = want.reserved(reservation.output());
-        self.ledger.enter(place, reserved);
+        self.ledger.hold(place, reserved);
         pause().await;
-        let (tokens, cost) = [(0, 0), (1, 0), (0, 1)][number(0..3)];
+        let (tokens, cost) = [(0, 0), (700, 0), (0, 900), (1, 1)][number(0..4)];
         let used = Amount { tokens: reserved.tokens + tokens, cost: reserved.cost + cost };
+        self.ledger.exceed(place, Amount { tokens, cost });
         self.ledger.strike(place, reserved, used);
-        if used == reserved {
-            return reservation.settle(used);
-        }
-        self.book.note(Moment::Overrunning(place, me()));
         reservation.settle(used);
-        self.book.note(Moment::Overrun(place, me()));
     }
 
     /// Once every limit is raised enough, a request goes through everywhere.
@@ -222,28 +210,6 @@ impl House {
             }
         }
     }
-
-    /// Checks that nothing was granted below an overrun until the limit was raised.
-    fn check_overruns(&self) {
-        let moments = self.book.all();
-        for (began, moment) in moments.iter().enumerate() {
-            let Moment::Overrunning(place, task) = *moment else { continue };
-            let booked = moments[began..].iter().position(|moment| *moment == Moment::Overrun(place, task));
-            let booked = began + booked.expect("it was booked");
-            let stopped = self.ledger.limited(place);
-            for grant in granted(&moments) {
-                let by_the_overrun = (began..booked).contains(&grant.served)
-                    && moments[grant.served] == Moment::Served(grant.ticket, task);
-                if grant.looked < booked && !by_the_overrun {
-                    continue;
-                }
-                let path = self.ledger.path(place_of(&moments, grant.ticket));
-                let mut below = stopped.iter().filter(|ceiling| path.contains(ceiling));
-                let open = below.all(|ceiling| is_extended(&moments, *ceiling, began, grant.ended));
-                assert!(open, "{} began below the overrun of {place}:\n{}", grant.ticket, self.book);
-            }
-        }
-    }
 }
 
 /// Waits for a moment only.
@@ -264,9 +230,6 @@ struct Granted {
     ticket: Ticket,
     /// When it was served, as far as can be seen.
     served: usize,
-    /// When it began to look for the last time; who never waited looked once, when it started.
-    looked: usize,
-    ended: usize,
 }
 
 fn granted(moments: &[Moment]) -> impl Iterator<Item = Granted> {
@@ -274,8 +237,7 @@ fn granted(moments: &[Moment]) -> impl Iterator<Item = Granted> {
         let Moment::Ended(ticket, true) = *moment else { return None };
         let is_served = |moment: &Moment| matches!(moment, Moment::Served(other, _) if *other == ticket);
         let served = moments.iter().position(is_served).unwrap_or(ended);
-        let looked = moments.iter().rposition(|moment| *moment == Moment::Looking(ticket)).unwrap_or(ticket);
-        Some(Granted { ticket, served, looked, ended })
+        Some(Granted { ticket, served })
     })
 }
 
@@ -299,14 +261,4 @@ fn place_of(moments: &[Moment], ticket: Ticket) -> Place {
         Moment::Started(_, place) => place,
         _ => unreachable!("a ticket is the place of its start"),
     }
-}
-
-/// Says whether a limit may have been raised between two moments.
-fn is_extended(moments: &[Moment], ceiling: Place, from: usize, to: usize) -> bool {
-    let began = |at: usize| moments[..at].iter().rposition(|moment| *moment == Moment::Extending(ceiling));
-    moments
-        .iter()
-        .enumerate()
-        .filter(|(_, moment)| **moment == Moment::Extended(ceiling))
-        .any(|(ended, _)| ended > from && began(ended).is_some_and(|began| began < to))
 }

@@ -2,7 +2,7 @@
 //!
 //! The ledger knows only what is seen from outside. It enters a reservation after the budget has granted it
 //! and strikes it before the budget is told, and raises a limit before the budget does; so at no moment may
-//! it hold more than a limit allows.
+//! it hold more than a limit allows, but for what requests used beyond their reservations.
 
 use std::sync::{Arc, Mutex as Notebook, MutexGuard, PoisonError};
 
@@ -25,6 +25,8 @@ struct Account {
     limits: Ceilings,
     held: Amount,
     used: Amount,
+    /// What requests used beyond their reservations: a limit is exceeded by this much at most.
+    excess: Amount,
     tool_calls: u64,
 }
 
@@ -77,15 +79,17 @@ impl Ledger {
             .collect()
     }
 
-    /// Enters a reservation that was granted, where everybody uses no more than that: it must fit.
+    /// Enters a reservation that was granted: it must fit.
     pub(crate) fn hold(&self, place: Place, reserved: Amount) {
-        self.enter(place, reserved);
-        self.change(place, |account| account.check());
+        self.change(place, |account| {
+            account.held = sum(account.held, reserved);
+            account.check();
+        });
     }
 
-    /// Enters a reservation that was granted.
-    pub(crate) fn enter(&self, place: Place, reserved: Amount) {
-        self.change(place, |account| account.held = sum(account.held, reserved));
+    /// Notes that a request is about to report more than it reserved.
+    pub(crate) fn exceed(&self, place: Place, excess: Amount) {
+        self.change(place, |account| account.excess = sum(account.excess, excess));
     }
 
     /// Strikes a reservation whose request used this much.
@@ -170,8 +174,8 @@ impl Ledger {
 
 impl Account {
     fn new(id: CeilingId, parent: Option<Place>, limits: Ceilings) -> Self {
-        let (held, used) = (Amount::default(), Amount::default());
-        Self { id, parent, limits, held, used, tool_calls: 0 }
+        let (held, used, excess) = (Amount::default(), Amount::default(), Amount::default());
+        Self { id, parent, limits, held, used, excess, tool_calls: 0 }
     }
 
     fn limit_of(&mut self, what: Quantity) -> &mut Option<u64> {
@@ -185,8 +189,10 @@ impl Account {
     fn check(&self) {
         let within = |limit: Option<u64>, amount: u64| limit.is_none_or(|limit| amount <= limit);
         let total = sum(self.held, self.used);
-        assert!(within(self.limits.tokens, total.tokens), "{total:?} exceeds {:?}", self.limits);
-        assert!(within(self.limits.cost, total.cost), "{total:?} exceeds {:?}", self.limits);
+        let expected = total.tokens.saturating_sub(self.excess.tokens);
+        assert!(within(self.limits.tokens, expected), "{total:?} exceeds {:?}", self.limits);
+        let expected = total.cost.saturating_sub(self.excess.cost);
+        assert!(within(self.limits.cost, expected), "{total:?} exceeds {:?}", self.limits);
         assert!(within(self.limits.tool_calls, self.tool_calls), "calls exceed {:?}", self.limits);
     }
 }
@@ -213,7 +219,8 @@ impl Want {
     }
 
     pub(crate) fn ask(self) -> Ask {
-        Ask { input: self.input, output: self.output, cost: Some(Arc::new(move |output| self.price(output))) }
+        let price = move |_, output| self.price(output);
+        Ask { input: self.input, output: self.output, allowance: 0, cost: Some(Arc::new(price)) }
     }
 
     fn price(self, output: u64) -> u64 {

@@ -32,14 +32,6 @@ pub(crate) enum Moment {
     Ended(Ticket, bool),
     /// It gives up without having seen an answer.
     Abandoned(Ticket),
-    /// This task is about to book more than was reserved below this ceiling.
-    Overrunning(Place, TaskId),
-    /// It has booked it.
-    Overrun(Place, TaskId),
-    /// The limit of this ceiling is about to be raised.
-    Extending(Place),
-    /// It is raised.
-    Extended(Place),
 }
 
 /// What happened, in order. Its lock is not shuttle's, so that a note is no point of scheduling.

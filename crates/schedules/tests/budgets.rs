@@ -8,8 +8,8 @@ fn usage_stays_within_every_ceiling_and_all_else_is_refunded_in_the_order_of_com
 }
 
 #[test]
-fn nothing_starts_below_an_overrun_until_the_limit_is_raised() {
-    explore(budgets::nothing_starts_below_an_overrun);
+fn usage_above_a_reservation_is_booked_and_limits_are_exceeded_by_no_more() {
+    explore(budgets::overruns_are_booked);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use http::{HeaderValue, Request, Response};
-use llm_do_core::{ModelError, ModelErrorKind, Usage};
+use llm_do_core::{ModelError, ModelErrorKind};
 use serde_json::{Value, json};
 
 use super::{Cassette, CassetteMode};
@@ -46,7 +46,7 @@ fn says(pieces: &[&[u8]]) -> Answer {
 }
 
 fn refuses(kind: ModelErrorKind, words: &str) -> Answer {
-    Answer { refusal: Some(ModelError::new(kind, words).with_usage(Usage::default())), ..says(&[]) }
+    Answer { refusal: Some(ModelError::new(kind, words).not_charged()), ..says(&[]) }
 }
 
 impl Transport for Provider {

@@ -1,7 +1,7 @@
 //! Says what went wrong on the way to a provider, in words that a person can act on.
 //!
-//! The words name the host and nothing else of the request. An error that came before the request could leave
-//! this machine carries usage without tokens, so that nothing is counted for it but the attempt.
+//! The messages name the host and nothing else of the request. An error that came before the request could leave
+//! this machine is marked as not charged, so that nothing is counted for it but the attempt.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::Uri;
 use http::uri::Authority;
 use hyper_util::client::legacy;
-use llm_do_core::{ModelError, ModelErrorKind, Usage};
+use llm_do_core::{ModelError, ModelErrorKind};
 use rustls::{AlertDescription, CertificateError};
 
 /// No address is known for a host's name.
@@ -20,7 +20,7 @@ pub(super) struct Unresolved;
 
 /// An error of a request that the provider cannot have seen.
 pub(super) fn unsent(kind: ModelErrorKind, message: impl Into<String>) -> ModelError {
-    ModelError::new(kind, message).with_usage(Usage { requests: 1, ..Usage::default() })
+    ModelError::new(kind, message).not_charged()
 }
 
 /// The name of the host has no address.

@@ -8,7 +8,7 @@ mod server;
 
 use bytes::Bytes;
 use futures::TryStreamExt;
-use llm_do_core::{ModelError, Usage};
+use llm_do_core::{AttemptCost, ModelError};
 
 use super::{HttpSettings, HttpTransport};
 use crate::transport::{Chunks, Transport};
@@ -32,9 +32,4 @@ async fn post(transport: &HttpTransport, address: &str, body: &str) -> Result<An
 
 async fn fails(transport: &HttpTransport, address: &str) -> ModelError {
     post(transport, address, "{}").await.expect_err("the request must fail")
-}
-
-/// The usage of a request that never left.
-fn one_attempt() -> Option<Box<Usage>> {
-    Some(Box::new(Usage { requests: 1, ..Usage::default() }))
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use llm_do_core::{ModelError, Origin, Part, StopReason, Usage};
+use llm_do_core::{AttemptCost, ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value};
 
 use super::answer::{Draft, Place, Sink, argument_text, block, tool_call};
@@ -72,7 +72,7 @@ impl Reader for Response {
             Some("response.completed" | "response.incomplete" | "response.failed" | "response.cancelled") => {
                 return self.complete(take(&mut object, "response"), sink);
             }
-            Some("error") => return Err(errors::in_answer(&object)),
+            Some("error") => return Err(errors::in_answer(&object).not_charged()),
             _ => return self.learn(take(&mut object, "response"), sink),
         }
         Ok(())
@@ -116,7 +116,9 @@ impl Response {
         if has_error(&response) || text(&response, "status") == Some("failed") {
             let error = errors::in_answer(&response);
             self.learn(response, sink)?;
-            return Err(error);
+            // This event ends the response, so the usage that it reports is final.
+            let cost = self.usage().map_or(AttemptCost::Nothing, |usage| AttemptCost::Known(Box::new(usage)));
+            return Err(ModelError { cost, ..error });
         }
         self.learn(response, sink)?;
         self.replace_items(output, sink)?;

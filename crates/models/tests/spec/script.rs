@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use llm_do_core::{
-    Message, Model, ModelError, ModelErrorKind, ModelProfile, ModelRequest, ModelSettings, NativeOutput,
-    Origin, Part, StopReason, ToolCall, Usage,
+    AttemptCost, Message, Model, ModelError, ModelErrorKind, ModelProfile, ModelRequest, ModelSettings,
+    NativeOutput, Origin, Part, StopReason, ToolCall, Usage,
 };
 use llm_do_models::{
     Reply, Script, asks, asks_all, asks_raw, contains, cut, fails, instructed, replies, result_of, says,
@@ -172,7 +172,8 @@ async fn a_failure_alone_fails_the_request_and_after_text_the_stream() {
     let error = talk.fail(&model).await;
     assert_eq!((error.kind, error.message.as_str()), (ModelErrorKind::RateLimit, "slow down"));
     assert_eq!(error.retry_after, Some(Duration::from_secs(20)));
-    assert_eq!(error.usage.as_deref().copied(), Some(Usage { requests: 1, input: 9, ..Usage::default() }));
+    let usage = Usage { requests: 1, input: 9, ..Usage::default() };
+    assert_eq!(error.cost, AttemptCost::Known(Box::new(usage)));
 
     let heard = talk.hear(&mut *model.open()).await.unwrap();
     assert_eq!(heard.text, ["half ", "an"]);

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use http::{HeaderName, Request, Response};
 use jiff::Timestamp;
-use llm_do_core::{ModelError, ModelErrorKind, Usage};
+use llm_do_core::{ModelError, ModelErrorKind};
 use llm_do_models::{ByteStream, Chunks, Transport};
 use tokio::time::Instant;
 
@@ -77,9 +77,7 @@ fn noted(request: Request<Chunks>) -> MockRequest {
 
 async fn failure(fault: Fault, host: &str) -> ModelError {
     let name = host.split(':').next().unwrap_or_default();
-    let unsent = |kind, words: String| {
-        ModelError::new(kind, words).with_usage(Usage { requests: 1, ..Usage::default() })
-    };
+    let unsent = |kind, words: String| ModelError::new(kind, words).not_charged();
     match fault {
         Fault::RefuseConnection => {
             unsent(ModelErrorKind::Network, format!("connection refused by {host}: nothing listens there"))

@@ -74,7 +74,7 @@ async fn a_failed_request_and_a_cut_body_fail_again() {
 
     let transport = place.replayed().transport(nobody());
 
-    let refused = ModelError::new(ModelErrorKind::Network, "refused").with_usage(Usage::default());
+    let refused = ModelError::new(ModelErrorKind::Network, "refused").not_charged();
     assert_eq!(fails(&transport, prompt("a")).await, refused);
     let (heard, end) = pieces(transport.send(prompt("b")).await.unwrap()).await;
     assert_eq!(heard, ["half"]);

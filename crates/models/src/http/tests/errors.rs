@@ -19,7 +19,7 @@ async fn a_refused_connection_names_the_host_and_counts_one_attempt() {
 
     assert_eq!(error.kind, Network);
     assert_eq!(error.message, format!("connection refused by 127.0.0.1:{port}: nothing listens there"));
-    assert_eq!(error.usage, one_attempt());
+    assert_eq!(error.cost, AttemptCost::Nothing);
 }
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn a_name_without_address_cannot_be_resolved() {
 
     assert_eq!(error.kind, Network);
     assert_eq!(error.message, "could not resolve host no-such-host.invalid");
-    assert_eq!(error.usage, one_attempt());
+    assert_eq!(error.cost, AttemptCost::Nothing);
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn a_reset_before_the_answer_leaves_open_what_was_used() {
 
     assert_eq!(error.kind, Network);
     assert_eq!(error.message, format!("127.0.0.1:{} reset the connection before it answered", server.port));
-    assert_eq!(error.usage, None);
+    assert_eq!(error.cost, AttemptCost::Unknown(None));
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn a_connection_closed_without_an_answer_is_said_so() {
     let error = fails(&transport(), &server.address()).await;
 
     assert_eq!(error.message, format!("127.0.0.1:{} closed the connection before it answered", server.port));
-    assert_eq!((error.kind, error.usage), (Network, None));
+    assert_eq!((error.kind, error.cost), (Network, AttemptCost::Unknown(None)));
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn a_cut_body_ends_with_an_error_after_the_bytes_that_came() {
 
         let what = if is_reset { "reset" } else { "closed" };
         let words = format!("127.0.0.1:{} {what} the connection in the middle of the answer", server.port);
-        assert_eq!((error.kind, error.message, error.usage), (Network, words, None));
+        assert_eq!((error.kind, error.message, error.cost), (Network, words, AttemptCost::Unknown(None)));
     }
 }
 
@@ -124,5 +124,5 @@ async fn a_handshake_that_never_ends_is_given_up() {
     let error = fails(&transport, &format!("https://127.0.0.1:{}/", server.port)).await;
 
     assert_eq!(error.message, format!("no connection to 127.0.0.1:{} within 50ms", server.port));
-    assert_eq!((error.kind, error.usage), (Network, one_attempt()));
+    assert_eq!((error.kind, error.cost), (Network, AttemptCost::Nothing));
 }

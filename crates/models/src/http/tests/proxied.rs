@@ -67,7 +67,7 @@ async fn a_proxy_that_refuses_the_tunnel_is_named() {
     let proxy = format!("the proxy 127.0.0.1:{} opened no connection to provider.invalid", proxy.port);
     assert!(error.message.starts_with(&proxy), "{error}");
     assert!(error.message.contains("authorization required"), "{error}");
-    assert_eq!(error.usage, one_attempt());
+    assert_eq!(error.cost, AttemptCost::Nothing);
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn a_proxy_that_cannot_be_reached_is_told_from_the_provider() {
     for address in ["http://provider.invalid/", "https://provider.invalid/"] {
         let error = fails(&transport, address).await;
         assert_eq!(error.message, "the proxy cannot be used: could not resolve host proxy.invalid");
-        assert_eq!((error.kind, error.usage), (Network, one_attempt()));
+        assert_eq!((error.kind, error.cost), (Network, AttemptCost::Nothing));
     }
 }
 

@@ -57,7 +57,7 @@ async fn a_certificate_of_an_unknown_issuer_is_refused_for_good() {
     assert_eq!(error.kind, Invalid);
     assert!(error.message.starts_with("certificate of localhost is not trusted"), "{error}");
     assert!(error.message.contains("SSL_CERT_FILE"), "{error}");
-    assert_eq!(error.usage, one_attempt());
+    assert_eq!(error.cost, AttemptCost::Nothing);
     assert_eq!(server.requests(), Vec::<String>::new());
 }
 
@@ -128,5 +128,5 @@ async fn a_server_without_tls_is_told_from_one_that_is_not_trusted() {
     let error = fails(&transport(), &format!("https://127.0.0.1:{}/", server.port)).await;
 
     assert!(error.message.starts_with("the TLS handshake with 127.0.0.1 failed"), "{error}");
-    assert_eq!((error.kind, error.usage), (Network, one_attempt()));
+    assert_eq!((error.kind, error.cost), (Network, AttemptCost::Nothing));
 }

@@ -355,5 +355,5 @@ fn a_chat_stream_is_complete_without_its_mark_but_not_without_its_reason() {
     let unfinished = CHAT.replace("\"tool_calls\"}", "null}");
     let error = decode(Api::OpenAiChat, unfinished).response.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Truncated);
-    assert_eq!(error.usage.as_deref().copied(), Some(usage(40, 20, 60, 0, 8)));
+    assert_eq!(error.cost.reported().copied(), Some(usage(40, 20, 60, 0, 8)));
 }

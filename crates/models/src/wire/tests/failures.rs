@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use llm_do_core::{ModelError, ModelErrorKind as Kind};
+use llm_do_core::{AttemptCost, ModelError, ModelErrorKind as Kind};
 use serde_json::json;
 
 use super::super::Api;
@@ -117,7 +117,7 @@ fn an_error_inside_a_stream_has_its_own_kind_and_the_usage_so_far() {
     let decoded = decode(Api::Anthropic, start.to_owned() + event);
     let error = decoded.response.unwrap_err();
     assert_eq!((error.kind, error.message.as_str()), (Kind::Overloaded, "Overloaded"));
-    assert_eq!(error.usage.as_deref().copied(), Some(usage(10, 1, 7, 5, 0)));
+    assert_eq!(error.cost.reported().copied(), Some(usage(10, 1, 7, 5, 0)));
     assert_eq!(decoded.text, "Hi 🚀", "what came before is given out");
 }
 
@@ -151,8 +151,8 @@ fn an_error_is_found_wherever_a_stream_or_an_answer_has_it() {
     let event = format!("data: {}\n\n", json!({"type": "response.failed", "response": failed}));
     assert_eq!(of(Api::OpenAiResponses, &event), boom(Kind::RateLimit));
     assert_eq!(
-        decode(Api::OpenAiResponses, &event).response.unwrap_err().usage.as_deref().copied(),
-        Some(usage(3, 0, 0, 0, 0))
+        decode(Api::OpenAiResponses, &event).response.unwrap_err().cost,
+        AttemptCost::Known(Box::new(usage(3, 0, 0, 0, 0)))
     );
 }
 

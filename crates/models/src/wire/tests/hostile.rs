@@ -44,7 +44,7 @@ fn a_cut_stream_keeps_the_usage_known_so_far() {
     let (start, _) = ANTHROPIC.split_once("event: message_delta").unwrap();
     let error = decode(Api::Anthropic, start).response.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Truncated);
-    assert_eq!(error.usage.as_deref().copied(), Some(super::usage(10, 1, 7, 5, 0)));
+    assert_eq!(error.cost.reported().copied(), Some(super::usage(10, 1, 7, 5, 0)));
 }
 
 #[test]
