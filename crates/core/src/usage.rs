@@ -225,6 +225,8 @@ pub struct Limits {
     pub depth: Option<u32>,
     /// Model turns of one agent call.
     pub turns: Option<u32>,
+    /// Equal failing calls in a row after which an agent is stopped.
+    pub repeats: Option<u32>,
     /// Tool and agent calls in the subtree.
     pub tool_calls: Option<u64>,
     /// Tokens, in and out, of the subtree.

@@ -127,6 +127,7 @@ fn approval(rules: &[ApprovalRule]) -> Value {
 fn limits(limits: &Limits) -> Value {
     let fields = [
         ("turns", json!(limits.turns)),
+        ("repeats", json!(limits.repeats)),
         ("tool_calls", json!(limits.tool_calls)),
         ("tokens", json!(limits.tokens)),
         ("cost", json!(limits.cost.map(|money| money.dollars()))),

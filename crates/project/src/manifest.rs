@@ -229,6 +229,9 @@ pub struct LimitsSection {
     /// Model turns of one agent call.
     #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub turns: Option<u32>,
+    /// Equal failing calls in a row after which an agent is stopped; 3 otherwise.
+    #[schemars(range(min = 2, max = 4_294_967_295_u32))]
+    pub repeats: Option<u32>,
     /// Tool and agent calls.
     pub tool_calls: Option<u64>,
     /// Tokens, in and out.

@@ -114,6 +114,7 @@ impl LimitsSection {
         Limits {
             depth: None,
             turns: self.turns,
+            repeats: self.repeats,
             tool_calls: self.tool_calls,
             tokens: self.tokens,
             cost: self.cost.map(Money::from_dollars),

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use llm_do_core::{
-    AgentSpec, ArgumentsError, Asker, Attachment, Content, Context, Control, Conversation, Effect, Engine,
-    FINAL_ANSWER, Failure, FailureKind, Halt, Jump, Key, LinkedPrograms, Message, ModelResponse, Name,
-    Outcome, Output, Part, Payload, Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult,
-    Tune, Tuning, join_problems, parse_strict,
+    Access, AgentSpec, ArgumentsError, Asker, Attachment, Content, Context, Control, Conversation, Effect,
+    Engine, FINAL_ANSWER, Failure, FailureKind, Halt, Jump, Key, LinkedPrograms, Message, ModelResponse,
+    Name, Outcome, Output, Part, Payload, Performed, Schema, Step, StepKind, StopReason, ToolCall,
+    ToolResult, Tune, Tuning, join_problems, parse_strict,
 };
 
 use crate::caller::opener;
@@ -23,7 +23,7 @@ use crate::instances::Instances;
 use crate::live::{Frame, LiveCall, Seat};
 use crate::plan::{Plan, WRAPPED, is_wrapped};
 use crate::prompt::{self, Opening};
-use crate::repeats::Advice;
+use crate::repeats::{Advice, CallEnd};
 use crate::server_tools;
 use crate::state::RunState;
 
@@ -210,8 +210,13 @@ async fn open(
         Err(failure) => return Ok(Err(failure)),
     };
     let mut talk = frame.seat.talk.lock().await;
+    // What the user says now may be just what makes a failing call succeed.
+    frame.seat.repeats.lock().reset();
     match opening {
-        Opening::New(message) => talk.append(message, frame.plan.shows_positions),
+        Opening::New(message) => {
+            let message = talk.with_note(message);
+            talk.append(message, frame.plan.shows_positions);
+        }
         // They show their numbers already.
         Opening::Recorded(messages) => {
             messages.into_iter().for_each(|message| talk.conversation.push(message));
@@ -233,8 +238,33 @@ enum Called {
     Answered(Vec<ToolResult>),
     /// The conversation goes back to a place; what was left of the turn is dropped.
     Jumped(usize, Jump),
-    /// The agent is not to go on.
-    Stopped(Failure),
+    /// The turn ends early. Each call has an answer all the same: what it did, or that it was not run.
+    Stopped(Stopped, Vec<ToolResult>),
+}
+
+/// Why a turn ends early: the agent fails, or the run halts.
+type Stopped = Result<Failure, Halt>;
+
+/// What a call of the model leads to.
+enum CallAnswer {
+    Result(ToolResult),
+    /// The conversation goes back to a place.
+    Jump(usize, Jump),
+    /// The turn ends early; the model finds this result of the call afterwards.
+    Stop(Stopped, ToolResult),
+}
+
+/// Picks the cause to report: a halt over a failure, and the cause of a halt over the interruptions of its siblings.
+fn more_telling(known: Option<Stopped>, new: Stopped) -> Stopped {
+    let weight = |cause: &Stopped| match cause {
+        Ok(_) => 0,
+        Err(Halt::Interrupted) => 1,
+        Err(_) => 2,
+    };
+    match known {
+        Some(known) if weight(&known) >= weight(&new) => known,
+        _ => new,
+    }
 }
 
 struct AgentLoop<'a> {
@@ -388,16 +418,21 @@ impl AgentLoop<'_> {
             calls.iter().enumerate().map(|(index, call)| self.request(index, call)).collect();
         let called = self.perform_calls(response, &requests).await;
         *self.frame.seat.turn.lock() = None;
-        match called? {
+        match called {
             Called::Answered(results) => {
                 self.append([response.message.clone(), Arc::new(Message::results(results))]).await;
+                self.frame.seat.repeats.lock().end_turn();
                 Ok(Next::Turn)
             }
             Called::Jumped(position, jump) => {
                 control::go_back(&mut *self.frame.seat.talk.lock().await, position, &jump);
                 Ok(Next::Turn)
             }
-            Called::Stopped(failure) => Ok(Next::End(Outcome::Failed(failure))),
+            // A session goes on after this turn, and its model must know what was done.
+            Called::Stopped(stopped, results) => {
+                self.append([response.message.clone(), Arc::new(Message::results(results))]).await;
+                stopped.map(|failure| Next::End(Outcome::Failed(failure)))
+            }
         }
     }
 
@@ -451,40 +486,60 @@ impl AgentLoop<'_> {
     }
 
     /// Performs calls side by side, `sequential` ones alone; answers are in call order.
-    async fn perform_calls(
-        &self,
-        response: &ModelResponse,
-        requests: &[Request<'_>],
-    ) -> Result<Called, Halt> {
+    async fn perform_calls(&self, response: &ModelResponse, requests: &[Request<'_>]) -> Called {
         let mut results = Vec::with_capacity(requests.len());
-        // What the model asked for at once is run, also where one of the calls is the last straw.
-        let mut stopped = None;
+        let mut stopped: Option<Stopped> = None;
         for batch in self.batches(requests) {
+            // A model that repeats a failing call is stopped after this turn: what it asked for at once is run. A halt
+            // stops at once.
+            if matches!(stopped, Some(Err(_))) {
+                results.extend(batch.iter().map(|request| self.unfinished(request)));
+                continue;
+            }
             self.show_turn(response, requests, &results);
-            for (request, mut outcome) in batch.iter().zip(self.perform_batch(batch).await?) {
-                if let (Some(Control::Goto), Outcome::Value(output)) = (self.control(request.call), &outcome)
-                    && stopped.is_none()
-                {
-                    match self.jump(output).await {
-                        Ok((position, jump)) => return Ok(Called::Jumped(position, jump)),
-                        Err(failure) => outcome = Outcome::Failed(failure),
-                    }
-                }
-                match self.result(request, outcome).await {
-                    Ok(Ok(result)) => results.push(result),
-                    // A place is kept for it: forks after it find every answer at the place of its call.
-                    Ok(Err(failure)) => {
-                        results.push(repeated(request.call));
-                        stopped = stopped.or(Some(Ok(Called::Stopped(failure))));
-                    }
-                    Err(halt) => {
-                        results.push(repeated(request.call));
-                        stopped = stopped.or(Some(Err(halt)));
+            for (request, performed) in batch.iter().zip(self.perform_batch(batch).await) {
+                match self.answer(request, performed, stopped.is_none()).await {
+                    CallAnswer::Result(result) => results.push(result),
+                    CallAnswer::Jump(position, jump) => return Called::Jumped(position, jump),
+                    CallAnswer::Stop(cause, result) => {
+                        results.push(result);
+                        stopped = Some(more_telling(stopped, cause));
                     }
                 }
             }
         }
-        stopped.unwrap_or(Ok(Called::Answered(results)))
+        match stopped {
+            Some(cause) => Called::Stopped(cause, results),
+            None => Called::Answered(results),
+        }
+    }
+
+    /// Answers one call of the model. After a call that stops the turn, no other one may jump.
+    async fn answer(&self, request: &Request<'_>, performed: Performed, may_jump: bool) -> CallAnswer {
+        let mut outcome = match performed {
+            Ok(outcome) => outcome,
+            Err(halt) => return CallAnswer::Stop(Err(halt), self.unfinished(request)),
+        };
+        if let (Some(Control::Goto), Outcome::Value(output)) = (self.control(request.call), &outcome)
+            && may_jump
+        {
+            match self.jump(output).await {
+                Ok((position, jump)) => return CallAnswer::Jump(position, jump),
+                Err(failure) => outcome = Outcome::Failed(failure),
+            }
+        }
+        self.result(request, outcome).await
+    }
+
+    /// The answer to a call that has no outcome, because the turn was stopped.
+    fn unfinished(&self, request: &Request<'_>) -> ToolResult {
+        let text = match self.engine.run.was_interrupted(&request.key) {
+            true => {
+                "cancelled: the call was interrupted while it was running; what it had done until then may remain"
+            }
+            false => "not run: the turn was stopped before this call began",
+        };
+        error_result(request.call, text)
     }
 
     /// Splits calls into those that run at once.
@@ -528,44 +583,58 @@ impl AgentLoop<'_> {
         self.step(request.key.clone(), kind, name, payload, Effect::Calls)
     }
 
-    async fn perform_batch(&self, batch: &[Request<'_>]) -> Result<Vec<Outcome>, Halt> {
+    async fn perform_batch(&self, batch: &[Request<'_>]) -> Vec<Performed> {
         if let [only] = batch
             && self.is_answer(only.call)
         {
-            return Ok(vec![Outcome::Failed(not_alone())]);
+            return vec![Ok(Outcome::Failed(not_alone()))];
         }
         let steps = batch.iter().map(|request| self.call_step(request)).collect();
-        let performed = self.engine.perform_all(steps).await;
-        // The cause says more than the interruptions of its siblings.
-        let halt = performed
-            .iter()
-            .filter_map(|performed| performed.as_ref().err())
-            .max_by_key(|halt| **halt != Halt::Interrupted);
-        match halt {
-            Some(halt) => Err(halt.clone()),
-            None => Ok(performed.into_iter().flatten().collect()),
-        }
+        self.engine.perform_all(steps).await
+    }
+
+    /// Equal failing calls in a row after which the agent is stopped.
+    fn repeat_limit(&self) -> u32 {
+        let own = self.frame.plan.spec.as_ref().and_then(|spec| spec.limits.repeats);
+        let run = &self.engine.run;
+        own.or(run.options.limits.repeats).unwrap_or(run.shared.repeat_limit)
+    }
+
+    /// Returns whether a successful call may have changed something, so that the next equal call may succeed.
+    fn changes_something(&self, call: &ToolCall) -> bool {
+        let target = self.frame.plan.target(&call.name);
+        target.is_some_and(|target| {
+            target.own_access() > Access::Read
+                && target.definition.effect != Effect::Pure
+                && target.definition.control.is_none()
+        })
+    }
+
+    /// Counts how a call ended.
+    fn count_repeats(&self, request: &Request<'_>, output: &Result<Output, Failure>) -> Advice {
+        let ended = match output {
+            Ok(_) if self.changes_something(request.call) => CallEnd::Changed,
+            Ok(_) => CallEnd::Succeeded,
+            Err(failure) if failure.is_denial() => CallEnd::Denied,
+            Err(_) => CallEnd::Failed,
+        };
+        let arguments = request.arguments.digest();
+        self.frame.seat.repeats.lock().count(&request.call.name, arguments, ended, self.repeat_limit())
     }
 
     /// Writes the result that the model reads; stops a model that repeats a failing call.
-    async fn result(
-        &self,
-        request: &Request<'_>,
-        outcome: Outcome,
-    ) -> Result<Result<ToolResult, Failure>, Halt> {
-        let limit = self.engine.run.shared.repeat_limit;
+    async fn result(&self, request: &Request<'_>, outcome: Outcome) -> CallAnswer {
         let mut output = outcome.into_output();
         if let (Some(Control::Tune), Ok(tune)) = (self.control(request.call), &output) {
             output = self.tune(tune).await.map(|()| tune.clone());
         }
-        let (call, arguments) = (request.call, request.arguments.digest());
-        let advice =
-            self.frame.seat.repeats.lock().count(&call.name, arguments, output.as_ref().err(), limit);
+        let (call, advice) = (request.call, self.count_repeats(request, &output));
         let (mut text, is_error, attachments) = match output {
             Ok(output) => (self.shown(request, &output.content), false, output.attachments),
             Err(failure) => {
                 if let Advice::Stop(count) = advice {
-                    return stop_repeating(&self.call.name, call, &failure, count);
+                    let cause = stop_repeating(&self.call.name, call, &failure, count);
+                    return CallAnswer::Stop(cause, repeated(call, &failure));
                 }
                 (self.shown(request, &Content::Text(failure.to_string().into())), true, Vec::new())
             }
@@ -576,7 +645,8 @@ impl AgentLoop<'_> {
             )
             .into();
         }
-        Ok(Ok(ToolResult { id: call.id.clone(), name: call.name.clone(), text, is_error, attachments }))
+        let (id, name) = (call.id.clone(), call.name.clone());
+        CallAnswer::Result(ToolResult { id, name, text, is_error, attachments })
     }
 }
 
@@ -646,29 +716,26 @@ pub(crate) fn shortened(text: &Arc<str>, limit: u64) -> Arc<str> {
 }
 
 /// Equal denials end the run: nobody shall be asked the same again and again. Other failures end the agent.
-fn stop_repeating(
-    agent: &str,
-    call: &ToolCall,
-    failure: &Failure,
-    count: u32,
-) -> Result<Result<ToolResult, Failure>, Halt> {
+fn stop_repeating(agent: &str, call: &ToolCall, failure: &Failure, count: u32) -> Stopped {
     let message = format!(
         "agent `{agent}` made the same failing call of `{}` {count} times: {}",
         call.name, failure.message
     );
     let limit = Failure::new(FailureKind::Limit, message);
-    if failure.is_denial() { Err(Halt::Limit(limit)) } else { Ok(Err(limit)) }
+    if failure.is_denial() { Err(Halt::Limit(limit)) } else { Ok(limit) }
 }
 
-/// What the forks of a turn read of the call that was the last straw.
-fn repeated(call: &ToolCall) -> ToolResult {
-    ToolResult {
-        id: call.id.clone(),
-        name: call.name.clone(),
-        text: "this same call has failed too often".into(),
-        is_error: true,
-        attachments: Vec::new(),
-    }
+/// The result of a call that was repeated too often: forks of this turn read it, and later turns of a session.
+fn repeated(call: &ToolCall, failure: &Failure) -> ToolResult {
+    error_result(
+        call,
+        &format!("{failure}\nnote: this same call has failed too often, so the turn was ended"),
+    )
+}
+
+fn error_result(call: &ToolCall, text: &str) -> ToolResult {
+    let (id, name) = (call.id.clone(), call.name.clone());
+    ToolResult { id, name, text: text.into(), is_error: true, attachments: Vec::new() }
 }
 
 fn not_alone() -> Failure {

@@ -32,6 +32,11 @@ impl Standing {
         self.has_begun.store(true, Ordering::Relaxed);
     }
 
+    /// Returns whether the call was let pass.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
+    }
+
     /// Marks a call as cancelled, unless it has ended; says whether it is.
     pub(crate) fn cancel(&self) -> bool {
         let mut stage = self.stage.lock();
@@ -73,7 +78,7 @@ pub(crate) fn unless_cancelled(call: &LiveCall, performed: Performed) -> Perform
         FailureKind::Cancelled,
         format!("the call of `{name}` was cancelled by a person{words}"),
     )
-    .with_hint(match call.standing.has_begun.load(Ordering::Relaxed) {
+    .with_hint(match call.standing.has_begun() {
         true => "go on without it; what it had done until then may remain",
         false => "go on without it; it had not begun",
     });

@@ -41,6 +41,9 @@ pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
         Err(failure) => Ok(Outcome::Failed(failure)),
     };
     let performed = cancelled::unless_cancelled(call, performed);
+    if performed.is_err() && call.standing.has_begun() {
+        run.mark_interrupted(&step.key);
+    }
     match &performed {
         Ok(outcome) => finish(run, call, outcome, started),
         Err(Halt::Interrupted) => {

@@ -100,6 +100,7 @@ fn inherit(talk: &Talk) -> Talk {
         conversation: Conversation::clone(&talk.conversation),
         introduced: true,
         measured: talk.measured.clone(),
+        note: talk.note.clone(),
         partners: talk.partners.iter().filter_map(partner).collect(),
         answered: talk.answered.clone(),
         ..Talk::default()

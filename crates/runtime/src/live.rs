@@ -102,6 +102,8 @@ pub(crate) struct Talk {
     pub(crate) partners: Vec<Partner>,
     /// The model that answered last, by the name by which it was chosen.
     pub(crate) answered: Option<Name>,
+    /// What the model is told with the next message: how the last turn of the session was ended early.
+    pub(crate) note: Option<String>,
 }
 
 /// What the last answer reported about the length of the conversation.
@@ -143,6 +145,15 @@ impl Talk {
         self.announced = self.announced.min(position);
         self.kept = Some(self.announced);
         self.measured = None;
+        self.note = None;
+    }
+
+    /// Puts the note about the last turn before a message of the user.
+    pub(crate) fn with_note(&mut self, message: Arc<Message>) -> Arc<Message> {
+        let Some(note) = self.note.take() else { return message };
+        let mut message = Message::clone(&message);
+        message.parts.insert(0, Part::text(note));
+        Arc::new(message)
     }
 
     /// Appends a message. Where the model may go back to earlier messages, those that it is given show their number.

@@ -308,6 +308,7 @@ fn merged(own: Limits, shared: &Limits) -> Limits {
     Limits {
         depth: own.depth.or(shared.depth).map(|depth| depth.min(crate::runtime::MOST_DEPTH)),
         turns: own.turns.or(shared.turns),
+        repeats: own.repeats.or(shared.repeats),
         tool_calls: own.tool_calls.or(shared.tool_calls),
         tokens: own.tokens.or(shared.tokens),
         cost: own.cost.or(shared.cost),

@@ -215,8 +215,9 @@ impl Session {
         let current = self.current.as_mut()?;
         let (report, before) = ((&mut current.run).await, current.before);
         self.current = None;
-        if report.is_err() {
+        if let Err(error) = &report {
             self.forget_unanswered(before).await;
+            self.note_early_end(before, error).await;
         }
         self.forget_unsaid().await;
         self.count(&report);
@@ -232,6 +233,18 @@ impl Session {
             talk.conversation.truncate(before);
             talk.announced = talk.announced.min(before);
             talk.introduced &= before > 0;
+            talk.measured = talk.measured.take().filter(|measured| measured.messages <= before);
+        }
+    }
+
+    /// Lets the model know, with the next message, how a turn ended of which something is left in the conversation.
+    async fn note_early_end(&self, before: usize, error: &RunError) {
+        let mut talk = self.seat.talk.lock().await;
+        if talk.conversation.messages().len() > before {
+            talk.note = Some(format!(
+                "<system_message>The previous turn was ended before you answered: {error}. The results of its calls \
+                 say what was done and what was not.</system_message>"
+            ));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The state of one run: what its steps share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
@@ -34,6 +34,8 @@ pub(crate) struct RunState {
     pub(crate) top: OnceLock<Arc<Seat>>,
     /// Whether something had to ask and nobody could be asked.
     unasked: OnceLock<()>,
+    /// Calls that had begun when the run was halted, and so have no outcome.
+    interrupted: Mutex<HashSet<Key>>,
 }
 
 /// What a run was started with, after defaults.
@@ -74,6 +76,7 @@ impl RunState {
             cause: OnceLock::new(),
             top: OnceLock::new(),
             unasked: OnceLock::new(),
+            interrupted: Mutex::default(),
         }
     }
 
@@ -126,6 +129,16 @@ impl RunState {
             Halt::Interrupted => self.cause.get().cloned().unwrap_or(Halt::Interrupted),
             other => other,
         }
+    }
+
+    /// Notes a call that had begun when the run was halted.
+    pub(crate) fn mark_interrupted(&self, key: &Key) {
+        self.interrupted.lock().insert(key.clone());
+    }
+
+    /// Returns whether a call had begun when the run was halted.
+    pub(crate) fn was_interrupted(&self, key: &Key) -> bool {
+        self.interrupted.lock().contains(key)
     }
 
     pub(crate) fn mark_unasked(&self) {

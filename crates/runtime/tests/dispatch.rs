@@ -191,6 +191,56 @@ async fn a_model_that_repeats_a_failing_call_is_told_then_stopped() {
     assert!(run.tool_results()[1].contains("this same call has failed 2 times"), "{:?}", run.tool_results());
 }
 
+/// A tool that fails, or succeeds and changes something.
+fn tool_that(name: &str, fails: bool) -> FunctionTool {
+    FunctionTool::new(name, move |_, _| async move {
+        if fails { Err(ToolError::new("broken")) } else { Ok(Output::text("done")) }
+    })
+    .define(|definition| definition.approval = Approval::PreApproved)
+}
+
+#[tokio::test]
+async fn a_test_that_fails_after_each_edit_does_not_stop_the_agent() {
+    let rounds = (0..5).flat_map(|n| [asks("edit", json!({"n": n})), asks("test", json!({}))]);
+    let run = TestProject::new()
+        .agent(main_agent().tool("edit").tool("test"))
+        .tool(tool_that("edit", false))
+        .tool(tool_that("test", true))
+        .model_replies(rounds.chain([says("gave up")]))
+        .run("go")
+        .await;
+    assert_eq!((run.status(), &*run.answer()), (Status::Done, "gave up"));
+}
+
+#[tokio::test]
+async fn a_new_message_of_a_chat_forgets_failing_calls() {
+    let runtime = TestProject::new()
+        .agent(main_agent().tool("test"))
+        .tool(tool_that("test", true))
+        .model_replies(
+            (0..5).flat_map(|_| [asks("test", json!({})), asks("test", json!({})), says("it fails")]),
+        )
+        .build();
+    let mut session = runtime.session("main");
+    for turn in 0..5 {
+        let report = session.send(format!("try {turn}")).await;
+        assert!(report.is_ok(), "turn {turn}: {:?}", report.err().map(|error| error.to_string()));
+    }
+}
+
+#[tokio::test]
+async fn the_limit_of_equal_failing_calls_can_be_set_per_agent() {
+    let limits = Limits { repeats: Some(5), ..Limits::default() };
+    let run = TestProject::new()
+        .agent(main_agent().tool("test").limits(limits))
+        .tool(tool_that("test", true))
+        .model_replies(vec![asks("test", json!({})); 9])
+        .run("go")
+        .await;
+    assert_eq!(run.status(), Status::Limit);
+    assert!(run.error().contains("of `test` 5 times"), "{}", run.error());
+}
+
 #[tokio::test]
 async fn equal_denials_stop_the_run() {
     let again = || asks("write", json!({"same": true}));
