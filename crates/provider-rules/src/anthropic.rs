@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::json::{is_set, items};
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Refusal};
+use crate::{Account, ProviderRequest, Reasoning, Refusal};
 use models::AnthropicModel;
 
 /// The most messages that a request may have.
@@ -36,6 +36,16 @@ pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
     tools::check(body, model)?;
     schema::check_request(body, model)?;
     cache::check(body, messages)
+}
+
+/// Returns whether the model thinks before it answers.
+pub(crate) fn reasoning(request: &ProviderRequest<'_>) -> Reasoning {
+    let model = models::find(request.model());
+    match thinking_is_on(request.body, model) {
+        true if request.body["thinking"]["type"] == "enabled" => Reasoning::Always,
+        true => Reasoning::Adaptive,
+        false => Reasoning::Off,
+    }
 }
 
 fn check_required(body: &Value) -> Check {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::chat::{forces_tool, parts};
 use crate::json::items;
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Refusal};
+use crate::{Account, ProviderRequest, Reasoning, Refusal};
 
 pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
     let body = request.body;
@@ -42,6 +42,11 @@ fn thinks(model: &str, body: &Value) -> bool {
     let version =
         model.strip_prefix("deepseek-v").and_then(|rest| rest.split(['-', '.']).next()?.parse().ok());
     version.is_some_and(|version: u32| version >= 4) && body["thinking"]["type"] != "disabled"
+}
+
+/// Returns whether the model thinks before it answers.
+pub(crate) fn reasoning(request: &ProviderRequest<'_>) -> Reasoning {
+    if thinks(request.model(), request.body) { Reasoning::Always } else { Reasoning::Off }
 }
 
 fn check_thinking(body: &Value) -> Check {

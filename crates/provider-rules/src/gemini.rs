@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::json::{is_set, items};
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Refusal};
+use crate::{Account, ProviderRequest, Reasoning, Refusal};
 use models::GeminiModel;
 
 pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
@@ -29,6 +29,12 @@ pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
     tools::check(body, name, model.as_ref())?;
     check_formats(body, model.as_ref())?;
     thinking::check(body, model.as_ref())
+}
+
+/// Returns whether the model signs what it answers: from Gemini 3 on it cannot be switched off.
+pub(crate) fn reasoning(request: &ProviderRequest<'_>) -> Reasoning {
+    let is_since_3 = models::find(request.model()).is_some_and(|model| model.is_since_3());
+    if is_since_3 { Reasoning::Always } else { Reasoning::Off }
 }
 
 /// Returns the model in `/v1beta/models/NAME:generateContent`.

@@ -95,3 +95,27 @@ impl<'a> ProviderRequest<'a> {
         }
     }
 }
+
+/// How a request makes its model reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reasoning {
+    /// The model answers at once, or nothing is known of it.
+    Off,
+    /// The model decides whether to reason.
+    Adaptive,
+    /// The model reasons before every answer.
+    Always,
+}
+
+impl ProviderRequest<'_> {
+    /// Returns whether the model reasons before it answers this request.
+    pub fn reasoning(&self) -> Reasoning {
+        match (self.protocol, self.provider) {
+            (Protocol::AnthropicMessages, _) => anthropic::reasoning(self),
+            (Protocol::OpenAiResponses, _) => openai::reasoning(self),
+            (Protocol::OpenAiChat, "deepseek") => deepseek::reasoning(self),
+            (Protocol::Gemini, _) => gemini::reasoning(self),
+            _ => Reasoning::Off,
+        }
+    }
+}

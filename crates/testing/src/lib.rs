@@ -6,7 +6,7 @@
 //! - [`FunctionTool`] is a tool made from a closure.
 //! - [`Chance`] gives random cases that a seed repeats.
 //! - [`MockProvider`] and [`FakeTransport`] are providers that answer as a script says, also badly.
-//! - [`StrictProvider`] refuses the conversations that real providers refuse.
+//! - [`StrictProvider`] refuses the requests that real providers refuse, with the rules of `llm-do-provider-rules`.
 //! - [`EffectRecorder`] stands outside the runtime and sees what really happened.
 //!
 //! With the feature `terminal`:
@@ -31,9 +31,10 @@ mod test_project;
 pub use approvals::{Approvals, deny, edit, for_session, once, stop};
 pub use chance::Chance;
 pub use function_tool::FunctionTool;
+pub use llm_do_provider_rules::{OptionalRules, Protocol, Refusal};
 pub use mock_provider::{
     Drip, FakeTransport, Fault, Generated, MockAnswer, MockApi, MockProvider, MockRequest, MockResponse,
-    StrictProvider,
+    ProviderFault, StrictProvider, StrictRequest,
 };
 pub use recorder::{EffectRecorder, SeenEffect};
 pub use test_call::{TestCall, TestReply};

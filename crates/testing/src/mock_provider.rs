@@ -3,9 +3,8 @@
 //! One script serves two stages. [`MockProvider`] is a server on a port of this machine, for tests of the whole
 //! way; it needs real time. [`FakeTransport`] stands in for the network without a socket, so that stalls of an
 //! hour pass at once in virtual time (`#[tokio::test(start_paused = true)]`). [`StrictProvider`] has no script: it
-//! refuses conversations that the real providers refuse.
+//! refuses requests that the real providers refuse.
 
-mod conversation;
 mod fake;
 mod request;
 mod response;
@@ -18,12 +17,11 @@ mod tests;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use conversation::MockApi;
 pub use fake::FakeTransport;
 pub use request::MockRequest;
 pub use response::{Drip, Fault, Generated, MockResponse};
 pub use server::MockProvider;
-pub use strict::{MockAnswer, StrictProvider};
+pub use strict::{MockAnswer, MockApi, ProviderFault, StrictProvider, StrictRequest};
 
 /// What both stages know: the script, and the requests so far.
 struct Script {

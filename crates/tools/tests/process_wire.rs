@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use llm_do_core::{Access, AgentSpec, Approval, ModelSettings, Status, ToolDefinition, Tuning};
 use llm_do_models::{Environment, StandardModels};
-use llm_do_testing::{FunctionTool, MockAnswer, MockApi, StrictProvider, TestProject, TestRun};
+use llm_do_testing::{
+    FunctionTool, MockAnswer, MockApi, OptionalRules, StrictProvider, TestProject, TestRun,
+};
 use llm_do_tools::{FileDescriptors, Process, ProcessSettings};
 use serde_json::{Value, json};
 
@@ -53,6 +55,7 @@ fn model(api: MockApi, provider: &str) -> StrictProvider {
         }
         steps[next.fetch_add(1, Ordering::SeqCst)].clone()
     })
+    .optional(OptionalRules::ALL)
 }
 
 fn free(name: &'static str, answer: &str) -> FunctionTool {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use llm_do_core::{Access, AgentSpec, Approval, ModelSettings};
 use llm_do_models::{Environment, StandardModels};
 use llm_do_runtime::{Runtime, Session};
-use llm_do_testing::{FunctionTool, MockAnswer, MockApi, StrictProvider, TestProject};
+use llm_do_testing::{FunctionTool, MockAnswer, MockApi, OptionalRules, StrictProvider, TestProject};
 use llm_do_tools::FileDescriptors;
 use serde_json::{Value, json};
 
@@ -53,7 +53,8 @@ fn long() -> FunctionTool {
 
 fn runtime(api: MockApi, provider: &str) -> (Runtime, StrictProvider) {
     let (steps, next) = (steps(), AtomicUsize::new(0));
-    let network = StrictProvider::new(api, move |_| steps[next.fetch_add(1, Ordering::SeqCst)].clone());
+    let network = StrictProvider::new(api, move |_| steps[next.fetch_add(1, Ordering::SeqCst)].clone())
+        .optional(OptionalRules::ALL);
     let names = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"];
     let environment: Environment = names.iter().map(|name| (name.to_string(), "key".to_owned())).collect();
     let models = StandardModels::new(".").environment(environment).transport(Arc::new(network.clone()));

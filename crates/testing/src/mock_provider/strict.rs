@@ -1,137 +1,278 @@
-//! A provider that looks at what it is sent: it refuses invalid conversations, and answers the others as a test says.
+//! A provider that looks at what it is sent: it refuses what real providers refuse, and answers the rest as a test
+//! says.
+//!
+//! Answers are written as the provider writes them, with reasoning and its signatures when the model reasons, whole
+//! or as a stream. What is issued is remembered, so that the next request must send it back as it was.
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod answer;
+mod faults;
+mod route;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt, stream};
+use futures::{FutureExt, StreamExt};
 use http::{Request, Response};
-use llm_do_core::ModelError;
+use llm_do_core::{ModelError, ModelErrorKind};
 use llm_do_models::{ByteStream, Chunks, Transport};
-use serde_json::{Value, json};
+use llm_do_provider_rules::{Account, OptionalRules, Protocol, ProviderRequest, Reasoning, Refusal};
+use serde_json::Value;
 
-use super::conversation::MockApi;
+pub use answer::MockAnswer;
+pub use faults::ProviderFault;
+use route::Route;
 
-/// A network whose provider refuses invalid conversations with status 400, as the real ones do.
+/// A network whose providers refuse what the real ones refuse, with their own errors.
 ///
-/// Requests must ask for whole answers and not for streams (`stream: false` in the settings of the model).
+/// Clones share everything. Each provider has an account of its own.
 #[derive(Clone)]
 pub struct StrictProvider(Arc<Inner>);
 
 struct Inner {
-    api: MockApi,
-    answer: Box<dyn Fn(&Value) -> MockAnswer + Send + Sync>,
-    requests: Mutex<Vec<(String, Value)>>,
-    refusals: Mutex<Vec<String>>,
+    route: Route,
+    optional: OptionalRules,
+    answer: Box<dyn Fn(&StrictRequest) -> MockAnswer + Send + Sync>,
+    fault: Box<dyn Fn(&StrictRequest) -> Option<ProviderFault> + Send + Sync>,
+    state: Mutex<State>,
 }
 
-/// What the model of a strict provider says.
+#[derive(Default)]
+struct State {
+    accounts: HashMap<String, Account>,
+    requests: Vec<StrictRequest>,
+    refused: Vec<(StrictRequest, Refusal)>,
+}
+
+/// A request that reached a [`StrictProvider`].
 #[derive(Debug, Clone)]
-pub enum MockAnswer {
-    /// Text, and the end.
-    Says(String),
-    /// Calls of tools, by name and arguments.
-    Asks(Vec<(&'static str, Value)>),
+pub struct StrictRequest {
+    /// How many requests came before it.
+    pub index: usize,
+    /// The protocol of its endpoint.
+    pub protocol: Protocol,
+    /// The provider, by its prefix in model names.
+    pub provider: String,
+    /// The path of its URL.
+    pub path: String,
+    /// The body.
+    pub body: Arc<Value>,
+}
+
+impl StrictRequest {
+    /// Returns the request in the form that is checked.
+    pub fn as_checked(&self) -> ProviderRequest<'_> {
+        ProviderRequest {
+            protocol: self.protocol,
+            provider: &self.provider,
+            path: &self.path,
+            body: &self.body,
+        }
+    }
+
+    /// Returns whether the answer is to be streamed.
+    pub fn is_streamed(&self) -> bool {
+        match self.protocol {
+            Protocol::Gemini => self.path.contains(":streamGenerateContent"),
+            Protocol::Ollama => self.body["stream"] != false,
+            _ => self.body["stream"] == true,
+        }
+    }
+}
+
+/// The APIs that a [`StrictProvider`] can be made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MockApi {
+    /// Anthropic's Messages.
+    Anthropic,
+    /// OpenAI's Responses.
+    Responses,
+    /// OpenAI's Chat Completions.
+    Chat,
+    /// Gemini's `generateContent`.
+    Gemini,
+}
+
+impl MockApi {
+    /// Returns the protocol.
+    pub fn protocol(self) -> Protocol {
+        match self {
+            Self::Anthropic => Protocol::AnthropicMessages,
+            Self::Responses => Protocol::OpenAiResponses,
+            Self::Chat => Protocol::OpenAiChat,
+            Self::Gemini => Protocol::Gemini,
+        }
+    }
+
+    /// Returns the messages of a request.
+    pub fn messages(self, body: &Value) -> &[Value] {
+        self.protocol().messages(body)
+    }
 }
 
 impl StrictProvider {
     /// A provider of an API, whose model answers a valid body as the function says.
     pub fn new(api: MockApi, answer: impl Fn(&Value) -> MockAnswer + Send + Sync + 'static) -> Self {
-        let answer = Box::new(answer);
-        Self(Arc::new(Inner { api, answer, requests: Mutex::default(), refusals: Mutex::default() }))
+        Self::of(Route::Fixed(api.protocol()), move |request| answer(&request.body))
+    }
+
+    /// All built-in providers at their own addresses.
+    pub fn all(answer: impl Fn(&StrictRequest) -> MockAnswer + Send + Sync + 'static) -> Self {
+        Self::of(Route::ByAddress, answer)
+    }
+
+    fn of(route: Route, answer: impl Fn(&StrictRequest) -> MockAnswer + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Inner {
+            route,
+            optional: OptionalRules::default(),
+            answer: Box::new(answer),
+            fault: Box::new(|_| None),
+            state: Mutex::default(),
+        }))
+    }
+
+    /// The network with uncertain rules.
+    ///
+    /// # Panics
+    ///
+    /// If the network is shared already.
+    #[must_use]
+    pub fn optional(mut self, rules: OptionalRules) -> Self {
+        self.inner_mut().optional = rules;
+        self
+    }
+
+    /// The network with faults: the function is asked after each request that is not refused.
+    ///
+    /// # Panics
+    ///
+    /// If the network is shared already.
+    #[must_use]
+    pub fn faults(
+        mut self,
+        fault: impl Fn(&StrictRequest) -> Option<ProviderFault> + Send + Sync + 'static,
+    ) -> Self {
+        self.inner_mut().fault = Box::new(fault);
+        self
+    }
+
+    fn inner_mut(&mut self) -> &mut Inner {
+        Arc::get_mut(&mut self.0).expect("a network is set up before it is shared")
     }
 
     /// Returns the requests so far: path and body.
     pub fn requests(&self) -> Vec<(String, Value)> {
-        self.0.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let state = self.state();
+        state.requests.iter().map(|request| (request.path.clone(), Value::clone(&request.body))).collect()
+    }
+
+    /// Returns the requests that were refused, with the refusals.
+    pub fn refused(&self) -> Vec<(StrictRequest, Refusal)> {
+        self.state().refused.clone()
     }
 
     /// Returns why requests were refused.
     pub fn refusals(&self) -> Vec<String> {
-        self.0.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state().refused.iter().map(|(_, refusal)| refusal.to_string()).collect()
     }
 
-    fn exchange(&self, request: Request<Chunks>) -> (u16, Value) {
-        let path = request.uri().path().to_owned();
-        let text = request.into_body().to_vec();
-        let body: Value = serde_json::from_slice(&text).unwrap_or_default();
-        let place = {
-            let mut requests = self.0.requests.lock().unwrap_or_else(PoisonError::into_inner);
-            requests.push((path, body.clone()));
-            requests.len()
-        };
-        match self.0.api.refusal(&body) {
-            Some(refusal) => {
-                let error =
-                    json!({"error": {"type": "invalid_request_error", "message": refusal, "code": 400}});
-                self.0.refusals.lock().unwrap_or_else(PoisonError::into_inner).push(refusal);
-                (400, error)
-            }
-            None => (200, written(self.0.api, place, &(self.0.answer)(&body))),
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn exchange(&self, request: &Request<Chunks>) -> Result<Response<ByteStream>, ModelError> {
+        let request = self.receive(request);
+        if let Err(refusal) = self.check(&request) {
+            return Ok(response(refusal.status, &[], vec![Ok(refusal.body.to_string().into())]));
         }
+        let fault = (self.0.fault)(&request);
+        if let Some(failure) = fault.and_then(|fault| faults::written(fault, &request)) {
+            return failure;
+        }
+        let answer = self.answer(&request);
+        let mut pieces: Vec<Result<Bytes, ModelError>> = match request.is_streamed() {
+            true => {
+                stream::frames(request.protocol, &answer).into_iter().map(|frame| Ok(frame.into())).collect()
+            }
+            false => vec![Ok(answer.to_string().into())],
+        };
+        if fault == Some(ProviderFault::Cut) {
+            pieces = cut(pieces);
+        }
+        Ok(response(200, &[], pieces))
+    }
+
+    fn receive(&self, request: &Request<Chunks>) -> StrictRequest {
+        let (protocol, provider) = self.0.route.find(request.uri());
+        let body: Value = serde_json::from_slice(&request.body().to_vec()).unwrap_or_default();
+        let mut state = self.state();
+        let received = StrictRequest {
+            index: state.requests.len(),
+            protocol,
+            provider: provider.to_owned(),
+            path: request.uri().path().to_owned(),
+            body: Arc::new(body),
+        };
+        state.requests.push(received.clone());
+        received
+    }
+
+    fn check(&self, request: &StrictRequest) -> Result<(), Refusal> {
+        let mut state = self.state();
+        let account = state
+            .accounts
+            .entry(request.provider.clone())
+            .or_insert_with(|| Account::default().with_optional(self.0.optional));
+        account.check(&request.as_checked()).inspect_err(|refusal| {
+            state.refused.push((request.clone(), refusal.clone()));
+        })
+    }
+
+    /// Writes the answer of the model and remembers what it issues.
+    fn answer(&self, request: &StrictRequest) -> Value {
+        let said = (self.0.answer)(request);
+        let reasons = match request.as_checked().reasoning() {
+            Reasoning::Off => false,
+            // Not every answer, so that both kinds are sent back.
+            Reasoning::Adaptive => !request.index.is_multiple_of(3),
+            Reasoning::Always => true,
+        };
+        let answer = answer::written(request, &said, reasons);
+        if let Some(account) = self.state().accounts.get_mut(&request.provider) {
+            account.issue(request.protocol, &answer);
+        }
+        answer
     }
 }
 
 impl Transport for StrictProvider {
     fn send(&self, request: Request<Chunks>) -> BoxFuture<'_, Result<Response<ByteStream>, ModelError>> {
-        let (status, body) = self.exchange(request);
-        let body: ByteStream = stream::iter([Ok(Bytes::from(body.to_string()))]).boxed();
-        let response =
-            Response::builder().status(status).header("content-type", "application/json").body(body);
-        futures::future::ready(Ok(response.expect("the response of a script must be valid"))).boxed()
+        futures::future::ready(self.exchange(&request)).boxed()
     }
 }
 
-/// Writes an answer as the API does. The place of the request makes its ids unique.
-fn written(api: MockApi, place: usize, answer: &MockAnswer) -> Value {
-    let (text, calls) = match answer {
-        MockAnswer::Says(text) => (Some(text), &[][..]),
-        MockAnswer::Asks(calls) => (None, calls.as_slice()),
-    };
-    let id = |index: usize| format!("call_{place}_{index}");
-    let stop = |asks: &'static str, says: &'static str| if calls.is_empty() { says } else { asks };
-    let mut items: Vec<Value> = Vec::new();
-    match api {
-        MockApi::Anthropic => {
-            items.extend(text.map(|text| json!({"type": "text", "text": text})));
-            items.extend(calls.iter().enumerate().map(|(index, (name, input))| {
-                json!({"type": "tool_use", "id": id(index), "name": name, "input": input})
-            }));
-            json!({"id": "m", "type": "message", "role": "assistant", "model": "m", "content": items,
-                "stop_reason": stop("tool_use", "end_turn"), "usage": {"input_tokens": 3, "output_tokens": 2}})
-        }
-        MockApi::Responses => {
-            items.extend(text.map(|text| {
-                let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
-                json!({"type": "message", "id": format!("msg_{place}"), "role": "assistant", "content": content})
-            }));
-            items.extend(calls.iter().enumerate().map(|(index, (name, input))| {
-                json!({"type": "function_call", "id": format!("fc_{place}_{index}"), "call_id": id(index), "name": name,
-                    "arguments": input.to_string()})
-            }));
-            json!({"id": "r", "object": "response", "status": "completed", "output": items,
-                "usage": {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}})
-        }
-        MockApi::Chat => {
-            items.extend(calls.iter().enumerate().map(|(index, (name, input))| {
-                json!({"id": id(index), "type": "function", "function": {"name": name, "arguments": input.to_string()}})
-            }));
-            let mut message = json!({"role": "assistant", "content": text});
-            if !items.is_empty() {
-                message["tool_calls"] = items.into();
-            }
-            let choice = json!({"index": 0, "message": message, "finish_reason": stop("tool_calls", "stop")});
-            json!({"id": "c", "object": "chat.completion", "choices": [choice],
-                "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}})
-        }
-        MockApi::Gemini => {
-            items.extend(text.map(|text| json!({"text": text})));
-            items.extend(
-                calls.iter().map(|(name, input)| json!({"functionCall": {"name": name, "args": input}})),
-            );
-            let content = json!({"role": "model", "parts": items});
-            json!({"candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
-                "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2}})
-        }
+fn response(
+    status: u16,
+    headers: &[(&str, &str)],
+    pieces: Vec<Result<Bytes, ModelError>>,
+) -> Response<ByteStream> {
+    let body: ByteStream = futures::stream::iter(pieces).boxed();
+    let mut response = Response::builder().status(status).header("content-type", "application/json");
+    for (name, value) in headers {
+        response = response.header(*name, *value);
     }
+    response.body(body).expect("the response of a mock must be valid")
+}
+
+/// The first half of a body, and then the end of the connection.
+fn cut(pieces: Vec<Result<Bytes, ModelError>>) -> Vec<Result<Bytes, ModelError>> {
+    let whole: Vec<u8> = pieces.into_iter().flatten().flatten().collect();
+    let half = Bytes::copy_from_slice(&whole[..whole.len() / 2]);
+    let end =
+        ModelError::new(ModelErrorKind::Network, "the connection was closed in the middle of the answer");
+    vec![Ok(half), Err(end)]
 }
