@@ -70,7 +70,7 @@ pub use payload::{Payload, canonical_text};
 pub use process::{Control, Jump, LinkedPrograms, Preamble, Program, ToolOverride, Tune, Tuning};
 pub use schema::{Accepted, Problem, Schema, SchemaError, join_problems, schema_value_of};
 pub use server_tool::ServerTool;
-pub use settings::{Effort, ModelSettings, Thinking, ToolChoice};
+pub use settings::{Effort, EffortLevels, ModelSettings, Thinking, ToolChoice};
 pub use text::{counted, lookalikes, secret_word, visible, visible_json, visible_line, visible_prose};
 pub use tool::{
     Access, Approved, Effect, Opening, StatelessToolset, Tool, ToolDefinition, ToolReply, Toolset,

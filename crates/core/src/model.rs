@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Conversation, MediaTokens, Message, ModelSettings, Name, Schema, ServerTool, ToolDefinition, Usage,
+    Conversation, EffortLevels, MediaTokens, Message, ModelSettings, Name, Schema, ServerTool,
+    ToolDefinition, Usage,
 };
 
 /// The tool through which a model gives a structured answer, where its provider does not enforce a schema.
@@ -165,6 +166,8 @@ pub struct ModelProfile {
     pub sampling: bool,
     /// How it is told to think.
     pub thinking: ThinkingStyle,
+    /// The levels of effort that it accepts. With only `none` among them, thinking is either on or off.
+    pub effort_levels: EffortLevels,
     /// The tools that its provider can run, by name.
     pub server_tools: &'static [&'static str],
     /// How many input tokens attachments cost at most.
@@ -248,6 +251,7 @@ impl Default for ModelProfile {
             documents: true,
             sampling: true,
             thinking: ThinkingStyle::Unasked,
+            effort_levels: EffortLevels::ALL,
             server_tools: &[],
             media: MediaTokens::default(),
         }

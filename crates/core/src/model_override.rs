@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ModelProfile, NativeOutput, ThinkingStyle};
+use crate::{Effort, EffortLevels, ModelProfile, NativeOutput, ThinkingStyle};
 
 /// What holds for some models instead of what the tables say.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +67,10 @@ pub struct ProfileOverride {
     /// How it is told to think.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingStyle>,
+    /// The levels of effort that it accepts; without `none` its thinking cannot be switched off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Effort>>", length(min = 1))]
+    pub effort_levels: Option<EffortLevels>,
 }
 
 impl ProfileOverride {
@@ -80,19 +84,19 @@ impl ProfileOverride {
             documents: self.documents.or(other.documents),
             sampling: self.sampling.or(other.sampling),
             thinking: self.thinking.or(other.thinking),
+            effort_levels: self.effort_levels.or(other.effort_levels),
         }
     }
 
     /// Changes a profile to what this says.
     pub fn apply(self, profile: &mut ModelProfile) {
-        let ModelProfile { native_output, default_max_output, images, documents, sampling, thinking, .. } =
-            profile;
-        replace(native_output, self.native_output);
-        replace(default_max_output, self.max_output);
-        replace(images, self.images);
-        replace(documents, self.documents);
-        replace(sampling, self.sampling);
-        replace(thinking, self.thinking);
+        replace(&mut profile.native_output, self.native_output);
+        replace(&mut profile.default_max_output, self.max_output);
+        replace(&mut profile.images, self.images);
+        replace(&mut profile.documents, self.documents);
+        replace(&mut profile.sampling, self.sampling);
+        replace(&mut profile.thinking, self.thinking);
+        replace(&mut profile.effort_levels, self.effort_levels);
     }
 }
 

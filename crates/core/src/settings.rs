@@ -74,7 +74,7 @@ pub enum Thinking {
 }
 
 /// How much a model exerts itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// Not at all.
@@ -94,6 +94,10 @@ pub enum Effort {
 }
 
 impl Effort {
+    /// All levels, from the least to the most.
+    pub const ALL: [Self; 7] =
+        [Self::None, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
+
     /// Returns the word.
     pub fn word(self) -> &'static str {
         match self {
@@ -105,6 +109,59 @@ impl Effort {
             Self::Xhigh => "xhigh",
             Self::Max => "max",
         }
+    }
+}
+
+/// The levels of effort that a model accepts. With [`Effort::None`] among them, thinking can be switched off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Effort>", into = "Vec<Effort>")]
+pub struct EffortLevels(u8);
+
+impl EffortLevels {
+    /// Every level.
+    pub const ALL: Self = Self::new(&Effort::ALL);
+
+    /// The set of some levels.
+    pub const fn new(levels: &[Effort]) -> Self {
+        let (mut bits, mut index) = (0, 0);
+        while index < levels.len() {
+            bits |= 1 << levels[index] as u8;
+            index += 1;
+        }
+        Self(bits)
+    }
+
+    /// Returns whether a level is in the set.
+    pub fn contains(self, level: Effort) -> bool {
+        self.0 & (1 << level as u8) != 0
+    }
+
+    /// Returns the levels in ascending order.
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = Effort> {
+        Effort::ALL.into_iter().filter(move |level| self.contains(*level))
+    }
+
+    /// Returns the levels at which the model thinks.
+    pub fn thinking(self) -> impl DoubleEndedIterator<Item = Effort> {
+        self.iter().filter(|level| *level != Effort::None)
+    }
+
+    /// Returns the level at which the model thinks that is nearest to the given one. Of two that are equally near,
+    /// the higher one wins, because the caller asked for more than the lower one.
+    pub fn nearest(self, wanted: Effort) -> Option<Effort> {
+        self.thinking().rev().min_by_key(|level| (*level as i8 - wanted as i8).abs())
+    }
+}
+
+impl From<Vec<Effort>> for EffortLevels {
+    fn from(levels: Vec<Effort>) -> Self {
+        Self::new(&levels)
+    }
+}
+
+impl From<EffortLevels> for Vec<Effort> {
+    fn from(levels: EffortLevels) -> Self {
+        levels.iter().collect()
     }
 }
 
@@ -120,4 +177,33 @@ pub enum ToolChoice {
     Required,
     /// This one.
     Tool(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_level_never_switches_thinking_off() {
+        use Effort::{High, Low, Max, Medium, Minimal, None, Xhigh};
+        for (levels, wanted, nearest) in [
+            (&[Low, Medium, High][..], Minimal, Some(Low)),
+            (&[Low, Medium, High], Max, Some(High)),
+            (&[Low, Medium, High], None, Some(Low)),
+            (&[Low, High], Medium, Some(High)),
+            (&[None, Low, High, Max], Xhigh, Some(Max)),
+            (&[None, High], Minimal, Some(High)),
+            (&[None, Low], Minimal, Some(Low)),
+            (&[None], High, Option::None),
+        ] {
+            assert_eq!(EffortLevels::new(levels).nearest(wanted), nearest, "{wanted:?} of {levels:?}");
+        }
+    }
+
+    #[test]
+    fn levels_are_written_as_a_list_in_order() {
+        let levels: EffortLevels = serde_json::from_str(r#"["high", "none", "high"]"#).unwrap();
+        assert_eq!(serde_json::to_string(&levels).unwrap(), r#"["none","high"]"#);
+        assert_eq!(EffortLevels::ALL.iter().count(), 7);
+    }
 }

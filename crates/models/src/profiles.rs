@@ -100,6 +100,7 @@ const NOTHING: ProfileOverride = ProfileOverride {
     documents: None,
     sampling: None,
     thinking: None,
+    effort_levels: None,
 };
 
 const fn protocol(name: &'static str, says: ProfileOverride) -> Row {
@@ -157,6 +158,7 @@ static TABLE: &[Row] = &[
             documents: Some(true),
             sampling: Some(false),
             thinking: Some(Effort),
+            ..NOTHING
         },
     ),
     family(&["claude-opus-4-6*", "claude-sonnet-4-6*"], ProfileOverride { sampling: Some(true), ..NOTHING }),
@@ -202,6 +204,7 @@ static TABLE: &[Row] = &[
             documents: Some(true),
             sampling: Some(false),
             thinking: Some(Effort),
+            ..NOTHING
         },
     ),
     family(
@@ -218,6 +221,7 @@ static TABLE: &[Row] = &[
             documents: Some(true),
             sampling: Some(true),
             thinking: Some(Unasked),
+            ..NOTHING
         },
     ),
     family(&["gpt-4.1*"], ProfileOverride { sampling: Some(true), thinking: Some(Unasked), ..NOTHING }),
@@ -234,6 +238,7 @@ static TABLE: &[Row] = &[
             documents: Some(false),
             sampling: Some(true),
             thinking: Some(Unasked),
+            ..NOTHING
         },
     ),
     family(&["gpt-4-turbo*", "gpt-4-vision*"], ProfileOverride { images: Some(true), ..NOTHING }),
@@ -256,6 +261,7 @@ static TABLE: &[Row] = &[
             documents: Some(true),
             sampling: Some(true),
             thinking: Some(Effort),
+            ..NOTHING
         },
     ),
     family(

@@ -4,7 +4,7 @@
 
 mod parts;
 
-use llm_do_core::{Effort, ModelSettings, NativeOutput, Thinking, ThinkingStyle, ToolChoice};
+use llm_do_core::{Effort, EffortLevels, ModelSettings, NativeOutput, Thinking, ThinkingStyle, ToolChoice};
 use llm_do_project::{LoadedProject, load};
 use serde_json::json;
 
@@ -209,7 +209,7 @@ fn manifest(id: &str, part: &str) -> Result<LoadedProject, String> {
 #[test]
 fn overrides_of_models_keep_their_order() {
     let part = "models:\n  openai:zeta*: {price: {input: 1, output: 2.5, cache_read: 0.1, search: 10, request: 0.01}}\n  \
-        openai:*: {profile: {native_output: without_tools, max_output: 500, images: false, thinking: budget}}\n  \
+        openai:*: {profile: {native_output: without_tools, max_output: 500, images: false, thinking: budget, effort_levels: [low, high]}}\n  \
         anthropic/claude-x: {}";
     let overrides = manifest("models", part).unwrap_or_else(|said| panic!("{said}")).model_overrides;
     let patterns: Vec<&str> = overrides.iter().map(|over| over.pattern.as_str()).collect();
@@ -220,6 +220,7 @@ fn overrides_of_models_keep_their_order() {
     assert_eq!(profile.native_output, Some(NativeOutput::WithoutTools));
     assert_eq!((profile.max_output, profile.images, profile.documents), (Some(500), Some(false), None));
     assert_eq!(profile.thinking, Some(ThinkingStyle::Budget));
+    assert_eq!(profile.effort_levels, Some(EffortLevels::new(&[Effort::Low, Effort::High])));
     assert_eq!((overrides[2].price, overrides[1].price), (None, None));
 }
 
@@ -234,6 +235,8 @@ fn what_is_wrong_with_an_override_is_said_at_its_place() {
         ("unknown", "openai:a: {price: {input: 1, output: 1, cached: 1}}", "unknown key `cached`"),
         ("word", "openai:a: {profile: {native_output: sometimes}}", "never or without_tools or always"),
         ("think", "openai:a: {profile: {thinking: bugdet}}", "unasked or budget or effort"),
+        ("levels", "openai:a: {profile: {effort_levels: []}}", "effort_levels"),
+        ("level", "openai:a: {profile: {effort_levels: [some]}}", "none or minimal or low"),
         ("key", "openai:a: {prices: {}}", "did you mean `price`?"),
     ] {
         let said = match manifest(&format!("override-{id}"), &format!("models:\n  {entry}")) {
