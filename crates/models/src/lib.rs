@@ -72,6 +72,7 @@ mod profiles;
 mod provider;
 mod remote;
 mod reply;
+mod request_rules;
 mod scalar;
 mod script;
 mod script_file;

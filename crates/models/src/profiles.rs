@@ -6,22 +6,23 @@
 //!
 //! What is refused is worse than what is left out, so what is not known counts as not supported.
 
+use llm_do_core::Effort as Level;
+use llm_do_core::Effort::{High, Low, Max, Medium, Minimal, Xhigh};
 use llm_do_core::NativeOutput::{Always, Never, WithoutTools};
 use llm_do_core::ThinkingStyle::{Budget, Effort, Unasked};
-use llm_do_core::{ModelOverride, ModelProfile, ProfileOverride};
+use llm_do_core::{EffortLevels, ModelOverride, ModelProfile, ProfileOverride};
 
 use crate::media_tokens::media_tokens;
 use crate::names::{Patterns, canonical};
+use crate::request_rules::{ForcedToolChoice, ReasoningContent, RequestRules, Rule, ThinkingField};
 
 /// Returns what a model can do. The protocol is one of [`PROTOCOLS`](crate::PROTOCOLS), the model stands without its
 /// provider, and of the overrides the first that matches and speaks of something decides about it.
 pub fn profile_of(protocol: &str, provider: &str, model: &str, overrides: &[ModelOverride]) -> ModelProfile {
     let closed_output_only = enforces_closed_only(protocol, provider);
-    let written = model.to_lowercase();
-    let media = media_tokens(protocol, &written);
+    let media = media_tokens(protocol, &model.to_lowercase());
     let mut profile = ModelProfile { closed_output_only, media, ..ModelProfile::default() };
-    let plain = plain_name(&written);
-    for row in TABLE.iter().filter(|row| row.fits(protocol, provider, &written, &plain)) {
+    for row in rows_of(protocol, provider, model) {
         row.says.apply(&mut profile);
         if let Some(tools) = row.server_tools {
             profile.server_tools = tools;
@@ -29,6 +30,26 @@ pub fn profile_of(protocol: &str, provider: &str, model: &str, overrides: &[Mode
     }
     overruled(&format!("{provider}:{model}"), overrides).apply(&mut profile);
     profile
+}
+
+/// Returns what a request to a model must keep to.
+pub(crate) fn rules_of(protocol: &str, provider: &str, model: &str) -> RequestRules {
+    let mut rules = RequestRules::default();
+    let rows = rows_of(protocol, provider, model);
+    rows.into_iter().flat_map(|row| row.rules).for_each(|rule| rule.apply(&mut rules));
+    rules
+}
+
+/// Returns whether a model fits one of the patterns of the table.
+pub(crate) fn is_one_of(model: &str, patterns: &[&str]) -> bool {
+    let plain = plain_name(&model.to_lowercase());
+    patterns.iter().any(|pattern| is_like(&plain, pattern))
+}
+
+fn rows_of(protocol: &str, provider: &str, model: &str) -> Vec<&'static Row> {
+    let written = model.to_lowercase();
+    let plain = plain_name(&written);
+    TABLE.iter().filter(|row| row.fits(protocol, provider, &written, &plain)).collect()
 }
 
 /// Says whether a provider takes only schemas without open maps: servers that turn a schema into a grammar take all.
@@ -63,6 +84,7 @@ struct Row {
     models: &'static [&'static str],
     says: ProfileOverride,
     server_tools: Option<&'static [&'static str]>,
+    rules: &'static [Rule],
 }
 
 enum Scope {
@@ -72,6 +94,11 @@ enum Scope {
 }
 
 impl Row {
+    /// The row with rules for requests.
+    const fn with(self, rules: &'static [Rule]) -> Self {
+        Self { rules, ..self }
+    }
+
     fn fits(&self, protocol: &str, provider: &str, written: &str, plain: &str) -> bool {
         let in_scope = match self.of {
             Scope::Protocol(name) => name == protocol,
@@ -104,19 +131,37 @@ const NOTHING: ProfileOverride = ProfileOverride {
 };
 
 const fn protocol(name: &'static str, says: ProfileOverride) -> Row {
-    Row { of: Scope::Protocol(name), models: &["*"], says, server_tools: None }
+    Row { of: Scope::Protocol(name), models: &["*"], says, server_tools: None, rules: &[] }
 }
 
 const fn family(models: &'static [&'static str], says: ProfileOverride) -> Row {
-    Row { of: Scope::Anywhere, models, says, server_tools: None }
+    Row { of: Scope::Anywhere, models, says, server_tools: None, rules: &[] }
 }
 
 const fn host(name: &'static str, models: &'static [&'static str], says: ProfileOverride) -> Row {
-    Row { of: Scope::Provider(name), models, says, server_tools: None }
+    Row { of: Scope::Provider(name), models, says, server_tools: None, rules: &[] }
 }
 
 const fn tools(name: &'static str, models: &'static [&'static str], tools: &'static [&'static str]) -> Row {
-    Row { of: Scope::Protocol(name), models, says: NOTHING, server_tools: Some(tools) }
+    Row { of: Scope::Protocol(name), models, says: NOTHING, server_tools: Some(tools), rules: &[] }
+}
+
+const fn rules(name: &'static str, models: &'static [&'static str], rules: &'static [Rule]) -> Row {
+    Row { of: Scope::Protocol(name), models, says: NOTHING, server_tools: None, rules }
+}
+
+const fn levels(levels: &[Level]) -> ProfileOverride {
+    ProfileOverride { effort_levels: Some(EffortLevels::new(levels)), ..NOTHING }
+}
+
+/// The levels of a model that takes `temperature` as long as it does not think.
+const fn sampled_levels(among: &[Level]) -> ProfileOverride {
+    ProfileOverride { sampling: Some(true), ..levels(among) }
+}
+
+/// The levels of a model that always thinks, unlike others of its family.
+const fn always_thinking(among: &[Level]) -> ProfileOverride {
+    ProfileOverride { sampling: Some(false), ..levels(among) }
 }
 
 /// A server that enforces schemas by a grammar: with one, no tool is ever called.
@@ -143,10 +188,22 @@ const TEXT_ONLY: ProfileOverride = ProfileOverride { images: Some(false), docume
 
 static TABLE: &[Row] = &[
     // ---- Protocols: what holds for models that no family knows.
-    protocol("anthropic", ProfileOverride { documents: Some(false), thinking: Some(Budget), ..NOTHING }),
-    protocol("openai", ProfileOverride { native_output: Some(Always), ..NOTHING }),
+    protocol("anthropic", ProfileOverride { documents: Some(false), thinking: Some(Budget), ..NOTHING })
+        .with(&[
+            Rule::ThinkingTokens(1_024, u64::MAX),
+            Rule::SamplingWhileThinking(false),
+            Rule::MaxTemperature(1.0),
+            Rule::NoBlankStops,
+            Rule::ForcedToolChoice(ForcedToolChoice::NotWhileThinking),
+        ]),
+    protocol("openai", ProfileOverride { native_output: Some(Always), ..NOTHING })
+        .with(&[Rule::MinOutput(16), Rule::MaxTools(128)]),
     protocol("openai-chat", ProfileOverride { documents: Some(false), ..NOTHING }),
-    protocol("gemini", ProfileOverride { native_output: Some(WithoutTools), ..NOTHING }),
+    protocol("gemini", ProfileOverride { native_output: Some(WithoutTools), ..NOTHING }).with(&[
+        Rule::MaxStops(5),
+        Rule::NotAssistantFirst,
+        Rule::AssistantLast(false),
+    ]),
     protocol("ollama", ProfileOverride { thinking: Some(Effort), ..LOCAL }),
     // ---- Claude. From Opus 4.7 on, `temperature` and numbers of thinking tokens are refused.
     family(
@@ -158,23 +215,58 @@ static TABLE: &[Row] = &[
             documents: Some(true),
             sampling: Some(false),
             thinking: Some(Effort),
-            ..NOTHING
+            effort_levels: Some(LOW_TO_MAX),
         },
-    ),
-    family(&["claude-opus-4-6*", "claude-sonnet-4-6*"], ProfileOverride { sampling: Some(true), ..NOTHING }),
+    )
+    .with(&[
+        Rule::ThinksByDefault(true),
+        Rule::MaxOutput(128_000),
+        Rule::TemperatureOrTopP,
+        Rule::ForcedToolChoice(ForcedToolChoice::Always),
+        Rule::ReplaysFrom(&["claude*"]),
+        Rule::AssistantLast(false),
+    ]),
+    family(&["claude-fable*", "claude-mythos*"], NOTHING)
+        .with(&[Rule::ForcedToolChoice(ForcedToolChoice::Never)]),
+    family(&["claude-opus-5", "claude-opus-5-20*"], levels(&[OFF, Low, Medium, High, Xhigh, Max]))
+        .with(&[Rule::MaxEffortWhileOff(High)]),
+    family(&["claude-sonnet-5", "claude-sonnet-5-20*"], levels(&[OFF, Low, Medium, High, Xhigh, Max])),
+    family(&["claude-opus-4-7*", "claude-opus-4-8*"], levels(&[OFF, Low, Medium, High, Xhigh, Max]))
+        .with(&[Rule::ThinksByDefault(false)]),
+    family(
+        &["claude-opus-4-6*", "claude-sonnet-4-6*"],
+        ProfileOverride { sampling: Some(true), ..levels(&[OFF, Low, Medium, High, Max]) },
+    )
+    .with(&[Rule::ThinksByDefault(false)]),
     family(
         &["claude-*-4-5*", "claude-4-5*", "claude-opus-4-1*", "claude-4-1*"],
-        ProfileOverride { sampling: Some(true), thinking: Some(Budget), ..NOTHING },
-    ),
+        ProfileOverride {
+            sampling: Some(true),
+            thinking: Some(Budget),
+            effort_levels: Some(EffortLevels::ALL),
+            ..NOTHING
+        },
+    )
+    .with(CLAUDE_TO_4_5),
     family(
         &["claude-opus-4", "claude-opus-4-0*", "claude-opus-4-2025*", "claude-4-opus*", "claude-sonnet-4"],
         OLDER_CLAUDE,
-    ),
-    family(&["claude-sonnet-4-0*", "claude-sonnet-4-2025*", "claude-4-sonnet*", "claude-3-7*"], OLDER_CLAUDE),
+    )
+    .with(CLAUDE_TO_4_5),
+    family(&["claude-sonnet-4-0*", "claude-sonnet-4-2025*", "claude-4-sonnet*", "claude-3-7*"], OLDER_CLAUDE)
+        .with(CLAUDE_TO_4_5),
+    family(
+        &["claude-opus-4", "claude-opus-4-0*", "claude-opus-4-1*", "claude-opus-4-2025*", "claude-4-opus*"],
+        NOTHING,
+    )
+    .with(&[Rule::MaxOutput(32_000)]),
+    family(&["claude-4-1*"], NOTHING).with(&[Rule::MaxOutput(32_000)]),
     family(
         &["claude-3-5*"],
         ProfileOverride { max_output: Some(8_192), thinking: Some(Unasked), ..OLDER_CLAUDE },
-    ),
+    )
+    .with(CLAUDE_TO_4_5),
+    family(&["claude-3-5*"], NOTHING).with(&[Rule::MaxOutput(8_192)]),
     family(
         &["claude-3-haiku*", "claude-3-opus*", "claude-3-sonnet*"],
         ProfileOverride {
@@ -183,7 +275,8 @@ static TABLE: &[Row] = &[
             thinking: Some(Unasked),
             ..OLDER_CLAUDE
         },
-    ),
+    )
+    .with(CLAUDE_TO_4_5),
     family(
         &["claude-2*", "claude-instant*", "claude-v*"],
         ProfileOverride {
@@ -193,10 +286,14 @@ static TABLE: &[Row] = &[
             thinking: Some(Unasked),
             ..OLDER_CLAUDE
         },
-    ),
-    // ---- OpenAI. From GPT-5 on and in the o series, `temperature` is refused.
+    )
+    .with(CLAUDE_TO_4_5),
+    family(&["claude-3-haiku*", "claude-3-opus*", "claude-3-sonnet*"], NOTHING)
+        .with(&[Rule::MaxOutput(4_096)]),
+    family(&["claude-2*", "claude-instant*", "claude-v*"], NOTHING).with(&[Rule::MaxOutput(4_096)]),
+    // ---- OpenAI. While a model thinks, `temperature` is refused; GPT-5 and the o series always think.
     family(
-        &["gpt-*", "o1*", "o3*", "o4*"],
+        &["gpt-*", "o1*", "o3*", "o4*", "codex-*"],
         ProfileOverride {
             native_output: Some(Always),
             max_output: Some(32_000),
@@ -204,16 +301,43 @@ static TABLE: &[Row] = &[
             documents: Some(true),
             sampling: Some(false),
             thinking: Some(Effort),
-            ..NOTHING
+            effort_levels: Some(LOW_TO_HIGH),
         },
-    ),
+    )
+    .with(&[
+        Rule::ThinksByDefault(true),
+        Rule::SamplingWhileThinking(false),
+        Rule::MaxStops(0),
+        Rule::OutputLimitField("max_completion_tokens"),
+        Rule::ReplaysFrom(&["gpt-5*", "gpt-6*", "o1*", "o3*", "o4*", "codex-*"]),
+    ]),
+    family(&["o1*"], NOTHING).with(&[Rule::MaxStops(4)]),
     family(
         &["o1-mini*", "o1-preview*"],
         ProfileOverride { native_output: Some(Never), thinking: Some(Unasked), ..TEXT_ONLY },
-    ),
-    family(&["o3-mini*"], TEXT_ONLY),
+    )
+    .with(&[Rule::NoSystemRole, Rule::ReplaysFrom(&[])]),
+    family(&["o3-mini*"], TEXT_ONLY).with(&[Rule::MaxStops(4)]),
+    family(&["gpt-5", "gpt-5-20*", "gpt-5-mini*", "gpt-5-nano*"], levels(&[Minimal, Low, Medium, High])),
+    family(&["gpt-5-pro*"], levels(&[High])),
+    family(&["gpt-5.1*"], sampled_levels(&[OFF, Low, Medium, High])).with(&[Rule::ThinksByDefault(false)]),
+    family(&["gpt-5.2*", "gpt-5.3*", "gpt-5.4*"], sampled_levels(&[OFF, Low, Medium, High, Xhigh]))
+        .with(&[Rule::ThinksByDefault(false)]),
+    family(&["gpt-5.4-mini*", "gpt-5.4-nano*"], levels(&[OFF, Low, Medium, High])),
+    family(&["gpt-5.5*"], sampled_levels(&[OFF, Low, Medium, High, Xhigh])),
     family(
-        &["gpt-5*-chat*", "chatgpt-*", "gpt-4.5*", "gpt-4o*"],
+        &["gpt-5.6*", "gpt-6*-sol*", "gpt-6*-luna*", "gpt-6*-terra*"],
+        sampled_levels(&[OFF, Low, Medium, High, Xhigh, Max]),
+    ),
+    family(&["gpt-5.*-pro*"], always_thinking(&[Medium, High, Xhigh])).with(&[Rule::ThinksByDefault(true)]),
+    family(&["gpt-5.*-codex*"], always_thinking(&[Low, Medium, High, Xhigh]))
+        .with(&[Rule::ThinksByDefault(true)]),
+    family(&["gpt-5.1-codex*"], levels(&[Low, Medium, High])),
+    family(&["gpt-5.1-codex-mini*"], levels(&[Medium, High])),
+    family(&["gpt-5.1-codex-max*"], levels(&[Low, Medium, High, Xhigh])),
+    family(&["gpt-5.*-chat*"], always_thinking(&[Medium])).with(&[Rule::ThinksByDefault(true)]),
+    family(
+        &["gpt-5-chat*", "chatgpt-*", "gpt-4.5*", "gpt-4o*"],
         ProfileOverride {
             native_output: Some(Always),
             max_output: Some(16_384),
@@ -223,8 +347,10 @@ static TABLE: &[Row] = &[
             thinking: Some(Unasked),
             ..NOTHING
         },
-    ),
-    family(&["gpt-4.1*"], ProfileOverride { sampling: Some(true), thinking: Some(Unasked), ..NOTHING }),
+    )
+    .with(NEVER_THINKS),
+    family(&["gpt-4.1*"], ProfileOverride { sampling: Some(true), thinking: Some(Unasked), ..NOTHING })
+        .with(NEVER_THINKS),
     family(
         &["gpt-4o-2024-05-13*"],
         ProfileOverride { native_output: Some(Never), max_output: Some(4_096), ..NOTHING },
@@ -240,8 +366,10 @@ static TABLE: &[Row] = &[
             thinking: Some(Unasked),
             ..NOTHING
         },
-    ),
+    )
+    .with(NEVER_THINKS),
     family(&["gpt-4-turbo*", "gpt-4-vision*"], ProfileOverride { images: Some(true), ..NOTHING }),
+    family(&["gpt-*-search*"], ProfileOverride { sampling: Some(false), ..NOTHING }),
     family(
         &["gpt-oss*"],
         ProfileOverride {
@@ -250,7 +378,10 @@ static TABLE: &[Row] = &[
             sampling: Some(true),
             ..TEXT_ONLY
         },
-    ),
+    )
+    .with(NEVER_THINKS),
+    family(&["gpt-oss*"], NOTHING)
+        .with(&[Rule::ThinksByDefault(true), Rule::ForcedToolChoice(ForcedToolChoice::Never)]),
     // ---- Gemini. From 3 on, schemas and tools go together and thinking is told by a word.
     family(
         &["gemini-*"],
@@ -261,13 +392,27 @@ static TABLE: &[Row] = &[
             documents: Some(true),
             sampling: Some(true),
             thinking: Some(Effort),
-            ..NOTHING
+            effort_levels: Some(LOW_TO_HIGH),
         },
+    )
+    .with(&[Rule::ThinksByDefault(true), Rule::MixedTools(true), Rule::ThoughtSignatures(true)]),
+    family(
+        &["gemini-3-flash*", "gemini-3.1-flash*", "gemini-3.5-flash*"],
+        levels(&[Minimal, Low, Medium, High]),
     ),
     family(
         &["gemini-2*"],
-        ProfileOverride { native_output: Some(WithoutTools), thinking: Some(Budget), ..NOTHING },
-    ),
+        ProfileOverride {
+            native_output: Some(WithoutTools),
+            thinking: Some(Budget),
+            effort_levels: Some(EffortLevels::ALL),
+            ..NOTHING
+        },
+    )
+    .with(&[Rule::ThinkingTokens(1, 24_576), Rule::MixedTools(false), Rule::ThoughtSignatures(false)]),
+    family(&["gemini-2*-flash-lite*"], NOTHING).with(&[Rule::ThinkingTokens(512, 24_576)]),
+    family(&["gemini-2*-pro*"], levels(&[Minimal, Low, Medium, High, Xhigh, Max]))
+        .with(&[Rule::ThinkingTokens(128, 32_768)]),
     family(
         &["gemini-2.0*", "gemini-1*"],
         ProfileOverride {
@@ -276,26 +421,51 @@ static TABLE: &[Row] = &[
             thinking: Some(Unasked),
             ..NOTHING
         },
-    ),
-    family(&["gemma-*"], HOSTED),
+    )
+    .with(&[Rule::ThinksByDefault(false), Rule::MixedTools(false), Rule::ThoughtSignatures(false)]),
+    family(&["gemma-*"], HOSTED).with(&[Rule::NoSystemRole]),
     // ---- Others.
     family(&["deepseek*"], ProfileOverride { images: Some(false), ..HOSTED }),
-    family(&["deepseek-reasoner*", "deepseek-r1*"], ProfileOverride { max_output: Some(32_000), ..NOTHING }),
+    family(&["deepseek-reasoner*", "deepseek-r1*"], ProfileOverride { max_output: Some(32_000), ..NOTHING })
+        .with(&[
+            Rule::ThinksByDefault(true),
+            Rule::ForcedToolChoice(ForcedToolChoice::NotWhileThinking),
+            Rule::ReasoningContent(ReasoningContent::Refused),
+        ]),
     family(
         &["grok-*"],
         ProfileOverride {
             native_output: Some(Always),
             max_output: Some(16_384),
             images: Some(true),
+            thinking: Some(Effort),
+            effort_levels: Some(LOW_TO_HIGH),
             ..HOSTED
         },
+    )
+    .with(&[Rule::ThinksByDefault(true), Rule::MaxStops(0)]),
+    family(&["grok-4.3*"], levels(&[OFF, Low, Medium, High])),
+    family(&["grok-4.6*"], levels(&[Low, Medium, High, Xhigh])),
+    family(
+        &["grok-4", "grok-4-*", "grok-4.1*", "grok-4.20*", "grok-code*"],
+        ProfileOverride { thinking: Some(Unasked), ..NOTHING },
     ),
+    family(&["grok-*non-reasoning*"], NOTHING).with(&[Rule::ThinksByDefault(false), Rule::MaxStops(4)]),
     family(
         &["grok-2*", "grok-3*"],
-        ProfileOverride { native_output: Some(WithoutTools), images: Some(false), ..NOTHING },
-    ),
+        ProfileOverride {
+            native_output: Some(WithoutTools),
+            images: Some(false),
+            thinking: Some(Unasked),
+            ..NOTHING
+        },
+    )
+    .with(&[Rule::ThinksByDefault(false), Rule::MaxStops(4)]),
     family(&["grok-2-vision*"], ProfileOverride { images: Some(true), ..NOTHING }),
-    family(&["grok-3-mini*"], ProfileOverride { thinking: Some(Effort), ..NOTHING }),
+    family(&["grok-3-mini*"], ProfileOverride { thinking: Some(Effort), ..levels(&[Low, High]) })
+        .with(&[Rule::ThinksByDefault(true), Rule::MaxStops(0)]),
+    family(&["kimi*", "qwen*coder*"], NOTHING).with(&[Rule::ForcedToolChoice(ForcedToolChoice::Never)]),
+    family(&["magistral*"], NOTHING).with(&[Rule::ThinksByDefault(true)]),
     family(
         &[
             "codestral*",
@@ -308,12 +478,37 @@ static TABLE: &[Row] = &[
         ],
         TEXT_ONLY,
     ),
+    // ---- Chat Completions of OpenAI: newer models take no tools while they think.
+    rules("openai-chat", &["gpt-*"], &[Rule::ToolsWhileThinking(false)]),
+    rules(
+        "openai-chat",
+        &["gpt-5", "gpt-5-*", "gpt-5.1*", "gpt-5.2*", "gpt-5.3*", "gpt-4*", "gpt-3*", "gpt-oss*"],
+        &[Rule::ToolsWhileThinking(true)],
+    ),
     // ---- Hosts.
+    host("openai-chat", &["*"], NOTHING)
+        .with(&[Rule::MaxTools(128), Rule::OutputLimitField("max_completion_tokens")]),
+    host("azure", &["*"], NOTHING)
+        .with(&[Rule::MaxTools(128), Rule::OutputLimitField("max_completion_tokens")]),
+    host("azure", &["mistral*", "ministral*", "codestral*"], NOTHING)
+        .with(&[Rule::OutputLimitField("max_tokens")]),
     host(
         "openrouter",
         &["*"],
-        ProfileOverride { native_output: Some(Never), thinking: Some(Effort), ..NOTHING },
-    ),
+        ProfileOverride {
+            native_output: Some(Never),
+            thinking: Some(Effort),
+            effort_levels: Some(EffortLevels::ALL),
+            ..NOTHING
+        },
+    )
+    .with(&[
+        Rule::ThinkingField(ThinkingField::Reasoning),
+        Rule::ToolsWhileThinking(true),
+        Rule::OutputLimitField("max_tokens"),
+    ]),
+    host("openrouter", &["anthropic/*"], NOTHING)
+        .with(&[Rule::ForcedToolChoice(ForcedToolChoice::NotWhileThinking)]),
     host(
         "openrouter",
         &["openai/gpt-*", "openai/o*"],
@@ -324,15 +519,52 @@ static TABLE: &[Row] = &[
         &["openai/gpt-3.5*", "openai/gpt-4", "openai/gpt-4-*", "openai/gpt-oss*"],
         ProfileOverride { native_output: Some(Never), ..NOTHING },
     ),
-    host("groq", &["*"], ProfileOverride { images: Some(false), ..HOSTED }),
+    host("groq", &["*"], ProfileOverride { images: Some(false), ..HOSTED }).with(&[Rule::MaxStops(4)]),
     host("groq", &["llama-4*"], ProfileOverride { images: Some(true), ..NOTHING }),
     host("groq", &["gpt-oss*"], ProfileOverride { thinking: Some(Effort), ..NOTHING }),
+    host("deepseek", &["*"], ProfileOverride { thinking: Some(Effort), ..levels(&[OFF, Low, High, Max]) })
+        .with(&[
+            Rule::ThinksByDefault(true),
+            Rule::ThinkingField(ThinkingField::Thinking),
+            Rule::SeedField(None),
+            Rule::ForcedToolChoice(ForcedToolChoice::NotWhileThinking),
+            Rule::ReasoningContent(ReasoningContent::Required),
+        ]),
+    // The host serves V4 under these names, too, and decides by the name whether it thinks.
+    host("deepseek", &["deepseek-reasoner*"], ProfileOverride { thinking: Some(Unasked), ..NOTHING }),
+    host(
+        "deepseek",
+        &["deepseek-chat*", "deepseek-v3*", "deepseek-coder*"],
+        ProfileOverride { thinking: Some(Unasked), ..NOTHING },
+    )
+    .with(&[
+        Rule::ThinksByDefault(false),
+        Rule::ForcedToolChoice(ForcedToolChoice::Always),
+        Rule::ReasoningContent(ReasoningContent::AsGiven),
+    ]),
+    host("mistral", &["*"], NOTHING).with(&[
+        Rule::SeedField(Some("random_seed")),
+        Rule::NoStreamOptions,
+        Rule::NotAssistantFirst,
+        Rule::AssistantLast(false),
+        Rule::NoUserAfterTool,
+    ]),
+    host(
+        "mistral",
+        &["mistral-small-2603*", "mistral-medium-3.5*", "mistral-medium-3-5*"],
+        ProfileOverride { thinking: Some(Effort), ..levels(&[OFF, High]) },
+    ),
     host("together", &["*"], HOSTED),
     host("together", &["gpt-oss*"], ProfileOverride { thinking: Some(Effort), ..NOTHING }),
     host("fireworks", &["*"], HOSTED),
     host("fireworks", &["gpt-oss*"], ProfileOverride { thinking: Some(Effort), ..NOTHING }),
-    host("ollama", &["*"], ProfileOverride { thinking: Some(Effort), ..LOCAL }),
-    host("llamacpp", &["*"], LOCAL),
+    host(
+        "ollama",
+        &["*"],
+        ProfileOverride { thinking: Some(Effort), effort_levels: Some(EffortLevels::new(&[OFF])), ..LOCAL },
+    ),
+    host("ollama", &["gpt-oss*"], levels(&[Low, Medium, High])),
+    host("llamacpp", &["*"], LOCAL).with(&[Rule::AssistantLast(false)]),
     host("lmstudio", &["*"], LOCAL),
     host("vllm", &["*"], LOCAL),
     // ---- Tools that providers run, by protocol: first for models that no family knows.
@@ -350,8 +582,37 @@ static TABLE: &[Row] = &[
 ];
 
 /// What Claude up to 4 has in common.
-const OLDER_CLAUDE: ProfileOverride =
-    ProfileOverride { native_output: Some(Never), sampling: Some(true), thinking: Some(Budget), ..NOTHING };
+const OLDER_CLAUDE: ProfileOverride = ProfileOverride {
+    native_output: Some(Never),
+    sampling: Some(true),
+    thinking: Some(Budget),
+    effort_levels: Some(EffortLevels::ALL),
+    ..NOTHING
+};
+
+/// The rules of Claude up to 4.5.
+const CLAUDE_TO_4_5: &[Rule] = &[
+    Rule::ThinksByDefault(false),
+    Rule::MaxOutput(64_000),
+    Rule::ForcedToolChoice(ForcedToolChoice::NotWhileThinking),
+    Rule::AssistantLast(true),
+];
+
+/// The rules of models of OpenAI that do not reason.
+const NEVER_THINKS: &[Rule] = &[
+    Rule::ThinksByDefault(false),
+    Rule::SamplingWhileThinking(true),
+    Rule::MaxStops(4),
+    Rule::OutputLimitField("max_tokens"),
+    Rule::ReplaysFrom(&[]),
+];
+
+/// Among the levels of a model: thinking can be switched off.
+const OFF: Level = Level::None;
+
+const LOW_TO_HIGH: EffortLevels = EffortLevels::new(&[Low, Medium, High]);
+
+const LOW_TO_MAX: EffortLevels = EffortLevels::new(&[Low, Medium, High, Xhigh, Max]);
 
 #[cfg(test)]
 mod tests {
@@ -381,7 +642,9 @@ mod tests {
             ("anthropic:claude-sonnet-4-0", Never, true, Budget),
             ("anthropic:claude-3-7-sonnet-latest", Never, true, Budget),
             ("anthropic:claude-3-5-haiku-latest", Never, true, Unasked),
-            ("openai:gpt-6.1-sol", Always, false, Effort),
+            ("openai:gpt-6.1-sol", Always, true, Effort),
+            ("openai:gpt-7", Always, false, Effort),
+            ("openai:gpt-5.1", Always, true, Effort),
             ("openai:gpt-5", Always, false, Effort),
             ("openai:gpt-5-chat-latest", Always, true, Unasked),
             ("openai:gpt-4.1-mini", Always, true, Unasked),
@@ -402,7 +665,7 @@ mod tests {
             ("groq:openai/gpt-oss-120b", Never, true, Effort),
             ("deepseek:deepseek-chat", Never, true, Unasked),
             ("mistral:mistral-large-latest", Never, true, Unasked),
-            ("xai:grok-4.5", Always, true, Unasked),
+            ("xai:grok-4.5", Always, true, Effort),
             ("openrouter:openai/gpt-5", Always, false, Effort),
             ("openrouter:anthropic/claude-sonnet-4.5", Never, true, Effort),
             ("openrouter:meta-llama/llama-4-scout", Never, true, Effort),
@@ -488,7 +751,11 @@ mod tests {
                 Scope::Anywhere => true,
             };
             assert!(is_known && !row.models.is_empty(), "{:?}", row.models);
-            assert!(row.says != NOTHING || row.server_tools.is_some(), "{:?} says nothing", row.models);
+            assert!(
+                row.says != NOTHING || row.server_tools.is_some() || !row.rules.is_empty(),
+                "{:?} says nothing",
+                row.models
+            );
         }
     }
 

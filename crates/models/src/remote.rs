@@ -78,12 +78,8 @@ impl Model for RemoteModel {
 
     fn open(&self) -> Box<dyn ModelSession> {
         let remote = self.0.clone();
-        let target = Target {
-            api: remote.endpoint.api,
-            provider: remote.endpoint.provider.clone(),
-            model: remote.model.clone(),
-            profile: remote.profile.clone(),
-        };
+        let Endpoint { api, protocol, provider, .. } = &remote.endpoint;
+        let target = Target::new(*api, protocol, provider, &remote.model, remote.profile.clone());
         Box::new(Session { encoder: Encoder::new(target), remote, place: None })
     }
 }

@@ -21,6 +21,7 @@ mod openai_chat;
 mod openai_responses;
 mod schema;
 mod scope;
+mod thinking;
 
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ use llm_do_core::{
 use serde_json::{Map, Value};
 
 use super::Api;
+use crate::profiles::rules_of;
+use crate::request_rules::RequestRules;
 use crate::transport::Chunks;
 use history::History;
 use scope::{Notices, Scope};
@@ -47,9 +50,22 @@ pub(crate) struct Target {
     pub(crate) model: String,
     /// What the model can do.
     pub(crate) profile: ModelProfile,
+    /// What a request to the model must keep to.
+    pub(crate) rules: RequestRules,
 }
 
 impl Target {
+    /// A model of a provider that speaks a protocol.
+    pub(crate) fn new(api: Api, protocol: &str, provider: &str, model: &str, profile: ModelProfile) -> Self {
+        let rules = rules_of(protocol, provider, model);
+        Self { api, provider: provider.to_owned(), model: model.to_owned(), profile, rules }
+    }
+
+    /// Returns the name as users write it.
+    fn name(&self) -> String {
+        format!("{}:{}", self.provider, self.model)
+    }
+
     /// Says whether the provider can run a tool for the model.
     fn offers(&self, tool: &ServerTool) -> bool {
         self.profile.server_tools.contains(&tool.name())
@@ -100,7 +116,7 @@ trait Writer: Sync {
     fn opening(&self, request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Map<String, Value>;
 
     /// Returns what stands before the history in its list: the instructions, where they are a message.
-    fn first_item(&self, _: &ModelRequest<'_>) -> Option<Value> {
+    fn first_item(&self, _: &ModelRequest<'_>, _: &Target) -> Option<Value> {
         None
     }
 
@@ -117,10 +133,22 @@ trait Writer: Sync {
     fn message(
         &self,
         message: &Message,
-        before: Option<&Message>,
+        earlier: &[Arc<Message>],
         scope: &mut Scope<'_>,
         out: &mut Vec<u8>,
     ) -> Option<usize>;
+
+    /// Returns what the closing must know about the end of the history.
+    fn ending(&self, messages: &[Arc<Message>], scope: &Scope<'_>) -> Ending {
+        let is_last = messages.last().is_some_and(|message| message.role == Role::Assistant);
+        let needs_user = is_last && !scope.target.rules.assistant_last;
+        Ending { needs_user, ..Ending::default() }
+    }
+
+    /// Returns a message of the user, with a comma before it, that asks the model to go on.
+    fn go_on(&self) -> &'static str {
+        ""
+    }
 
     /// Returns the mark for the provider's cache, where the API knows one.
     fn mark(&self) -> Option<&'static [u8]> {
@@ -133,6 +161,16 @@ struct Closing<'a> {
     request: &'a ModelRequest<'a>,
     max_output: Option<u64>,
     is_stream: bool,
+    ending: Ending,
+}
+
+/// How a history ends, as far as the closing depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Ending {
+    /// The last message is the model's, and the model needs one of the user after it.
+    needs_user: bool,
+    /// A tool loop is in progress that did not begin with thinking.
+    is_unthought_loop: bool,
 }
 
 fn writer(api: Api) -> &'static dyn Writer {
@@ -155,6 +193,7 @@ impl Encoder {
 
     /// Writes a request.
     pub(crate) fn encode(&mut self, request: &ModelRequest<'_>) -> Result<Encoded, ModelError> {
+        self.check_tools(request)?;
         self.write_history(request.conversation);
         if self.history.is_empty() {
             return Err(ModelError::new(ModelErrorKind::Invalid, "the conversation holds nothing to send"));
@@ -174,6 +213,18 @@ impl Encoder {
             is_stream,
             notices: self.notices.take(),
         })
+    }
+
+    /// Refuses more tools than the provider takes. To leave some out would change what the agent can do.
+    fn check_tools(&self, request: &ModelRequest<'_>) -> Result<(), ModelError> {
+        let offered = request.server_tools.iter().filter(|tool| self.target.offers(tool)).count();
+        let (count, max) = (request.tools.len() + offered, self.target.rules.max_tools);
+        if count <= max {
+            return Ok(());
+        }
+        let name = self.target.name();
+        let message = format!("`{name}` takes at most {max} tools, and this request offers {count}");
+        Err(ModelError::new(ModelErrorKind::Invalid, message))
     }
 
     /// Returns how many bytes of messages were written in all, to show that old ones are not written again.
@@ -196,9 +247,9 @@ impl Encoder {
         }
         for (index, message) in messages.iter().enumerate().skip(known) {
             let Some(head) = conversation.head_at(index + 1) else { return };
-            let before = index.checked_sub(1).map(|before| &*messages[before]);
             let mut scope = Scope { target: &self.target, notices: &mut self.notices };
-            self.history.push(head, |out| self.writer.message(message, before, &mut scope, out));
+            let earlier = &messages[..index];
+            self.history.push(head, |out| self.writer.message(message, earlier, &mut scope, out));
         }
     }
 
@@ -233,7 +284,9 @@ impl Encoder {
                 Frame::opened(self.writer, request, &mut scope)
             }
         };
-        let frame = frame.closed(self.writer, request, max_output, &mut scope);
+        let ending = self.writer.ending(request.conversation.messages(), &scope);
+        let ask = Closing { request, max_output, is_stream: frame.is_stream, ending };
+        let frame = frame.closed(self.writer, &ask, &mut scope);
         self.frame.insert(frame)
     }
 }
@@ -256,8 +309,8 @@ struct Frame {
     has_first: bool,
     is_stream: bool,
     closing: Bytes,
-    /// The limit that the closing was written for.
-    max_output: Option<Option<u64>>,
+    /// What the closing was written for.
+    closed_for: Option<(Option<u64>, Ending)>,
 }
 
 impl Frame {
@@ -270,7 +323,7 @@ impl Frame {
         let is_early =
             |key: &str, value: &Value| key != writer.history_field() && !is_late(writer, key, value);
         merge(&mut fields, extra.iter().filter(|(key, value)| is_early(key, value)));
-        let first = writer.first_item(request);
+        let first = writer.first_item(request, scope.target);
         let opening = opening_text(&fields, writer.history_field(), first.as_ref());
         let stream = extra.get("stream").and_then(Value::as_bool).or(request.settings.stream);
         Self {
@@ -279,28 +332,23 @@ impl Frame {
             has_first: first.is_some(),
             is_stream: stream.unwrap_or(true),
             closing: Bytes::new(),
-            max_output: None,
+            closed_for: None,
         }
     }
 
-    fn closed(
-        mut self,
-        writer: &dyn Writer,
-        request: &ModelRequest<'_>,
-        max_output: Option<u64>,
-        scope: &mut Scope<'_>,
-    ) -> Self {
-        if self.max_output == Some(max_output) {
+    fn closed(mut self, writer: &dyn Writer, ask: &Closing<'_>, scope: &mut Scope<'_>) -> Self {
+        let closed_for = Some((ask.max_output, ask.ending));
+        if self.closed_for == closed_for {
             return self;
         }
-        let ask = Closing { request, max_output, is_stream: self.is_stream };
-        let mut fields = writer.closing(&ask, scope);
-        let extra = &request.settings.extra_body;
+        let mut fields = writer.closing(ask, scope);
+        let extra = &ask.request.settings.extra_body;
         // What stands in the opening already must not stand here again.
         fields.retain(|key, _| extra.get(key).is_none_or(|value| is_late(writer, key, value)));
         merge(&mut fields, extra.iter().filter(|(key, value)| is_late(writer, key, value)));
-        self.closing = closing_text(&fields).into();
-        self.max_output = Some(max_output);
+        let go_on = if ask.ending.needs_user { writer.go_on() } else { "" };
+        self.closing = closing_text(go_on, &fields).into();
+        self.closed_for = closed_for;
         self
     }
 }
@@ -351,8 +399,9 @@ fn opening_text(fields: &Map<String, Value>, history_field: &str, first: Option<
     out
 }
 
-fn closing_text(fields: &Map<String, Value>) -> Vec<u8> {
-    let mut out = vec![b']'];
+fn closing_text(go_on: &str, fields: &Map<String, Value>) -> Vec<u8> {
+    let mut out = go_on.as_bytes().to_vec();
+    out.push(b']');
     for (key, value) in fields {
         out.push(b',');
         json_text::key(&mut out, key);

@@ -1,5 +1,6 @@
 //! What the decoders must do, on exchanges written here and, where they are at hand, on recorded ones.
 
+mod accepted;
 mod conversations;
 mod exchanges;
 mod failures;

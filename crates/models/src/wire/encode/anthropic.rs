@@ -8,25 +8,23 @@
 //! the end, and the call of a server-side tool that was never answered, unless the turn is only paused.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use llm_do_core::{
-    Attachment, Effort, Message, ModelRequest, ModelSettings, Part, Role, ServerTool, ThinkingStyle,
-    ToolCall, ToolChoice, ToolDefinition, ToolResult,
+    Attachment, Effort, Message, ModelRequest, ModelSettings, Part, ProviderBlock, Role, ServerTool,
+    Thinking, ThinkingStyle, ToolCall, ToolChoice, ToolDefinition, ToolResult,
 };
 use serde_json::{Map, Value, json};
 
 use super::attachment::{Media, Shown, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
-use super::openai_chat::without_thinking;
-use super::scope::{EMPTY, Scope, Thought, thought, tokens_of};
-use super::{Closing, Target, Writer, schema};
+use super::scope::{EMPTY, Replay, Scope};
+use super::thinking::{ThinkingPlan, tokens_of};
+use super::{Closing, Ending, Target, Writer, schema};
 
 /// The version of the protocol.
 const VERSION: &str = "2023-06-01";
-
-/// The least tokens of thinking that can be asked for.
-const LEAST_THINKING: u64 = 1_024;
 
 /// Writes Messages.
 pub(super) struct Messages;
@@ -50,34 +48,44 @@ impl Writer for Messages {
 
     fn opening(&self, request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
         let settings = request.settings;
+        let plan = ThinkingPlan::of(settings, scope);
         let mut fields = Map::new();
         fields.put("model", scope.target.model.clone());
         let tools = tools(request, scope);
         if !tools.is_empty() {
-            fields.put_some("tool_choice", tool_choice(settings, scope));
+            fields.put_some("tool_choice", tool_choice(settings, plan, scope));
             fields.put("tools", tools);
         }
         if !request.instructions.trim().is_empty() {
             let block = json!({"type": "text", "text": request.instructions});
             fields.put("system", vec![marked(block, settings)]);
         }
-        if !settings.stop.is_empty() {
-            fields.put("stop_sequences", json!(settings.stop));
+        let stops = scope.stops(settings);
+        if !stops.is_empty() {
+            fields.put("stop_sequences", json!(stops));
         }
-        fields.put_some("output_config", output_config(request, scope));
+        fields.put_some("output_config", output_config(request, plan, scope));
         scope.without_setting("seed", settings.seed.is_some());
         fields
     }
 
     fn closing(&self, ask: &Closing<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
+        let settings = ask.request.settings;
         let max_tokens = ask.max_output.unwrap_or(scope.target.profile.default_max_output);
+        let max_tokens = scope.output_limit(max_tokens, settings);
         let mut fields = Map::new();
         fields.put("max_tokens", max_tokens);
         fields.put("stream", ask.is_stream);
-        let thinking = thinking(ask.request, max_tokens, scope);
-        let is_thinking = thinking.as_ref().is_some_and(|thinking| thinking["type"] != "disabled");
+        let plan = ThinkingPlan::of(settings, scope);
+        let thinking = thinking(ask, plan, max_tokens, scope);
+        let is_thinking = match &thinking {
+            Some(thinking) => thinking["type"] != "disabled",
+            None => scope.target.rules.thinks_by_default,
+        };
         fields.put_some("thinking", thinking);
-        sample(&mut fields, ask.request.settings, is_thinking, scope);
+        let (temperature, top_p) = scope.sampling(settings, is_thinking);
+        fields.put_some("temperature", temperature);
+        fields.put_some("top_p", top_p);
         fields
     }
 
@@ -88,13 +96,15 @@ impl Writer for Messages {
     fn message(
         &self,
         message: &Message,
-        before: Option<&Message>,
+        earlier: &[Arc<Message>],
         scope: &mut Scope<'_>,
         out: &mut Vec<u8>,
     ) -> Option<usize> {
         let start = out.len();
         let is_written = match message.role {
-            Role::User => write_user(&Answers::of(message, before), scope, out),
+            Role::User => {
+                write_user(&Answers::of(message, earlier.last().map(|before| &**before)), scope, out)
+            }
             Role::Assistant => write_assistant(message, scope, out),
         };
         if !is_written {
@@ -103,6 +113,15 @@ impl Writer for Messages {
         }
         // Before the end of the last block, of the list, and of the message.
         Some(out.len() - 3)
+    }
+
+    fn ending(&self, messages: &[Arc<Message>], scope: &Scope<'_>) -> Ending {
+        let needs_user = messages.last().is_some_and(|last| needs_user_after(last, scope));
+        Ending { needs_user, is_unthought_loop: is_unthought_loop(messages, scope) }
+    }
+
+    fn go_on(&self) -> &'static str {
+        r#",{"role":"user","content":[{"type":"text","text":"Continue."}]}"#
     }
 
     fn mark(&self) -> Option<&'static [u8]> {
@@ -160,17 +179,12 @@ fn server_tool_value(tool: &ServerTool) -> Option<Value> {
     Some(value)
 }
 
-fn tool_choice(settings: &ModelSettings, scope: &mut Scope<'_>) -> Option<Value> {
+fn tool_choice(settings: &ModelSettings, plan: ThinkingPlan, scope: &mut Scope<'_>) -> Option<Value> {
     let is_single = settings.parallel_tool_calls == Some(false);
-    let mut choice = match &settings.tool_choice {
+    let mut choice = match scope.tool_choice(settings, plan) {
         None if !is_single => return None,
         None | Some(ToolChoice::Auto) => json!({"type": "auto"}),
         Some(ToolChoice::None) => return Some(json!({"type": "none"})),
-        Some(choice) if is_thinking(settings, scope.target.profile.thinking) => {
-            debug_assert!(matches!(choice, ToolChoice::Required | ToolChoice::Tool(_)));
-            scope.left_out("a forced `tool_choice` beside thinking");
-            json!({"type": "auto"})
-        }
         Some(ToolChoice::Required) => json!({"type": "any"}),
         Some(ToolChoice::Tool(name)) => json!({"type": "tool", "name": name}),
     };
@@ -180,15 +194,9 @@ fn tool_choice(settings: &ModelSettings, scope: &mut Scope<'_>) -> Option<Value>
     Some(choice)
 }
 
-fn is_thinking(settings: &ModelSettings, style: ThinkingStyle) -> bool {
-    style != ThinkingStyle::Unasked && matches!(thought(settings), Thought::On { .. })
-}
-
-fn output_config(request: &ModelRequest<'_>, scope: &Scope<'_>) -> Option<Value> {
+fn output_config(request: &ModelRequest<'_>, plan: ThinkingPlan, scope: &mut Scope<'_>) -> Option<Value> {
     let mut config = Map::new();
-    if let (ThinkingStyle::Effort, Some(effort)) = (scope.target.profile.thinking, request.settings.effort) {
-        config.put("effort", effort_word(effort));
-    }
+    config.put_some("effort", effort(request.settings, plan, scope).map(Effort::word));
     if let Some(schema) = request.output_schema {
         let format = json!({"type": "json_schema", "schema": schema::closed(schema.source())});
         config.put("format", format);
@@ -196,51 +204,99 @@ fn output_config(request: &ModelRequest<'_>, scope: &Scope<'_>) -> Option<Value>
     (!config.is_empty()).then_some(config.into())
 }
 
-fn effort_word(effort: Effort) -> &'static str {
-    match effort {
-        Effort::None | Effort::Minimal => "low",
-        effort => effort.word(),
-    }
-}
-
-/// Returns how to think. A budget is below the limit of output, of which it is a part.
-fn thinking(request: &ModelRequest<'_>, max_tokens: u64, scope: &mut Scope<'_>) -> Option<Value> {
-    match (thought(request.settings), scope.target.profile.thinking) {
-        (Thought::Unset, _) | (Thought::Off, ThinkingStyle::Unasked | ThinkingStyle::Budget) => None,
-        (Thought::On { .. }, ThinkingStyle::Unasked) => without_thinking(request, scope),
-        (Thought::Off, ThinkingStyle::Effort) => Some(json!({"type": "disabled"})),
-        (Thought::On { .. }, ThinkingStyle::Effort) => Some(json!({"type": "adaptive"})),
-        (Thought::On { tokens, effort }, ThinkingStyle::Budget) => {
-            // What nobody has counted leaves room for the answer.
-            let most =
-                if tokens.is_some() { max_tokens.saturating_sub(1) } else { max_tokens - max_tokens / 4 };
-            let budget = tokens.unwrap_or_else(|| tokens_of(effort)).max(LEAST_THINKING).min(most);
-            if budget < LEAST_THINKING {
-                let least = LEAST_THINKING;
-                let notice = format!("thinking is left out: it needs more than {least} output tokens");
-                scope.notices.add_once(notice);
-                return None;
+/// Returns the effort, which Anthropic also takes while thinking is off.
+fn effort(settings: &ModelSettings, plan: ThinkingPlan, scope: &mut Scope<'_>) -> Option<Effort> {
+    match plan {
+        ThinkingPlan::Level(level) => Some(level),
+        ThinkingPlan::Off if scope.target.profile.thinking == ThinkingStyle::Effort => {
+            let written = settings.effort.filter(|effort| *effort != Effort::None)?;
+            let nearest = scope.target.profile.effort_levels.nearest(written)?;
+            let sent = nearest.min(scope.target.rules.max_effort_while_off);
+            if sent != written {
+                scope.changed("effort", written.word(), sent.word());
             }
-            Some(json!({"type": "enabled", "budget_tokens": budget}))
+            Some(sent)
+        }
+        _ => None,
+    }
+}
+
+fn thinking(ask: &Closing<'_>, plan: ThinkingPlan, max_tokens: u64, scope: &mut Scope<'_>) -> Option<Value> {
+    let is_budget = scope.target.profile.thinking == ThinkingStyle::Budget;
+    match plan {
+        ThinkingPlan::Default => None,
+        ThinkingPlan::Off => (!is_budget).then(|| json!({"type": "disabled"})),
+        ThinkingPlan::On | ThinkingPlan::Level(_) if !is_budget => Some(json!({"type": "adaptive"})),
+        _ if ask.ending.is_unthought_loop => {
+            let notice = "thinking is left out until the next message of the user: the tool loop in progress began \
+                          without it";
+            scope.notices.add_once(notice.to_owned());
+            None
+        }
+        ThinkingPlan::Tokens(tokens) => budget(ask.request.settings, tokens, max_tokens, scope),
+        ThinkingPlan::On | ThinkingPlan::Level(_) => {
+            budget(ask.request.settings, tokens_of(Effort::Medium), max_tokens, scope)
         }
     }
 }
 
-/// Adds the settings of sampling, which Anthropic refuses beside thinking.
-fn sample(
-    fields: &mut Map<String, Value>,
-    settings: &ModelSettings,
-    is_thinking: bool,
-    scope: &mut Scope<'_>,
-) {
-    let (temperature, top_p) = scope.sampling(settings);
-    for (key, value) in [("temperature", temperature), ("top_p", top_p)] {
-        match value {
-            Some(_) if is_thinking => scope.left_out(&format!("the setting `{key}` beside thinking")),
-            Some(value) => fields.put(key, value),
-            None => {}
-        }
+/// Returns the budget of thinking, which is a part of the output and below its limit.
+fn budget(settings: &ModelSettings, tokens: u64, max_tokens: u64, scope: &mut Scope<'_>) -> Option<Value> {
+    let least = scope.target.rules.thinking_tokens.0;
+    // A budget that nobody has written leaves room for the answer.
+    let is_written = matches!(settings.thinking, Some(Thinking::Tokens(_)));
+    let most = if is_written { max_tokens.saturating_sub(1) } else { max_tokens - max_tokens / 4 };
+    let budget = tokens.min(most);
+    if budget < least {
+        let notice = format!("thinking is left out: it needs more than {least} output tokens");
+        scope.notices.add_once(notice);
+        return None;
     }
+    if is_written && budget < tokens {
+        scope.changed("thinking", &tokens.to_string(), &budget.to_string());
+    }
+    Some(json!({"type": "enabled", "budget_tokens": budget}))
+}
+
+/// Returns whether a message of the user must follow a last message.
+///
+/// A turn that is paused at a tool of the provider goes on by itself. Other messages of the model are continued by
+/// some models only, and never if they end with white space.
+fn needs_user_after(last: &Message, scope: &Scope<'_>) -> bool {
+    if last.role != Role::Assistant {
+        return false;
+    }
+    match sent_parts(last, scope).last() {
+        Some(Part::Opaque(block)) if is_server_call(block) => false,
+        Some(Part::Text { text, .. }) if scope.target.rules.assistant_last => {
+            text.ends_with(char::is_whitespace)
+        }
+        Some(_) => !scope.target.rules.assistant_last,
+        None => false,
+    }
+}
+
+fn is_server_call(block: &ProviderBlock) -> bool {
+    let kind = block.value.get("type").and_then(Value::as_str);
+    matches!(kind, Some("server_tool_use" | "mcp_tool_use"))
+}
+
+/// Returns whether the newest messages are a tool loop that Anthropic does not continue with thinking: its first
+/// message must begin with thinking, and so must its last one if another model wrote it.
+fn is_unthought_loop(messages: &[Arc<Message>], scope: &Scope<'_>) -> bool {
+    let has_results = |message: &Message| message.tool_results().next().is_some();
+    if !messages.last().is_some_and(|last| has_results(last)) {
+        return false;
+    }
+    let question = messages.iter().rposition(|message| message.role == Role::User && !has_results(message));
+    let turn = &messages[question.map_or(0, |index| index + 1)..];
+    let mut answers = turn.iter().filter(|message| message.role == Role::Assistant);
+    let begins_with_thinking =
+        |message: &Message| sent_parts(message, scope).first().is_some_and(|part| is_thought(part));
+    let first = answers.next();
+    let last = answers.next_back().or(first);
+    !first.is_some_and(|first| begins_with_thinking(first))
+        || last.is_some_and(|last| !scope.replay(last).is_accepted() && !begins_with_thinking(last))
 }
 
 fn write_user(answers: &Answers<'_>, scope: &mut Scope<'_>, out: &mut Vec<u8>) -> bool {
@@ -317,21 +373,25 @@ fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) -> b
     let mut item = Object::item(out);
     item.field("role", "assistant");
     let mut blocks = item.list("content");
-    sent_parts(message, scope).into_iter().for_each(|part| write_part(part, scope, &mut blocks));
+    let replay = scope.replay(message);
+    for part in sent_parts(message, scope) {
+        write_part(part, replay, scope, &mut blocks);
+    }
     !blocks.is_empty()
 }
 
 /// Returns the parts that can be sent back.
 fn sent_parts<'a>(message: &'a Message, scope: &Scope<'_>) -> Vec<&'a Part> {
-    let (is_own, dangling) = (scope.wrote(message), dangling(message));
+    let (replay, dangling) = (scope.replay(message), dangling(message));
     let is_sent = |part: &&Part| match part {
         Part::Text { text, .. } => !text.trim().is_empty(),
         Part::Thinking { signature, raw, .. } => {
-            signature.is_some() && raw.as_ref().map_or(is_own, |raw| scope.is_own(&raw.provider))
+            let is_signed = signature.as_ref().is_some_and(|signature| !signature.is_empty());
+            is_signed && replay.is_accepted() && (raw.is_none() || replay.block(raw.as_ref()).is_some())
         }
         Part::Opaque(block) => {
             let id = block.value.get("id").and_then(Value::as_str);
-            scope.own(Some(block)).is_some() && !id.is_some_and(|id| dangling.contains(id))
+            replay.block(Some(block)).is_some() && !id.is_some_and(|id| dangling.contains(id))
         }
         Part::ToolCall(_) => true,
         Part::ToolResult(_) | Part::Attachment(_) => false,
@@ -343,20 +403,20 @@ fn sent_parts<'a>(message: &'a Message, scope: &Scope<'_>) -> Vec<&'a Part> {
     sent
 }
 
-fn write_part(part: &Part, scope: &Scope<'_>, blocks: &mut List<'_>) {
+fn write_part(part: &Part, replay: Replay<'_>, scope: &Scope<'_>, blocks: &mut List<'_>) {
     match part {
-        Part::Text { text, raw } => match scope.own(raw.as_ref()) {
+        Part::Text { text, raw } => match replay.block(raw.as_ref()) {
             Some(raw) => blocks.value(raw),
             None => write_text(text, blocks),
         },
-        Part::Thinking { text, signature, raw } => match scope.own(raw.as_ref()) {
+        Part::Thinking { text, signature, raw } => match replay.block(raw.as_ref()) {
             Some(raw) => blocks.value(raw),
             None => {
                 let mut block = blocks.object();
                 block.field("type", "thinking").field("thinking", text).field("signature", signature);
             }
         },
-        Part::ToolCall(call) => write_call(call, scope, blocks),
+        Part::ToolCall(call) => write_call(call, replay, scope, blocks),
         Part::Opaque(block) => blocks.value(&block.value),
         Part::ToolResult(_) | Part::Attachment(_) => {}
     }
@@ -391,8 +451,8 @@ fn dangling(message: &Message) -> HashSet<&str> {
     &open - &answered
 }
 
-fn write_call(call: &ToolCall, scope: &Scope<'_>, blocks: &mut List<'_>) {
-    let own = scope.own(call.raw.as_ref());
+fn write_call(call: &ToolCall, replay: Replay<'_>, scope: &Scope<'_>, blocks: &mut List<'_>) {
+    let own = replay.block(call.raw.as_ref());
     let mut block = blocks.object();
     block
         .field("type", "tool_use")

@@ -3,17 +3,19 @@
 //! A thought signature goes back on the part that it came with. Calls and results carry an id only where the
 //! API gave one; otherwise their order tells which belongs to which.
 
+use std::sync::Arc;
+
 use llm_do_core::{
-    Attachment, Effort, Message, ModelRequest, ModelSettings, NativeOutput, Part, Role, ServerTool,
-    ThinkingStyle, ToolCall, ToolChoice, ToolDefinition, ToolResult,
+    Attachment, Effort, Message, ModelRequest, Part, Role, ServerTool, ThinkingStyle, ToolCall, ToolChoice,
+    ToolDefinition, ToolResult,
 };
 use serde_json::{Map, Value, json};
 
 use super::attachment::{Shown, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
-use super::openai_chat::without_thinking;
-use super::scope::{EMPTY, Scope, Thought, effort_of, thought, tokens_of};
+use super::scope::{EMPTY, Replay, Scope};
+use super::thinking::{ThinkingPlan, usual_level};
 use super::{Closing, Target, Writer};
 
 /// What Gemini 3 takes as the signature of a call that it did not make itself. Without one it refuses.
@@ -36,37 +38,44 @@ impl Writer for Generate {
 
     fn opening(&self, request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
         let mut fields = Map::new();
-        if !request.instructions.trim().is_empty() {
+        if has_instructions(request) && scope.target.rules.system_role {
             let parts = json!([{"text": request.instructions}]);
             fields.put("systemInstruction", json!({"parts": parts}));
         }
         let tools = tools(request, scope);
+        let config = tool_config(request, has_both(&tools), scope);
         if !tools.is_empty() {
             fields.put("tools", tools);
         }
-        if let Some(choice) = request.settings.tool_choice.as_ref().filter(|_| !request.tools.is_empty()) {
-            fields.put("toolConfig", json!({"functionCallingConfig": choice_value(choice)}));
-        }
+        fields.put_some("toolConfig", config);
         scope.without_setting("parallel_tool_calls", request.settings.parallel_tool_calls == Some(false));
         fields
+    }
+
+    fn first_item(&self, request: &ModelRequest<'_>, target: &Target) -> Option<Value> {
+        let is_first = has_instructions(request) && !target.rules.system_role;
+        is_first.then(|| json!({"role": "user", "parts": [{"text": request.instructions}]}))
     }
 
     fn closing(&self, ask: &Closing<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
         let settings = ask.request.settings;
         let mut config = Map::new();
-        let (temperature, top_p) = scope.sampling(settings);
+        let plan = ThinkingPlan::of(settings, scope);
+        let (temperature, top_p) = scope.sampling(settings, plan.is_active(scope));
         config.put_some("temperature", temperature);
         config.put_some("topP", top_p);
         config.put_some("seed", settings.seed);
-        if !settings.stop.is_empty() {
-            config.put("stopSequences", json!(settings.stop));
+        let stops = scope.stops(settings);
+        if !stops.is_empty() {
+            config.put("stopSequences", json!(stops));
         }
-        config.put_some("maxOutputTokens", ask.max_output);
+        let limit = ask.max_output.map(|limit| scope.output_limit(limit, settings));
+        config.put_some("maxOutputTokens", limit);
         if let Some(schema) = ask.request.output_schema {
             config.put("responseMimeType", "application/json");
             config.put("responseJsonSchema", schema.source().clone());
         }
-        config.put_some("thinkingConfig", thinking(ask.request, scope));
+        config.put_some("thinkingConfig", thinking(plan, scope));
         std::iter::once(("generationConfig".to_owned(), config.into())).collect()
     }
 
@@ -77,20 +86,51 @@ impl Writer for Generate {
     fn message(
         &self,
         message: &Message,
-        before: Option<&Message>,
+        earlier: &[Arc<Message>],
         scope: &mut Scope<'_>,
         out: &mut Vec<u8>,
     ) -> Option<usize> {
-        let start = out.len();
+        let mut start = out.len();
         let is_written = match message.role {
-            Role::User => write_user(&Answers::of(message, before), scope, out),
-            Role::Assistant => write_model(message, scope, out),
+            Role::User => {
+                write_user(&Answers::of(message, earlier.last().map(|before| &**before)), scope, out)
+            }
+            Role::Assistant => {
+                if needs_user_before(message, earlier, scope) {
+                    write_contents(EMPTY, out);
+                }
+                start = out.len();
+                write_model(message, scope, out)
+            }
         };
         if !is_written {
             out.truncate(start);
         }
         None
     }
+
+    fn go_on(&self) -> &'static str {
+        r#",{"role":"user","parts":[{"text":"Continue."}]}"#
+    }
+}
+
+/// Returns whether a message of the user must stand before one of the model: before the first, and before calls.
+fn needs_user_before(message: &Message, earlier: &[Arc<Message>], scope: &Scope<'_>) -> bool {
+    match earlier.last() {
+        None => !scope.target.rules.assistant_first,
+        Some(before) => before.role == Role::Assistant && message.tool_calls().next().is_some(),
+    }
+}
+
+fn has_instructions(request: &ModelRequest<'_>) -> bool {
+    !request.instructions.trim().is_empty()
+}
+
+/// Writes a message of the user that is only text.
+fn write_contents(text: &str, out: &mut Vec<u8>) {
+    let mut item = Object::item(out);
+    item.field("role", "user");
+    write_text(text, &mut item.list("parts"));
 }
 
 fn tools(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Vec<Value> {
@@ -100,7 +140,7 @@ fn tools(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Vec<Value> {
         tools.push(json!({"functionDeclarations": declarations}));
     }
     // Before Gemini 3, tools of the provider and of the client exclude each other.
-    let is_apart = !tools.is_empty() && scope.target.profile.native_output != NativeOutput::Always;
+    let is_apart = !tools.is_empty() && !scope.target.rules.mixed_tools;
     for tool in scope.server_tools(request) {
         if is_apart {
             scope.left_out(&format!("the server-side tool `{}` beside other tools", tool.name()));
@@ -115,6 +155,20 @@ fn tools(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Vec<Value> {
         }
     }
     tools
+}
+
+/// Returns whether tools of the client and of the provider are offered together.
+fn has_both(tools: &[Value]) -> bool {
+    tools.len() > 1 && tools[0].get("functionDeclarations").is_some()
+}
+
+fn tool_config(request: &ModelRequest<'_>, has_both: bool, scope: &mut Scope<'_>) -> Option<Value> {
+    let plan = ThinkingPlan::of(request.settings, scope);
+    let choice = scope.tool_choice(request.settings, plan).filter(|_| !request.tools.is_empty());
+    let mut config = Map::new();
+    config.put_some("functionCallingConfig", choice.map(choice_value));
+    config.put_some("includeServerSideToolInvocations", has_both.then_some(true));
+    (!config.is_empty()).then(|| config.into())
 }
 
 fn tool_value(tool: &ToolDefinition) -> Value {
@@ -134,35 +188,19 @@ fn choice_value(choice: &ToolChoice) -> Value {
     }
 }
 
-fn thinking(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Option<Value> {
-    match (thought(request.settings), scope.target.profile.thinking) {
-        (Thought::Unset, _) | (Thought::Off, ThinkingStyle::Unasked) => None,
-        (Thought::On { .. }, ThinkingStyle::Unasked) => without_thinking(request, scope),
-        (Thought::Off, ThinkingStyle::Budget) => Some(json!({"thinkingBudget": 0})),
-        (Thought::Off, ThinkingStyle::Effort) => Some(json!({"thinkingLevel": "minimal"})),
-        (Thought::On { tokens, effort }, ThinkingStyle::Budget) => {
-            Some(json!({"includeThoughts": true, "thinkingBudget": budget(request.settings, tokens, effort)}))
-        }
-        (Thought::On { tokens, effort }, ThinkingStyle::Effort) => {
-            let level = level(effort.unwrap_or_else(|| effort_of(tokens)));
-            Some(json!({"includeThoughts": true, "thinkingLevel": level}))
-        }
-    }
-}
-
-/// Returns the tokens to think for; −1 lets the model decide.
-fn budget(settings: &ModelSettings, tokens: Option<u64>, effort: Option<Effort>) -> Value {
-    match tokens.or_else(|| settings.effort.map(|_| tokens_of(effort))) {
-        Some(tokens) => tokens.into(),
-        None => (-1).into(),
-    }
-}
-
-fn level(effort: Effort) -> &'static str {
-    match effort {
-        Effort::None | Effort::Minimal => "minimal",
-        Effort::Xhigh | Effort::Max => "high",
-        effort => effort.word(),
+fn thinking(plan: ThinkingPlan, scope: &Scope<'_>) -> Option<Value> {
+    let is_budget = scope.target.profile.thinking == ThinkingStyle::Budget;
+    let level = |level: Effort| json!({"includeThoughts": true, "thinkingLevel": level.word()});
+    match plan {
+        ThinkingPlan::Default => None,
+        ThinkingPlan::Off if is_budget => Some(json!({"thinkingBudget": 0})),
+        // No model that takes levels can be switched off; a profile of a project may say otherwise.
+        ThinkingPlan::Off => Some(json!({"thinkingLevel": Effort::Minimal.word()})),
+        ThinkingPlan::Tokens(tokens) => Some(json!({"includeThoughts": true, "thinkingBudget": tokens})),
+        // A budget of −1 lets the model decide.
+        ThinkingPlan::On if is_budget => Some(json!({"includeThoughts": true, "thinkingBudget": -1})),
+        ThinkingPlan::On => Some(level(usual_level(scope))),
+        ThinkingPlan::Level(effort) => Some(level(effort)),
     }
 }
 
@@ -212,27 +250,27 @@ fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, parts: &mut 
 }
 
 fn write_model(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) -> bool {
-    let is_own = scope.wrote(message);
+    let replay = scope.replay(message);
     let mut is_first_call = true;
     let mut item = Object::item(out);
     item.field("role", "model");
     let mut parts = item.list("parts");
     for part in &message.parts {
         match part {
-            Part::Text { text, raw } => match scope.own(raw.as_ref()) {
+            Part::Text { text, raw } => match replay.block(raw.as_ref()) {
                 Some(raw) => parts.value(raw),
                 None => write_text(text, &mut parts),
             },
-            Part::Thinking { text, signature, raw } => match scope.own(raw.as_ref()) {
+            Part::Thinking { text, signature, raw } => match replay.block(raw.as_ref()) {
                 Some(raw) => parts.value(raw),
-                None if is_own => write_thought(text, signature.as_deref(), &mut parts),
+                None if replay.is_accepted() => write_thought(text, signature.as_deref(), &mut parts),
                 None => {}
             },
             Part::ToolCall(call) => {
                 let is_first = std::mem::replace(&mut is_first_call, false);
-                write_call(call, is_first, scope, &mut parts);
+                write_call(call, is_first, replay, scope, &mut parts);
             }
-            Part::Opaque(block) => scope.own(Some(block)).iter().for_each(|block| parts.value(block)),
+            Part::Opaque(block) => replay.block(Some(block)).iter().for_each(|block| parts.value(block)),
             Part::ToolResult(_) | Part::Attachment(_) => {}
         }
     }
@@ -244,8 +282,8 @@ fn write_thought(text: &str, signature: Option<&str>, parts: &mut List<'_>) {
     part.field("text", text).field("thought", &true).some("thoughtSignature", signature);
 }
 
-fn write_call(call: &ToolCall, is_first: bool, scope: &Scope<'_>, parts: &mut List<'_>) {
-    let own = scope.own(call.raw.as_ref());
+fn write_call(call: &ToolCall, is_first: bool, replay: Replay<'_>, scope: &Scope<'_>, parts: &mut List<'_>) {
+    let own = replay.block(call.raw.as_ref());
     let mut part = parts.object();
     let mut function = part.object("functionCall");
     function
@@ -257,7 +295,7 @@ fn write_call(call: &ToolCall, is_first: bool, scope: &Scope<'_>, parts: &mut Li
     part.others(own, &["functionCall"]);
     let is_signed = own.is_some_and(|own| own.get("thoughtSignature").is_some());
     // Only the first of several calls is signed.
-    if is_first && !is_signed && scope.target.model.contains("gemini-3") {
+    if is_first && !is_signed && scope.target.rules.thought_signatures {
         part.field("thoughtSignature", FOREIGN_SIGNATURE);
     }
 }

@@ -3,17 +3,18 @@
 //! A message has one text, and images beside it. Arguments of calls are objects. Results carry the name of
 //! the tool, and the id of the call where the server gave one.
 
+use std::sync::Arc;
+
 use llm_do_core::{
-    Attachment, Effort, Message, ModelRequest, Part, Role, ThinkingStyle, ToolCall, ToolChoice,
-    ToolDefinition, ToolResult,
+    Attachment, Message, ModelRequest, Part, Role, ToolCall, ToolChoice, ToolDefinition, ToolResult,
 };
 use serde_json::{Map, Value, json};
 
 use super::attachment::{Shown, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
-use super::openai_chat::without_thinking;
-use super::scope::{EMPTY, Scope, Thought, effort_of, thought};
+use super::scope::{EMPTY, Replay, Scope};
+use super::thinking::ThinkingPlan;
 use super::{Closing, Target, Writer};
 
 /// Writes `/api/chat`.
@@ -41,7 +42,7 @@ impl Writer for Chat {
         fields
     }
 
-    fn first_item(&self, request: &ModelRequest<'_>) -> Option<Value> {
+    fn first_item(&self, request: &ModelRequest<'_>, _: &Target) -> Option<Value> {
         let instructions = request.instructions;
         (!instructions.trim().is_empty()).then(|| json!({"role": "system", "content": instructions}))
     }
@@ -49,14 +50,17 @@ impl Writer for Chat {
     fn closing(&self, ask: &Closing<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
         let settings = ask.request.settings;
         let mut options = Map::new();
-        let (temperature, top_p) = scope.sampling(settings);
+        let plan = ThinkingPlan::of(settings, scope);
+        let (temperature, top_p) = scope.sampling(settings, plan.is_active(scope));
         options.put_some("temperature", temperature);
         options.put_some("top_p", top_p);
         options.put_some("seed", settings.seed);
-        if !settings.stop.is_empty() {
-            options.put("stop", json!(settings.stop));
+        let stops = scope.stops(settings);
+        if !stops.is_empty() {
+            options.put("stop", json!(stops));
         }
-        options.put_some("num_predict", ask.max_output);
+        let limit = ask.max_output.map(|limit| scope.output_limit(limit, settings));
+        options.put_some("num_predict", limit);
         [("stream".to_owned(), ask.is_stream.into()), ("options".to_owned(), options.into())]
             .into_iter()
             .collect()
@@ -69,12 +73,14 @@ impl Writer for Chat {
     fn message(
         &self,
         message: &Message,
-        before: Option<&Message>,
+        earlier: &[Arc<Message>],
         scope: &mut Scope<'_>,
         out: &mut Vec<u8>,
     ) -> Option<usize> {
         match message.role {
-            Role::User => write_user(&Answers::of(message, before), scope, out),
+            Role::User => {
+                write_user(&Answers::of(message, earlier.last().map(|before| &**before)), scope, out)
+            }
             Role::Assistant => write_assistant(message, scope, out),
         }
         None
@@ -89,29 +95,13 @@ fn tool_value(tool: &ToolDefinition) -> Value {
     json!({"type": "function", "function": function})
 }
 
-/// Returns whether to think: yes or no, or a word for models that take one.
+/// Returns whether to think: yes or no, or a level for models that accept one.
 fn think(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Option<Value> {
-    match (thought(request.settings), scope.target.profile.thinking) {
-        (Thought::Unset, _) | (Thought::Off, ThinkingStyle::Unasked) => None,
-        (Thought::On { .. }, ThinkingStyle::Unasked) => without_thinking(request, scope),
-        (Thought::Off, _) => Some(false.into()),
-        (Thought::On { tokens, effort }, _) if takes_word(&scope.target.model) => {
-            Some(word(effort.unwrap_or_else(|| effort_of(tokens))).into())
-        }
-        (Thought::On { .. }, _) => Some(true.into()),
-    }
-}
-
-/// Only these models take a word; others may refuse it.
-fn takes_word(model: &str) -> bool {
-    model.rsplit('/').next().is_some_and(|name| name.starts_with("gpt-oss"))
-}
-
-fn word(effort: Effort) -> &'static str {
-    match effort {
-        Effort::None | Effort::Minimal | Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High | Effort::Xhigh | Effort::Max => "high",
+    match ThinkingPlan::of(request.settings, scope) {
+        ThinkingPlan::Default => None,
+        ThinkingPlan::Off => Some(false.into()),
+        ThinkingPlan::Level(level) => Some(level.word().into()),
+        ThinkingPlan::On | ThinkingPlan::Tokens(_) => Some(true.into()),
     }
 }
 
@@ -175,27 +165,28 @@ fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
     }
     let mut item = Object::item(out);
     item.field("role", "assistant").field("content", &text);
-    let thinking = thinking(message, scope);
+    let replay = scope.replay(message);
+    let thinking = thinking(message, replay);
     if !thinking.is_empty() {
         item.field("thinking", &thinking);
     }
     if !calls.is_empty() {
         let mut list = item.list("tool_calls");
-        calls.iter().for_each(|call| write_call(call, scope, &mut list));
+        calls.iter().for_each(|call| write_call(call, replay, &mut list));
     }
 }
 
-/// Returns the thinking of the server's own messages.
-fn thinking(message: &Message, scope: &Scope<'_>) -> String {
+/// Returns the thinking of the model's own messages.
+fn thinking(message: &Message, replay: Replay<'_>) -> String {
     let text = |part: &Part| match part {
-        Part::Thinking { text, .. } if scope.wrote(message) => Some(text.to_string()),
+        Part::Thinking { text, .. } if replay.is_accepted() => Some(text.to_string()),
         _ => None,
     };
     message.parts.iter().filter_map(text).collect()
 }
 
-fn write_call(call: &ToolCall, scope: &Scope<'_>, list: &mut List<'_>) {
-    let own = scope.own(call.raw.as_ref());
+fn write_call(call: &ToolCall, replay: Replay<'_>, list: &mut List<'_>) {
+    let own = replay.block(call.raw.as_ref());
     let mut object = list.object();
     object.some("id", calls::given_id(&call.id)).field("type", "function");
     let mut function = object.object("function");

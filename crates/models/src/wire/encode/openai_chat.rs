@@ -6,18 +6,20 @@
 //! A result is a message of its own. Its attachments follow in a message of the caller, after all results.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use llm_do_core::{
-    Attachment, Effort, Message, ModelRequest, Part, Role, Thinking, ThinkingStyle, ToolCall, ToolChoice,
-    ToolDefinition, ToolResult,
+    Attachment, Message, ModelRequest, Part, Role, ToolCall, ToolChoice, ToolDefinition, ToolResult,
 };
 use serde_json::{Map, Value, json};
 
 use super::attachment::{Media, Shown, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
-use super::scope::{EMPTY, Scope, Thought, effort_of, thought};
+use super::scope::{EMPTY, Replay, Scope};
+use super::thinking::{ThinkingPlan, usual_level};
 use super::{Closing, Target, Writer, schema};
+use crate::request_rules::{ReasoningContent, ThinkingField};
 
 /// Writes Chat Completions.
 pub(super) struct Completions;
@@ -29,24 +31,26 @@ impl Writer for Completions {
 
     fn opening(&self, request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
         let settings = request.settings;
+        let plan = ThinkingPlan::beside_tools(request, scope);
         let mut fields = Map::new();
         fields.put("model", scope.target.model.clone());
         if !request.tools.is_empty() {
             fields.put("tools", request.tools.iter().map(|tool| tool_value(tool)).collect::<Value>());
-            fields.put_some("tool_choice", settings.tool_choice.as_ref().map(choice_value));
+            fields.put_some("tool_choice", scope.tool_choice(settings, plan).map(choice_value));
             fields.put_some("parallel_tool_calls", settings.parallel_tool_calls);
         }
-        let (temperature, top_p) = scope.sampling(settings);
+        let (temperature, top_p) = scope.sampling(settings, plan.is_active(scope));
         fields.put_some("temperature", temperature);
         fields.put_some("top_p", top_p);
-        fields
-            .put_some(if scope.target.provider == "mistral" { "random_seed" } else { "seed" }, settings.seed);
-        if !settings.stop.is_empty() {
-            fields.put("stop", json!(settings.stop));
+        match scope.target.rules.seed_field {
+            Some(field) => fields.put_some(field, settings.seed),
+            None => scope.without_setting("seed", settings.seed.is_some()),
         }
-        if let Some((key, value)) = thinking(request, scope) {
-            fields.put(key, value);
+        let stops = scope.stops(settings);
+        if !stops.is_empty() {
+            fields.put("stop", json!(stops));
         }
+        fields.extend(thinking(plan, scope));
         if let Some(schema) = request.output_schema {
             fields.put("response_format", response_format(schema.source()));
         }
@@ -54,18 +58,18 @@ impl Writer for Completions {
         fields
     }
 
-    fn first_item(&self, request: &ModelRequest<'_>) -> Option<Value> {
+    fn first_item(&self, request: &ModelRequest<'_>, target: &Target) -> Option<Value> {
         let instructions = request.instructions;
-        (!instructions.trim().is_empty()).then(|| json!({"role": "system", "content": instructions}))
+        let role = if target.rules.system_role { "system" } else { "user" };
+        (!instructions.trim().is_empty()).then(|| json!({"role": role, "content": instructions}))
     }
 
     fn closing(&self, ask: &Closing<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
         let mut fields = Map::new();
-        let limit = if is_openai(scope.target) { "max_completion_tokens" } else { "max_tokens" };
-        fields.put_some(limit, ask.max_output);
+        let limit = ask.max_output.map(|limit| scope.output_limit(limit, ask.request.settings));
+        fields.put_some(scope.target.rules.output_limit_field, limit);
         fields.put("stream", ask.is_stream);
-        // Mistral reports usage unasked, and refuses fields that it does not know.
-        let asks_usage = ask.is_stream && scope.target.provider != "mistral";
+        let asks_usage = ask.is_stream && scope.target.rules.stream_options;
         fields.put_some("stream_options", asks_usage.then(|| json!({"include_usage": true})));
         fields
     }
@@ -77,21 +81,25 @@ impl Writer for Completions {
     fn message(
         &self,
         message: &Message,
-        before: Option<&Message>,
+        earlier: &[Arc<Message>],
         scope: &mut Scope<'_>,
         out: &mut Vec<u8>,
     ) -> Option<usize> {
         match message.role {
-            Role::User => write_user(&Answers::of(message, before), scope, out),
-            Role::Assistant => write_assistant(message, scope, out),
+            Role::User => write_user(message, earlier, scope, out),
+            Role::Assistant => {
+                if earlier.is_empty() && !scope.target.rules.assistant_first {
+                    Object::item(out).field("role", "user").field("content", EMPTY);
+                }
+                write_assistant(message, scope, out);
+            }
         }
         None
     }
-}
 
-/// OpenAI itself, whose models that reason refuse the older name of the limit.
-fn is_openai(target: &Target) -> bool {
-    matches!(target.provider.as_str(), "openai-chat" | "azure")
+    fn go_on(&self) -> &'static str {
+        r#",{"role":"user","content":"Continue."}"#
+    }
 }
 
 fn tool_value(tool: &ToolDefinition) -> Value {
@@ -116,54 +124,79 @@ fn response_format(source: &Value) -> Value {
     json!({"type": "json_schema", "json_schema": format})
 }
 
-/// Returns the field that says how to think. OpenRouter has one of its own, which takes tokens as well.
-fn thinking(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Option<(&'static str, Value)> {
-    let thought = thought(request.settings);
-    let style = scope.target.profile.thinking;
-    let word = |tokens, effort: Option<_>| openai_effort(effort.unwrap_or_else(|| effort_of(tokens)));
-    match (thought, style, scope.target.provider.as_str()) {
-        (Thought::Unset, ..) | (Thought::Off, ThinkingStyle::Unasked, _) => None,
-        (Thought::On { .. }, ThinkingStyle::Unasked, _) => without_thinking(request, scope),
-        (Thought::Off, _, "openrouter") => Some(("reasoning", json!({"enabled": false}))),
-        (Thought::On { tokens: Some(tokens), .. }, _, "openrouter") => {
-            Some(("reasoning", json!({"max_tokens": tokens})))
+/// Returns the fields that control thinking.
+fn thinking(plan: ThinkingPlan, scope: &Scope<'_>) -> Map<String, Value> {
+    let mut fields = Map::new();
+    let level = match plan {
+        ThinkingPlan::Level(level) => level,
+        _ => usual_level(scope),
+    };
+    match (scope.target.rules.thinking_field, plan) {
+        (_, ThinkingPlan::Default) => {}
+        (ThinkingField::ReasoningEffort, ThinkingPlan::Off) => fields.put("reasoning_effort", "none"),
+        (ThinkingField::ReasoningEffort, _) => fields.put("reasoning_effort", level.word()),
+        (ThinkingField::Reasoning, ThinkingPlan::Off) => fields.put("reasoning", json!({"enabled": false})),
+        (ThinkingField::Reasoning, ThinkingPlan::Tokens(tokens)) => {
+            fields.put("reasoning", json!({"max_tokens": tokens}));
         }
-        (Thought::On { tokens, effort }, _, "openrouter") => {
-            Some(("reasoning", json!({"effort": word(tokens, effort)})))
+        (ThinkingField::Reasoning, _) => fields.put("reasoning", json!({"effort": level.word()})),
+        (ThinkingField::Thinking, ThinkingPlan::Off) => fields.put("thinking", json!({"type": "disabled"})),
+        (ThinkingField::Thinking, plan) => {
+            fields.put("thinking", json!({"type": "enabled"}));
+            let is_level = matches!(plan, ThinkingPlan::Level(_));
+            fields.put_some("reasoning_effort", is_level.then(|| level.word()));
         }
-        (Thought::Off, ..) => Some(("reasoning_effort", "none".into())),
-        (Thought::On { tokens, effort }, ..) => Some(("reasoning_effort", word(tokens, effort).into())),
     }
+    fields
 }
 
-/// Says which of the two settings is not sent.
-pub(super) fn without_thinking<T>(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Option<T> {
-    let settings = request.settings;
-    scope.without_setting(
-        "thinking",
-        settings.thinking.is_some_and(|wanted| wanted != Thinking::Wanted(false)),
-    );
-    scope.without_setting("effort", settings.effort.is_some());
-    None
-}
+/// Stands between a result and a message of the user for hosts that refuse the one right after the other.
+const BETWEEN: &str = "I have the results.";
 
-/// Returns OpenAI's word for an effort.
-pub(super) fn openai_effort(effort: Effort) -> &'static str {
-    match effort {
-        Effort::Max => "xhigh",
-        effort => effort.word(),
-    }
-}
-
-fn write_user(answers: &Answers<'_>, scope: &mut Scope<'_>, out: &mut Vec<u8>) {
-    answers.results.iter().for_each(|result| write_result(result, scope, out));
-    let content = content(answers, scope);
+fn write_user(message: &Message, earlier: &[Arc<Message>], scope: &mut Scope<'_>, out: &mut Vec<u8>) {
+    let answers = Answers::of(message, earlier.last().map(|before| &**before));
+    let content = content(&answers, scope);
     if content.is_empty() && !answers.results.is_empty() {
+        write_results(&answers, "", scope, out);
         return;
     }
+    let text = one_text(&content);
+    if !scope.target.rules.user_after_tool {
+        if let Some(text) = text.as_deref().filter(|_| !answers.results.is_empty()) {
+            write_results(&answers, text, scope, out);
+            return;
+        }
+        if !answers.results.is_empty() || ends_with_result(earlier, scope) {
+            write_results(&answers, "", scope, out);
+            Object::item(out).field("role", "assistant").field("content", BETWEEN);
+            write_content(&content, text, out);
+            return;
+        }
+    }
+    write_results(&answers, "", scope, out);
+    write_content(&content, text, out);
+}
+
+/// Returns whether the newest of some messages was written as results and nothing after them.
+fn ends_with_result(messages: &[Arc<Message>], scope: &mut Scope<'_>) -> bool {
+    let [.., asks, last] = messages else { return false };
+    let answers = Answers::of(last, Some(asks));
+    let is_answer = last.role == Role::User && !answers.results.is_empty();
+    is_answer && one_text(&content(&answers, scope)).is_some()
+}
+
+/// Writes the results, with more text at the end of the last one.
+fn write_results(answers: &Answers<'_>, more: &str, scope: &Scope<'_>, out: &mut Vec<u8>) {
+    for (index, result) in answers.results.iter().enumerate() {
+        let is_last = index + 1 == answers.results.len();
+        write_result(result, if is_last { more } else { "" }, scope, out);
+    }
+}
+
+fn write_content(content: &[Piece<'_>], text: Option<String>, out: &mut Vec<u8>) {
     let mut item = Object::item(out);
     item.field("role", "user");
-    if let Some(text) = one_text(&content) {
+    if let Some(text) = text {
         item.field("content", if text.is_empty() { EMPTY } else { &text });
     } else {
         let mut pieces = item.list("content");
@@ -171,12 +204,13 @@ fn write_user(answers: &Answers<'_>, scope: &mut Scope<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn write_result(result: &ToolResult, scope: &Scope<'_>, out: &mut Vec<u8>) {
-    let text = if result.text.is_empty() { EMPTY } else { &result.text };
+fn write_result(result: &ToolResult, more: &str, scope: &Scope<'_>, out: &mut Vec<u8>) {
+    let texts: Vec<&str> = [&*result.text, more].into_iter().filter(|text| !text.is_empty()).collect();
+    let text = if texts.is_empty() { EMPTY.to_owned() } else { texts.join("\n\n") };
     Object::item(out)
         .field("role", "tool")
         .field("tool_call_id", &calls::id(scope.target, &result.id))
-        .field("content", text);
+        .field("content", &text);
 }
 
 /// One piece of what the caller says.
@@ -241,7 +275,8 @@ fn write_piece(piece: &Piece<'_>, pieces: &mut List<'_>) {
 }
 
 fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
-    let said = Said::of(message, scope);
+    let replay = scope.replay(message);
+    let said = Said::of(message, replay, scope.target.rules.reasoning_content);
     if said.is_empty() {
         return;
     }
@@ -251,7 +286,7 @@ fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
     item.others(Some(&said.fields), &[]);
     if !said.calls.is_empty() {
         let mut calls = item.list("tool_calls");
-        said.calls.iter().for_each(|call| write_call(call, scope, &mut calls));
+        said.calls.iter().for_each(|call| write_call(call, replay, scope, &mut calls));
     }
 }
 
@@ -272,17 +307,22 @@ enum Chunk<'a> {
 }
 
 impl<'a> Said<'a> {
-    fn of(message: &'a Message, scope: &Scope<'_>) -> Self {
+    fn of(message: &'a Message, replay: Replay<'_>, reasoning: ReasoningContent) -> Self {
         let mut said = Self::default();
         for part in &message.parts {
             match part {
                 Part::Text { text, .. } if !text.is_empty() => said.content.push(Chunk::Text(text)),
                 Part::ToolCall(call) => said.calls.push(call),
                 Part::Thinking { raw: Some(block), .. } | Part::Opaque(block) => {
-                    scope.own(Some(block)).into_iter().for_each(|block| said.keep(block));
+                    replay.block(Some(block)).into_iter().for_each(|block| said.keep(block));
                 }
                 _ => {}
             }
+        }
+        match reasoning {
+            ReasoningContent::AsGiven => {}
+            ReasoningContent::Required => _ = said.fields.entry("reasoning_content").or_insert("".into()),
+            ReasoningContent::Refused => _ = said.fields.shift_remove("reasoning_content"),
         }
         said
     }
@@ -328,8 +368,8 @@ impl<'a> Said<'a> {
     }
 }
 
-fn write_call(call: &ToolCall, scope: &Scope<'_>, list: &mut List<'_>) {
-    let own = scope.own(call.raw.as_ref());
+fn write_call(call: &ToolCall, replay: Replay<'_>, scope: &Scope<'_>, list: &mut List<'_>) {
+    let own = replay.block(call.raw.as_ref());
     let mut object = list.object();
     object.field("id", &calls::id(scope.target, &call.id)).field("type", "function");
     object

@@ -3,7 +3,10 @@
 //! The history is a list of items, and each item that the API gave goes back as it came, encrypted reasoning
 //! included: nothing is stored at the provider. Reasoning that cannot be proved (no encrypted content, no
 //! text of its own) and reasoning that nothing follows would be refused and is left out. The ids of messages and
-//! calls refer to the reasoning before them; where that is left out they are, too.
+//! calls refer to the reasoning before them; where that is left out they are, too. Another model gets such items only
+//! if it reasons as well.
+
+use std::sync::Arc;
 
 use llm_do_core::{
     Attachment, Message, ModelRequest, Part, Role, ServerTool, ThinkingStyle, ToolCall, ToolChoice,
@@ -14,8 +17,8 @@ use serde_json::{Map, Value, json};
 use super::attachment::{Media, Shown, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
-use super::openai_chat::{openai_effort, without_thinking};
-use super::scope::{EMPTY, Scope, Thought, effort_of, thought};
+use super::scope::{EMPTY, Replay, Scope};
+use super::thinking::{ThinkingPlan, usual_level};
 use super::{Closing, Target, Writer, schema};
 
 /// Writes Responses.
@@ -32,6 +35,7 @@ impl Writer for Responses {
 
     fn opening(&self, request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
         let settings = request.settings;
+        let plan = ThinkingPlan::beside_tools(request, scope);
         let mut fields = Map::new();
         fields.put("model", scope.target.model.clone());
         fields.put("store", false);
@@ -44,13 +48,13 @@ impl Writer for Responses {
         let tools = tools(request, scope);
         if !tools.is_empty() {
             fields.put("tools", tools);
-            fields.put_some("tool_choice", settings.tool_choice.as_ref().map(choice_value));
+            fields.put_some("tool_choice", scope.tool_choice(settings, plan).map(choice_value));
             fields.put_some("parallel_tool_calls", settings.parallel_tool_calls);
         }
-        let (temperature, top_p) = scope.sampling(settings);
+        let (temperature, top_p) = scope.sampling(settings, plan.is_active(scope));
         fields.put_some("temperature", temperature);
         fields.put_some("top_p", top_p);
-        fields.put_some("reasoning", reasoning(request, scope));
+        fields.put_some("reasoning", reasoning(plan, scope));
         if let Some(schema) = request.output_schema {
             fields.put("text", json!({"format": format(schema.source())}));
         }
@@ -59,9 +63,10 @@ impl Writer for Responses {
         fields
     }
 
-    fn closing(&self, ask: &Closing<'_>, _: &mut Scope<'_>) -> Map<String, Value> {
+    fn closing(&self, ask: &Closing<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
         let mut fields = Map::new();
-        fields.put_some("max_output_tokens", ask.max_output);
+        let limit = ask.max_output.map(|limit| scope.output_limit(limit, ask.request.settings));
+        fields.put_some("max_output_tokens", limit);
         fields.put("stream", ask.is_stream);
         fields
     }
@@ -69,12 +74,14 @@ impl Writer for Responses {
     fn message(
         &self,
         message: &Message,
-        before: Option<&Message>,
+        earlier: &[Arc<Message>],
         scope: &mut Scope<'_>,
         out: &mut Vec<u8>,
     ) -> Option<usize> {
         match message.role {
-            Role::User => write_user(&Answers::of(message, before), scope, out),
+            Role::User => {
+                write_user(&Answers::of(message, earlier.last().map(|before| &**before)), scope, out)
+            }
             Role::Assistant => write_assistant(message, scope, out),
         }
         None
@@ -125,16 +132,14 @@ fn format(source: &Value) -> Value {
     json!({"type": "json_schema", "name": "answer", "schema": source, "strict": schema::is_strict(source)})
 }
 
-fn reasoning(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Option<Value> {
-    match (thought(request.settings), scope.target.profile.thinking) {
-        (Thought::Unset, _) | (Thought::Off, ThinkingStyle::Unasked) => None,
-        (Thought::On { .. }, ThinkingStyle::Unasked) => without_thinking(request, scope),
-        (Thought::Off, _) => Some(json!({"effort": "none"})),
-        (Thought::On { tokens, effort }, _) => {
-            let effort = effort.unwrap_or_else(|| effort_of(tokens));
-            Some(json!({"effort": openai_effort(effort), "summary": "auto"}))
-        }
-    }
+fn reasoning(plan: ThinkingPlan, scope: &Scope<'_>) -> Option<Value> {
+    let level = match plan {
+        ThinkingPlan::Default => return None,
+        ThinkingPlan::Off => return Some(json!({"effort": "none"})),
+        ThinkingPlan::Level(level) => level,
+        ThinkingPlan::On | ThinkingPlan::Tokens(_) => usual_level(scope),
+    };
+    Some(json!({"effort": level.word(), "summary": "auto"}))
 }
 
 fn write_user(answers: &Answers<'_>, scope: &mut Scope<'_>, out: &mut Vec<u8>) {
@@ -200,16 +205,17 @@ fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, pieces: &mut
 }
 
 fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
+    let replay = scope.replay(message);
     let has_ids = message.parts.iter().filter_map(reasoning_of).all(is_proved);
-    for part in sent_parts(message, scope) {
+    for part in sent_parts(message, replay) {
         match part {
-            Part::Text { text, raw } => match scope.own(raw.as_ref()) {
+            Part::Text { text, raw } => match replay.block(raw.as_ref()) {
                 Some(raw) => _ = Object::item(out).others(Some(raw), if has_ids { &[] } else { &["id"] }),
                 None => write_said(text, out),
             },
-            Part::ToolCall(call) => write_call(call, has_ids, scope, out),
+            Part::ToolCall(call) => write_call(call, has_ids, replay, scope, out),
             Part::Thinking { raw: Some(block), .. } | Part::Opaque(block) => {
-                Object::item(out).others(scope.own(Some(block)), &[]);
+                Object::item(out).others(replay.block(Some(block)), &[]);
             }
             _ => {}
         }
@@ -217,12 +223,12 @@ fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
 }
 
 /// Returns the parts that have an item which the API takes back.
-fn sent_parts<'a>(message: &'a Message, scope: &Scope<'_>) -> Vec<&'a Part> {
+fn sent_parts<'a>(message: &'a Message, replay: Replay<'_>) -> Vec<&'a Part> {
     let is_sent = |part: &&Part| match part {
         Part::Text { text, .. } => !text.is_empty(),
         Part::ToolCall(_) => true,
         Part::Thinking { raw: Some(block), .. } | Part::Opaque(block) => {
-            scope.own(Some(block)).is_some() && reasoning_of(part).is_none_or(is_proved)
+            replay.block(Some(block)).is_some() && reasoning_of(part).is_none_or(is_proved)
         }
         Part::Thinking { .. } | Part::ToolResult(_) | Part::Attachment(_) => false,
     };
@@ -249,8 +255,8 @@ fn write_said(text: &str, out: &mut Vec<u8>) {
     item.list("content").object().field("type", "output_text").field("text", text);
 }
 
-fn write_call(call: &ToolCall, has_id: bool, scope: &Scope<'_>, out: &mut Vec<u8>) {
-    let own = scope.own(call.raw.as_ref());
+fn write_call(call: &ToolCall, has_id: bool, replay: Replay<'_>, scope: &Scope<'_>, out: &mut Vec<u8>) {
+    let own = replay.block(call.raw.as_ref());
     let known: &[&str] = &["type", "call_id", "name", "arguments", "id"];
     let mut item = Object::item(out);
     item.field("type", "function_call")

@@ -1,13 +1,15 @@
 //! What the writers of all APIs know and share: whom they write for, what is its own, and what must be said.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 
-use llm_do_core::{
-    Effort, Message, ModelRequest, ModelSettings, Origin, ProviderBlock, ServerTool, Thinking,
-};
+use llm_do_core::{Message, ModelRequest, ModelSettings, Origin, ProviderBlock, ServerTool, ToolChoice};
 use serde_json::{Map, Value};
 
 use super::Target;
+use super::thinking::ThinkingPlan;
+use crate::profiles::is_one_of;
+use crate::request_rules::ForcedToolChoice;
 
 /// Stands for a text that would be empty, which most APIs refuse.
 pub(super) const EMPTY: &str = "(empty)";
@@ -18,26 +20,25 @@ pub(super) struct Scope<'a> {
     pub(super) notices: &'a mut Notices,
 }
 
-impl Scope<'_> {
-    /// Says whether a provider's blocks can go back as they came.
-    pub(super) fn is_own(&self, provider: &str) -> bool {
-        canonical(provider) == canonical(&self.target.provider)
+impl<'a> Scope<'a> {
+    /// Returns which blocks of a message the model accepts.
+    pub(super) fn replay(&self, message: &Message) -> Replay<'a> {
+        let is_accepted = message.origin.as_ref().is_some_and(|origin| self.accepts(origin));
+        Replay { provider: &self.target.provider, is_accepted }
     }
 
-    /// Says whether the model that wrote a message is the provider's.
-    pub(super) fn wrote(&self, message: &Message) -> bool {
-        message.origin.as_ref().is_some_and(|Origin { provider, .. }| self.is_own(provider))
-    }
-
-    /// Returns a block that the provider itself sent.
-    pub(super) fn own<'b>(&self, block: Option<&'b ProviderBlock>) -> Option<&'b Map<String, Value>> {
-        block.filter(|block| self.is_own(&block.provider))?.value.as_object()
+    /// Returns whether the model accepts opaque blocks of another one: signatures, encrypted reasoning, and the ids
+    /// that refer to them.
+    fn accepts(&self, origin: &Origin) -> bool {
+        let Target { provider, model, rules, .. } = self.target;
+        let is_same_provider = canonical(&origin.provider) == canonical(provider);
+        is_same_provider && (origin.model == *model || is_one_of(&origin.model, rules.replays_from))
     }
 
     /// Says once in a session that something is not sent.
     pub(super) fn left_out(&mut self, what: &str) {
-        let Target { provider, model, .. } = self.target;
-        self.notices.add_once(format!("{what} is left out: `{provider}:{model}` does not take it"));
+        let name = self.target.name();
+        self.notices.add_once(format!("{what} is left out: `{name}` does not take it"));
     }
 
     /// Says that a setting is not sent, where it is set.
@@ -47,14 +48,109 @@ impl Scope<'_> {
         }
     }
 
-    /// Returns temperature and the share of likely tokens, where the model takes them.
-    pub(super) fn sampling(&mut self, settings: &ModelSettings) -> (Option<f64>, Option<f64>) {
-        if self.target.profile.sampling {
-            return (settings.temperature, settings.top_p);
+    /// Says that a setting is sent with another value than the written one.
+    pub(super) fn changed(&mut self, name: &str, written: &str, sent: &str) {
+        let target = self.target.name();
+        self.notices
+            .add_once(format!("`{name}: {written}` is sent as `{sent}`: `{target}` does not take it"));
+    }
+
+    /// Returns the value that is sent instead of the written one, with a notice if they differ.
+    pub(super) fn limited<T: PartialEq + Display>(&mut self, name: &str, written: T, sent: T) -> T {
+        if written != sent {
+            self.changed(name, &written.to_string(), &sent.to_string());
         }
-        self.without_setting("temperature", settings.temperature.is_some());
-        self.without_setting("top_p", settings.top_p.is_some());
-        (None, None)
+        sent
+    }
+
+    /// Returns `temperature` and `top_p` as far as the model accepts them.
+    pub(super) fn sampling(
+        &mut self,
+        settings: &ModelSettings,
+        is_thinking: bool,
+    ) -> (Option<f64>, Option<f64>) {
+        let rules = &self.target.rules;
+        let is_beside_thinking = is_thinking && !rules.sampling_while_thinking;
+        if !self.target.profile.sampling || is_beside_thinking {
+            let beside = if self.target.profile.sampling { " beside thinking" } else { "" };
+            for (name, value) in [("temperature", settings.temperature), ("top_p", settings.top_p)] {
+                if value.is_some() {
+                    self.left_out(&format!("the setting `{name}`{beside}"));
+                }
+            }
+            return (None, None);
+        }
+        let max = rules.max_temperature;
+        let temperature =
+            settings.temperature.map(|value| self.limited("temperature", value, value.min(max)));
+        if temperature.is_some() && settings.top_p.is_some() && rules.temperature_or_top_p {
+            self.left_out("the setting `top_p` beside `temperature`");
+            return (temperature, None);
+        }
+        (temperature, settings.top_p)
+    }
+
+    /// Returns the stop sequences that the model accepts.
+    pub(super) fn stops<'s>(&mut self, settings: &'s ModelSettings) -> Vec<&'s str> {
+        let rules = &self.target.rules;
+        let is_taken = |stop: &&str| rules.blank_stops || !stop.trim().is_empty();
+        let (mut stops, blank): (Vec<&str>, Vec<&str>) =
+            settings.stop.iter().map(String::as_str).partition(is_taken);
+        if !blank.is_empty() {
+            self.left_out("a `stop` text of white space");
+        }
+        let max = rules.max_stops;
+        match stops.len().saturating_sub(max) {
+            0 => {}
+            _ if max == 0 => self.without_setting("stop", true),
+            surplus => {
+                let name = self.target.name();
+                let notice =
+                    format!("`{name}` takes {max} `stop` texts at most, so the last {surplus} are left out");
+                self.notices.add_once(notice);
+            }
+        }
+        stops.truncate(max);
+        stops
+    }
+
+    /// Returns the limit of output tokens, within the bounds of the model.
+    pub(super) fn output_limit(&mut self, limit: u64, settings: &ModelSettings) -> u64 {
+        let (min, max) = self.target.rules.output_tokens;
+        let sent = limit.clamp(min, max);
+        match settings.max_tokens {
+            Some(written) if written.clamp(min, max) != written => {
+                self.changed("max_tokens", &written.to_string(), &sent.to_string());
+            }
+            _ if limit < min => {
+                let name = self.target.name();
+                self.notices.add_once(format!(
+                    "{min} output tokens are asked for although fewer are left: `{name}` takes no smaller limit"
+                ));
+            }
+            _ => {}
+        }
+        sent
+    }
+
+    /// Returns the choice of tools, without force if the model does not accept it.
+    pub(super) fn tool_choice<'s>(
+        &mut self,
+        settings: &'s ModelSettings,
+        plan: ThinkingPlan,
+    ) -> Option<&'s ToolChoice> {
+        let choice = settings.tool_choice.as_ref()?;
+        let is_forced = matches!(choice, ToolChoice::Required | ToolChoice::Tool(_));
+        let beside = match self.target.rules.forced_tool_choice {
+            ForcedToolChoice::Never => "",
+            ForcedToolChoice::NotWhileThinking if plan.is_active(self) => " beside thinking",
+            ForcedToolChoice::NotWhileThinking | ForcedToolChoice::Always => return Some(choice),
+        };
+        if !is_forced {
+            return Some(choice);
+        }
+        self.left_out(&format!("a forced `tool_choice`{beside}"));
+        Some(&ToolChoice::Auto)
     }
 
     /// Returns the server-side tools that the model's profile permits.
@@ -90,6 +186,28 @@ impl Scope<'_> {
     }
 }
 
+/// Which blocks of a message go back to a model as its provider sent them.
+///
+/// Provider and model must fit: a model refuses what it cannot verify, also from another model of its provider.
+#[derive(Clone, Copy)]
+pub(super) struct Replay<'a> {
+    provider: &'a str,
+    is_accepted: bool,
+}
+
+impl Replay<'_> {
+    /// Returns whether the model accepts what belongs to the message.
+    pub(super) fn is_accepted(self) -> bool {
+        self.is_accepted
+    }
+
+    /// Returns a block if the model accepts it.
+    pub(super) fn block(self, block: Option<&ProviderBlock>) -> Option<&Map<String, Value>> {
+        let is_own = |block: &&ProviderBlock| canonical(&block.provider) == canonical(self.provider);
+        block.filter(is_own).filter(|_| self.is_accepted)?.value.as_object()
+    }
+}
+
 /// Some providers have more than one name.
 fn canonical(provider: &str) -> &str {
     match provider {
@@ -121,47 +239,5 @@ impl Notices {
     /// Returns what is new.
     pub(super) fn take(&mut self) -> Vec<String> {
         std::mem::take(&mut self.new)
-    }
-}
-
-/// Whether and how much a model is to think, from the two settings that say so.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Thought {
-    /// Nothing is said.
-    Unset,
-    /// Not at all.
-    Off,
-    /// It is, with so many tokens or so much effort, where these are said.
-    On { tokens: Option<u64>, effort: Option<Effort> },
-}
-
-/// Reads what the settings say about thinking.
-pub(super) fn thought(settings: &ModelSettings) -> Thought {
-    let effort = settings.effort.filter(|effort| *effort != Effort::None);
-    match (settings.thinking, settings.effort) {
-        (Some(Thinking::Wanted(false)), _) | (None, Some(Effort::None)) => Thought::Off,
-        (Some(Thinking::Tokens(tokens)), _) => Thought::On { tokens: Some(tokens), effort },
-        (Some(Thinking::Wanted(true)), _) | (None, Some(_)) => Thought::On { tokens: None, effort },
-        (None, None) => Thought::Unset,
-    }
-}
-
-/// Returns the effort that stands for a number of tokens.
-pub(super) fn effort_of(tokens: Option<u64>) -> Effort {
-    match tokens {
-        Some(0..=2_048) => Effort::Low,
-        Some(8_193..) => Effort::High,
-        _ => Effort::Medium,
-    }
-}
-
-/// Returns the tokens that stand for an effort.
-pub(super) fn tokens_of(effort: Option<Effort>) -> u64 {
-    match effort {
-        Some(Effort::None | Effort::Minimal) => 1_024,
-        Some(Effort::Low) => 2_048,
-        None | Some(Effort::Medium) => 8_192,
-        Some(Effort::High) => 16_384,
-        Some(Effort::Xhigh | Effort::Max) => 32_768,
     }
 }

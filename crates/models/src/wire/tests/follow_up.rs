@@ -12,11 +12,11 @@
 //!
 //! What still differs is listed in [`EXCEPTIONS`] with its reason.
 
+use llm_do_core::Origin;
 use serde_json::{Map, Value, json};
 
-use super::super::Api;
 use super::super::encode::Encoder;
-use super::decoder_for;
+use super::super::{Api, Decoder};
 use super::read_request::{gemini_output, list, lower_case_types, read};
 use super::recorded::{Exchange, exchanges};
 use super::requests::body;
@@ -144,7 +144,8 @@ fn ours(first: &Exchange, next: &Exchange) -> Value {
     };
     let (_, before) = read(first.api, provider, &first.request);
     let (target, mut asked) = read(next.api, provider, &next.request);
-    let mut decoder = decoder_for(first.api, provider);
+    let origin = Origin { provider: provider.into(), model: target.model.clone(), data: Value::Null };
+    let mut decoder = Decoder::new(first.api, origin);
     decoder.push(&first.body, &mut Vec::new()).unwrap();
     let answer = decoder.finish(&mut Vec::new()).unwrap().message;
     let is_chained = !next.request["previous_response_id"].is_null();

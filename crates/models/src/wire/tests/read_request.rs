@@ -7,18 +7,19 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use llm_do_core::{
-    Attachment, Conversation, Message, ModelProfile, Part, ProviderBlock, Role, Schema, Thinking,
+    Attachment, Conversation, Message, ModelProfile, Origin, Part, ProviderBlock, Role, Schema, Thinking,
     ThinkingStyle, ToolCall, ToolDefinition, ToolResult,
 };
 use serde_json::{Value, json};
 
 use super::super::Api;
 use super::super::encode::Target;
-use super::requests::{Asked, assistant};
+use super::requests::{Asked, target_of};
 
 /// Reads a request. Two texts of instructions become one.
 pub(super) fn read(api: Api, provider: &str, body: &Value) -> (Target, Asked) {
-    let reader = Reader { provider };
+    let model = body["model"].as_str().unwrap_or("m");
+    let reader = Reader { provider, model };
     let messages = match api {
         Api::Anthropic => reader.anthropic(&body["messages"]),
         Api::OpenAiChat => reader.chat(&body["messages"]),
@@ -32,8 +33,7 @@ pub(super) fn read(api: Api, provider: &str, body: &Value) -> (Target, Asked) {
     asked.settings.cache = Some(false);
     asked.settings.stream = Some(body["stream"].as_bool().unwrap_or(false));
     let profile = read_fields(api, body, &mut asked);
-    let model = body["model"].as_str().unwrap_or("m").to_owned();
-    (Target { api, provider: provider.into(), model, profile }, asked)
+    (Target { profile, ..target_of(api, provider, model) }, asked)
 }
 
 fn instructions(api: Api, body: &Value) -> String {
@@ -139,11 +139,17 @@ fn file(name: &str, media_type: &str, data: &str) -> Part {
 
 struct Reader<'a> {
     provider: &'a str,
+    model: &'a str,
 }
 
 impl Reader<'_> {
     fn own(&self, value: &Value) -> ProviderBlock {
         ProviderBlock { provider: self.provider.into(), value: value.clone() }
+    }
+
+    fn assistant(&self, parts: Vec<Part>) -> Message {
+        let origin = Origin { provider: self.provider.into(), model: self.model.into(), data: Value::Null };
+        Message { role: Role::Assistant, parts, origin: Some(origin) }
     }
 
     fn call(&self, id: &Value, name: &Value, arguments: String, raw: Option<&Value>) -> Part {
@@ -157,7 +163,7 @@ impl Reader<'_> {
 
     fn message(&self, role: &Value, parts: Vec<Part>) -> Message {
         if role == "assistant" || role == "model" {
-            return assistant(self.provider, parts);
+            return self.assistant(parts);
         }
         Message { role: Role::User, parts, origin: None }
     }
@@ -232,7 +238,7 @@ impl Reader<'_> {
             let arguments = function["arguments"].as_str().unwrap().to_owned();
             parts.push(self.call(&call["id"], &function["name"], arguments, Some(call)));
         }
-        assistant(self.provider, parts)
+        self.assistant(parts)
     }
 
     fn responses(&self, input: &Value) -> Vec<Message> {
@@ -264,7 +270,7 @@ impl Reader<'_> {
     fn push_said(&self, read: &mut Vec<Message>, part: Part) {
         match read.last_mut().filter(|last| last.role == Role::Assistant) {
             Some(last) => last.parts.push(part),
-            None => read.push(assistant(self.provider, vec![part])),
+            None => read.push(self.assistant(vec![part])),
         }
     }
 
@@ -320,7 +326,7 @@ impl Reader<'_> {
                         let arguments = function["arguments"].to_string();
                         parts.push(self.call(&call["id"], &function["name"], arguments, None));
                     }
-                    read.push(assistant(self.provider, parts));
+                    read.push(self.assistant(parts));
                 }
                 role => {
                     let images = list(&message["images"]).filter_map(Value::as_str);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Attachment, Conversation, Effort, Message, ModelProfile, ModelRequest, ModelSettings, NativeOutput,
+    Attachment, Conversation, Effort, EffortLevels, Message, ModelProfile, ModelRequest, ModelSettings,
     Origin, Part, ProviderBlock, Role, Schema, ServerTool, Thinking, ThinkingStyle, ToolCall, ToolChoice,
     ToolDefinition, ToolResult,
 };
@@ -72,8 +72,19 @@ pub(super) fn provider(api: Api) -> &'static str {
 }
 
 pub(super) fn target(api: Api) -> Target {
-    let provider = provider(api).to_owned();
-    Target { api, provider, model: "m".into(), profile: ModelProfile::default() }
+    target_of(api, provider(api), "m")
+}
+
+/// A model with the rules of its provider, and with every ability.
+pub(super) fn target_of(api: Api, provider: &str, model: &str) -> Target {
+    let protocol = match api {
+        Api::Anthropic => "anthropic",
+        Api::OpenAiChat => "openai-chat",
+        Api::OpenAiResponses => "openai",
+        Api::Gemini => "gemini",
+        Api::Ollama => "ollama",
+    };
+    Target::new(api, protocol, provider, model, ModelProfile::default())
 }
 
 pub(super) fn thinking_target(api: Api, thinking: ThinkingStyle) -> Target {
@@ -446,13 +457,13 @@ fn the_budget_of_a_request_goes_before_the_setting() {
     asked.max_output = Some(300);
     assert_eq!(sent(Api::Anthropic, &asked)["max_tokens"], 300);
     assert_eq!(sent(Api::Ollama, &asked)["options"]["num_predict"], 300);
-    let host = Target { provider: "groq".into(), ..target(Api::OpenAiChat) };
+    let host = target_of(Api::OpenAiChat, "groq", "m");
     assert_eq!(body(&encoded(host, &asked))["max_tokens"], 300);
 }
 
 #[test]
 fn mistral_gets_no_field_that_it_refuses() {
-    let mistral = Target { provider: "mistral".into(), ..target(Api::OpenAiChat) };
+    let mistral = target_of(Api::OpenAiChat, "mistral", "m");
     let asked = many_settings().set(|settings| settings.stream = None);
     let body = body(&encoded(mistral, &asked));
     assert_eq!([&body["random_seed"], &body["seed"]], [&json!(7), &Value::Null]);
@@ -494,11 +505,14 @@ fn thinking_is_asked_for_as_each_api_wants_it() {
     assert_eq!(config(Word, high), json!({"includeThoughts": true, "thinkingLevel": "high"}));
 
     assert_eq!(thinking(Api::Ollama, Budget, on).0["think"], true);
-    assert_eq!(thinking(Api::Ollama, Word, high).0["think"], true);
-    let worded = Target { model: "library/gpt-oss:20b".into(), ..thinking_target(Api::Ollama, Word) };
-    assert_eq!(settings_of(worded, &Asked::of([Message::user("hi")]).set(high)).0["think"], "high");
+    assert_eq!(thinking(Api::Ollama, Word, high).0["think"], "high");
+    let effort_levels = EffortLevels::new(&[Effort::None]);
+    let profile = ModelProfile { thinking: Word, effort_levels, ..ModelProfile::default() };
+    let switched = Target { profile, ..target(Api::Ollama) };
+    assert_eq!(settings_of(switched, &Asked::of([Message::user("hi")]).set(high)).0["think"], true);
     assert_eq!(thinking(Api::Ollama, Word, off).0["think"], false);
-    let router = Target { provider: "openrouter".into(), ..thinking_target(Api::OpenAiChat, Budget) };
+    let profile = ModelProfile { thinking: Word, ..ModelProfile::default() };
+    let router = Target { profile, ..target_of(Api::OpenAiChat, "openrouter", "m") };
     let asked = Asked::of([Message::user("hi")]).set(tokens);
     assert_eq!(body(&encoded(router, &asked))["reasoning"], json!({"max_tokens": 3000}));
 }
@@ -611,11 +625,11 @@ fn server_side_tools_are_offered_where_the_api_has_them() {
 #[test]
 fn gemini_before_3_takes_no_server_side_tools_beside_functions() {
     let asked = server_tools().with_tool();
-    let with = |native_output| {
-        let target = server_target(Api::Gemini);
-        Target { profile: ModelProfile { native_output, ..target.profile }, ..target }
+    let with = |model: &str| {
+        let target = target_of(Api::Gemini, "gemini", model);
+        Target { profile: server_target(Api::Gemini).profile, ..target }
     };
-    let older = encoded(with(NativeOutput::WithoutTools), &asked);
+    let older = encoded(with("gemini-2.5-pro"), &asked);
     let kinds = |encoded: &Encoded| -> Vec<String> {
         let tools = body(encoded)["tools"].take();
         tools.as_array().unwrap().iter().flat_map(|tool| tool.as_object().unwrap().keys().cloned()).collect()
@@ -623,10 +637,10 @@ fn gemini_before_3_takes_no_server_side_tools_beside_functions() {
     assert_eq!(kinds(&older), ["functionDeclarations"]);
     assert_eq!(
         older.notices[0],
-        "the server-side tool `web_search` beside other tools is left out: `gemini:m` does not take it"
+        "the server-side tool `web_search` beside other tools is left out: `gemini:gemini-2.5-pro` does not take it"
     );
     assert_eq!(older.notices.len(), 4);
-    let newer = encoded(with(NativeOutput::Always), &asked);
+    let newer = encoded(with("gemini-3-pro-preview"), &asked);
     assert_eq!(kinds(&newer), ["functionDeclarations", "googleSearch", "urlContext", "codeExecution"]);
 }
 
@@ -734,7 +748,7 @@ fn the_text_of_a_file_is_text_for_other_servers_that_speak_messages() {
     let asked = uncached(Asked::of([user(vec![Part::Attachment(file)])]));
     let own = sent(Api::Anthropic, &asked);
     assert_eq!(own["messages"][0]["content"][0]["type"], "document");
-    let local = Target { provider: "local".into(), ..target(Api::Anthropic) };
+    let local = target_of(Api::Anthropic, "local", "m");
     let content = body(&encoded(local, &asked))["messages"][0]["content"].take();
     assert_eq!(content, json!([{"type": "text", "text": "File `c.md`:\n\n# C"}]));
 }
@@ -909,7 +923,7 @@ fn signatures_of_gemini_stay_on_their_parts() {
         json!({"name": "f", "response": {"output": "1"}})
     );
     // A call that another model made needs some signature for Gemini 3.
-    let third = Target { model: "gemini-3-pro".into(), ..target(Api::Gemini) };
+    let third = target_of(Api::Gemini, "gemini", "gemini-3-pro");
     let foreign = Asked::of([
         Message::user("?"),
         assistant("anthropic", vec![Part::ToolCall(call("t1", "f", "{}"))]),
@@ -963,7 +977,7 @@ fn ids_and_arguments_are_made_acceptable_and_stay_paired() {
         let results =
             Message::results([result(odd, "read file", "1"), result(&format!("{long}!"), "read", "2")]);
         let asked = uncached(Asked::of([Message::user("?"), assistant("elsewhere", calls), results]));
-        let body = body(&encoded(Target { provider: provider.into(), ..target(api) }, &asked));
+        let body = body(&encoded(target_of(api, provider, "m"), &asked));
         let text = body.to_string();
         let ids = |key: &str| values_of(&body, key);
         let (asks, answers) = match api {
