@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use llm_do::{
-    Environment, LoadedProject, ModelChoice, ModelOverride, ModelProfile, NativeOutput, PriceList,
+    Effort, Environment, LoadedProject, ModelChoice, ModelOverride, ModelProfile, NativeOutput, PriceList,
     StandardPrices, ThinkingStyle, Variable, nearest, profile_of, provider_names, providers,
 };
 use serde_json::{Value, json};
@@ -353,6 +353,7 @@ impl ShownModel<'_> {
                 "documents": profile.documents,
                 "sampling": profile.sampling,
                 "thinking": profile.thinking,
+                "effort_levels": profile.effort_levels,
                 "server_side_tools": profile.server_tools,
             })
         });
@@ -378,20 +379,26 @@ fn profile_lines(profile: &ModelProfile, line: &mut impl FnMut(&str, &str)) {
             NativeOutput::Never => "enforced by a tool",
         },
     );
-    line(
-        "thinking",
-        match profile.thinking {
-            ThinkingStyle::Effort => "by `effort`",
-            ThinkingStyle::Budget => "by a number of tokens",
-            ThinkingStyle::Unasked => "cannot be asked for",
-        },
-    );
+    line("thinking", &describe_thinking(profile));
     line("temperature", if profile.sampling { "yes" } else { "no: it would be refused" });
     line("images", yes_or_no(profile.images));
     line("documents", yes_or_no(profile.documents));
     line("output", &format!("{} tokens where nothing else is said", profile.default_max_output));
     if !profile.server_tools.is_empty() {
         line("own tools", &profile.server_tools.join(", "));
+    }
+}
+
+/// Says how thinking is asked for, and whether it can be switched off.
+fn describe_thinking(profile: &ModelProfile) -> String {
+    let levels: Vec<&str> = profile.effort_levels.iter().map(Effort::word).collect();
+    match profile.thinking {
+        ThinkingStyle::Effort => format!("by `effort`: {}", levels.join(", ")),
+        ThinkingStyle::Budget if profile.effort_levels.contains(Effort::None) => {
+            "by a number of tokens".to_owned()
+        }
+        ThinkingStyle::Budget => "by a number of tokens; it cannot be switched off".to_owned(),
+        ThinkingStyle::Unasked => "cannot be asked for".to_owned(),
     }
 }
 

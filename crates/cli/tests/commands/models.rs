@@ -85,7 +85,7 @@ fn one_model_is_shown_with_what_it_can_do_and_costs() {
       protocol        gemini
       key             GEMINI_API_KEY or GOOGLE_API_KEY not set
       schemas         enforced by the provider where no tools are on offer, else by a tool
-      thinking        by a number of tokens
+      thinking        by a number of tokens; it cannot be switched off
       temperature     yes
       images          yes
       documents       yes
@@ -96,6 +96,8 @@ fn one_model_is_shown_with_what_it_can_do_and_costs() {
     ");
     let ran = models(&Sandbox::new(), &[], &["--model", "openai:gpt-99"]).ended(0);
     assert!(line(&ran, "price").ends_with("unknown"), "{ran:#?}");
+    let ran = models(&Sandbox::new(), &[], &["--model", "openai:gpt-5.1"]).ended(0);
+    assert!(line(&ran, "thinking").ends_with("by `effort`: none, low, medium, high"), "{ran:#?}");
 }
 
 #[test]
