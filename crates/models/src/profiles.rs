@@ -488,7 +488,7 @@ static TABLE: &[Row] = &[
     // ---- Hosts.
     host("openai-chat", &["*"], NOTHING)
         .with(&[Rule::MaxTools(128), Rule::OutputLimitField("max_completion_tokens")]),
-    host("azure", &["*"], NOTHING)
+    host("azure", &["*"], ProfileOverride { documents: Some(false), ..NOTHING })
         .with(&[Rule::MaxTools(128), Rule::OutputLimitField("max_completion_tokens")]),
     host("azure", &["mistral*", "ministral*", "codestral*"], NOTHING)
         .with(&[Rule::OutputLimitField("max_tokens")]),

@@ -138,10 +138,16 @@ trait Writer: Sync {
         out: &mut Vec<u8>,
     ) -> Option<usize>;
 
+    /// Returns whether a message has anything that can be sent.
+    fn is_written(&self, _: &Message, _: &Scope<'_>) -> bool {
+        true
+    }
+
     /// Returns what the closing must know about the end of the history.
     fn ending(&self, messages: &[Arc<Message>], scope: &Scope<'_>) -> Ending {
-        let is_last = messages.last().is_some_and(|message| message.role == Role::Assistant);
-        let needs_user = is_last && !scope.target.rules.assistant_last;
+        let last = messages.iter().rfind(|message| self.is_written(message, scope));
+        let is_assistant = last.is_some_and(|last| last.role == Role::Assistant);
+        let needs_user = is_assistant && !scope.target.rules.assistant_last;
         Ending { needs_user, ..Ending::default() }
     }
 

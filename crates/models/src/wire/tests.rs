@@ -9,6 +9,7 @@ mod hostile;
 mod made_files;
 mod moved;
 mod prefix;
+mod provider;
 mod read_request;
 mod recorded;
 mod requests;

@@ -284,17 +284,25 @@ fn is_server_call(block: &ProviderBlock) -> bool {
 /// Returns whether the newest messages are a tool loop that Anthropic does not continue with thinking: its first
 /// message must begin with thinking, and so must its last one if another model wrote it.
 fn is_unthought_loop(messages: &[Arc<Message>], scope: &Scope<'_>) -> bool {
-    let has_results = |message: &Message| message.tool_results().next().is_some();
-    if !messages.last().is_some_and(|last| has_results(last)) {
+    // A message after calls is written with a result for each of them.
+    let has_results = |index: usize| {
+        let before = index.checked_sub(1).and_then(|before| messages.get(before));
+        messages[index].role == Role::User
+            && before.is_some_and(|before| before.tool_calls().next().is_some())
+    };
+    let is_written = |message: &Message| message.role == Role::User || !sent_parts(message, scope).is_empty();
+    if !messages.iter().rposition(|message| is_written(message)).is_some_and(has_results) {
         return false;
     }
-    let question = messages.iter().rposition(|message| message.role == Role::User && !has_results(message));
-    let turn = &messages[question.map_or(0, |index| index + 1)..];
-    let mut answers = turn.iter().filter(|message| message.role == Role::Assistant);
+    let question = (0..messages.len())
+        .rfind(|index| messages[*index].role == Role::User && !has_results(*index))
+        .map_or(0, |index| index + 1);
+    let answers = messages[question..].iter().filter(|message| message.role == Role::Assistant);
+    let mut written = answers.filter(|answer| is_written(answer));
     let begins_with_thinking =
         |message: &Message| sent_parts(message, scope).first().is_some_and(|part| is_thought(part));
-    let first = answers.next();
-    let last = answers.next_back().or(first);
+    let first = written.next();
+    let last = written.next_back().or(first);
     !first.is_some_and(|first| begins_with_thinking(first))
         || last.is_some_and(|last| !scope.replay(last).is_accepted() && !begins_with_thinking(last))
 }

@@ -97,6 +97,10 @@ impl Writer for Completions {
         None
     }
 
+    fn is_written(&self, message: &Message, scope: &Scope<'_>) -> bool {
+        is_written(message, scope)
+    }
+
     fn go_on(&self) -> &'static str {
         r#",{"role":"user","content":"Continue."}"#
     }
@@ -177,9 +181,15 @@ fn write_user(message: &Message, earlier: &[Arc<Message>], scope: &mut Scope<'_>
     write_content(&content, text, out);
 }
 
+fn is_written(message: &Message, scope: &Scope<'_>) -> bool {
+    let reasoning = scope.target.rules.reasoning_content;
+    message.role == Role::User || !Said::of(message, scope.replay(message), reasoning).is_empty()
+}
+
 /// Returns whether the newest of some messages was written as results and nothing after them.
 fn ends_with_result(messages: &[Arc<Message>], scope: &mut Scope<'_>) -> bool {
-    let [.., asks, last] = messages else { return false };
+    let end = messages.iter().rposition(|message| is_written(message, scope)).map_or(0, |last| last + 1);
+    let [.., asks, last] = &messages[..end] else { return false };
     let answers = Answers::of(last, Some(asks));
     let is_answer = last.role == Role::User && !answers.results.is_empty();
     is_answer && one_text(&content(&answers, scope)).is_some()

@@ -3,8 +3,8 @@
 //! The history is a list of items, and each item that the API gave goes back as it came, encrypted reasoning
 //! included: nothing is stored at the provider. Reasoning that cannot be proved (no encrypted content, no
 //! text of its own) and reasoning that nothing follows would be refused and is left out. The ids of messages and
-//! calls refer to the reasoning before them; where that is left out they are, too. Another model gets such items only
-//! if it reasons as well.
+//! calls refer to the reasoning before them; where that is left out they are, too, and so are items that need an id.
+//! Another model gets such items only if it reasons as well.
 
 use std::sync::Arc;
 
@@ -207,7 +207,7 @@ fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, pieces: &mut
 fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
     let replay = scope.replay(message);
     let has_ids = message.parts.iter().filter_map(reasoning_of).all(is_proved);
-    for part in sent_parts(message, replay) {
+    for part in sent_parts(message, has_ids, replay) {
         match part {
             Part::Text { text, raw } => match replay.block(raw.as_ref()) {
                 Some(raw) => _ = Object::item(out).others(Some(raw), if has_ids { &[] } else { &["id"] }),
@@ -223,12 +223,13 @@ fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
 }
 
 /// Returns the parts that have an item which the API takes back.
-fn sent_parts<'a>(message: &'a Message, replay: Replay<'_>) -> Vec<&'a Part> {
+fn sent_parts<'a>(message: &'a Message, has_ids: bool, replay: Replay<'_>) -> Vec<&'a Part> {
     let is_sent = |part: &&Part| match part {
         Part::Text { text, .. } => !text.is_empty(),
         Part::ToolCall(_) => true,
         Part::Thinking { raw: Some(block), .. } | Part::Opaque(block) => {
-            replay.block(Some(block)).is_some() && reasoning_of(part).is_none_or(is_proved)
+            // Items such as searches cannot do without their id.
+            replay.block(Some(block)).is_some() && reasoning_of(part).map_or(has_ids, is_proved)
         }
         Part::Thinking { .. } | Part::ToolResult(_) | Part::Attachment(_) => false,
     };

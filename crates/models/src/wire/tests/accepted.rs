@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 
 use super::super::Api;
 use super::super::encode::{Encoded, Encoder, Target};
+use super::conversations::{next_message, raw_mut};
 use super::read_request::list;
-use super::requests::{Asked, body, call, encoded, result, values_of};
+use super::requests::{Asked, body, call, encoded, provider, result, values_of};
+use super::{Numbers, times};
 use crate::profiles::profile_of;
 use crate::provider::built_in;
 
@@ -715,4 +717,142 @@ fn gemini_3_is_told_that_server_side_tools_stand_beside_functions() {
     assert_eq!(config(&asked, "gemini:gemini-2.5-pro"), Value::Null);
     asked.tools.clear();
     assert_eq!(config(&asked, "gemini:gemini-3-pro-preview"), Value::Null);
+}
+
+// ---- Everything at once.
+
+/// Models of every family, by provider.
+const MODELS: &[&str] = &[
+    "anthropic:claude-3-7-sonnet-latest",
+    "anthropic:claude-opus-4-1",
+    "anthropic:claude-sonnet-4-5",
+    "anthropic:claude-opus-4-5",
+    "anthropic:claude-opus-4-6",
+    "anthropic:claude-opus-4-8",
+    "anthropic:claude-sonnet-5",
+    "anthropic:claude-opus-5",
+    "anthropic:claude-opus-5-5",
+    "anthropic:claude-fable-5",
+    "anthropic:claude-mythos-preview",
+    "openai:gpt-4.1",
+    "openai:o3",
+    "openai:gpt-5",
+    "openai:gpt-5-pro",
+    "openai:gpt-5.1",
+    "openai:gpt-5.2-codex",
+    "openai:gpt-5.3-chat-latest",
+    "openai:gpt-5.4-mini",
+    "openai:gpt-5.6-sol",
+    "openai:gpt-7",
+    "openai-chat:gpt-4o",
+    "openai-chat:gpt-4o-search-preview",
+    "openai-chat:o1-mini",
+    "openai-chat:o4-mini",
+    "openai-chat:gpt-5-nano",
+    "openai-chat:gpt-5.1-codex-max",
+    "openai-chat:gpt-5.4",
+    "openai-chat:gpt-6-sol",
+    "azure:gpt-5-mini",
+    "gemini:gemini-2.0-flash",
+    "gemini:gemini-2.5-pro",
+    "gemini:gemini-2.5-flash",
+    "gemini:gemini-2.5-flash-lite",
+    "gemini:gemini-3-pro-preview",
+    "gemini:gemini-3-flash-preview",
+    "gemini:gemini-3.7-flash",
+    "gemini:gemini-flash-latest",
+    "gemini:gemma-3-27b-it",
+    "ollama:gpt-oss:20b",
+    "ollama:qwen3",
+    "groq:openai/gpt-oss-120b",
+    "groq:qwen/qwen3-32b",
+    "deepseek:deepseek-v4-pro",
+    "deepseek:deepseek-chat",
+    "deepseek:deepseek-reasoner",
+    "mistral:mistral-large-latest",
+    "mistral:mistral-small-2603",
+    "mistral:magistral-medium-latest",
+    "xai:grok-3",
+    "xai:grok-3-mini",
+    "xai:grok-4",
+    "xai:grok-4.20-reasoning",
+    "xai:grok-4.5",
+    "xai:grok-4.6",
+    "openrouter:anthropic/claude-sonnet-4.5",
+    "openrouter:openai/gpt-5.6-sol",
+    "llamacpp:qwen3",
+    "vllm:Qwen/Qwen3-8B",
+];
+
+/// `LLM_DO_WIRE_CONVERSATIONS` sets how many conversations each model gets.
+#[test]
+fn random_requests_to_models_of_every_family_are_accepted() {
+    for (index, name) in MODELS.iter().enumerate() {
+        for seed in 0..times("LLM_DO_WIRE_CONVERSATIONS", 3) {
+            let mut numbers = Numbers((index * 1_000 + seed) as u64);
+            let mut warm = Encoder::new(named(name));
+            let mut asked = random_settings(&mut numbers);
+            for _ in 0..6 {
+                grow(&mut asked, name, &mut numbers);
+                let cold = encoded(named(name), &asked);
+                let warm = warm.encode(&asked.request()).unwrap();
+                assert_eq!(warm.body.to_vec(), cold.body.to_vec(), "{name}, seed {seed}");
+            }
+        }
+    }
+}
+
+fn random_settings(numbers: &mut Numbers) -> Asked {
+    let mut asked = if numbers.below(2) == 0 { Asked::default() } else { Asked::default().with_tool() };
+    if numbers.below(2) == 0 {
+        asked.instructions = "Be good.".into();
+    }
+    let settings = &mut asked.settings;
+    settings.thinking = match numbers.below(6) {
+        0 => Some(Thinking::Wanted(true)),
+        1 => Some(Thinking::Wanted(false)),
+        2 => Some(Thinking::Tokens(1 + numbers.below(60_000) as u64)),
+        _ => None,
+    };
+    settings.effort = Effort::ALL.get(numbers.below(10)).copied();
+    settings.temperature = [Some(0.0), Some(1.0), Some(2.0), None][numbers.below(4)];
+    settings.top_p = [Some(0.5), None][numbers.below(2)];
+    settings.stop = (0..numbers.below(7)).map(|number| format!("END{number}")).collect();
+    settings.seed = [Some(7), None][numbers.below(2)];
+    settings.max_tokens = [Some(1), Some(3_000), Some(1_000_000), None][numbers.below(4)];
+    settings.parallel_tool_calls = [Some(false), None][numbers.below(2)];
+    settings.stream = [Some(false), None][numbers.below(2)];
+    settings.tool_choice = match numbers.below(4) {
+        0 => Some(ToolChoice::Required),
+        1 => Some(ToolChoice::Tool("read_file".into())),
+        2 => Some(ToolChoice::None),
+        _ => None,
+    };
+    asked
+}
+
+/// Adds messages, also of other models of the same provider, until no call is open.
+fn grow(asked: &mut Asked, name: &str, numbers: &mut Numbers) {
+    for _ in 0..=numbers.below(3) {
+        add_message(asked, name, numbers);
+    }
+    while asked.conversation.messages().last().unwrap().tool_calls().next().is_some() {
+        add_message(asked, name, numbers);
+    }
+}
+
+fn add_message(asked: &mut Asked, name: &str, numbers: &mut Numbers) {
+    let mut message = next_message(asked.conversation.messages(), numbers);
+    let api = named(name).api;
+    let is_of_api = |origin: &Origin| origin.provider == provider(api);
+    if message.origin.as_ref().is_some_and(is_of_api) && numbers.below(3) > 0 {
+        let host = name.split_once(':').unwrap().0;
+        let models: Vec<&str> = MODELS.iter().filter_map(|name| name.strip_prefix(host)).collect();
+        let model = models[numbers.below(models.len())];
+        let model = model.strip_prefix(':').unwrap_or_else(|| name.split_once(':').unwrap().1);
+        message.origin.as_mut().unwrap().model = model.to_owned();
+        message.origin.as_mut().unwrap().provider = host.to_owned();
+        message.parts.iter_mut().filter_map(raw_mut).for_each(|raw| raw.provider = host.to_owned());
+    }
+    asked.conversation.push(message);
 }

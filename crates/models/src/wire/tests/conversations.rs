@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use llm_do_core::{Attachment, Message, Part, Role, ToolResult};
+use llm_do_core::{Attachment, Message, Part, ProviderBlock, Role, ToolResult};
+use serde_json::Value;
 
 use super::super::Api;
 use super::super::samples::STREAMS;
@@ -68,6 +69,9 @@ fn answered(numbers: &mut Numbers) -> Message {
             if let Part::ToolCall(call) = part {
                 call.id = format!("{}{suffix}", call.id);
             }
+            if let Some(raw) = raw_mut(part) {
+                renew_ids(&mut raw.value, suffix);
+            }
         }
         return message;
     }
@@ -85,6 +89,36 @@ fn answered(numbers: &mut Numbers) -> Message {
         parts.push(Part::ToolCall(call(&id, ["f", "g h", ""][numbers.below(3)], arguments)));
     }
     assistant(provider(api), parts)
+}
+
+/// Returns what the provider sent a part as.
+pub(super) fn raw_mut(part: &mut Part) -> Option<&mut ProviderBlock> {
+    match part {
+        Part::Text { raw, .. } | Part::Thinking { raw, .. } => raw.as_mut(),
+        Part::ToolCall(call) => call.raw.as_mut(),
+        Part::Opaque(block) => Some(block),
+        Part::ToolResult(_) | Part::Attachment(_) => None,
+    }
+}
+
+/// Changes what identifies a block.
+fn renew_ids(block: &mut Value, suffix: usize) {
+    match block {
+        Value::Object(map) => {
+            for (key, value) in map {
+                match value {
+                    Value::String(text)
+                        if matches!(key.as_str(), "id" | "call_id" | "tool_use_id" | "encrypted_content") =>
+                    {
+                        text.push_str(&suffix.to_string());
+                    }
+                    value => renew_ids(value, suffix),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| renew_ids(value, suffix)),
+        _ => {}
+    }
 }
 
 fn attachment(numbers: &mut Numbers) -> Attachment {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::super::Api;
 use super::super::encode::{Encoded, Encoder};
 use super::conversations::{APIS, next_message};
-use super::requests::{Asked, assistant, body, call, encoded, provider, result, target};
+use super::requests::{Asked, assistant, body, call, encoded, provider, result, target, unchecked};
 use super::{Numbers, times};
 
 const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
@@ -36,7 +36,11 @@ fn a_warm_encoder_and_a_new_one_send_the_same_bytes() {
             for _ in 0..24 {
                 grow(&mut asked.conversation, &mut numbers);
                 let Ok(warm) = encoder.encode(&asked.request()) else { continue };
-                let cold = encoded(target(api), &asked);
+                // No provider accepts calls without results at the end of a conversation.
+                let last = asked.conversation.messages().last().unwrap();
+                let has_open_calls = last.tool_calls().next().is_some();
+                let write = if has_open_calls { unchecked } else { encoded };
+                let cold = write(target(api), &asked);
                 assert_eq!(text(&warm), text(&cold), "{api:?}, seed {seed}");
                 assert_eq!((&warm.path, &warm.headers), (&cold.path, &cold.headers));
                 let _: Value = body(&warm);

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::Api;
 use super::super::encode::{Encoded, Encoder, Target};
+use super::provider::check;
 
 /// A request with everything that it can hold.
 #[derive(Clone, Default)]
@@ -91,7 +92,15 @@ pub(super) fn thinking_target(api: Api, thinking: ThinkingStyle) -> Target {
     Target { profile: ModelProfile { thinking, ..ModelProfile::default() }, ..target(api) }
 }
 
+/// Writes a request that the provider accepts.
 pub(super) fn encoded(target: Target, asked: &Asked) -> Encoded {
+    let encoded = unchecked(target.clone(), asked);
+    check(&target, asked, &encoded);
+    encoded
+}
+
+/// Writes a request that the provider may refuse for something that the user asked for.
+pub(super) fn unchecked(target: Target, asked: &Asked) -> Encoded {
     Encoder::new(target).encode(&asked.request()).unwrap()
 }
 
@@ -782,7 +791,7 @@ fn fields_of_the_user_go_over_ours_except_the_messages() {
     let extra = json!({"model": "x", "max_tokens": 5, "top_k": 3, "messages": [], "thinking": {"type": "x"}});
     let asked =
         uncached(many_settings()).set(|settings| settings.extra_body = extra.as_object().unwrap().clone());
-    let encoded_body = encoded(target(Api::Anthropic), &asked);
+    let encoded_body = unchecked(target(Api::Anthropic), &asked);
     let body_of = body(&encoded_body);
     assert_eq!(
         [&body_of["model"], &body_of["max_tokens"], &body_of["top_k"], &body_of["thinking"]],
@@ -893,11 +902,13 @@ fn items_of_responses_go_back_with_their_ids_unless_their_reasoning_cannot() {
         fields.map(|(key, value)| (key.clone(), value.clone())).collect::<Value>()
     };
     assert_eq!(items(answer(&bare))[..2], [without_id(&said), without_id(&function)]);
-    // The id of a search is needed, whatever came before it.
+    // A search cannot do without its id, which refers to the reasoning as well.
     let search = json!({"type": "web_search_call", "id": "ws_1", "status": "completed"});
-    let mut searched = answer(&bare);
-    searched.insert(1, Part::Opaque(own(Api::OpenAiResponses, search.clone())));
-    assert_eq!(items(searched)[0], search);
+    for (reasoning, is_kept) in [(&reasoning, true), (&bare, false)] {
+        let mut searched = answer(reasoning);
+        searched.insert(1, Part::Opaque(own(Api::OpenAiResponses, search.clone())));
+        assert_eq!(items(searched).contains(&search), is_kept);
+    }
     // Nothing follows the reasoning: the call was taken away when the answer was cut.
     let mut cut = answer(&reasoning);
     cut.truncate(1);
@@ -953,8 +964,10 @@ fn thinking_of_chat_hosts_goes_back_in_the_field_in_which_it_came() {
             {"type": "reasoning.text", "text": "Hm.", "signature": "s"}, {"type": "reasoning.encrypted"}]})
     );
     let chunk = json!({"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]});
-    let parts = vec![block(chunk.clone()), Part::text("Yes.")];
-    let message = sent(Api::OpenAiChat, &Asked::of([Message::user("?"), assistant("openai-chat", parts)]));
+    let raw = Some(ProviderBlock { provider: "mistral".into(), value: chunk.clone() });
+    let parts = vec![Part::Thinking { text: "Hm.".into(), signature: None, raw }, Part::text("Yes.")];
+    let asked = Asked::of([Message::user("?"), assistant("mistral", parts)]);
+    let message = body(&encoded(target_of(Api::OpenAiChat, "mistral", "m"), &asked));
     assert_eq!(message["messages"][1]["content"], json!([chunk, {"type": "text", "text": "Yes."}]));
 }
 
