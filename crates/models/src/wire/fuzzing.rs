@@ -84,8 +84,7 @@ fn check_calls(response: &ModelResponse) {
 }
 
 fn check_request(api: Api, provider: &str, response: &ModelResponse) {
-    let target =
-        Target { api, provider: provider.into(), model: "m".into(), profile: ModelProfile::default() };
+    let target = Target::new(api, provider, provider, "m", ModelProfile::default());
     let mut conversation = Conversation::from_messages([Arc::new(Message::user("Hello"))]);
     let mut warm = Encoder::new(target.clone());
     encode(&mut warm, &conversation);

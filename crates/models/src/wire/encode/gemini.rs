@@ -15,7 +15,7 @@ use super::attachment::{Shown, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
 use super::scope::{EMPTY, Replay, Scope};
-use super::thinking::{ThinkingPlan, usual_level};
+use super::thinking::{ThinkingPlan, level_of};
 use super::{Closing, Target, Writer};
 
 /// What Gemini 3 takes as the signature of a call that it did not make itself. Without one it refuses.
@@ -190,7 +190,6 @@ fn choice_value(choice: &ToolChoice) -> Value {
 
 fn thinking(plan: ThinkingPlan, scope: &Scope<'_>) -> Option<Value> {
     let is_budget = scope.target.profile.thinking == ThinkingStyle::Budget;
-    let level = |level: Effort| json!({"includeThoughts": true, "thinkingLevel": level.word()});
     match plan {
         ThinkingPlan::Default => None,
         ThinkingPlan::Off if is_budget => Some(json!({"thinkingBudget": 0})),
@@ -199,8 +198,9 @@ fn thinking(plan: ThinkingPlan, scope: &Scope<'_>) -> Option<Value> {
         ThinkingPlan::Tokens(tokens) => Some(json!({"includeThoughts": true, "thinkingBudget": tokens})),
         // A budget of −1 lets the model decide.
         ThinkingPlan::On if is_budget => Some(json!({"includeThoughts": true, "thinkingBudget": -1})),
-        ThinkingPlan::On => Some(level(usual_level(scope))),
-        ThinkingPlan::Level(effort) => Some(level(effort)),
+        ThinkingPlan::On | ThinkingPlan::Level(_) => {
+            Some(json!({"includeThoughts": true, "thinkingLevel": level_of(plan, scope).word()}))
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use super::attachment::{Media, Shown, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
 use super::scope::{EMPTY, Replay, Scope};
-use super::thinking::{ThinkingPlan, usual_level};
+use super::thinking::{ThinkingPlan, level_of};
 use super::{Closing, Target, Writer, schema};
 use crate::request_rules::{ReasoningContent, ThinkingField};
 
@@ -131,10 +131,7 @@ fn response_format(source: &Value) -> Value {
 /// Returns the fields that control thinking.
 fn thinking(plan: ThinkingPlan, scope: &Scope<'_>) -> Map<String, Value> {
     let mut fields = Map::new();
-    let level = match plan {
-        ThinkingPlan::Level(level) => level,
-        _ => usual_level(scope),
-    };
+    let level = level_of(plan, scope);
     match (scope.target.rules.thinking_field, plan) {
         (_, ThinkingPlan::Default) => {}
         (ThinkingField::ReasoningEffort, ThinkingPlan::Off) => fields.put("reasoning_effort", "none"),

@@ -18,7 +18,7 @@ use super::attachment::{Media, Shown, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
 use super::scope::{EMPTY, Replay, Scope};
-use super::thinking::{ThinkingPlan, usual_level};
+use super::thinking::{ThinkingPlan, level_of};
 use super::{Closing, Target, Writer, schema};
 
 /// Writes Responses.
@@ -133,13 +133,11 @@ fn format(source: &Value) -> Value {
 }
 
 fn reasoning(plan: ThinkingPlan, scope: &Scope<'_>) -> Option<Value> {
-    let level = match plan {
-        ThinkingPlan::Default => return None,
-        ThinkingPlan::Off => return Some(json!({"effort": "none"})),
-        ThinkingPlan::Level(level) => level,
-        ThinkingPlan::On | ThinkingPlan::Tokens(_) => usual_level(scope),
-    };
-    Some(json!({"effort": level.word(), "summary": "auto"}))
+    match plan {
+        ThinkingPlan::Default => None,
+        ThinkingPlan::Off => Some(json!({"effort": "none"})),
+        plan => Some(json!({"effort": level_of(plan, scope).word(), "summary": "auto"})),
+    }
 }
 
 fn write_user(answers: &Answers<'_>, scope: &mut Scope<'_>, out: &mut Vec<u8>) {

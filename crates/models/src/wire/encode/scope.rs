@@ -120,7 +120,7 @@ impl<'a> Scope<'a> {
         let sent = limit.clamp(min, max);
         match settings.max_tokens {
             Some(written) if written.clamp(min, max) != written => {
-                self.changed("max_tokens", &written.to_string(), &sent.to_string());
+                self.changed("max_tokens", &written.to_string(), &written.clamp(min, max).to_string());
             }
             _ if limit < min => {
                 let name = self.target.name();

@@ -145,9 +145,14 @@ impl Wanted {
     }
 }
 
-/// Returns the level for thinking that no setting measures, of those that the model accepts.
-pub(super) fn usual_level(scope: &Scope<'_>) -> Effort {
-    scope.target.profile.effort_levels.nearest(Effort::Medium).unwrap_or(Effort::Medium)
+/// Returns the level of a plan for APIs that always want one.
+pub(super) fn level_of(plan: ThinkingPlan, scope: &Scope<'_>) -> Effort {
+    let wanted = match plan {
+        ThinkingPlan::Level(level) => level,
+        ThinkingPlan::Tokens(tokens) => effort_of(tokens),
+        ThinkingPlan::Default | ThinkingPlan::Off | ThinkingPlan::On => Effort::Medium,
+    };
+    scope.target.profile.effort_levels.nearest(wanted).unwrap_or(wanted)
 }
 
 /// Returns the level that corresponds to a number of tokens.
