@@ -268,6 +268,9 @@ pub struct ModelError {
     /// How long the provider asks to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
+    /// Whether the provider asks not to be sent the same request again, whatever the kind.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_final: bool,
     /// What the provider charged for the attempt.
     #[serde(default)]
     pub cost: AttemptCost,
@@ -336,6 +339,8 @@ pub enum ModelErrorKind {
     Invalid,
     /// The conversation is too long for the model.
     ContextOverflow,
+    /// The request has more bytes, or more of something, than the provider accepts.
+    TooLarge,
     /// Too many requests.
     RateLimit,
     /// The account has no quota left.
@@ -350,28 +355,51 @@ pub enum ModelErrorKind {
     Truncated,
     /// The answer took longer than it may.
     TimedOut,
+    /// The answer, or a part of it, is larger than llm-do reads.
+    AnswerTooLarge,
     /// A content filter refused.
     ContentFilter,
 }
 
+/// What the runtime does about an error of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// The provider is at fault, and the same request may succeed later: it is retried, then another model is asked,
+    /// and if all fail the run ends.
+    Passing,
+    /// The provider is at fault, and waiting does not help: another model is asked, and if all fail the run ends.
+    Lasting,
+    /// The request or the project is at fault: the caller of the agent gets the error, and the run continues.
+    Permanent,
+}
+
 impl ModelErrorKind {
+    /// Returns what the runtime does about an error of this kind.
+    pub fn class(self) -> ErrorClass {
+        match self {
+            Self::RateLimit | Self::Overloaded | Self::Server | Self::Network | Self::Truncated => {
+                ErrorClass::Passing
+            }
+            Self::Quota | Self::TimedOut => ErrorClass::Lasting,
+            Self::NoModel
+            | Self::Auth
+            | Self::NotFound
+            | Self::Invalid
+            | Self::ContextOverflow
+            | Self::TooLarge
+            | Self::AnswerTooLarge
+            | Self::ContentFilter => ErrorClass::Permanent,
+        }
+    }
+
     /// Says whether the provider, not the request, is at fault: another model may do, and the run cannot go on.
     pub fn is_outage(self) -> bool {
-        matches!(
-            self,
-            Self::RateLimit
-                | Self::Quota
-                | Self::Overloaded
-                | Self::Server
-                | Self::Network
-                | Self::Truncated
-                | Self::TimedOut
-        )
+        self.class() != ErrorClass::Permanent
     }
 
     /// Says whether the same request may succeed a little later.
     pub fn is_passing(self) -> bool {
-        self.is_outage() && !matches!(self, Self::Quota | Self::TimedOut)
+        self.class() == ErrorClass::Passing
     }
 
     /// Returns the kind in words.
@@ -382,6 +410,8 @@ impl ModelErrorKind {
             Self::NotFound => "model not found",
             Self::Invalid => "invalid request",
             Self::ContextOverflow => "conversation too long",
+            Self::TooLarge => "request too large",
+            Self::AnswerTooLarge => "answer too large",
             Self::RateLimit => "rate limit",
             Self::Quota => "quota exhausted",
             Self::Overloaded => "provider overloaded",
@@ -397,7 +427,13 @@ impl ModelErrorKind {
 impl ModelError {
     /// Creates an error with the provider's message. What the attempt cost is unknown unless it is said.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after: None, cost: AttemptCost::default() }
+        let cost = AttemptCost::default();
+        Self { kind, message: message.into(), retry_after: None, is_final: false, cost }
+    }
+
+    /// Returns whether the same request may succeed a little later.
+    pub fn is_passing(&self) -> bool {
+        self.kind.is_passing() && !self.is_final
     }
 
     /// Returns the error of an attempt for which the provider charged nothing.

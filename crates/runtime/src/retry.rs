@@ -37,7 +37,7 @@ impl RetryPolicy {
     /// Decides after the `attempt`-th request to a model failed. The sample makes callers that failed together come
     /// back apart.
     pub(crate) fn after(&self, attempt: u32, error: &ModelError, sample: u64) -> Retry {
-        if !error.kind.is_passing() {
+        if !error.is_passing() {
             return Retry::Never(None);
         }
         if attempt >= self.attempts {

@@ -52,7 +52,10 @@ impl<'a> Sink<'a> {
     pub(super) fn keep(&mut self, bytes: usize) -> Result<(), ModelError> {
         *self.kept = self.kept.saturating_add(bytes);
         if *self.kept > MAX_MESSAGE_BYTES {
-            return Err(too_large(format!("the message is larger than {MAX_MESSAGE_BYTES} bytes")));
+            return Err(too_large(format!(
+                "the message is larger than the limit of {} MiB",
+                MAX_MESSAGE_BYTES >> 20
+            )));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Reads failures: the status, headers and body of a response, or an error inside a successful one.
 //!
-//! The words that decide (a code, a type, a phrase of the message) go before the status, since hosts agree on
+//! What decides is data: [`CODES`], [`CODE_PARTS`] and [`PHRASES`] take precedence over the status, since hosts agree on
 //! neither. The message keeps the provider's own words, after the status where there is one. It may repeat
 //! what the request held; whoever knows the key must remove it.
 
@@ -30,7 +30,15 @@ pub(crate) fn of_response(status: u16, header: &Headers<'_>, body: &[u8], now: T
         "" => format!("HTTP {status} without a message"),
         message => format!("HTTP {status}: {message}"),
     };
-    ModelError { retry_after, ..ModelError::new(failure.kind(), message) }
+    let should_retry = header("x-should-retry").map(str::trim);
+    let kind = match failure.kind() {
+        // OpenRouter asks to wait while other requests hold the rest of the credit.
+        ModelErrorKind::Quota if status == 402 && retry_after.is_some() => ModelErrorKind::RateLimit,
+        ModelErrorKind::Invalid if should_retry == Some("true") => ModelErrorKind::Server,
+        kind => kind,
+    };
+    let is_final = should_retry == Some("false");
+    ModelError { retry_after, is_final, ..ModelError::new(kind, message) }
 }
 
 /// Reads an error event of a stream.
@@ -66,7 +74,8 @@ impl Failure {
         Self {
             status: status.or_else(|| own_status(error)),
             type_name: text(error, "type").or_else(|| text(error, "status")).map(str::to_owned),
-            code: error.get("code").and_then(word),
+            // An error that is a text has its code beside it.
+            code: error.get("code").or_else(|| body.get("code")).and_then(word),
             message: shortened(&message),
             marks: marks(error),
         }
@@ -88,25 +97,27 @@ impl Failure {
     fn kind_by_words(&self) -> Option<ModelErrorKind> {
         let words = [self.code.as_deref(), self.type_name.as_deref()];
         let words = words.into_iter().flatten().chain(self.marks.iter().map(String::as_str));
-        let exact = words.filter_map(kind_of_word);
-        let exact = exact.min_by_key(|kind| *kind == ModelErrorKind::RateLimit);
-        // A request is also called invalid when it is too long, or when the account is empty.
-        exact.or_else(|| self.kind_by_phrase())
+        // A limit of money or of a day is also called a rate limit, or a missing permission.
+        let by_code = words.filter_map(kind_of_code).min_by_key(|kind| match kind {
+            ModelErrorKind::Quota => 0,
+            ModelErrorKind::RateLimit => 2,
+            _ => 1,
+        });
+        match by_code {
+            // A request that is too large for a limit per minute is too large in the next minute as well.
+            Some(ModelErrorKind::RateLimit) if self.status == Some(413) => Some(ModelErrorKind::TooLarge),
+            None | Some(ModelErrorKind::RateLimit | ModelErrorKind::TooLarge) => {
+                self.kind_by_phrase().or(by_code)
+            }
+            by_code => by_code,
+        }
     }
 
     fn kind_by_phrase(&self) -> Option<ModelErrorKind> {
         let message = self.message.to_lowercase();
-        let holds = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
-        if holds(NOT_TAKEN) {
-            return Some(ModelErrorKind::Invalid);
-        }
-        if self.status.is_some_and(|status| !matches!(status, 400 | 402 | 403 | 413 | 422)) {
-            return None;
-        }
-        if holds(TOO_LONG) {
-            return Some(ModelErrorKind::ContextOverflow);
-        }
-        holds(NO_CREDIT).then_some(ModelErrorKind::Quota)
+        let applies = |phrase: &&Phrase| self.status.is_none_or(|status| phrase.statuses.contains(&status));
+        let holds = |phrase: &Phrase| phrase.texts.iter().any(|text| message.contains(text));
+        PHRASES.iter().filter(applies).find(|phrase| holds(phrase)).map(|phrase| phrase.kind)
     }
 
     fn kind_by_status(&self) -> ModelErrorKind {
@@ -114,11 +125,11 @@ impl Failure {
             Some(401 | 403) => ModelErrorKind::Auth,
             Some(402) => ModelErrorKind::Quota,
             Some(404) => ModelErrorKind::NotFound,
-            Some(413) => ModelErrorKind::ContextOverflow,
+            Some(413) => ModelErrorKind::TooLarge,
             Some(429) => ModelErrorKind::RateLimit,
-            Some(503 | 529) => ModelErrorKind::Overloaded,
-            // The provider ran out of time, met a conflict, or asks to come again.
-            Some(408 | 409 | 425) => ModelErrorKind::Server,
+            Some(498 | 503 | 529) => ModelErrorKind::Overloaded,
+            // The provider ran out of time, met a conflict, was interrupted, or asks to come again.
+            Some(408 | 409 | 425 | 499) => ModelErrorKind::Server,
             Some(400..=499) => ModelErrorKind::Invalid,
             None if self.is_invalid() => ModelErrorKind::Invalid,
             _ => ModelErrorKind::Server,
@@ -131,53 +142,109 @@ impl Failure {
     }
 }
 
-/// Phrases of llama.cpp, which reports attachments that a model does not take as a fault of the server.
-const NOT_TAKEN: &[&str] = &["image input is not supported", "audio input is not supported"];
+/// Texts of messages that decide if no code does, in lower case, for errors with one of these statuses or none.
+struct Phrase {
+    kind: ModelErrorKind,
+    statuses: &'static [u16],
+    texts: &'static [&'static str],
+}
 
-/// Phrases of providers that report a long conversation as an invalid request.
-const TOO_LONG: &[&str] = &[
-    "prompt is too long",
-    "maximum context length",
-    "exceeds the context window",
-    "exceed context limit",
-    "exceeds the available context size",
-    "exceeds the maximum number of tokens",
-    "exceeds the model's context",
-    "input is too long",
-    "too many tokens in",
-    "reduce the length of the messages",
+static PHRASES: &[Phrase] = &[
+    // llama.cpp reports what it cannot do as a fault of the server.
+    Phrase {
+        kind: ModelErrorKind::Invalid,
+        statuses: &[400, 500, 501],
+        texts: &[
+            "image input is not supported",
+            "audio input is not supported",
+            "requires --jinja flag",
+            "cannot use both json_schema and grammar",
+        ],
+    },
+    Phrase {
+        kind: ModelErrorKind::ContextOverflow,
+        statuses: &[400, 402, 403, 413, 422],
+        texts: &[
+            "prompt is too long",
+            "maximum context length",
+            "exceeds the context window",
+            "exceed context limit",
+            "exceeds the available context size",
+            "exceeds the maximum number of tokens",
+            "exceeds the model's context",
+            "input is too long",
+            "too many tokens in",
+            "reduce the length of the messages",
+        ],
+    },
+    Phrase {
+        kind: ModelErrorKind::Quota,
+        statuses: &[400, 402, 403, 413, 422, 429],
+        texts: &[
+            "credit balance is too low",
+            "insufficient balance",
+            "insufficient credit",
+            "insufficient funds",
+            "specified api usage limits",
+            "spend limit",
+            "spending limit",
+            "billing hard limit",
+            "used all available credits",
+            "out of credits",
+            "requires more credits",
+        ],
+    },
+    // xAI and OpenRouter report a wrong key or model as an invalid request.
+    Phrase {
+        kind: ModelErrorKind::Auth,
+        statuses: &[400],
+        texts: &["incorrect api key", "invalid api key", "api key not valid", "api key is invalid"],
+    },
+    Phrase {
+        kind: ModelErrorKind::NotFound,
+        statuses: &[400],
+        texts: &["is not a valid model", "model not exist", "does not exist or your team", "unknown model"],
+    },
 ];
 
-/// Phrases of providers that report an empty account as an invalid request.
-const NO_CREDIT: &[&str] =
-    &["credit balance is too low", "insufficient balance", "insufficient credits", "spending limit"];
-
-/// Codes and types that decide, in small letters.
-const WORDS: &[(ModelErrorKind, &[&str])] = &[
+/// Codes and types that decide, in lower case.
+static CODES: &[(ModelErrorKind, &[&str])] = &[
     (ModelErrorKind::Auth, &["authentication_error", "permission_error", "permission_denied"]),
     (ModelErrorKind::Auth, &["unauthenticated", "invalid_api_key", "api_key_invalid"]),
     (ModelErrorKind::ContextOverflow, &["context_length_exceeded", "exceed_context_size_error"]),
-    (ModelErrorKind::ContextOverflow, &["request_too_large", "string_above_max_length"]),
-    (ModelErrorKind::Quota, &["insufficient_quota", "billing_error", "billing_hard_limit_reached"]),
-    (ModelErrorKind::Quota, &["quota_exceeded", "insufficient_credits"]),
+    (ModelErrorKind::TooLarge, &["request_too_large", "string_above_max_length"]),
     (ModelErrorKind::RateLimit, &["rate_limit_error", "rate_limit_exceeded", "ratelimitreached"]),
     (ModelErrorKind::RateLimit, &["resource_exhausted", "too_many_requests"]),
     (ModelErrorKind::Overloaded, &["overloaded_error", "overloaded", "server_is_overloaded", "slow_down"]),
     (ModelErrorKind::Overloaded, &["engine_overloaded", "engine_overloaded_error"]),
-    (ModelErrorKind::Overloaded, &["unavailable", "service_unavailable"]),
-    (ModelErrorKind::NotFound, &["not_found_error", "model_not_found", "not_found"]),
+    (ModelErrorKind::Overloaded, &["unavailable", "unavailable_error", "service_unavailable"]),
+    (ModelErrorKind::NotFound, &["not_found_error", "notfounderror", "model_not_found", "not_found"]),
+    (ModelErrorKind::NotFound, &["invalid_model", "deploymentnotfound"]),
     (ModelErrorKind::ContentFilter, &["content_filter", "content_policy_violation", "moderation_blocked"]),
-    (ModelErrorKind::ContentFilter, &["responsibleaipolicyviolation"]),
+    (ModelErrorKind::ContentFilter, &["responsibleaipolicyviolation", MODERATION]),
+    (ModelErrorKind::ContentFilter, &["invalid_prompt", "bio_policy", "cyber_policy"]),
+    (ModelErrorKind::Invalid, &["not_supported_error"]),
+    // The model wrote a call that does not fit: it may do better.
+    (ModelErrorKind::Server, &["tool_use_failed"]),
 ];
 
-/// Reads a word that decides.
-fn kind_of_word(word: &str) -> Option<ModelErrorKind> {
-    let word = word.to_lowercase();
-    // Waiting for a moment does not help where the quota of a day is used up.
-    if word.contains("perday") {
-        return Some(ModelErrorKind::Quota);
-    }
-    WORDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(kind, _)| *kind)
+/// Parts of codes that decide. Providers have many codes for an empty account, and waiting helps with none of them.
+static CODE_PARTS: &[(ModelErrorKind, &[&str])] = &[
+    (ModelErrorKind::Quota, &["insufficient_quota", "insufficient_credit", "insufficient_balance"]),
+    (ModelErrorKind::Quota, &["insufficient_funds", "credit_balance", "out_of_credits", "payment_required"]),
+    (ModelErrorKind::Quota, &["spend_limit", "spending_limit", "usage_limit", "billing", "quota_exceeded"]),
+    // The quota of a day.
+    (ModelErrorKind::Quota, &["perday", "per_day"]),
+];
+
+/// Stands for the reasons of a moderation, which have no code.
+const MODERATION: &str = "moderation";
+
+fn kind_of_code(code: &str) -> Option<ModelErrorKind> {
+    let code = code.to_lowercase();
+    let part = CODE_PARTS.iter().find(|(_, parts)| parts.iter().any(|part| code.contains(part)));
+    let whole = || CODES.iter().find(|(_, codes)| codes.contains(&code.as_str()));
+    part.or_else(whole).map(|(kind, _)| *kind)
 }
 
 /// Parses a body; where it is a stream of events, the first that is JSON.
@@ -233,22 +300,21 @@ fn own_status(error: &Value) -> Option<u16> {
     words.filter_map(|word| word.parse().ok()).find(|status| (400..600).contains(status))
 }
 
+/// Collects codes from the details of an error, wherever a provider puts them.
 fn marks(error: &Value) -> Vec<String> {
-    let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
-    let violations = |detail: &Value| {
-        let violations = detail.get("violations").and_then(Value::as_array).cloned().unwrap_or_default();
-        violations
-            .iter()
-            .filter_map(|violation| text(violation, "quotaId").map(str::to_owned))
-            .collect::<Vec<_>>()
-    };
     let mut marks = Vec::new();
-    for detail in details {
-        marks.extend(text(detail, "reason").map(str::to_owned));
-        marks.extend(violations(detail));
+    let details = error.get("details");
+    let listed = details.and_then(Value::as_array).into_iter().flatten();
+    for detail in listed.chain(details.filter(|details| details.is_object())) {
+        let codes = ["reason", "error_code", "code", "type"].into_iter().filter_map(|key| text(detail, key));
+        marks.extend(codes.map(str::to_owned));
+        let violations = detail.get("violations").and_then(Value::as_array).into_iter().flatten();
+        marks.extend(violations.filter_map(|violation| text(violation, "quotaId")).map(str::to_owned));
     }
     let inner = error.pointer("/innererror/code").and_then(Value::as_str);
     marks.extend(inner.map(str::to_owned));
+    let is_moderated = error.pointer("/metadata/reasons").is_some_and(Value::is_array);
+    marks.extend(is_moderated.then(|| MODERATION.to_owned()));
     marks
 }
 

@@ -188,7 +188,10 @@ fn unless_cut(error: ModelError) -> Result<(), ModelError> {
 
 fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<(), ModelError> {
     if buffer.len() + bytes.len() > MAX_EVENT_BYTES {
-        return Err(json::too_large(format!("an event is larger than {MAX_EVENT_BYTES} bytes")));
+        return Err(json::too_large(format!(
+            "an event is larger than the limit of {} MiB",
+            MAX_EVENT_BYTES >> 20
+        )));
     }
     buffer.extend_from_slice(bytes);
     Ok(())

@@ -14,14 +14,16 @@ const VALUE_BYTES: usize = 64;
 /// Parses an event, a line or a whole body.
 pub(super) fn parse(bytes: &[u8]) -> Result<Value, ModelError> {
     if bytes.len() > UNCOUNTED_BYTES && values(bytes) > MAX_EVENT_VALUES {
-        return Err(too_large(format!("an event holds more than {MAX_EVENT_VALUES} values")));
+        return Err(too_large(format!(
+            "an event has more than {MAX_EVENT_VALUES} JSON values, the limit for one event"
+        )));
     }
     serde_json::from_slice(bytes).map_err(|error| not_json(&error, bytes))
 }
 
-/// The error of a provider that sends more than is taken.
+/// The error of a provider that sends more than is read. The next answer would be no smaller.
 pub(super) fn too_large(message: String) -> ModelError {
-    ModelError::new(ModelErrorKind::Server, message)
+    ModelError::new(ModelErrorKind::AnswerTooLarge, message)
 }
 
 fn not_json(error: &serde_json::Error, bytes: &[u8]) -> ModelError {
@@ -118,10 +120,12 @@ pub(super) fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Says whether an object reports an error. Hosts fill the field with many kinds of nothing.
+/// Says whether an object reports an error. Hosts fill the field with many kinds of nothing; some have no such field
+/// and call the whole object an error.
 pub(super) fn has_error(object: &Value) -> bool {
     match object.get("error") {
-        None | Some(Value::Bool(false)) => false,
+        None => text(object, "object") == Some("error"),
+        Some(Value::Bool(false)) => false,
         Some(Value::String(words)) => !words.is_empty(),
         Some(error) => !is_nothing(error),
     }

@@ -20,7 +20,7 @@ pub(super) fn retry_after(header: &Headers<'_>, body: &Value, now: Timestamp) ->
         let value = header("retry-after")?.trim();
         seconds(value, 1.0).or_else(|| until(value, header("date"), now))
     };
-    milliseconds.or_else(in_header).or_else(|| in_details(body))
+    milliseconds.or_else(in_header).or_else(|| in_details(body)).or_else(|| in_message(body))
 }
 
 fn seconds(value: &str, per_second: f64) -> Option<Duration> {
@@ -47,4 +47,35 @@ fn in_details(body: &Value) -> Option<Duration> {
     let details = body.get(0).unwrap_or(body).pointer("/error/details")?.as_array()?;
     let delay = details.iter().find_map(|detail| text(detail, "retryDelay"))?;
     seconds(delay.strip_suffix('s')?, 1.0)
+}
+
+/// Finds a wait in the message, such as `Please try again in 1m2.5s`: in streams OpenAI names it nowhere else.
+fn in_message(body: &Value) -> Option<Duration> {
+    let body = body.get(0).unwrap_or(body);
+    let error = body.get("error").unwrap_or(body);
+    let message = error.as_str().or_else(|| text(error, "message"))?.to_lowercase();
+    let (_, rest) = message.split_once("try again in ")?;
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len());
+    compound(rest[..end].trim_end_matches('.'))
+}
+
+/// Reads a duration such as `6m0s`, `11.054s` or `20ms`.
+fn compound(text: &str) -> Option<Duration> {
+    let mut total = None;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let number = rest.find(|c: char| c.is_ascii_alphabetic())?;
+        let unit_end =
+            rest[number..].find(|c: char| !c.is_ascii_alphabetic()).map_or(rest.len(), |end| number + end);
+        let per_second = match &rest[number..unit_end] {
+            "ms" => 1_000.0,
+            "s" => 1.0,
+            "m" => 1.0 / 60.0,
+            "h" => 1.0 / 3_600.0,
+            _ => return None,
+        };
+        total = Some(total.unwrap_or(Duration::ZERO).saturating_add(seconds(&rest[..number], per_second)?));
+        rest = &rest[unit_end..];
+    }
+    total
 }

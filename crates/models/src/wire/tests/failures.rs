@@ -70,7 +70,7 @@ fn a_failure_has_the_kind_that_its_words_or_else_its_status_say() {
         (of(400, "code", "model_not_found"), Kind::NotFound),
         (of(400, "code", "context_length_exceeded"), Kind::ContextOverflow),
         (of(400, "message", "prompt is too long: 9 tokens > 8 maximum"), Kind::ContextOverflow),
-        (of(413, "type", "request_too_large"), Kind::ContextOverflow),
+        (of(413, "type", "request_too_large"), Kind::TooLarge),
         (of(500, "message", "image input is not supported - hint: provide the mmproj"), Kind::Invalid),
         (of(400, "code", "content_filter"), Kind::ContentFilter),
         (failure(400, filter).kind, Kind::ContentFilter),
@@ -85,6 +85,222 @@ fn a_failure_has_the_kind_that_its_words_or_else_its_status_say() {
     ];
     for (place, (seen, expected)) in kinds.into_iter().enumerate() {
         assert_eq!(seen, expected, "number {place}");
+    }
+}
+
+/// Failures as each provider reports them, and what they mean.
+#[test]
+fn a_failure_of_each_provider_has_the_kind_that_its_code_says() {
+    let error = |value| json!({"error": value});
+    let cases = [
+        // Anthropic
+        (
+            429,
+            error(json!({"type": "rate_limit_error", "message": "x",
+            "details": {"error_code": "enforced_spend_limit_reached"}})),
+            Kind::Quota,
+        ),
+        (
+            400,
+            error(json!({"type": "invalid_request_error",
+            "message": "You have reached your specified API usage limits. You will regain access on 2026-12-01"})),
+            Kind::Quota,
+        ),
+        (402, error(json!({"type": "billing_error", "message": "x"})), Kind::Quota),
+        (529, error(json!({"type": "overloaded_error", "message": "x"})), Kind::Overloaded),
+        (409, error(json!({"type": "conflict_error", "message": "x"})), Kind::Server),
+        // OpenAI
+        (429, error(json!({"type": "insufficient_quota", "code": null, "message": "x"})), Kind::Quota),
+        (
+            429,
+            error(json!({"type": "requests", "code": "credit_balance_exhausted", "message": "x"})),
+            Kind::Quota,
+        ),
+        (429, error(json!({"code": "organization_spend_limit_exceeded", "message": "x"})), Kind::Quota),
+        (429, error(json!({"code": "project_spend_limit_exceeded", "message": "x"})), Kind::Quota),
+        (429, error(json!({"code": "organization_usage_limit_exceeded", "message": "x"})), Kind::Quota),
+        (429, error(json!({"code": "billing_not_active", "message": "x"})), Kind::Quota),
+        (
+            429,
+            error(json!({"code": "rate_limit_exceeded", "type": "tokens", "message": "x"})),
+            Kind::RateLimit,
+        ),
+        (400, error(json!({"code": "content_policy_violation", "message": "x"})), Kind::ContentFilter),
+        (400, error(json!({"code": "invalid_prompt", "message": "x"})), Kind::ContentFilter),
+        (400, error(json!({"code": "cyber_policy", "message": "x"})), Kind::ContentFilter),
+        // Gemini
+        (
+            400,
+            error(json!({"code": 400, "status": "INVALID_ARGUMENT", "message": "API key not valid",
+            "details": [{"reason": "API_KEY_INVALID"}]})),
+            Kind::Auth,
+        ),
+        (
+            403,
+            error(json!({"code": 403, "status": "PERMISSION_DENIED", "message": "x",
+            "details": [{"reason": "BILLING_DISABLED"}]})),
+            Kind::Quota,
+        ),
+        (
+            429,
+            error(json!({"code": 429, "status": "RESOURCE_EXHAUSTED",
+            "message": "You exceeded your current quota, please check your plan and billing details."})),
+            Kind::RateLimit,
+        ),
+        (504, error(json!({"code": 504, "status": "DEADLINE_EXCEEDED", "message": "x"})), Kind::Server),
+        (
+            400,
+            error(json!({"code": 400, "status": "INVALID_ARGUMENT",
+            "message": "The input token count (5) exceeds the maximum number of tokens allowed (4)."})),
+            Kind::ContextOverflow,
+        ),
+        // Azure
+        (404, error(json!({"code": "DeploymentNotFound", "message": "x"})), Kind::NotFound),
+        (429, error(json!({"code": "RateLimitReached", "message": "x"})), Kind::RateLimit),
+        (
+            400,
+            error(json!({"code": "content_filter", "message": "x",
+            "innererror": {"code": "ResponsibleAIPolicyViolation", "content_filter_result": {}}})),
+            Kind::ContentFilter,
+        ),
+        // Mistral
+        (
+            400,
+            json!({"object": "error", "message": "Invalid model: x", "type": "invalid_model", "code": "1500"}),
+            Kind::NotFound,
+        ),
+        (401, json!({"detail": "Invalid API Key"}), Kind::Auth),
+        (422, json!({"detail": [{"msg": "Extra inputs are not permitted"}]}), Kind::Invalid),
+        // DeepSeek
+        (402, error(json!({"message": "Insufficient Balance", "type": "unknown_error"})), Kind::Quota),
+        // xAI
+        (
+            400,
+            json!({"code": "invalid-argument", "error": "Incorrect API key provided: xa***Q."}),
+            Kind::Auth,
+        ),
+        (
+            400,
+            json!({"code": "invalid-argument",
+            "error": "The model grok-9 does not exist or your team does not have access to it."}),
+            Kind::NotFound,
+        ),
+        (
+            429,
+            json!({"code": "Some resource has been exhausted",
+            "error": "Your team has either used all available credits or reached its monthly spending limit."}),
+            Kind::Quota,
+        ),
+        // Groq
+        (
+            413,
+            error(json!({"type": "tokens", "code": "rate_limit_exceeded",
+            "message": "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 7000"})),
+            Kind::TooLarge,
+        ),
+        (498, error(json!({"message": "flex capacity"})), Kind::Overloaded),
+        (
+            400,
+            error(json!({"code": "tool_use_failed", "type": "invalid_request_error", "message": "x"})),
+            Kind::Server,
+        ),
+        // OpenRouter
+        (402, error(json!({"code": 402, "message": "This request requires more credits"})), Kind::Quota),
+        (400, error(json!({"code": 400, "message": "acme/x is not a valid model ID"})), Kind::NotFound),
+        (
+            403,
+            error(json!({"code": 403, "message": "x", "metadata": {"reasons": ["violence"]}})),
+            Kind::ContentFilter,
+        ),
+        (502, error(json!({"code": 502, "message": "Provider returned error"})), Kind::Server),
+        // Ollama, llama.cpp, vLLM
+        (404, json!({"error": "model 'x' not found"}), Kind::NotFound),
+        (
+            503,
+            json!({"error": "server busy, please try again. maximum pending requests exceeded"}),
+            Kind::Overloaded,
+        ),
+        (
+            400,
+            error(json!({"code": 400, "type": "exceed_context_size_error", "message": "x", "n_ctx": 9})),
+            Kind::ContextOverflow,
+        ),
+        (500, error(json!({"code": 500, "message": "tools param requires --jinja flag"})), Kind::Invalid),
+        (501, error(json!({"code": 501, "type": "not_supported_error", "message": "x"})), Kind::Invalid),
+        (
+            503,
+            error(json!({"code": 503, "type": "unavailable_error", "message": "Loading model"})),
+            Kind::Overloaded,
+        ),
+        (
+            400,
+            json!({"object": "error", "type": "BadRequestError", "code": 400,
+            "message": "This model's maximum context length is 9 tokens"}),
+            Kind::ContextOverflow,
+        ),
+        (400, error(json!({"type": "BadRequestError", "code": 400, "message": "x"})), Kind::Invalid),
+        (
+            404,
+            json!({"object": "error", "type": "NotFoundError", "code": 404, "message": "x"}),
+            Kind::NotFound,
+        ),
+        // The edge of a network
+        (413, json!("<html>413 Request Entity Too Large</html>"), Kind::TooLarge),
+        (413, error(json!({"message": "prompt is too long: 9 tokens > 8 maximum"})), Kind::ContextOverflow),
+    ];
+    for (status, body, expected) in cases {
+        assert_eq!(failure(status, &body).kind, expected, "{status} {body}");
+    }
+}
+
+#[test]
+fn an_error_that_comes_as_a_success_has_the_kind_of_its_code() {
+    let cases = [
+        (json!({"error": {"code": 402, "message": "credits"}}), Kind::Quota),
+        (json!({"error": {"code": 429, "message": "x"}}), Kind::RateLimit),
+        (json!({"error": {"code": "insufficient_quota", "message": "x"}}), Kind::Quota),
+        (json!({"object": "error", "message": "x", "type": "BadRequestError", "code": 400}), Kind::Invalid),
+        (json!({"object": "error", "message": "x", "type": "invalid_model", "code": "1500"}), Kind::NotFound),
+    ];
+    for (body, expected) in cases {
+        for text in [body.to_string(), format!("data: {body}\n\n")] {
+            let error = decode(Api::OpenAiChat, text).response.unwrap_err();
+            assert_eq!(error.kind, expected, "{body}");
+            assert!(error.message.contains(body.get("error").unwrap_or(&body)["message"].as_str().unwrap()));
+        }
+    }
+}
+
+#[test]
+fn a_provider_can_ask_for_a_retry_and_forbid_one() {
+    let failure = |status, body: &str, headers: &[(&str, &str)]| {
+        let header = |name: &str| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        of_response(status, &header, body.as_bytes(), Timestamp::UNIX_EPOCH)
+    };
+    let (yes, no) = (("x-should-retry", "true"), ("x-should-retry", "false"));
+    assert!(failure(429, "", &[yes]).is_passing() && !failure(429, "", &[no]).is_passing());
+    assert_eq!(failure(429, "", &[no]).kind, Kind::RateLimit, "another model may still be asked");
+    assert!(failure(400, "", &[yes]).is_passing() && !failure(400, "", &[]).is_passing());
+    let no_money = r#"{"error": {"code": "insufficient_quota"}}"#;
+    assert!(!failure(429, no_money, &[yes]).is_passing());
+    assert!(!failure(401, "", &[yes]).is_passing());
+    // OpenRouter refuses for a moment while other requests hold the rest of the credit.
+    assert_eq!(failure(402, "", &[("retry-after", "3")]).kind, Kind::RateLimit);
+}
+
+#[test]
+fn a_wait_that_only_the_message_names_is_read() {
+    for (text, milliseconds) in [
+        ("Rate limit reached. Please try again in 11.054s. Visit", 11_054),
+        ("Please try again in 20ms.", 20),
+        ("please try again in 6m0s.", 360_000),
+        ("Please try again in 1h2m3s", 3_723_000),
+    ] {
+        let error = failure(429, json!({"error": {"code": "rate_limit_exceeded", "message": text}}));
+        assert_eq!(error.retry_after, Some(Duration::from_millis(milliseconds)), "{text}");
+    }
+    for text in ["Please try again in a while", "Please try again in ", "try again in 5 fortnights"] {
+        assert_eq!(failure(429, json!({"error": {"message": text}})).retry_after, None, "{text}");
     }
 }
 
