@@ -37,6 +37,10 @@ const MOST_ERROR_BYTES: usize = 256 * 1024;
 /// How long the end of a complete answer is awaited, so that its connection can be used again.
 const DRAIN_LIMIT: Duration = Duration::from_millis(50);
 
+/// How long more is awaited after the stop reason, if nothing of the answer arrives. Usage follows at once, and some
+/// servers never close the stream.
+const SETTLE_LIMIT: Duration = Duration::from_secs(5);
+
 /// A model at the end of a network.
 pub(crate) struct RemoteModel(Arc<Remote>);
 
@@ -210,6 +214,7 @@ impl Remote {
             read: Vec::new(),
             held: Vec::new(),
             limits,
+            settle_at: None,
             host,
             is_stream,
         });
@@ -346,6 +351,8 @@ struct Answer {
     /// The end of what has arrived, where it may be the beginning of a secret.
     held: Vec<u8>,
     limits: Limits,
+    /// When an answer whose stop reason has arrived counts as complete.
+    settle_at: Option<Instant>,
     host: String,
     is_stream: bool,
 }
@@ -367,10 +374,17 @@ impl Answer {
     }
 
     async fn read_more(&mut self) -> Result<(), ModelError> {
+        if self.settle_at.is_some_and(|end| end <= Instant::now()) {
+            return self.settle();
+        }
         // What is there already needs no clock.
-        let arrived = match self.body.next().now_or_never() {
-            Some(arrived) => Ok(arrived),
-            None => self.limits.within(self.is_stream, &self.host, self.body.next()).await,
+        let arrived = match (self.body.next().now_or_never(), self.settle_at) {
+            (Some(arrived), _) => Ok(arrived),
+            (None, Some(end)) => match timeout_at(end, self.body.next()).await {
+                Ok(arrived) => Ok(arrived),
+                Err(_) => return self.settle(),
+            },
+            (None, None) => self.limits.within(self.is_stream, &self.host, self.body.next()).await,
         };
         match arrived {
             Ok(Some(Ok(bytes))) => self.take(&bytes),
@@ -384,8 +398,24 @@ impl Answer {
         let Some(decoder) = &mut self.decoder else { return Ok(()) };
         let masked = self.remote.mask.arriving(&mut self.held, bytes);
         let result = decoder.push(&masked, &mut self.read);
+        let has_content = !self.read.is_empty();
         self.parts.extend(self.read.drain(..));
+        // What keeps a connection alive brings nothing and gains no time.
+        if decoder.has_stop_reason() && (has_content || self.settle_at.is_none()) {
+            self.settle_at = Some((Instant::now() + SETTLE_LIMIT).min(self.limits.end));
+        }
         result
+    }
+
+    /// Ends an answer whose stop reason has arrived and whose stream stays open.
+    fn settle(&mut self) -> Result<(), ModelError> {
+        let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
+        decoder.push(&std::mem::take(&mut self.held), &mut self.read)?;
+        let response = decoder.settle(&mut self.read)?;
+        self.body = stream::empty().boxed();
+        self.parts.extend(self.read.drain(..));
+        self.parts.push_back(ModelPart::Finished(response));
+        Ok(())
     }
 
     /// Ends the answer. A connection that broke after the answer was complete has done no harm.
@@ -440,6 +470,8 @@ mod tests {
     /// A server that always says the same, and remembers the headers that it got.
     #[derive(Default)]
     struct Server {
+        /// What it sends again and again, every second, instead of closing the stream; if empty, nothing.
+        keeps_open_with: Option<Bytes>,
         status: u16,
         headers: Vec<(&'static str, &'static str)>,
         pieces: Vec<Bytes>,
@@ -454,7 +486,13 @@ mod tests {
                 response = response.header(*name, *value);
             }
             let pieces: Vec<_> = self.pieces.iter().cloned().map(Ok).collect();
-            Box::pin(async { Ok(response.body(stream::iter(pieces).boxed()).unwrap()) })
+            let more = stream::iter(self.keeps_open_with.clone()).flat_map(|piece| {
+                stream::repeat(piece).filter_map(|piece| async move {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    (!piece.is_empty()).then_some(Ok(piece))
+                })
+            });
+            Box::pin(async { Ok(response.body(stream::iter(pieces).chain(more).boxed()).unwrap()) })
         }
     }
 
@@ -556,6 +594,70 @@ mod tests {
             assert_eq!(parts[0], ModelPart::Text("<[removed]> sk-canary".into()), "cut at {cut}");
             let Some(ModelPart::Finished(response)) = parts.last() else { panic!("{parts:?}") };
             assert_eq!(response.message.text(), "<[removed]> sk-canary");
+        }
+    }
+
+    /// What an endpoint sends up to and with the stop reason, and what may follow.
+    const OPEN_STREAMS: &[(&str, &str, &str)] = &[
+        (
+            "openai-chat",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n\
+             data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}\n\n",
+        ),
+        (
+            "anthropic",
+            "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3}}}\n\n\
+             data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"Hi\"}}\n\n\
+             data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n",
+            "",
+        ),
+        (
+            "gemini",
+            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]},\"finishReason\":\"STOP\"}],\
+             \"usageMetadata\":{\"promptTokenCount\":3,\"candidatesTokenCount\":2}}\n\n",
+            "",
+        ),
+    ];
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_with_its_stop_reason_is_delivered_though_the_stream_stays_open() {
+        for (protocol, answer, after) in OPEN_STREAMS {
+            for keep_alive in ["", ": keep-alive\n\n"] {
+                let started = Instant::now();
+                let pieces =
+                    [*answer, *after].into_iter().map(Bytes::from).filter(|it| !it.is_empty()).collect();
+                let keeps_open_with = Some(Bytes::from(keep_alive));
+                let server = Server { status: 200, pieces, keeps_open_with, ..Server::default() };
+                let parts = asked(server, protocol, &ModelSettings::default()).await.1.unwrap();
+                let Some(ModelPart::Finished(response)) = parts.last() else { panic!("{parts:?}") };
+                assert_eq!(response.message.text(), "Hi", "{protocol}");
+                assert_eq!((response.usage.input, response.usage.output), (3, 2), "{protocol}");
+                assert!(started.elapsed() <= SETTLE_LIMIT * 2, "{protocol}: {:?}", started.elapsed());
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_is_never_delivered_with_a_part_of_its_arguments() {
+        let chunk = |arguments: &str, more: &str| {
+            let call = serde_json::json!([{"index": 0, "id": "c", "function": {"name": "f", "arguments": arguments}}]);
+            Bytes::from(format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":{call}}}{more}}}]}}\n\n"))
+        };
+        let finish = ",\"finish_reason\":\"tool_calls\"";
+        let whole = r#"{"path": "a", "mode": "b"}"#;
+        for end in 0..=whole.len() {
+            let pieces = vec![chunk(&whole[..end], finish)];
+            let server =
+                Server { status: 200, pieces, keeps_open_with: Some(Bytes::new()), ..Server::default() };
+            match asked(server, "openai-chat", &ModelSettings::default()).await.1 {
+                Ok(parts) => {
+                    let Some(ModelPart::Finished(response)) = parts.last() else { panic!("{parts:?}") };
+                    let call = response.message.tool_calls().next().unwrap();
+                    assert!(end == 0 || &*call.arguments == whole, "{}", call.arguments);
+                }
+                Err(error) => assert_eq!(error.kind, ModelErrorKind::Truncated, "{end}"),
+            }
         }
     }
 }

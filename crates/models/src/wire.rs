@@ -78,8 +78,9 @@
 //!
 //! # Ends
 //!
-//! A body that ends before the provider said that the message is complete, and an event that is not JSON, are
-//! [`ModelErrorKind::Truncated`] with the usage known so far. No tool call leaves a decoder before that.
+//! A body that ends before the provider said why the message ends, and an event that is not JSON, are
+//! [`ModelErrorKind::Truncated`] with the usage known so far. No tool call leaves a decoder before that. A body that
+//! stays open after the stop reason is settled by whoever reads it; a call with incomplete arguments is then an error.
 
 mod answer;
 mod anthropic;
@@ -169,6 +170,11 @@ trait Reader: Send {
     /// Says whether nothing can follow any more.
     fn is_complete(&self) -> bool;
 
+    /// Returns whether the provider has named the reason why the answer ends. Usage, or a mark, may still follow.
+    fn has_stop_reason(&self) -> bool {
+        self.is_complete()
+    }
+
     /// Returns the usage known so far.
     fn usage(&self) -> Option<Usage>;
 
@@ -217,6 +223,21 @@ impl Decoder {
     /// Says whether the answer is complete, so that the rest of the body need not be awaited.
     pub(crate) fn is_complete(&self) -> bool {
         self.reader.is_complete()
+    }
+
+    /// Returns whether the reason why the answer ends has arrived, so that little can follow.
+    pub(crate) fn has_stop_reason(&self) -> bool {
+        self.reader.has_stop_reason()
+    }
+
+    /// Returns the answer of a body that never ends. The stop reason alone does not prove that the arguments of a
+    /// call are complete: hosts send it early.
+    pub(crate) fn settle(self, parts: &mut Vec<ModelPart>) -> Result<ModelResponse, ModelError> {
+        let response = self.finish(parts)?;
+        if response.message.tool_calls().all(|call| is_complete_json(&call.arguments)) {
+            return Ok(response);
+        }
+        Err(truncated("the stream went silent in the middle of a call").charged_at_least(Some(response.usage)))
     }
 
     /// Says that the body has ended: returns the whole answer, or that it was cut.
@@ -296,6 +317,10 @@ fn read_object(reader: &mut dyn Reader, object: Value, sink: &mut Sink<'_>) -> R
         return Err(errors::in_answer(&object).not_charged());
     }
     reader.read(object, sink)
+}
+
+fn is_complete_json(arguments: &str) -> bool {
+    arguments.trim().is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok()
 }
 
 fn truncated(message: impl Into<String>) -> ModelError {

@@ -68,12 +68,16 @@ impl Reader for Messages {
         self.is_complete
     }
 
+    fn has_stop_reason(&self) -> bool {
+        self.envelope.get("stop_reason").is_some_and(Value::is_string)
+    }
+
     fn usage(&self) -> Option<Usage> {
         (!self.usage.is_empty()).then(|| normalised(&self.usage.clone().into()))
     }
 
     fn finish(mut self: Box<Self>, origin: &Origin) -> Option<Draft> {
-        let stop_reason = remove_text(&mut self.envelope, "stop_reason").filter(|_| self.is_complete)?;
+        let stop_reason = remove_text(&mut self.envelope, "stop_reason")?;
         let usage = self.usage().unwrap_or(Usage { requests: 1, ..Usage::default() });
         let id = self.envelope.shift_remove("id").unwrap_or_default();
         let response = id.as_str().unwrap_or_default();

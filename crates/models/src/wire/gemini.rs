@@ -33,6 +33,11 @@ impl Reader for Generation {
         false
     }
 
+    fn has_stop_reason(&self) -> bool {
+        let blocked = self.envelope.get("promptFeedback").and_then(|feedback| text(feedback, "blockReason"));
+        blocked.is_some() || self.candidate.get("finishReason").is_some_and(Value::is_string)
+    }
+
     fn usage(&self) -> Option<Usage> {
         let usage = self.envelope.get("usageMetadata").filter(|usage| usage.is_object());
         let searches = u64::from(server_calls::has_searched(&self.candidate));

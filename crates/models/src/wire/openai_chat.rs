@@ -75,6 +75,10 @@ impl Reader for Completion {
         self.is_done && self.finish_reason.is_some()
     }
 
+    fn has_stop_reason(&self) -> bool {
+        self.finish_reason.as_deref().is_some_and(|reason| !reason.is_empty())
+    }
+
     fn usage(&self) -> Option<Usage> {
         self.raw_usage().map(normalised)
     }
