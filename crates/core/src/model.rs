@@ -31,6 +31,12 @@ pub trait Model: Send + Sync {
         ModelProfile::default()
     }
 
+    /// Returns whether the provider enforces this schema on an answer, with or without tools beside it. Otherwise the
+    /// runtime offers a tool for the answer.
+    fn enforces(&self, schema: &Schema, has_tools: bool) -> bool {
+        self.profile().enforces(schema, has_tools)
+    }
+
     /// Opens a session for one agent call.
     fn open(&self) -> Box<dyn ModelSession>;
 }

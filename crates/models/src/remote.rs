@@ -15,15 +15,15 @@ use http::{HeaderMap, HeaderValue, Request, Response, Uri};
 use jiff::Timestamp;
 use llm_do_core::{
     Model, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest, ModelSession, ModelSettings,
-    ModelStream, Name, Origin,
+    ModelStream, Name, Origin, Schema,
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::mask::Mask;
 use crate::provider::{Endpoint, headers_of};
 use crate::transport::{ByteStream, Chunks, Transport};
-use crate::wire::encode::{Encoded, Encoder, Target};
-use crate::wire::{Decoder, errors};
+use crate::wire::encode::{Encoded, Encoder, Target, can_enforce};
+use crate::wire::{Api, Decoder, errors};
 
 /// How long a provider may be silent where the agent does not say.
 pub(crate) const IDLE_LIMIT: Duration = Duration::from_mins(5);
@@ -78,6 +78,14 @@ impl Model for RemoteModel {
 
     fn profile(&self) -> ModelProfile {
         self.0.profile.clone()
+    }
+
+    fn enforces(&self, schema: &Schema, has_tools: bool) -> bool {
+        let remote = &self.0;
+        // A server that compiles any schema to a grammar accepts all keywords.
+        let is_limited = remote.profile.closed_output_only || remote.endpoint.api == Api::Gemini;
+        remote.profile.enforces(schema, has_tools)
+            && (!is_limited || can_enforce(remote.endpoint.api, schema.source()))
     }
 
     fn open(&self) -> Box<dyn ModelSession> {

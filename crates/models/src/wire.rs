@@ -237,7 +237,8 @@ impl Decoder {
         if response.message.tool_calls().all(|call| is_complete_json(&call.arguments)) {
             return Ok(response);
         }
-        Err(truncated("the stream went silent in the middle of a call").charged_at_least(Some(response.usage)))
+        Err(truncated("the stream went silent in the middle of a call")
+            .charged_at_least(Some(response.usage)))
     }
 
     /// Says that the body has ended: returns the whole answer, or that it was cut.

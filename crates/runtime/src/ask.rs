@@ -237,7 +237,7 @@ impl Asking<'_> {
         let has_tools =
             offered.len() > 1 || self.frame.seat.server_tools.get().is_some_and(|tools| !tools.is_empty());
         match output {
-            Some(schema) if model.profile().enforces(schema, has_tools) => &offered[..offered.len() - 1],
+            Some(schema) if model.enforces(schema, has_tools) => &offered[..offered.len() - 1],
             _ => offered,
         }
     }

@@ -37,6 +37,7 @@ use crate::profiles::rules_of;
 use crate::request_rules::RequestRules;
 use crate::transport::Chunks;
 use history::History;
+pub(crate) use schema::can_enforce;
 use scope::{Notices, Scope};
 
 /// Whom a session asks.

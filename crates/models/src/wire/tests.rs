@@ -8,6 +8,7 @@ mod follow_up;
 mod hostile;
 mod made_files;
 mod moved;
+mod offered;
 mod prefix;
 mod provider;
 mod read_request;

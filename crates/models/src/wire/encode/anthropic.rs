@@ -138,9 +138,17 @@ fn marked(mut block: Value, settings: &ModelSettings) -> Value {
 }
 
 fn tools(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Vec<Value> {
-    let mut tools: Vec<Value> = request.tools.iter().map(|tool| tool_value(tool)).collect();
+    let mut tools: Vec<Value> = request.tools.iter().filter_map(|tool| tool_value(tool, scope)).collect();
     for tool in scope.server_tools(request) {
         match server_tool_value(tool) {
+            // Names must be unique among all tools, and the client's own tool is the one that the agent asked for.
+            Some(_) if request.tools.iter().any(|own| own.name == tool.name()) => {
+                scope.left_out(&format!("the server-side tool `{}` beside a tool of that name", tool.name()));
+            }
+            Some(_) if is_contradictory(tool) => {
+                let what = "with both `allowed_domains` and `blocked_domains`";
+                scope.left_out(&format!("the server-side tool `{}` {what}", tool.name()));
+            }
             Some(value) => tools.push(value),
             None => scope.without_server_tool(tool),
         }
@@ -151,12 +159,38 @@ fn tools(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Vec<Value> {
     tools
 }
 
-fn tool_value(tool: &ToolDefinition) -> Value {
-    let mut value = json!({"name": tool.name, "input_schema": tool.input.source()});
+fn tool_value(tool: &ToolDefinition, scope: &mut Scope<'_>) -> Option<Value> {
+    let input = input_schema(tool, scope)?;
+    let mut value = json!({"name": tool.name, "input_schema": input});
     if !tool.description.is_empty() {
         value["description"] = tool.description.as_str().into();
     }
-    value
+    Some(value)
+}
+
+/// Returns the input schema, or nothing where a required field has a name that the API refuses.
+fn input_schema(tool: &ToolDefinition, scope: &mut Scope<'_>) -> Option<Value> {
+    let input = schema::tool_input(tool.input.source());
+    if schema::has_only_valid_names(&input) {
+        return Some(input.into_owned());
+    }
+    let kept = schema::without_invalid_names(input.into_owned());
+    let what = match kept {
+        Some(_) => "parameters with names other than letters, digits, `_`, `.` and `-` of the tool",
+        None => "a required parameter has a name other than letters, digits, `_`, `.` and `-`: the tool",
+    };
+    scope.left_out(&format!("{what} `{}`", tool.name));
+    kept
+}
+
+fn is_contradictory(tool: &ServerTool) -> bool {
+    match tool {
+        ServerTool::WebSearch { allowed_domains, blocked_domains, .. }
+        | ServerTool::WebFetch { allowed_domains, blocked_domains, .. } => {
+            !allowed_domains.is_empty() && !blocked_domains.is_empty()
+        }
+        ServerTool::CodeExecution {} | ServerTool::ImageGeneration {} => false,
+    }
 }
 
 fn server_tool_value(tool: &ServerTool) -> Option<Value> {
@@ -198,7 +232,8 @@ fn output_config(request: &ModelRequest<'_>, plan: ThinkingPlan, scope: &mut Sco
     let mut config = Map::new();
     config.put_some("effort", effort(request.settings, plan, scope).map(Effort::word));
     if let Some(schema) = request.output_schema {
-        let format = json!({"type": "json_schema", "schema": schema::closed(schema.source())});
+        let output = schema::anthropic_output(schema.source()).unwrap_or_else(|| schema.source().clone());
+        let format = json!({"type": "json_schema", "schema": output});
         config.put("format", format);
     }
     (!config.is_empty()).then_some(config.into())

@@ -16,7 +16,7 @@ use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
 use super::scope::{EMPTY, Replay, Scope};
 use super::thinking::{ThinkingPlan, level_of};
-use super::{Closing, Target, Writer};
+use super::{Closing, Target, Writer, schema};
 
 /// What Gemini 3 takes as the signature of a call that it did not make itself. Without one it refuses.
 const FOREIGN_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -43,7 +43,7 @@ impl Writer for Generate {
             fields.put("systemInstruction", json!({"parts": parts}));
         }
         let tools = tools(request, scope);
-        let config = tool_config(request, has_both(&tools), scope);
+        let config = tool_config(request, &tools, scope);
         if !tools.is_empty() {
             fields.put("tools", tools);
         }
@@ -73,7 +73,8 @@ impl Writer for Generate {
         config.put_some("maxOutputTokens", limit);
         if let Some(schema) = ask.request.output_schema {
             config.put("responseMimeType", "application/json");
-            config.put("responseJsonSchema", schema.source().clone());
+            let output = schema::gemini_output(schema.source()).unwrap_or_else(|| schema.source().clone());
+            config.put("responseJsonSchema", output);
         }
         config.put_some("thinkingConfig", thinking(plan, scope));
         std::iter::once(("generationConfig".to_owned(), config.into())).collect()
@@ -135,8 +136,8 @@ fn write_contents(text: &str, out: &mut Vec<u8>) {
 
 fn tools(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Vec<Value> {
     let mut tools = Vec::new();
-    if !request.tools.is_empty() {
-        let declarations: Vec<Value> = request.tools.iter().map(|tool| tool_value(tool)).collect();
+    let declarations: Vec<Value> = request.tools.iter().filter_map(|tool| tool_value(tool, scope)).collect();
+    if !declarations.is_empty() {
         tools.push(json!({"functionDeclarations": declarations}));
     }
     // Before Gemini 3, tools of the provider and of the client exclude each other.
@@ -162,21 +163,32 @@ fn has_both(tools: &[Value]) -> bool {
     tools.len() > 1 && tools[0].get("functionDeclarations").is_some()
 }
 
-fn tool_config(request: &ModelRequest<'_>, has_both: bool, scope: &mut Scope<'_>) -> Option<Value> {
+fn has_functions(tools: &[Value]) -> bool {
+    tools.iter().any(|tool| tool.get("functionDeclarations").is_some())
+}
+
+fn tool_config(request: &ModelRequest<'_>, tools: &[Value], scope: &mut Scope<'_>) -> Option<Value> {
     let plan = ThinkingPlan::of(request.settings, scope);
-    let choice = scope.tool_choice(request.settings, plan).filter(|_| !request.tools.is_empty());
+    let choice = scope.tool_choice(request.settings, plan).filter(|_| has_functions(tools));
     let mut config = Map::new();
     config.put_some("functionCallingConfig", choice.map(choice_value));
-    config.put_some("includeServerSideToolInvocations", has_both.then_some(true));
+    config.put_some("includeServerSideToolInvocations", has_both(tools).then_some(true));
     (!config.is_empty()).then(|| config.into())
 }
 
-fn tool_value(tool: &ToolDefinition) -> Value {
-    let mut value = json!({"name": tool.name, "parametersJsonSchema": tool.input.source()});
+/// Returns the declaration of a tool, or nothing where the API refuses its name, and with it the whole request.
+fn tool_value(tool: &ToolDefinition, scope: &mut Scope<'_>) -> Option<Value> {
+    if !tool.name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        scope
+            .left_out(&format!("the tool `{}`, whose name begins with neither a letter nor `_`,", tool.name));
+        return None;
+    }
+    let input = schema::gemini_tool_input(tool.input.source());
+    let mut value = json!({"name": tool.name, "parametersJsonSchema": input});
     if !tool.description.is_empty() {
         value["description"] = tool.description.as_str().into();
     }
-    value
+    Some(value)
 }
 
 fn choice_value(choice: &ToolChoice) -> Value {

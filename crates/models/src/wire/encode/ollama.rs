@@ -15,7 +15,7 @@ use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
 use super::scope::{EMPTY, Replay, Scope};
 use super::thinking::ThinkingPlan;
-use super::{Closing, Target, Writer};
+use super::{Closing, Target, Writer, schema};
 
 /// Writes `/api/chat`.
 pub(super) struct Chat;
@@ -88,7 +88,7 @@ impl Writer for Chat {
 }
 
 fn tool_value(tool: &ToolDefinition) -> Value {
-    let mut function = json!({"name": tool.name, "parameters": tool.input.source()});
+    let mut function = json!({"name": tool.name, "parameters": schema::tool_input(tool.input.source())});
     if !tool.description.is_empty() {
         function["description"] = tool.description.as_str().into();
     }

@@ -107,7 +107,7 @@ impl Writer for Completions {
 }
 
 fn tool_value(tool: &ToolDefinition) -> Value {
-    let mut function = json!({"name": tool.name, "parameters": tool.input.source()});
+    let mut function = json!({"name": tool.name, "parameters": schema::tool_input(tool.input.source())});
     if !tool.description.is_empty() {
         function["description"] = tool.description.as_str().into();
     }
@@ -124,8 +124,10 @@ fn choice_value(choice: &ToolChoice) -> Value {
 }
 
 fn response_format(source: &Value) -> Value {
-    let format = json!({"name": "answer", "schema": source, "strict": schema::is_strict(source)});
-    json!({"type": "json_schema", "json_schema": format})
+    let strict = schema::strict_output(source);
+    let is_strict = strict.is_some();
+    let schema = strict.unwrap_or_else(|| source.clone());
+    json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": is_strict}})
 }
 
 /// Returns the fields that control thinking.

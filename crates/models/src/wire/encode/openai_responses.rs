@@ -111,8 +111,7 @@ fn tools(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Vec<Value> {
 }
 
 fn tool_value(tool: &ToolDefinition) -> Value {
-    let mut value =
-        json!({"type": "function", "name": tool.name, "parameters": tool.input.source(), "strict": false});
+    let mut value = json!({"type": "function", "name": tool.name, "parameters": schema::tool_input(tool.input.source()), "strict": false});
     if !tool.description.is_empty() {
         value["description"] = tool.description.as_str().into();
     }
@@ -129,7 +128,10 @@ fn choice_value(choice: &ToolChoice) -> Value {
 }
 
 fn format(source: &Value) -> Value {
-    json!({"type": "json_schema", "name": "answer", "schema": source, "strict": schema::is_strict(source)})
+    let strict = schema::strict_output(source);
+    let is_strict = strict.is_some();
+    let schema = strict.unwrap_or_else(|| source.clone());
+    json!({"type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict})
 }
 
 fn reasoning(plan: ThinkingPlan, scope: &Scope<'_>) -> Option<Value> {

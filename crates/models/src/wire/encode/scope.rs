@@ -153,11 +153,13 @@ impl<'a> Scope<'a> {
         Some(&ToolChoice::Auto)
     }
 
-    /// Returns the server-side tools that the model's profile permits.
+    /// Returns the server-side tools that the model's profile permits, each kind once.
     pub(super) fn server_tools<'r>(&mut self, request: &ModelRequest<'r>) -> Vec<&'r ServerTool> {
-        let (taken, left): (Vec<_>, Vec<_>) =
+        let (mut taken, left): (Vec<_>, Vec<_>) =
             request.server_tools.iter().partition(|tool| self.target.offers(tool));
         left.into_iter().for_each(|tool| self.without_server_tool(tool));
+        let mut kinds = HashSet::new();
+        taken.retain(|tool| kinds.insert(tool.name()));
         taken
     }
 

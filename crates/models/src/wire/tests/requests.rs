@@ -375,7 +375,7 @@ fn every_setting_has_its_place_or_a_notice() {
                 "stop_sequences": ["END"],
                 "output_config": {"format": {"type": "json_schema", "schema": {
                     "type": "object",
-                    "properties": {"age": {"type": "integer"}},
+                    "properties": {"age": {"type": "integer", "description": "(minimum: 0)"}},
                     "required": ["age"],
                     "additionalProperties": false,
                 }}},
@@ -1078,8 +1078,9 @@ fn a_schema_that_is_not_strict_is_not_called_so() {
         schema,
         json!({"type": "object", "additionalProperties": false, "properties": {
             "list": {"type": "array", "items":
-                {"type": "object", "additionalProperties": false, "properties": {"n": {"type": "number"}}}},
-            "at": {"type": "string"}}})
+                {"type": "object", "additionalProperties": false, "properties": {
+                    "n": {"type": "number", "description": "(maximum: 3)"}}}},
+            "at": {"type": "string", "description": "(format: \"uint32\")"}}})
     );
 }
 
