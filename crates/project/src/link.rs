@@ -29,7 +29,7 @@ use crate::run_settings::{RunSettings, run_settings};
 use crate::services::{self, ModelNames};
 use crate::toolsets::{Listed, Toolsets, check_sections};
 use crate::workshop::Workshop;
-use crate::{attachment_policy, model_settings, preamble, programs, template, tuning};
+use crate::{attachment_policy, input_schema, model_settings, offered, preamble, programs, template, tuning};
 
 /// A project read from files, ready to be run.
 pub struct LoadedProject {
@@ -226,6 +226,7 @@ fn linked(
     let agents = &headers.agents;
     let project = parts.builder.build().map_err(|errors| report(&errors, agents, &files.root, out)).ok()?;
     model_settings::check_tool_choices(&project, agents, out);
+    offered::check(&project, agents, files.manifest.as_ref(), out);
     if out.has_errors() {
         return None;
     }
@@ -621,6 +622,7 @@ pub(crate) fn agent_spec(
     add_schemas(agent, project, &mut spec, out);
     add_templates(agent, project.code, &mut spec, out);
     model_settings::check(agent, out);
+    offered::check_server_tools(agent, out);
     attachment_policy::check_agent(agent, out);
     spec.programs = programs::programs(agent, project.linked, out);
     spec.descriptors = descriptors(header.file_descriptors.as_ref());
@@ -665,13 +667,8 @@ fn add_schemas(agent: &Agent, project: Listed<'_>, spec: &mut AgentSpec, out: &m
         let message = "`input_schema` and `input_model_ref` exclude each other";
         out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("keep one of them"));
     }
-    spec.input = schema(agent, "input_schema", header.input_schema.as_ref(), out);
-    let kind = header.input_schema.as_ref().and_then(|schema| schema.get("type"));
-    if kind.is_some_and(|kind| kind != "object") {
-        let place = place_of(&agent.file.header, "input_schema");
-        let message = "`input_schema` must be of type `object`: an input has named fields";
-        out.push(Diagnostic::at(&agent.file.source, &place, message));
-    }
+    let input = header.input_schema.as_ref().map(|schema| input_schema::object(agent, schema, out));
+    spec.input = schema(agent, "input_schema", input.as_ref(), out);
     if let Some(OutputSchema::Inline(inline)) = &header.output_schema {
         spec.output = schema(agent, "output_schema", Some(inline), out);
     }
