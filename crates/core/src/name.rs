@@ -98,6 +98,12 @@ shared_string! {
 }
 
 impl Name {
+    /// The rule for names as a regular expression, for schemas.
+    pub const PATTERN: &'static str = "^[A-Za-z0-9_-]{1,64}$";
+
+    /// The rule for names as people read it.
+    pub const RULE: &'static str = "1 to 64 letters, digits, `_` and `-`";
+
     /// Says whether the text may name an agent or a tool: `[A-Za-z0-9_-]{1,64}`.
     pub fn is_valid(text: &str) -> bool {
         (1..=64).contains(&text.len())

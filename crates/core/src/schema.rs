@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use crate::arguments::json_type;
-use crate::name::nearest;
+use crate::name::{Name, nearest};
 
 /// A compiled JSON Schema.
 #[derive(Clone)]
@@ -167,6 +167,9 @@ impl Schema {
                     Some(near) => format!("missing required field `{property}` (you wrote `{near}`)"),
                     None => format!("missing required field `{property}`"),
                 }
+            }
+            ValidationErrorKind::Pattern { pattern } if pattern == Name::PATTERN => {
+                format!("expected {}, got {found}", Name::RULE)
             }
             ValidationErrorKind::Enum { options } => {
                 format!("expected one of {}, got {found}", listed(options))
@@ -477,6 +480,13 @@ mod tests {
         let schema = json!({"anyOf": [{"type": "integer", "maximum": 9}, {"type": "null"}]});
         assert_eq!(refusal(schema.clone(), json!(99)), "99 is greater than the maximum of 9");
         assert_eq!(refusal(schema, json!("x")), "expected integer, got \"x\"");
+    }
+
+    #[test]
+    fn a_bad_name_is_explained_without_a_regular_expression() {
+        let schema = json!({"type": "string", "pattern": Name::PATTERN});
+        let expected = "expected 1 to 64 letters, digits, `_` and `-`, got \"a b\"";
+        assert_eq!(refusal(schema, json!("a b")), expected);
     }
 
     #[test]

@@ -15,6 +15,9 @@ use crate::model_settings;
 
 /// A kind of document: its type and the schema made from it.
 pub(crate) trait Format: DeserializeOwned + JsonSchema {
+    /// What is wrong with a document that is not a mapping, and what to do about it.
+    const NOT_A_MAPPING: (&'static str, &'static str);
+
     /// The schema, made once.
     fn schema() -> Option<&'static Schema>;
 
@@ -25,6 +28,9 @@ pub(crate) trait Format: DeserializeOwned + JsonSchema {
 }
 
 impl Format for Manifest {
+    const NOT_A_MAPPING: (&'static str, &'static str) =
+        ("the manifest must be a mapping (in JSON an object)", "write keys such as `version` and `entry`");
+
     fn schema() -> Option<&'static Schema> {
         static SCHEMA: OnceLock<Option<Schema>> = OnceLock::new();
         SCHEMA.get_or_init(|| Schema::of::<Self>().ok()).as_ref()
@@ -32,6 +38,9 @@ impl Format for Manifest {
 }
 
 impl Format for Header {
+    const NOT_A_MAPPING: (&'static str, &'static str) =
+        ("front matter must be a mapping", "write one `key: value` per line");
+
     fn schema() -> Option<&'static Schema> {
         static SCHEMA: OnceLock<Option<Schema>> = OnceLock::new();
         SCHEMA.get_or_init(|| Schema::of::<Self>().ok()).as_ref()
@@ -61,6 +70,11 @@ fn titled<T: Format>(title: &str) -> Value {
 
 /// Checks a document and reads it, or says everything that is wrong with it.
 pub(crate) fn read<T: Format>(source: &Source, node: &Node, out: &mut Diagnostics) -> Option<T> {
+    if !matches!(node.content, Content::Table(_)) {
+        let (message, hint) = T::NOT_A_MAPPING;
+        out.push(Diagnostic::at(source, &node.place, message).with_hint(hint));
+        return None;
+    }
     let value = node.to_value();
     let problems = T::schema().map(|schema| schema.problems(&value)).unwrap_or_default();
     for problem in &problems {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use llm_do_core::{ModelSettings, ServerTool};
+use llm_do_core::{ModelSettings, Name, ServerTool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ pub(crate) struct Header {
     #[expect(dead_code, reason = "for editors")]
     pub(crate) schema: Option<String>,
     /// The name by which the agent is called: letters, digits, `_` and `-`.
-    #[schemars(regex(pattern = r"^[A-Za-z0-9_-]{1,64}$"))]
+    #[schemars(regex(pattern = Name::PATTERN))]
     pub(crate) name: String,
     /// What the agent does, for whoever may call it.
     #[serde(default)]
@@ -198,7 +198,7 @@ pub(crate) struct ToolSection {
     pub(crate) name: String,
     /// The name under which the model is offered it instead.
     #[serde(default)]
-    #[schemars(regex(pattern = r"^[A-Za-z0-9_-]{1,64}$"))]
+    #[schemars(regex(pattern = Name::PATTERN))]
     pub(crate) alias: Option<String>,
     /// What it does, in other words.
     #[serde(default)]
@@ -216,7 +216,7 @@ pub(crate) struct ToolSection {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Program {
     /// The name by which it is started.
-    #[schemars(regex(pattern = r"^[A-Za-z0-9_-]{1,64}$"))]
+    #[schemars(regex(pattern = Name::PATTERN))]
     pub(crate) name: String,
     /// Its file, relative to this one: an agent file, or a program file (`.toml`, `.yaml`).
     pub(crate) file: String,

@@ -1,6 +1,6 @@
 //! Finds the files of a project and reads them. Nothing of the project is executed.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use crate::agent_file::{self, AgentFile};
@@ -279,27 +279,52 @@ fn listed_files(
     let Some(Field { value: Node { content: Content::List(items), .. }, .. }) = node.field(key) else {
         return Vec::new();
     };
-    let mut files: Vec<PathBuf> = Vec::new();
-    let mut known: HashSet<PathBuf> = HashSet::new();
-    let mut written: HashSet<&str> = HashSet::new();
+    let mut files = ListedFiles::default();
     for item in items {
         let Content::Text(name) = &item.content else { continue };
         if out.is_full() {
             break;
         }
-        if !written.insert(name) {
-            out.push(
-                Diagnostic::at(source, &item.place, format!("duplicate entry `{name}` in `{key}`"))
-                    .with_hint("list each file once"),
-            );
-            continue;
-        }
-        match listing.resolve(name) {
-            Ok(found) => files.extend(found.into_iter().filter(|path| known.insert(path.clone()))),
-            Err(message) => out.push(Diagnostic::at(source, &item.place, format!("`{key}`: {message}"))),
+        let added = listing.resolve(name).map_err(|message| (format!("`{key}`: {message}"), None));
+        if let Err((message, hint)) = added.and_then(|found| files.add(name, found, key)) {
+            let diagnostic = Diagnostic::at(source, &item.place, message);
+            out.push(hint.into_iter().fold(diagnostic, Diagnostic::with_hint));
         }
     }
-    files
+    files.paths
+}
+
+/// A message with a hint.
+type Problem = (String, Option<&'static str>);
+
+/// Files of a list, each once.
+#[derive(Default)]
+struct ListedFiles<'a> {
+    paths: Vec<PathBuf>,
+    known: HashSet<PathBuf>,
+    /// The entries by the real path of what they name; a glob by itself.
+    entries: HashMap<PathBuf, &'a str>,
+}
+
+impl<'a> ListedFiles<'a> {
+    /// Adds the files of an entry. Two globs, or a glob and a name, may match one file; two names are a mistake.
+    fn add(&mut self, name: &'a str, found: Vec<PathBuf>, key: &str) -> Result<(), Problem> {
+        let hint = Some("list each file once");
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let named =
+            if is_glob(name) { PathBuf::from(name) } else { found.first().map(real).unwrap_or_default() };
+        match self.entries.insert(named, name) {
+            Some(earlier) if earlier == name => {
+                return Err((format!("duplicate entry `{name}` in `{key}`"), hint));
+            }
+            Some(earlier) => {
+                return Err((format!("`{earlier}` and `{name}` in `{key}` are the same file"), hint));
+            }
+            None => {}
+        }
+        self.paths.extend(found.into_iter().filter(|path| self.known.insert(real(path))));
+        Ok(())
+    }
 }
 
 /// Reads agents, and all that they name as programs.

@@ -24,7 +24,7 @@ static WRITING: Mutex<()> = Mutex::new(());
 #[serde(deny_unknown_fields)]
 pub struct NewAgent {
     /// The name by which it is called: letters, digits, `_` and `-`.
-    #[schemars(regex(pattern = r"^[A-Za-z0-9_-]{1,64}$"))]
+    #[schemars(regex(pattern = Name::PATTERN))]
     pub name: String,
     /// What it is told to do, in full: it sees nothing of this conversation.
     pub instructions: String,
