@@ -86,7 +86,27 @@ fn a_program_that_goes_away_denies() {
 }
 
 #[test]
-fn answers_that_mean_nothing_are_passed_over_with_a_notice() {
+fn an_answer_that_cannot_be_read_denies_and_is_reported_to_the_program() {
+    for (rest, problem) in [
+        (json!({"decision": "once", "note": "x"}), "unknown field `note`"),
+        (json!({"decision": "yes"}), "unknown variant `yes`"),
+        (json!({"decision": "edit"}), "`edit` without `arguments`"),
+        (json!({"decision": "session", "scope": "everything"}), "unknown variant `everything`"),
+        (json!({}), "missing field `decision`"),
+    ] {
+        let is_report = |message: &Value| message["type"] == "answer_refused";
+        let (ran, messages) = answered(&Sandbox::asking(), &["run", ".", "x", "-v"], |message| {
+            (!is_report(message)).then(|| rest.clone())
+        });
+        let [request, report] = &messages[..] else { panic!("{messages:?}") };
+        assert_eq!((&report["id"], &report["denied"]), (&request["id"], &json!(true)), "{report}");
+        assert!(report["error"].as_str().unwrap().contains(problem), "{report}");
+        ran.ended(5).said("the end\n").told("its answer could not be read").told(problem);
+    }
+}
+
+#[test]
+fn lines_about_no_request_are_reported_and_answer_nothing() {
     let sandbox = Sandbox::asking();
     let socket = sandbox.path("approvals.sock");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -94,15 +114,34 @@ fn answers_that_mean_nothing_are_passed_over_with_a_notice() {
     let arguments = ["run", ".", "x", "--approvals-from", &from];
     let child = sandbox.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (stream, _) = listener.accept().unwrap();
-    let mut line = String::new();
-    BufReader::new(&stream).read_line(&mut line).unwrap();
-    let request: Value = serde_json::from_str(&line).unwrap();
-    for noise in ["no json", r#"{"id": "other", "decision": "once"}"#, r#"{"id": 1}"#] {
-        writeln!(&stream, "{noise}").unwrap();
+    let mut lines = BufReader::new(&stream).lines();
+    let mut read = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    let request = read();
+    let noise: [&[u8]; 4] = [b"no json", br#"{"id": "other", "decision": "once"}"#, br#"{"id": 1}"#, b"\xff"];
+    for line in noise {
+        (&stream).write_all(&[line, b"\n"].concat()).unwrap();
+        let report = read();
+        assert_eq!(
+            (&report["type"], &report["denied"]),
+            (&json!("answer_refused"), &json!(false)),
+            "{report}"
+        );
+        assert_eq!(report["open"], json!([request["id"]]), "{report}");
     }
     writeln!(&stream, "{}", json!({"id": request["id"], "decision": "once"})).unwrap();
     let ran: Ran = child.wait_with_output().unwrap().into();
-    ran.ended(0).told("no open approval has the id `other`").told("cannot be read");
+    ran.ended(0).told("no open approval has the id `other`").told("no readable `id`");
+}
+
+#[test]
+fn a_program_that_only_writes_noise_denies() {
+    let written = std::cell::Cell::new(0);
+    let (ran, messages) = answered(&Sandbox::asking(), &["run", ".", "x", "-v"], |_| {
+        written.set(written.get() + 1);
+        (written.get() <= 32).then(|| json!({"id": "x"}))
+    });
+    ran.ended(5).said("the end\n").told("32 lines in a row");
+    assert_eq!(messages.len(), 33, "the request and a report for each line");
 }
 
 #[test]
