@@ -18,6 +18,7 @@ Examples:
   llm-do run hello \"Good morning\"           run it
   llm-do hello \"Good morning\"               the same, in short
   cat notes.txt | llm-do run summary.agent  input from a pipe
+  cat err.log | llm-do run hello \"Why?\"     a prompt, followed by a pipe
   llm-do check hello --reach                what it can touch, before it runs
 
 Exit codes: 0 done, 1 failed, 2 bad usage or project, 3 provider, 4 limit,
@@ -59,7 +60,7 @@ pub(crate) enum Command {
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
-    /// The prompt; also read from stdin where that is no terminal
+    /// The prompt. A pipe or file on stdin is added after it, or is the whole input without a prompt
     pub(crate) prompt: Option<String>,
     #[command(flatten)]
     pub(crate) input: InputArguments,
@@ -189,7 +190,7 @@ pub(crate) struct ProjectArguments {
 /// What a run is given.
 #[derive(Debug, Args)]
 pub(crate) struct InputArguments {
-    /// The input as JSON, from a file (`@FILE`) or from stdin (`-`)
+    /// The input as JSON, from a file (`@FILE`) or from stdin (`-`); through a pipe it attaches no files
     #[arg(long, value_name = "JSON|@FILE|-")]
     pub(crate) input_json: Option<String>,
     /// Attaches a file (repeatable); its type is found from its content

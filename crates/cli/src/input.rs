@@ -1,32 +1,39 @@
-//! What a run is given: `--input-json`, else the prompt, else stdin, else the project's own arguments.
+//! What a run is given: `--input-json`, else the prompt followed by stdin, else the project's own arguments.
+//!
+//! A text is JSON only for an entry with an input schema of its own. Files are attached by whoever writes the command
+//! line (`--attach`, `--input-json`), never by a text or by what comes through a pipe.
 
-use std::io::{IsTerminal, Read, stdin};
+use std::fs::File;
 use std::path::Path;
-use std::time::Duration;
 
-use llm_do::{Attachment, Input, InputPart, LoadedProject, parse_strict};
-use rustix::event::{PollFd, PollFlags, poll};
+use llm_do::{Attachment, CallKind, Input, InputPart, LoadedProject, Outline, Schema, parse_strict};
 use serde_json::Value;
 
 use crate::arguments::InputArguments;
 use crate::output;
 use crate::problem::Problem;
+use crate::stdin::{self, MAX_BYTES};
 
-/// The most that is read from stdin or from a file.
-const LARGEST: u64 = 32 * 1024 * 1024;
-/// How long a project that takes no input looks whether there is some.
-const LOOK: Duration = Duration::from_millis(100);
+/// What stdin is for if there is a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stdin {
+    /// It follows the prompt.
+    FollowsPrompt,
+    /// It holds the next messages of a chat.
+    HoldsMessages,
+}
 
 /// Finds the input of a project's entry; none where there is none.
 pub(crate) fn found(
     project: &LoadedProject,
     prompt: Option<&str>,
     arguments: &InputArguments,
+    stdin: Stdin,
 ) -> Result<Option<Input>, Problem> {
     if !project.allow_cli_input {
         return refuse_any(project, prompt, arguments).map(Some);
     }
-    let given = given(prompt, arguments)?;
+    let given = given(project, prompt, arguments, stdin)?;
     let own = || project.args.clone().map(|args| Input::Object(Value::Object(args)));
     let attachments = attachments(&arguments.attach)?;
     let input = given.or_else(own).or_else(|| empty(project, &project.entry));
@@ -39,15 +46,18 @@ pub(crate) fn none() -> Problem {
     Problem::with_hint("there is no input", hint)
 }
 
-/// Finds the input of a call by name. What takes nothing needs no input.
+/// Finds the input of a call by name, made in the name of an agent or of nobody. What takes nothing needs no input, and
+/// stdin is read only for what takes a text: the call may be one of many in a shell loop.
 pub(crate) fn of_call(
     project: &LoadedProject,
     name: &str,
+    caller: Option<&str>,
     arguments: &InputArguments,
 ) -> Result<Input, Problem> {
     let given = match &arguments.input_json {
         Some(text) => Some(from_json(text)?),
-        None => from_stdin()?,
+        None if takes_text(project, name, caller) => stdin::read()?.map(Input::from),
+        None => None,
     };
     // An agent without a schema would take the empty object for its prompt.
     let is_agent = project.project.agents().any(|agent| *agent == name);
@@ -61,8 +71,11 @@ pub(crate) fn of_call(
 
 /// Looks at what the command line gives before anything of a project is run.
 pub(crate) fn check(arguments: &InputArguments) -> Result<(), Problem> {
-    if let Some(text) = arguments.input_json.as_deref().filter(|text| *text != "-") {
-        from_json(text)?;
+    if let Some(text) = &arguments.input_json {
+        let source = JsonSource::open(text)?;
+        if !source.is_piped {
+            source.read()?;
+        }
     }
     attachments(&arguments.attach).map(drop)
 }
@@ -76,38 +89,115 @@ fn attachment(path: &Path) -> Result<Attachment, Problem> {
     let refuse = |reason: String| {
         Problem::with_hint(
             format!("`{}` cannot be attached: {reason}", path.display()),
-            format!("name a regular file of at most {} MiB", LARGEST / 1024 / 1024),
+            format!("name a regular file of at most {} MiB", MAX_BYTES / 1024 / 1024),
         )
     };
     let metadata = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?;
     if !metadata.is_file() {
         return Err(refuse("it is not a regular file".to_owned()));
     }
-    if metadata.len() > LARGEST {
+    if metadata.len() > MAX_BYTES {
         return Err(refuse(format!("it has {} bytes", metadata.len())));
     }
     let whole = std::path::absolute(path).map_err(|error| refuse(error.to_string()))?;
     Ok(Attachment::path(whole))
 }
 
-fn given(prompt: Option<&str>, arguments: &InputArguments) -> Result<Option<Input>, Problem> {
-    match (&arguments.input_json, prompt) {
-        (Some(text), prompt) => {
-            if prompt.is_some() {
-                output::to_stderr("notice: the prompt is not used, as `--input-json` goes before it");
-            }
-            from_json(text).map(Some)
+fn given(
+    project: &LoadedProject,
+    prompt: Option<&str>,
+    arguments: &InputArguments,
+    stdin: Stdin,
+) -> Result<Option<Input>, Problem> {
+    if let Some(json) = &arguments.input_json {
+        if prompt.is_some() {
+            output::to_stderr("notice: the prompt is not used, as `--input-json` goes before it");
         }
-        (None, Some(prompt)) => Ok(Some(prompt.into())),
-        (None, None) => from_stdin(),
+        return from_json(json).map(Some);
     }
+    let text = match (prompt, stdin) {
+        (Some(prompt), Stdin::FollowsPrompt) => Some(with_stdin(prompt)?),
+        (Some(prompt), Stdin::HoldsMessages) => Some(prompt.to_owned()),
+        (None, _) => stdin::read()?,
+    };
+    let schema = own_schema(project, &project.entry);
+    text.map(|text| from_text(&text, schema.as_ref())).transpose()
+}
+
+/// The prompt, a blank line and stdin; the prompt alone if stdin gives nothing.
+fn with_stdin(prompt: &str) -> Result<String, Problem> {
+    Ok(match stdin::read_after_prompt()? {
+        Some(text) => format!("{prompt}\n\n{text}"),
+        None => prompt.to_owned(),
+    })
+}
+
+/// Reads a text that somebody wrote: a JSON object is the input of an entry with a schema of its own, and text for all
+/// others.
+pub(crate) fn from_text(text: &str, schema: Option<&Schema>) -> Result<Input, Problem> {
+    let object = schema.and_then(|_| parse_strict(text).ok()).filter(Value::is_object);
+    let input = object.map_or_else(|| text.into(), Input::Object);
+    if input.names_files() {
+        return Err(attaching("the input", "attach them with `--attach FILE`"));
+    }
+    Ok(input)
+}
+
+/// Refuses an input that would attach files though nobody attached them.
+pub(crate) fn attaching(source: &str, hint: &str) -> Problem {
+    Problem::with_hint(format!("{source} names files to attach, which a text or a pipe cannot do"), hint)
+}
+
+/// The schema of an agent's or entry's own input; none for what takes a text.
+pub(crate) fn own_schema(project: &LoadedProject, name: &str) -> Option<Schema> {
+    let mut specs = project.project.outline().into_iter().filter_map(|outline| outline.agent);
+    if let Some(spec) = specs.find(|spec| spec.name == name) {
+        return spec.input.clone();
+    }
+    let callables = project.project.root_outline().callables;
+    let mut entries = callables.into_iter().filter(|callable| callable.kind == CallKind::Entry);
+    let schema = entries.find(|entry| entry.name == name)?.definition.input.clone();
+    (!is_prompt(&schema)).then_some(schema)
+}
+
+/// Returns whether a schema asks for no more than a text and its attachments.
+fn is_prompt(schema: &Schema) -> bool {
+    let properties = schema.source()["properties"].as_object();
+    properties.is_some_and(|properties| {
+        properties.contains_key("input")
+            && properties.keys().all(|key| ["input", "attachments"].contains(&key.as_str()))
+    })
+}
+
+/// Returns whether a callable can be given a text alone.
+fn takes_text(project: &LoadedProject, name: &str, caller: Option<&str>) -> bool {
+    let outlines = project.project.outline();
+    let agent = |outline: &&Outline, name: &str| outline.agent.as_ref().is_some_and(|spec| spec.name == name);
+    if let Some(spec) =
+        outlines.iter().find(|outline| agent(outline, name)).and_then(|outline| outline.agent.as_ref())
+    {
+        return spec.input.as_ref().is_none_or(is_text);
+    }
+    let root = project.project.root_outline();
+    let outline = match caller {
+        Some(caller) => outlines.iter().find(|outline| agent(outline, caller)),
+        None => Some(&root),
+    };
+    let mut callables = outline.into_iter().flat_map(|outline| &outline.callables);
+    callables.any(|callable| callable.name == name && is_text(&callable.definition.input))
+}
+
+/// Returns whether an object with nothing but a text in `input` may fit.
+fn is_text(schema: &Schema) -> bool {
+    let source = schema.source();
+    let others_required =
+        source["required"].as_array().is_some_and(|keys| keys.iter().any(|key| key != "input"));
+    source["properties"]["input"]["type"] == "string" && !others_required
 }
 
 /// A typed input that may be empty.
 fn empty(project: &LoadedProject, agent: &str) -> Option<Input> {
-    let outlines = project.project.outline();
-    let specs = outlines.into_iter().filter_map(|outline| outline.agent);
-    let schema = specs.filter(|spec| spec.name == agent).find_map(|spec| spec.input.clone())?;
+    let schema = own_schema(project, agent)?;
     let nothing = serde_json::json!({});
     schema.accept(nothing.clone()).is_ok().then_some(Input::Object(nothing))
 }
@@ -122,7 +212,7 @@ fn refuse_any(
         (Some(_), ..) => Some("`--input-json`"),
         (_, Some(_), _) => Some("a prompt"),
         (_, _, false) => Some("`--attach`"),
-        _ if stdin_has_bytes() => Some("stdin"),
+        _ if stdin::has_bytes() => Some("stdin"),
         _ => None,
     };
     match what {
@@ -138,49 +228,63 @@ fn refuse_any(
     }
 }
 
-fn stdin_has_bytes() -> bool {
-    if stdin().is_terminal() {
-        return false;
-    }
-    let stream = stdin();
-    let mut waiting = [PollFd::new(&stream, PollFlags::IN)];
-    let limit = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
-    let ready = poll(&mut waiting, Some(&limit)).is_ok_and(|ready| ready > 0);
-    ready && stdin().lock().read(&mut [0]).is_ok_and(|read| read > 0)
+/// Where the JSON of `--input-json` comes from.
+struct JsonSource<'a> {
+    argument: &'a str,
+    file: Option<File>,
+    /// Whether it can be read only once, and was written by a program instead of the person.
+    is_piped: bool,
 }
 
-fn from_stdin() -> Result<Option<Input>, Problem> {
-    if stdin().is_terminal() {
-        return Ok(None);
+impl<'a> JsonSource<'a> {
+    fn open(argument: &'a str) -> Result<Self, Problem> {
+        let Some(path) = argument.strip_prefix('@') else {
+            return Ok(Self { argument, file: None, is_piped: argument == "-" });
+        };
+        let refuse = |error| Problem::usage(format!("`{path}` cannot be read: {error}"));
+        let file = File::open(path).map_err(refuse)?;
+        let is_piped = !file.metadata().map_err(refuse)?.is_file();
+        Ok(Self { argument, file: Some(file), is_piped })
     }
-    let text = read_text(stdin().lock(), "stdin")?;
-    let text = text.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text)).unwrap_or(&text);
-    Ok((!text.is_empty()).then(|| text.into()))
+
+    fn name(&self) -> String {
+        match (self.argument.strip_prefix('@'), self.argument) {
+            (Some(path), _) => format!("`{path}`"),
+            (None, "-") => "stdin".to_owned(),
+            (None, _) => "`--input-json`".to_owned(),
+        }
+    }
+
+    fn read(self) -> Result<Input, Problem> {
+        let (name, is_piped) = (self.name(), self.is_piped);
+        let text = match self.file {
+            Some(file) => stdin::read_text(file, name.trim_matches('`'))?,
+            None if is_piped => stdin::read_text(std::io::stdin().lock(), "stdin")?,
+            None => self.argument.to_owned(),
+        };
+        let input = parse_input(&text).map_err(|reason| {
+            Problem::with_hint(
+                format!("{name} is no JSON input: {reason}"),
+                "give an object such as '{\"input\": \"hello\"}', `@FILE`, or `-` for stdin",
+            )
+        })?;
+        if is_piped && input.names_files() {
+            return Err(attaching(&name, "attach them with `--attach FILE`"));
+        }
+        Ok(input)
+    }
 }
 
 fn from_json(argument: &str) -> Result<Input, Problem> {
-    let (text, source) = match argument.strip_prefix('@') {
-        Some(path) => {
-            let file = std::fs::File::open(path)
-                .map_err(|error| Problem::usage(format!("`{path}` cannot be read: {error}")))?;
-            (read_text(file, path)?, format!("`{path}`"))
-        }
-        None if argument == "-" => (read_text(stdin().lock(), "stdin")?, "stdin".to_owned()),
-        None => (argument.to_owned(), "`--input-json`".to_owned()),
-    };
-    let refuse = |reason: String| {
-        Problem::with_hint(
-            format!("{source} is no JSON input: {reason}"),
-            "give an object such as '{\"input\": \"hello\"}', `@FILE`, or `-` for stdin",
-        )
-    };
-    match parse_strict(&text).map_err(|error| refuse(error.to_string()))? {
+    JsonSource::open(argument)?.read()
+}
+
+fn parse_input(text: &str) -> Result<Input, String> {
+    match parse_strict(text).map_err(|error| error.to_string())? {
         Value::String(text) => Ok(Input::Text(text)),
-        Value::Array(parts) => {
-            parts.into_iter().map(part).collect::<Result<_, _>>().map(Input::Parts).map_err(refuse)
-        }
+        Value::Array(parts) => parts.into_iter().map(part).collect::<Result<_, _>>().map(Input::Parts),
         object @ Value::Object(_) => Ok(Input::Object(object)),
-        _ => Err(refuse("expected an object, a text or a list".to_owned())),
+        _ => Err("expected an object, a text or a list".to_owned()),
     }
 }
 
@@ -198,16 +302,4 @@ fn part(value: Value) -> Result<InputPart, String> {
         }
         other => Err(format!("a piece of the list is {other}, expected a text or an attachment")),
     }
-}
-
-fn read_text(stream: impl Read, name: &str) -> Result<String, Problem> {
-    let mut bytes = Vec::new();
-    let read = stream.take(LARGEST + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Problem::usage(format!("{name} cannot be read: {error}")))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(Problem::usage(format!("{name} gives more than {} MiB", LARGEST / 1024 / 1024)));
-    }
-    String::from_utf8(bytes).map_err(|_| {
-        Problem::with_hint(format!("{name} is not UTF-8 text"), "attach the file with `--attach`")
-    })
 }

@@ -18,6 +18,7 @@ mod problem;
 mod progress;
 mod screen;
 mod signals;
+mod stdin;
 mod surface;
 mod text;
 mod tui;

@@ -45,9 +45,7 @@ impl Ui {
 
 /// What the UI begins with.
 pub(crate) fn opening(project: &LoadedProject, entry: Name, chat: bool, asks: bool, verbose: u8) -> Opening {
-    let outlines = project.project.outline();
-    let specs = outlines.iter().filter_map(|outline| outline.agent.as_ref());
-    let input_schema = specs.filter(|spec| spec.name == entry).find_map(|spec| spec.input.clone());
+    let input_schema = input::own_schema(project, &entry);
     let root = project.project.root_outline();
     let callables =
         root.callables.iter().map(|callable| (callable.name.clone(), callable.definition.input.clone()));

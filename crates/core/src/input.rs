@@ -40,6 +40,18 @@ impl Input {
         Self::Object(Value::Object(map))
     }
 
+    /// Returns whether the input names files by their paths, so that whoever reads it would attach them.
+    ///
+    /// What cannot be read as an attachment counts too: a schema may still turn it into one.
+    pub fn names_files(&self) -> bool {
+        let payload = self.clone().into_payload();
+        match payload.value().get("attachments") {
+            None | Some(Value::Null) => false,
+            Some(Value::Array(list)) => list.iter().any(|item| !holds_bytes(item)),
+            Some(_) => true,
+        }
+    }
+
     /// Returns the payload that is validated, approved and recorded.
     pub fn into_payload(self) -> Payload {
         Payload::new(self.into_value())
@@ -89,6 +101,10 @@ fn attachment_value(attachment: Attachment) -> Value {
 pub fn input_attachments(input: &Payload) -> Vec<Attachment> {
     let list = input.value().get("attachments").and_then(Value::as_array);
     list.into_iter().flatten().filter_map(read_attachment).collect()
+}
+
+fn holds_bytes(item: &Value) -> bool {
+    read_attachment(item).is_some_and(|attachment| matches!(attachment.source, AttachmentSource::Data(_)))
 }
 
 fn read_attachment(value: &Value) -> Option<Attachment> {
@@ -152,5 +168,19 @@ mod tests {
         let attachment = Attachment::bytes("a.bin", "application/octet-stream", vec![0, 159, 146, 150]);
         let payload = Input::from("x").with_attachments([attachment.clone()]).into_payload();
         assert_eq!(input_attachments(&payload), [attachment]);
+    }
+
+    #[test]
+    fn files_are_named_by_paths_and_not_by_bytes() {
+        let names_files = |attachments: Value| Input::from(json!({"attachments": attachments})).names_files();
+        for files in [json!(["a.txt"]), json!("a.txt"), json!([{"name": "a", "path": "/a"}]), json!({"a": 1})]
+        {
+            assert!(names_files(files.clone()), "{files}");
+        }
+        for none in [json!([]), json!(null), json!([{"name": "a", "data": "aGVsbG8="}])] {
+            assert!(!names_files(none.clone()), "{none}");
+        }
+        assert!(Input::from(vec![Attachment::path("a.png").into()]).names_files());
+        assert!(!Input::from(r#"{"attachments": ["a.txt"]}"#).names_files());
     }
 }

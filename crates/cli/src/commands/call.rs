@@ -11,7 +11,7 @@ use crate::{input, output, tui};
 pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, Problem> {
     input::check(&arguments.input)?;
     let project = host::load(&arguments.project)?;
-    let given = input::of_call(&project, &arguments.name, &arguments.input)?;
+    let given = input::of_call(&project, &arguments.name, arguments.agent.as_deref(), &arguments.input)?;
     let surface = if arguments.dry_run { Surface::Lines } else { Surface::of_call(&arguments.options)? };
     let plan =
         Plan::new(project, &arguments.options, surface)?.shown(&arguments.name.as_str().into(), false, false);

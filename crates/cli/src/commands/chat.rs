@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, stdin};
 use std::path::PathBuf;
 
-use llm_do::{Grant, Input, RunError, RunReport, Session};
+use llm_do::{Grant, Input, RunError, RunReport, Schema, Session};
 use rustyline::error::ReadlineError;
 
 use crate::arguments::{ChatArguments, Output};
@@ -37,7 +37,10 @@ pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, Problem> {
     }
     let attachments = input::attachments(&arguments.attach)?;
     let first = match &arguments.prompt {
-        Some(prompt) => Some(Input::from(prompt.as_str()).with_attachments(attachments)),
+        Some(prompt) => {
+            let schema = input::own_schema(&project, &project.entry);
+            Some(input::from_text(prompt, schema.as_ref())?.with_attachments(attachments))
+        }
         None if attachments.is_empty() => None,
         None => {
             return Err(Problem::with_hint("`--attach` goes with the first message", "give a prompt too"));
@@ -60,7 +63,9 @@ pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, Problem> {
 /// Holds a conversation until the person leaves; the exit is that of the last turn. What the project begins it with
 /// is shown as if the person had written it.
 pub(crate) async fn converse(host: Host, demo: Vec<String>, first: Option<Input>) -> Exit {
-    let mut chat = Chat { session: host.runtime.session(host.project.entry.clone()), host, exit: Exit::Done };
+    let session = host.runtime.session(host.project.entry.clone());
+    let schema = input::own_schema(&host.project, &host.project.entry);
+    let mut chat = Chat { session, schema, host, exit: Exit::Done };
     for prompt in demo {
         chat.say(&format!("> {}", visible(&prompt)));
         chat.turn(Input::from(prompt)).await;
@@ -89,6 +94,8 @@ pub(crate) async fn converse(host: Host, demo: Vec<String>, first: Option<Input>
 
 struct Chat {
     session: Session,
+    /// The schema of a typed input, which may be written as JSON.
+    schema: Option<Schema>,
     host: Host,
     exit: Exit,
 }
@@ -105,15 +112,10 @@ impl Chat {
             _ if word.starts_with('/') && word.len() > 1 && !word[1..].contains('/') => {
                 self.say(&format!("there is no command `{word}`; /help lists them"));
             }
-            _ => self.turn(self.input(line)).await,
-        }
-    }
-
-    /// A typed input can be written as JSON.
-    fn input(&self, line: &str) -> Input {
-        match llm_do::parse_strict(line) {
-            Ok(object) if object.is_object() => object.into(),
-            _ => line.into(),
+            _ => match input::from_text(line, self.schema.as_ref()) {
+                Ok(input) => self.turn(input).await,
+                Err(problem) => self.refuse(&problem.to_string()),
+            },
         }
     }
 
@@ -133,7 +135,12 @@ impl Chat {
         let Ok(value) = llm_do::parse_strict(json) else {
             return self.say("write `/call NAME {\"key\": \"value\"}`");
         };
-        let run = self.host.prepare(name, value.into()).start();
+        let input = Input::from(value);
+        if input.names_files() {
+            let hint = "use `llm-do call PATH NAME --attach FILE`";
+            return self.refuse(&input::attaching("the line", hint).to_string());
+        }
+        let run = self.host.prepare(name, input).start();
         self.host.interrupts().watch(run.canceller());
         let result = run.await;
         self.end(&result).await;

@@ -4,7 +4,7 @@ use crate::arguments::RunArguments;
 use crate::commands::chat;
 use crate::exit::Exit;
 use crate::host::{self, Host, Plan};
-use crate::input;
+use crate::input::{self, Stdin};
 use crate::problem::Problem;
 use crate::surface::Surface;
 use crate::tui;
@@ -15,7 +15,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Problem> {
     let surface =
         if arguments.chat { Surface::of_chat(&arguments.options) } else { Surface::of(&arguments.options) }?;
     let project = host::load(&arguments.project)?;
-    let found = input::found(&project, arguments.prompt.as_deref(), &arguments.input)?;
+    // The terminal UI reads its messages from the terminal.
+    let holds_messages = arguments.chat && surface != Surface::Tui;
+    let stdin = if holds_messages { Stdin::HoldsMessages } else { Stdin::FollowsPrompt };
+    let found = input::found(&project, arguments.prompt.as_deref(), &arguments.input, stdin)?;
     // In the terminal UI the person can still write it.
     let input = match (found, surface) {
         (None, surface) if surface != Surface::Tui || !project.allow_cli_input => return Err(input::none()),

@@ -53,6 +53,40 @@ fn an_agent_that_does_not_exist_lends_its_name_to_nobody() {
     ran.told("there is no agent `mian`").told("did you mean `main`?");
 }
 
+#[test]
+fn a_tool_does_not_read_stdin_by_itself() {
+    let agent = "---\nname: main\nmodel: test:echo\ntoolsets: [filesystem_project]\n---\nx";
+    let sandbox = Sandbox::new().file("main.agent", agent);
+    sandbox.run_with_silent_stdin(&["call", ".", "list_files"]).ended(0);
+    sandbox.run_with_silent_stdin(&["call", ".", "read_file"]).ended(2).told("missing required field `path`");
+    sandbox
+        .run_with_silent_stdin(&["call", ".", "nobody"])
+        .ended(2)
+        .told("there is no tool or agent `nobody`");
+    sandbox.run_with(&["call", ".", "list_files", "--input-json", "-"], b"{}").ended(0);
+}
+
+#[test]
+fn a_shell_loop_around_a_tool_keeps_its_lines() {
+    let agent = "---\nname: main\nmodel: test:echo\ntoolsets: [filesystem_project]\n---\nx";
+    let sandbox = Sandbox::new().file("main.agent", agent).file("list", "one\ntwo\nthree\n");
+    let script =
+        "while read -r line; do \"$LLM_DO\" call . list_files >/dev/null; echo \"$line\"; done <list";
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", script]).env("LLM_DO", env!("CARGO_BIN_EXE_llm-do")).current_dir(sandbox.root());
+    crate::support::Ran::from(shell.output().unwrap()).ended(0).said("one\ntwo\nthree\n");
+}
+
+#[test]
+fn what_takes_a_text_reads_it_from_stdin() {
+    let sandbox = Sandbox::asking();
+    sandbox.run_with(&["call", ".", "helper"], b"by pipe\n").ended(0).said("by pipe\n");
+    let typed = "---\nname: typed\nmodel: test:echo\ninput_schema: {type: object, required: [topic], \
+        properties: {topic: {type: string}}}\n---\nx";
+    let sandbox = sandbox.file("typed.agent", typed);
+    sandbox.run_with_silent_stdin(&["call", ".", "typed"]).ended(2).told("there is no input");
+}
+
 /// An agent whose model is kept from writing, and a script that tries it.
 fn manual() -> Sandbox {
     let header = "---\nname: main\nmodel: script:script.yaml\ntoolsets: [filesystem_project]\n\

@@ -57,3 +57,34 @@ fn events_of_all_turns_come_as_lines() {
     let starts = ran.lines().iter().filter(|event| event["type"] == "run_started").count();
     assert_eq!(starts, 2);
 }
+
+#[test]
+fn a_line_of_json_is_text_for_an_agent_that_takes_a_text() {
+    let sandbox = Sandbox::echo().file("secret.txt", "hunter2");
+    let line = r#"{"input": "x", "attachments": ["secret.txt"]}"#;
+    let input = format!("{line}\n{{\"input\": \"y\"}}\n");
+    sandbox.run_with(&["chat", "."], input.as_bytes()).ended(0).said(&input);
+    sandbox.run_with(&["chat", ".", line], b"").ended(0).said(&format!("{line}\n"));
+}
+
+#[test]
+fn a_line_of_json_is_a_typed_input_and_attaches_no_files() {
+    let agent = "---\nname: main\nmodel: test:echo\ninput_schema: {type: object, required: [topic], \
+        properties: {topic: {type: string}}}\nprompt: 'about {{ topic }}'\n---\nPlan.\n";
+    let sandbox = Sandbox::new().file("main.agent", agent).file("secret.txt", "hunter2");
+    let typed = b"{\"topic\": \"Rust\"}\n";
+    sandbox.run_with(&["chat", "."], typed).ended(0).said("about Rust\n");
+    sandbox.run_with(&["chat", ".", r#"{"topic": "Go"}"#], typed).ended(0).said("about Go\nabout Rust\n");
+    let attaching = r#"{"topic": "x", "attachments": ["secret.txt"]}"#;
+    let ran = sandbox.run_with(&["chat", "."], attaching.as_bytes()).ended(2).said("");
+    ran.told("names files to attach").told("--attach");
+    sandbox.run_with(&["chat", ".", attaching], b"").ended(2).said("").told("names files to attach");
+}
+
+#[test]
+fn a_call_in_a_line_attaches_no_files() {
+    let sandbox = Sandbox::asking().file("secret.txt", "hunter2");
+    let line = r#"/call helper {"input": "aside", "attachments": ["secret.txt"]}"#;
+    let ran = sandbox.run_with(&["chat", "."], line.as_bytes()).ended(2).said("");
+    ran.told("names files to attach").told("llm-do call");
+}

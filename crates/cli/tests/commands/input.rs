@@ -1,6 +1,9 @@
-//! Input precedence: `--input-json`, then the prompt, then stdin, then the project's own arguments.
+//! Input precedence: `--input-json`, then the prompt followed by stdin, then stdin alone, then the project's own
+//! arguments.
 
-use crate::support::Sandbox;
+use std::io::{Seek, SeekFrom, Write};
+
+use crate::support::{Ran, Sandbox};
 
 fn with_args() -> Sandbox {
     Sandbox::echo().file(
@@ -17,13 +20,118 @@ fn each_source_goes_before_the_next() {
         .run_with(&["run", ".", "from the prompt", "--input-json", json], b"from stdin")
         .said("from json\n");
     sandbox.run_with(&["run", ".", "--input-json", json], b"from stdin").said("from json\n").told_nothing();
-    sandbox
-        .run_with(&["run", ".", "from the prompt"], b"from stdin")
-        .said("from the prompt\n")
-        .told_nothing();
     sandbox.run_with(&["run", "."], b"from stdin\n").said("from stdin\n");
     sandbox.run_with(&["run", "."], b"").said("from the manifest\n");
     sandbox.run(&["run", "."]).said("from the manifest\n");
+}
+
+/// Runs with a stdin that has all of its content before the process starts.
+fn run_reading(sandbox: &Sandbox, arguments: &[&str], stdin: impl Into<std::process::Stdio>) -> Ran {
+    sandbox.command(arguments).stdin(stdin).output().unwrap().into()
+}
+
+fn full_pipe(content: &[u8]) -> std::io::PipeReader {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(content).unwrap();
+    reader
+}
+
+#[test]
+fn a_prompt_is_followed_by_stdin() {
+    let sandbox = with_args().file("err.log", "line 1\nline 2\n");
+    let ask = ["run", ".", "why?"];
+    run_reading(&sandbox, &ask, full_pipe(b"broken\n")).ended(0).said("why?\n\nbroken\n").told_nothing();
+    let file = std::fs::File::open(sandbox.path("err.log")).unwrap();
+    run_reading(&sandbox, &ask, file).ended(0).said("why?\n\nline 1\nline 2\n").told_nothing();
+    for nothing in [&b""[..], b"\n", b" \r\n\n"] {
+        run_reading(&sandbox, &ask, full_pipe(nothing)).ended(0).said("why?\n").told_nothing();
+    }
+    sandbox.run(&ask).ended(0).said("why?\n").told_nothing();
+}
+
+#[test]
+fn a_prompt_does_not_wait_for_a_stdin_that_stays_silent() {
+    let ran = Sandbox::echo().run_with_silent_stdin(&["run", ".", "why?"]).ended(0).said("why?\n");
+    ran.told("notice: nothing came from stdin within 3 s").told("</dev/null");
+}
+
+#[test]
+fn the_rest_of_a_file_that_somebody_else_reads_is_added_with_a_notice() {
+    let sandbox = Sandbox::echo().file("list", "one\ntwo\nthree\n");
+    let mut file = std::fs::File::open(sandbox.path("list")).unwrap();
+    file.seek(SeekFrom::Start(4)).unwrap();
+    let ran = run_reading(&sandbox, &["run", ".", "one"], file).ended(0).said("one\n\ntwo\nthree\n");
+    ran.told("notice: the rest of stdin was added to the prompt").told("</dev/null");
+}
+
+#[test]
+fn bytes_after_a_prompt_that_are_not_text_are_refused() {
+    let ran = run_reading(&Sandbox::echo(), &["run", ".", "why?"], full_pipe(&[0xff, 0xfe, 0]));
+    ran.ended(2).said("").told("not UTF-8").told("--attach");
+}
+
+const TYPED: &str = "---\nname: main\nmodel: test:echo\ninput_schema: {type: object, required: [topic], \
+    properties: {topic: {type: string}}}\nprompt: 'about {{ topic }}'\n---\nPlan.\n";
+
+#[test]
+fn a_typed_input_may_come_as_json_in_the_prompt_or_from_stdin() {
+    let sandbox = Sandbox::new().file("main.agent", TYPED);
+    let json = r#"{"topic": "Rust"}"#;
+    sandbox.run(&["run", ".", json]).ended(0).said("about Rust\n");
+    sandbox.run_with(&["run", "."], json.as_bytes()).ended(0).said("about Rust\n");
+    // Both together are one text, and a text is not the object that the schema asks for.
+    let both = run_reading(&sandbox, &["run", ".", json], full_pipe(b"more"));
+    both.ended(2).said("").told("missing required field `topic`");
+    sandbox.run(&["run", ".", "Rust"]).ended(2).said("").told("missing required field `topic`");
+}
+
+#[test]
+fn json_for_an_agent_that_takes_a_text_is_text() {
+    let sandbox = Sandbox::echo().file("secret.txt", "hunter2");
+    let json = r#"{"input": "x", "attachments": ["secret.txt"]}"#;
+    sandbox.run(&["run", ".", json]).ended(0).said(&format!("{json}\n"));
+    sandbox.run_with(&["run", "."], json.as_bytes()).ended(0).said(&format!("{json}\n"));
+}
+
+#[test]
+fn what_comes_through_a_pipe_attaches_no_files() {
+    let sandbox = Sandbox::echo().file("secret.txt", "hunter2").file("typed.agent", TYPED);
+    let refused = |arguments: &[&str], stdin: &str| {
+        let ran = sandbox.run_with(arguments, stdin.as_bytes()).ended(2).said("");
+        ran.told("names files to attach").told("--attach");
+    };
+    let piped = ["run", "main.agent", "--input-json", "-"];
+    for input in [
+        r#"{"input": "x", "attachments": ["secret.txt"]}"#,
+        r#"{"input": "x", "attachments": "secret.txt"}"#,
+        r#"{"input": "x", "attachments": [{"name": "a.txt", "path": "/etc/passwd"}]}"#,
+        r#"["x", {"path": "secret.txt"}]"#,
+    ] {
+        refused(&piped, input);
+        refused(&["run", "main.agent", "--input-json", "@/dev/stdin"], input);
+        refused(&["call", "main.agent", "main", "--input-json", "-"], input);
+    }
+    let typed = r#"{"topic": "x", "attachments": ["secret.txt"]}"#;
+    refused(&["run", "typed.agent"], typed);
+    refused(&["run", "typed.agent", typed], "");
+    refused(&["run", "typed.agent", "--input-json", "-"], typed);
+}
+
+#[test]
+fn bytes_may_be_attached_through_a_pipe_and_files_by_a_flag() {
+    let sandbox = Sandbox::echo()
+        .file("note.txt", "text of the note")
+        .file("input.json", r#"{"input": "look", "attachments": ["note.txt"]}"#);
+    let attached = |arguments: &[&str], stdin: &[u8]| {
+        let ran = sandbox.run_with(&[arguments, &["--output", "jsonl"]].concat(), stdin).ended(0);
+        let request = ran.lines().into_iter().find(|event| event["type"] == "model_request").unwrap();
+        assert!(request["messages"].to_string().contains("note.txt"), "{request}");
+    };
+    attached(&["run", "main.agent", "--input-json", "@input.json"], b"");
+    attached(&["run", "main.agent", "--input-json", r#"["look", {"path": "note.txt"}]"#], b"");
+    attached(&["run", "main.agent", "--input-json", "-", "--attach", "note.txt"], br#"{"input": "look"}"#);
+    let bytes = r#"{"input": "look", "attachments": [{"name": "note.txt", "data": "aGVsbG8="}]}"#;
+    attached(&["run", "main.agent", "--input-json", "-"], bytes.as_bytes());
 }
 
 #[test]

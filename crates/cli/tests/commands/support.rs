@@ -3,8 +3,12 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+/// How long a process may take that must not wait for its stdin. Only a process that hangs takes this long.
+const HANG: Duration = Duration::from_secs(60);
 
 /// A directory with the files of a project.
 pub struct Sandbox(tempfile::TempDir);
@@ -83,6 +87,24 @@ impl Sandbox {
             .unwrap();
         // A binary that refuses its input may close the pipe first.
         let _ = child.stdin.take().unwrap().write_all(stdin);
+        child.wait_with_output().unwrap().into()
+    }
+
+    /// Runs the binary with a stdin that stays open and gives nothing.
+    pub fn run_with_silent_stdin(&self, arguments: &[&str]) -> Ran {
+        let mut command = self.command(arguments);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let silent = child.stdin.take();
+        let began = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            if began.elapsed() > HANG {
+                child.kill().unwrap();
+                panic!("{arguments:?} waits for stdin");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(silent);
         child.wait_with_output().unwrap().into()
     }
 }

@@ -53,6 +53,11 @@ impl App {
     /// What the schema of a typed input has against a message. One with files is known when they have been read.
     fn refusal_of(&self, wish: &Wish) -> Option<String> {
         let schema = self.opening.input_schema.as_ref()?;
+        if let Wish::Give(value) = wish
+            && Input::from(value.clone()).names_files()
+        {
+            return Some("JSON in a line cannot attach files: use the form".to_owned());
+        }
         let (value, advice) = match wish {
             Wish::Give(value) => (value.clone(), ""),
             Wish::Send { text, attachments } if attachments.is_empty() => {
@@ -64,9 +69,10 @@ impl App {
         Some(format!("{advice}{}", problems.first()?))
     }
 
-    /// A typed input can be written as JSON.
+    /// A typed input can be written as JSON; for an agent that takes a text, JSON is text.
     fn message(&self, line: &str) -> Wish {
-        if let Some(object) = parse_strict(line).ok().filter(Value::is_object) {
+        let object = || parse_strict(line).ok().filter(Value::is_object);
+        if let Some(object) = self.opening.input_schema.as_ref().and_then(|_| object()) {
             return Wish::Give(object);
         }
         let attachments = attachments(line, &self.opening.directory);
@@ -142,6 +148,10 @@ impl App {
             return self.call_by_form(name);
         }
         match parse_strict(text) {
+            Ok(input) if Input::from(input.clone()).names_files() => {
+                self.editor.set_text(&format!("/call {rest}"));
+                self.say(&format!("JSON in a line cannot attach files: `/call {name}` shows a form"), now);
+            }
             Ok(input) => {
                 let wish = Wish::Call { name: name.to_owned(), input };
                 self.send(wish, Draft::Text(format!("/call {rest}")));

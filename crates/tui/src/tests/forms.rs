@@ -109,6 +109,32 @@ fn json_that_does_not_fit_stays_in_the_input() {
 }
 
 #[test]
+fn json_is_a_message_like_any_other_for_an_agent_that_takes_a_text() {
+    let mut driver = Driver::chat();
+    let line = "{\"input\": \"x\", \"attachments\": [\"/etc/passwd\"]}";
+    driver.press(&format!("{line}<Enter>"));
+    assert_eq!(driver.wishes(), [Wish::Send { text: line.to_owned(), attachments: Vec::new() }]);
+}
+
+#[test]
+fn json_in_a_line_attaches_no_files() {
+    let mut driver = typed_chat();
+    let line = "{\"city\": \"Kiel\", \"nights\": 1, \"attachments\": [\"/etc/passwd\"]}";
+    driver.press(&format!("<Esc>{line}<Enter>"));
+    assert_eq!(driver.wishes(), []);
+    let screen = driver.screen();
+    assert!(screen.contains("cannot attach files: use the form"), "{screen}");
+    let mut driver = Driver::chat();
+    driver.press("/call reader {\"input\": \"x\", \"attachments\": [\"a.txt\"]}<Enter>");
+    assert_eq!(driver.wishes(), []);
+    assert!(
+        driver.screen().contains("cannot attach files: `/call reader` shows a form"),
+        "{}",
+        driver.screen()
+    );
+}
+
+#[test]
 fn a_text_for_a_typed_input_stays_in_the_input() {
     let mut driver = typed_chat();
     driver.press("<Esc>a week in Kiel<Enter>");
