@@ -10,6 +10,7 @@ mod commands;
 mod descriptors;
 mod environment;
 mod exit;
+mod history;
 mod host;
 mod input;
 mod narration;

@@ -1,7 +1,6 @@
 //! `llm-do chat`: several turns with memory, line by line.
 
 use std::io::{BufRead, IsTerminal, stdin};
-use std::path::PathBuf;
 
 use llm_do::{Grant, Input, RunError, RunReport, Schema, Session};
 use rustyline::error::ReadlineError;
@@ -9,6 +8,7 @@ use rustyline::error::ReadlineError;
 use crate::arguments::{ChatArguments, Output};
 use crate::environment::state_directory;
 use crate::exit::Exit;
+use crate::history::History;
 use crate::host::{self, Host, Plan};
 use crate::input;
 use crate::output::{self, usage_line};
@@ -16,6 +16,9 @@ use crate::problem::Problem;
 use crate::surface::Surface;
 use crate::text::visible;
 use crate::tui;
+
+/// How many messages can be recalled.
+const MAX_RECALLED: usize = 1_000;
 
 const HELP: &str = "\
 /help            this text
@@ -86,7 +89,6 @@ pub(crate) async fn converse(host: Host, demo: Vec<String>, first: Option<Input>
             Line::End => break,
         }
     }
-    lines.save();
     chat.session.close().await;
     chat.host.runtime.shutdown().await;
     chat.exit
@@ -193,10 +195,16 @@ pub(crate) fn revoke(host: &Host, number: &str) -> String {
 
 /// Where lines come from.
 enum Lines {
-    Terminal(Box<rustyline::DefaultEditor>),
+    Terminal(Box<LineEditor>),
     /// A terminal that is listened to: the line is read as the terminal itself edits it.
     Plain,
     Pipe,
+}
+
+/// A line editor that remembers what was sent, in earlier chats too.
+struct LineEditor {
+    editor: rustyline::DefaultEditor,
+    history: Option<History>,
 }
 
 enum Line {
@@ -212,22 +220,14 @@ impl Lines {
         if !stdin().is_terminal() {
             return Self::Pipe;
         }
-        match rustyline::DefaultEditor::new() {
-            Ok(mut editor) => {
-                if let Some(path) = history_file() {
-                    let _ = editor.load_history(&path);
-                }
-                Self::Terminal(Box::new(editor))
-            }
-            Err(_) => Self::Pipe,
-        }
+        LineEditor::open().map_or(Self::Pipe, |editor| Self::Terminal(Box::new(editor)))
     }
 
     /// Reads the next message where it blocks nobody.
     async fn next(self) -> (Self, Line) {
         let read = tokio::task::spawn_blocking(move || match self {
             Self::Terminal(mut editor) => {
-                let line = read_terminal(&mut editor);
+                let line = editor.read();
                 (Self::Terminal(editor), line)
             }
             Self::Plain => {
@@ -238,32 +238,38 @@ impl Lines {
         });
         read.await.unwrap_or((Self::Pipe, Line::End))
     }
+}
 
-    fn save(&mut self) {
-        if let (Self::Terminal(editor), Some(path)) = (self, history_file()) {
-            if let Some(parent) = path.parent() {
-                let _ = std::fs::create_dir_all(parent);
-            }
-            let _ = editor.save_history(&path);
+impl LineEditor {
+    fn open() -> rustyline::Result<Self> {
+        let config = rustyline::Config::builder().max_history_size(MAX_RECALLED)?.build();
+        let mut editor = rustyline::DefaultEditor::with_config(config)?;
+        let history = state_directory().map(|directory| History::new(directory.join("history")));
+        for entry in history.iter().flat_map(History::entries) {
+            editor.add_history_entry(entry)?;
+        }
+        Ok(Self { editor, history })
+    }
+
+    /// Reads a message: a line, and further ones while they end in a backslash.
+    fn read(&mut self) -> Line {
+        let read = message(|is_first| match self.editor.readline(if is_first { "> " } else { ". " }) {
+            Ok(line) => Line::Text(line),
+            Err(ReadlineError::Interrupted) => Line::Interrupted,
+            Err(_) => Line::End,
+        });
+        if let Line::Text(text) = &read {
+            self.remember(text);
+        }
+        read
+    }
+
+    /// Keeps a message, unless the one before was the same. A history that cannot be written is not worth an error.
+    fn remember(&mut self, text: &str) {
+        if let (Ok(true), Some(history)) = (self.editor.add_history_entry(text), &self.history) {
+            let _ = history.add(text);
         }
     }
-}
-
-fn history_file() -> Option<PathBuf> {
-    Some(state_directory()?.join("history"))
-}
-
-/// Reads a message: a line, and further ones while they end in a backslash.
-fn read_terminal(editor: &mut rustyline::DefaultEditor) -> Line {
-    let read = message(|is_first| match editor.readline(if is_first { "> " } else { ". " }) {
-        Ok(line) => Line::Text(line),
-        Err(ReadlineError::Interrupted) => Line::Interrupted,
-        Err(_) => Line::End,
-    });
-    if let Line::Text(text) = &read {
-        let _ = editor.add_history_entry(text);
-    }
-    read
 }
 
 fn read_pipe() -> Line {

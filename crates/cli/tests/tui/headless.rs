@@ -1,6 +1,6 @@
 //! Runs without a person, at a terminal all the same.
 
-use llm_do_testing::terminal::TerminalModes;
+use llm_do_testing::terminal::{Key, TerminalModes};
 
 use crate::sandbox::Sandbox;
 use crate::support::{AtTerminal, start};
@@ -32,4 +32,25 @@ fn errors_are_red_at_a_terminal_and_plain_with_no_color() {
     assert_ne!(plain.wait_exit(), 0);
     assert!(plain.screen_text().starts_with("error: "), "{}", plain.screen_text());
     assert!(!plain.raw_output().contains(&0x1b), "{}", String::from_utf8_lossy(&plain.raw_output()));
+}
+
+#[test]
+fn messages_of_chats_that_run_at_once_are_all_remembered() {
+    let sandbox = Sandbox::echo();
+    let chat = || start(&sandbox, &["chat", ".", "--headless"]);
+    let (first, second) = (chat(), chat());
+    for (session, message) in [(&first, "from the first"), (&second, "from the second")] {
+        session.wait_for_visible(">");
+        session.keys(message);
+        session.key(Key::Enter);
+        session.wait_until(|screen| screen.contents().lines().any(|line| line.trim() == message));
+    }
+    for session in [&second, &first] {
+        session.keys("/quit");
+        session.key(Key::Enter);
+        assert_eq!(session.wait_exit(), 0);
+    }
+    let kept = std::fs::read_to_string(sandbox.path("state/llm-do/history")).unwrap();
+    let kept: Vec<&str> = kept.lines().collect();
+    assert_eq!(kept, ["#V2", "from the first", "from the second", "/quit", "/quit"]);
 }
