@@ -116,7 +116,8 @@ pub(crate) struct CallArguments {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) input: InputArguments,
-    /// Prints the gate's decision and runs nothing
+    /// Prints the gate's decision and runs nothing. Exit codes: 0 it would run, 5 it would ask, 1 it is blocked or
+    /// cannot be done, 2 the name or the input is wrong
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Calls in the name of an agent: with its toolsets, settings and rules

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Access, Key, Money, Name, Payload};
+use crate::{Access, Failure, Key, Money, Name, Payload};
 
 /// What a definition, rule or assessment says about a call.
 ///
@@ -62,6 +62,9 @@ pub struct Assessment {
     /// Asks each time: no rule loosens it, no grant covers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protected: bool,
+    /// Why the call cannot be done, if that is known before it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
 }
 
 impl Assessment {
@@ -76,7 +79,14 @@ impl Assessment {
             scopes: vec![Scope::Tool],
             precondition: None,
             protected: false,
+            failure: None,
         }
+    }
+
+    /// The assessment of a call that cannot be done. Nobody is asked about it: the tool sees to it that the call fails.
+    pub fn cannot(failure: Failure) -> Self {
+        let assessment = Self::new(Approval::PreApproved, format!("nothing: {}", failure.message));
+        Self { failure: Some(failure), ..assessment }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use llm_do_core::{Approval, Asker, Assessment, Name, Payload};
+use llm_do_core::{Approval, Asker, Assessment, Failure, Name, Payload, Tool};
 
 use crate::attachments::{Seen, digests};
 use crate::caller;
@@ -61,19 +61,48 @@ pub(crate) async fn assess(
         TargetKind::Entry(_) => defined(target),
         TargetKind::Tool(_) => match caller::tool_of(run, call).await {
             Ok(tool) if !tool.assesses() => defined(target),
-            Ok(tool) => {
-                let context = caller::looking_only(run, call, arguments);
-                let judged =
-                    AssertUnwindSafe(async { tool.assess(arguments, &context).await }).catch_unwind();
-                match tokio::time::timeout(LIMIT, judged).await {
-                    Ok(Ok(assessment)) => assessment,
-                    Ok(Err(_panic)) => blocked(target, arguments, "its own judgement of the call panicked"),
-                    Err(_late) => blocked(target, arguments, "its own judgement of the call took too long"),
-                }
-            }
-            Err(failure) => blocked(target, arguments, &failure.message),
+            Ok(tool) => assess_by_tool(run, call, target, arguments, &*tool).await,
+            Err(failure) => unusable(target, arguments, failure),
         },
     }
+}
+
+/// Judges a call that will not run. The tool is always asked, as it may know that the call would fail.
+pub(crate) async fn assess_only(
+    run: &Arc<RunState>,
+    call: &Arc<LiveCall>,
+    target: &Target,
+    arguments: &Payload,
+    attached: &[Seen],
+) -> Assessment {
+    match &target.kind {
+        TargetKind::Tool(_) => match caller::tool_of(run, call).await {
+            Ok(tool) => assess_by_tool(run, call, target, arguments, &*tool).await,
+            Err(failure) => unusable(target, arguments, failure),
+        },
+        TargetKind::Agent | TargetKind::Entry(_) => assess(run, call, target, arguments, attached).await,
+    }
+}
+
+async fn assess_by_tool(
+    run: &RunState,
+    call: &Arc<LiveCall>,
+    target: &Target,
+    arguments: &Payload,
+    tool: &dyn Tool,
+) -> Assessment {
+    let context = caller::looking_only(run, call, arguments);
+    let judged = AssertUnwindSafe(async { tool.assess(arguments, &context).await }).catch_unwind();
+    match tokio::time::timeout(LIMIT, judged).await {
+        Ok(Ok(assessment)) => assessment,
+        Ok(Err(_panic)) => blocked(target, arguments, "its own judgement of the call panicked"),
+        Err(_late) => blocked(target, arguments, "its own judgement of the call took too long"),
+    }
+}
+
+/// A tool whose toolset could not be opened.
+fn unusable(target: &Target, arguments: &Payload, failure: Failure) -> Assessment {
+    Assessment { failure: Some(failure.clone()), ..blocked(target, arguments, &failure.message) }
 }
 
 /// What the definition says. Few calls are shown to a person, so the description is left to the request.

@@ -16,7 +16,7 @@ use llm_do_core::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::assess::assess;
+use crate::assess::{assess, assess_only};
 use crate::attachments::{self, Seen};
 use crate::broker::{Question, Reply};
 use crate::extension;
@@ -108,8 +108,9 @@ pub(crate) async fn judge(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Ta
     match considered.await {
         Ok(verdict) => verdict,
         Err(Stop::Refuse(failure)) => Verdict::refused(&failure, call),
+        Err(Stop::Halt(Halt::Limit(failure) | Halt::Denied(failure))) => Verdict::refused(&failure, call),
         Err(Stop::Halt(halt)) => {
-            Verdict::refused(&Failure::new(FailureKind::Unknown, halt.to_string()), call)
+            Verdict::refused(&Failure::new(FailureKind::Cancelled, halt.to_string()), call)
         }
     }
 }
@@ -371,8 +372,18 @@ impl<'a> Case<'a> {
         call: &Arc<LiveCall>,
         checked: Checked,
     ) -> Result<Verdict, Stop> {
-        let assessment = self.assess(run, call, &checked).await;
-        let settled = self.settle(run, call, &assessment)?;
+        let assessment = match self.target {
+            Some(target) => assess_only(run, call, target, &checked.arguments, &checked.attached).await,
+            None => self.assess(run, call, &checked).await,
+        };
+        let settled = match (self.settle(run, call, &assessment), &assessment.failure) {
+            (Ok(_), Some(failure)) => return Err(failure.clone().into()),
+            // Blocked by nothing but the failure itself.
+            (Err(_), Some(failure)) if assessment.approval == Approval::Blocked => {
+                return Err(failure.clone().into());
+            }
+            (settled, _) => settled?,
+        };
         let granted = || run.shared.broker.granted(&self.question(call, &checked, &assessment));
         let by = settled.or_else(|| granted().map(DecidedBy::Grant));
         let request = self.request(call, &checked, &assessment, None);

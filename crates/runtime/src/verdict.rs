@@ -1,6 +1,6 @@
 //! Verdicts: what the gate would say to a call, before anything is asked or run.
 
-use llm_do_core::{ApprovalRequest, DecidedBy, Failure, Payload};
+use llm_do_core::{ApprovalRequest, DecidedBy, Failure, FailureKind, Payload};
 use serde::Serialize;
 
 use crate::live::LiveCall;
@@ -12,6 +12,9 @@ pub struct Verdict {
     pub decision: VerdictKind,
     /// Why.
     pub reason: String,
+    /// The kind of failure, if the call would not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureKind>,
     /// The arguments that would run, with defaults and repairs.
     pub arguments: Payload,
     /// What the call would do.
@@ -21,7 +24,7 @@ pub struct Verdict {
     pub preview: Option<String>,
 }
 
-/// The three answers of the gate.
+/// The answers of the gate, and that there is nothing to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
@@ -31,6 +34,9 @@ pub enum VerdictKind {
     Ask,
     /// It would be refused.
     Block,
+    /// It would fail, whoever allows it: there is no such tool, the arguments do not fit, a limit is reached, or the tool
+    /// knows that it cannot do this.
+    CannotBeDone,
 }
 
 impl VerdictKind {
@@ -40,6 +46,29 @@ impl VerdictKind {
             Self::Allow => "allow",
             Self::Ask => "ask",
             Self::Block => "block",
+            Self::CannotBeDone => "cannot be done",
+        }
+    }
+}
+
+impl VerdictKind {
+    fn of_failure(kind: FailureKind) -> Self {
+        match kind {
+            FailureKind::Blocked | FailureKind::Denied | FailureKind::Unasked | FailureKind::Access => {
+                Self::Block
+            }
+            FailureKind::Unknown
+            | FailureKind::Arguments
+            | FailureKind::Context
+            | FailureKind::Depth
+            | FailureKind::Limit
+            | FailureKind::Tool
+            | FailureKind::Panic
+            | FailureKind::TimedOut
+            | FailureKind::Cancelled
+            | FailureKind::Output
+            | FailureKind::Model
+            | FailureKind::Toolset => Self::CannotBeDone,
         }
     }
 }
@@ -62,8 +91,9 @@ impl Verdict {
 
     pub(crate) fn refused(failure: &Failure, call: &LiveCall) -> Self {
         Self {
-            decision: VerdictKind::Block,
+            decision: VerdictKind::of_failure(failure.kind),
             reason: failure.to_string(),
+            failure: Some(failure.kind),
             arguments: call.input.clone(),
             description: String::new(),
             preview: None,
@@ -74,6 +104,7 @@ impl Verdict {
         Self {
             decision,
             reason: String::new(),
+            failure: None,
             arguments: request.arguments.clone(),
             description: request.description.clone(),
             preview: request.preview.clone(),

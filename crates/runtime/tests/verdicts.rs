@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
 
 use llm_do_core::{
-    Access, AgentSpec, Approval, ApprovalMode, EventBody, Failure, FailureKind, Output, Status, Template,
+    Access, AgentSpec, Approval, ApprovalMode, Assessment, EventBody, Failure, FailureKind, Limits, Output,
+    Status, Template,
 };
 use llm_do_models::{Script, asks, says};
 use llm_do_runtime::{Project, Runtime, RuntimeBuilder, VerdictKind};
@@ -38,8 +39,8 @@ async fn a_verdict_says_what_the_gate_would_say_and_runs_nothing() {
         (Some("free"), json!({"path": "a"}), VerdictKind::Allow, "a rule of the agent"),
         (Some("strict"), json!({"path": "a"}), VerdictKind::Block, "by a rule of the agent"),
         (Some("reader"), json!({"path": "a"}), VerdictKind::Block, "read access"),
-        (Some("nobody"), json!({"path": "a"}), VerdictKind::Block, "there is no agent `nobody`"),
-        (None, json!({"pth": "a"}), VerdictKind::Block, "missing required field `path`"),
+        (Some("nobody"), json!({"path": "a"}), VerdictKind::CannotBeDone, "there is no agent `nobody`"),
+        (None, json!({"pth": "a"}), VerdictKind::CannotBeDone, "missing required field `path`"),
     ];
     for (agent, input, decision, words) in cases {
         let call = runtime.run("write", input);
@@ -52,6 +53,31 @@ async fn a_verdict_says_what_the_gate_would_say_and_runs_nothing() {
         runtime.run("write", json!({"path": "a"})).approval_mode(ApprovalMode::ApproveAll).judge().await;
     assert_eq!(all.decision, VerdictKind::Allow);
     assert_eq!(recorder.effects().len(), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_would_fail_is_neither_allowed_nor_asked_about() {
+    let fails = |_: &_| Assessment::cannot(Failure::new(FailureKind::Tool, "there is no such file"));
+    let tool = || FunctionTool::new("edit", |_, _| async { Ok(Output::text("edited")) }).assessed(fails);
+    let agent = |name: &str, rule: Approval| AgentSpec::new(name, "x").tool("edit").rule("edit", rule);
+    let project = Project::builder()
+        .agent(agent("asking", Approval::Ask))
+        .agent(agent("strict", Approval::Blocked))
+        .tool(tool())
+        .build()
+        .unwrap();
+    let runtime = Runtime::builder(project).build().unwrap();
+    let edit = || runtime.run("edit", json!({}));
+    for call in [edit(), edit().as_agent("asking"), edit().approval_mode(ApprovalMode::ApproveAll)] {
+        let verdict = call.judge().await;
+        assert_eq!((verdict.decision, verdict.failure), (VerdictKind::CannotBeDone, Some(FailureKind::Tool)));
+        assert_eq!(verdict.reason, "there is no such file");
+    }
+    // A block would come first.
+    assert_eq!(edit().as_agent("strict").judge().await.decision, VerdictKind::Block);
+    let deep =
+        runtime.run("asking", "x").limits(Limits { depth: Some(0), ..Limits::default() }).judge().await;
+    assert_eq!((deep.decision, deep.failure), (VerdictKind::CannotBeDone, Some(FailureKind::Depth)));
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! `llm-do call`: any agent or tool by name, through the same gate as everybody else.
 
+use llm_do::{FailureKind, Verdict, VerdictKind};
+
 use crate::arguments::{CallArguments, Output};
 use crate::exit::Exit;
 use crate::host::{self, Host, Plan};
@@ -37,6 +39,16 @@ pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, Problem> {
         };
         output::to_stdout(&text);
         host.runtime.shutdown().await;
-        Ok(Exit::Done)
+        Ok(exit(&verdict))
     })
+}
+
+/// The exit of a dry run: that of a call without a person to ask, if it would not run.
+fn exit(verdict: &Verdict) -> Exit {
+    match (verdict.decision, verdict.failure) {
+        (VerdictKind::Allow, _) => Exit::Done,
+        (VerdictKind::Ask, _) => Exit::Denied,
+        (_, Some(FailureKind::Unknown | FailureKind::Arguments)) => Exit::Usage,
+        (VerdictKind::Block | VerdictKind::CannotBeDone, _) => Exit::Failed,
+    }
 }

@@ -25,9 +25,9 @@ fn a_dry_run_says_what_the_gate_would_say() {
     let verdict = sandbox.run(&arguments).ended(0).json();
     assert_eq!(verdict["decision"], "allow");
     assert_eq!(verdict["arguments"], json!({"input": "x"}));
-    let blocked = sandbox.run(&["call", ".", "nobody", "--dry-run", "--output", "json"]).ended(0).json();
-    assert_eq!(blocked["decision"], "block");
-    assert!(blocked["reason"].as_str().unwrap().contains("there is no tool or agent `nobody`"));
+    let unknown = sandbox.run(&["call", ".", "nobody", "--dry-run", "--output", "json"]).ended(2).json();
+    assert_eq!((&unknown["decision"], &unknown["failure"]), (&json!("cannot_be_done"), &json!("unknown")));
+    assert!(unknown["reason"].as_str().unwrap().contains("there is no tool or agent `nobody`"));
     let wrong = ["call", ".", "helper", "--input-json", "[1]", "--dry-run"];
     sandbox.run(&wrong).ended(2).told("no JSON input");
 }
@@ -37,7 +37,63 @@ fn a_call_in_the_name_of_an_agent_keeps_to_the_policy_for_agents() {
     let input = r#"{"input": "x"}"#;
     let arguments =
         ["call", ".", "helper", "--as", "main", "--input-json", input, "--dry-run", "--output", "json"];
-    assert_eq!(Sandbox::asking().run(&arguments).ended(0).json()["decision"], "ask");
+    assert_eq!(Sandbox::asking().run(&arguments).ended(5).json()["decision"], "ask");
+}
+
+#[test]
+fn a_dry_run_says_whether_a_call_can_be_done_in_words_and_by_its_exit_code() {
+    let agent = "---\nname: main\nmodel: test:echo\ntoolsets: [filesystem_project]\n\
+        approval: {'*': pre_approved, list_files: blocked}\n---\nx";
+    let sandbox = Sandbox::new().file("main.agent", agent).file("a.txt", "hello");
+    let judged = |name: &str, input: serde_json::Value, exit: i32| {
+        let input = input.to_string();
+        let arguments = ["call", ".", name, "--as", "main", "--input-json", &input, "--dry-run"];
+        let object = sandbox.run(&[&arguments[..], &["--output", "json"]].concat()).ended(exit).json();
+        (object["decision"].as_str().unwrap().to_owned(), sandbox.run(&arguments).ended(exit).stdout)
+    };
+    let edit = |path: &str, old: &str| json!({"path": path, "edits": [{"old": old, "new": "x"}]});
+    for (name, input, decision, exit, text) in [
+        ("edit_file", edit("a.txt", "hello"), "allow", 0, "allow: a rule of the agent allows it"),
+        (
+            "edit_file",
+            edit("gone.txt", "x"),
+            "cannot_be_done",
+            1,
+            "cannot be done: `gone.txt` does not exist",
+        ),
+        ("edit_file", edit("a.txt", "other"), "cannot_be_done", 1, "cannot be done: edit 1: the text `old`"),
+        ("edit_file", json!({"path": "a.txt"}), "cannot_be_done", 2, "cannot be done: invalid arguments"),
+        (
+            "write_file",
+            json!({"path": "a.txt/b", "content": ""}),
+            "cannot_be_done",
+            1,
+            "cannot be done: `a.txt",
+        ),
+        ("read_file", json!({"path": "a.txt"}), "allow", 0, "allow:"),
+        (
+            "read_file",
+            json!({"path": "gone.txt"}),
+            "cannot_be_done",
+            1,
+            "cannot be done: `gone.txt` does not exist",
+        ),
+        ("read_file", json!({"path": "../x"}), "block", 1, "leads out of the root"),
+        ("search_files", json!({"pattern": "("}), "cannot_be_done", 1, "cannot be done: "),
+        (
+            "search_files",
+            json!({"pattern": "x", "path": "gone"}),
+            "cannot_be_done",
+            1,
+            "cannot be done: `gone`",
+        ),
+        ("list_files", json!({"path": "gone"}), "block", 1, "by a rule of the agent"),
+        ("raed_file", json!({}), "cannot_be_done", 2, "did you mean `read_file`?"),
+    ] {
+        let (word, shown) = judged(name, input.clone(), exit);
+        assert_eq!(word, decision, "{name} {input}: {shown}");
+        assert!(shown.contains(text), "{name} {input}: {shown}");
+    }
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn a_gated_call_is_denied_without_a_person_and_made_with_approval() {
     assert_eq!(dry.ended(0).json()["decision"], "allow");
     assert!(!sandbox.path("drafts/c.txt").exists(), "a dry run runs nothing");
     let asks =
-        called(&sandbox, "drafts_write_file", &input, &["--dry-run", "--output", "json"]).ended(0).json();
+        called(&sandbox, "drafts_write_file", &input, &["--dry-run", "--output", "json"]).ended(5).json();
     assert_eq!(asks["decision"], "ask");
     assert!(asks["preview"].as_str().unwrap().contains("+new"), "{asks}");
     called(&sandbox, "drafts_write_file", &input, &["--approve", "all"]).ended(0);
@@ -122,12 +122,12 @@ fn the_older_mapping_form_is_read() {
 fn the_gate_judges_single_commands() {
     let sandbox = Sandbox::new()
         .file("main.agent", "---\nname: main\nmodel: test:echo\ntoolsets: [shell_readonly]\n---\nx");
-    for (command, decision) in
-        [("ls -la", "allow"), ("find . -delete", "ask"), ("curl x", "block"), ("ls > x", "block")]
+    for (command, decision, exit) in
+        [("ls -la", "allow", 0), ("find . -delete", "ask", 5), ("curl x", "block", 1), ("ls > x", "block", 1)]
     {
         let verdict =
             called(&sandbox, "shell", &json!({"command": command}), &["--dry-run", "--output", "json"]);
-        assert_eq!(verdict.ended(0).json()["decision"], decision, "{command}");
+        assert_eq!(verdict.ended(exit).json()["decision"], decision, "{command}");
     }
     let ran = called(&sandbox, "shell", &json!({"command": "ls | wc -l"}), &[]).ended(0);
     assert_eq!(ran.json()["stdout"].as_str().unwrap().trim(), "1");
@@ -151,7 +151,7 @@ fn two_shells_stand_side_by_side_and_what_loosens_a_sandbox_is_shown_beforehand(
     assert_eq!(own["notes"].as_array().unwrap().len(), 2, "{own}");
     for (tool, is_shown) in [("own_shell", true), ("shell", false)] {
         let flags = ["--as", "main", "--dry-run", "--output", "json"];
-        let verdict = called(&sandbox, tool, &json!({"command": "ls /"}), &flags).ended(0).json();
+        let verdict = called(&sandbox, tool, &json!({"command": "ls /"}), &flags).ended(5).json();
         assert_eq!(verdict["decision"], "ask");
         assert_eq!(verdict["reason"].as_str().unwrap().contains("network"), is_shown, "{verdict}");
     }

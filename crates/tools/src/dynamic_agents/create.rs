@@ -105,9 +105,8 @@ impl Maker {
 
 /// What cannot be created needs no approval: the precondition sees to it that it stays undone.
 fn cannot(failure: Failure) -> Assessment {
-    let mut assessment = Assessment::new(Approval::PreApproved, format!("nothing: {}", failure.message));
-    assessment.precondition = Some(json!(Judged::Fails(failure)));
-    assessment
+    let precondition = Some(json!(Judged::Fails(failure.clone())));
+    Assessment { precondition, ..Assessment::cannot(failure) }
 }
 
 impl Tool for AgentCreate {

@@ -89,22 +89,23 @@ impl Target {
 
 /// Judges a change without making it.
 pub(crate) fn assess(root: &Root, change: &dyn Change) -> Assessment {
-    match propose(root, change) {
-        Ok(assessment) => assessment,
-        Err(error) if error.is_forbidden() => {
-            let mut assessment = Assessment::new(Approval::Blocked, format!("write `{}`", change.path()));
-            assessment.reason = Some(error.into_failure().to_string());
-            assessment
-        }
-        Err(error) => cannot(error.into_failure()),
+    propose(root, change).unwrap_or_else(|error| refuse(error, format!("write `{}`", change.path())))
+}
+
+/// What may never be done is blocked; the rest cannot be done now.
+pub(crate) fn refuse(error: FileError, description: String) -> Assessment {
+    if !error.is_forbidden() {
+        return cannot(error.into_failure());
     }
+    let mut assessment = Assessment::new(Approval::Blocked, description);
+    assessment.reason = Some(error.into_failure().to_string());
+    assessment
 }
 
 /// What cannot be done needs no approval: the precondition sees to it that it stays undone.
 pub(crate) fn cannot(failure: Failure) -> Assessment {
-    let mut assessment = Assessment::new(Approval::PreApproved, format!("nothing: {}", failure.message));
-    assessment.precondition = Some(json!(Precondition::Fails(failure)));
-    assessment
+    let precondition = Some(json!(Precondition::Fails(failure.clone())));
+    Assessment { precondition, ..Assessment::cannot(failure) }
 }
 
 fn propose(root: &Root, change: &dyn Change) -> Result<Assessment, FileError> {

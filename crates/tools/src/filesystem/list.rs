@@ -52,6 +52,12 @@ pub(crate) struct Listing {
     note: Option<String>,
 }
 
+/// Finds out whether there is anything to list.
+pub(crate) fn look(root: &Root, arguments: &Arguments) -> Result<(), FileError> {
+    compile(&arguments.pattern)?;
+    root.find(&arguments.path, LastLink::Follow)?.check_exists()
+}
+
 /// Lists what matches.
 pub(crate) fn run(root: &Root, arguments: &Arguments, patience: &Patience) -> Result<Listing, FileError> {
     let matcher = compile(&arguments.pattern)?;

@@ -101,9 +101,20 @@ impl Operation {
     }
 
     fn assess(self, root: &Root, input: &Value) -> Assessment {
-        match self.change(input) {
-            Ok(change) => change::assess(root, &*change),
-            Err(failure) => change::cannot(failure),
+        let judged = match self {
+            Self::Read => arguments(input).map(|read| self.look(read::look(root, &read))),
+            Self::List => arguments(input).map(|list| self.look(list::look(root, &list))),
+            Self::Search => arguments(input).map(|search| self.look(search::look(root, &search))),
+            Self::Write | Self::Edit => self.change(input).map(|change| change::assess(root, &*change)),
+        };
+        judged.unwrap_or_else(change::cannot)
+    }
+
+    /// Judges a call that only reads: it may always run, and fails if there is nothing to read.
+    fn look(self, found: Result<(), FileError>) -> Assessment {
+        match found {
+            Ok(()) => Assessment::new(Approval::PreApproved, ""),
+            Err(error) => change::refuse(error, self.name().to_owned()),
         }
     }
 
@@ -162,6 +173,7 @@ impl Tool for FileTool {
         })
     }
 
+    // A call that only reads is judged just for those who want to know whether it would fail.
     fn assesses(&self) -> bool {
         self.operation.changes()
     }

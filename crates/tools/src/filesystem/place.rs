@@ -180,6 +180,11 @@ impl Place {
         }
     }
 
+    /// Fails if nothing is there.
+    pub(crate) fn check_exists(&self) -> Result<(), FileError> {
+        if matches!(self.kind(), Kind::Missing) { Err(self.missing_error()) } else { Ok(()) }
+    }
+
     /// Says what is missing, with the names that come near.
     pub(crate) fn missing_error(&self) -> FileError {
         let missing = self.missing.first().or(self.name.as_ref()).cloned().unwrap_or_default();

@@ -79,6 +79,11 @@ pub(crate) fn run(root: &Root, arguments: &Arguments) -> Result<Reading, FileErr
     arguments.reading(&path, &bytes, size.max(bytes.len() as u64), limit)
 }
 
+/// Finds out whether there is a file to read.
+pub(crate) fn look(root: &Root, arguments: &Arguments) -> Result<(), FileError> {
+    root.open_to_read(&arguments.path).map(drop)
+}
+
 /// Reads what is asked for where nothing has to be waited for; nothing where it must be.
 pub(crate) fn at_once(root: &Root, arguments: &Arguments) -> Option<Result<Reading, FileError>> {
     let SmallFile { bytes, path } = root.read_at_once(&arguments.path)?;

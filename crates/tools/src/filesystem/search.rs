@@ -66,6 +66,13 @@ struct FileFindings {
     lines: Vec<String>,
 }
 
+/// Finds out whether there is anything to search.
+pub(crate) fn look(root: &Root, arguments: &Arguments) -> Result<(), FileError> {
+    arguments.glob.as_deref().map(NameGlob::new).transpose()?;
+    expression(&arguments.pattern)?;
+    root.find(&arguments.path, LastLink::Follow)?.check_exists()
+}
+
 /// Searches what is below a directory, or one file.
 pub(crate) fn run(root: &Root, arguments: &Arguments, patience: &Patience) -> Result<Findings, FileError> {
     let glob = arguments.glob.as_deref().map(NameGlob::new).transpose()?;
