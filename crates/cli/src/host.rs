@@ -339,7 +339,8 @@ impl Host {
         match self.output {
             Output::Text => print_text(report),
             Output::Json => {
-                let value = output::report_value(report, exit.word(report), error.as_deref());
+                let value =
+                    output::report_value(report, exit.word(report), error.as_deref(), &self.project.notices);
                 output::to_stdout(&value.to_string());
             }
             Output::Jsonl => {}

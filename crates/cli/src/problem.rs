@@ -1,6 +1,6 @@
 //! What keeps a command from doing its work, and how it is said.
 
-use llm_do::{Diagnostics, LinkErrors};
+use llm_do::{Diagnostic, Diagnostics, LinkErrors, Severity};
 
 use crate::exit::Exit;
 use crate::output;
@@ -38,6 +38,25 @@ impl Problem {
         let paint = Paint::for_stderr();
         output::to_stderr(&paint.message(&self.to_string()));
         self.exit()
+    }
+
+    /// What is wrong with the project, problem by problem.
+    pub(crate) fn diagnostics(&self) -> &[Diagnostic] {
+        match self {
+            Self::Project(diagnostics) => &diagnostics.0,
+            Self::Usage { .. } | Self::Other(_) => &[],
+        }
+    }
+
+    /// What is wrong, for programs: of a project its first error, as the others are in its diagnostics.
+    pub(crate) fn summary(&self) -> String {
+        let errors = self.diagnostics().iter().filter(|problem| problem.severity == Severity::Error);
+        let text = self.to_string();
+        match (errors.clone().next(), errors.count()) {
+            (Some(first), 1) => first.message.clone(),
+            (Some(first), count) => format!("{} (the first of {count} errors)", first.message),
+            (None, _) => text.strip_prefix("error: ").unwrap_or(&text).to_owned(),
+        }
     }
 
     /// How the process ends.

@@ -19,7 +19,7 @@ use crate::problem::Problem;
 
 /// Executes a command and says what kept it from doing its work.
 pub(crate) fn execute(command: Command) -> Exit {
-    let wants_json = wants_json(&command);
+    let output = output_of(&command);
     let result = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Chat(arguments) => chat::chat(&arguments),
@@ -35,23 +35,29 @@ pub(crate) fn execute(command: Command) -> Exit {
             Ok(Exit::Done)
         }
     };
-    result.unwrap_or_else(|problem| refuse(&problem, wants_json))
+    result.unwrap_or_else(|problem| refuse(&problem, output))
 }
 
-fn refuse(problem: &Problem, wants_json: bool) -> Exit {
-    if wants_json {
-        let text = problem.to_string();
-        let words = text.strip_prefix("error: ").unwrap_or(&text);
-        output::to_stdout(&output::refusal_value("invalid", words).to_string());
+/// Says what is wrong. A program that reads stdout gets an object there, although nothing ran.
+fn refuse(problem: &Problem, form: Output) -> Exit {
+    let mut refusal = output::refusal_value("invalid", &problem.summary(), problem.diagnostics());
+    match form {
+        Output::Text => {}
+        Output::Json => drop(output::to_stdout(&refusal.to_string())),
+        Output::Jsonl => {
+            refusal["type"] = "run_refused".into();
+            output::to_stdout(&refusal.to_string());
+        }
     }
     problem.show()
 }
 
-/// A program that asked for one object gets one, also where nothing ran.
-fn wants_json(command: &Command) -> bool {
+/// What stdout carries for a run.
+fn output_of(command: &Command) -> Output {
     match command {
-        Command::Run(arguments) => arguments.options.output == Output::Json,
-        Command::Call(arguments) => arguments.options.output == Output::Json,
-        _ => false,
+        Command::Run(arguments) => arguments.options.output,
+        Command::Chat(arguments) => arguments.options.output,
+        Command::Call(arguments) => arguments.options.output,
+        _ => Output::Text,
     }
 }

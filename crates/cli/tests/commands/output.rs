@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::Sandbox;
 
@@ -27,7 +27,20 @@ fn json_is_one_object_with_the_same_keys_whatever_happens() {
     let failed = Sandbox::scripted("- fail: {kind: server, message: no}\n")
         .run(&["run", ".", "x", "--output", "json"]);
     let refused = Sandbox::echo().run(&["run", ".", "--output", "json"]).ended(2);
-    let keys = ["status", "output", "usage", "cost_usd", "run_id", "duration_ms", "error", "stderr"];
+    let keys = [
+        "status",
+        "output",
+        "stop",
+        "usage",
+        "cost_usd",
+        "run_id",
+        "duration_ms",
+        "error",
+        "stderr",
+        "notices",
+        "denied",
+        "diagnostics",
+    ];
     for ran in [&good, &failed, &refused] {
         assert_eq!(ran.stdout.lines().count(), 1, "{ran:?}");
         let object = ran.json();
@@ -38,6 +51,53 @@ fn json_is_one_object_with_the_same_keys_whatever_happens() {
     assert_eq!(good.json()["usage"]["models"]["test:echo"]["requests"], 1);
     assert_eq!(good.json()["error"], Value::Null);
     assert!(failed.json()["error"].as_str().unwrap().contains("no"));
+}
+
+#[test]
+fn json_says_why_the_model_stopped_and_what_a_person_should_know() {
+    let whole = Sandbox::echo().run(&["run", ".", "x", "--output", "json"]).ended(0).json();
+    assert_eq!((&whole["stop"], &whole["notices"]), (&json!("end_turn"), &json!([])));
+    let cut = Sandbox::scripted("- say: half an ans\n  stop: max_tokens\n");
+    let cut = cut.run(&["run", ".", "x", "--output", "json"]).ended(0).json();
+    assert_eq!((&cut["status"], &cut["stop"]), (&json!("done"), &json!("max_tokens")));
+    let notice = json!({"path": "main", "text": "the answer was cut off at the output limit"});
+    assert_eq!(cut["notices"], json!([notice]));
+    let empty = Sandbox::scripted("- say: ''\n").run(&["run", ".", "x", "--output", "json"]).ended(0).json();
+    assert_eq!(empty["notices"][0]["text"], "the answer is empty", "{empty}");
+}
+
+#[test]
+fn json_lists_the_calls_that_were_denied() {
+    let denied = |flags: &[&str], exit: i32| {
+        let arguments = [&["run", ".", "x", "--output", "json"], flags].concat();
+        Sandbox::asking().run(&arguments).ended(exit).json()["denied"].clone()
+    };
+    assert_eq!(denied(&["--approve-all"], 0), json!([]));
+    for (flags, exit, kind) in [(&["--approve", "none"][..], 0, "denied"), (&[], 5, "unasked")] {
+        let list = denied(flags, exit);
+        let [call] = &list.as_array().unwrap()[..] else { panic!("{list}") };
+        assert_eq!((&call["path"], &call["name"]), (&json!("main > helper"), &json!("helper")));
+        assert_eq!(call["kind"], kind, "{call}");
+        assert!(call["reason"].as_str().unwrap().contains("`helper` must ask"), "{call}");
+    }
+}
+
+#[test]
+fn an_invalid_project_is_told_to_programs_with_each_problem() {
+    let sandbox = Sandbox::new().file("main.agent", "---\nnam: main\nmodle: test\n---\nx");
+    let object = sandbox.run(&["run", ".", "x", "--output", "json"]).ended(2).json();
+    let problems = object["diagnostics"].as_array().unwrap();
+    assert!(problems.len() >= 2 && problems.iter().all(|problem| problem["file"].is_string()), "{object}");
+    let error = object["error"].as_str().unwrap();
+    assert!(!error.contains("error:") && error.lines().count() == 1, "{error}");
+    let lines = sandbox.run(&["run", ".", "x", "--output", "jsonl"]).ended(2).lines();
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((&line["type"], &line["status"]), (&json!("run_refused"), &json!("invalid")));
+    assert_eq!(line["diagnostics"], object["diagnostics"]);
+    let chat = sandbox.run(&["chat", ".", "--output", "jsonl"]).ended(2).lines();
+    assert_eq!(chat[0]["type"], "run_refused");
+    let usage = Sandbox::echo().run(&["run", ".", "--output", "jsonl"]).ended(2).lines();
+    assert_eq!((&usage[0]["type"], &usage[0]["diagnostics"]), (&json!("run_refused"), &json!([])));
 }
 
 #[test]
