@@ -12,6 +12,7 @@
 //! is not the end.
 
 mod capture;
+mod characters;
 mod concerns;
 mod confinement;
 mod execute;

@@ -6,6 +6,7 @@
 //!
 //! This module knows nothing about programs: see [`super::policy`].
 
+use super::characters::is_deceptive;
 use super::refusal::Refusal;
 use super::unquote::read_word;
 
@@ -66,8 +67,12 @@ fn check_signs(text: &str) -> Result<(), Refusal> {
     if text.trim_matches(BLANKS).is_empty() {
         return Err(Refusal::Empty);
     }
-    let forbidden = |sign: &char| sign.is_control() && !matches!(sign, '\t' | '\n');
-    text.chars().find(forbidden).map_or(Ok(()), |sign| Err(Refusal::ControlCharacter(sign)))
+    let is_control = |c: &char| c.is_control() && !matches!(c, '\t' | '\n');
+    if let Some(c) = text.chars().find(is_control) {
+        return Err(Refusal::ControlCharacter(c));
+    }
+    // Also within quotes: a person who reads the command would see another one than the program gets.
+    text.chars().find(|c| is_deceptive(*c)).map_or(Ok(()), |c| Err(Refusal::InvisibleCharacter(c)))
 }
 
 impl Step {
@@ -102,10 +107,13 @@ impl CommandLine {
         }
     }
 
-    /// Checks that every operator has its commands. A `;` may end the text.
-    fn finished(mut self) -> Result<Self, Refusal> {
-        let ends_with_semicolon = |step: &mut Step| step.is_empty() && step.after == After::Anything;
-        self.steps.pop_if(ends_with_semicolon);
+    /// Checks that every operator has its commands.
+    fn finished(self) -> Result<Self, Refusal> {
+        let is_semicolon = |step: &Step| step.is_empty() && step.after == After::Anything;
+        let is_last = self.steps.len() > 1 && self.steps.last().is_some_and(is_semicolon);
+        if is_last && self.steps[..self.steps.len() - 1].iter().all(|step| !step.is_empty()) {
+            return Err(Refusal::TrailingSemicolon);
+        }
         let complete = !self.steps.is_empty() && self.commands().all(|words| !words.is_empty());
         if complete { Ok(self) } else { Err(Refusal::Unreadable) }
     }
@@ -169,7 +177,7 @@ mod tests {
 
     #[test]
     fn operators_split_the_text_into_steps_and_pipelines() {
-        let line = parse("ls|wc -l && pwd || date; whoami;").unwrap();
+        let line = parse("ls|wc -l && pwd || date; whoami").unwrap();
         let shown: Vec<(After, usize)> =
             line.steps.iter().map(|step| (step.after, step.pipeline.len())).collect();
         use After::{Anything, Failure, Success};
@@ -222,11 +230,36 @@ mod tests {
             ("| ls", "read"),
             ("ls \u{1b}[2K", "control character"),
             ("ls\r", "control character"),
+            ("ls;", "ends with `;`"),
+            ("ls ;  ", "ends with `;`"),
+            ("ls && pwd;", "ends with `;`"),
+            ("ls\u{2028}rm x", "invisible character `\\u{2028}`"),
+            ("ls 'a\u{2029}b'", "invisible character"),
+            ("echo \u{202e}x", "invisible character"),
+            ("echo 'x\u{2066}y'", "invisible character"),
+            ("echo \"\u{200f}\"", "invisible character"),
+            ("cat a\\\u{200b}b", "invisible character"),
+            ("l\u{feff}s", "invisible character"),
+            ("echo 'a\u{ad}b'", "invisible character"),
+            ("echo '\u{e0041}'", "invisible character"),
+            ("echo '\u{3164}'", "invisible character"),
+            ("echo '\u{e000}'", "invisible character"),
+            ("ls\u{a0}-la", "outside quotes"),
+            ("echo a\u{3000}b", "outside quotes"),
+            ("ls\u{200d}", "outside quotes"),
             ("  ", "empty"),
         ] {
             let refusal = parse(text).expect_err(text).to_string();
             assert!(refusal.contains(word), "{text:?}: {refusal}");
         }
+    }
+
+    #[test]
+    fn spaces_of_other_widths_and_joined_emoji_are_data_in_quotes() {
+        assert_eq!(words("ls 'at 3.04\u{202f}PM.png'"), [["ls", "at 3.04\u{202f}PM.png"]]);
+        assert_eq!(words("echo \"👨\u{200d}👩 ❤\u{fe0f}\""), [["echo", "👨\u{200d}👩 ❤\u{fe0f}"]]);
+        assert_eq!(words("grep Grüße 漢字 🚀"), [["grep", "Grüße", "漢字", "🚀"]]);
+        assert_eq!(words("echo ';' a\\;"), [["echo", ";", "a;"]]);
     }
 
     #[test]

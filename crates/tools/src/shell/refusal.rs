@@ -8,6 +8,9 @@ pub(crate) enum Refusal {
     Empty,
     TooLong { longest: usize },
     ControlCharacter(char),
+    InvisibleCharacter(char),
+    UnquotedSpace(char),
+    TrailingSemicolon,
     Newline,
     Substitution,
     Variable,
@@ -50,6 +53,16 @@ impl fmt::Display for Refusal {
             Self::ControlCharacter(sign) => {
                 write!(f, "the command holds the control character `{}`: leave it out", sign.escape_unicode())
             }
+            Self::InvisibleCharacter(c) => {
+                write!(f, "the command has the invisible character `{}`: leave it out", c.escape_unicode())
+            }
+            Self::UnquotedSpace(c) => write!(
+                f,
+                "the command has `{}` outside quotes, which looks like a space or like nothing and does not separate \
+                 words: use a plain space, or quote it if it is data",
+                c.escape_unicode()
+            ),
+            Self::TrailingSemicolon => f.write_str("the command ends with `;`: leave it out"),
             Self::Newline => {
                 f.write_str("a newline outside quotes: make one call per command, or join them with `&&`")
             }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use llm_do_core::Approval;
 use llm_do_testing::Chance;
 
+use super::characters::{is_joiner, is_odd_space};
 use super::parse::{After, CommandLine, Words, parse};
 use super::place::SYSTEM_DIRECTORIES;
 use super::programs::{GIT_READERS, READERS};
@@ -34,8 +35,8 @@ const ARGUMENTS: &[&str] = &[
     "sub/a.txt", "src", ".", "..", "../x", "/etc/passwd", "/dev/null", "./a", "a b", "it's", "x;y", "a|b",
     "$HOME", "${x}", "$(id)", "`id`", "*.rs", "?", "[a-z]", "{a,b}", "{1..3}", "{}", "HEAD@{1}", "main..x",
     "^HEAD", ":(top)x", ":!x", "~", "~root", "a~", "x=~", "a=b", "=", "#", "a#b", "!", "!!", "!x", "%s\\n",
-    "\\", "a\\b", "\"", "'", "''", "\t", "x\ny", " ", "", "é", "世界", "🚀", "а", "ｌｓ", "\u{a0}", "\u{200b}",
-    "\u{202e}x", "\u{feff}", "\u{2028}", "e\u{301}", "|", "&&", ";", "&", ">", "<", "(", ")", "\\;", "10",
+    "\\", "a\\b", "\"", "'", "''", "\t", "x\ny", " ", "", "é", "世界", "🚀", "а", "ｌｓ", "\u{a0}", "\u{202f}",
+    "👨\u{200d}👩", "e\u{301}", "|", "&&", ";", "&", ">", "<", "(", ")", "\\;", "10",
     "2", "-1", "+5", "in", "do", "done", "fi", "time", "if", "then", "{", "}", "[[", "]]", "function",
     "coproc", "case", "esac",
 ];
@@ -67,7 +68,7 @@ const NOISE: &[&str] = &[
     "while ls; do ls; done", "case a in a) ls;; esac", "select", "time ", "time -p ", "coproc ", "in",
     "a=b ", "A=1", "a=(1 2)", "a[0]=1", "a+=1", "alias l=rm", "\\", "'", "\"", "''", "\"\"", "\\'", "\\\"",
     "\\ ", "\\\t", "\u{a0}", "\u{3000}", "\u{2003}", "\u{200b}", "\u{200d}", "\u{feff}", "\u{202e}",
-    "\u{2066}", "；", "｜", "＄x", "‘x’", "“x”", "\t", "  ", "-", "--", "=", "10#5", "1>", "-o", "--output=x",
+    "\u{2066}", "\u{2028}", "；", "｜", "＄x", "‘x’", "“x”", "\t", "  ", "-", "--", "=", "10#5", "1>", "-o", "--output=x",
     "\"\\a\"", "\"\\\\\"", "\"a\\\nb\"", "\\\\", "%", "+", "@", ",", ":", "..",
 ];
 
@@ -90,7 +91,7 @@ fn generate(chance: &mut Chance) -> Text {
         words.push(command(&mut text, noisy, chance));
     }
     if chance.percent(5) {
-        text.push_str(chance.one_of::<&str>(&[" ", "\t", ";", " ; "]));
+        text.push_str(chance.one_of::<&str>(&[" ", "\t"]));
     }
     for _ in 0..if noisy { chance.between(1, 2) } else { 0 } {
         let places: Vec<usize> = text.char_indices().map(|(place, _)| place).chain([text.len()]).collect();
@@ -137,7 +138,7 @@ fn write_word(word: &str, text: &mut String, chance: &mut Chance) {
     let plain = |sign: char| {
         sign.is_ascii_alphanumeric()
             || "-_./=:,+@%^".contains(sign)
-            || (!sign.is_ascii() && !sign.is_control())
+            || (!sign.is_ascii() && !sign.is_control() && !is_odd_space(sign) && !is_joiner(sign))
     };
     let reserved = RESERVED.contains(&word) || word.is_empty() || word.contains('=');
     if !reserved && word.chars().all(plain) && chance.percent(70) {

@@ -2,6 +2,7 @@
 
 use std::str::Chars;
 
+use super::characters::{is_joiner, is_odd_space};
 use super::refusal::Refusal;
 
 /// Reads the word with which a text begins: returns the argument that it stands for, and the rest.
@@ -85,6 +86,7 @@ impl Reader<'_> {
 
     fn plain(&mut self, sign: char) -> Result<(), Refusal> {
         match sign {
+            _ if is_odd_space(sign) || is_joiner(sign) => return Err(Refusal::UnquotedSpace(sign)),
             '*' | '?' | '[' => return Err(Refusal::Wildcard(sign)),
             '`' => return Err(Refusal::Substitution),
             '$' => return self.dollar("'\""),

@@ -226,7 +226,7 @@ async fn what_is_not_listed_is_blocked_with_words_that_help() {
         ("ls && rm x", "`rm` is not listed"),
         ("ls 2>/dev/null", "captured anyway"),
         ("ls *.rs", "quote it"),
-        ("ls\u{a0}-la", "not listed"),
+        ("ls\u{a0}-la", "use a plain space"),
     ] {
         let assessment = assess(&tool, command).await;
         assert_eq!(assessment.approval, Blocked, "{command}");
