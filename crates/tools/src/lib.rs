@@ -16,6 +16,7 @@ mod catalogue;
 mod children;
 mod dynamic_agents;
 mod filesystem;
+mod pattern;
 mod process;
 mod python;
 mod sandbox;

@@ -25,8 +25,9 @@ pub(crate) trait Change {
     /// Says what may be made where it is missing.
     fn creates(&self) -> Creates;
 
-    /// Works out the new content from the old one.
-    fn after(&self, shown: &str, before: Option<&[u8]>) -> Result<Vec<u8>, FileError>;
+    /// Works out the new content from the old one. It may have `limit` bytes, and nothing longer may be built on the
+    /// way to it: this runs before anybody approved the call.
+    fn after(&self, shown: &str, before: Option<&[u8]>, limit: u64) -> Result<Vec<u8>, FileError>;
 
     /// Says what the change would do, for a person.
     fn describe(&self, shown: &str, before: Option<&[u8]>, after: &[u8]) -> String;
@@ -76,15 +77,21 @@ impl Target {
     }
 
     fn after(&self, root: &Root, change: &dyn Change) -> Result<Vec<u8>, FileError> {
-        let after = change.after(&self.place.shown(), self.before())?;
-        let (size, limit) = (after.len() as u64, root.ground.settings.max_write_bytes);
-        if size > limit { Err(FileError::TooMuch { size, limit }) } else { Ok(after) }
+        let limit = root.ground.settings.max_write_bytes;
+        let after = change.after(&self.place.shown(), self.before(), limit)?;
+        check_size(after.len() as u64, limit)?;
+        Ok(after)
     }
 
     fn write(&self, content: &[u8]) -> std::io::Result<()> {
         let directory = self.place.make_directories()?;
         atomic::replace(&directory, self.place.name(), content, self.old.as_ref().map(|(_, old)| old))
     }
+}
+
+/// Refuses content that is longer than a file may be.
+pub(crate) fn check_size(size: u64, limit: u64) -> Result<(), FileError> {
+    if size > limit { Err(FileError::TooMuch { size, limit }) } else { Ok(()) }
 }
 
 /// Judges a change without making it.

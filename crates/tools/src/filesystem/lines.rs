@@ -9,6 +9,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 
 use super::error::FileError;
 use super::walk::Patience;
+use crate::pattern;
 
 /// How many bytes of one line are shown.
 const MAX_LINE: usize = 400;
@@ -54,11 +55,12 @@ impl Room {
 }
 
 /// Compiles a regular expression.
-pub(crate) fn expression(pattern: &str) -> Result<RegexMatcher, FileError> {
+pub(crate) fn expression(text: &str) -> Result<RegexMatcher, FileError> {
+    pattern::check_length(text).map_err(FileError::Argument)?;
     let mut builder = RegexMatcherBuilder::new();
     builder.line_terminator(Some(b'\n')).size_limit(MAX_EXPRESSION).dfa_size_limit(MAX_EXPRESSION);
     let problem = |error| FileError::Argument(format!("not a regular expression: {error}"));
-    builder.build(pattern).map_err(problem)
+    builder.build(text).map_err(problem)
 }
 
 /// Searches files, one after the other.

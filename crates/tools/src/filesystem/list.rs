@@ -11,6 +11,7 @@ use super::error::FileError;
 use super::place::{Kind, LastLink};
 use super::root::Root;
 use super::walk::{Entry, Patience, walk};
+use crate::pattern::check_length;
 
 /// What the model reads about the tool.
 pub(crate) const DESCRIPTION: &str = "Lists files and directories whose path matches a glob, in order of their names. \
@@ -108,6 +109,7 @@ fn shown(root: &Root, entry: &Entry<'_>) -> Option<String> {
 
 /// Compiles a glob that stays below its directory.
 pub(crate) fn compile(pattern: &str) -> Result<GlobMatcher, FileError> {
+    check_length(pattern).map_err(FileError::Argument)?;
     let leaves = |part: Component<'_>| !matches!(part, Component::Normal(_) | Component::CurDir);
     if Path::new(pattern).components().any(leaves) {
         return Err(FileError::Outside { path: pattern.to_owned() });

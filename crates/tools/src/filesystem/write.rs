@@ -4,7 +4,7 @@ use llm_do_core::counted;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::change::{Change, Creates};
+use super::change::{Change, Creates, check_size};
 use super::error::FileError;
 
 /// What the model reads about the tool.
@@ -35,7 +35,8 @@ impl Change for Arguments {
         if self.create_directories { Creates::FileAndDirectories } else { Creates::File }
     }
 
-    fn after(&self, _shown: &str, _before: Option<&[u8]>) -> Result<Vec<u8>, FileError> {
+    fn after(&self, _shown: &str, _before: Option<&[u8]>, limit: u64) -> Result<Vec<u8>, FileError> {
+        check_size(self.content.len() as u64, limit)?;
         Ok(self.content.clone().into_bytes())
     }
 

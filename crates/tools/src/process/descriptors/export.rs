@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{arguments, needs, table};
-use crate::filesystem::change::{self, Change, Creates};
+use crate::filesystem::change::{self, Change, Creates, check_size};
 use crate::filesystem::root::{Ground, Root};
 use crate::filesystem::{FileError, FilesystemSettings, Protected};
 
@@ -119,14 +119,16 @@ impl Change for Export {
         if self.arguments.create { Creates::FileAndDirectories } else { Creates::Nothing }
     }
 
-    fn after(&self, shown: &str, before: Option<&[u8]>) -> Result<Vec<u8>, FileError> {
+    fn after(&self, shown: &str, before: Option<&[u8]>, limit: u64) -> Result<Vec<u8>, FileError> {
         if before.is_some() && !self.arguments.exist_ok {
             return Err(FileError::Argument(format!("`{shown}` exists already, and `exist_ok` is false")));
         }
-        match (self.arguments.mode, before) {
-            (Mode::Append, Some(before)) => Ok([before, &self.text()?].concat()),
-            (Mode::Append, None) | (Mode::Write, _) => self.text(),
-        }
+        let kept = before.filter(|_| self.arguments.mode == Mode::Append).unwrap_or_default();
+        check_size(self.content.bytes().saturating_add(kept.len() as u64), limit)?;
+        let mut text = self.text()?;
+        // In place, so that no third copy of a long file is made.
+        text.splice(0..0, kept.iter().copied());
+        Ok(text)
     }
 
     fn describe(&self, shown: &str, before: Option<&[u8]>, after: &[u8]) -> String {

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Situation, arguments};
+use crate::pattern::check_length;
 
 /// What the model reads about the tool.
 pub(super) const DESCRIPTION: &str = "Searches the text of a file descriptor for lines that match a regular expression \
@@ -79,6 +80,7 @@ pub(super) fn run(table: &Descriptors, input: &Value, situation: &Situation) -> 
 
 impl Arguments {
     fn expression(&self) -> Result<RegexMatcher, Failure> {
+        check_length(&self.pattern).map_err(|message| Failure::new(FailureKind::Arguments, message))?;
         let mut builder = RegexMatcherBuilder::new();
         builder.case_insensitive(self.ignore_case).multi_line(true).crlf(true);
         builder.size_limit(MOST_EXPRESSION).dfa_size_limit(MOST_EXPRESSION);
