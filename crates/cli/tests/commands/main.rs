@@ -20,7 +20,9 @@ mod needs_python;
 mod output;
 mod programs;
 mod projects;
+
 mod providers;
+mod python_starts;
 mod reference;
 mod schema;
 mod support;

@@ -2,8 +2,9 @@
 //!
 //! They lie in a directory named by the hash of their contents, so that Python's own compiled files beside them are
 //! reused. Before each start the sources are compared with what this program holds: nobody else decides what runs.
+//! Any number of processes may start at the same time: a directory that one of them may use is never removed.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -25,18 +26,22 @@ pub(crate) struct Package {
     directory: PathBuf,
     /// Whether the directory is this value's alone, and goes with it.
     private: bool,
+    /// Keeps other processes from removing the directory as unused.
+    _in_use: Option<File>,
 }
 
 impl Package {
     /// Unpacks the sources below a cache directory, or where that is impossible into a directory of their own.
     pub(crate) fn unpack(cache: Option<&Path>) -> io::Result<Self> {
         let cached = cache.map(in_cache);
-        if let Some(Ok(directory)) = cached {
-            return Ok(Self { directory, private: false });
+        if let (Some(cache), Some(Ok(directory))) = (cache, cached) {
+            let _in_use = lock_shared(&directory);
+            remove_unused(cache, &directory);
+            return Ok(Self { directory, private: false, _in_use });
         }
         let directory = std::env::temp_dir().join(format!("llm-do-python-{}", uuid::Uuid::new_v4()));
         write_all(&directory)?;
-        Ok(Self { directory, private: true })
+        Ok(Self { directory, private: true, _in_use: None })
     }
 
     /// Returns the file that Python is started with.
@@ -56,12 +61,10 @@ impl Drop for Package {
 
 fn in_cache(cache: &Path) -> io::Result<PathBuf> {
     private_directory(cache)?;
-    let name = digest().prefix(24);
-    let directory = cache.join(&name);
+    let directory = cache.join(digest().prefix(24));
     if !is_intact(&directory) {
-        replace(cache, &directory)?;
+        install(cache, &directory)?;
     }
-    remove_unused(cache, &name);
     Ok(directory)
 }
 
@@ -70,62 +73,144 @@ fn digest() -> Digest {
     Digest::of_parts(SOURCES.iter().flat_map(|(path, text)| [path.as_bytes(), text.as_bytes()]))
 }
 
-/// Says whether a directory holds the sources exactly, and nobody else may change them.
+/// Returns whether a directory holds the sources exactly, and nobody else may change them.
 fn is_intact(directory: &Path) -> bool {
-    let is_own = |path: &Path, most: u32| {
-        let found = fs::symlink_metadata(path);
-        found.is_ok_and(|found| {
-            found.uid() == rustix::process::geteuid().as_raw()
-                && found.permissions().mode() & 0o777 & !most == 0
-        })
-    };
-    let is_same = |(path, text): &(&str, &str)| {
-        let path = directory.join(path);
-        let folders = path.ancestors().skip(1).take_while(|folder| folder.starts_with(directory));
-        fs::symlink_metadata(&path).is_ok_and(|found| found.is_file())
-            && is_own(&path, 0o600)
-            && folders.into_iter().all(|folder| is_own(folder, 0o700))
-            && fs::read(&path).is_ok_and(|found| found == text.as_bytes())
-    };
-    SOURCES.iter().all(is_same) && has_nothing_else(directory, directory)
+    SOURCES.iter().all(|source| is_same(directory, source)) && has_nothing_else(directory, directory)
 }
 
-/// Says whether a directory holds no file but the sources and what Python made of them.
+/// Returns whether a directory holds one of the sources, unchanged and protected from other users.
+fn is_same(directory: &Path, (path, text): &(&str, &str)) -> bool {
+    let path = directory.join(path);
+    let mut folders = path.ancestors().skip(1).take_while(|folder| folder.starts_with(directory));
+    fs::symlink_metadata(&path).is_ok_and(|found| found.is_file())
+        && is_private(&path, 0o600)
+        && folders.all(|folder| is_private(folder, 0o700))
+        && fs::read(&path).is_ok_and(|found| found == text.as_bytes())
+}
+
+/// Returns whether a path belongs to this user and allows nobody more than `mode`.
+fn is_private(path: &Path, mode: u32) -> bool {
+    fs::symlink_metadata(path)
+        .is_ok_and(|found| belongs_to_user(&found) && found.permissions().mode() & 0o777 & !mode == 0)
+}
+
+fn is_own_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && belongs_to_user(&found))
+}
+
+fn belongs_to_user(found: &fs::Metadata) -> bool {
+    found.uid() == rustix::process::geteuid().as_raw()
+}
+
+/// What an entry of the directory is expected to be, by its path.
+#[derive(PartialEq, Eq)]
+enum Expected {
+    Source,
+    /// A directory of sources.
+    Sources,
+    /// A directory of what Python compiled.
+    Compiled,
+    Nothing,
+}
+
+fn expected(top: &Path, entry: &fs::DirEntry) -> Expected {
+    let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let path = entry.path();
+    let below = path.strip_prefix(top).unwrap_or(&path).to_string_lossy().into_owned();
+    let prefix = format!("{below}/");
+    match is_directory {
+        true if entry.file_name() == "__pycache__" => Expected::Compiled,
+        true if SOURCES.iter().any(|(source, _)| source.starts_with(&prefix)) => Expected::Sources,
+        // A source is a file; whether it is the right one is seen from its content.
+        _ if SOURCES.iter().any(|(source, _)| *source == below) => Expected::Source,
+        _ => Expected::Nothing,
+    }
+}
+
+/// Returns whether a directory holds no file but the sources and what Python made of them.
 fn has_nothing_else(top: &Path, directory: &Path) -> bool {
     let Ok(entries) = fs::read_dir(directory) else { return false };
     entries.into_iter().all(|entry| {
-        let Ok(entry) = entry else { return false };
-        let Ok(kind) = entry.file_type() else { return false };
-        let path = entry.path();
-        let below = path.strip_prefix(top).unwrap_or(&path).to_string_lossy().into_owned();
-        match (kind.is_dir(), kind.is_file()) {
-            (true, _) if entry.file_name() == "__pycache__" => true,
-            (true, _) => {
-                let prefix = format!("{below}/");
-                SOURCES.iter().any(|(source, _)| source.starts_with(&prefix)) && has_nothing_else(top, &path)
-            }
-            (_, true) => SOURCES.iter().any(|(source, _)| *source == below),
-            _ => false,
-        }
+        entry.is_ok_and(|entry| match expected(top, &entry) {
+            Expected::Source | Expected::Compiled => true,
+            Expected::Sources => has_nothing_else(top, &entry.path()),
+            Expected::Nothing => false,
+        })
     })
 }
 
-/// Puts the sources into a directory of the cache, whole or not at all.
-fn replace(cache: &Path, directory: &Path) -> io::Result<()> {
+/// Puts the sources into a directory of the cache.
+///
+/// Several processes may do this at the same time, and others may run from the directory already: it appears whole by
+/// one rename, and a directory that is there is repaired file by file, never removed or replaced.
+fn install(cache: &Path, directory: &Path) -> io::Result<()> {
     let fresh = cache.join(format!("new-{}", uuid::Uuid::new_v4()));
-    write_all(&fresh)?;
-    let moved = fs::rename(&fresh, directory).or_else(|_| {
-        // Something stands there: it goes aside first, as a directory is only replaced by an empty one.
-        let aside = cache.join(format!("old-{}", uuid::Uuid::new_v4()));
-        fs::rename(directory, &aside)?;
-        let _ = fs::remove_dir_all(&aside).or_else(|_| fs::remove_file(&aside));
-        fs::rename(&fresh, directory)
-    });
-    if moved.is_err() {
-        let _ = fs::remove_dir_all(&fresh);
+    let installed = write_all(&fresh).and_then(|()| install_from(&fresh, directory));
+    let _ = fs::remove_dir_all(&fresh);
+    // Another process may have installed or repaired it meanwhile.
+    if is_intact(directory) {
+        Ok(())
+    } else {
+        installed.and(Err(io::Error::other("the sources are damaged")))
     }
-    // Another process may have been faster.
-    if is_intact(directory) { Ok(()) } else { moved }
+}
+
+fn install_from(fresh: &Path, directory: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(directory).is_ok_and(|found| !found.is_dir()) {
+        // This fails on a directory, which another process may have installed meanwhile.
+        let _ = fs::remove_file(directory);
+    }
+    match fs::rename(fresh, directory) {
+        // It exists, and a directory that is not empty is not replaced by a rename.
+        Err(_) if is_own_directory(directory) => repair(fresh, directory),
+        renamed => renamed,
+    }
+}
+
+/// Moves every source that is missing or wrong from a fresh directory into one that may be in use.
+fn repair(fresh: &Path, directory: &Path) -> io::Result<()> {
+    remove_everything_else(directory, directory)?;
+    for source in SOURCES.iter().filter(|source| !is_same(directory, source)) {
+        let path = directory.join(source.0);
+        path.parent().map_or(Ok(()), |folder| make_private(directory, folder))?;
+        if path.is_dir() {
+            remove(&path)?;
+        }
+        fs::rename(fresh.join(source.0), &path)?;
+    }
+    Ok(())
+}
+
+/// Removes what is neither a source, nor a directory of sources, nor what Python made of them.
+fn remove_everything_else(top: &Path, directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)?.flatten() {
+        let path = entry.path();
+        match expected(top, &entry) {
+            Expected::Sources if is_own_directory(&path) => remove_everything_else(top, &path)?,
+            Expected::Source | Expected::Compiled => {}
+            Expected::Sources | Expected::Nothing => remove(&path)?,
+        }
+    }
+    Ok(())
+}
+
+/// Makes the directories between the top and a folder, private ones.
+fn make_private(top: &Path, folder: &Path) -> io::Result<()> {
+    private_directory(folder)?;
+    for folder in folder.ancestors().take_while(|folder| folder.starts_with(top)) {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// Removes a file, a link or a directory. What is gone already is no failure.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 fn write_all(directory: &Path) -> io::Result<()> {
@@ -143,19 +228,30 @@ fn private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Removes sources of other versions that were not used for long. What cannot be removed stays.
-fn remove_unused(cache: &Path, used: &str) {
-    touch(&cache.join(used));
+/// Removes sources of other versions that no process uses and that were not used for long. What cannot be removed stays.
+fn remove_unused(cache: &Path, used: &Path) {
+    touch(used);
     for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let is_ours = name.to_str().is_some_and(|name| is_name_of_sources(name) && name != used);
+        let path = entry.path();
+        let is_ours = entry.file_name().to_str().is_some_and(is_name_of_sources) && path != used;
         let modified = entry.metadata().and_then(|found| found.modified());
         let is_old = modified
             .is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > KEPT_UNUSED));
-        if is_ours && is_old {
-            let _ = fs::remove_dir_all(entry.path());
+        if is_ours && is_old && !is_in_use(&path) {
+            let _ = fs::remove_dir_all(path);
         }
     }
+}
+
+/// Marks a directory as used for as long as the file is open, where the file system knows such locks.
+fn lock_shared(directory: &Path) -> Option<File> {
+    let file = File::open(directory).ok()?;
+    file.try_lock_shared().is_ok().then_some(file)
+}
+
+fn is_in_use(directory: &Path) -> bool {
+    let Ok(file) = File::open(directory) else { return false };
+    matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
 fn is_name_of_sources(name: &str) -> bool {
@@ -163,7 +259,7 @@ fn is_name_of_sources(name: &str) -> bool {
     is_hash || name.starts_with("new-") || name.starts_with("old-")
 }
 
-/// Says that a directory was used now.
+/// Notes that a directory was used now.
 fn touch(directory: &Path) {
     if let Ok(file) = fs::File::open(directory) {
         let _ = file.set_modified(SystemTime::now());
@@ -229,6 +325,71 @@ mod tests {
         assert_eq!(fs::read_dir(&cache).unwrap().count(), 1);
     }
 
+    /// The directory that a process was given must stay as it is, whatever other processes do at the same time.
+    #[test]
+    fn concurrent_unpacking_into_an_empty_cache_gives_everyone_one_intact_directory() {
+        for _ in 0..4 {
+            let folder = Folder::new();
+            let cache = folder.path().join("cache");
+            let start = std::sync::Barrier::new(8);
+            let inodes = std::thread::scope(|scope| {
+                let unpack = || {
+                    start.wait();
+                    let package = Package::unpack(Some(&cache)).unwrap();
+                    let inode = fs::metadata(&package.directory).unwrap().ino();
+                    start.wait();
+                    assert!(package.start().starts_with(&cache) && is_intact(&package.directory));
+                    assert_eq!(fs::metadata(&package.directory).unwrap().ino(), inode);
+                    inode
+                };
+                let threads: Vec<_> = (0..8).map(|_| scope.spawn(unpack)).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+            });
+            assert!(inodes.iter().all(|inode| *inode == inodes[0]), "{inodes:?}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_directory_is_repaired_without_replacing_it() {
+        let folder = Folder::new();
+        let cache = folder.path().join("cache");
+        let package = Package::unpack(Some(&cache)).unwrap();
+        let inode = fs::metadata(&package.directory).unwrap().ino();
+        let host = package.directory.join("host/llm_do_host");
+        let damages: [&dyn Fn(); 6] = [
+            &|| fs::remove_dir_all(&host).unwrap(),
+            &|| fs::write(host.join("extra.py"), "").unwrap(),
+            &|| fs::create_dir(package.directory.join("empty")).unwrap(),
+            &|| std::os::unix::fs::symlink("/tmp", package.directory.join("link")).unwrap(),
+            &|| {
+                fs::remove_file(host.join("main.py")).unwrap();
+                fs::create_dir(host.join("main.py")).unwrap();
+            },
+            &|| fs::set_permissions(&host, fs::Permissions::from_mode(0o777)).unwrap(),
+        ];
+        for damage in damages {
+            damage();
+            assert!(!is_intact(&package.directory));
+            Package::unpack(Some(&cache)).unwrap();
+            assert!(is_intact(&package.directory));
+            assert_eq!(fs::metadata(&package.directory).unwrap().ino(), inode);
+        }
+    }
+
+    #[test]
+    fn what_stands_in_the_place_of_the_directory_is_replaced() {
+        let folder = Folder::new();
+        let cache = folder.path().join("cache");
+        let package = Package::unpack(Some(&cache)).unwrap();
+        fs::remove_dir_all(&package.directory).unwrap();
+        fs::write(&package.directory, "a file").unwrap();
+        assert!(is_intact(&Package::unpack(Some(&cache)).unwrap().directory));
+        fs::remove_dir_all(&package.directory).unwrap();
+        std::os::unix::fs::symlink(folder.path(), &package.directory).unwrap();
+        assert!(is_intact(&Package::unpack(Some(&cache)).unwrap().directory));
+        assert!(folder.path().exists());
+    }
+
     #[test]
     fn without_a_usable_cache_the_sources_have_a_place_of_their_own_that_vanishes() {
         let package = Package::unpack(Some(Path::new("/proc/none"))).unwrap();
@@ -253,5 +414,21 @@ mod tests {
         }
         Package::unpack(Some(&cache)).unwrap();
         assert!(!old.exists() && new.exists() && strange.exists());
+    }
+
+    #[test]
+    fn old_sources_that_a_process_still_uses_are_kept() {
+        let folder = Folder::new();
+        let cache = folder.path().join("cache");
+        let used = cache.join("0123456789abcdef01234567");
+        fs::create_dir_all(&used).unwrap();
+        let lock = lock_shared(&used);
+        let past = SystemTime::now() - KEPT_UNUSED - Duration::from_secs(60);
+        fs::File::open(&used).unwrap().set_modified(past).unwrap();
+        Package::unpack(Some(&cache)).unwrap();
+        assert!(used.exists());
+        drop(lock);
+        Package::unpack(Some(&cache)).unwrap();
+        assert!(!used.exists());
     }
 }
