@@ -1,5 +1,8 @@
 """Toolsets: factories, shared ones, approvals, their lives."""
 
+import sys
+import unittest
+
 from support import HostCase
 
 
@@ -78,6 +81,156 @@ class Toolsets(HostCase):
         self.assertIn("OSError: no database", self.open(host, "s1", 1)["error"]["message"])
         self.assertEqual([message["text"] for message in host.said], ["exit"])
         self.assertIn("expected a toolset or None", self.open(host, "s2", 2)["error"]["message"])
+
+    def test_one_task_enters_and_leaves_a_toolset_and_calls_see_its_context(self):
+        host, answer = self.loaded(
+            """
+            import asyncio, contextvars
+            from pydantic_ai.toolsets import FunctionToolset
+            session = contextvars.ContextVar("session", default="unset")
+            class Own(FunctionToolset):
+                async def __aenter__(self):
+                    self.task, self.token = asyncio.current_task(), session.set("entered")
+                    return self
+                async def __aexit__(self, *problem):
+                    print("exit", session.get(), asyncio.current_task() is self.task)
+                    session.reset(self.token)
+            def make():
+                made = Own()
+                @made.tool_plain
+                async def see(change: str = "") -> list:
+                    before = session.get()
+                    session.set(change or before)
+                    return [before, asyncio.current_task() is made.task]
+                @made.tool_plain
+                def see_in_thread() -> str:
+                    return session.get()
+                return made
+            TOOLSETS = {"own": make}
+            """
+        )
+        tools = {tool["name"]: tool["id"] for tool in answer["toolsets"][0]["tools"]}
+        self.open(host, "s1", 1)
+        self.assertEqual(host.call(tools["see"], {"change": "changed"}, 1)["value"], ["entered", False])
+        self.assertEqual(host.call(tools["see"], {}, 1)["value"], ["entered", False])
+        self.assertEqual(host.call(tools["see_in_thread"], {}, 1)["value"], "entered")
+        closing = host.begin("close", instance=1)
+        self.assertEqual(host.done(closing)["value"], None)
+        self.assertEqual(host.lines(closing), ["exit entered True"])
+
+    def test_calls_of_one_instance_run_side_by_side_and_are_cancelled_alone(self):
+        host, answer = self.loaded(
+            """
+            import asyncio
+            from pydantic_ai.toolsets import FunctionToolset
+            def make():
+                made, arrived = FunctionToolset(), asyncio.Event()
+                @made.tool_plain
+                async def wait() -> str:
+                    await arrived.wait()
+                    return "met"
+                @made.tool_plain
+                async def arrive() -> str:
+                    arrived.set()
+                    return "arrived"
+                return made
+            TOOLSETS = {"own": make}
+            """
+        )
+        tools = {tool["name"]: tool["id"] for tool in answer["toolsets"][0]["tools"]}
+        self.open(host, "s1", 1)
+        first, second = host.begin_call(tools["wait"], {}, 1), host.begin_call(tools["wait"], {}, 1)
+        host.send(op="cancel", id=first)
+        self.assertEqual(host.done(first)["error"]["kind"], "cancelled")
+        self.assertEqual(host.call(tools["arrive"], {}, 1)["value"], "arrived")
+        self.assertEqual(host.done(second)["value"], "met")
+        self.assertIsNone(self.close(host, 1).get("error"))
+
+    @unittest.skipIf(sys.version_info < (3, 11), "task groups and timeouts of asyncio are new in Python 3.11")
+    def test_task_groups_and_timeouts_may_be_open_as_long_as_the_toolset(self):
+        host, answer = self.loaded(
+            """
+            import asyncio
+            from pydantic_ai.toolsets import FunctionToolset
+            class Own(FunctionToolset):
+                async def __aenter__(self):
+                    self.limit = asyncio.timeout(1000)
+                    await self.limit.__aenter__()
+                    self.group = asyncio.TaskGroup()
+                    await self.group.__aenter__()
+                    return self
+                async def __aexit__(self, *problem):
+                    await self.group.__aexit__(*problem)
+                    await self.limit.__aexit__(*problem)
+                    print("left")
+            def make():
+                made = Own()
+                async def work(text):
+                    await asyncio.sleep(0)
+                    print(text)
+                async def fail():
+                    raise ValueError("lost")
+                @made.tool_plain
+                async def start(text: str):
+                    made.group.create_task(work(text))
+                @made.tool_plain
+                async def break_it():
+                    made.group.create_task(fail())
+                @made.tool_plain
+                def use() -> str:
+                    return "used"
+                return made
+            TOOLSETS = {"own": make}
+            """
+        )
+        tools = {tool["name"]: tool["id"] for tool in answer["toolsets"][0]["tools"]}
+        self.open(host, "s1", 1)
+        self.open(host, "s1", 2)
+        host.call(tools["start"], {"text": "worked"}, 1)
+        self.assertIsNone(self.close(host, 1).get("error"))
+        self.assertEqual(sorted(message["text"] for message in host.said), ["left", "worked"])
+        host.call(tools["break_it"], {}, 2)
+        host.until(lambda message: message["op"] == "say" and "__aexit__ failed" in message["text"] and "lost" in message["text"])
+        self.assertIn("ValueError: lost", host.call(tools["use"], {}, 2)["error"]["message"])
+        self.assertIsNone(self.close(host, 2).get("error"))
+
+    def test_opening_and_closing_can_be_cancelled(self):
+        host, answer = self.loaded(
+            """
+            import asyncio
+            from pydantic_ai.toolsets import FunctionToolset
+            class Own(FunctionToolset):
+                async def __aenter__(self):
+                    print("entering")
+                    if SLOW["enter"]:
+                        await asyncio.sleep(1000)
+                    return self
+                async def __aexit__(self, *problem):
+                    print("leaving")
+                    await asyncio.sleep(1000)
+                def cleanup(self):
+                    print("cleanup")
+            SLOW = {"enter": False}
+            def make():
+                made = Own()
+                @made.tool_plain
+                def slow_down():
+                    SLOW["enter"] = True
+                return made
+            TOOLSETS = {"own": make}
+            """
+        )
+        self.open(host, "s1", 1)
+        host.call(answer["toolsets"][0]["tools"][0]["id"], {}, 1)
+        for op, more, last in [
+            ("open", {"toolset": "s1", "instance": 2, "context": host.context()}, "entering"),
+            ("close", {"instance": 1}, "leaving"),
+        ]:
+            number = host.begin(op, **more)
+            host.until(lambda message: message["op"] == "say" and message["text"] == last)
+            host.send(op="cancel", id=number)
+            self.assertEqual(host.done(number)["error"]["kind"], "cancelled")
+        self.assertEqual(self.close(host, 2)["value"], None)
 
     def test_a_module_level_toolset_is_shared(self):
         host, answer = self.loaded(

@@ -66,6 +66,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = sources![
     "host/llm_do_host/main.py",
     "host/llm_do_host/models.py",
     "host/llm_do_host/newer.py",
+    "host/llm_do_host/open_toolsets.py",
     "host/llm_do_host/output.py",
     "host/llm_do_host/prompts.py",
     "host/llm_do_host/results.py",

@@ -35,10 +35,21 @@ class Call:
         self._begun = False
         self._job = None
 
-    def run_as_task(self, work):
-        """Runs a coroutine function on the loop; its value, or exception, becomes the answer."""
-        context = self._own_context()
-        self._task = context.run(self.calls.loop.create_task, self._answer(work))
+    def run_as_task(self, work, base=None):
+        """Runs a coroutine function on the loop; its value, or exception, becomes the answer.
+
+        The context variables are those of `base`, where it is given.
+        """
+        self.start_task(self.answer(work), base)
+
+    def start_task(self, coroutine, base=None):
+        """Starts a task in which this is the current call, and which is cancelled with it."""
+        self._task = self._own_context(base).run(self.calls.loop.create_task, coroutine)
+
+    def adopt_running_task(self):
+        """Makes this the current call of the running task, which is cancelled with it from now on."""
+        self._task = asyncio.current_task()
+        current_call.set(self)
 
     def run_in_thread(self, work):
         """Runs a function in a thread; its value, or exception, becomes the answer."""
@@ -55,22 +66,25 @@ class Call:
         if self._job is not None:
             self._job.cancel()
 
-    def _own_context(self):
+    def _own_context(self, base=None):
         """Returns context variables in which this is the current call."""
-        context = contextvars.copy_context()
+        context = contextvars.copy_context() if base is None else base.copy()
         context.run(current_call.set, self)
         return context
 
-    async def _answer(self, work):
-        """Awaits the work and answers."""
+    async def answer(self, work):
+        """Awaits the work and answers; returns whether it succeeded."""
+        succeeded = False
         try:
             self._begun = True
             if self.cancelled:
                 raise Interrupted
             line = self._line(await work())
+            succeeded = True
         except BaseException as problem:
             line = self._failure_line(problem)
         self.end(line)
+        return succeeded
 
     def _outcome_of(self, work):
         """Runs the work in this thread; returns the answer, or the awaitable that the work returned."""

@@ -6,7 +6,7 @@ from llm_do.toolsets import declared_kind
 from . import models
 from .context import AGENTS_OF_PROJECT, run_context
 from .imports import line_of_function, line_of_name
-from .instances import Instance, ToolsetSource, is_toolset
+from .instances import ToolsetSource, is_toolset, tools_of
 from .loops import run_now
 from .targets import ToolsetTarget
 
@@ -346,7 +346,7 @@ async def learn(source, no_call):
     toolset = await source.make(context)
     if declared_kind(toolset) is not None:
         return toolset, {}
-    return toolset, await Instance.tools_of(source, toolset, context)
+    return toolset, await tools_of(source, toolset, context)
 
 
 def approval_config(toolset):

@@ -1,12 +1,12 @@
-"""Toolset instances: one for each agent call that uses a toolset, numbered by llm-do.
+"""Where toolsets come from, and how they are cleaned up.
 
-What a factory makes is entered, used and cleaned up with that call. A toolset that a module made itself is shared:
-it is entered and left with each call, and cleaned up when the host leaves.
+What a factory makes belongs to one agent call (see `open_toolsets`) and is cleaned up with it. A toolset that a module
+made itself is shared, and cleaned up when the host leaves.
 """
 
 import sys
 
-from .context import run_context
+from .results import MESSAGE_LIMIT, bounded, exception_text
 from .targets import awaited
 
 
@@ -35,49 +35,13 @@ class ToolsetSource:
         return toolset
 
 
-class Instance:
-    """A toolset that is open for one call."""
-
-    def __init__(self, source, toolset):
-        self.toolset = toolset
-        self.tools = {}
-        self._source = source
-        self._left = None
-
-    @classmethod
-    async def open(cls, source, toolset, context):
-        """Enters a toolset and learns its tools; what was begun is undone where that fails."""
-        instance = cls(source, toolset)
-        try:
-            await instance._enter()
-            if instance.toolset is not None:
-                instance.tools = dict(await awaited(instance.toolset.get_tools(context)))
-        except BaseException:
-            await instance.close()
-            raise
-        return instance
-
-    @classmethod
-    async def tools_of(cls, source, toolset, context):
-        """Returns the tools of a toolset that is not entered, and lets go of it."""
-        try:
-            return dict(await awaited(toolset.get_tools(context))) if toolset is not None else {}
-        finally:
-            await cls(source, toolset).close()
-
-    async def _enter(self):
-        """Enters the toolset, where it is a context manager."""
-        if hasattr(type(self.toolset), "__aenter__"):
-            await self.toolset.__aenter__()
-            self._left = self.toolset.__aexit__
-
-    async def close(self):
-        """Leaves the toolset and, where it belongs to this call alone, cleans it up."""
-        leave, self._left = self._left, None
-        if leave is not None:
-            await attempt(self._source.name, "__aexit__", lambda: leave(None, None, None))
-        if self._source.shared is None:
-            await clean_up(self._source.name, self.toolset)
+async def tools_of(source, toolset, context):
+    """Returns the tools of a toolset that is not entered, and lets go of it."""
+    try:
+        return dict(await awaited(toolset.get_tools(context))) if toolset is not None else {}
+    finally:
+        if source.shared is None:
+            await clean_up(source.name, toolset)
 
 
 async def clean_up(name, toolset):
@@ -87,11 +51,14 @@ async def clean_up(name, toolset):
 
 
 async def attempt(name, what, action):
-    """Runs a step of closing; what it raises is said, and closing goes on."""
+    """Runs a step of closing; what it raises is said and returned, and closing goes on."""
     try:
         await awaited(action())
     except Exception as problem:
-        print(f"toolset `{name}`: {what} failed: {type(problem).__name__}: {problem}", file=sys.stderr)
+        text = bounded(exception_text(problem), MESSAGE_LIMIT)
+        print(f"toolset `{name}`: {what} failed: {text}", file=sys.stderr)
+        return problem
+    return None
 
 
 def is_toolset(value):
@@ -99,9 +66,3 @@ def is_toolset(value):
     return not isinstance(value, type) and callable(getattr(value, "get_tools", None)) and callable(
         getattr(value, "call_tool", None)
     )
-
-
-async def open_for_call(source, call):
-    """Opens an instance for the context of a call."""
-    context = run_context(call)
-    return await Instance.open(source, await source.make(context), context)

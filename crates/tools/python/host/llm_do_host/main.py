@@ -97,6 +97,11 @@ def give_threads_to_stand_in(calls):
     stand_in.run_in_thread = calls.run_in_thread
 
 
+def nothing_to_close(call):
+    """Answers a message that closes an instance that is not open."""
+    call.run_in_thread(lambda: None)
+
+
 class Host:
     """Serves calls: one method for each message of llm-do."""
 
@@ -106,6 +111,7 @@ class Host:
         from .loops import host_loop
 
         self._channel = channel
+        self._speaker = speaker
         self._declarations = declarations
         self._instances = {}
         self._loop = host_loop()
@@ -178,33 +184,16 @@ class Host:
 
     def _open(self, message):
         """Makes an instance of a toolset."""
-        from .instances import open_for_call
+        from .open_toolsets import Instance
 
-        source = self._declarations.sources[message["toolset"]]
-        number = message["instance"]
-
-        def start(call):
-            async def work():
-                instance = await open_for_call(source, call)
-                if call.cancelled:
-                    await instance.close()
-                self._instances[number] = instance
-
-            call.run_as_task(work)
-
-        self._calls.begin(message["id"], message.get("context"), start)
+        instance = Instance(self._declarations.sources[message["toolset"]])
+        opened = lambda: self._instances.__setitem__(message["instance"], instance)  # noqa: E731
+        self._calls.begin(message["id"], message.get("context"), lambda call: instance.open(call, opened))
 
     def _close(self, message):
         """Closes an instance."""
         instance = self._instances.pop(message["instance"], None)
-
-        def start(call):
-            async def work():
-                if instance is not None:
-                    await instance.close()
-
-            call.run_as_task(work)
-
+        start = nothing_to_close if instance is None else instance.close
         self._calls.begin(message["id"], message.get("context"), start)
 
     def _prompt(self, message):
@@ -246,6 +235,7 @@ class Host:
             if source.shared is not None:
                 await clean_up(source.name, source.shared)
         atexit._run_exitfuncs()
+        self._speaker.finish_outside()
         self._channel.loop = None
         self._channel.flush()
         leave(0)

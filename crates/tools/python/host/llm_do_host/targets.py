@@ -61,11 +61,11 @@ class ToolsetTarget:
 
     def start(self, call, args, instance):
         """Runs the tool of an instance that is open."""
-        call.run_as_task(lambda: self._run(call, args, instance))
+        call.run_as_task(lambda: self._run(call, args, instance), context_of(instance))
 
     def assess(self, call, args, instance):
         """Asks the toolset itself how dangerous a call is."""
-        call.run_as_task(lambda: self._assess(call, args, instance))
+        call.run_as_task(lambda: self._assess(call, args, instance), context_of(instance))
 
     async def _run(self, call, args, instance):
         """Validates the arguments as pydantic_ai does and calls the tool."""
@@ -93,6 +93,8 @@ class ToolsetTarget:
         """Returns the tool object of an instance."""
         if instance is None:
             raise Failure("tool", f"the toolset of `{self._name}` has not been opened for this call")
+        if instance.problem is not None:
+            raise Failure("tool", f"the toolset of `{self._name}` has ended: {instance.problem}")
         tool = instance.tools.get(self._name)
         if tool is None:
             raise Failure("tool", f"the toolset does not offer `{self._name}` in this call")
@@ -121,6 +123,11 @@ class EntryTarget:
             return self._function()
         typed = make(self._input_class, args)
         return self._function(*(typed, CallContext(call))[: self._parameters])
+
+
+def context_of(instance):
+    """Returns the context variables in which a toolset was entered."""
+    return None if instance is None else instance.context
 
 
 def validated(tool, args):
