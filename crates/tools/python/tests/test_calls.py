@@ -320,6 +320,35 @@ class Questions(HostCase):
         self.assertEqual(said, [("progress", "half"), ("notice", "note"), ("stderr", "log")])
 
 
+class Keys(HostCase):
+    def test_keys_that_become_one_are_an_error(self):
+        host, tools = self.tools(
+            r"""
+            import enum, pathlib
+            from types import MappingProxyType
+            from pydantic import BaseModel
+            class Color(enum.Enum):
+                RED = "red"
+            class Model(BaseModel):
+                values: dict
+            RESULTS = [
+                {1: "a", "1": "b"}, {None: 1, "null": 2}, {True: 1, "true": 2}, {1.5: 1, "1.5": 2},
+                {Color.RED: 1, "red": 2}, {pathlib.Path("x"): 1, "x": 2}, {"\ud800": 1, "\ud801": 2},
+                [{"deep": {2: 1, "2": 2}}], MappingProxyType({1: 1, "1": 2}), Model(values={1: 1, "1": 2}),
+            ]
+            def result(number: int):
+                return RESULTS[number]
+            def apart() -> dict:
+                return {1: "a", "2": "b", "1.0": "c"}
+            TOOLS = [result, apart]
+            """
+        )
+        for number in range(10):
+            answer = host.call(tools["result"], {"number": number})
+            self.assertIn("two keys", answer.get("error", {}).get("message", str(answer)), number)
+        self.assertEqual(host.call(tools["apart"])["value"], {"1": "a", "2": "b", "1.0": "c"})
+
+
 class Output(HostCase):
     def test_what_is_printed_belongs_to_its_call(self):
         host, tools = self.tools(

@@ -9,7 +9,7 @@ def plain(value, mode, settings):
     if dump is not None and not isinstance(value, type):
         return dump(mode=mode, **settings)
     if isinstance(value, dict):
-        return {plain_key(key, mode): plain(item, mode, settings) for key, item in value.items()}
+        return plain_dict(value, mode, settings)
     if isinstance(value, (list, tuple, set, frozenset)):
         return plain_items(value, mode, settings)
     if hasattr(type(value), "__dataclass_fields__"):
@@ -17,6 +17,17 @@ def plain(value, mode, settings):
             name: plain(getattr(value, name), mode, settings) for name in type(value).__dataclass_fields__
         }
     return json_value(value) if mode == "json" else value
+
+
+def plain_dict(value, mode, settings):
+    """Returns a dict; two keys that JSON writes alike are refused, as one of the values would be lost."""
+    found = {}
+    for key, item in value.items():
+        key = plain_key(key, mode)
+        if key in found:
+            raise ValueError("two keys of a dict are written as %r in JSON" % (key,))
+        found[key] = plain(item, mode, settings)
+    return found
 
 
 def plain_key(key, mode):

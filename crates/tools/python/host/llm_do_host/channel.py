@@ -29,6 +29,8 @@ def encode_line(message):
 
 def replace_surrogates(text):
     """Returns the text with every lone surrogate replaced."""
+    if text.isascii():
+        return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -8,6 +8,8 @@ import os
 import sys
 from binascii import b2a_base64
 
+from .channel import replace_surrogates
+
 MESSAGE_LIMIT = 1_000_000
 DEPTH_LIMIT = 100
 SIZE_LIMIT = 32 * 1024 * 1024
@@ -55,7 +57,7 @@ def _plain(value, attachments, parents):
         raise Failure("output", "the result contains itself")
     parents = (*parents, value)
     if isinstance(value, dict):
-        return {_key(key): _plain(item, attachments, parents) for key, item in value.items()}
+        return _mapping(value, attachments, parents)
     if isinstance(value, (list, tuple, set, frozenset)):
         return _items(value, attachments, parents)
     return _object(value, attachments, parents)
@@ -89,10 +91,21 @@ def _digits(value):
         raise Failure("output", "the result contains a number with too many digits") from None
 
 
+def _mapping(value, attachments, parents):
+    """Returns a mapping whose keys are text; two keys that become one are refused, as one value would be lost."""
+    plain = {}
+    for key, item in value.items():
+        text = _key(key)
+        if text in plain:
+            raise Failure("output", f"the result has two keys that JSON writes as {text!r}")
+        plain[text] = _plain(item, attachments, parents)
+    return plain
+
+
 def _key(key):
     """Returns the key of a mapping as text."""
     if isinstance(key, str):
-        return str.__str__(key)
+        return replace_surrogates(str.__str__(key))
     if isinstance(key, bool):
         return "true" if key else "false"
     if key is None:
@@ -145,6 +158,7 @@ def _simpler(value):
     if isinstance(value, (bytes, bytearray, memoryview)) or isinstance(value, type):
         return value
     if callable(getattr(value, "model_dump", None)):
+        refuse_doubled_keys(value)
         return value.model_dump(mode="json")
     if hasattr(type(value), "__dataclass_fields__"):
         return {name: getattr(value, name) for name in type(value).__dataclass_fields__}
@@ -153,6 +167,24 @@ def _simpler(value):
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     return _from_standard_library(value)
+
+
+def refuse_doubled_keys(model):
+    """Refuses a model in which two keys become one: pydantic would drop one, but writes both into a text."""
+    write = getattr(model, "model_dump_json", None)
+    if callable(write):
+        import json
+
+        json.loads(write(), object_pairs_hook=_refuse_doubled)
+
+
+def _refuse_doubled(pairs):
+    """Raises where a key occurs twice among the pairs of one object."""
+    seen = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise Failure("output", f"the result has two keys that JSON writes as {key!r}")
+        seen.add(key)
 
 
 def _from_standard_library(value):
