@@ -374,6 +374,66 @@ class Output(HostCase):
         self.assertEqual(host.lines(numbers[1]), ["b one", "b two"])
         self.assertEqual(host.lines(numbers[2]), ["WARNING:root:c", "bytes"])
 
+    def test_lines_of_threads_and_tasks_do_not_mix(self):
+        host, tools = self.tools(
+            """
+            import asyncio, sys, threading
+            async def both():
+                async def slow(name):
+                    print(name, end="")
+                    await asyncio.sleep(0)
+                    print(" done")
+                barrier = threading.Barrier(2)
+                def thread(name):
+                    sys.stdout.write(name)
+                    barrier.wait()
+                    sys.stdout.write(" done\\n")
+                loop = asyncio.get_running_loop()
+                await asyncio.gather(
+                    slow("a"), slow("b"), *(loop.run_in_executor(None, thread, name) for name in "cd"),
+                    *(asyncio.to_thread(thread, name) for name in "ef"),
+                )
+            def unfinished():
+                ended = threading.Thread(target=lambda: print("no newline", end=""))
+                ended.start()
+                ended.join()
+            TOOLS = [both, unfinished]
+            """
+        )
+        host.call(tools["both"])
+        said = sorted(message["text"] for message in host.said)
+        self.assertEqual(said, [f"{name} done" for name in "abcdef"])
+        host.said.clear()
+        host.call(tools["unfinished"])
+        self.assertEqual([message["text"] for message in host.said], ["no newline"])
+
+    def test_a_line_that_is_cut_by_the_end_of_its_call_is_one_line(self):
+        host, tools = self.tools(
+            """
+            import asyncio, contextvars, sys, threading
+            GO = threading.Event()
+            def begin():
+                written = threading.Event()
+                def work():
+                    sys.stdout.write("begun")
+                    written.set()
+                    GO.wait()
+                    sys.stdout.write("\\nafter\\n")
+                    GO.clear()
+                context = contextvars.copy_context()
+                threading.Thread(target=context.run, args=(work,)).start()
+                written.wait()
+            def end():
+                GO.set()
+                while GO.is_set():
+                    pass
+            TOOLS = [begin, end]
+            """
+        )
+        host.call(tools["begin"])
+        host.call(tools["end"])
+        self.assertEqual([message["text"] for message in host.said], ["begun", "after"])
+
     def test_a_flood_is_cut(self):
         host, tools = self.tools(
             """

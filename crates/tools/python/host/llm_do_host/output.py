@@ -7,6 +7,7 @@ write to the descriptors 1 and 2 does not pass here.
 import io
 import os
 import sys
+import threading
 from contextvars import ContextVar
 
 # The call whose code is running, in this task or thread.
@@ -16,24 +17,51 @@ current_call = ContextVar("llm_do_current_call", default=None)
 CALL_LIMIT = 256 * 1024
 
 
-class Printed:
-    """What one call, or the code outside of any call, has printed so far."""
+_local = threading.local()
 
-    __slots__ = ("call_id", "partial", "size", "dropped")
+
+class Printed:
+    """What one call, or the code outside of any call, has printed so far.
+
+    Each thread, and each task of a loop, has a line of its own that is not complete yet: lines of several never mix.
+    """
+
+    __slots__ = ("call_id", "size", "dropped", "finished", "_partials", "_cut")
 
     def __init__(self, call_id=None):
         self.call_id = call_id
-        self.partial = ""
         self.size = 0
         self.dropped = 0
+        # Whether the call has ended: what is still added to it must be sent at once.
+        self.finished = False
+        self._partials = {}
+        # Whose line was sent before it was complete: the newline that completes it is no line of its own.
+        self._cut = set()
 
     def lines_of(self, text):
         """Adds a text and returns the lines that are complete now; the rest waits."""
-        *lines, self.partial = (self.partial + text).split("\n")
-        if len(self.partial) > CALL_LIMIT:
-            lines.append(self.partial)
-            self.partial = ""
+        writer = current_writer()
+        if writer in self._cut:
+            self._cut.discard(writer)
+            text = text[1:] if text.startswith("\n") else text
+        *lines, rest = (self._partials.pop(writer, "") + text).split("\n")
+        if len(rest) > CALL_LIMIT:
+            lines.append(rest)
+        elif rest:
+            self._partials[writer] = rest
         return lines
+
+    def take_partial(self, is_wanted):
+        """Returns incomplete lines, of the writers that are wanted, with their writers."""
+        wanted = [writer for writer in list(self._partials) if is_wanted(writer)]
+        # A writer may complete its line at the same time, in which case it is not taken here.
+        taken = [(writer, self._partials.pop(writer, "")) for writer in wanted]
+        return [(writer, rest) for writer, rest in taken if rest]
+
+    def expect_newline(self, writer):
+        """Notes that the line of a writer was sent before it was complete."""
+        if is_running(writer):
+            self._cut.add(writer)
 
     def within_limit(self, line):
         """Counts a line; False where it is too much for a call."""
@@ -44,6 +72,35 @@ class Printed:
             return False
         self.size += len(line) + 1
         return True
+
+
+def current_writer():
+    """Returns what stands for the running thread and task."""
+    try:
+        mark = _local.mark
+    except AttributeError:
+        mark = _local.mark = ThreadMark()
+    tasks = sys.modules.get("asyncio.tasks")
+    try:
+        return mark, tasks.current_task() if tasks is not None else None
+    except (RuntimeError, AttributeError):
+        # No loop runs in this thread, or asyncio is being imported.
+        return mark, None
+
+
+class ThreadMark:
+    """Stands for a thread: its number may be that of another one later."""
+
+    __slots__ = ("number",)
+
+    def __init__(self):
+        self.number = threading.get_ident()
+
+
+def is_running(writer):
+    """Returns whether a thread, and its task, may still print."""
+    mark, task = writer
+    return mark.number in sys._current_frames() and (task is None or not task.done())
 
 
 class Speaker:
@@ -62,6 +119,9 @@ class Speaker:
         for line in printed.lines_of(text):
             if printed.within_limit(line):
                 self.say(printed.call_id, "stderr", line)
+        if printed.finished:
+            # The call ended between the question above and now.
+            self._send_partial(printed, lambda writer: True)
         if self.after_say is not None:
             self.after_say()
 
@@ -70,17 +130,24 @@ class Speaker:
         self._channel.send({"op": "say", "call": call_id, "kind": kind, "text": text})
 
     def finish(self, printed):
-        """Sends the last part without a newline, and how much was dropped."""
-        rest, printed.partial = printed.partial, ""
-        if rest and printed.within_limit(rest):
-            self.say(printed.call_id, "stderr", rest)
+        """Sends the last parts without a newline, and how much was dropped."""
+        printed.finished = True
+        self._send_partial(printed, lambda writer: True)
         if printed.dropped:
             note = f"({printed.dropped} more characters of output were dropped)"
             self.say(printed.call_id, "stderr", note)
+        self._send_partial(self._outside, lambda writer: not is_running(writer))
 
     def finish_outside(self):
         """Sends what code outside of any call printed without a newline."""
-        self.finish(self._outside)
+        self._send_partial(self._outside, lambda writer: True)
+
+    def _send_partial(self, printed, is_wanted):
+        """Sends the incomplete lines of some writers."""
+        for writer, rest in printed.take_partial(is_wanted):
+            self._outside.expect_newline(writer)
+            if printed.within_limit(rest):
+                self.say(printed.call_id, "stderr", rest)
 
 
 class CallWriter(io.TextIOBase):
