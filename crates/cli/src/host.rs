@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use llm_do::{
     ApprovalMode, Cassette, Content, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input,
-    Limits, LoadedProject, Money, Name, Outline, PythonSettings, Run, RunBuilder, RunError, RunReport,
-    Runtime, StandardCatalogue, StandardModels, provider_names,
+    Limits, LoadedProject, Money, Name, NoticeSink, Outline, PythonSettings, Run, RunBuilder, RunError,
+    RunReport, Runtime, StandardCatalogue, StandardModels, provider_names,
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover};
@@ -20,10 +20,10 @@ use crate::narration::Narration;
 use crate::output::{self, usage_line};
 use crate::problem::Problem;
 use crate::progress::Progress;
-use crate::screen::Screen;
+use crate::screen::{Paint, Screen};
 use crate::signals::{Interrupts, terminal_modes};
 use crate::surface::Surface;
-use crate::text::{printable, visible, visible_line};
+use crate::text::{notice_line, printable, visible, visible_line};
 use crate::tui::{self, Ui};
 
 /// Reads the project that the arguments name, and says what its author should know.
@@ -77,6 +77,10 @@ fn catalogue(arguments: &ProjectArguments) -> Result<StandardCatalogue, Problem>
     let python = PythonSettings {
         environment: environment::for_code(root)?,
         cache: environment::cache_directory().map(|cache| cache.join("python")),
+        notices: NoticeSink::new(|text| {
+            output::to_stderr(&Paint::for_stderr().message(&notice_line(&text)));
+            Ok(())
+        }),
         ..PythonSettings::default()
     };
     Ok(catalogue.python(python))

@@ -8,6 +8,11 @@ pub(crate) fn printable(text: &str) -> String {
     text.split('\t').map(visible_prose).collect::<Vec<_>>().join("\t")
 }
 
+/// A notice that belongs to no event, as a line for stderr.
+pub(crate) fn notice_line(text: &str) -> String {
+    format!("notice: {}", visible(text).replace('\n', "\n    "))
+}
+
 /// One line of at most so many signs.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let line = visible(&text.replace(['\n', '\r', '\t'], " "));

@@ -14,8 +14,10 @@ use crate::environment::state_directory;
 use crate::exit::Exit;
 use crate::host::{Host, print_text};
 use crate::input;
+use crate::output;
 use crate::problem::Problem;
 use crate::screen::Paint;
+use crate::text::notice_line;
 
 /// The terminal UI at work.
 pub(crate) struct Ui {
@@ -140,11 +142,12 @@ impl Table {
 
     async fn end(mut self) -> Exit {
         if let Err(error) = self.ui.desk.close() {
-            crate::output::to_stderr(&format!("error: {error}"));
+            output::to_stderr(&format!("error: {error}"));
             self.exit = Exit::Failed;
         }
         for session in self.sessions {
-            session.close().await;
+            let notices = session.close().await;
+            notices.iter().for_each(|text| output::to_stderr(&notice_line(text)));
         }
         self.host.runtime.shutdown().await;
         self.exit
@@ -278,7 +281,8 @@ impl Table {
     async fn clear(&mut self) {
         let session = self.host.runtime.session(self.host.project.entry.clone());
         if let Some(place) = self.sessions.get_mut(self.current) {
-            std::mem::replace(place, session).close().await;
+            let notices = std::mem::replace(place, session).close().await;
+            notices.iter().for_each(|text| self.remark(notice_line(text)));
         }
         self.remark("a new conversation".to_owned());
     }

@@ -13,8 +13,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Access, AgentSpec, Attachment, Context, Failure, FailureKind, Input, Key, Message, Name, Outcome, Output,
-    Payload, Remaining, RunId, ToolDefinition, ToolReply, UsageByModel, input_attachments,
+    Access, AgentSpec, Attachment, Context, Failure, FailureKind, Input, Key, Message, Name, NoticeSink,
+    Outcome, Output, Payload, Remaining, RunId, ToolDefinition, ToolReply, UsageByModel, input_attachments,
 };
 
 /// Who a call is: written on each of its events.
@@ -50,6 +50,10 @@ pub trait Caller: Send + Sync {
     fn blocking(self: Arc<Self>, work: BlockingWork) -> BoxFuture<'static, ToolReply>;
     /// Says something to whoever watches.
     fn say(&self, remark: Remark);
+    /// Returns a way to tell people something in the name of the run, also after the call has ended.
+    fn run_notices(&self) -> NoticeSink {
+        NoticeSink::none()
+    }
     /// Looks at the call as it is now.
     fn inspect(&self) -> Inspection;
     /// Calls the agent in whose name the call acts once more for each prompt, each with the conversation so far.
@@ -303,6 +307,11 @@ impl CallContext {
     /// Tells people something.
     pub fn notice(&self, text: impl Into<String>) {
         self.0.caller.say(Remark::Notice(text.into()));
+    }
+
+    /// Returns a way to tell people something in the name of the run, also after the call has ended.
+    pub fn run_notices(&self) -> NoticeSink {
+        self.0.caller.run_notices()
     }
 
     /// Writes a line to the call's error log.

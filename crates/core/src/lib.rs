@@ -26,6 +26,7 @@ mod message;
 mod model;
 mod model_override;
 mod name;
+mod notices;
 mod output;
 mod payload;
 mod process;
@@ -65,6 +66,7 @@ pub use model::{
 };
 pub use model_override::{ModelOverride, PriceList, ProfileOverride};
 pub use name::{Key, Name, nearest};
+pub use notices::NoticeSink;
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};
 pub use process::{Control, Jump, LinkedPrograms, Preamble, Program, ToolOverride, Tune, Tuning};

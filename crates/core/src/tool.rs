@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentSpec, Approval, Assessment, CallContext, CallInfo, Context, Control, Digest, Name, NeedSpec, Output,
-    Payload, Schema, ToolError,
+    AgentSpec, Approval, Assessment, CallContext, CallInfo, Context, Control, Digest, Name, NeedSpec,
+    NoticeSink, Output, Payload, Schema, ToolError,
 };
 
 /// What a callable may do at most. Ordered: read is less than write, write less than admin.
@@ -244,6 +244,8 @@ pub struct Opening<'a> {
     pub settings: &'a Value,
     /// The context values.
     pub context: &'a Context,
+    /// Tells people something in the name of the call, for as long as the instance is open.
+    pub notices: &'a NoticeSink,
 }
 
 /// The tools of one agent call, with the state they share.

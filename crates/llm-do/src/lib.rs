@@ -41,13 +41,13 @@ pub use llm_do_core::{
     InputPart, Inspection, Key, Limits, Message, MissingNeed, Model, ModelChoice, ModelError, ModelErrorKind,
     ModelOverride, ModelPart, ModelProfile, ModelRequest, ModelResponse, ModelResult, ModelSession,
     ModelSettings, ModelStream, Models, Money, Name, NativeOutput, Need, NeedSpec, NoModels, NoPrices,
-    Opening, Origin, Outcome, Output, Part, Payload, Permit, PriceList, Prices, Problem, ProfileOverride,
-    Progress, Prompt, ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId, Schema, SchemaError,
-    Scope, ServerCall, ServerTool, ShownAttachment, StatelessToolset, Status, StopReason, Subject,
-    SystemClock, SystemRandom, Template, Thinking, ThinkingStyle, Tool, ToolCall, ToolChoice, ToolDefinition,
-    ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance, Usage, UsageByModel, counted,
-    input_attachments, lookalikes, nearest, parse_strict, schema_value_of, visible, visible_json,
-    visible_line, visible_prose,
+    NoticeSink, Opening, Origin, Outcome, Output, Part, Payload, Permit, PriceList, Prices, Problem,
+    ProfileOverride, Progress, Prompt, ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId,
+    Schema, SchemaError, Scope, ServerCall, ServerTool, ShownAttachment, StatelessToolset, Status,
+    StopReason, Subject, SystemClock, SystemRandom, Template, Thinking, ThinkingStyle, Tool, ToolCall,
+    ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance,
+    Usage, UsageByModel, counted, input_attachments, lookalikes, nearest, parse_strict, schema_value_of,
+    visible, visible_json, visible_line, visible_prose,
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{

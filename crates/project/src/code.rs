@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use llm_do_core::{AgentSpec, Failure, Name, Prompt, Schema, Tool, Toolset};
 use llm_do_runtime::EntrySpec;
@@ -19,6 +20,8 @@ pub struct WantedCode<'a> {
     pub root: &'a Path,
     /// The interpreter that the manifest names.
     pub interpreter: Option<&'a str>,
+    /// How long the files may take to load, where the manifest says it.
+    pub load_limit: Option<Duration>,
     /// Variables with keys of model providers that the code shall see; it sees all that are none.
     pub variables: &'a [String],
     /// Variables with keys of the providers that the manifest declares.

@@ -4,6 +4,7 @@
 //! checked against that schema before they are read into them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use llm_do_core::{PriceList, ProfileOverride};
 use schemars::JsonSchema;
@@ -39,6 +40,10 @@ pub(crate) struct Manifest {
     /// Variables with keys of built-in model providers that Python files may see; they see all others.
     #[serde(default)]
     pub(crate) python_env: Vec<String>,
+    /// How many seconds the Python files may take to load; 30 by default.
+    #[serde(default)]
+    #[schemars(range(min = 0.1, max = 86400.0))]
+    pub(crate) python_load_seconds: Option<f64>,
     /// Whether the command line may give the input.
     #[serde(default = "yes")]
     pub(crate) allow_cli_input: bool,
@@ -65,6 +70,13 @@ pub(crate) struct Manifest {
     /// Values that tools ask for by name.
     #[serde(default)]
     pub(crate) context: BTreeMap<String, Value>,
+}
+
+impl Manifest {
+    /// Returns how long the Python files may take to load, where the manifest says it.
+    pub(crate) fn python_load_limit(&self) -> Option<Duration> {
+        self.python_load_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    }
 }
 
 fn yes() -> bool {

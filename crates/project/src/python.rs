@@ -88,6 +88,7 @@ impl Wanted {
             root,
             variables: manifest.map_or(&[], |file| &file.manifest.python_env),
             interpreter: manifest.and_then(|file| file.manifest.python.as_deref()),
+            load_limit: manifest.and_then(|file| file.manifest.python_load_limit()),
             files: &self.files,
             classes: &self.classes,
             entry: self.entry.as_ref(),
@@ -308,8 +309,11 @@ fn names_of_line(line: &str) -> Vec<&str> {
 
 /// Says where something is set for Python without need.
 pub(crate) fn notice_settings(file: &ManifestFile, code: KnownCode<'_>, out: &mut Diagnostics) {
-    let set =
-        [("python", file.manifest.python.is_some()), ("python_env", !file.manifest.python_env.is_empty())];
+    let set = [
+        ("python", file.manifest.python.is_some()),
+        ("python_env", !file.manifest.python_env.is_empty()),
+        ("python_load_seconds", file.manifest.python_load_seconds.is_some()),
+    ];
     for (key, _) in set.into_iter().filter(|(_, is_set)| *is_set && matches!(code, KnownCode::Absent)) {
         let message = format!("`{key}` has no effect: the project has no Python files");
         out.push(Diagnostic::at(&file.source, &place_of(&file.node, key), message).notice());

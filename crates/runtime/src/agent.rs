@@ -86,6 +86,7 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
     let kept = &run.options;
     let instances =
         kept.instances.clone().filter(|_| call.is_top()).unwrap_or_else(|| Arc::new(Instances::of(&plan)));
+    instances.send_notices_to(run.notices(&call.info));
     let fresh = || Arc::new(Seat::new(Conversation::default()));
     let seat = kept.seat.clone().filter(|_| call.is_top()).unwrap_or_else(fresh);
     if call.is_top() {

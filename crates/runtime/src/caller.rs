@@ -11,8 +11,8 @@ use futures::future::{BoxFuture, join_all};
 use llm_do_core::{
     Access, AgentSpec, Asker, BlockingWork, CallContext, CallableAgent, Caller, Cancellation, Delta, Effect,
     Engine, Event, EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, ModelError, Name,
-    Outcome, Parts, Payload, Performed, Remaining, Remark, Sample, Step, StepKind, Tool, ToolError,
-    ToolReply, Tune,
+    NoticeSink, Outcome, Parts, Payload, Performed, Remaining, Remark, Sample, Step, StepKind, Tool,
+    ToolError, ToolReply, Tune,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -103,7 +103,12 @@ fn context(
 
 /// The context of an assessment: it looks, and can do nothing.
 pub(crate) fn looking_only(run: &RunState, call: &Arc<LiveCall>, input: &Payload) -> CallContext {
-    let looking = LookingOnly { shared: run.shared.clone(), call: call.clone() };
+    let looking = LookingOnly {
+        shared: run.shared.clone(),
+        call: call.clone(),
+        notices: run.notices(&call.info),
+        run_notices: run.run_notices(),
+    };
     context(call, input, Cancellation::new(call.cancel.clone()), Arc::new(looking))
 }
 
@@ -122,6 +127,8 @@ fn creator_of(call: &LiveCall) -> Creator<'_> {
 struct LookingOnly {
     shared: Arc<Shared>,
     call: Arc<LiveCall>,
+    notices: NoticeSink,
+    run_notices: NoticeSink,
 }
 
 impl LookingOnly {
@@ -147,7 +154,17 @@ impl Caller for LookingOnly {
         Box::pin(std::future::ready(Err(ToolError::new(Self::refusal().message))))
     }
 
-    fn say(&self, _remark: Remark) {}
+    /// What code prints while it assesses a call would be lost otherwise.
+    fn say(&self, remark: Remark) {
+        if let Remark::Notice(text) | Remark::Stderr(text) = remark {
+            // A run that has ended has nobody to tell.
+            let _ = self.notices.send(text);
+        }
+    }
+
+    fn run_notices(&self) -> NoticeSink {
+        self.run_notices.clone()
+    }
 
     fn inspect(&self) -> Inspection {
         Inspection::default()
@@ -387,6 +404,10 @@ impl Caller for ToolCaller {
                 run.log.pass(&self.call.info, key, EventBody::ToolProgress(delta));
             }
         });
+    }
+
+    fn run_notices(&self) -> NoticeSink {
+        self.engine.run.run_notices()
     }
 
     fn inspect(&self) -> Inspection {

@@ -36,6 +36,8 @@ struct State {
     visible: usize,
     in_flight: usize,
     broken: Option<StoreError>,
+    /// Whether the last event is being recorded.
+    sealed: bool,
     closed: bool,
 }
 
@@ -73,13 +75,29 @@ impl RunLog {
         if state.broken.is_some() {
             return;
         }
-        let event = self.numbered(&state, call, key, body);
+        self.push_noted(&mut state, call, key, body);
+        drop(state);
+        self.news.notify_waiters();
+    }
+
+    fn push_noted(&self, state: &mut State, call: &Arc<CallInfo>, key: &Key, body: EventBody) {
+        let event = self.numbered(state, call, key, body);
         match self.store.ride(&event) {
             Ok(()) => state.push(event),
             Err(error) => state.broken = Some(error),
         }
+    }
+
+    /// Notes a notice that may come at any time; returns it if the run has ended.
+    pub(crate) fn note_notice(&self, call: &Arc<CallInfo>, text: String) -> Result<(), String> {
+        let mut state = self.state.lock();
+        if state.sealed || state.broken.is_some() {
+            return Err(text);
+        }
+        self.push_noted(&mut state, call, &call.id, EventBody::Notice { text });
         drop(state);
         self.news.notify_waiters();
+        Ok(())
     }
 
     /// Records an event and returns once it is safe: nothing may be done that the record does not hold.
@@ -95,6 +113,7 @@ impl RunLog {
             if let Some(error) = &state.broken {
                 return Err(Halt::Record(error.to_string()));
             }
+            state.sealed |= matches!(body, EventBody::RunFinished { .. });
             let event = self.numbered(&state, call, key, body);
             state.in_flight += 1;
             state.push(event.clone());

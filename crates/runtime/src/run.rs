@@ -355,7 +355,9 @@ fn root_of(run: &Arc<RunState>) -> Arc<LiveCall> {
         context: run.options.context.clone(),
         plan,
     };
-    Arc::new(LiveCall::root(run.id, frame, run.cancel.clone()))
+    let root = Arc::new(LiveCall::root(run.id, frame, run.cancel.clone()));
+    root.frame().instances.send_notices_to(run.notices(&root.info));
+    root
 }
 
 /// Records that the run begins, or that it goes on.

@@ -175,14 +175,16 @@ impl Session {
         &self.stderr
     }
 
-    /// Ends the conversation and closes its toolset instances.
-    pub async fn close(mut self) {
+    /// Ends the conversation and closes its toolset instances. Returns the notices that closing them gave, which belong
+    /// to no turn any more.
+    pub async fn close(mut self) -> Vec<String> {
         if let Some(current) = &self.current {
             current.run.cancel();
         }
         self.settle().await;
-        if let Some(instances) = self.instances.take() {
-            instances.close().await;
+        match self.instances.take() {
+            Some(instances) => instances.close().await,
+            None => Vec::new(),
         }
     }
 

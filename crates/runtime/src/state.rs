@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
     ApprovalMode, Approver, Asker, CallInfo, Context, Cost, EventBody, Halt, Key, Limits, ModelChoice, Money,
-    Name, RunId, Usage,
+    Name, NoticeSink, RunId, Usage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -101,6 +101,20 @@ impl RunState {
 
     pub(crate) fn notice(&self, call: &Arc<CallInfo>, text: String) {
         self.log.note(call, &call.id, EventBody::Notice { text });
+    }
+
+    /// Returns a way to give notices in the name of a call, also after it has ended.
+    pub(crate) fn notices(&self, call: &Arc<CallInfo>) -> NoticeSink {
+        let (log, call) = (Arc::downgrade(&self.log), call.clone());
+        NoticeSink::new(move |text| match log.upgrade() {
+            Some(log) => log.note_notice(&call, text),
+            None => Err(text),
+        })
+    }
+
+    /// Returns a way to give notices in the name of the run.
+    pub(crate) fn run_notices(&self) -> NoticeSink {
+        self.live(&Key::root()).map_or_else(|_| NoticeSink::none(), |root| self.notices(&root.info))
     }
 
     /// Cancels the run for a reason.

@@ -172,6 +172,7 @@ fn load(root: &Path, files: &[PathBuf], around: &Surroundings) -> Code {
     let wanted = WantedCode {
         root,
         interpreter: None,
+        load_limit: None,
         files,
         classes: &[],
         variables: &[],

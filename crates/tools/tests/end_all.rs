@@ -19,6 +19,7 @@ fn the_processes_of_python_files_are_ended_with_all_commands() {
     let wanted = WantedCode {
         root: &folder,
         interpreter: None,
+        load_limit: None,
         files: &files,
         classes: &[],
         variables: &[],

@@ -14,7 +14,7 @@ use crate::input;
 use crate::output::{self, usage_line};
 use crate::problem::Problem;
 use crate::surface::Surface;
-use crate::text::visible;
+use crate::text::{notice_line, visible};
 use crate::tui;
 
 /// How many messages can be recalled.
@@ -89,7 +89,8 @@ pub(crate) async fn converse(host: Host, demo: Vec<String>, first: Option<Input>
             Line::End => break,
         }
     }
-    chat.session.close().await;
+    let notices = chat.session.close().await;
+    notices.iter().for_each(|text| chat.host.screen.line(&notice_line(text)));
     chat.host.runtime.shutdown().await;
     chat.exit
 }

@@ -20,8 +20,8 @@ mod needs_python;
 mod output;
 mod programs;
 mod projects;
-
 mod providers;
+mod python_output;
 mod python_starts;
 mod reference;
 mod schema;

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use llm_do_core::{
-    Approval, Approved, Assessment, CallContext, Context, Need, Opening, Payload, Tool, ToolError, Toolset,
-    ToolsetInstance,
+    Approval, Approved, Assessment, CallContext, Context, Need, NoticeSink, Opening, Payload, Tool,
+    ToolError, Toolset, ToolsetInstance,
 };
 use llm_do_macros::toolset;
 use serde_json::{Value, json};
@@ -84,7 +84,8 @@ async fn open(
     context: Context,
 ) -> Result<Arc<dyn ToolsetInstance>, ToolError> {
     let call = Arc::new(Fake::default()).call_context();
-    let opening = Opening { call: call.info(), settings: &settings, context: &context };
+    let opening =
+        Opening { call: call.info(), settings: &settings, context: &context, notices: &NoticeSink::none() };
     toolset.open(opening).await
 }
 

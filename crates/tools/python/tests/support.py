@@ -29,6 +29,7 @@ class Host:
         self.directory = directory
         self.said = []
         self.asked = []
+        self.imported = []
         self._answers = {}
         self._buffer = b""
         self._next = 1
@@ -91,6 +92,8 @@ class Host:
             self.said.append(message)
         elif message["op"] == "ask":
             self.asked.append(message)
+        elif message["op"] == "loading":
+            self.imported.append(message["file"])
         else:
             self._answers[message["id"]] = message
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use llm_do_core::{
-    Attachment, CallContext, Cancellation, Failure, FailureKind, Input, InputPart, Name, Output, nearest,
+    Attachment, CallContext, Cancellation, Failure, FailureKind, Input, InputPart, Name, NoticeSink, Output,
+    nearest,
 };
 use llm_do_runtime::{Descriptors, FdId, FdSource, Selection};
 use serde::Deserialize;
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::host::{Current, Host};
-use super::process::{News, Process, Slot};
+use super::process::{Listener, News, Process, Slot};
 use super::wire::{Ask, Reply, ToHost, WireAnswer, WireError, WirePart};
 
 /// How many questions of one call are open at most.
@@ -32,6 +33,8 @@ pub(crate) struct Request<'a> {
     pub(crate) name: &'a Arc<str>,
     /// The call in whose name code runs, where there is one.
     pub(crate) call: Option<&'a CallContext>,
+    /// The agent call that is told what code prints, where there is no call in whose name it runs.
+    pub(crate) notices: Option<&'a NoticeSink>,
     /// Whether its success shows that the process works.
     pub(crate) counts: bool,
     /// How long it may take, where the runtime sets no limit.
@@ -51,7 +54,7 @@ impl Request<'_> {
         let (sender, mut news) = unbounded_channel();
         // Whoever waits for the news may be gone.
         let news_sender = Box::new(move |news| drop(sender.send(news)));
-        let slot = Slot::new(self.name.clone(), self.call.cloned(), self.counts, news_sender);
+        let slot = Slot::new(self.name.clone(), self.listener(), self.counts, news_sender);
         let process = &current.process;
         process.enter(id, slot).map_err(|ending| ending.failure())?;
         let mut running = Running { process: process.clone(), id, is_sent: false, is_over: false };
@@ -67,6 +70,14 @@ impl Request<'_> {
         running.is_over = true;
         reply
     }
+
+    fn listener(&self) -> Listener {
+        match (self.call, self.notices) {
+            (Some(call), _) => Listener::Call(call.clone()),
+            (None, Some(notices)) => Listener::Agent(notices.clone()),
+            (None, None) => Listener::Nobody,
+        }
+    }
 }
 
 /// A request that runs. Dropped before its end, it is cancelled.
@@ -81,7 +92,10 @@ impl Drop for Running {
     fn drop(&mut self) {
         match (self.is_sent, self.is_over) {
             (_, true) => {}
-            (true, false) => self.process.end_call(self.id, Duration::ZERO),
+            (true, false) => {
+                self.process.give_up(self.id);
+                self.process.end_call(self.id, Duration::ZERO);
+            }
             (false, false) => self.process.take_back(self.id),
         }
     }

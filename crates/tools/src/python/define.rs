@@ -246,7 +246,8 @@ fn prompt(host: &Arc<Host>, class: &WireDefinedClass) -> Prompt {
         let (host, id, name, input) = (host.clone(), id.clone(), name.clone(), input.clone());
         Box::pin(async move {
             let current = host.current().await?;
-            let request = Request { name: &name, call: None, counts: false, limit: Some(TIME_TO_LOOK) };
+            let request =
+                Request { name: &name, call: None, notices: None, counts: false, limit: Some(TIME_TO_LOOK) };
             let message = |number| ToHost::Prompt { id: number, class: &id, args: input.value() }.line();
             let reply = request.run(&host, &current, message).await?;
             let parts: Vec<WirePart> = reply.into_value()?;
@@ -274,7 +275,7 @@ fn provider(host: &Arc<Host>, provider: &str) -> CodeProvider {
 async fn ask_for_model(host: &Arc<Host>, name: &str) -> Result<WireModel, Failure> {
     let current = host.current().await?;
     let shown: Arc<str> = format!("the factory of {name}").into();
-    let request = Request { name: &shown, call: None, counts: false, limit: None };
+    let request = Request { name: &shown, call: None, notices: None, counts: false, limit: None };
     let reply = request.run(host, &current, |id| ToHost::Model { id, name }.line()).await?;
     reply.into_value()
 }

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::ending::Ending;
 use super::package::Package;
-use super::process::{Launch, LoadError, Process};
+use super::process::{Launch, LoadError, Process, short_name};
 use super::wire::Loaded;
 
 /// How many crashes without a successful call between them are too many.
@@ -65,7 +65,12 @@ impl Host {
         root: String,
         package: Package,
     ) -> Result<(Arc<Self>, Loaded), LoadError> {
-        let (process, loaded) = Process::load(&launch)?;
+        let (process, loaded) = Process::load(&launch).inspect_err(|error| {
+            // The other errors show the last lines themselves.
+            if matches!(error, LoadError::Refused(_)) {
+                launch.outside.finish();
+            }
+        })?;
         let state = State { now: Now::Running(process), generation: 0, crashes: 0, crashes_in_a_row: 0 };
         let host = Self {
             launch,
@@ -180,6 +185,7 @@ impl Drop for Host {
         if let Now::Running(process) = &self.state().now {
             process.end(TIME_TO_LEAVE);
         }
+        self.launch.outside.finish();
     }
 }
 
@@ -221,9 +227,12 @@ pub(crate) fn words(error: &LoadError) -> String {
         LoadError::Ended(ending) => {
             with_lines(format!("it {} while it loaded the files", ending.how), ending)
         }
-        LoadError::TooLong(limit, ending) => {
-            let message = format!("its files took longer than {} seconds to load", limit.as_secs_f64());
-            with_lines(message, ending)
+        LoadError::TooLong { limit, file, ending } => {
+            let what = match file {
+                Some(file) => format!("importing `{}`", short_name(file)),
+                None => "loading its files".to_owned(),
+            };
+            with_lines(format!("{what} took longer than {} seconds", limit.as_secs_f64()), ending)
         }
     }
 }

@@ -16,6 +16,7 @@ mod host;
 mod interpreter;
 mod made_here;
 mod outbox;
+mod outside;
 mod package;
 mod process;
 mod sources;
@@ -27,13 +28,16 @@ mod wire;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use llm_do_core::NoticeSink;
 use llm_do_project::{ClassPurpose, Code, CodeProblem, WantedClass, WantedCode};
 
 use self::define::{define, problem};
 use self::host::{Host, words};
 use self::interpreter::{find, variable};
+use self::outside::Outside;
 use self::package::Package;
 use self::process::{Launch, LoadError};
 use self::wire::{ToHost, WireClass, WireFunction};
@@ -57,6 +61,8 @@ pub struct PythonSettings {
     pub load_limit: Duration,
     /// How long a tool may run that does not say it itself.
     pub time_limit: Duration,
+    /// Where notices go that belong to no run: that loading takes its time, what code prints after the last run.
+    pub notices: NoticeSink,
 }
 
 impl Default for PythonSettings {
@@ -66,6 +72,7 @@ impl Default for PythonSettings {
             cache: None,
             load_limit: DEFAULT_LOAD_LIMIT,
             time_limit: DEFAULT_TIME_LIMIT,
+            notices: NoticeSink::none(),
         }
     }
 }
@@ -104,7 +111,8 @@ fn prepare(wanted: &WantedCode<'_>, around: &Surroundings) -> Result<(Launch, Pa
         directory: working_directory(around),
         environment: settings.environment.clone(),
         load,
-        load_limit: settings.load_limit,
+        load_limit: wanted.load_limit.unwrap_or(settings.load_limit),
+        outside: Arc::new(Outside::new(settings.notices.clone())),
     };
     Ok((launch, package))
 }
@@ -153,7 +161,9 @@ fn problems_of(error: &LoadError, interpreter: &Path) -> Vec<CodeProblem> {
         }
         error => {
             let message = format!("the Python process (`{shown}`) failed: {}", words(error));
-            vec![problem_without_place(message, None)]
+            let is_slow = matches!(error, LoadError::TooLong { .. });
+            let hint = "raise `python_load_seconds` in the manifest if the file needs more time";
+            vec![problem_without_place(message, is_slow.then(|| hint.to_owned()))]
         }
     }
 }

@@ -18,11 +18,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use llm_do_core::CallContext;
+use llm_do_core::{CallContext, NoticeSink};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::ending::{Ending, words_of};
 use super::outbox::Outbox;
+use super::outside::Outside;
 use super::watch::Watch;
 use super::wire::{Ask, FromHost, Lines, Loaded, Reply, SayKind, ToHost, WireProblem};
 use crate::children::{Mark, VARIABLE, kill_group};
@@ -42,6 +43,10 @@ const TIME_TO_END: Duration = Duration::from_secs(1);
 /// How long is waited for the last words of a process that has ended.
 const TIME_FOR_LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// After how long it is said which file is being imported, and how often it is said again.
+const TIME_BEFORE_REPORT: Duration = Duration::from_secs(2);
+const TIME_BETWEEN_REPORTS: Duration = Duration::from_secs(10);
+
 /// How a process is started.
 #[derive(Debug)]
 pub(crate) struct Launch {
@@ -52,6 +57,8 @@ pub(crate) struct Launch {
     /// The message by which the files are loaded.
     pub(crate) load: Vec<u8>,
     pub(crate) load_limit: Duration,
+    /// Where lines go that belong to no call.
+    pub(crate) outside: Arc<Outside>,
 }
 
 /// Why the files could not be loaded.
@@ -64,7 +71,12 @@ pub(crate) enum LoadError {
     /// The process ended.
     Ended(Arc<Ending>),
     /// Loading took too long.
-    TooLong(Duration, Arc<Ending>),
+    TooLong {
+        limit: Duration,
+        /// The file that was being imported.
+        file: Option<String>,
+        ending: Arc<Ending>,
+    },
 }
 
 /// What a call hears from its process.
@@ -75,12 +87,53 @@ pub(crate) enum News {
     Ended(Arc<Ending>),
 }
 
+/// Who is told what the code of a request prints and says.
+pub(crate) enum Listener {
+    /// The call in whose name the code runs.
+    Call(CallContext),
+    /// The agent call for which a toolset is opened or closed.
+    Agent(NoticeSink),
+    /// Nobody in particular: a call that was given up, or code that belongs to no call.
+    Nobody,
+}
+
+impl Listener {
+    fn call(&self) -> Option<&CallContext> {
+        match self {
+            Self::Call(call) => Some(call),
+            Self::Agent(_) | Self::Nobody => None,
+        }
+    }
+
+    /// Returns where lines go that are printed outside of calls while this request, or its run, goes on.
+    fn notices(&self) -> Option<NoticeSink> {
+        match self {
+            Self::Call(call) => Some(call.run_notices()),
+            Self::Agent(notices) => Some(notices.clone()),
+            Self::Nobody => None,
+        }
+    }
+
+    /// Tells one text; returns it if nobody is there to hear it.
+    fn hear(&self, kind: SayKind, text: String) -> Result<(), String> {
+        match (self, kind) {
+            (Self::Call(call), SayKind::Stderr) => call.stderr(text),
+            (Self::Call(call), SayKind::Notice) => call.notice(text),
+            (Self::Call(call), SayKind::Progress) => call.progress().report(text),
+            (Self::Agent(_) | Self::Nobody, SayKind::Progress) => {}
+            (Self::Agent(notices), _) => return notices.send(text),
+            (Self::Nobody, _) => return Err(text),
+        }
+        Ok(())
+    }
+}
+
 /// A call that the process runs.
 pub(crate) struct Slot {
     /// What people call it.
     pub(crate) name: Arc<str>,
-    /// Where its remarks go.
-    pub(crate) context: Option<CallContext>,
+    /// Who is told what its code prints and says.
+    pub(crate) listener: Listener,
     /// Where its news go.
     pub(crate) news: Box<dyn Fn(News) + Send>,
     /// Whether its success shows that the process works.
@@ -94,11 +147,11 @@ pub(crate) struct Slot {
 impl Slot {
     pub(crate) fn new(
         name: Arc<str>,
-        context: Option<CallContext>,
+        listener: Listener,
         counts: bool,
         news: Box<dyn Fn(News) + Send>,
     ) -> Self {
-        Self { name, context, news, counts, told: 0, said: 0, log: VecDeque::new(), logged: 0 }
+        Self { name, listener, news, counts, told: 0, said: 0, log: VecDeque::new(), logged: 0 }
     }
 
     fn log(&mut self, line: &str) {
@@ -122,6 +175,7 @@ pub(crate) struct Process {
     life: Mutex<Life>,
     changed: Condvar,
     kept: Mutex<Kept>,
+    outside: Arc<Outside>,
     pub(crate) watch: Watch,
 }
 
@@ -160,6 +214,8 @@ impl Kept {
 
 /// What the reading thread tells whoever loads.
 enum LoadNews {
+    /// A file is imported; none when all are.
+    Loading(Option<String>),
     Loaded(Box<Loaded>),
     Refused(Vec<WireProblem>),
     Ended(Arc<Ending>),
@@ -171,17 +227,19 @@ impl Process {
         let (sender, news) = mpsc::channel();
         let process = Self::start(launch, sender).map_err(LoadError::NotStarted)?;
         process.outbox.send_now(launch.load.clone());
-        match news.recv_timeout(launch.load_limit) {
-            Ok(LoadNews::Loaded(loaded)) => Ok((process, *loaded)),
-            Ok(LoadNews::Refused(problems)) => {
+        let mut loading = None;
+        match wait_for_load(&news, launch, &mut loading) {
+            Some(LoadNews::Loaded(loaded)) => Ok((process, *loaded)),
+            Some(LoadNews::Refused(problems)) => {
                 process.end(Duration::from_millis(200));
                 Err(LoadError::Refused(problems))
             }
-            Ok(LoadNews::Ended(ending)) => Err(LoadError::Ended(ending)),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+            Some(LoadNews::Ended(ending)) => Err(LoadError::Ended(ending)),
+            Some(LoadNews::Loading(_)) | None => {
                 process.kill("took too long to load the files", false);
                 process.wait_for_end(TIME_TO_END);
-                Err(LoadError::TooLong(launch.load_limit, process.ending_so_far()))
+                let ending = process.ending_so_far();
+                Err(LoadError::TooLong { limit: launch.load_limit, file: loading, ending })
             }
         }
     }
@@ -211,6 +269,7 @@ impl Process {
             life: Mutex::default(),
             changed: Condvar::new(),
             kept: Mutex::default(),
+            outside: launch.outside.clone(),
             watch: Watch::default(),
         });
         // A process that nobody serves must not stay.
@@ -290,6 +349,7 @@ impl Process {
             FromHost::Ask { call, ask } => self.ask(call, ask),
             FromHost::Say { call, kind, text } => self.say(call, kind, text),
             // Whoever loads may have given up.
+            FromHost::Loading(file) => drop(load.send(LoadNews::Loading(file))),
             FromHost::Loaded(loaded) => drop(load.send(LoadNews::Loaded(loaded))),
             FromHost::Refused(problems) => drop(load.send(LoadNews::Refused(problems))),
         }
@@ -315,7 +375,7 @@ impl Process {
         let mut calls = self.calls();
         let Some(slot) = call.and_then(|call| calls.running.get_mut(&call)) else {
             drop(calls);
-            return self.keep(&format!("{text}\n"));
+            return self.printed(&format!("{text}\n"));
         };
         slot.said += text.len() + COST_OF_LINE;
         if slot.said > MOST_SAID {
@@ -324,13 +384,10 @@ impl Process {
         if kind == SayKind::Stderr {
             slot.log(&text);
         }
-        let context = slot.context.clone();
+        let unheard = slot.listener.hear(kind, text);
         drop(calls);
-        let Some(context) = context else { return self.keep(&format!("{text}\n")) };
-        match kind {
-            SayKind::Stderr => context.stderr(text),
-            SayKind::Notice => context.notice(text),
-            SayKind::Progress => context.progress().report(text),
+        if let Err(text) = unheard {
+            self.printed(&format!("{text}\n"));
         }
     }
 
@@ -358,15 +415,19 @@ impl Process {
         }
     }
 
-    /// Tells lines to the oldest running call.
+    /// Tells lines that name no call that is running: to the oldest one that is, or to the run.
     fn printed(&self, text: &str) {
-        if text.is_empty() {
-            return;
-        }
         self.keep(text);
-        let mut told = Vec::new();
+        if !self.tell_oldest(text) {
+            text.lines().for_each(|line| self.outside.tell(line));
+        }
+    }
+
+    /// Tells lines to the oldest running call; returns whether there is one. The call cannot end meanwhile.
+    fn tell_oldest(&self, text: &str) -> bool {
         let mut calls = self.calls();
-        let Some(slot) = calls.running.values_mut().find(|slot| slot.context.is_some()) else { return };
+        let oldest = calls.running.values_mut().find(|slot| slot.listener.call().is_some());
+        let Some(slot) = oldest else { return false };
         for line in text.lines() {
             if slot.told > MOST_TOLD {
                 break;
@@ -377,13 +438,10 @@ impl Process {
                 false => line,
             };
             slot.log(line);
-            told.push(line.to_owned());
+            // A call hears everything.
+            let _ = slot.listener.hear(SayKind::Stderr, line.to_owned());
         }
-        let context = slot.context.clone();
-        drop(calls);
-        if let Some(context) = context {
-            told.into_iter().for_each(|line| context.stderr(line));
-        }
+        true
     }
 
     fn keep(&self, text: &str) {
@@ -392,6 +450,9 @@ impl Process {
 
     /// Enters a call; or says how the process has ended.
     pub(crate) fn enter(&self, id: u64, slot: Slot) -> Result<(), Arc<Ending>> {
+        if let Some(notices) = slot.listener.notices() {
+            self.outside.send_to(notices);
+        }
         let mut calls = self.calls();
         match &calls.ended {
             Some(ending) => Err(ending.clone()),
@@ -405,6 +466,13 @@ impl Process {
     /// Takes back a call that was not sent.
     pub(crate) fn take_back(&self, id: u64) {
         self.calls().running.remove(&id);
+    }
+
+    /// Gives up a call whose caller is gone: what its code still prints belongs to the run.
+    pub(crate) fn give_up(&self, id: u64) {
+        if let Some(slot) = self.calls().running.get_mut(&id) {
+            slot.listener = Listener::Nobody;
+        }
     }
 
     /// Returns the error log of a call so far.
@@ -451,6 +519,8 @@ impl Process {
             self.kill("did not leave when it was asked to", true);
             self.wait_for_exit(TIME_TO_END);
         }
+        // Its last lines are read until then.
+        self.wait_for_end(TIME_TO_END);
     }
 
     /// Waits until the process and all that it started are gone; says whether they are.
@@ -510,6 +580,40 @@ impl Process {
     fn life(&self) -> MutexGuard<'_, Life> {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Waits until the files are loaded, refused or given up, and reports now and then which file is being imported.
+fn wait_for_load(
+    news: &Receiver<LoadNews>,
+    launch: &Launch,
+    loading: &mut Option<String>,
+) -> Option<LoadNews> {
+    let start = Instant::now();
+    // Each file has its time before it is named.
+    let mut next_report = TIME_BEFORE_REPORT;
+    loop {
+        let wait = next_report.min(launch.load_limit).saturating_sub(start.elapsed());
+        match news.recv_timeout(wait) {
+            Ok(LoadNews::Loading(file)) => {
+                *loading = file;
+                next_report = start.elapsed() + TIME_BEFORE_REPORT;
+            }
+            Ok(other) => return Some(other),
+            Err(RecvTimeoutError::Timeout) if start.elapsed() < launch.load_limit => {
+                let file = loading.as_deref().map_or("the Python files", short_name);
+                let (passed, limit) = (start.elapsed().as_secs(), launch.load_limit.as_secs_f64());
+                let text = format!("still importing {file} ({passed} s, at most {limit} s)");
+                launch.outside.report_loading(text);
+                next_report += TIME_BETWEEN_REPORTS;
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+}
+
+/// The name of a file without its directory.
+pub(crate) fn short_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn spawn(what: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {

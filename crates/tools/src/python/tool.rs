@@ -47,7 +47,8 @@ impl PythonTool {
 
     async fn call(&self, input: &Payload, call: &CallContext) -> Result<Reply, Failure> {
         let current = self.ready(call).await?;
-        let request = Request { name: &self.name, call: Some(call), counts: true, limit: None };
+        let request =
+            Request { name: &self.name, call: Some(call), notices: None, counts: true, limit: None };
         let message = |id| {
             let given = call.agent_input();
             let context =
@@ -61,7 +62,7 @@ impl PythonTool {
     async fn judge(&self, input: &Payload, call: &CallContext) -> Result<WireAssessment, Failure> {
         let current = self.ready(call).await?;
         let limit = Some(TIME_TO_LOOK);
-        let request = Request { name: &self.name, call: Some(call), counts: false, limit };
+        let request = Request { name: &self.name, call: Some(call), notices: None, counts: false, limit };
         let message = |id| {
             let given = call.agent_input();
             let context = WireContext::of_call(call, &self.host.root, given.as_ref().map_or("", text_of));

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    CallInfo, Context, Failure, Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance,
+    CallInfo, Context, Failure, Name, NoticeSink, Opening, Tool, ToolDefinition, ToolError, Toolset,
+    ToolsetInstance,
 };
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -13,7 +14,7 @@ use tokio::sync::Mutex;
 use super::call::Request;
 use super::host::{Current, Host};
 use super::tool::{PythonTool, TIME_TO_LOOK};
-use super::wire::{ToHost, WireContext};
+use super::wire::{Reply, ToHost, WireContext};
 
 /// A toolset that Python code makes.
 pub(crate) struct PythonToolset {
@@ -35,6 +36,7 @@ pub(crate) struct OpenToolset {
     pub(crate) number: u64,
     info: CallInfo,
     context: Context,
+    notices: NoticeSink,
     /// The process in which it is open, counted from 1; 0 before.
     open_in: AtomicU64,
     opening: Mutex<()>,
@@ -64,12 +66,16 @@ impl OpenToolset {
         // A process that has ended took the instance with it, and one that was started for this would know none.
         let Some(current) = self.host.running_in(self.open_in.load(Ordering::Acquire)) else { return };
         let message = |id| ToHost::Close { id, instance: self.number }.line();
-        // What goes wrong is said by the process.
-        let _ = self.request().run(&self.host, &current, message).await;
+        let closed = self.request().run(&self.host, &current, message).await;
+        if let Err(failure) = closed.and_then(Reply::into_value::<Value>) {
+            // The sink of an instance keeps what it cannot deliver.
+            let _ = self.notices.send(format!("{} could not be closed: {}", self.name, failure.message));
+        }
     }
 
     fn request(&self) -> Request<'_> {
-        Request { name: &self.name, call: None, counts: false, limit: Some(TIME_TO_LOOK) }
+        let (name, notices) = (&self.name, Some(&self.notices));
+        Request { name, call: None, notices, counts: false, limit: Some(TIME_TO_LOOK) }
     }
 }
 
@@ -97,6 +103,7 @@ impl Toolset for PythonToolset {
                 number: self.host.number(),
                 info: opening.call.clone(),
                 context: opening.context.clone(),
+                notices: opening.notices.clone(),
                 open_in: AtomicU64::new(0),
                 opening: Mutex::new(()),
             });

@@ -158,6 +158,8 @@ impl ToHost<'_> {
 /// A message from the Python process.
 #[derive(Debug)]
 pub(crate) enum FromHost {
+    /// A file is imported; none when all are.
+    Loading(Option<String>),
     /// The files were run.
     Loaded(Box<Loaded>),
     /// The files cannot be used.
@@ -232,6 +234,7 @@ struct Line<'a> {
     op: Cow<'a, str>,
     id: Option<u64>,
     call: Option<u64>,
+    file: Option<String>,
     kind: Option<SayKind>,
     #[serde(borrow)]
     text: Option<&'a RawValue>,
@@ -291,6 +294,7 @@ impl Line<'_> {
                 let text = self.text.and_then(|text| serde_json::from_str(text.get()).ok());
                 Ok(FromHost::Say { call: self.call, kind, text: text.unwrap_or_else(|| UNREADABLE.into()) })
             }
+            "loading" => Ok(FromHost::Loading(self.file)),
             "refused" => Ok(FromHost::Refused(self.problems)),
             other => Err(format!("there is no message `{other}`")),
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::printing::recording;
 use crate::support::{Folder, Named, needs_python};
 
 fn first_problem(folder: &Folder) -> (String, Option<u32>) {
@@ -57,9 +58,23 @@ fn files_that_never_finish_loading_are_given_up() {
         let mut folder = Folder::of(source);
         folder.settings.load_limit = Duration::from_millis(600);
         let (message, _) = first_problem(&folder);
-        assert!(message.contains("longer than 0.6 seconds"), "{message}");
+        assert!(message.contains("took longer than 0.6 seconds"), "{message}");
         folder.assert_no_processes();
     }
+}
+
+#[test]
+fn a_slow_import_is_reported_and_names_the_file_and_the_key() {
+    needs_python!();
+    let mut folder = Folder::of("import time\ntime.sleep(1000)\n");
+    let (notices, seen) = recording();
+    folder.settings.notices = notices;
+    folder.settings.load_limit = Duration::from_secs(8);
+    let problems = folder.try_load().err().expect("a problem");
+    assert!(problems[0].message.contains("importing `tools.py` took longer than 8 seconds"), "{problems:?}");
+    assert!(problems[0].hint.as_deref().unwrap().contains("`python_load_seconds`"), "{problems:?}");
+    let seen = seen.lock().unwrap();
+    assert!(seen.iter().any(|text| text.starts_with("still importing tools.py (")), "{seen:?}");
 }
 
 #[test]

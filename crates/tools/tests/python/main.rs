@@ -16,6 +16,7 @@ mod context;
 mod crashes;
 mod definitions;
 mod loading;
+mod printing;
 mod stopping;
 mod support;
 mod toolsets;

@@ -79,13 +79,18 @@ impl Folder {
 
     pub(crate) fn try_load_files(&self, files: &[&str]) -> Result<Code, Vec<CodeProblem>> {
         let files: Vec<PathBuf> = files.iter().map(|file| self.path.join(file)).collect();
+        self.try_load_paths(&self.path, &files)
+    }
+
+    pub(crate) fn try_load_paths(&self, root: &Path, files: &[PathBuf]) -> Result<Code, Vec<CodeProblem>> {
         let own = ProjectFiles::default();
         let wanted = WantedCode {
             variables: &[],
             keys: &[],
-            root: &self.path,
+            root,
             interpreter: self.interpreter.as_deref(),
-            files: &files,
+            load_limit: None,
+            files,
             classes: &self.classes,
             entry: self.entry.as_ref(),
             own: &own,

@@ -2,17 +2,24 @@
 
 use std::sync::Arc;
 
-use llm_do_core::{CallInfo, Context, Key, Name, Opening, RunId, ToolError, Toolset, ToolsetInstance};
+use llm_do_core::{
+    CallInfo, Context, Key, Name, NoticeSink, Opening, RunId, ToolError, Toolset, ToolsetInstance,
+};
 use llm_do_testing::TestCall;
 use serde_json::{Value, json};
 
+use crate::printing::recording;
 use crate::support::{Folder, Named, needs_python};
 
 pub(crate) async fn open(toolset: &dyn Toolset) -> Result<Arc<dyn ToolsetInstance>, ToolError> {
-    open_with(toolset, &Value::Null).await
+    open_with(toolset, &Value::Null, &NoticeSink::none()).await
 }
 
-async fn open_with(toolset: &dyn Toolset, settings: &Value) -> Result<Arc<dyn ToolsetInstance>, ToolError> {
+async fn open_with(
+    toolset: &dyn Toolset,
+    settings: &Value,
+    notices: &NoticeSink,
+) -> Result<Arc<dyn ToolsetInstance>, ToolError> {
     let info = CallInfo {
         run: RunId(uuid::Uuid::nil()),
         id: Key::from("1"),
@@ -21,7 +28,7 @@ async fn open_with(toolset: &dyn Toolset, settings: &Value) -> Result<Arc<dyn To
         path: "main".into(),
         agent: Name::from("main"),
     };
-    toolset.open(Opening { call: &info, settings, context: &Context::default() }).await
+    toolset.open(Opening { call: &info, settings, context: &Context::default(), notices }).await
 }
 
 async fn call(instance: &Arc<dyn ToolsetInstance>, name: &str) -> String {
@@ -74,6 +81,46 @@ async fn each_agent_call_has_an_instance_of_its_own_that_is_closed() {
 }
 
 #[tokio::test]
+async fn what_goes_wrong_when_a_toolset_is_closed_is_a_notice_of_its_agent() {
+    needs_python!();
+    let folder = Folder::of(
+        r#"
+import os
+from pydantic_ai.toolsets import FunctionToolset
+class Own(FunctionToolset):
+    def __init__(self, how):
+        super().__init__()
+        self.how = how
+    async def __aenter__(self):
+        print("entering")
+        return self
+    async def __aexit__(self, *problem):
+        print("leaving")
+        if self.how == "raise": raise OSError("commit failed: data not saved")
+        if self.how == "exit": raise SystemExit(3)
+        if self.how == "crash": os._exit(4)
+    def cleanup(self):
+        if self.how == "cleanup": raise ValueError("cleanup is broken")
+TOOLSETS = {how: (lambda how=how: Own(how)) for how in ["raise", "exit", "crash", "cleanup"]}
+"#,
+    );
+    let code = folder.load();
+    for (name, last) in [
+        ("raise", "__aexit__ failed: OSError: commit failed: data not saved"),
+        ("exit", "SystemExit: 3"),
+        ("cleanup", "cleanup failed: ValueError: cleanup is broken"),
+        ("crash", "exit code 4"),
+    ] {
+        let (notices, seen) = recording();
+        let instance = open_with(&*code.toolset(name), &Value::Null, &notices).await.unwrap();
+        instance.close().await;
+        let seen = seen.lock().unwrap().clone();
+        assert!(seen.contains(&"entering".to_owned()) && seen.contains(&"leaving".to_owned()), "{seen:?}");
+        assert!(seen.last().unwrap().contains(last), "{name}: {seen:?}");
+    }
+}
+
+#[tokio::test]
 async fn after_a_crash_an_instance_is_opened_again() {
     needs_python!();
     let folder = Folder::of(COUNTING);
@@ -91,7 +138,8 @@ async fn settings_for_python_code_are_refused() {
     needs_python!();
     let folder = Folder::of(COUNTING);
     let code = folder.load();
-    let error = open_with(&*code.toolset("counting"), &json!({"x": 1})).await.err().unwrap();
+    let error =
+        open_with(&*code.toolset("counting"), &json!({"x": 1}), &NoticeSink::none()).await.err().unwrap();
     assert!(error.to_string().contains("takes no settings"), "{error}");
 }
 

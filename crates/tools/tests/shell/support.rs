@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use llm_do_core::{Approval, Assessment, CallInfo, Context, Key, Opening, RunId, Tool, Toolset};
+use llm_do_core::{Approval, Assessment, CallInfo, Context, Key, NoticeSink, Opening, RunId, Tool, Toolset};
 use llm_do_testing::{TestCall, TestReply};
 use llm_do_tools::{Shell, ShellRule, ShellSettings};
 use serde_json::{Value, json};
@@ -78,7 +78,8 @@ pub(crate) async fn open(shell: &Shell, settings: &Value) -> Result<Arc<dyn Tool
         path: "test".into(),
         agent: "test".into(),
     };
-    let opening = Opening { call: &call, settings, context: &Context::default() };
+    let opening =
+        Opening { call: &call, settings, context: &Context::default(), notices: &NoticeSink::none() };
     let instance = shell.open(opening).await.map_err(|error| error.to_string())?;
     Ok(instance.tools()[0].clone())
 }

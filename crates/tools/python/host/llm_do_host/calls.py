@@ -90,8 +90,10 @@ class Call:
         """Runs the work in this thread; returns the answer, or the awaitable that the work returned."""
         try:
             value = work()
+            self.calls.speaker.finish_writer(self.printed)
             return value if hasattr(type(value), "__await__") else self._line(value)
         except BaseException as problem:
+            self.calls.speaker.finish_writer(self.printed)
             return self._failure_line(problem)
 
     def _thread_has_ended(self, outcome):

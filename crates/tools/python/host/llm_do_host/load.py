@@ -14,8 +14,11 @@ from .newer import AfterImport
 from .results import Project
 
 
-def load(message):
-    """Loads a project; returns its declarations and the problems."""
+def load(message, report=lambda file: None):
+    """Loads a project; returns its declarations and the problems.
+
+    `report` is told which file is imported, and None when all are.
+    """
     root, files = message["root"], list(message["files"])
     wanted = wanted_files(message)
     project = Project(root, wanted)
@@ -23,7 +26,8 @@ def load(message):
     extend_path(root, wanted)
     finder = ProjectFinder(root, wanted)
     sys.meta_path[:0] = [finder, AfterImport()]
-    modules = import_files(finder, wanted, problems)
+    modules = import_files(finder, wanted, problems, report)
+    report(None)
     declarations = Declarations(root, problems, finder.in_order)
     add_classes(declarations, modules, message.get("classes") or [])
     discover.discover(declarations, {file: modules[file] for file in files if file in modules})
@@ -45,10 +49,11 @@ def extend_path(root, files):
     sys.path[2:2] = [entry for entry in dict.fromkeys(directories) if entry]
 
 
-def import_files(finder, files, problems):
+def import_files(finder, files, problems, report):
     """Imports the files; returns the modules of those that could be."""
     modules = {}
     for file in files:
+        report(file)
         try:
             modules[file] = finder.load(file)
         except BaseException as problem:

@@ -42,7 +42,8 @@ def load_project(channel, speaker, dont_write_bytecode):
     from .load import load
 
     sys.dont_write_bytecode = dont_write_bytecode
-    project, declarations, problems = load(message)
+    report = lambda file: channel.send({"op": "loading", "file": file})  # noqa: E731
+    project, declarations, problems = load(message, report)
     speaker.finish_outside()
     if problems.list:
         channel.send({"op": "refused", "problems": problems.list})

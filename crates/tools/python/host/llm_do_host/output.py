@@ -26,42 +26,25 @@ class Printed:
     Each thread, and each task of a loop, has a line of its own that is not complete yet: lines of several never mix.
     """
 
-    __slots__ = ("call_id", "size", "dropped", "finished", "_partials", "_cut")
+    __slots__ = ("call_id", "size", "dropped", "finished", "partials")
 
     def __init__(self, call_id=None):
         self.call_id = call_id
         self.size = 0
         self.dropped = 0
-        # Whether the call has ended: what is still added to it must be sent at once.
+        # Whether the call has ended.
         self.finished = False
-        self._partials = {}
-        # Whose line was sent before it was complete: the newline that completes it is no line of its own.
-        self._cut = set()
+        # The incomplete line of each writer.
+        self.partials = {}
 
-    def lines_of(self, text):
+    def lines_of(self, text, writer):
         """Adds a text and returns the lines that are complete now; the rest waits."""
-        writer = current_writer()
-        if writer in self._cut:
-            self._cut.discard(writer)
-            text = text[1:] if text.startswith("\n") else text
-        *lines, rest = (self._partials.pop(writer, "") + text).split("\n")
+        *lines, rest = (self.partials.pop(writer, "") + text).split("\n")
         if len(rest) > CALL_LIMIT:
             lines.append(rest)
         elif rest:
-            self._partials[writer] = rest
+            self.partials[writer] = rest
         return lines
-
-    def take_partial(self, is_wanted):
-        """Returns incomplete lines, of the writers that are wanted, with their writers."""
-        wanted = [writer for writer in list(self._partials) if is_wanted(writer)]
-        # A writer may complete its line at the same time, in which case it is not taken here.
-        taken = [(writer, self._partials.pop(writer, "")) for writer in wanted]
-        return [(writer, rest) for writer, rest in taken if rest]
-
-    def expect_newline(self, writer):
-        """Notes that the line of a writer was sent before it was complete."""
-        if is_running(writer):
-            self._cut.add(writer)
 
     def within_limit(self, line):
         """Counts a line; False where it is too much for a call."""
@@ -109,19 +92,18 @@ class Speaker:
     def __init__(self, channel):
         self._channel = channel
         self._outside = Printed()
+        # A line may be printed while another one is, in the same thread, where an object is collected.
+        self._lock = threading.RLock()
         # Set by the signal handler when it found the host itself at work; see `calls.Interruption`.
         self.after_say = None
 
     def printed(self, text):
         """Sends the complete lines of a text that the current call prints."""
-        call = current_call.get()
-        printed = self._outside if call is None or call.ended else call.printed
-        for line in printed.lines_of(text):
-            if printed.within_limit(line):
-                self.say(printed.call_id, "stderr", line)
-        if printed.finished:
-            # The call ended between the question above and now.
-            self._send_partial(printed, lambda writer: True)
+        call, writer = current_call.get(), current_writer()
+        with self._lock:
+            printed = self._outside if call is None or call.printed.finished else call.printed
+            lines = [line for line in printed.lines_of(text, writer) if printed.within_limit(line)]
+        self._say_lines(printed, lines)
         if self.after_say is not None:
             self.after_say()
 
@@ -129,25 +111,47 @@ class Speaker:
         """Sends one text of a kind: `stderr`, `notice` or `progress`."""
         self._channel.send({"op": "say", "call": call_id, "kind": kind, "text": text})
 
+    def finish_writer(self, printed):
+        """Sends what the running thread or task printed without a newline: its work is done."""
+        with self._lock:
+            rest = printed.partials.pop(current_writer(), "")
+            lines = [rest] if rest and printed.within_limit(rest) else []
+        self._say_lines(printed, lines)
+
     def finish(self, printed):
-        """Sends the last parts without a newline, and how much was dropped."""
-        printed.finished = True
-        self._send_partial(printed, lambda writer: True)
+        """Sends the last parts without a newline, and how much was dropped.
+
+        Whoever goes on after the call completes its line outside of it.
+        """
+        lines, own = [], current_writer()
+        with self._lock:
+            printed.finished = True
+            for writer, rest in printed.partials.items():
+                if writer != own and is_running(writer):
+                    self._outside.partials[writer] = rest
+                elif printed.within_limit(rest):
+                    lines.append(rest)
+            printed.partials.clear()
         if printed.dropped:
-            note = f"({printed.dropped} more characters of output were dropped)"
-            self.say(printed.call_id, "stderr", note)
-        self._send_partial(self._outside, lambda writer: not is_running(writer))
+            lines.append(f"({printed.dropped} more characters of output were dropped)")
+        self._say_lines(printed, lines)
+        self._send_outside(lambda writer: not is_running(writer))
 
     def finish_outside(self):
         """Sends what code outside of any call printed without a newline."""
-        self._send_partial(self._outside, lambda writer: True)
+        self._send_outside(lambda writer: True)
 
-    def _send_partial(self, printed, is_wanted):
-        """Sends the incomplete lines of some writers."""
-        for writer, rest in printed.take_partial(is_wanted):
-            self._outside.expect_newline(writer)
-            if printed.within_limit(rest):
-                self.say(printed.call_id, "stderr", rest)
+    def _send_outside(self, is_wanted):
+        """Sends the incomplete lines of some writers outside of any call."""
+        with self._lock:
+            wanted = [writer for writer in self._outside.partials if is_wanted(writer)]
+            lines = [self._outside.partials.pop(writer) for writer in wanted]
+        self._say_lines(self._outside, lines)
+
+    def _say_lines(self, printed, lines):
+        """Sends lines. Not under the lock: whoever sends may have to wait for the main thread."""
+        for line in lines:
+            self.say(printed.call_id, "stderr", line)
 
 
 class CallWriter(io.TextIOBase):
