@@ -60,6 +60,21 @@ fn a_toolset_that_cannot_be_closed_after_a_chat_is_told() {
 }
 
 #[test]
+fn a_directory_whose_name_is_not_utf8_is_named_as_the_reason() {
+    use std::os::unix::ffi::OsStrExt;
+    needs_python!();
+    let project = project();
+    let odd = project.path("").join(std::ffi::OsStr::from_bytes(b"odd-\xff"));
+    std::fs::create_dir(&odd).unwrap();
+    for file in ["project.yaml", "main.agent", "tools.py"] {
+        std::fs::copy(project.path(file), odd.join(file)).unwrap();
+    }
+    let ran = project.command(&["check", "."]).current_dir(&odd).output().unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(stderr.contains("not valid UTF-8"), "{stderr}");
+}
+
+#[test]
 fn an_import_that_never_ends_is_reported_and_its_limit_is_a_key_of_the_manifest() {
     needs_python!();
     let project = Sandbox::new()

@@ -101,6 +101,7 @@ fn prepare(wanted: &WantedCode<'_>, around: &Surroundings) -> Result<(Launch, Pa
     let settings = &around.python;
     let interpreter = find(wanted.interpreter, wanted.root, &around.directory, settings)
         .map_err(|missing| problem_without_place(missing.message, Some(missing.hint)))?;
+    check_paths(wanted)?;
     let load = load_message(wanted).map_err(|error| problem_without_place(error, None))?;
     let package = Package::unpack(settings.cache.as_deref()).map_err(|error| {
         problem_without_place(format!("the Python sources of llm-do cannot be unpacked: {error}"), None)
@@ -115,6 +116,22 @@ fn prepare(wanted: &WantedCode<'_>, around: &Surroundings) -> Result<(Launch, Pa
         outside: Arc::new(Outside::new(settings.notices.clone())),
     };
     Ok((launch, package))
+}
+
+/// Refuses paths that cannot be named to Python: messages are UTF-8 text, and so are the names of modules.
+fn check_paths(wanted: &WantedCode<'_>) -> Result<(), CodeProblem> {
+    let entry = wanted.entry.iter().map(|entry| &*entry.file);
+    let classes = wanted.classes.iter().map(|class| &*class.file);
+    let mut paths = std::iter::once(wanted.root).chain(wanted.files.iter().map(|file| &**file));
+    let unnamed = paths.find(|path| absolute(path).to_str().is_none());
+    let Some(path) = unnamed.or_else(|| entry.chain(classes).find(|path| absolute(path).to_str().is_none()))
+    else {
+        return Ok(());
+    };
+    let shown = absolute(path);
+    let message =
+        format!("the path `{}` is not valid UTF-8, so Python files cannot be run there", shown.display());
+    Err(problem_without_place(message, Some("rename the directory or the file".to_owned())))
 }
 
 fn working_directory(around: &Surroundings) -> PathBuf {

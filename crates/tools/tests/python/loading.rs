@@ -78,6 +78,19 @@ fn a_slow_import_is_reported_and_names_the_file_and_the_key() {
 }
 
 #[test]
+fn a_path_that_is_not_utf8_is_the_reason() {
+    use std::os::unix::ffi::OsStrExt;
+    needs_python!();
+    let folder = Folder::of("");
+    let odd = folder.path().join(std::ffi::OsStr::from_bytes(b"odd-\xff"));
+    std::fs::create_dir(&odd).unwrap();
+    std::fs::write(odd.join("tools.py"), "TOOLS = []\n").unwrap();
+    let problems = folder.try_load_paths(&odd, &[odd.join("tools.py")]).err().expect("a problem");
+    let message = &problems[0].message;
+    assert!(message.contains("not valid UTF-8") && message.contains("odd-"), "{problems:?}");
+}
+
+#[test]
 fn a_program_that_is_no_python_is_a_problem() {
     let mut folder = Folder::of("");
     folder.interpreter = Some("/bin/false".to_owned());
