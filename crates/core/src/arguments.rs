@@ -10,6 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::numbers::{InexactNumber, find_inexact_number};
 use crate::payload::whole;
 
 /// Arguments that were read, with a note on what had to be repaired.
@@ -128,11 +129,21 @@ pub fn parse_arguments(raw: &str) -> Result<Arguments, ArgumentsError> {
     }
 }
 
-/// Parses JSON strictly: no duplicate keys, no text after the value, bounded depth.
+/// Parses JSON strictly: no duplicate keys, no text after the value, bounded depth, no number that would be rounded. A
+/// whole number is an integer of 64 bits, however it is written.
 pub fn parse_strict(text: &str) -> Result<Value, JsonError> {
-    let path = RefCell::new(Path::default());
+    parse(text, NumberForm::Whole)
+}
+
+/// Parses JSON as strictly as [`parse_strict`], and keeps numbers as they are written: `1.0` stays a float.
+pub fn parse_exact(text: &str) -> Result<Value, JsonError> {
+    parse(text, NumberForm::AsWritten)
+}
+
+fn parse(text: &str, form: NumberForm) -> Result<Value, JsonError> {
+    let path = RefCell::new(Path { inexact: find_inexact_number(text), ..Path::default() });
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = StrictValue { path: &path }
+    let value = StrictValue { path: &path, form }
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| describe(&error, path.into_inner()))
@@ -176,19 +187,41 @@ fn unfenced(text: &str) -> Option<&str> {
 struct Path {
     segments: Vec<String>,
     duplicate: Option<String>,
+    /// How many numbers were read.
+    numbers: usize,
+    /// The number at which reading ends.
+    inexact: Option<InexactNumber>,
+}
+
+/// What becomes of whole numbers that are written as floats.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NumberForm {
+    Whole,
+    AsWritten,
 }
 
 struct StrictValue<'a> {
     path: &'a RefCell<Path>,
+    form: NumberForm,
 }
 
 impl StrictValue<'_> {
     /// Reads one child. The segment stays on the path when reading fails: that is the place of the error.
     fn child<T, E>(&self, segment: String, read: impl FnOnce(Self) -> Result<T, E>) -> Result<T, E> {
         self.path.borrow_mut().segments.push(segment);
-        let value = read(Self { path: self.path })?;
+        let value = read(Self { path: self.path, form: self.form })?;
         self.path.borrow_mut().segments.pop();
         Ok(value)
+    }
+
+    /// Counts a number, and refuses the one that the parser has rounded.
+    fn check_number<E: serde::de::Error>(&self) -> Result<(), E> {
+        let mut path = self.path.borrow_mut();
+        path.numbers += 1;
+        match &path.inexact {
+            Some(inexact) if inexact.index + 1 == path.numbers => Err(E::custom(&inexact.message)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -214,20 +247,25 @@ impl<'de> Visitor<'de> for StrictValue<'_> {
         Ok(value.into())
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
+        self.check_number()?;
         Ok(value.into())
     }
 
     fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+        self.check_number()?;
         match i64::try_from(value) {
             Ok(value) => Ok(value.into()),
+            Err(_) if self.form == NumberForm::AsWritten => Ok(value.into()),
             Err(_) => Err(E::custom(format!("{value} does not fit into 64 bits"))),
         }
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        self.check_number()?;
         // 1e3 and 1000 are one number. Beyond 2^53 a float is not exact, so it stays a float.
-        Ok(whole(value).map_or_else(|| Value::from(value), Value::from))
+        let whole = whole(value).filter(|_| self.form == NumberForm::Whole);
+        Ok(whole.map_or_else(|| Value::from(value), Value::from))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -292,6 +330,27 @@ mod tests {
     fn a_number_beyond_its_range_names_the_field() {
         let error = parse_arguments(r#"{"a": {"max_chars": 1e400}}"#).unwrap_err();
         assert!(error.to_string().contains("`a.max_chars`"), "{error}");
+    }
+
+    #[test]
+    fn a_number_that_would_be_rounded_is_refused_and_names_the_field() {
+        for number in ["18446744073709551616", "123456789012345678901234567890", "-9223372036854775809"] {
+            let error =
+                parse_arguments(&format!(r#"{{"a": [1, 2.5], "id": {{"n": {number}}}}}"#)).unwrap_err();
+            let message = error.to_string();
+            assert!(message.contains("`id.n`") && message.contains("does not fit into 64 bits"), "{message}");
+            assert!(message.contains(number), "{message}");
+        }
+        assert!(parse_strict("9007199254740993.0").is_err());
+        assert_eq!(parse_strict("[1.0, 1e3]").unwrap(), serde_json::json!([1, 1000]));
+    }
+
+    #[test]
+    fn exact_values_keep_floats_and_large_unsigned_integers() {
+        let value = parse_exact("[1.0, 18446744073709551615, -1]").unwrap();
+        assert_eq!(value.to_string(), "[1.0,18446744073709551615,-1]");
+        assert!(parse_exact("18446744073709551616").is_err());
+        assert!(parse_exact(r#"{"a": 1, "a": 2}"#).is_err());
     }
 
     #[test]

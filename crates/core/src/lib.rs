@@ -27,6 +27,7 @@ mod model;
 mod model_override;
 mod name;
 mod notices;
+mod numbers;
 mod output;
 mod payload;
 mod process;
@@ -42,7 +43,7 @@ pub use approval::{
     Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Assessment, Exhausted,
     ExtensionRequest, Quantity, Scope, ShownAttachment, Subject,
 };
-pub use arguments::{Arguments, ArgumentsError, JsonError, parse_arguments, parse_strict};
+pub use arguments::{Arguments, ArgumentsError, JsonError, parse_arguments, parse_exact, parse_strict};
 pub use attachment_policy::AttachmentPolicy;
 pub use call::{
     BlockingWork, CallContext, CallInfo, CallableAgent, Caller, Cancellation, InnerEffect, Inspection, Parts,
@@ -67,6 +68,7 @@ pub use model::{
 pub use model_override::{ModelOverride, PriceList, ProfileOverride};
 pub use name::{Key, Name, nearest};
 pub use notices::NoticeSink;
+pub use numbers::{InexactNumber, find_inexact_number};
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};
 pub use process::{Control, Jump, LinkedPrograms, Preamble, Program, ToolOverride, Tune, Tuning};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{Digest, Failure, FailureKind};
+use crate::{Digest, Failure, FailureKind, parse_strict};
 
 /// What a call gives back: text or JSON, perhaps with attachments.
 ///
@@ -73,7 +73,8 @@ impl Output {
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         let direct = serde_json::from_value(self.to_value());
         let Content::Text(text) = &self.content else { return direct.map_err(|error| self.misfit(&error)) };
-        direct.or_else(|_| serde_json::from_str(text.trim())).map_err(|error| self.misfit(&error))
+        let parsed = || parse_strict(text.trim()).map_err(serde_json::Error::custom);
+        direct.or_else(|_| parsed().and_then(serde_json::from_value)).map_err(|error| self.misfit(&error))
     }
 
     fn misfit(&self, error: &serde_json::Error) -> Failure {

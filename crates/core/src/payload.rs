@@ -211,6 +211,10 @@ fn write_number(number: &serde_json::Number, out: &mut Vec<u8>) {
     match number.as_f64() {
         Some(float) if !number.is_i64() && !number.is_u64() => {
             let float = if float == 0.0 { 0.0 } else { float };
+            if float.fract() == 0.0 && whole(float).is_none() {
+                // Without an exponent it would be the text of an integer that is another number.
+                return out.extend_from_slice(format!("{float:e}").as_bytes());
+            }
             out.extend_from_slice(ryu_js::Buffer::new().format_finite(float).as_bytes());
         }
         _ => write_plain(number, out),
@@ -235,6 +239,14 @@ mod tests {
         let b = Payload::new(json!({"id": 9007199254740992_i64}));
         assert_ne!(a.digest(), b.digest());
         assert_eq!(a.text(), r#"{"id":9007199254740993}"#);
+    }
+
+    #[test]
+    fn a_large_float_and_an_integer_of_the_same_digits_differ() {
+        let float = Payload::new(json!({"id": 1_234_567_890_123_456_800_f64}));
+        let integer = Payload::new(json!({"id": 1_234_567_890_123_456_800_i64}));
+        assert_ne!(float.digest(), integer.digest());
+        assert_eq!(float.text(), r#"{"id":1.2345678901234568e18}"#);
     }
 
     #[test]

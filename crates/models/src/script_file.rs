@@ -230,6 +230,20 @@ impl FileAsks {
     }
 }
 
+/// Refuses a whole number beyond 64 bits: the reader of YAML has rounded it.
+fn check_numbers<E: serde::de::Error>(value: &Value) -> Result<(), E> {
+    match value {
+        Value::Number(number)
+            if number.is_f64() && number.as_f64().is_some_and(|float| float.abs() >= 2_f64.powi(63)) =>
+        {
+            Err(E::custom(format!("the number {number} does not fit into 64 bits")))
+        }
+        Value::Array(items) => items.iter().try_for_each(check_numbers),
+        Value::Object(map) => map.values().try_for_each(check_numbers),
+        _ => Ok(()),
+    }
+}
+
 impl<'de> Deserialize<'de> for FileAsks {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(FileAsksVisitor)
@@ -246,12 +260,15 @@ impl<'de> Visitor<'de> for FileAsksVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<FileAsks, A::Error> {
-        Deserialize::deserialize(SeqAccessDeserializer::new(items)).map(FileAsks)
+        let asks: Vec<FileAsk> = Deserialize::deserialize(SeqAccessDeserializer::new(items))?;
+        asks.iter().try_for_each(|ask| check_numbers(&ask.arguments))?;
+        Ok(FileAsks(asks))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<FileAsks, A::Error> {
         let mut asks = Vec::new();
         while let Some((name, arguments)) = entries.next_entry()? {
+            check_numbers(&arguments)?;
             asks.push(FileAsk { name, arguments });
         }
         Ok(FileAsks(asks))

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use llm_do_core::parse_strict;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use llm_do_core::{find_inexact_number, parse_exact, parse_strict};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
 use serde_saphyr::{Location, MessageFormatter, Spanned, UserMessageFormatter};
@@ -167,6 +167,11 @@ impl Node {
     }
 }
 
+/// Returns whether a float may have been an integer of more than 64 bits, which YAML readers round without a word.
+fn is_beyond_64_bits(value: f64) -> bool {
+    value.is_finite() && value.abs() >= 9_223_372_036_854_775_808.0
+}
+
 /// A number, or its text where it is none that JSON knows: no schema takes that for a number, nor for nothing.
 fn number(value: f64) -> Content {
     Number::from_f64(value).map_or_else(|| Content::Text(value.to_string()), Content::Number)
@@ -181,6 +186,9 @@ fn read_json(text: &str) -> Result<Node, Unreadable> {
         let line = offset(text, error.line(), 1);
         let start = (line + error.column().saturating_sub(1)).min(text.len());
         return Err(Unreadable { place: start..start + 1, message: json_words(&error) });
+    }
+    if let Some(number) = find_inexact_number(text) {
+        return Err(Unreadable { place: number.span, message: format!("the number {}", number.message) });
     }
     let mut walk = JsonWalk { text, at: 0, depth: 0, values: 0 };
     let node = walk.value()?;
@@ -269,7 +277,8 @@ impl JsonWalk<'_> {
         let length = scalar_length(self.rest());
         let raw = &self.text[self.at..self.at + length];
         self.at += length;
-        match parse_strict(raw) {
+        // An unsigned number of 64 bits is kept as it is.
+        match parse_strict(raw).or_else(|_| parse_exact(raw)) {
             Ok(Value::Bool(value)) => Content::Bool(value),
             Ok(Value::Number(number)) => Content::Number(number),
             Ok(Value::String(text)) => Content::Text(text),
@@ -466,7 +475,10 @@ impl<'de> Visitor<'de> for YamlVisitor {
         Ok(YamlNode::Scalar(Content::Number(value.into())))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<YamlNode, E> {
+    fn visit_f64<E: Error>(self, value: f64) -> Result<YamlNode, E> {
+        if is_beyond_64_bits(value) {
+            return Err(E::custom(format!("the number {value:e} does not fit into 64 bits")));
+        }
         Ok(YamlNode::Scalar(number(value)))
     }
 

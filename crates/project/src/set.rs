@@ -1,5 +1,6 @@
 //! What the command line sets: `KEY=VALUE` over keys of the manifest, `agents.NAME.KEY=VALUE` over an agent's.
 
+use llm_do_core::parse_exact;
 use serde_json::Value;
 
 use crate::agent_file::AgentFile;
@@ -83,7 +84,7 @@ impl Change {
             path.remove(0);
         }
         // What is no JSON is text, so that `model=test` needs no quotes in a shell.
-        let value = serde_json::from_str(value.trim()).unwrap_or_else(|_| value.into());
+        let value = parse_exact(value.trim()).unwrap_or_else(|_| value.into());
         Ok(Self { text: text.to_owned(), agent, path, value })
     }
 

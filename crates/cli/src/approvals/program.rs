@@ -240,7 +240,7 @@ impl Channel {
         };
         let open = self.requests().open.remove(&id);
         let Some(Open { question, answer }) = open else { return self.refuse_unasked(&id) };
-        let decided = parse::<Reply>(line).and_then(|reply| decided(reply, question));
+        let decided = parse_reply(line).and_then(|reply| decided(reply, question));
         match &decided {
             Ok(_) => self.requests().stray_lines = 0,
             Err(problem) => self.report(Some(&id), problem, true),
@@ -287,6 +287,13 @@ fn parse<T: for<'a> Deserialize<'a>>(line: &[u8]) -> Result<T, String> {
         return Err("expected a JSON object".to_owned());
     }
     serde_json::from_slice(line).map_err(|error| error.to_string())
+}
+
+/// Reads a whole answer. Edited arguments must be JSON in which no number is rounded; the id alone need not be.
+fn parse_reply(line: &[u8]) -> Result<Reply, String> {
+    let text = str::from_utf8(line).map_err(|error| error.to_string())?;
+    llm_do::parse_strict(text.trim()).map_err(|error| error.to_string())?;
+    parse(line)
 }
 
 fn decided(reply: Reply, question: Question) -> Result<Decided, String> {
@@ -491,8 +498,11 @@ mod tests {
     fn an_answer_is_an_object_with_known_keys() {
         for wrong in [r#"["1", "once"]"#, r#""1""#, r#"{"id": "1", "decision": "once", "sope": "tool"}"#, ""]
         {
-            assert!(parse::<Reply>(wrong.as_bytes()).is_err(), "{wrong}");
+            assert!(parse_reply(wrong.as_bytes()).is_err(), "{wrong}");
         }
-        assert!(parse::<Reply>(br#" {"id": "1", "decision": "once"}"#).is_ok());
+        let rounded =
+            br#"{"id": "1", "decision": "edit", "arguments": {"n": 123456789012345678901234567890}}"#;
+        assert!(parse_reply(rounded).is_err());
+        assert!(parse_reply(br#" {"id": "1", "decision": "once"}"#).is_ok());
     }
 }

@@ -14,6 +14,7 @@ mod exit_codes;
 mod init;
 mod input;
 mod interrupts;
+mod large_numbers;
 mod list;
 mod models;
 mod needs_python;

@@ -197,6 +197,46 @@ pub(super) fn argument_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        value => value.to_string(),
+        value => exact_text(value),
+    }
+}
+
+/// Writes arguments that came as a value. A whole float beyond 64 bits may have been an integer that was rounded when it
+/// was read, so it is written as one: whoever reads the arguments refuses it.
+fn exact_text(value: &Value) -> String {
+    match value {
+        Value::Number(number) => {
+            match number.as_f64().filter(|float| number.is_f64() && float.abs() >= TWO_POW_63) {
+                Some(float) => format!("{float:.0}"),
+                None => number.to_string(),
+            }
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(exact_text).collect::<Vec<_>>().join(",")),
+        Value::Object(map) => {
+            let field = |(key, value): (&String, &Value)| {
+                format!("{}:{}", Value::from(key.as_str()), exact_text(value))
+            };
+            format!("{{{}}}", map.iter().map(field).collect::<Vec<_>>().join(","))
+        }
+        other => other.to_string(),
+    }
+}
+
+const TWO_POW_63: f64 = 9_223_372_036_854_775_808.0;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_that_were_rounded_are_written_so_that_they_are_refused() {
+        let arguments: Value =
+            serde_json::from_str(r#"{"a": ["x\"", 1.5], "id": 123456789012345678901}"#).unwrap();
+        let text = argument_text(&arguments);
+        assert!(llm_do_core::parse_arguments(&text).is_err(), "{text}");
+        let kept = json!({"a": ["x\"\n", 1.5, null, true], "b": {"c": u64::MAX}});
+        assert_eq!(argument_text(&kept), kept.to_string());
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use llm_do_core::{AgentSpec, CallContext, Name, Program, SchemaError, ToolDefinition, ToolError, ToolReply};
+use llm_do_core::{
+    AgentSpec, CallContext, Name, Program, SchemaError, ToolDefinition, ToolError, ToolReply, parse_strict,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -91,7 +93,7 @@ fn input_for(
     let takes_text = !agents.iter().any(|agent| agent.definition.name == *name && agent.has_own_input);
     let mut input: Map<String, Value> = match takes_text {
         true => Map::from_iter([("input".to_owned(), prompt.into())]),
-        false => serde_json::from_str(&prompt).map_err(|error| {
+        false => object_of(&prompt).map_err(|error| {
             let schema = agents.iter().find(|agent| agent.definition.name == *name);
             let schema = schema.map(|agent| agent.definition.input.source().to_string()).unwrap_or_default();
             wrong(format!("`{name}` takes an object, so the prompt must be its JSON: {error}"))
@@ -102,4 +104,10 @@ fn input_for(
         input.insert("attachments".to_owned(), json!(attachments));
     }
     Ok(input.into())
+}
+
+/// Reads a prompt that is the JSON of an object.
+fn object_of(prompt: &str) -> Result<Map<String, Value>, String> {
+    let value = parse_strict(prompt).map_err(|error| error.to_string())?;
+    serde_json::from_value(value).map_err(|error| error.to_string())
 }

@@ -11,7 +11,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use llm_do_core::{
     Attachment, CallContext, Cancellation, Failure, FailureKind, Input, InputPart, Name, NoticeSink, Output,
-    nearest,
+    nearest, parse_exact,
 };
 use llm_do_runtime::{Descriptors, FdId, FdSource, Selection};
 use serde::Deserialize;
@@ -278,11 +278,17 @@ fn inspection(call: &CallContext, running: &Running) -> Value {
 }
 
 fn value_of(raw: Option<&RawValue>) -> Result<Value, Failure> {
-    read(raw, FailureKind::Arguments, "what Python code gives")
+    json(raw, FailureKind::Arguments, "what Python code gives")
 }
 
 fn read<T: DeserializeOwned>(raw: Option<&RawValue>, kind: FailureKind, what: &str) -> Result<T, Failure> {
-    serde_json::from_str(raw.map_or("null", RawValue::get))
+    serde_json::from_value(json(raw, kind, what)?)
+        .map_err(|error| Failure::new(kind, format!("{what} is not valid JSON: {error}")))
+}
+
+/// Reads a value in which nothing is rounded or dropped.
+fn json(raw: Option<&RawValue>, kind: FailureKind, what: &str) -> Result<Value, Failure> {
+    parse_exact(raw.map_or("null", RawValue::get))
         .map_err(|error| Failure::new(kind, format!("{what} is not valid JSON: {error}")))
 }
 
@@ -291,8 +297,15 @@ impl Reply {
     pub(crate) fn into_output(self) -> Result<Output, Failure> {
         let attachments: Option<Vec<Attachment>> =
             read(self.attachments.as_deref(), FailureKind::Output, "the list of attachments")?;
-        let output = Output::json(self.into_value()?);
+        let output = Output::json(self.into_json()?);
         Ok(Output { attachments: attachments.unwrap_or_default(), ..output })
+    }
+
+    fn into_json(self) -> Result<Value, Failure> {
+        match self.error {
+            Some(error) => Err(error.into_failure()),
+            None => json(self.value.as_deref(), FailureKind::Output, "the result"),
+        }
     }
 
     /// Reads the result as a Rust value.
@@ -341,6 +354,16 @@ mod tests {
     fn a_text_that_is_no_unicode_is_an_error_of_the_output() {
         let failure = reply(r#""\ud800""#).into_output().unwrap_err();
         assert_eq!(failure.kind, FailureKind::Output);
+    }
+
+    #[test]
+    fn numbers_of_a_result_are_kept_or_refused() {
+        let output = reply("[1.0, 18446744073709551615]").into_output().unwrap();
+        assert_eq!(output.to_text().as_ref(), "[1.0,18446744073709551615]");
+        let failure = reply("[18446744073709551616]").into_output().unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Output);
+        assert!(failure.message.contains("18446744073709551616 does not fit"), "{failure}");
+        assert!(input_of(Some(&RawValue::from_string("{\"a\":1e-400}".to_owned()).unwrap())).is_err());
     }
 
     #[test]

@@ -589,8 +589,8 @@ fn wait_for_load(
     loading: &mut Option<String>,
 ) -> Option<LoadNews> {
     let start = Instant::now();
-    // Each file has its time before it is named.
-    let mut next_report = TIME_BEFORE_REPORT;
+    // Before the first file the interpreter is starting, which may take long on a busy machine.
+    let mut next_report = TIME_BETWEEN_REPORTS;
     loop {
         let wait = next_report.min(launch.load_limit).saturating_sub(start.elapsed());
         match news.recv_timeout(wait) {
@@ -600,9 +600,12 @@ fn wait_for_load(
             }
             Ok(other) => return Some(other),
             Err(RecvTimeoutError::Timeout) if start.elapsed() < launch.load_limit => {
-                let file = loading.as_deref().map_or("the Python files", short_name);
+                let doing = match loading.as_deref() {
+                    Some(file) => format!("importing {}", short_name(file)),
+                    None => "loading the Python files".to_owned(),
+                };
                 let (passed, limit) = (start.elapsed().as_secs(), launch.load_limit.as_secs_f64());
-                let text = format!("still importing {file} ({passed} s, at most {limit} s)");
+                let text = format!("still {doing} ({passed} s, at most {limit} s)");
                 launch.outside.report_loading(text);
                 next_report += TIME_BETWEEN_REPORTS;
             }

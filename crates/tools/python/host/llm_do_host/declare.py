@@ -2,6 +2,7 @@
 
 from .context import NoCall
 from .imports import line_of_function, line_of_name
+from .results import LARGEST, SMALLEST
 from .schema import class_schema, is_async, signature
 from .targets import EntryTarget, FunctionTarget
 
@@ -157,6 +158,17 @@ class Declarations:
                 return declaration["name"]
         return None
 
+    def check_numbers(self):
+        """Refuses schemas with integers that would be rounded on the way."""
+        of_toolsets = [tool for toolset in self.toolsets for tool in toolset["tools"]]
+        for declared in [*self.tools, *of_toolsets, *self.classes, *self.entries, *self.agents]:
+            schemas = [declared.get(key) for key in ("input", "output", "schema")]
+            for schema in schemas:
+                drop_idle_bounds(schema)
+            for number in {huge_integer(schema) for schema in schemas} - {None}:
+                message = f"`{declared['name']}`: its schema holds {number}, which does not fit into 64 bits"
+                self.problems.add(declared["file"], declared.get("line"), message)
+
     # Classes and entries.
 
     def skip_class(self):
@@ -245,3 +257,34 @@ def nearest(name, known):
 
     found = get_close_matches(name, known, 1)
     return found[0] if found else None
+
+
+def drop_idle_bounds(schema):
+    """Removes bounds that every integer of 64 bits keeps: larger ones never arrive, and Python checks them itself."""
+    if isinstance(schema, list):
+        for item in schema:
+            drop_idle_bounds(item)
+    if not isinstance(schema, dict):
+        return
+    for key in ("maximum", "exclusiveMaximum"):
+        if is_integer(schema.get(key)) and schema[key] > LARGEST:
+            del schema[key]
+    for key in ("minimum", "exclusiveMinimum"):
+        if is_integer(schema.get(key)) and schema[key] < SMALLEST:
+            del schema[key]
+    for key, item in schema.items():
+        if key not in ("default", "enum", "const", "examples"):
+            drop_idle_bounds(item)
+
+
+def is_integer(value):
+    """Tells whether a value is an integer and not a truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def huge_integer(value):
+    """Returns an integer of more than 64 bits that a schema holds, or None."""
+    if isinstance(value, int):
+        return None if SMALLEST <= value <= LARGEST else value
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return next((found for found in map(huge_integer, items) if found is not None), None)

@@ -32,6 +32,7 @@ def load(message, report=lambda file: None):
     add_classes(declarations, modules, message.get("classes") or [])
     discover.discover(declarations, {file: modules[file] for file in files if file in modules})
     discover.choose_entry(declarations, modules, message.get("entry"))
+    declarations.check_numbers()
     return project, declarations, problems
 
 

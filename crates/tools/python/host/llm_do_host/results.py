@@ -14,7 +14,7 @@ MESSAGE_LIMIT = 1_000_000
 DEPTH_LIMIT = 100
 SIZE_LIMIT = 32 * 1024 * 1024
 
-_SMALLEST, _LARGEST = -(2**63), 2**64 - 1
+SMALLEST, LARGEST = -(2**63), 2**64 - 1
 
 
 class Failure(Exception):
@@ -75,7 +75,7 @@ def _scalar(value):
         return value
     value = int(value)
     # Numbers beyond 64 bits would lose digits on the way.
-    return value if _SMALLEST <= value <= _LARGEST else _digits(value)
+    return value if SMALLEST <= value <= LARGEST else _digits(value)
 
 
 def _enum_value(value):
