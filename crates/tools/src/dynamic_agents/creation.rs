@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::filesystem::kept;
+use crate::filesystem::{FileError, kept};
 
 /// Held from the last look at an agent file to its replacement, so that creations do not undo each other.
 static WRITING: Mutex<()> = Mutex::new(());
@@ -230,7 +230,7 @@ impl Creation {
     ) -> Result<CreatedAgent, Failure> {
         let _alone = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         let root = workshop.root();
-        let words = |error: crate::filesystem::FileError| error.into_failure();
+        let words = |error: FileError| error.into_failure();
         let now = kept::read(root, &self.file).map_err(words)?;
         if now != self.before {
             let message = format!("`{}` has changed meanwhile; nothing was written", self.file.display());
@@ -239,12 +239,12 @@ impl Creation {
         let differs = self.before.as_ref().is_some_and(|before| *before != self.definition);
         let old = self.before.as_ref().filter(|_| differs);
         let replaced = old.map(|text| keep_old(root, &self.file, text)).transpose().map_err(words)?;
-        kept::write(root, &self.file, &self.definition).map_err(words)?;
+        kept::write(root, &self.file, &self.definition, self.before.as_deref()).map_err(words)?;
         let agent = self.spec.name.clone();
         if let Err(failure) = add(self.spec) {
             let undone = match &self.before {
-                Some(text) => kept::write(root, &self.file, text),
-                None => kept::remove(root, &self.file),
+                Some(text) => kept::write(root, &self.file, text, Some(&self.definition)),
+                None => kept::remove(root, &self.file, &self.definition),
             };
             return Err(match undone {
                 Ok(()) => failure,
@@ -339,14 +339,19 @@ fn kept_marks(creator: &AgentSpec, new: &AgentSpec) -> Vec<String> {
 }
 
 /// Keeps the text of an agent that is replaced beside its file, under the first free number.
-fn keep_old(root: &Path, file: &Path, text: &str) -> Result<PathBuf, crate::filesystem::FileError> {
+fn keep_old(root: &Path, file: &Path, text: &str) -> Result<PathBuf, FileError> {
     for number in 1_u32.. {
         let mut old = file.as_os_str().to_owned();
         old.push(format!(".old-{number}"));
         let old = PathBuf::from(old);
-        if kept::read(root, &old)?.is_none() {
-            kept::write(root, &old, text)?;
-            return Ok(old);
+        if kept::read(root, &old)?.is_some() {
+            continue;
+        }
+        match kept::write(root, &old, text, None) {
+            Ok(()) => return Ok(old),
+            // Another process took the number meanwhile.
+            Err(FileError::Changed { .. }) => {}
+            Err(error) => return Err(error),
         }
     }
     unreachable!("there are fewer files than numbers")

@@ -1,29 +1,72 @@
-//! Writes a file so that it has the old content or the new one, never a mixture.
+//! Writes a file so that it has the old content or the new one, never a mixture, and never somebody else's.
 //!
 //! The new content goes into a file of its own beside the old one, reaches the disk, and takes the name by one
 //! rename. So a link is replaced and not written through, and a file with several names keeps its content
 //! under the others. Extended attributes of the old file are not kept.
+//!
+//! The rename says what it expects: a new file replaces nothing, and a file that is replaced is swapped with the
+//! new one and looked at again. A program that takes no lock may have saved its own version after the last look;
+//! then that version gets its name back, and the caller learns of the conflict. Writers of llm-do hold a
+//! [lock](super::lock) as well, so that they wait for each other instead of failing.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use llm_do_core::Digest;
 use uuid::Uuid;
 
-/// Gives a name in a directory new content. `old` is what is known of the file that has the name now.
-pub(crate) fn replace(
-    directory: &Dir,
-    name: &OsStr,
-    content: &[u8],
-    old: Option<&Metadata>,
-) -> io::Result<()> {
-    let mut temporary = Temporary::create(directory, old)?;
-    temporary.file.write_all(content)?;
-    temporary.open_up()?;
-    temporary.file.sync_all()?;
-    temporary.rename(name)?;
-    sync_directory(directory)
+/// The content of a file, told from any other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Content {
+    size: u64,
+    digest: Digest,
+}
+
+impl Content {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        Self { size: bytes.len() as u64, digest: Digest::of(bytes) }
+    }
+
+    /// Reads a file that should have so many bytes. One byte more shows that it is longer by now.
+    fn read(file: File, size: u64) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        file.take(size.saturating_add(1)).read_to_end(&mut bytes)?;
+        Ok(Self::new(&bytes))
+    }
+}
+
+/// Why new content did not take its name.
+#[derive(Debug)]
+pub(crate) enum ReplaceError {
+    /// The name has another content than expected, and keeps it.
+    Conflict,
+    /// Other programs changed the file several times meanwhile. One version has the name, another is kept in this file.
+    Kept {
+        copy: String,
+    },
+    System(io::Error),
+}
+
+impl From<io::Error> for ReplaceError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::AlreadyExists => Self::Conflict,
+            _ => Self::System(error),
+        }
+    }
+}
+
+/// Returns whether a name in a directory is a regular file with this content.
+pub(crate) fn holds(directory: &Dir, name: &OsStr, content: Content) -> bool {
+    // What another program put there may be a link, or a pipe that nobody writes to.
+    let mut options = OpenOptions::new();
+    options.read(true).follow(FollowSymlinks::No).nonblock(true);
+    let Ok(file) = directory.open_with(name, &options) else { return false };
+    let has_size = |metadata: Metadata| metadata.is_file() && metadata.len() == content.size;
+    file.metadata().is_ok_and(has_size)
+        && Content::read(file, content.size).is_ok_and(|found| found == content)
 }
 
 /// Waits until the names of a directory are on the disk.
@@ -32,53 +75,185 @@ pub(crate) fn sync_directory(directory: &Dir) -> io::Result<()> {
     directory.open(".")?.sync_all()
 }
 
-/// A file without its final name. It is removed unless it gets that name.
-struct Temporary<'a> {
+/// New content on the disk, under a name of its own beside the file that it will replace.
+///
+/// That file is removed unless it gets the final name.
+pub(crate) struct Replacement<'a> {
     directory: &'a Dir,
     name: OsString,
     file: File,
-    /// The mode that it gets once it is complete.
-    mode: u32,
-    renamed: bool,
+    content: Content,
+    /// Whether the file under `name` is this one, so that it may be removed.
+    is_own: bool,
 }
 
-impl<'a> Temporary<'a> {
-    /// Makes an empty file that only its owner can read.
-    fn create(directory: &'a Dir, old: Option<&Metadata>) -> io::Result<Self> {
+impl<'a> Replacement<'a> {
+    /// Writes the content. `old` is the file that it will replace: its mode and owner are kept.
+    pub(crate) fn prepare(directory: &'a Dir, content: &[u8], old: Option<&Metadata>) -> io::Result<Self> {
+        let (mut replacement, mode) = Self::create_empty(directory, old)?;
+        replacement.file.write_all(content)?;
+        replacement.content = Content::new(content);
+        private::set_mode(&replacement.file, mode)?;
+        replacement.file.sync_all()?;
+        Ok(replacement)
+    }
+
+    /// Makes an empty file that only its owner can read, and returns the mode that it gets once it is complete.
+    fn create_empty(directory: &'a Dir, old: Option<&Metadata>) -> io::Result<(Self, u32)> {
         let name = OsString::from(format!(".llm-do-{}.tmp", Uuid::new_v4().simple()));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).follow(FollowSymlinks::No);
-        // A new file gets what the process gives to new files. The file is made with that mode to learn it,
-        // and closed to others while it is still empty.
+        // A new file gets the mode that the kernel makes of the umask and the directory. The file is created with
+        // that mode to learn it, and closed to others while it is still empty.
         private::create_mode(&mut options, if old.is_some() { 0o600 } else { 0o644 });
         let file = directory.open_with(&name, &options)?;
-        let mut temporary = Self { directory, name, file, mode: 0, renamed: false };
-        temporary.mode =
-            private::mode(&old.map_or_else(|| temporary.file.metadata(), |old| Ok(old.clone()))?);
-        private::set_mode(&temporary.file, 0o600)?;
+        let replacement = Self { directory, name, file, content: Content::new(b""), is_own: true };
+        let mode = private::mode(&old.map_or_else(|| replacement.file.metadata(), |old| Ok(old.clone()))?);
+        private::set_mode(&replacement.file, 0o600)?;
         if let Some(old) = old {
-            private::keep_owner(&temporary.file, old);
+            private::keep_owner(&replacement.file, old);
         }
-        Ok(temporary)
+        Ok((replacement, mode))
     }
 
-    fn open_up(&self) -> io::Result<()> {
-        private::set_mode(&self.file, self.mode)
+    /// Takes a name that no file has.
+    pub(crate) fn create(mut self, name: &OsStr) -> Result<(), ReplaceError> {
+        self.take_free_name(name)?;
+        sync_directory(self.directory).map_err(ReplaceError::System)
     }
 
-    fn rename(&mut self, name: &OsStr) -> io::Result<()> {
-        self.directory.rename(&self.name, self.directory, name)?;
-        self.renamed = true;
+    fn take_free_name(&mut self, name: &OsStr) -> Result<(), ReplaceError> {
+        match rename::no_replace(self.directory, &self.name, name) {
+            Err(error) if rename::is_unsupported(&error) => {}
+            renamed => {
+                renamed?;
+                self.is_own = false;
+                return Ok(());
+            }
+        }
+        // A second name is made only where there is none; the first one is removed with this value.
+        match self.directory.hard_link(&self.name, self.directory, name) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(ReplaceError::Conflict),
+            Err(_) if self.directory.symlink_metadata(name).is_ok() => Err(ReplaceError::Conflict),
+            Err(_) => self.rename_over(name),
+        }
+    }
+
+    /// Takes the name of a file, if that file has the expected content.
+    pub(crate) fn exchange(mut self, name: &OsStr, expected: Content) -> Result<(), ReplaceError> {
+        if !holds(self.directory, name, expected) {
+            return Err(ReplaceError::Conflict);
+        }
+        match rename::exchange(self.directory, &self.name, name) {
+            Ok(()) => self.check_displaced(name, expected),
+            Err(error) if rename::is_unsupported(&error) => {
+                self.rename_over(name)?;
+                sync_directory(self.directory).map_err(ReplaceError::System)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ReplaceError::Conflict),
+            Err(error) => Err(ReplaceError::System(error)),
+        }
+    }
+
+    fn rename_over(&mut self, name: &OsStr) -> Result<(), ReplaceError> {
+        self.directory.rename(&self.name, self.directory, name).map_err(ReplaceError::System)?;
+        self.is_own = false;
         Ok(())
+    }
+
+    /// Removes the file that was swapped out, or puts it back if it is not the one that was expected.
+    fn check_displaced(mut self, name: &OsStr, expected: Content) -> Result<(), ReplaceError> {
+        self.is_own = false;
+        if !holds(self.directory, &self.name, expected) {
+            return self.put_back(name);
+        }
+        let synced = sync_directory(self.directory);
+        // A program that had opened the old file before the swap may have written to it since.
+        if !holds(self.directory, &self.name, expected) {
+            return self.put_back(name);
+        }
+        self.directory.remove_file(&self.name).map_err(ReplaceError::System)?;
+        synced.map_err(ReplaceError::System)
+    }
+
+    /// Gives the name back to the version of another program. Nothing is removed but the content of this value.
+    fn put_back(mut self, name: &OsStr) -> Result<(), ReplaceError> {
+        let swap = || rename::exchange(self.directory, &self.name, name);
+        let is_back = swap().is_ok();
+        if is_back && self.is_unchanged() {
+            self.is_own = true;
+            return Err(ReplaceError::Conflict);
+        }
+        // Somebody wrote a third version while this one had the name: the newest keeps it.
+        if is_back {
+            let _ = swap();
+        }
+        Err(ReplaceError::Kept { copy: self.name.to_string_lossy().into_owned() })
+    }
+
+    /// Returns whether the file under the temporary name is the one that was written, with the content it had.
+    fn is_unchanged(&self) -> bool {
+        let found = self.directory.symlink_metadata(&self.name);
+        let (Ok(found), Ok(own)) = (found, self.file.metadata()) else { return false };
+        private::is_same_file(&found, &own) && holds(self.directory, &self.name, self.content)
     }
 }
 
-impl Drop for Temporary<'_> {
+impl Drop for Replacement<'_> {
     fn drop(&mut self) {
-        if !self.renamed {
+        if self.is_own {
             // Nothing can be done about a file that cannot be removed; its name says what it is.
             let _ = self.directory.remove_file(&self.name);
         }
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+mod rename {
+    //! Renames that say what they expect.
+
+    use std::ffi::OsStr;
+    use std::io;
+
+    use cap_std::fs::Dir;
+    use rustix::fs::{RenameFlags, renameat_with};
+    use rustix::io::Errno;
+
+    pub(super) fn no_replace(directory: &Dir, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE)?)
+    }
+
+    pub(super) fn exchange(directory: &Dir, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(renameat_with(directory, from, directory, to, RenameFlags::EXCHANGE)?)
+    }
+
+    /// Returns whether the kernel or the file system does not know such renames.
+    pub(super) fn is_unsupported(error: &io::Error) -> bool {
+        let errno = Errno::from_io_error(error);
+        [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP, Errno::OPNOTSUPP].map(Some).contains(&errno)
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+mod rename {
+    //! Systems without such renames.
+
+    use std::ffi::OsStr;
+    use std::io;
+
+    use cap_std::fs::Dir;
+
+    pub(super) fn no_replace(_directory: &Dir, _from: &OsStr, _to: &OsStr) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn exchange(_directory: &Dir, _from: &OsStr, _to: &OsStr) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn is_unsupported(error: &io::Error) -> bool {
+        error.kind() == io::ErrorKind::Unsupported
     }
 }
 
@@ -106,6 +281,10 @@ mod private {
         file.set_permissions(Permissions::from_mode(mode))
     }
 
+    pub(super) fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
+        (one.dev(), one.ino()) == (other.dev(), other.ino())
+    }
+
     /// Keeps the owner of the old file where the process may give files away; else the file is its own.
     pub(super) fn keep_owner(file: &File, old: &Metadata) {
         let _ = fchown(file, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));
@@ -130,45 +309,151 @@ mod private {
         Ok(())
     }
 
+    pub(super) fn is_same_file(_one: &Metadata, _other: &Metadata) -> bool {
+        true
+    }
+
     pub(super) fn keep_owner(_file: &File, _old: &Metadata) {}
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
-    fn directory(name: &str) -> (std::path::PathBuf, Dir) {
-        let path = std::env::temp_dir().join(format!("llm-do-atomic-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(path.join("taken")).unwrap();
-        let directory = Dir::open_ambient_dir(&path, cap_std::ambient_authority()).unwrap();
-        (path, directory)
+    /// A directory with an empty directory `taken` and a file `file`.
+    struct Folder {
+        path: PathBuf,
+        directory: Dir,
+    }
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("llm-do-atomic-{name}-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            std::fs::create_dir_all(path.join("taken")).unwrap();
+            std::fs::write(path.join("file"), "old").unwrap();
+            let directory = Dir::open_ambient_dir(&path, cap_std::ambient_authority()).unwrap();
+            Self { path, directory }
+        }
+
+        fn prepare(&self, content: &[u8]) -> Replacement<'_> {
+            Replacement::prepare(&self.directory, content, None).unwrap()
+        }
+
+        fn text(&self, name: &str) -> String {
+            std::fs::read_to_string(self.path.join(name)).unwrap()
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = std::fs::read_dir(&self.path).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+
+    fn old() -> Content {
+        Content::new(b"old")
     }
 
     #[cfg(unix)]
     #[test]
     fn nobody_else_can_read_a_file_before_it_is_complete() {
         use cap_std::fs::MetadataExt;
-        let (path, directory) = directory("private");
+        let folder = Folder::new("private");
         let mode = |file: &File| file.metadata().unwrap().mode() & 0o777;
-        let temporary = Temporary::create(&directory, None).unwrap();
-        assert_eq!(mode(&temporary.file), 0o600);
-        temporary.open_up().unwrap();
-        assert_ne!(mode(&temporary.file) & 0o400, 0);
-        let old = directory.open(&temporary.name).unwrap().metadata().unwrap();
-        assert_eq!(mode(&Temporary::create(&directory, Some(&old)).unwrap().file), 0o600);
-        std::fs::remove_dir_all(path).unwrap();
+        let (empty, final_mode) = Replacement::create_empty(&folder.directory, None).unwrap();
+        assert_eq!(mode(&empty.file), 0o600);
+        assert_ne!(final_mode & 0o400, 0);
+        let old = folder.directory.metadata("file").unwrap();
+        let (empty, final_mode) = Replacement::create_empty(&folder.directory, Some(&old)).unwrap();
+        assert_eq!((mode(&empty.file), final_mode), (0o600, old.mode() & 0o777));
     }
 
     #[test]
-    fn a_write_that_cannot_take_its_name_leaves_nothing_behind() {
-        let (path, directory) = directory("left");
-        replace(&directory, "taken".as_ref(), b"new", None).unwrap_err();
-        replace(&directory, "free".as_ref(), b"new", None).unwrap();
-        let mut names: Vec<_> =
-            directory.entries().unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
-        assert_eq!(names, ["free", "taken"]);
-        std::fs::remove_dir_all(path).unwrap();
+    fn a_new_file_replaces_nothing_and_leaves_nothing_behind() {
+        let folder = Folder::new("create");
+        for name in ["taken", "file"] {
+            let error = folder.prepare(b"new").create(name.as_ref()).unwrap_err();
+            assert!(matches!(error, ReplaceError::Conflict), "{error:?}");
+        }
+        folder.prepare(b"new").create("free".as_ref()).unwrap();
+        assert_eq!(folder.names(), ["file", "free", "taken"]);
+        assert_eq!((folder.text("file"), folder.text("free")), ("old".into(), "new".into()));
+    }
+
+    #[test]
+    fn a_file_is_replaced_only_if_it_has_the_expected_content() {
+        let folder = Folder::new("expected");
+        for (name, content) in [("file", Content::new(b"odd")), ("taken", old()), ("missing", old())] {
+            let error = folder.prepare(b"new").exchange(name.as_ref(), content).unwrap_err();
+            assert!(matches!(error, ReplaceError::Conflict), "{name}: {error:?}");
+        }
+        assert_eq!(folder.text("file"), "old");
+        folder.prepare(b"new").exchange("file".as_ref(), old()).unwrap();
+        assert_eq!(folder.text("file"), "new");
+        assert_eq!(folder.names(), ["file", "taken"]);
+    }
+
+    /// Swaps the new content in after another program saved its own version, as if that had happened between the
+    /// last look at the file and the swap.
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    fn swap_after(folder: &Folder, save: impl FnOnce(&std::path::Path)) -> ReplaceError {
+        let replacement = folder.prepare(b"new");
+        save(&folder.path);
+        rename::exchange(&folder.directory, &replacement.name, "file".as_ref()).unwrap();
+        replacement.check_displaced("file".as_ref(), old()).unwrap_err()
+    }
+
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    #[test]
+    fn what_another_program_saved_after_the_last_look_is_put_back() {
+        let folder = Folder::new("swap");
+        let error = swap_after(&folder, |path| {
+            std::fs::write(path.join("other"), "theirs").unwrap();
+            std::fs::rename(path.join("other"), path.join("file")).unwrap();
+        });
+        assert!(matches!(error, ReplaceError::Conflict), "{error:?}");
+        assert_eq!(folder.text("file"), "theirs");
+        let error = swap_after(&folder, |path| std::fs::write(path.join("file"), "in place").unwrap());
+        assert!(matches!(error, ReplaceError::Conflict), "{error:?}");
+        assert_eq!(folder.text("file"), "in place");
+        let error = swap_after(&folder, |path| {
+            std::fs::remove_file(path.join("file")).unwrap();
+            std::os::unix::fs::symlink("taken", path.join("file")).unwrap();
+        });
+        assert!(matches!(error, ReplaceError::Conflict), "{error:?}");
+        assert_eq!(std::fs::read_link(folder.path.join("file")).unwrap(), PathBuf::from("taken"));
+        assert_eq!(folder.names(), ["file", "taken"]);
+    }
+
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    #[test]
+    fn two_versions_of_other_programs_are_both_kept() {
+        let folder = Folder::new("two");
+        let replacement = folder.prepare(b"new");
+        std::fs::write(folder.path.join("file"), "first").unwrap();
+        rename::exchange(&folder.directory, &replacement.name, "file".as_ref()).unwrap();
+        std::fs::write(folder.path.join("file"), "second").unwrap();
+        let error = replacement.check_displaced("file".as_ref(), old()).unwrap_err();
+        let ReplaceError::Kept { copy } = error else { panic!("{error:?}") };
+        assert_eq!((folder.text("file"), folder.text(&copy)), ("second".into(), "first".into()));
+    }
+
+    #[test]
+    fn a_file_system_without_such_renames_is_written_too() {
+        let folder = Folder::new("plain");
+        folder.prepare(b"new").rename_over("file".as_ref()).unwrap();
+        assert_eq!(folder.text("file"), "new");
+        assert_eq!(folder.names(), ["file", "taken"]);
     }
 }

@@ -5,17 +5,17 @@
 //! repeated finds the new content there already and has nothing to do: this makes changes idempotent.
 
 use std::path::Path;
-use std::sync::PoisonError;
 
 use cap_std::fs::Metadata;
-use llm_do_core::{Approval, Assessment, Digest, Failure, Scope, Subject};
+use llm_do_core::{Approval, Assessment, CallContext, Digest, Failure, Scope, Subject};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::error::FileError;
 use super::place::{Kind, LastLink, Place};
 use super::root::Root;
-use super::{atomic, diff};
+use super::writer::Writer;
+use super::{diff, judged};
 
 /// A tool that gives a file new content.
 pub(crate) trait Change {
@@ -24,6 +24,9 @@ pub(crate) trait Change {
 
     /// Says what may be made where it is missing.
     fn creates(&self) -> Creates;
+
+    /// Returns whether another old content would lead to another new one.
+    fn depends_on_old(&self) -> bool;
 
     /// Works out the new content from the old one. It may have `limit` bytes, and nothing longer may be built on the
     /// way to it: this runs before anybody approved the call.
@@ -83,9 +86,12 @@ impl Target {
         Ok(after)
     }
 
-    fn write(&self, content: &[u8]) -> std::io::Result<()> {
-        let directory = self.place.make_directories()?;
-        atomic::replace(&directory, self.place.name(), content, self.old.as_ref().map(|(_, old)| old))
+    fn write(&self, content: &[u8]) -> Result<(), FileError> {
+        let writer = Writer::new(&self.place);
+        match &self.old {
+            Some((bytes, metadata)) => writer.replace(content, (bytes, metadata)),
+            None => writer.create(content),
+        }
     }
 }
 
@@ -144,14 +150,33 @@ fn scopes(place: &Place) -> Vec<Scope> {
     directory.into_iter().chain([Scope::Tool]).collect()
 }
 
+/// Whether a call may have made its change before: see [`judged`](super::judged).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    First,
+    MaybeRepeated,
+}
+
+impl Attempt {
+    /// Returns which attempt a call is that is about to run.
+    pub(crate) fn of(call: &CallContext) -> Self {
+        if judged::may_have_run(call) { Self::MaybeRepeated } else { Self::First }
+    }
+}
+
 /// Makes a change, if the file is still as it was when the change was judged.
-pub(crate) fn run(root: &Root, change: &dyn Change, judged: Option<&Value>) -> Result<Value, Failure> {
-    let (path, before, after) = match judged.map(Precondition::deserialize) {
+pub(crate) fn run(
+    root: &Root,
+    change: &dyn Change,
+    precondition: Option<&Value>,
+    attempt: Attempt,
+) -> Result<Value, Failure> {
+    let (path, before, after) = match precondition.map(Precondition::deserialize) {
         Some(Ok(Precondition::Change { path, before, after })) => (path, before, after),
         Some(Ok(Precondition::Fails(failure))) => return Err(failure),
         Some(Err(_)) | None => return Err(FileError::Unjudged.into_failure()),
     };
-    make(root, change, &path, (before, after)).map_err(FileError::into_failure)
+    make(root, change, &path, (before, after), attempt).map_err(FileError::into_failure)
 }
 
 fn make(
@@ -159,12 +184,15 @@ fn make(
     change: &dyn Change,
     path: &str,
     (before, after): (Option<Digest>, Digest),
+    attempt: Attempt,
 ) -> Result<Value, FileError> {
-    let _alone = root.ground.writing.lock().unwrap_or_else(PoisonError::into_inner);
     let target = Target::find(root, change)?;
     let shown = target.place.shown();
     let now = target.before().map(Digest::of);
-    if shown != path || (now != before && now != Some(after)) {
+    // Two writers that make an equal change of the same content have made one change: the second must look again.
+    let may_be_done = attempt == Attempt::MaybeRepeated || !change.depends_on_old();
+    let is_as_judged = now == before || (now == Some(after) && may_be_done);
+    if shown != path || !is_as_judged {
         return Err(FileError::Changed { path: shown });
     }
     // A call that is repeated after its result was lost finds its own work.
@@ -177,6 +205,6 @@ fn make(
     if Digest::of(&content) != after {
         return Err(FileError::Changed { path: shown });
     }
-    target.write(&content).map_err(|error| FileError::system(&shown, error))?;
+    target.write(&content)?;
     Ok(json!({"path": shown, "bytes": content.len(), "changed": true}))
 }

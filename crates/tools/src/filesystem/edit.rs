@@ -48,6 +48,10 @@ impl Change for Arguments {
         Creates::Nothing
     }
 
+    fn depends_on_old(&self) -> bool {
+        true
+    }
+
     fn after(&self, shown: &str, before: Option<&[u8]>, limit: u64) -> Result<Vec<u8>, FileError> {
         check_count(self.edits.len())?;
         let not_text = |_| FileError::NotText { path: shown.to_owned() };

@@ -44,6 +44,12 @@ pub(crate) enum FileError {
     SeveralOccurrences { path: String, number: usize, count: usize },
     #[error("`{path}` has changed since this call was judged; nothing was written")]
     Changed { path: String },
+    #[error(
+        "`{path}` was changed by other programs while it was written; another version of it is kept in `{copy}`"
+    )]
+    Kept { path: String, copy: String },
+    #[error("another program has locked the directory of `{path}` for {seconds} s; nothing was written")]
+    Locked { path: String, seconds: u64 },
     #[error("the call was not judged before it ran; nothing was written")]
     Unjudged,
     #[error("`{path}`: {error}")]
@@ -84,6 +90,8 @@ impl FileError {
             | Self::NoOccurrence { .. }
             | Self::SeveralOccurrences { .. }
             | Self::Changed { .. }
+            | Self::Kept { .. }
+            | Self::Locked { .. }
             | Self::Unjudged
             | Self::System { .. } => false,
         }
@@ -114,6 +122,10 @@ impl FileError {
                 "add lines around it until it occurs once, or set `all` to replace every one"
             }
             Self::Changed { .. } => "read the file again and repeat the call",
+            Self::Kept { .. } => "compare both versions, keep what is needed and remove the copy",
+            Self::Locked { .. } => {
+                "repeat the call when the other program has finished; on Linux, `lslocks` shows which one it is"
+            }
             Self::System { error, .. } => return system_hint(error.kind()).map(str::to_owned),
             Self::TooLong { .. }
             | Self::Loop { .. }

@@ -5,10 +5,10 @@ use std::path::Path;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use super::atomic;
 use super::error::FileError;
 use super::place::{Kind, LastLink, Place};
 use super::root::read_up_to;
+use super::writer::Writer;
 
 /// How large a kept file may be.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
@@ -34,21 +34,19 @@ pub(crate) fn read(root: &Path, path: &Path) -> Result<Option<String>, FileError
     String::from_utf8(bytes).map(Some).map_err(|_| FileError::NotText { path: place.shown() })
 }
 
-/// Gives a file new content, and makes the directories that it lies in.
-pub(crate) fn write(root: &Path, path: &Path, text: &str) -> Result<(), FileError> {
+/// Gives a file new content, and makes the directories that it lies in. The file must have the content `before`, or be
+/// missing if there is none.
+pub(crate) fn write(root: &Path, path: &Path, text: &str, before: Option<&str>) -> Result<(), FileError> {
     let place = find(root, path)?;
-    let old = match place.kind() {
-        Kind::Missing => None,
-        _ => Some(place.open()?.1),
-    };
-    let failed = |error| FileError::system(&place.shown(), error);
-    let directory = place.make_directories().map_err(failed)?;
-    atomic::replace(&directory, place.name(), text.as_bytes(), old.as_ref()).map_err(failed)
+    let writer = Writer::new(&place);
+    match before {
+        None => writer.create(text.as_bytes()),
+        Some(_) if place.kind() == Kind::Missing => Err(FileError::Changed { path: place.shown() }),
+        Some(before) => writer.replace(text.as_bytes(), (before.as_bytes(), &place.open()?.1)),
+    }
 }
 
-/// Takes a file away.
-pub(crate) fn remove(root: &Path, path: &Path) -> Result<(), FileError> {
-    let place = find(root, path)?;
-    let removed = place.directory().remove_file(place.name());
-    removed.map_err(|error| FileError::system(&place.shown(), error))
+/// Removes a file, which must have the content `before`.
+pub(crate) fn remove(root: &Path, path: &Path, before: &str) -> Result<(), FileError> {
+    Writer::new(&find(root, path)?).remove(before.as_bytes())
 }

@@ -10,11 +10,11 @@ use llm_do_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::change::{self, Change};
+use super::change::{self, Attempt, Change};
 use super::error::FileError;
 use super::root::Root;
 use super::walk::Patience;
-use super::{edit, list, read, search, write};
+use super::{edit, judged, list, read, search, write};
 
 /// What can be done with files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl Operation {
         }
     }
 
-    fn run(self, root: &Root, input: &Approved, patience: &Patience) -> ToolReply {
+    fn run(self, root: &Root, input: &Approved, patience: &Patience, attempt: Attempt) -> ToolReply {
         let value = input.value();
         match self {
             Self::Read => answer(read::run(root, &arguments(value)?)),
@@ -134,7 +134,7 @@ impl Operation {
             Self::Search => answer(search::run(root, &arguments(value)?, patience)),
             Self::Write | Self::Edit => {
                 let change = self.change(value)?;
-                let done = change::run(root, &*change, input.precondition());
+                let done = change::run(root, &*change, input.precondition(), attempt);
                 done.map(Output::json).map_err(ToolError::of)
             }
         }
@@ -161,8 +161,9 @@ impl Tool for FileTool {
         &self.definition
     }
 
-    fn assess<'a>(&'a self, input: &'a Payload, _call: &'a CallContext) -> BoxFuture<'a, Assessment> {
+    fn assess<'a>(&'a self, input: &'a Payload, call: &'a CallContext) -> BoxFuture<'a, Assessment> {
         let (operation, root, input) = (self.operation, self.root.clone(), input.clone());
+        judged::remember(call);
         Box::pin(async move {
             let judged = tokio::task::spawn_blocking(move || operation.assess(&root, input.value())).await;
             judged.unwrap_or_else(|error| {
@@ -183,7 +184,7 @@ impl Tool for FileTool {
             return Box::pin(std::future::ready(reply));
         }
         let (operation, root) = (self.operation, self.root.clone());
-        let patience = Patience::new(call.cancellation());
-        Box::pin(call.blocking(move || operation.run(&root, &input, &patience)))
+        let (patience, attempt) = (Patience::new(call.cancellation()), Attempt::of(call));
+        Box::pin(call.blocking(move || operation.run(&root, &input, &patience, attempt)))
     }
 }

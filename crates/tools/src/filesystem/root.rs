@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata};
@@ -23,8 +23,6 @@ pub(crate) struct Ground {
     /// The root without links. Only names are taken from it: every file is reached through a handle.
     real: PathBuf,
     protected: Guarded,
-    /// Held from the last look at a file to its replacement, so that calls do not undo each other's work.
-    pub(crate) writing: Mutex<()>,
 }
 
 impl Ground {
@@ -41,7 +39,7 @@ impl Ground {
             return Err(format!("the root `{}` is not a directory", given.display()));
         }
         let protected = protected.below(&real_base)?;
-        Ok(Self { settings, given, real, protected, writing: Mutex::new(()) })
+        Ok(Self { settings, given, real, protected })
     }
 
     /// Says why a file may only be written after a fresh approval, if that is so.

@@ -35,6 +35,10 @@ impl Change for Arguments {
         if self.create_directories { Creates::FileAndDirectories } else { Creates::File }
     }
 
+    fn depends_on_old(&self) -> bool {
+        false
+    }
+
     fn after(&self, _shown: &str, _before: Option<&[u8]>, limit: u64) -> Result<Vec<u8>, FileError> {
         check_size(self.content.len() as u64, limit)?;
         Ok(self.content.clone().into_bytes())

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 
-use llm_do_core::{Answer, ApprovalRequest, FailureKind, Scope};
-use llm_do_models::{asks, asks_all, says};
+use llm_do_core::{Answer, ApprovalMode, ApprovalRequest, EventBody, FailureKind, Scope};
+use llm_do_models::{Script, asks, asks_all, says};
+use llm_do_runtime::{MemoryStore, Store};
 use llm_do_testing::{deny, for_session, once};
 use llm_do_tools::FilesystemSettings;
 use serde_json::{Value, json};
@@ -126,18 +127,49 @@ async fn a_directory_that_becomes_a_link_while_the_person_decides_leads_nowhere_
 }
 
 #[tokio::test]
-async fn a_write_that_was_done_already_is_done() {
+async fn an_equal_write_of_somebody_else_is_as_good_but_an_equal_edit_is_not() {
     let folder = Folder::new().file("a.txt", "old");
     let path = folder.root().join("a.txt");
-    // As after a crash between the write and its record: the same change is begun again.
     let change = move || fs::write(&path, "new").unwrap();
-    let answer = call_meanwhile(&folder, "edit_file", edit("a.txt", "old", "new"), change).await.unwrap();
+    let answer = call_meanwhile(&folder, "write_file", write("a.txt", "new"), change).await.unwrap();
     assert_eq!(answer, json!({"path": "a.txt", "bytes": 3, "changed": true}));
-    assert_eq!(folder.text("a.txt"), "new");
+    // Two agents that both count from 1 to 2 have counted to 2, not to 3.
+    let folder = Folder::new().file("a.txt", "1");
+    let path = folder.root().join("a.txt");
+    let change = move || fs::write(&path, "2").unwrap();
+    let error = call_meanwhile(&folder, "edit_file", edit("a.txt", "1", "2"), change).await.unwrap_err();
+    assert!(error.contains("has changed"), "{error}");
+    assert_eq!(folder.text("a.txt"), "2");
 }
 
 #[tokio::test]
-async fn a_file_keeps_its_mode_and_a_new_one_gets_an_ordinary_one() {
+async fn an_edit_whose_result_was_lost_in_a_crash_is_not_made_twice() {
+    let folder = Folder::new().file("a.txt", "1");
+    let make = |store: Arc<dyn Store>| {
+        llm_do_testing::TestProject::new()
+            .agent(llm_do_core::AgentSpec::new("main", "").toolset("files"))
+            .toolset(folder.toolset(FilesystemSettings::default()))
+            .model(Script::by_turn([asks("edit_file", edit("a.txt", "1", "2")), says("done")]))
+            .runtime(|builder| builder.store(store).approval_mode(ApprovalMode::ApproveAll))
+            .build()
+    };
+    let kept = Arc::new(MemoryStore::default());
+    let report = make(kept.clone()).run("main", "go").await.unwrap();
+    assert_eq!(folder.text("a.txt"), "2");
+    let cut = Arc::new(MemoryStore::default());
+    for event in kept.read(report.id).await.unwrap() {
+        if matches!(&event.body, EventBody::CallFinished { .. }) {
+            break;
+        }
+        cut.ride(&event).unwrap();
+    }
+    let again = llm_do_testing::TestRun::of(make(cut).resume(report.id).await.unwrap().await);
+    assert_eq!(again.tool_results(), [r#"{"path":"a.txt","bytes":1,"changed":true}"#]);
+    assert_eq!(folder.text("a.txt"), "2");
+}
+
+#[tokio::test]
+async fn a_file_keeps_its_mode() {
     let folder = Folder::new().file("tool.sh", "old").file("private", "old");
     let mode = |path: &str| fs::metadata(folder.root().join(path)).unwrap().permissions().mode() & 0o7777;
     let set =
@@ -145,13 +177,11 @@ async fn a_file_keeps_its_mode_and_a_new_one_gets_an_ordinary_one() {
     set("tool.sh", 0o4755).unwrap();
     set("private", 0o600).unwrap();
     let gate = folder.gate();
-    for path in ["tool.sh", "private", "new"] {
+    for path in ["tool.sh", "private"] {
         gate.call("write_file", write(path, "new")).await.unwrap();
     }
-    fs::write(folder.root().join("ordinary"), "").unwrap();
     assert_eq!((mode("tool.sh"), mode("private")), (0o755, 0o600));
-    assert_eq!(mode("new"), mode("ordinary") & 0o644);
-    assert_eq!(folder.names("."), ["new", "ordinary", "private", "tool.sh"]);
+    assert_eq!(folder.names("."), ["private", "tool.sh"]);
 }
 
 #[tokio::test]

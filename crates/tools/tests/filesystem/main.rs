@@ -8,6 +8,7 @@ mod corpus;
 #[cfg(target_os = "linux")]
 mod full_disk;
 mod listing;
+mod one_writer;
 mod reading;
 mod searching;
 mod support;

@@ -17,7 +17,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{arguments, needs, table};
-use crate::filesystem::change::{self, Change, Creates, check_size};
+use crate::filesystem::change::{self, Attempt, Change, Creates, check_size};
+use crate::filesystem::judged;
 use crate::filesystem::root::{Ground, Root};
 use crate::filesystem::{FileError, FilesystemSettings, Protected};
 
@@ -119,11 +120,15 @@ impl Change for Export {
         if self.arguments.create { Creates::FileAndDirectories } else { Creates::Nothing }
     }
 
+    fn depends_on_old(&self) -> bool {
+        self.arguments.mode == Mode::Append
+    }
+
     fn after(&self, shown: &str, before: Option<&[u8]>, limit: u64) -> Result<Vec<u8>, FileError> {
         if before.is_some() && !self.arguments.exist_ok {
             return Err(FileError::Argument(format!("`{shown}` exists already, and `exist_ok` is false")));
         }
-        let kept = before.filter(|_| self.arguments.mode == Mode::Append).unwrap_or_default();
+        let kept = before.filter(|_| self.depends_on_old()).unwrap_or_default();
         check_size(self.content.bytes().saturating_add(kept.len() as u64), limit)?;
         let mut text = self.text()?;
         // In place, so that no third copy of a long file is made.
@@ -201,6 +206,7 @@ impl Tool for FdToFile {
 
     fn assess<'a>(&'a self, input: &'a Payload, call: &'a CallContext) -> BoxFuture<'a, Assessment> {
         let (ground, input, table) = (self.ground.clone(), input.clone(), table(call));
+        judged::remember(call);
         Box::pin(async move {
             let judging = tokio::task::spawn_blocking(move || {
                 let judged = table.and_then(|table| judge(ground, input.value(), &table));
@@ -215,11 +221,12 @@ impl Tool for FdToFile {
     }
 
     fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
-        let (ground, table) = (self.ground.clone(), table(call));
+        let (ground, table, attempt) = (self.ground.clone(), table(call), Attempt::of(call));
         Box::pin(call.blocking(move || {
             let export = Export::of(input.value(), &*table.map_err(ToolError::of)?).map_err(ToolError::of)?;
             let root = open(ground).map_err(ToolError::of)?;
-            change::run(&root, &export, input.precondition()).map(Output::json).map_err(ToolError::of)
+            let done = change::run(&root, &export, input.precondition(), attempt);
+            done.map(Output::json).map_err(ToolError::of)
         }))
     }
 }
