@@ -105,7 +105,7 @@ impl<'a> Replacement<'a> {
         options.write(true).create_new(true).follow(FollowSymlinks::No);
         // A new file gets the mode that the kernel makes of the umask and the directory. The file is created with
         // that mode to learn it, and closed to others while it is still empty.
-        private::create_mode(&mut options, if old.is_some() { 0o600 } else { 0o644 });
+        private::create_mode(&mut options, if old.is_some() { 0o600 } else { 0o666 });
         let file = directory.open_with(&name, &options)?;
         let replacement = Self { directory, name, file, content: Content::new(b""), is_own: true };
         let mode = private::mode(&old.map_or_else(|| replacement.file.metadata(), |old| Ok(old.clone()))?);

@@ -184,6 +184,31 @@ async fn a_file_keeps_its_mode() {
     assert_eq!(folder.names("."), ["private", "tool.sh"]);
 }
 
+/// The mask belongs to a whole process, so each one is tried in a process of its own.
+#[tokio::test]
+async fn a_new_file_gets_the_mode_that_the_umask_leaves() {
+    const TEST: &str = "changing::a_new_file_gets_the_mode_that_the_umask_leaves";
+    const EXPECTED_MODE: &str = "LLM_DO_TEST_EXPECTED_MODE";
+    if let Ok(expected) = std::env::var(EXPECTED_MODE) {
+        let folder = Folder::new();
+        folder.gate().call("write_file", write("new/a.txt", "new")).await.unwrap();
+        let mode = fs::metadata(folder.root().join("new/a.txt")).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(format!("{mode:o}"), expected);
+        return;
+    }
+    for (umask, expected) in [("0000", "666"), ("0002", "664"), ("0022", "644"), ("0077", "600")] {
+        let script = format!("umask {umask} && exec \"$0\" --exact {TEST}");
+        let output = std::process::Command::new("/bin/sh")
+            .args(["-c", &script])
+            .arg(std::env::current_exe().unwrap())
+            .env(EXPECTED_MODE, expected)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "umask {umask}: {text}");
+    }
+}
+
 #[tokio::test]
 async fn another_name_of_a_file_keeps_the_old_content() {
     let folder = Folder::new().file("a.txt", "old");
