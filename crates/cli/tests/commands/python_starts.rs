@@ -13,7 +13,9 @@ fn project() -> Sandbox {
     Sandbox::new()
         .file(
             "project.yaml",
-            "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\npython_files: [tools.py]\n",
+            // The processes share the machine, so that each of them may be slow.
+            "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\npython_files: [tools.py]\n\
+             python_load_seconds: 3600\n",
         )
         .file("main.agent", "---\nname: main\nmodel: test:echo\ntools: [add]\n---\nAdd.\n")
         .file("tools.py", "def add(a: int, b: int) -> int:\n    return a + b\nTOOLS = [add]\n")
