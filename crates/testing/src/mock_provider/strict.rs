@@ -36,10 +36,13 @@ pub struct StrictProvider(Arc<Inner>);
 struct Inner {
     route: Route,
     optional: OptionalRules,
-    answer: Box<dyn Fn(&StrictRequest) -> MockAnswer + Send + Sync>,
-    fault: Box<dyn Fn(&StrictRequest) -> Option<ProviderFault> + Send + Sync>,
+    answer: Box<Answerer>,
+    fault: Box<FaultChooser>,
     state: Mutex<State>,
 }
+
+type Answerer = dyn Fn(&StrictRequest) -> MockAnswer + Send + Sync;
+type FaultChooser = dyn Fn(&StrictRequest) -> Option<ProviderFault> + Send + Sync;
 
 #[derive(Default)]
 struct State {
@@ -208,7 +211,8 @@ impl StrictProvider {
 
     fn receive(&self, request: &Request<Chunks>) -> StrictRequest {
         let (protocol, provider) = self.0.route.find(request.uri());
-        let body: Value = serde_json::from_slice(&request.body().to_vec()).unwrap_or_default();
+        let text: Vec<&[u8]> = request.body().pieces().map(|piece| piece.as_ref()).collect();
+        let body: Value = serde_json::from_slice(&text.concat()).unwrap_or_default();
         let mut state = self.state();
         let received = StrictRequest {
             index: state.requests.len(),
