@@ -20,33 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use conversation::Played;
-use llm_do_testing::{Refusal, StrictRequest};
 use plan::{Feature, Plan};
-
-/// Rules of providers that the encoders still break. A refusal by one of them does not fail the test.
-const RULES_NOT_KEPT_YET: &[&str] = &[
-    "anthropic.effort",
-    "anthropic.forced_tool_choice",
-    "anthropic.loop_without_thinking",
-    "anthropic.max_tokens",
-    "anthropic.sampling",
-    "anthropic.temperature_range",
-    "anthropic.thinking_type",
-    "anthropic.tool_definition",
-    "deepseek.forced_tool_choice",
-    "deepseek.reasoning_content",
-    "gemini.mixed_tools",
-    "gemini.thinking_budget",
-    "gemini.thinking_level",
-    "groq.effort",
-    "openai.chat_tools_while_reasoning",
-    "openai.effort",
-    "openai.max_output_tokens",
-    "openai.stop",
-    "openrouter.forced_tool_choice",
-    "xai.effort",
-    "xai.parameter",
-];
 
 const DEFAULT_CONVERSATIONS: u64 = 300;
 const THREADS: usize = 8;
@@ -66,7 +40,7 @@ fn no_request_of_a_random_conversation_is_refused() {
     assert!(requests >= 2 * seeds.len(), "only {requests} requests in {} conversations", seeds.len());
     let mut found: BTreeMap<String, (u64, &'static str)> = BTreeMap::new();
     for (seed, played) in played {
-        for (request, refusal) in unexpected(played.refused) {
+        for (request, refusal) in played.refused {
             let class = format!("{} at {}", refusal.rule, request.provider);
             found.entry(class).or_insert((seed, refusal.rule));
         }
@@ -74,10 +48,6 @@ fn no_request_of_a_random_conversation_is_refused() {
     let found: Vec<(String, (u64, &'static str))> = found.into_iter().collect();
     let reports = in_parallel(&found, |(class, (seed, rule))| report(class, *seed, rule));
     assert!(reports.is_empty(), "{} classes of refusals:\n\n{}", reports.len(), reports.join("\n\n"));
-}
-
-fn unexpected(refused: Vec<(StrictRequest, Refusal)>) -> impl Iterator<Item = (StrictRequest, Refusal)> {
-    refused.into_iter().filter(|(_, refusal)| !RULES_NOT_KEPT_YET.contains(&refusal.rule))
 }
 
 /// Applies a function to all items on several threads, since conversations wait more than they compute.
