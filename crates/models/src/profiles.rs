@@ -192,10 +192,11 @@ static TABLE: &[Row] = &[
         .with(&[
             Rule::ThinkingTokens(1_024, u64::MAX),
             Rule::SamplingWhileThinking(false),
-            Rule::MaxTemperature(1.0),
-            Rule::NoBlankStops,
             Rule::ForcedToolChoice(ForcedToolChoice::NotWhileThinking),
         ]),
+    // Limits of Anthropic's own models. Other servers that speak its protocol take what they take.
+    host("anthropic", &["*"], NOTHING).with(CLAUDE_LIMITS),
+    rules("anthropic", &["claude*"], CLAUDE_LIMITS),
     protocol("openai", ProfileOverride { native_output: Some(Always), ..NOTHING })
         .with(&[Rule::MinOutput(16), Rule::MaxTools(128)]),
     protocol("openai-chat", ProfileOverride { documents: Some(false), ..NOTHING }),
@@ -580,6 +581,9 @@ static TABLE: &[Row] = &[
     tools("gemini", &["*"], &["web_search", "web_fetch", "code_execution"]),
     tools("gemini", &["gemini-1*", "gemma-*"], &[]),
 ];
+
+/// What Anthropic refuses of all its models.
+const CLAUDE_LIMITS: &[Rule] = &[Rule::MaxTemperature(1.0), Rule::NoBlankStops];
 
 /// What Claude up to 4 has in common.
 const OLDER_CLAUDE: ProfileOverride = ProfileOverride {
