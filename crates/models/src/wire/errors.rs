@@ -223,9 +223,7 @@ static CODES: &[(ModelErrorKind, &[&str])] = &[
     (ModelErrorKind::ContentFilter, &["content_filter", "content_policy_violation", "moderation_blocked"]),
     (ModelErrorKind::ContentFilter, &["responsibleaipolicyviolation", MODERATION]),
     (ModelErrorKind::ContentFilter, &["invalid_prompt", "bio_policy", "cyber_policy"]),
-    (ModelErrorKind::Invalid, &["not_supported_error"]),
-    // The model wrote a call that does not fit: it may do better.
-    (ModelErrorKind::Server, &["tool_use_failed"]),
+    (ModelErrorKind::Invalid, &["not_supported_error", "tool_use_failed"]),
 ];
 
 /// Parts of codes that decide. Providers have many codes for an empty account, and waiting helps with none of them.

@@ -202,7 +202,7 @@ fn a_failure_of_each_provider_has_the_kind_that_its_code_says() {
         (
             400,
             error(json!({"code": "tool_use_failed", "type": "invalid_request_error", "message": "x"})),
-            Kind::Server,
+            Kind::Invalid,
         ),
         // OpenRouter
         (402, error(json!({"code": 402, "message": "This request requires more credits"})), Kind::Quota),
