@@ -301,14 +301,18 @@ async fn the_last_version_of_a_program_without_locks_is_never_overwritten_unseen
         stop.store(true, Ordering::SeqCst);
     });
     let agent = Agent::new(&folder.root(), ".", FilesystemSettings::default());
-    let mut edits = 0;
+    let (mut edits, mut errors) = (0, String::new());
     while !done.load(Ordering::SeqCst) {
         let edit = json!({"old": "version", "new": "edited version"});
-        let answer = agent.call("edit_file", json!({"path": "a.txt", "edits": [edit]})).await;
-        edits += usize::from(answer.is_ok());
+        match agent.call("edit_file", json!({"path": "a.txt", "edits": [edit]})).await {
+            Ok(_) => edits += 1,
+            Err(failure) => errors += &failure.message,
+        }
     }
     editor.join().unwrap();
     let text = folder.text("a.txt");
     assert!(text.ends_with(&format!("version {VERSIONS}\n")), "{edits} edits: {text}");
-    assert_eq!(folder.names("."), ["a.txt"]);
+    // If the program saves twice during one swap, a version is kept beside the file, and the error names it.
+    let unnamed = |name: &String| name != "a.txt" && !errors.contains(name.as_str());
+    assert!(!folder.names(".").iter().any(unnamed), "{:?}", folder.names("."));
 }
