@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Access, AgentSpec, Attachment, Context, Failure, FailureKind, Input, Key, Message, Name, NoticeSink,
-    Outcome, Output, Payload, Remaining, RunId, ToolDefinition, ToolReply, UsageByModel, input_attachments,
+    Outcome, Output, Payload, Remaining, RunId, ToolDefinition, ToolReply, Trace, UsageByModel,
+    input_attachments,
 };
 
 /// Who a call is: written on each of its events.
@@ -56,6 +57,14 @@ pub trait Caller: Send + Sync {
     }
     /// Looks at the call as it is now.
     fn inspect(&self) -> Inspection;
+    /// Returns the calls of the whole run so far.
+    fn trace(&self) -> Trace {
+        Trace::default()
+    }
+    /// Returns what the whole run used so far.
+    fn run_usage(&self) -> UsageByModel {
+        UsageByModel::default()
+    }
     /// Calls the agent in whose name the call acts once more for each prompt, each with the conversation so far.
     fn fork(self: Arc<Self>, prompts: Vec<String>) -> BoxFuture<'static, Result<Vec<Outcome>, Failure>> {
         let failure =
@@ -138,8 +147,8 @@ pub struct Inspection {
     pub remaining: Remaining,
     /// What the call may name.
     pub callables: Vec<Name>,
-    /// The calls made below this one so far, one line each.
-    pub trace: Vec<String>,
+    /// The calls made below this one so far.
+    pub trace: Trace,
     /// The lines that the agent's call and everything below it wrote to its error log.
     pub stderr: Vec<String>,
 }
@@ -322,6 +331,16 @@ impl CallContext {
     /// Looks at the call as it is now: messages, usage, budget, callables, trace.
     pub fn inspect(&self) -> Inspection {
         self.0.caller.inspect()
+    }
+
+    /// Returns the calls of the whole run so far, this one included. [`inspect`](Self::inspect) has those below it.
+    pub fn trace(&self) -> Trace {
+        self.0.caller.trace()
+    }
+
+    /// Returns what the whole run used so far, per model. [`inspect`](Self::inspect) has what this call used.
+    pub fn run_usage(&self) -> UsageByModel {
+        self.0.caller.run_usage()
     }
 
     /// Returns what the agent was given in whose name the call acts, where there is one.

@@ -36,6 +36,7 @@ mod server_tool;
 mod settings;
 mod text;
 mod tool;
+mod trace;
 mod usage;
 
 pub use agent::{AgentSpec, ApprovalRule, Prompt, Template, ToolsetChoice};
@@ -80,4 +81,5 @@ pub use tool::{
     Access, Approved, Effect, Opening, StatelessToolset, Tool, ToolDefinition, ToolReply, Toolset,
     ToolsetInstance, describe_call,
 };
+pub use trace::{Trace, TraceCall, TraceIntoIter, TraceIter};
 pub use usage::{Cost, Limits, Money, NoPrices, Prices, Remaining, Usage, UsageByModel};

@@ -1,5 +1,6 @@
 //! What a call gives back, and attachments.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -84,6 +85,12 @@ impl Output {
             FailureKind::Output,
             format!("the answer `{start}` could not be read as the wanted type: {error}"),
         )
+    }
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.to_text())
     }
 }
 

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -70,6 +71,11 @@ impl Payload {
         &self.0.value
     }
 
+    /// Reads the value as a Rust type.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        T::deserialize(&self.0.value)
+    }
+
     /// Returns the value as an object, if it is one.
     pub fn object(&self) -> Option<&Map<String, Value>> {
         self.0.value.as_object()
@@ -118,6 +124,12 @@ impl Eq for Payload {}
 impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.text)
+    }
+}
+
+impl fmt::Display for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0.text)
     }
 }
 

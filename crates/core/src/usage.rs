@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Name;
+use crate::{Name, counted};
 
 /// What model requests used. All counts are disjoint except `reasoning`, which is part of `output`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +40,19 @@ impl Usage {
     /// Returns all input tokens, cached or not.
     pub fn total_input(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+}
+
+/// `2 requests, 1200 input and 300 output tokens, $0.0041`.
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let requests = counted(self.requests, "request");
+        write!(f, "{requests}, {} input and {} output tokens", self.total_input(), self.output)?;
+        match (self.cost.words(), self.cost.unpriced) {
+            (Some(cost), _) => write!(f, ", {cost}"),
+            (None, 0) => Ok(()),
+            (None, _) => f.write_str(", price unknown"),
+        }
     }
 }
 
@@ -195,6 +208,29 @@ impl UsageByModel {
     /// Finds a model, or the place where it belongs.
     fn place_of(&self, model: &str) -> Result<usize, usize> {
         self.0.binary_search_by(|(name, _)| name.as_str().cmp(model))
+    }
+}
+
+/// One line per model.
+impl fmt::Display for UsageByModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("no model requests");
+        }
+        for (index, (model, usage)) in self.0.iter().enumerate() {
+            let separator = if index > 0 { "\n" } else { "" };
+            write!(f, "{separator}{model}: {usage}")?;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> IntoIterator for &'a UsageByModel {
+    type Item = (&'a Name, &'a Usage);
+    type IntoIter = Box<dyn Iterator<Item = Self::Item> + 'a>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        Box::new(self.iter())
     }
 }
 

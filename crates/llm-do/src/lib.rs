@@ -46,8 +46,8 @@ pub use llm_do_core::{
     Schema, SchemaError, Scope, ServerCall, ServerTool, ShownAttachment, StatelessToolset, Status,
     StopReason, Subject, SystemClock, SystemRandom, Template, Thinking, ThinkingStyle, Tool, ToolCall,
     ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance,
-    Usage, UsageByModel, counted, input_attachments, lookalikes, nearest, parse_strict, schema_value_of,
-    visible, visible_json, visible_line, visible_prose,
+    Trace, TraceCall, Usage, UsageByModel, counted, input_attachments, lookalikes, nearest, parse_strict,
+    schema_value_of, visible, visible_json, visible_line, visible_prose,
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
@@ -67,9 +67,9 @@ pub use llm_do_project::{
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, Canceller, ContentReader, ContentStore, DEFAULT_DEPTH, DEFAULT_TURNS,
     DescriptorSettings, Descriptors, Durability, EntrySpec, EventReader, Excerpt, Fd, FdId, FdInfo, FdSource,
-    GrantId, LinkError, LinkErrors, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable, Position, Project,
-    ProjectBuilder, PromptInput, Reference, RetryPolicy, Run, RunBuilder, RunError, RunReport, Runtime,
-    RuntimeBuilder, Selection, Session, SessionTurn, Store, StoreError, StoredContent, Trace, TraceCall,
+    GrantId, LinkError, LinkErrors, LoggedMessage, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable,
+    Position, Project, ProjectBuilder, PromptInput, Reference, RetryPolicy, Run, RunBuilder, RunError,
+    RunReport, Runtime, RuntimeBuilder, Selection, Session, SessionTurn, Store, StoreError, StoredContent,
     Verdict, VerdictKind, extraction_view, find_references, first_view, page_starts, reading_view,
 };
 

@@ -64,6 +64,7 @@ mod http;
 mod mask;
 mod media_tokens;
 mod minimal;
+mod model_patterns;
 mod names;
 mod pattern;
 mod prices;

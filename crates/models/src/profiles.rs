@@ -13,6 +13,7 @@ use llm_do_core::ThinkingStyle::{Budget, Effort, Unasked};
 use llm_do_core::{EffortLevels, ModelOverride, ModelProfile, ProfileOverride};
 
 use crate::media_tokens::media_tokens;
+use crate::model_patterns::{matches, plain_name};
 use crate::names::{Patterns, canonical};
 use crate::request_rules::{ForcedToolChoice, ReasoningContent, RequestRules, Rule, ThinkingField};
 
@@ -40,12 +41,6 @@ pub(crate) fn rules_of(protocol: &str, provider: &str, model: &str) -> RequestRu
     rules
 }
 
-/// Returns whether a model fits one of the patterns of the table.
-pub(crate) fn is_one_of(model: &str, patterns: &[&str]) -> bool {
-    let plain = plain_name(&model.to_lowercase());
-    patterns.iter().any(|pattern| is_like(&plain, pattern))
-}
-
 fn rows_of(protocol: &str, provider: &str, model: &str) -> Vec<&'static Row> {
     let written = model.to_lowercase();
     let plain = plain_name(&written);
@@ -67,14 +62,6 @@ fn overruled(name: &str, overrides: &[ModelOverride]) -> ProfileOverride {
         .iter()
         .filter(|over| Patterns::new(&over.pattern).is_some_and(|patterns| patterns.match_name(&name)));
     matching.fold(ProfileOverride::default(), |sum, over| sum.or(over.profile))
-}
-
-/// The name of a model without who made or tuned it, and as its maker spells it: `anthropic/claude-opus-4.5` becomes
-/// `claude-opus-4-5`.
-fn plain_name(model: &str) -> String {
-    let last = model.rsplit('/').next().unwrap_or(model);
-    let name = last.strip_prefix("ft:").unwrap_or(last);
-    if name.starts_with("claude") { name.replace('.', "-") } else { name.to_owned() }
 }
 
 /// One row: for which models it holds, and what it changes.
@@ -106,18 +93,8 @@ impl Row {
             Scope::Anywhere => true,
         };
         let name = |pattern: &str| if pattern.contains('/') { written } else { plain };
-        in_scope && self.models.iter().any(|pattern| is_like(name(pattern), pattern))
+        in_scope && self.models.iter().any(|pattern| matches(name(pattern), pattern))
     }
-}
-
-/// Says whether a text fits a pattern with `*` for anything.
-fn is_like(text: &str, pattern: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return text == pattern };
-    let Some(text) = text.strip_prefix(start) else { return false };
-    if rest.is_empty() {
-        return true;
-    }
-    text.char_indices().any(|(at, _)| is_like(&text[at..], rest)) || is_like("", rest)
 }
 
 const NOTHING: ProfileOverride = ProfileOverride {
@@ -773,7 +750,7 @@ mod tests {
             ("", "*", true),
             ("a", "", false),
         ] {
-            assert_eq!(is_like(text, pattern), fits, "{text} {pattern}");
+            assert_eq!(matches(text, pattern), fits, "{text} {pattern}");
         }
     }
 }

@@ -20,7 +20,9 @@ use llm_do_core::{
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::mask::Mask;
+use crate::profiles::rules_of;
 use crate::provider::{Endpoint, headers_of};
+use crate::request_rules::RequestRules;
 use crate::transport::{ByteStream, Chunks, Transport};
 use crate::wire::encode::{Encoded, Encoder, Target, can_enforce};
 use crate::wire::{Api, Decoder, errors};
@@ -48,6 +50,7 @@ struct Remote {
     name: Name,
     model: String,
     profile: ModelProfile,
+    rules: RequestRules,
     endpoint: Endpoint,
     headers: HeaderMap,
     mask: Mask,
@@ -67,7 +70,9 @@ impl RemoteModel {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("llm-do/", env!("CARGO_PKG_VERSION"))));
         let mask = Mask::new(endpoint.secrets.iter().cloned());
-        Self(Arc::new(Remote { name, model: model.to_owned(), profile, endpoint, headers, mask, transport }))
+        let rules = rules_of(&endpoint.protocol, &endpoint.provider, model);
+        let model = model.to_owned();
+        Self(Arc::new(Remote { name, model, profile, rules, endpoint, headers, mask, transport }))
     }
 }
 
@@ -90,8 +95,13 @@ impl Model for RemoteModel {
 
     fn open(&self) -> Box<dyn ModelSession> {
         let remote = self.0.clone();
-        let Endpoint { api, protocol, provider, .. } = &remote.endpoint;
-        let target = Target::new(*api, protocol, provider, &remote.model, remote.profile.clone());
+        let target = Target {
+            api: remote.endpoint.api,
+            provider: remote.endpoint.provider.clone(),
+            model: remote.model.clone(),
+            profile: remote.profile.clone(),
+            rules: remote.rules.clone(),
+        };
         Box::new(Session { encoder: Encoder::new(target), remote, place: None })
     }
 }

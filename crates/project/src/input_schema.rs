@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::place_of;
-use crate::link::Agent;
+use crate::diagnostic::{Diagnostic, Diagnostics, Source};
+use crate::document::{Node, place_of};
 
 /// Keywords of which providers accept none at the top of a schema.
 const COMBINERS: &[&str] = &["oneOf", "anyOf", "allOf"];
@@ -14,12 +13,13 @@ const MAX_READ: usize = 1_000;
 
 /// Returns the schema with the type that is meant, and reports what is wrong with its top.
 pub(crate) fn object(
-    agent: &Agent,
+    source: &Source,
+    header: &Node,
     schema: &Map<String, Value>,
     out: &mut Diagnostics,
 ) -> Map<String, Value> {
-    let place = place_of(&agent.file.header, "input_schema");
-    let at = |message: String| Diagnostic::at(&agent.file.source, &place, message);
+    let span = place_of(header, "input_schema");
+    let at = |message: String| Diagnostic::at(source, &span, message);
     let root = Value::Object(schema.clone());
     let mut types = Types { root: &root, left: MAX_READ };
     if let Some(other) = types.other_than_object(&root) {

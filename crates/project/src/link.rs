@@ -24,6 +24,7 @@ use crate::header::{AccessLevel, FileDescriptors, Header, Level, OutputSchema, T
 use crate::listing::LONGEST_GLOB;
 use crate::load::{Files, ManifestFile};
 use crate::manifest::{LimitsSection, McpServer, ModelSection, Provider};
+use crate::offered::CheckedAgent;
 use crate::python::{self, KnownCode, Wanted};
 use crate::run_settings::{RunSettings, run_settings};
 use crate::services::{self, ModelNames};
@@ -155,6 +156,11 @@ impl Agent {
     }
 }
 
+/// The parts of an agent that are checked against what providers accept.
+fn checked(agent: &Agent) -> CheckedAgent<'_> {
+    CheckedAgent { source: &agent.file.source, node: &agent.file.header, header: &agent.header }
+}
+
 /// Links files. Nothing of a project is run before everything else about it was found to be right.
 pub(crate) fn link(
     mut files: Files,
@@ -226,7 +232,8 @@ fn linked(
     let agents = &headers.agents;
     let project = parts.builder.build().map_err(|errors| report(&errors, agents, &files.root, out)).ok()?;
     model_settings::check_tool_choices(&project, agents, out);
-    offered::check(&project, agents, files.manifest.as_ref(), out);
+    let checked: Vec<CheckedAgent<'_>> = agents.iter().map(checked).collect();
+    offered::check(&project, &checked, files.manifest.as_ref().map(|file| &file.manifest), out);
     if out.has_errors() {
         return None;
     }
@@ -622,7 +629,7 @@ pub(crate) fn agent_spec(
     add_schemas(agent, project, &mut spec, out);
     add_templates(agent, project.code, &mut spec, out);
     model_settings::check(agent, out);
-    offered::check_server_tools(agent, out);
+    offered::check_server_tools(checked(agent), out);
     attachment_policy::check_agent(agent, out);
     spec.programs = programs::programs(agent, project.linked, out);
     spec.descriptors = descriptors(header.file_descriptors.as_ref());
@@ -667,7 +674,8 @@ fn add_schemas(agent: &Agent, project: Listed<'_>, spec: &mut AgentSpec, out: &m
         let message = "`input_schema` and `input_model_ref` exclude each other";
         out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("keep one of them"));
     }
-    let input = header.input_schema.as_ref().map(|schema| input_schema::object(agent, schema, out));
+    let AgentFile { source, header: node, .. } = &agent.file;
+    let input = header.input_schema.as_ref().map(|schema| input_schema::object(source, node, schema, out));
     spec.input = schema(agent, "input_schema", input.as_ref(), out);
     if let Some(OutputSchema::Inline(inline)) = &header.output_schema {
         spec.output = schema(agent, "output_schema", Some(inline), out);

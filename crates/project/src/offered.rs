@@ -10,20 +10,29 @@ use llm_do_core::{ServerTool, ToolDefinition};
 use llm_do_runtime::{Outline, Project};
 use serde_json::{Map, Value};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{Content, entry_place, place_of};
-use crate::link::Agent;
-use crate::load::ManifestFile;
+use crate::diagnostic::{Diagnostic, Diagnostics, Source};
+use crate::document::{Content, Node, entry_place, place_of};
+use crate::header::Header;
+use crate::manifest::Manifest;
 
 /// The longest name of a parameter that Anthropic accepts.
 const MAX_PARAMETER_LEN: usize = 64;
 
+/// An agent file, as far as these checks read it.
+#[derive(Clone, Copy)]
+pub(crate) struct CheckedAgent<'a> {
+    pub(crate) source: &'a Source,
+    /// The header with the spans of its fields.
+    pub(crate) node: &'a Node,
+    pub(crate) header: &'a Header,
+}
+
 /// Checks the server-side tools of an agent for themselves.
-pub(crate) fn check_server_tools(agent: &Agent, out: &mut Diagnostics) {
+pub(crate) fn check_server_tools(agent: CheckedAgent<'_>, out: &mut Diagnostics) {
     let mut kinds = HashSet::new();
     for (index, tool) in agent.header.server_side_tools.iter().enumerate() {
         let name = tool.name();
-        let at = |message: String| Diagnostic::at(&agent.file.source, &tool_place(agent, index), message);
+        let at = |message: String| Diagnostic::at(agent.source, &tool_span(agent, index), message);
         if !kinds.insert(name) {
             let message = format!("`server_side_tools` lists `{name}` twice");
             out.push(at(message).with_hint("list it once"));
@@ -48,32 +57,32 @@ fn domains(tool: &ServerTool) -> Option<(&[String], &[String])> {
     }
 }
 
-fn tool_place(agent: &Agent, index: usize) -> Range<usize> {
-    let field = agent.file.header.field("server_side_tools");
+fn tool_span(agent: CheckedAgent<'_>, index: usize) -> Range<usize> {
+    let field = agent.node.field("server_side_tools");
     let item = field.and_then(|field| match &field.value.content {
         Content::List(items) => items.get(index),
         _ => None,
     });
-    item.map_or_else(|| place_of(&agent.file.header, "server_side_tools"), |item| item.place.clone())
+    item.map_or_else(|| place_of(agent.node, "server_side_tools"), |item| item.place.clone())
 }
 
 /// Checks what the linked agents of a project offer to their models.
 pub(crate) fn check(
     project: &Project,
-    agents: &[Agent],
-    manifest: Option<&ManifestFile>,
+    agents: &[CheckedAgent<'_>],
+    manifest: Option<&Manifest>,
     out: &mut Diagnostics,
 ) {
     for outline in project.outline() {
         let Some(spec) = &outline.agent else { continue };
-        let Some(agent) = agents.iter().find(|agent| spec.name == agent.header.name.as_str()) else {
+        let Some(agent) = agents.iter().copied().find(|agent| spec.name == agent.header.name.as_str()) else {
             continue;
         };
         if out.is_full() {
             return;
         }
         check_clashes(agent, &outline, out);
-        let models = Models::of(agent, manifest);
+        let models = NamedModels::new(agent, manifest);
         for callable in outline.callables.iter().filter(|callable| !callable.definition.manual_only) {
             let definition = &callable.definition;
             if models.may_be(Family::Gemini) && !is_gemini_name(&callable.name) {
@@ -92,16 +101,15 @@ pub(crate) fn check(
     }
 }
 
-fn at_tool(agent: &Agent, name: &str, message: String) -> Diagnostic {
-    let header = &agent.file.header;
-    let named = entry_place(header, "tools", name);
-    let is_listed = header.field("tools").is_some_and(|field| field.value.place != named);
-    let place = if is_listed { named } else { entry_place(header, "toolsets", name) };
-    Diagnostic::at(&agent.file.source, &place, message)
+fn at_tool(agent: CheckedAgent<'_>, name: &str, message: String) -> Diagnostic {
+    let named = entry_place(agent.node, "tools", name);
+    let is_listed = agent.node.field("tools").is_some_and(|field| field.value.place != named);
+    let span = if is_listed { named } else { entry_place(agent.node, "toolsets", name) };
+    Diagnostic::at(agent.source, &span, message)
 }
 
 /// A name must mean one thing to the model, to approval rules and to events.
-fn check_clashes(agent: &Agent, outline: &Outline, out: &mut Diagnostics) {
+fn check_clashes(agent: CheckedAgent<'_>, outline: &Outline, out: &mut Diagnostics) {
     for (index, tool) in agent.header.server_side_tools.iter().enumerate() {
         let offered = outline.callables.iter().filter(|callable| !callable.definition.manual_only);
         if offered.into_iter().any(|callable| callable.name == tool.name()) {
@@ -109,7 +117,7 @@ fn check_clashes(agent: &Agent, outline: &Outline, out: &mut Diagnostics) {
             let message =
                 format!("`{name}` is both a server-side tool and a tool of agent `{}`", agent.header.name);
             let hint = "remove one of them, or give the tool an `alias` under `tools`";
-            out.push(Diagnostic::at(&agent.file.source, &tool_place(agent, index), message).with_hint(hint));
+            out.push(Diagnostic::at(agent.source, &tool_span(agent, index), message).with_hint(hint));
         }
     }
 }
@@ -118,7 +126,12 @@ fn is_gemini_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
-fn notice_parameters(agent: &Agent, name: &str, definition: &ToolDefinition, out: &mut Diagnostics) {
+fn notice_parameters(
+    agent: CheckedAgent<'_>,
+    name: &str,
+    definition: &ToolDefinition,
+    out: &mut Diagnostics,
+) {
     let fields = definition.input.source().get("properties").and_then(Value::as_object);
     for parameter in
         fields.into_iter().flat_map(Map::keys).filter(|parameter| !is_claude_parameter(parameter))
@@ -159,14 +172,14 @@ impl Family {
 }
 
 /// The models that an agent can be run with, as far as files name them.
-struct Models<'a> {
+struct NamedModels<'a> {
     names: Vec<&'a str>,
-    manifest: Option<&'a ManifestFile>,
+    manifest: Option<&'a Manifest>,
 }
 
-impl<'a> Models<'a> {
-    fn of(agent: &'a Agent, manifest: Option<&'a ManifestFile>) -> Self {
-        let general = manifest.and_then(|file| file.manifest.model.as_deref());
+impl<'a> NamedModels<'a> {
+    fn new(agent: CheckedAgent<'a>, manifest: Option<&'a Manifest>) -> Self {
+        let general = manifest.and_then(|manifest| manifest.model.as_deref());
         let first = agent.header.model.as_deref().or(general);
         let names = first.into_iter().chain(agent.header.fallback_models.iter().map(String::as_str));
         Self { names: if first.is_some() { names.collect() } else { Vec::new() }, manifest }
@@ -176,7 +189,7 @@ impl<'a> Models<'a> {
     fn may_be(&self, family: Family) -> bool {
         let is_declared = |name: &&str| {
             let provider = name.split([':', '/']).next().unwrap_or_default();
-            let declared = self.manifest.and_then(|file| file.manifest.providers.get(provider));
+            let declared = self.manifest.and_then(|manifest| manifest.providers.get(provider));
             declared.is_some_and(|provider| provider.api == family.api())
         };
         self.names.is_empty() || self.names.iter().any(|name| family.includes(name) || is_declared(name))

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::chat::{forces_tool, parts};
+use crate::chat_body::{forces_tool, parts};
 use crate::json::items;
 use crate::refusal::Check;
 use crate::{Account, ProviderRequest, Reasoning, Refusal};

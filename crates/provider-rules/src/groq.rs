@@ -1,6 +1,6 @@
 //! Groq's Chat Completions.
 
-use crate::chat::{parts, wants_json};
+use crate::chat_body::{parts, wants_json};
 use crate::json::items;
 use crate::refusal::Check;
 use crate::{ProviderRequest, Refusal};

@@ -27,6 +27,7 @@
 mod account;
 mod anthropic;
 mod chat;
+mod chat_body;
 mod deepseek;
 mod gemini;
 mod groq;

@@ -1,6 +1,6 @@
 //! OpenRouter's Chat Completions.
 
-use crate::chat::forces_tool;
+use crate::chat_body::forces_tool;
 use crate::json::is_set;
 use crate::refusal::Check;
 use crate::{ProviderRequest, Refusal};

@@ -48,6 +48,15 @@ impl AgentCallPolicy {
     }
 }
 
+/// When a tool is asked for its own assessment of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AskTool {
+    /// If it decides about approvals: the call is about to run, and will report its own failure.
+    IfItAssesses,
+    /// Always, as it may know that the call would fail: the call will not run.
+    Always,
+}
+
 /// Judges a call without doing any of it.
 pub(crate) async fn assess(
     run: &Arc<RunState>,
@@ -55,32 +64,18 @@ pub(crate) async fn assess(
     target: &Target,
     arguments: &Payload,
     attached: &[Seen],
+    ask_tool: AskTool,
 ) -> Assessment {
     match &target.kind {
         TargetKind::Agent => assess_agent(run, call, target, attached),
         TargetKind::Entry(_) => defined(target),
         TargetKind::Tool(_) => match caller::tool_of(run, call).await {
-            Ok(tool) if !tool.assesses() => defined(target),
-            Ok(tool) => assess_by_tool(run, call, target, arguments, &*tool).await,
+            Ok(tool) if ask_tool == AskTool::Always || tool.assesses() => {
+                assess_by_tool(run, call, target, arguments, &*tool).await
+            }
+            Ok(_) => defined(target),
             Err(failure) => unusable(target, arguments, failure),
         },
-    }
-}
-
-/// Judges a call that will not run. The tool is always asked, as it may know that the call would fail.
-pub(crate) async fn assess_only(
-    run: &Arc<RunState>,
-    call: &Arc<LiveCall>,
-    target: &Target,
-    arguments: &Payload,
-    attached: &[Seen],
-) -> Assessment {
-    match &target.kind {
-        TargetKind::Tool(_) => match caller::tool_of(run, call).await {
-            Ok(tool) => assess_by_tool(run, call, target, arguments, &*tool).await,
-            Err(failure) => unusable(target, arguments, failure),
-        },
-        TargetKind::Agent | TargetKind::Entry(_) => assess(run, call, target, arguments, attached).await,
     }
 }
 

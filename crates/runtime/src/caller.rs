@@ -12,7 +12,7 @@ use llm_do_core::{
     Access, AgentSpec, Asker, BlockingWork, CallContext, CallableAgent, Caller, Cancellation, Delta, Effect,
     Engine, Event, EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, ModelError, Name,
     NoticeSink, Outcome, Parts, Payload, Performed, Remaining, Remark, Sample, Step, StepKind, Tool,
-    ToolError, ToolReply, Tune,
+    ToolError, ToolReply, Trace, Tune, UsageByModel,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -31,7 +31,6 @@ use crate::runtime::Shared;
 use crate::state::RunState;
 use crate::stopwatch::Activity;
 use crate::sync::Mutex;
-use crate::trace::Trace;
 
 /// The tool that a call is of, opening its toolset where need be.
 pub(crate) async fn tool_of(run: &RunState, call: &LiveCall) -> Result<Arc<dyn Tool>, Failure> {
@@ -74,6 +73,15 @@ fn opener_of(call: &LiveCall) -> &LiveCall {
         opener = parent;
     }
     opener
+}
+
+/// The root of the run that a call belongs to.
+fn root_of(call: &LiveCall) -> &LiveCall {
+    let mut root = call;
+    while let Some(parent) = &root.parent {
+        root = parent;
+    }
+    root
 }
 
 /// What the agent was given in whose name a call acts.
@@ -423,9 +431,17 @@ impl Caller for ToolCaller {
             usage: self.call.usage(),
             remaining: self.remaining(),
             callables,
-            trace: Trace::of(&run.log.events()).lines_below(&self.call.info.id),
+            trace: self.trace().below(&self.call.info.id),
             stderr: stderr_of(run, opener_of(&self.call)),
         }
+    }
+
+    fn trace(&self) -> Trace {
+        Trace::from_events(&self.engine.run.log.events())
+    }
+
+    fn run_usage(&self) -> UsageByModel {
+        root_of(&self.call).usage()
     }
 
     fn agent_input(&self) -> Option<Payload> {

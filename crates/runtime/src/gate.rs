@@ -16,7 +16,7 @@ use llm_do_core::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::assess::{assess, assess_only};
+use crate::assess::{AskTool, assess};
 use crate::attachments::{self, Seen};
 use crate::broker::{Question, Reply};
 use crate::extension;
@@ -372,10 +372,7 @@ impl<'a> Case<'a> {
         call: &Arc<LiveCall>,
         checked: Checked,
     ) -> Result<Verdict, Stop> {
-        let assessment = match self.target {
-            Some(target) => assess_only(run, call, target, &checked.arguments, &checked.attached).await,
-            None => self.assess(run, call, &checked).await,
-        };
+        let assessment = self.assess_asking(run, call, &checked, AskTool::Always).await;
         let settled = match (self.settle(run, call, &assessment), &assessment.failure) {
             (Ok(_), Some(failure)) => return Err(failure.clone().into()),
             // Blocked by nothing but the failure itself.
@@ -394,8 +391,18 @@ impl<'a> Case<'a> {
     }
 
     async fn assess(&self, run: &Arc<RunState>, call: &Arc<LiveCall>, checked: &Checked) -> Assessment {
+        self.assess_asking(run, call, checked, AskTool::IfItAssesses).await
+    }
+
+    async fn assess_asking(
+        &self,
+        run: &Arc<RunState>,
+        call: &Arc<LiveCall>,
+        checked: &Checked,
+        ask_tool: AskTool,
+    ) -> Assessment {
         match self.target {
-            Some(target) => assess(run, call, target, &checked.arguments, &checked.attached).await,
+            Some(target) => assess(run, call, target, &checked.arguments, &checked.attached, ask_tool).await,
             None => Assessment::new(Approval::Ask, describe_call(self.name, &checked.arguments)),
         }
     }

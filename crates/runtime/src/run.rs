@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use llm_do_core::{
     ApprovalMode, Approver, Asker, Attachment, CallInfo, Context, Conversation, Effect, Engine, Event,
     EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, Name, Outcome, Output,
-    Payload, Performed, RunId, Status, Step, StepKind, UsageByModel, nearest,
+    Payload, Performed, RunId, Status, Step, StepKind, Trace, UsageByModel, nearest,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -30,12 +30,12 @@ use crate::engine::{Embedded, milliseconds};
 use crate::instances::Instances;
 use crate::live::{Frame, LiveCall, Seat};
 use crate::log::{EventReader, RunLog};
+use crate::message_log::call_messages;
 use crate::replay::Replay;
 use crate::runtime::{Runtime, Shared};
 use crate::state::{RunSettings, RunState};
 use crate::store::{Durability, NoStore};
 use crate::subscribers::Subscriber;
-use crate::trace::Trace;
 use crate::verdict::Verdict;
 use crate::{dispatch, gate};
 
@@ -479,6 +479,7 @@ async fn finish(
         ended = Ending { status: status_of_halt(&halt), error: Some(halt.to_string()), ..ended };
     }
     run.log.close();
+    run.shared.messages.add_run(&run.log.events());
     run.shared.running.lock().remove(&run.id);
     let messages = match run.top.get() {
         Some(seat) => seat.talk.lock().await.conversation.messages().to_vec(),
@@ -618,7 +619,15 @@ impl RunReport {
 
     /// Returns the tree of calls.
     pub fn trace(&self) -> Trace {
-        Trace::of(&self.events())
+        Trace::from_events(&self.events())
+    }
+
+    /// Returns the messages of one agent call: what it was given, what its model answered and the results of its tools.
+    ///
+    /// [`trace`](Self::trace) has the keys of the calls. In a chat, the top agent's messages of earlier turns are in
+    /// [`messages`](Self::messages) only.
+    pub fn messages_of(&self, call: &Key) -> Vec<Arc<Message>> {
+        call_messages(&self.events(), call)
     }
 
     /// Returns the lines that calls wrote to their error log, in order.

@@ -17,6 +17,7 @@ use crate::assess::AgentCallPolicy;
 use crate::broker::{Broker, GrantId};
 use crate::created::CreatedAgents;
 use crate::descriptors::{ContentStore, Descriptors};
+use crate::message_log::{LoggedMessage, MessageLog};
 use crate::project::{LinkError, LinkErrors, Linked, Project};
 use crate::retry::RetryPolicy;
 use crate::run::{Options, Run, RunBuilder, start};
@@ -75,6 +76,7 @@ pub(crate) struct Shared {
     pub(crate) running: Mutex<HashMap<RunId, Weak<RunState>>>,
     pub(crate) broker: Broker,
     pub(crate) usage: Mutex<UsageByModel>,
+    pub(crate) messages: MessageLog,
     pub(crate) tasks: TaskTracker,
     pub(crate) still_running: StillRunning,
 }
@@ -185,6 +187,12 @@ impl Runtime {
         self.shared.usage.lock().clone()
     }
 
+    /// Returns the messages of all agent calls of runs that have ended, nested calls included, oldest first. Empty
+    /// unless the runtime was built with [`keep_messages`](RuntimeBuilder::keep_messages).
+    pub fn messages(&self) -> Vec<LoggedMessage> {
+        self.shared.messages.list()
+    }
+
     /// Lists the paths of blocking tools that outlived their calls and still run.
     pub fn still_running(&self) -> Vec<String> {
         self.shared.still_running.list()
@@ -252,6 +260,7 @@ pub struct RuntimeBuilder {
     grace: Duration,
     root: Option<PathBuf>,
     subscribers: Vec<Subscriber>,
+    kept_messages: usize,
 }
 
 /// The context values that every agent call has of its own.
@@ -281,6 +290,7 @@ impl RuntimeBuilder {
             grace: DEFAULT_GRACE,
             root: None,
             subscribers: Vec::new(),
+            kept_messages: 0,
         }
     }
 
@@ -416,6 +426,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Keeps the latest messages of all agent calls, at most this many, for [`Runtime::messages`]. A runtime keeps none
+    /// otherwise: it may live long.
+    pub fn keep_messages(mut self, max: usize) -> Self {
+        self.kept_messages = max;
+        self
+    }
+
     /// Checks what can be checked before the first run.
     pub fn build(self) -> Result<Runtime, LinkErrors> {
         let mut problems = self.missing_needs();
@@ -451,6 +468,7 @@ impl RuntimeBuilder {
             running: Mutex::default(),
             broker: Broker::default(),
             usage: Mutex::default(),
+            messages: MessageLog::new(self.kept_messages),
             tasks: TaskTracker::new(),
             still_running: StillRunning::default(),
         };

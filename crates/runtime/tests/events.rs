@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use llm_do_core::{
-    AgentSpec, Approval, CallKind, Event, EventBody, Money, Output, Prices, Status, ToolError, Usage,
+    AgentSpec, Approval, CallKind, Event, EventBody, Message, Money, Output, Prices, Status, ToolError, Usage,
 };
 use llm_do_models::{Script, asks, asks_all, fails, instructed, says, thinks};
+use llm_do_runtime::{Project, Runtime};
 use llm_do_testing::{FunctionTool, TestProject, TestRun, deny};
 use serde_json::{Value, json};
 
@@ -113,6 +114,89 @@ async fn usage_is_summed_per_call_subtree_model_and_runtime() {
     assert_eq!(calls.usage.tokens(), 15);
     assert_eq!(run.report().usage.of("script").tokens(), main.usage.tokens());
     assert_eq!(run.report().usage.total().cost.unpriced, 4, "an unknown price is not a price of 0");
+}
+
+#[tokio::test]
+async fn a_trace_can_be_iterated_and_printed_without_helpers() {
+    let run = nested().await;
+    let mut lines = Vec::new();
+    for call in run.report().trace() {
+        lines.push(format!("{} ({}) depth={}", call.name, call.kind, call.depth));
+    }
+    assert_eq!(lines[0], "main (agent) depth=1");
+    assert!(lines.contains(&"free (tool) depth=1".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"child (agent) depth=2".to_owned()), "{lines:?}");
+    let trace = run.report().trace();
+    let names: Vec<_> = (&trace).into_iter().map(|call| call.name.as_str()).collect();
+    assert_eq!(names, trace.clone().into_iter().map(|call| call.name).collect::<Vec<_>>());
+    assert_eq!(trace.calls[0].input.to_string(), r#"{"input":"go"}"#);
+    assert_eq!(trace.calls[0].output.as_ref().map(ToString::to_string).as_deref(), Some("done"));
+    let usage = "script: 4 requests, 320 input and 80 output tokens, price unknown";
+    assert_eq!(run.report().usage.to_string(), usage);
+}
+
+#[tokio::test]
+async fn tool_code_sees_the_trace_and_the_usage_of_the_whole_run() {
+    let looks = FunctionTool::new("looks", |_, call| async move {
+        let inner = call.call("child", "by code").await?;
+        let trace: Vec<_> =
+            call.trace().into_iter().map(|call| format!("{} {}", call.kind, call.name)).collect();
+        let below: Vec<_> = call.inspect().trace.iter().map(|call| call.name.clone()).collect();
+        let (run, own) = (call.run_usage().total().tokens(), call.inspect().usage.total().tokens());
+        Ok(Output::json(
+            json!({"inner": inner.to_string(), "trace": trace, "below": below, "run": run, "own": own}),
+        ))
+    });
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "You are main.").tool("looks").rule("looks", Approval::PreApproved))
+        .agent(AgentSpec::new("child", "You are child."))
+        .tool(looks)
+        .model(Script::new([
+            says("hello").when(instructed("You are child")).tokens(10, 5),
+            asks("looks", json!({})).tokens(100, 50),
+            says("done").tokens(1, 1),
+        ]))
+        .run("go")
+        .await;
+    let seen: Value = serde_json::from_str(&run.tool_results()[0]).unwrap();
+    assert_eq!(
+        seen,
+        json!({
+            "inner": "hello",
+            "trace": ["agent main", "tool looks", "agent child"],
+            "below": ["child"],
+            "run": 165,
+            "own": 15,
+        })
+    );
+}
+
+#[tokio::test]
+async fn the_messages_of_nested_calls_are_in_the_report_and_in_the_log_of_the_runtime() {
+    let project = Project::builder()
+        .agent(AgentSpec::new("main", "You are main.").toolset("child"))
+        .agent(AgentSpec::new("child", "You are child."))
+        .build()
+        .unwrap();
+    let script = Script::new([
+        says("hello").when(instructed("You are child")),
+        asks("child", json!({"input": "greet"})),
+        says("done"),
+    ]);
+    let runtime = Runtime::builder(project).model(script.clone()).keep_messages(7).build().unwrap();
+    let report = runtime.run("main", "go").await.unwrap();
+    let texts = |messages: &[Arc<Message>]| -> Vec<String> {
+        messages.iter().map(|message| format!("{:?}: {}", message.role, message.text())).collect()
+    };
+    let trace = report.trace();
+    let child = trace.iter().find(|call| call.name == "child").unwrap();
+    assert_eq!(texts(&report.messages_of(&child.key)), ["User: greet", "Assistant: hello"]);
+    assert_eq!(report.messages_of(&trace.calls[0].key), report.messages);
+    let logged = runtime.messages();
+    let agents: Vec<_> = logged.iter().map(|logged| logged.call.agent.as_str()).collect();
+    assert_eq!(agents, ["main", "main", "main", "main", "child", "child"]);
+    let _second = runtime.run("main", "again").await;
+    assert_eq!(runtime.messages().len(), 7, "the oldest messages are dropped");
 }
 
 #[tokio::test]

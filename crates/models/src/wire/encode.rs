@@ -33,7 +33,7 @@ use llm_do_core::{
 use serde_json::{Map, Value};
 
 use super::Api;
-use crate::profiles::rules_of;
+
 use crate::request_rules::RequestRules;
 use crate::transport::Chunks;
 use history::History;
@@ -56,12 +56,6 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// A model of a provider that speaks a protocol.
-    pub(crate) fn new(api: Api, protocol: &str, provider: &str, model: &str, profile: ModelProfile) -> Self {
-        let rules = rules_of(protocol, provider, model);
-        Self { api, provider: provider.to_owned(), model: model.to_owned(), profile, rules }
-    }
-
     /// Returns the name as users write it.
     fn name(&self) -> String {
         format!("{}:{}", self.provider, self.model)

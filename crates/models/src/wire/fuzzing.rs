@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::encode::{Encoder, Target};
 use super::samples::STREAMS;
 use super::{Api, Decoder};
+use crate::request_rules::RequestRules;
 
 /// The APIs by the names of their protocols.
 const APIS: [(&str, Api); 5] = [
@@ -84,7 +85,13 @@ fn check_calls(response: &ModelResponse) {
 }
 
 fn check_request(api: Api, provider: &str, response: &ModelResponse) {
-    let target = Target::new(api, provider, provider, "m", ModelProfile::default());
+    let target = Target {
+        api,
+        provider: provider.to_owned(),
+        model: "m".to_owned(),
+        profile: ModelProfile::default(),
+        rules: RequestRules::default(),
+    };
     let mut conversation = Conversation::from_messages([Arc::new(Message::user("Hello"))]);
     let mut warm = Encoder::new(target.clone());
     encode(&mut warm, &conversation);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::models::{self, OpenAiModel};
 use super::{parameters, schema::Limits, tools};
-use crate::chat::parts;
+use crate::chat_body::parts;
 use crate::json::{is_set, items, text};
 use crate::refusal::Check;
 use crate::{Account, ProviderRequest, Refusal};

@@ -272,7 +272,7 @@ fn inspection(call: &CallContext, running: &Running) -> Value {
         "usage": seen.usage,
         "remaining": seen.remaining,
         "callables": seen.callables,
-        "trace": seen.trace,
+        "trace": seen.trace.to_string().lines().collect::<Vec<_>>(),
         "stderr": running.process.log_of(running.id),
     })
 }

@@ -13,7 +13,7 @@ use super::conversations::{next_message, raw_mut};
 use super::read_request::list;
 use super::requests::{Asked, body, call, encoded, provider, result, values_of};
 use super::{Numbers, times};
-use crate::profiles::profile_of;
+use crate::profiles::{profile_of, rules_of};
 use crate::provider::built_in;
 
 /// Returns the target of a model as users name it.
@@ -21,7 +21,9 @@ fn named(name: &str) -> Target {
     let (provider, model) = name.split_once(':').unwrap();
     let protocol = built_in(provider).unwrap().protocol;
     let profile = profile_of(protocol, provider, model, &[]);
-    Target::new(Api::of_protocol(protocol).unwrap(), protocol, provider, model, profile)
+    let rules = rules_of(protocol, provider, model);
+    let api = Api::of_protocol(protocol).unwrap();
+    Target { api, provider: provider.to_owned(), model: model.to_owned(), profile, rules }
 }
 
 fn send(name: &str, asked: &Asked) -> (Value, Vec<String>) {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::super::Api;
 use super::super::encode::{Encoded, Encoder, Target};
 use super::provider::check;
+use crate::profiles::rules_of;
 
 /// A request with everything that it can hold.
 #[derive(Clone, Default)]
@@ -85,7 +86,9 @@ pub(super) fn target_of(api: Api, provider: &str, model: &str) -> Target {
         Api::Gemini => "gemini",
         Api::Ollama => "ollama",
     };
-    Target::new(api, protocol, provider, model, ModelProfile::default())
+    let (provider, model, profile) = (provider.to_owned(), model.to_owned(), ModelProfile::default());
+    let rules = rules_of(protocol, &provider, &model);
+    Target { api, provider, model, profile, rules }
 }
 
 pub(super) fn thinking_target(api: Api, thinking: ThinkingStyle) -> Target {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::super::{Encoder, Target};
 use super::*;
 use crate::profile_of;
+use crate::profiles::rules_of;
 
 /// An object with one required field.
 fn with(field: Value) -> Value {
@@ -505,7 +506,8 @@ fn refusal(
         settings: &settings,
         max_output: None,
     };
-    let target = Target::new(api, provider, provider, model, profile);
+    let rules = rules_of(provider, provider, model);
+    let target = Target { api, provider: provider.to_owned(), model: model.to_owned(), profile, rules };
     let encoded = Encoder::new(target).encode(&request).unwrap();
     let body = serde_json::from_slice(&encoded.body.to_vec()).unwrap();
     let request = ProviderRequest { protocol, provider, path: &encoded.path, body: &body };

@@ -1,23 +1,29 @@
 //! The trace: the tree of calls, read from events.
+//!
+//! The calls of a run form a tree. [`Trace::from_events`] builds it; iterating over it visits callers before the calls
+//! they made.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use llm_do_core::{CallKind, CallResult, Event, EventBody, Failure, Key, Output, Payload, Usage};
+use serde::Serialize;
+
+use crate::{CallKind, CallResult, Event, EventBody, Failure, Key, Output, Payload, Usage};
 
 /// How much of an input or output a printed line shows.
 const SHOWN: usize = 60;
 
-/// The calls of a run as a tree. Every call stands in it exactly once, whoever made it, refused ones included.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// The calls of a run as a tree. It holds every call exactly once, whoever made it, refused ones included.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
 pub struct Trace {
     /// The calls that the root made.
     pub calls: Vec<TraceCall>,
 }
 
 /// One call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceCall {
     /// Its key.
     pub key: Key,
@@ -25,7 +31,7 @@ pub struct TraceCall {
     pub kind: CallKind,
     /// Its name.
     pub name: String,
-    /// How many agents stand on its path.
+    /// The number of agents on its path.
     pub depth: u32,
     /// What it was given.
     pub input: Payload,
@@ -33,7 +39,7 @@ pub struct TraceCall {
     pub output: Option<Output>,
     /// Why it failed.
     pub error: Option<Failure>,
-    /// How long it took; none while it runs, or where it was broken off.
+    /// How long it took; `None` while it runs, or if it was interrupted.
     pub duration_ms: Option<u64>,
     /// What it and everything below it used.
     pub usage: Usage,
@@ -43,18 +49,18 @@ pub struct TraceCall {
 
 impl Trace {
     /// Builds the trace from events.
-    pub fn of(events: &[Arc<Event>]) -> Self {
+    pub fn from_events(events: &[Arc<Event>]) -> Self {
         let mut flat: Vec<(Option<Key>, TraceCall)> = Vec::new();
-        let mut places: HashMap<Key, usize> = HashMap::new();
+        let mut indices: HashMap<Key, usize> = HashMap::new();
         for event in events {
             match &event.body {
                 EventBody::CallStarted { kind, name, input, .. } => {
-                    places.insert(event.call.id.clone(), flat.len());
+                    indices.insert(event.call.id.clone(), flat.len());
                     flat.push((event.call.parent.clone(), started(event, *kind, name, input)));
                 }
                 EventBody::CallFinished { result, duration_ms, usage, .. } => {
-                    if let Some((_, call)) = places.get(&event.call.id).and_then(|place| flat.get_mut(*place))
-                    {
+                    let index = indices.get(&event.call.id);
+                    if let Some((_, call)) = index.and_then(|index| flat.get_mut(*index)) {
                         call.finish(result, *duration_ms, *usage);
                     }
                 }
@@ -64,21 +70,63 @@ impl Trace {
         Self { calls: nest(flat) }
     }
 
-    /// Returns all calls, callers before what they called.
-    pub fn iter(&self) -> impl Iterator<Item = &TraceCall> {
-        let mut open: Vec<&TraceCall> = self.calls.iter().rev().collect();
-        std::iter::from_fn(move || {
-            let call = open.pop()?;
-            open.extend(call.calls.iter().rev());
-            Some(call)
-        })
+    /// Iterates over all calls, callers before the calls they made.
+    pub fn iter(&self) -> TraceIter<'_> {
+        TraceIter(self.calls.iter().rev().collect())
     }
 
-    /// Returns the printed lines below one call.
-    pub(crate) fn lines_below(&self, key: &Key) -> Vec<String> {
-        let calls =
-            self.iter().find(|call| call.key == *key).map(|call| call.calls.clone()).unwrap_or_default();
-        Self { calls }.to_string().lines().map(str::to_owned).collect()
+    /// Returns the calls that one call made, as a trace of their own.
+    #[must_use]
+    pub fn below(&self, key: &Key) -> Self {
+        let calls = self.iter().find(|call| call.key == *key).map(|call| call.calls.clone());
+        Self { calls: calls.unwrap_or_default() }
+    }
+}
+
+/// Iterates over the calls of a [`Trace`], callers before the calls they made.
+#[derive(Debug, Clone)]
+pub struct TraceIter<'a>(Vec<&'a TraceCall>);
+
+impl<'a> Iterator for TraceIter<'a> {
+    type Item = &'a TraceCall;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let call = self.0.pop()?;
+        self.0.extend(call.calls.iter().rev());
+        Some(call)
+    }
+}
+
+impl<'a> IntoIterator for &'a Trace {
+    type Item = &'a TraceCall;
+    type IntoIter = TraceIter<'a>;
+
+    fn into_iter(self) -> TraceIter<'a> {
+        self.iter()
+    }
+}
+
+/// Iterates over the calls of a [`Trace`] by value, each with the calls below it.
+#[derive(Debug, Clone)]
+pub struct TraceIntoIter(Vec<TraceCall>);
+
+impl Iterator for TraceIntoIter {
+    type Item = TraceCall;
+
+    fn next(&mut self) -> Option<TraceCall> {
+        let call = self.0.pop()?;
+        self.0.extend(call.calls.iter().rev().cloned());
+        Some(call)
+    }
+}
+
+impl IntoIterator for Trace {
+    type Item = TraceCall;
+    type IntoIter = TraceIntoIter;
+
+    fn into_iter(mut self) -> TraceIntoIter {
+        self.calls.reverse();
+        TraceIntoIter(self.calls)
     }
 }
 
@@ -108,18 +156,18 @@ impl TraceCall {
     }
 }
 
-/// Hangs each call below its caller. A caller starts before what it calls, so from the back every call is
-/// complete when it is hung up.
+/// Puts each call below its caller. A caller starts before the calls it makes, so in reverse order every call is
+/// complete when it is moved to its caller.
 fn nest(flat: Vec<(Option<Key>, TraceCall)>) -> Vec<TraceCall> {
-    let places: HashMap<Key, usize> =
-        flat.iter().enumerate().map(|(place, (_, call))| (call.key.clone(), place)).collect();
+    let indices: HashMap<Key, usize> =
+        flat.iter().enumerate().map(|(index, (_, call))| (call.key.clone(), index)).collect();
     let (parents, mut calls): (Vec<_>, Vec<_>) =
         flat.into_iter().map(|(parent, call)| (parent, Some(call))).unzip();
     let mut roots = Vec::new();
-    for place in (0..calls.len()).rev() {
-        let Some(mut call) = calls[place].take() else { continue };
+    for index in (0..calls.len()).rev() {
+        let Some(mut call) = calls[index].take() else { continue };
         call.calls.reverse();
-        let parent = parents[place].as_ref().and_then(|key| places.get(key));
+        let parent = parents[index].as_ref().and_then(|key| indices.get(key));
         match parent.and_then(|parent| calls[*parent].as_mut()) {
             Some(parent) => parent.calls.push(call),
             None => roots.push(call),
@@ -136,7 +184,7 @@ impl fmt::Display for Trace {
 }
 
 fn write_call(f: &mut fmt::Formatter<'_>, call: &TraceCall, first: &str, rest: &str) -> fmt::Result {
-    writeln!(f, "{first}{}", line(call))?;
+    writeln!(f, "{first}{call}")?;
     for (index, child) in call.calls.iter().enumerate() {
         let last = index + 1 == call.calls.len();
         let (branch, below) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
@@ -145,18 +193,21 @@ fn write_call(f: &mut fmt::Formatter<'_>, call: &TraceCall, first: &str, rest: &
     Ok(())
 }
 
-fn line(call: &TraceCall) -> String {
-    let result = match (&call.output, &call.error) {
-        (Some(output), _) => format!("-> {}", shown(&output.to_text())),
-        (None, Some(failure)) => format!("!! {}", shown(&failure.message)),
-        (None, None) => "broken off".to_owned(),
-    };
-    let usage = match call.usage.requests {
-        0 => String::new(),
-        requests => format!("  [{requests} {}, {} tokens]", plural(requests, "request"), call.usage.tokens()),
-    };
-    let time = call.duration_ms.map(|ms| format!("  {ms} ms")).unwrap_or_default();
-    format!("{} {} {}  {result}{usage}{time}", call.kind.word(), call.name, shown(call.input.text()))
+/// One line: kind, name, input, result, usage and time, each cut to a readable length.
+impl fmt::Display for TraceCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}  ", self.kind, self.name, shown(self.input.text()))?;
+        match (&self.output, &self.error) {
+            (Some(output), _) => write!(f, "-> {}", shown(&output.to_text()))?,
+            (None, Some(failure)) => write!(f, "!! {}", shown(&failure.message))?,
+            (None, None) => f.write_str("broken off")?,
+        }
+        if self.usage.requests > 0 {
+            let requests = self.usage.requests;
+            write!(f, "  [{requests} {}, {} tokens]", plural(requests, "request"), self.usage.tokens())?;
+        }
+        self.duration_ms.map_or(Ok(()), |ms| write!(f, "  {ms} ms"))
+    }
 }
 
 fn plural(count: u64, word: &str) -> String {
