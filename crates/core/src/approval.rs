@@ -313,7 +313,9 @@ impl fmt::Display for Exhausted {
 
 /// Answers approval requests: a person at a terminal, a program, a test.
 ///
-/// An approver that fails or panics denies. A closure is an approver.
+/// An approver that fails or panics denies. A function that takes the request and returns an [`Answer`], or a future of
+/// one, is an approver. One that waits for a person should be async: a function that blocks holds up a thread of the
+/// executor.
 pub trait Approver: Send + Sync {
     /// Answers a request. Several requests may be open at once.
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>>;
@@ -329,14 +331,32 @@ pub trait Approver: Send + Sync {
 #[error("{0}")]
 pub struct ApproverError(pub String);
 
-impl<F, Fut> Approver for F
+impl<F, A> Approver for F
 where
-    F: Fn(ApprovalRequest) -> Fut + Send + Sync,
-    Fut: Future<Output = Answer> + Send + 'static,
+    F: Fn(ApprovalRequest) -> A + Send + Sync,
+    A: IntoAnswer,
 {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
-        let answer = self(request.clone());
+        let answer = self(request.clone()).into_answer();
         Box::pin(async move { Ok(answer.await) })
+    }
+}
+
+/// What a function that approves may return: an [`Answer`], or a future of one.
+pub trait IntoAnswer {
+    /// Returns the future of the answer.
+    fn into_answer(self) -> BoxFuture<'static, Answer>;
+}
+
+impl IntoAnswer for Answer {
+    fn into_answer(self) -> BoxFuture<'static, Answer> {
+        Box::pin(std::future::ready(self))
+    }
+}
+
+impl<F: Future<Output = Answer> + Send + 'static> IntoAnswer for F {
+    fn into_answer(self) -> BoxFuture<'static, Answer> {
+        Box::pin(self)
     }
 }
 

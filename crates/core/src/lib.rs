@@ -42,7 +42,7 @@ mod usage;
 pub use agent::{AgentSpec, ApprovalRule, Prompt, Template, ToolsetChoice};
 pub use approval::{
     Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Assessment, Exhausted,
-    ExtensionRequest, Quantity, Scope, ShownAttachment, Subject,
+    ExtensionRequest, IntoAnswer, Quantity, Scope, ShownAttachment, Subject,
 };
 pub use arguments::{Arguments, ArgumentsError, JsonError, parse_arguments, parse_exact, parse_strict};
 pub use attachment_policy::AttachmentPolicy;

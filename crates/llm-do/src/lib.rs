@@ -38,12 +38,12 @@ pub use llm_do_core::{
     CallContext, CallInfo, CallKind, CallResult, CallableAgent, Cancellation, Clock, Content, Context,
     Conversation, Cost, DecidedBy, Decision, Delta, Digest, Effect, Effort, EffortLevels, Event, EventBody,
     Exhausted, ExtensionRequest, Failure, FailureKind, FromCall, Grant, GrantSubject, Halt, Head, Input,
-    InputPart, Inspection, Key, Limits, Message, MissingNeed, Model, ModelChoice, ModelError, ModelErrorKind,
-    ModelOverride, ModelPart, ModelProfile, ModelRequest, ModelResponse, ModelResult, ModelSession,
-    ModelSettings, ModelStream, Models, Money, Name, NativeOutput, Need, NeedSpec, NoModels, NoPrices,
-    NoticeSink, Opening, Origin, Outcome, Output, Part, Payload, Permit, PriceList, Prices, Problem,
-    ProfileOverride, Progress, Prompt, ProviderBlock, Quantity, Random, Remaining, Remark, Role, RunId,
-    Schema, SchemaError, Scope, ServerCall, ServerTool, ShownAttachment, StatelessToolset, Status,
+    InputPart, Inspection, IntoAnswer, Key, Limits, Message, MissingNeed, Model, ModelChoice, ModelError,
+    ModelErrorKind, ModelOverride, ModelPart, ModelProfile, ModelRequest, ModelResponse, ModelResult,
+    ModelSession, ModelSettings, ModelStream, Models, Money, Name, NativeOutput, Need, NeedSpec, NoModels,
+    NoPrices, NoticeSink, Opening, Origin, Outcome, Output, Part, Payload, Permit, PriceList, Prices,
+    Problem, ProfileOverride, Progress, Prompt, ProviderBlock, Quantity, Random, Remaining, Remark, Role,
+    RunId, Schema, SchemaError, Scope, ServerCall, ServerTool, ShownAttachment, StatelessToolset, Status,
     StopReason, Subject, SystemClock, SystemRandom, Template, Thinking, ThinkingStyle, Tool, ToolCall,
     ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance,
     Trace, TraceCall, Usage, UsageByModel, counted, input_attachments, lookalikes, nearest, parse_strict,
@@ -65,12 +65,13 @@ pub use llm_do_project::{
     check_static, header_schema, manifest_schema,
 };
 pub use llm_do_runtime::{
-    AgentCallOverride, AgentCallPolicy, Canceller, ContentReader, ContentStore, DEFAULT_DEPTH, DEFAULT_TURNS,
-    DescriptorSettings, Descriptors, Durability, EntrySpec, EventReader, Excerpt, Fd, FdId, FdInfo, FdSource,
-    GrantId, LinkError, LinkErrors, LoggedMessage, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable,
-    Position, Project, ProjectBuilder, PromptInput, Reference, RetryPolicy, Run, RunBuilder, RunError,
-    RunReport, Runtime, RuntimeBuilder, Selection, Session, SessionTurn, Store, StoreError, StoredContent,
-    Verdict, VerdictKind, extraction_view, find_references, first_view, page_starts, reading_view,
+    AgentCallOverride, AgentCallPolicy, ApprovalBuilder, ApprovalController, ApprovalControllerBuilder,
+    Canceller, ContentReader, ContentStore, DEFAULT_DEPTH, DEFAULT_TURNS, DescriptorSettings, Descriptors,
+    Durability, EntrySpec, EventReader, Excerpt, Fd, FdId, FdInfo, FdSource, GrantId, LinkError, LinkErrors,
+    LoggedMessage, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable, Position, Project, ProjectBuilder,
+    PromptInput, Reference, RetryPolicy, Run, RunBuilder, RunError, RunReport, Runtime, RuntimeBuilder,
+    Selection, Session, SessionTurn, Store, StoreError, StoredContent, Verdict, VerdictKind, extraction_view,
+    find_references, first_view, page_starts, reading_view,
 };
 
 pub use llm_do_tools::{
@@ -150,6 +151,7 @@ pub fn runtime(project: Project) -> RuntimeBuilder {
 pub mod prelude {
     pub use crate::{
         AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, CallContext, Cancellation, EntrySpec,
-        Failure, Limits, Need, Output, Progress, Project, PromptInput, Runtime, ToolError, tool, toolset,
+        Failure, Limits, Need, Output, Progress, Project, PromptInput, Runtime, Scope, ToolError, tool,
+        toolset,
     };
 }

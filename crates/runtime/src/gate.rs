@@ -146,7 +146,7 @@ async fn consider_inner(
     let target = call.target.as_ref();
     let case = Case {
         id: step.key.clone(),
-        path: format!("{} > {}", call.info.path, step.name),
+        path: path_below(&call.info.path, &step.name),
         name: &step.name,
         target: None,
         access: target.map_or(Access::Write, |target| target.definition.access),
@@ -158,6 +158,11 @@ async fn consider_inner(
         cancel: call.token_for(&step.key),
     };
     case.approve(run, call, Checked::plain(step.payload.clone())).await
+}
+
+/// The chain of callers with one more name. The root of a run has no name.
+fn path_below(path: &str, name: &Name) -> String {
+    if path.is_empty() { name.to_string() } else { format!("{path} > {name}") }
 }
 
 async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> Result<(), Stop> {

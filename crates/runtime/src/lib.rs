@@ -7,6 +7,7 @@
 //! events. See `ARCHITECTURE.md` for the way of one call from prompt to answer.
 
 mod agent;
+mod approval_controller;
 mod ask;
 mod assess;
 mod attachments;
@@ -51,6 +52,7 @@ mod timing;
 mod verdict;
 
 pub use agent::DEFAULT_TURNS;
+pub use approval_controller::{ApprovalBuilder, ApprovalController, ApprovalControllerBuilder};
 pub use assess::{AgentCallOverride, AgentCallPolicy};
 pub use broker::GrantId;
 pub use descriptors::{

@@ -65,6 +65,8 @@ pub struct ProjectBuilder {
     toolsets: Vec<Arc<dyn Toolset>>,
     entries: Vec<EntrySpec>,
     model: Option<ModelChoice>,
+    /// Whether approval rules may name what the project does not have.
+    unchecked_rules: bool,
 }
 
 impl ProjectBuilder {
@@ -107,6 +109,12 @@ impl ProjectBuilder {
     #[must_use]
     pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
         self.model = Some(model.into());
+        self
+    }
+
+    /// Accepts approval rules that name nothing in the project.
+    pub(crate) fn with_unchecked_rules(mut self) -> Self {
+        self.unchecked_rules = true;
         self
     }
 
@@ -238,7 +246,7 @@ impl ProjectBuilder {
         let pattern = rule.pattern.as_str();
         let server_tools = spec.server_tools.iter().map(|tool| -> &str { tool.name() });
         let known = plan.names().chain(self.agents.iter().map(|agent| &*agent.name)).chain(server_tools);
-        let plain = !pattern.contains(['*', '?', '[', '{', '.']);
+        let plain = !self.unchecked_rules && !pattern.contains(['*', '?', '[', '{', '.']);
         (plain && !known.clone().any(|name| name == pattern)).then(|| LinkError::Unknown {
             agent: spec.name.clone(),
             what: "approval rule",

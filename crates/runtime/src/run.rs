@@ -66,6 +66,8 @@ pub(crate) struct Options {
     pub(crate) ordinal: u32,
     /// The agent in whose name the call is made.
     pub(crate) agent: Option<Name>,
+    /// Why an approval is asked for, if the run only asks for one and calls nothing.
+    pub(crate) reason: Option<String>,
 }
 
 impl RunBuilder {
@@ -168,26 +170,25 @@ impl RunBuilder {
     /// Runs to the end on an executor of its own, for programs that are not async. Subscribers have read
     /// everything when it returns; blocking code that outlived its call is left behind.
     pub fn blocking(self) -> Result<RunReport, RunError> {
-        let executor = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-            Ok(executor) => executor,
-            Err(error) => {
-                let id = self.shared.new_run_id();
-                return Err(RunError::new(
-                    RunReport::unstarted(id),
-                    format!("no executor could be started: {error}"),
-                ));
-            }
-        };
-        let report = executor.block_on(async {
+        let id = self.shared.new_run_id();
+        let ran = block_on(async {
             let mut run = self.start();
             let readings = std::mem::take(&mut run.readings);
             let report = run.await;
             let _ = tokio::time::timeout(READING_LIMIT, futures::future::join_all(readings)).await;
             report
         });
-        executor.shutdown_background();
-        report
+        ran.unwrap_or_else(|message| Err(RunError::new(RunReport::unstarted(id), message)))
     }
+}
+
+/// Runs a future to its end on an executor of its own.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    let executor = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let executor = executor.map_err(|error| format!("no executor could be started: {error}"))?;
+    let output = executor.block_on(future);
+    executor.shutdown_background();
+    Ok(output)
 }
 
 /// How long a blocking run waits for its subscribers.
@@ -269,7 +270,9 @@ pub(crate) fn start(
     let cancel = CancellationToken::new();
     let replay = (!earlier.is_empty()).then(|| Box::new(Replay::of(&earlier, shared.project.pin)));
     let earlier_events = earlier.len();
-    let log = Arc::new(RunLog::new(shared.store.clone(), shared.clock.clone(), earlier));
+    // An approval outside any call leaves nothing to resume.
+    let store = if options.reason.is_some() { Arc::new(NoStore) } else { shared.store.clone() };
+    let log = Arc::new(RunLog::new(store, shared.clock.clone(), earlier));
     let subscribers = shared.subscribers.iter().chain(&options.subscribers);
     let readings = subscribers
         .map(|subscriber| {
@@ -301,6 +304,7 @@ fn settings(shared: &Shared, options: Options) -> RunSettings {
         seat: options.seat,
         instances: options.instances,
         agent: options.agent,
+        reason: options.reason,
     }
 }
 
@@ -394,7 +398,26 @@ async fn enter(run: &Arc<RunState>, entry: Name, input: Payload, ordinal: u32) -
     if let Some(failure) = unknown_agent(run) {
         return Ok(Outcome::Failed(failure));
     }
-    Embedded { run: run.clone() }.perform(first_step(entry, input, ordinal)).await
+    let engine = Embedded { run: run.clone() };
+    match run.options.reason.clone() {
+        None => engine.perform(first_step(entry, input, ordinal)).await,
+        Some(reason) => engine.perform(approval_step(entry, input, ordinal, reason)).await.map(as_value),
+    }
+}
+
+/// Puts an effect of the embedding program to the gate.
+fn approval_step(name: Name, payload: Payload, ordinal: u32, reason: String) -> Step {
+    let kind = StepKind::Gate { reason: Some(reason) };
+    let key = Key::root().child(ordinal).child("gate");
+    Step { key, call: Key::root(), kind, name, payload, effect: Effect::Pure }
+}
+
+/// Makes what the gate allowed the value of a run.
+fn as_value(decided: Outcome) -> Outcome {
+    match decided.into_permit() {
+        Ok(permit) => Outcome::Value(Output::json(permit.arguments.value().clone())),
+        Err(failure) => Outcome::Failed(failure),
+    }
 }
 
 fn first_step(entry: Name, input: Payload, ordinal: u32) -> Step {

@@ -8,11 +8,12 @@ use std::time::Duration;
 use llm_do_core::{
     AgentSpec, ApprovalMode, ApprovalRequest, Approver, CallableAgent, Clock, Context, Event, EventBody,
     Grant, Input, Key, Limits, LinkedPrograms, ModelChoice, Models, Name, NeedSpec, NoModels, NoPrices,
-    Prices, Random, RunId, Status, SystemClock, SystemRandom, Usage, UsageByModel, nearest,
+    Payload, Prices, Random, RunId, Status, SystemClock, SystemRandom, Usage, UsageByModel, nearest,
 };
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
+use crate::approval_controller::ApprovalBuilder;
 use crate::assess::AgentCallPolicy;
 use crate::broker::{Broker, GrantId};
 use crate::created::CreatedAgents;
@@ -102,6 +103,11 @@ impl Runtime {
     /// Runs an agent, tool or entry by name.
     pub fn run(&self, name: impl Into<Name>, input: impl Into<Input>) -> RunBuilder {
         RunBuilder::new(self, name.into(), input.into())
+    }
+
+    /// Asks for the approval of an effect that the embedding program is about to have, outside any call.
+    pub fn approve(&self, name: impl Into<Name>, payload: impl Into<Value>) -> ApprovalBuilder {
+        ApprovalBuilder::new(self.shared.clone(), name.into(), Payload::new(payload.into()))
     }
 
     /// Begins a conversation of several turns with memory.

@@ -52,6 +52,8 @@ pub(crate) struct RunSettings {
     pub(crate) instances: Option<Arc<Instances>>,
     /// The agent in whose name the call is made.
     pub(crate) agent: Option<Name>,
+    /// Why an approval is asked for, if the run only asks for one and calls nothing.
+    pub(crate) reason: Option<String>,
 }
 
 impl RunState {

@@ -12,7 +12,10 @@ use llm_do_core::{
     EventBody, FailureKind, Output, Scope, Status, Subject, ToolError,
 };
 use llm_do_models::{Reply, Script, asks, asks_all, contains, instructed, says};
-use llm_do_runtime::{AgentCallOverride, AgentCallPolicy, Runtime};
+use llm_do_runtime::{
+    AgentCallOverride, AgentCallPolicy, ApprovalController, ApprovalControllerBuilder, MemoryStore, Project,
+    Runtime,
+};
 use llm_do_testing::{
     Approvals, EffectRecorder, FunctionTool, TestProject, TestRun, deny, edit, for_session, once, stop,
 };
@@ -676,4 +679,95 @@ async fn an_assessment_can_do_nothing_but_look() {
         .await;
     assert_eq!(run.tool_results(), ["ran"]);
     assert_eq!(recorder.effects(), []);
+}
+
+#[tokio::test]
+async fn a_plain_function_and_an_async_one_are_approvers() {
+    fn only_small(request: ApprovalRequest) -> Answer {
+        match request.arguments.value()["size"].as_u64() {
+            Some(0..=9) => Answer::Once,
+            _ => Answer::Deny("too large".to_owned()),
+        }
+    }
+    async fn only_small_later(request: ApprovalRequest) -> Answer {
+        tokio::task::yield_now().await;
+        only_small(request)
+    }
+    let controller = |builder: ApprovalControllerBuilder| builder.build().unwrap();
+    for controller in [
+        controller(ApprovalController::builder().approver(only_small)),
+        controller(ApprovalController::builder().approver(only_small_later)),
+        controller(
+            ApprovalController::builder().approver(move |request: ApprovalRequest| only_small(request)),
+        ),
+    ] {
+        assert!(controller.approve("cut", json!({"size": 3})).await.is_ok());
+        let denied = controller.approve("cut", json!({"size": 30})).await.unwrap_err();
+        assert_eq!((denied.kind, denied.message.as_str()), (FailureKind::Denied, "denied: too large"));
+    }
+}
+
+#[tokio::test]
+async fn code_outside_a_run_asks_by_rules_and_remembers_what_was_granted() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let controller = ApprovalController::builder()
+        .rule("read", Approval::PreApproved)
+        .rule("sandbox.delete", Approval::Blocked)
+        .approver(move |request: ApprovalRequest| {
+            assert_eq!((request.path.as_str(), request.name.as_str()), ("sandbox.write", "sandbox.write"));
+            count.fetch_add(1, Ordering::SeqCst);
+            Answer::Session(Scope::Exact)
+        })
+        .build()
+        .unwrap();
+    let write = |path: &'static str| {
+        controller.maybe_run("sandbox.write", json!({ "path": path }), |allowed| allowed.to_string())
+    };
+    assert_eq!(write("a").await.unwrap(), r#"{"path":"a"}"#);
+    assert_eq!(write("a").await.unwrap(), r#"{"path":"a"}"#);
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "the same operation is not asked about again");
+    write("b").await.unwrap();
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    assert_eq!(
+        controller.maybe_run("read", json!("plain text"), |allowed| allowed).await.unwrap().text(),
+        r#""plain text""#
+    );
+    let mut ran = false;
+    let blocked = controller.maybe_run("sandbox.delete", json!({}), |_| ran = true).await.unwrap_err();
+    assert_eq!((blocked.kind, ran), (FailureKind::Blocked, false));
+    let (grant, _) = controller.grants()[0].clone();
+    assert!(controller.revoke(grant));
+    write("a").await.unwrap();
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test]
+async fn a_runtime_asks_for_effects_of_its_program_and_shows_the_question_as_events() {
+    let agent = AgentSpec::new("main", "").rule("deploy.*", Approval::Blocked);
+    let project = Project::builder().agent(agent).build().unwrap();
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let types = seen.clone();
+    let store = Arc::new(MemoryStore::default());
+    let runtime = Runtime::builder(project)
+        .store(store.clone())
+        .approver(|request: ApprovalRequest| match request.reason.as_str() {
+            "the build is green" => Answer::Edit(json!({"to": "test"})),
+            _ => Answer::Stop,
+        })
+        .on_event(move |event| {
+            types.lock().unwrap().push(serde_json::to_value(event).unwrap()["type"].clone())
+        })
+        .build()
+        .unwrap();
+    let push = || runtime.approve("deploy.push", json!({"to": "live"}));
+    assert_eq!(push().reason("the build is green").await.unwrap().text(), r#"{"to":"test"}"#);
+    runtime.readers_done().await;
+    let expected = ["run_started", "approval_requested", "approval_decided", "run_finished"];
+    assert_eq!(*seen.lock().unwrap(), expected);
+    assert_eq!(push().await.unwrap_err().kind, FailureKind::Cancelled, "the approver stopped it");
+    assert_eq!(push().as_agent("main").await.unwrap_err().kind, FailureKind::Blocked);
+    assert_eq!(push().as_agent("nobody").await.unwrap_err().kind, FailureKind::Unknown);
+    let alone = Runtime::builder(Project::builder().build().unwrap()).build().unwrap();
+    assert_eq!(alone.approve("deploy.push", json!({})).await.unwrap_err().kind, FailureKind::Unasked);
 }
