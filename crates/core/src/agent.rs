@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
+use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 use crate::{
-    Access, Approval, AttachmentPolicy, DescriptorSettings, Digest, Failure, InputPart, Limits, ModelChoice,
-    ModelSettings, Name, Payload, Preamble, Program, Schema, ServerTool, ToolOverride, Toolset, Tuning,
-    input_attachments,
+    Access, AgentArgs, Approval, AttachmentPolicy, DescriptorSettings, Digest, Limits, ModelChoice,
+    ModelSettings, Name, Payload, Preamble, Program, Prompt, Schema, ServerTool, Template, ToolOverride,
+    Toolset, Tuning,
 };
 
 /// Everything that is known about an agent before it is called. Frozen: no call changes it.
@@ -97,100 +97,6 @@ pub struct ApprovalRule {
     pub pattern: String,
     /// The approval.
     pub approval: Approval,
-}
-
-type Render = dyn Fn(&Payload) -> Result<String, Failure> + Send + Sync;
-
-/// Turns an input into text.
-#[derive(Clone)]
-pub struct Template {
-    render: Arc<Render>,
-    source: Digest,
-}
-
-impl Template {
-    /// A template made by a function. The source stands for the function in the pin of a run.
-    pub fn new(
-        source: impl AsRef<[u8]>,
-        render: impl Fn(&Payload) -> Result<String, Failure> + Send + Sync + 'static,
-    ) -> Self {
-        Self { render: Arc::new(render), source: Digest::of(source) }
-    }
-
-    /// Renders the text.
-    pub fn render(&self, input: &Payload) -> Result<String, Failure> {
-        (self.render)(input)
-    }
-
-    /// Returns the digest of its source.
-    pub fn digest(&self) -> Digest {
-        self.source
-    }
-}
-
-impl fmt::Debug for Template {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Template({:?})", self.source)
-    }
-}
-
-type MakeParts = dyn Fn(&Payload) -> BoxFuture<'static, Result<Vec<InputPart>, Failure>> + Send + Sync;
-
-/// Turns an input into the first message of an agent: text and attachments in order.
-///
-/// It has no effects: the gate makes the message too, to show what an agent would be given.
-#[derive(Clone)]
-pub struct Prompt {
-    make: Arc<MakeParts>,
-    source: Digest,
-}
-
-impl Prompt {
-    /// A prompt whose text a function makes; the attachments of the input follow. The source stands for the
-    /// function in the pin of a run.
-    pub fn new(
-        source: impl AsRef<[u8]>,
-        render: impl Fn(&Payload) -> Result<String, Failure> + Send + Sync + 'static,
-    ) -> Self {
-        Template::new(source, render).into()
-    }
-
-    /// A prompt made elsewhere, such as by the class of an input in another language.
-    pub fn made_by(
-        source: impl AsRef<[u8]>,
-        make: impl Fn(&Payload) -> BoxFuture<'static, Result<Vec<InputPart>, Failure>> + Send + Sync + 'static,
-    ) -> Self {
-        Self { make: Arc::new(make), source: Digest::of(source) }
-    }
-
-    /// Makes the message.
-    pub async fn parts(&self, input: &Payload) -> Result<Vec<InputPart>, Failure> {
-        (self.make)(input).await
-    }
-
-    /// Returns the digest of its source.
-    pub fn digest(&self) -> Digest {
-        self.source
-    }
-}
-
-impl From<Template> for Prompt {
-    fn from(template: Template) -> Self {
-        let source = template.digest();
-        let make = move |input: &Payload| -> BoxFuture<'static, Result<Vec<InputPart>, Failure>> {
-            let attachments = input_attachments(input).into_iter().map(InputPart::Attachment);
-            let text = template.render(input).map(InputPart::Text);
-            let parts = text.map(|text| std::iter::once(text).chain(attachments).collect());
-            Box::pin(std::future::ready(parts))
-        };
-        Self { make: Arc::new(make), source }
-    }
-}
-
-impl fmt::Debug for Prompt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Prompt({:?})", self.source)
-    }
 }
 
 impl AgentSpec {
@@ -296,7 +202,14 @@ impl AgentSpec {
         self
     }
 
-    /// Sets how an input becomes the prompt.
+    /// Takes a typed input: its schema, and what the model reads.
+    #[must_use]
+    pub fn input_of<T: AgentArgs>(self) -> Self {
+        self.input(Schema::of_type::<T>()).prompt(Prompt::of_args::<T>())
+    }
+
+    /// Sets how an input becomes the prompt. A text is a template over the fields of the input, such as
+    /// `Pitch of {{ company }}`.
     #[must_use]
     pub fn prompt(mut self, prompt: impl Into<Prompt>) -> Self {
         self.prompt = Some(prompt.into());
@@ -308,6 +221,12 @@ impl AgentSpec {
     pub fn output(mut self, schema: Schema) -> Self {
         self.output = Some(schema);
         self
+    }
+
+    /// Answers with a value of a type.
+    #[must_use]
+    pub fn output_of<T: JsonSchema>(self) -> Self {
+        self.output(Schema::of_type::<T>())
     }
 
     /// Sets the ceiling of access.

@@ -144,6 +144,12 @@ impl From<&str> for InputPart {
     }
 }
 
+impl From<String> for InputPart {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
 impl From<Attachment> for InputPart {
     fn from(attachment: Attachment) -> Self {
         Self::Attachment(attachment)

@@ -31,15 +31,17 @@ mod numbers;
 mod output;
 mod payload;
 mod process;
+mod prompt;
 mod schema;
 mod server_tool;
 mod settings;
+mod template;
 mod text;
 mod tool;
 mod trace;
 mod usage;
 
-pub use agent::{AgentSpec, ApprovalRule, Prompt, Template, ToolsetChoice};
+pub use agent::{AgentSpec, ApprovalRule, ToolsetChoice};
 pub use approval::{
     Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Assessment, Exhausted,
     ExtensionRequest, IntoAnswer, Quantity, Scope, ShownAttachment, Subject,
@@ -73,9 +75,11 @@ pub use numbers::{InexactNumber, find_inexact_number};
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};
 pub use process::{Control, Jump, LinkedPrograms, Preamble, Program, ToolOverride, Tune, Tuning};
+pub use prompt::{AgentArgs, Prompt, input_fields};
 pub use schema::{Accepted, Problem, Schema, SchemaError, join_problems, schema_value_of};
 pub use server_tool::ServerTool;
 pub use settings::{Effort, EffortLevels, ModelSettings, Thinking, ToolChoice};
+pub use template::{Template, TemplateError};
 pub use text::{counted, lookalikes, secret_word, visible, visible_json, visible_line, visible_prose};
 pub use tool::{
     Access, Approved, Effect, Opening, StatelessToolset, Tool, ToolDefinition, ToolReply, Toolset,

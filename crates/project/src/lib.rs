@@ -33,7 +33,6 @@ mod run_settings;
 mod selected;
 mod services;
 mod set;
-mod tags;
 mod template;
 mod toolsets;
 mod tuning;

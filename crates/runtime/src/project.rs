@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use llm_do_core::{
-    AgentSpec, ApprovalRule, Digest, FINAL_ANSWER, ModelChoice, Name, NeedSpec, Tool, ToolDefinition,
-    Toolset, ToolsetChoice, nearest,
+    AgentSpec, ApprovalRule, Digest, FINAL_ANSWER, ModelChoice, Name, NeedSpec, TemplateError, Tool,
+    ToolDefinition, Toolset, ToolsetChoice, input_fields, nearest,
 };
 
 use serde_json::Value;
@@ -178,6 +178,7 @@ impl ProjectBuilder {
         if spec.output.is_some() && plan.target(FINAL_ANSWER).is_some() {
             problems.push(LinkError::ReservedName { agent: spec.name.clone(), name: FINAL_ANSWER.into() });
         }
+        check_prompt(spec, problems);
         plan.rules = self.link_rules(spec, &plan, problems);
         let manual_only = link_manual_only(spec, &plan, problems);
         plan.mark_manual_only(&manual_only);
@@ -323,6 +324,18 @@ impl Linked {
         let mut parts = Parts { agents, digests: Digests::default() };
         let plan = self.parts.link_agent(spec, &mut parts, &mut problems);
         if problems.is_empty() { Ok(plan) } else { Err(LinkErrors(problems)) }
+    }
+}
+
+/// Checks a prompt that is a template against the fields of the input.
+fn check_prompt(spec: &AgentSpec, problems: &mut Vec<LinkError>) {
+    let schema = spec.input.as_ref().and_then(|schema| schema.source().as_object());
+    if let Some(Err(error)) = spec.prompt.as_ref().map(|prompt| prompt.check(schema)) {
+        let nearest = match &error {
+            TemplateError::UnknownName { name } => nearest(name, input_fields(schema)).map(str::to_owned),
+            _ => None,
+        };
+        problems.push(LinkError::BadPrompt { agent: spec.name.clone(), error, nearest });
     }
 }
 
@@ -575,6 +588,16 @@ pub enum LinkError {
         /// What is provided.
         provided: Vec<String>,
     },
+    /// The prompt of an agent is not a usable template.
+    #[error("agent `{agent}`: the prompt {error}")]
+    BadPrompt {
+        /// The agent.
+        agent: Name,
+        /// What is wrong.
+        error: TemplateError,
+        /// The field that may have been meant.
+        nearest: Option<String>,
+    },
     /// A policy for calls of agents names an agent that does not exist.
     #[error("the policy for calls of agents names the agent `{name}`, which does not exist")]
     UnknownOverride {
@@ -615,7 +638,7 @@ impl LinkError {
                 let provided = if provided.is_empty() { "nothing".to_owned() } else { provided.join(", ") };
                 Some(format!("{}; provided now: {provided}", need.how_to_provide()))
             }
-            Self::UnknownOverride { nearest, .. } => {
+            Self::UnknownOverride { nearest, .. } | Self::BadPrompt { nearest, .. } => {
                 nearest.as_ref().map(|near| format!("did you mean `{near}`?"))
             }
             Self::BadLimit { hint, .. } => Some(hint.clone()),

@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
 
 use llm_do_core::{
-    AgentSpec, Approval, Attachment, AttachmentSource, EventBody, FailureKind, InputPart, Limits,
+    AgentArgs, AgentSpec, Approval, Attachment, AttachmentSource, EventBody, FailureKind, InputPart, Limits,
     ModelProfile, NativeOutput, Output, Part, Prompt, Schema, Status, StopReason,
 };
 use llm_do_models::{Script, TestModel, asks, asks_all, asks_raw, instructed, replies, says};
+use llm_do_runtime::Project;
 use llm_do_testing::{FunctionTool, TestProject, TestRun};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 fn verdict() -> Schema {
@@ -196,6 +199,48 @@ async fn a_typed_input_is_validated_and_rendered() {
     let run = agent().run(json!({"topc": "Rust"})).await;
     assert_eq!(run.status(), Status::Failed);
     assert!(run.error().contains("missing required field `topic` (you wrote `topc`)"), "{}", run.error());
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct PitchInput {
+    company: String,
+    #[serde(default)]
+    slides: Vec<String>,
+}
+
+impl AgentArgs for PitchInput {
+    fn prompt_messages(&self) -> Vec<InputPart> {
+        let slides =
+            self.slides.iter().map(|text| Attachment::bytes("slide.txt", "text/plain", text.as_str()).into());
+        std::iter::once(format!("Pitch of {}", self.company).into()).chain(slides).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_rust_type_is_the_input_of_an_agent_and_says_what_the_model_reads() {
+    let agent = || {
+        TestProject::new()
+            .agent(AgentSpec::new("main", "x").input_of::<PitchInput>())
+            .model(TestModel::echo())
+    };
+    let run = agent().run(json!({"company": "Night Ferry", "slides": ["one"]})).await;
+    assert!(run.answer().starts_with("Pitch of Night Ferry"), "{}", run.answer());
+    assert!(matches!(&opening(&run)[1], Part::Attachment(attachment) if attachment.name == "slide.txt"));
+    let run = agent().run(json!({"compny": "Night Ferry"})).await;
+    assert!(run.error().contains("missing required field `company` (you wrote `compny`)"), "{}", run.error());
+}
+
+#[tokio::test]
+async fn a_text_as_prompt_is_a_template_that_is_checked_when_the_project_is_built() {
+    let agent = |prompt: &str| AgentSpec::new("main", "x").input_of::<PitchInput>().prompt(prompt);
+    let project = TestProject::new().agent(agent("Pitch of {{ company|upper }}")).model(TestModel::echo());
+    assert_eq!(&*project.run(json!({"company": "Night Ferry"})).await.answer(), "Pitch of NIGHT FERRY");
+    let errors = |prompt: &str| Project::builder().agent(agent(prompt)).build().err().unwrap().to_string();
+    assert_eq!(
+        errors("Pitch of {{ compny }}"),
+        "agent `main`: the prompt uses `compny`, which the input does not have\nhint: did you mean `company`?"
+    );
+    assert!(errors("{% if %}").contains("the prompt is not a valid template"), "{}", errors("{% if %}"));
 }
 
 #[tokio::test]
