@@ -244,15 +244,20 @@ impl<'a> Toolsets<'a> {
             return Ok(None);
         }
         let (settings, rules) = split_rules(settings)?;
+        let is_plain = settings.is_null();
         let choice =
             |own| ToolsetChoice { name: name.into(), settings: settings.clone(), own, implicit: false };
-        let is_plain = settings.is_null() || settings.as_object().is_some_and(Map::is_empty);
         if self.agents.contains(name) {
             let no_settings = format!("`{name}` is an agent, which takes no settings");
             spec.approval.extend(read_rules(rules, |_| Some(name.to_owned()))?);
             return if is_plain { Ok(Some(choice(None))) } else { Err(no_settings.into()) };
         }
         if self.is_assumed(name) {
+            // Which tools it has is unknown, but the form of the rules can be checked.
+            read_rules(rules, |_| Some(name.to_owned()))?;
+            if !is_plain {
+                return Err(no_settings_of_code(name, &settings));
+            }
             self.assumed.push(format!("the toolset `{name}`"));
             return Ok(None);
         }
@@ -275,7 +280,7 @@ impl<'a> Toolsets<'a> {
         }
         if self.code.defined().is_some_and(|code| code.toolsets.iter().any(|made| *made.value.name() == name))
         {
-            return Err(format!("the toolset `{name}` is defined by code, and takes no settings").into());
+            return Err(no_settings_of_code(name, settings));
         }
         let section = self.manifest.and_then(|file| file.manifest.toolsets.get(name));
         let toolset = match section {
@@ -393,14 +398,29 @@ fn merged(section: &Value, own: &Value) -> Value {
     }
 }
 
-/// Takes the approval rules of the older form out of the settings.
+/// Takes the approval rules of the older form out of the settings. Settings without a key are no settings: null.
 fn split_rules(settings: &Value) -> Result<(Value, Map<String, Value>), Refused> {
     let Value::Object(map) = settings else { return Ok((settings.clone(), Map::new())) };
     let mut map = map.clone();
-    match map.shift_remove(APPROVAL_CONFIG) {
-        None => Ok((Value::Object(map), Map::new())),
-        Some(Value::Object(rules)) => Ok((Value::Object(map), rules)),
-        Some(_) => Err(format!("`{APPROVAL_CONFIG}` must map tools to `{{pre_approved: true}}`").into()),
+    let rules = match map.shift_remove(APPROVAL_CONFIG) {
+        None => Map::new(),
+        Some(Value::Object(rules)) => rules,
+        Some(_) => {
+            return Err(format!("`{APPROVAL_CONFIG}` must map tools to `{{pre_approved: true}}`").into());
+        }
+    };
+    let settings = if map.is_empty() { Value::Null } else { Value::Object(map) };
+    Ok((settings, rules))
+}
+
+/// Refuses settings for a toolset that code makes: nothing passes them on to the code.
+fn no_settings_of_code(name: &str, settings: &Value) -> Refused {
+    let keys: Vec<String> =
+        settings.as_object().into_iter().flat_map(Map::keys).map(|key| format!("`{key}`")).collect();
+    let given = if keys.is_empty() { settings.to_string() } else { keys.join(", ") };
+    Refused {
+        message: format!("the toolset `{name}` is defined by code, and takes no settings: {given}"),
+        hint: Some(format!("set it in the Python file; only `{APPROVAL_CONFIG}` may be given here")),
     }
 }
 

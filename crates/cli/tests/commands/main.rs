@@ -22,6 +22,7 @@ mod output;
 mod programs;
 mod projects;
 mod providers;
+mod python_eras;
 mod python_output;
 mod python_starts;
 mod reference;

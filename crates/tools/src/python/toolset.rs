@@ -93,7 +93,7 @@ impl Toolset for PythonToolset {
         opening: Opening<'a>,
     ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
         Box::pin(async move {
-            if !opening.settings.is_null() {
+            if has_settings(opening.settings) {
                 return Err(ToolError::new(format!("the Python toolset `{}` takes no settings", self.name)));
             }
             let open = Arc::new(OpenToolset {
@@ -116,6 +116,11 @@ impl Toolset for PythonToolset {
             Ok(Arc::new(PythonInstance { open: open.clone(), tools }) as Arc<dyn ToolsetInstance>)
         })
     }
+}
+
+/// Returns whether an agent gives settings: a mapping without keys is none.
+fn has_settings(settings: &Value) -> bool {
+    settings.as_object().map_or(!settings.is_null(), |settings| !settings.is_empty())
 }
 
 /// The tools of one agent call.

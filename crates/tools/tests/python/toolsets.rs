@@ -141,6 +141,8 @@ async fn settings_for_python_code_are_refused() {
     let error =
         open_with(&*code.toolset("counting"), &json!({"x": 1}), &NoticeSink::none()).await.err().unwrap();
     assert!(error.to_string().contains("takes no settings"), "{error}");
+    // The mapping form without a key (`toolsets: {counting: {}}`) gives no settings.
+    open_with(&*code.toolset("counting"), &json!({}), &NoticeSink::none()).await.unwrap().close().await;
 }
 
 #[tokio::test]
