@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use llm_do_core::Toolset;
+use llm_do_core::{Tool, Toolset};
 use llm_do_models::{PROTOCOLS, StandardModels, provider_names, providers};
 use llm_do_project::{Catalogue, Code, CodeProblem, Machine, WantedCode, WantedToolset};
+use llm_do_runtime::EntrySpec;
 use llm_do_tools::{
     PythonSettings, Surroundings, built_in, built_in_names, lone_tools, python_code, tool_home,
 };
@@ -15,17 +16,42 @@ use llm_do_tools::{
 const OTHER_KEYS: &[&str] = &["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
 /// Everything that comes with llm-do.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct StandardCatalogue {
     around: Surroundings,
     search_path: Option<OsString>,
+    tools: Vec<Arc<dyn Tool>>,
+    toolsets: Vec<Arc<dyn Toolset>>,
+    entries: Vec<EntrySpec>,
 }
 
 impl StandardCatalogue {
     /// A catalogue for a process that works in a directory.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         let around = Surroundings { directory: directory.into(), ..Surroundings::default() };
-        Self { around, search_path: None }
+        Self { around, ..Self::default() }
+    }
+
+    /// Adds a tool of the embedding program, which agents list under `tools`.
+    #[must_use]
+    pub fn with_tool(mut self, tool: impl Into<Arc<dyn Tool>>) -> Self {
+        self.tools.push(tool.into());
+        self
+    }
+
+    /// Adds a toolset of the embedding program, which agents list under `toolsets`. It takes the place of a built-in
+    /// toolset of the same name.
+    #[must_use]
+    pub fn with_toolset(mut self, toolset: impl Toolset + 'static) -> Self {
+        self.toolsets.push(Arc::new(toolset));
+        self
+    }
+
+    /// Adds code of the embedding program that can be the root of a run.
+    #[must_use]
+    pub fn with_entry(mut self, entry: EntrySpec) -> Self {
+        self.entries.push(entry);
+        self
     }
 
     /// Protects a file or directory of the process itself, such as where it keeps its records: toolsets write
@@ -76,6 +102,18 @@ impl Catalogue for StandardCatalogue {
         };
         around.python.environment.retain(|(name, _)| !is_withheld(name));
         python_code(wanted, &around)
+    }
+
+    fn program_tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
+    fn program_toolsets(&self) -> &[Arc<dyn Toolset>] {
+        &self.toolsets
+    }
+
+    fn program_entries(&self) -> &[EntrySpec] {
+        &self.entries
     }
 
     fn tool_home(&self, tool: &str) -> Option<&str> {

@@ -24,18 +24,22 @@
 //! An agent can call a tool, another agent or itself; a tool can call agents ([`CallContext::call`]). Every
 //! call passes the same gate, is budgeted, recorded and shown as events.
 
+mod builtins;
 mod catalogue;
+mod loader;
 
 use std::path::Path;
 use std::sync::Arc;
 
+pub use builtins::ProjectBuilderExt;
 pub use catalogue::StandardCatalogue;
+pub use loader::{Loader, loader};
 
 pub use llm_do_core::macros;
 pub use llm_do_core::{
-    Accepted, Access, AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, ApprovalRule, Approved,
-    Approver, ApproverError, Asker, Assessment, Attachment, AttachmentPolicy, AttachmentSource, Bytes,
-    CallContext, CallInfo, CallKind, CallResult, CallableAgent, Cancellation, Clock, Content, Context,
+    Accepted, Access, AgentArgs, AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, ApprovalRule,
+    Approved, Approver, ApproverError, Asker, Assessment, Attachment, AttachmentPolicy, AttachmentSource,
+    Bytes, CallContext, CallInfo, CallKind, CallResult, CallableAgent, Cancellation, Clock, Content, Context,
     Conversation, Cost, DecidedBy, Decision, Delta, Digest, Effect, Effort, EffortLevels, Event, EventBody,
     Exhausted, ExtensionRequest, Failure, FailureKind, FromCall, Grant, GrantSubject, Halt, Head, Input,
     InputPart, Inspection, IntoAnswer, Key, Limits, Message, MissingNeed, Model, ModelChoice, ModelError,
@@ -44,10 +48,10 @@ pub use llm_do_core::{
     NoPrices, NoticeSink, Opening, Origin, Outcome, Output, Part, Payload, Permit, PriceList, Prices,
     Problem, ProfileOverride, Progress, Prompt, ProviderBlock, Quantity, Random, Remaining, Remark, Role,
     RunId, Schema, SchemaError, Scope, ServerCall, ServerTool, ShownAttachment, StatelessToolset, Status,
-    StopReason, Subject, SystemClock, SystemRandom, Template, Thinking, ThinkingStyle, Tool, ToolCall,
-    ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice, ToolsetInstance,
-    Trace, TraceCall, Usage, UsageByModel, counted, input_attachments, lookalikes, nearest, parse_strict,
-    schema_value_of, visible, visible_json, visible_line, visible_prose,
+    StopReason, Subject, SystemClock, SystemRandom, Template, TemplateError, Thinking, ThinkingStyle, Tool,
+    ToolCall, ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult, Toolset, ToolsetChoice,
+    ToolsetInstance, Trace, TraceCall, Usage, UsageByModel, counted, input_attachments, lookalikes, nearest,
+    parse_strict, schema_value_of, visible, visible_json, visible_line, visible_prose,
 };
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
@@ -70,8 +74,8 @@ pub use llm_do_runtime::{
     Durability, EntrySpec, EventReader, Excerpt, Fd, FdId, FdInfo, FdSource, GrantId, LinkError, LinkErrors,
     LoggedMessage, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable, Position, Project, ProjectBuilder,
     PromptInput, Reference, RetryPolicy, Run, RunBuilder, RunError, RunReport, Runtime, RuntimeBuilder,
-    Selection, Session, SessionTurn, Store, StoreError, StoredContent, Verdict, VerdictKind, extraction_view,
-    find_references, first_view, page_starts, reading_view,
+    Selection, Session, SessionTurn, Store, StoreError, StoredContent, ToolsetSource, ToolsetSubset, Verdict,
+    VerdictKind, extraction_view, find_references, first_view, page_starts, reading_view,
 };
 
 pub use llm_do_tools::{
@@ -150,8 +154,8 @@ pub fn runtime(project: Project) -> RuntimeBuilder {
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, CallContext, Cancellation, EntrySpec,
-        Failure, Limits, Need, Output, Progress, Project, PromptInput, Runtime, Scope, ToolError, tool,
-        toolset,
+        AgentArgs, AgentSpec, Answer, Approval, ApprovalController, ApprovalMode, ApprovalRequest,
+        Attachment, CallContext, Cancellation, EntrySpec, Failure, InputPart, Limits, Need, Output, Progress,
+        Project, ProjectBuilderExt, PromptInput, Runtime, Scope, ToolError, tool, toolset,
     };
 }

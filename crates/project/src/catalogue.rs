@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use llm_do_core::{Name, Toolset};
+use llm_do_core::{Name, Tool, Toolset};
+use llm_do_runtime::EntrySpec;
 use serde_json::Value;
 
 use crate::code::{Code, CodeProblem, WantedCode};
@@ -18,6 +19,21 @@ pub trait Catalogue: Send + Sync {
 
     /// Makes a built-in toolset; the words of an error say what is wrong with its settings.
     fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String>;
+
+    /// Returns the tools of the embedding program, which agents list under `tools`.
+    fn program_tools(&self) -> &[Arc<dyn Tool>] {
+        &[]
+    }
+
+    /// Returns the toolsets of the embedding program, which agents list under `toolsets`.
+    fn program_toolsets(&self) -> &[Arc<dyn Toolset>] {
+        &[]
+    }
+
+    /// Returns the entries of the embedding program.
+    fn program_entries(&self) -> &[EntrySpec] {
+        &[]
+    }
 
     /// Returns the built-in toolset of a tool that agents may list alone.
     fn tool_home(&self, _tool: &str) -> Option<&str> {

@@ -30,7 +30,6 @@ mod python;
 mod reach;
 mod reach_text;
 mod run_settings;
-mod selected;
 mod services;
 mod set;
 mod template;

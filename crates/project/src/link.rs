@@ -288,6 +288,8 @@ fn parts(
     assumed.extend(models.take_assumed());
     let builder = specs.into_iter().fold(Project::builder(), ProjectBuilder::agent);
     let builder = toolsets.shared().fold(builder, ProjectBuilder::shared_toolset);
+    let builder = catalogue.program_tools().iter().cloned().fold(builder, ProjectBuilder::tool);
+    let builder = catalogue.program_entries().iter().cloned().fold(builder, ProjectBuilder::entry);
     let builder = python::tools(code).fold(builder, ProjectBuilder::tool);
     let builder = function.into_iter().fold(builder, |builder, entry| builder.entry(entry.value));
     let builder = match manifest.and_then(|file| file.manifest.model.as_deref()) {
@@ -586,6 +588,7 @@ fn read_headers(files: Vec<AgentFile>, out: &mut Diagnostics) -> Headers {
 
 pub(crate) fn check_names(agents: &[Agent], catalogue: &dyn Catalogue, out: &mut Diagnostics) {
     let built_in = catalogue.toolsets();
+    let of_program = |name: &str| catalogue.program_toolsets().iter().any(|toolset| *toolset.name() == name);
     let mut earlier: HashMap<&str, &Agent> = HashMap::new();
     for agent in agents {
         let (name, source) = (agent.header.name.as_str(), &agent.file.source);
@@ -597,6 +600,10 @@ pub(crate) fn check_names(agents: &[Agent], catalogue: &dyn Catalogue, out: &mut
         }
         if built_in.contains(&name) {
             let message = format!("the agent name `{name}` is the name of a built-in toolset");
+            out.push(Diagnostic::at(source, &place, message).with_hint("rename the agent"));
+        }
+        if of_program(name) {
+            let message = format!("the agent name `{name}` is the name of a toolset of the program");
             out.push(Diagnostic::at(source, &place, message).with_hint("rename the agent"));
         }
     }

@@ -19,7 +19,7 @@ use crate::set::Changes;
 const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "project.yml", "project.toml"];
 
 /// Where agents are kept that agents and code create, unless the manifest says otherwise.
-const GENERATED: &str = "agents/generated";
+pub(crate) const GENERATED: &str = "agents/generated";
 
 /// No file of a project is larger than this.
 const LARGEST: u64 = 4 * 1024 * 1024;

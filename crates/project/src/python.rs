@@ -339,6 +339,11 @@ pub(crate) fn check_names(
     toolsets.extend(built_in.iter().map(|name| ((*name).into(), "a built-in toolset".to_owned())));
     let sections = manifest.into_iter().flat_map(|file| file.manifest.toolsets.keys());
     toolsets.extend(sections.map(|name| (name.as_str().into(), "a toolset of the manifest".to_owned())));
+    let of_program = catalogue.program_toolsets().iter();
+    toolsets
+        .extend(of_program.map(|toolset| (toolset.name().clone(), "a toolset of the program".to_owned())));
+    let of_program = catalogue.program_tools().iter().map(|tool| tool.definition().name.clone());
+    taken.extend(of_program.map(|name| (name, "a tool of the program".to_owned())));
     for toolset in &code.toolsets {
         claim(&mut toolsets, toolset.value.name(), "the toolset", &toolset.place, out);
     }

@@ -73,6 +73,9 @@ pub(crate) fn check_sections(file: &ManifestFile, catalogue: &dyn Catalogue, out
         let place = entry_place(&file.node, "toolsets", name);
         let taken = match name.as_str() {
             name if built_in.contains(&name) => Some("a built-in toolset"),
+            name if catalogue.program_toolsets().iter().any(|toolset| *toolset.name() == name) => {
+                Some("a toolset of the program")
+            }
             name if file.manifest.mcp_servers.contains_key(name) => Some("an MCP server"),
             _ => None,
         };
@@ -100,7 +103,9 @@ impl<'a> Toolsets<'a> {
         let Listed { manifest, root, files, code, .. } = project;
         let names = agents.iter().map(|agent| agent.header.name.as_str());
         let names = names.chain(unread.iter().map(String::as_str)).chain(code.agents().map(Name::as_str));
-        let of_code = code.defined().into_iter().flat_map(|code| &code.toolsets);
+        let of_code =
+            code.defined().into_iter().flat_map(|code| &code.toolsets).map(|toolset| &toolset.value);
+        let outside_files = catalogue.program_toolsets().iter().chain(of_code);
         let mut toolsets = Self {
             manifest,
             agents: names.collect(),
@@ -109,7 +114,7 @@ impl<'a> Toolsets<'a> {
             files,
             code,
             assumed: Vec::new(),
-            shared: of_code.map(|toolset| (toolset.value.name().clone(), toolset.value.clone())).collect(),
+            shared: outside_files.map(|toolset| (toolset.name().clone(), toolset.clone())).collect(),
             broken: HashSet::new(),
         };
         for (name, section) in manifest.into_iter().flat_map(|file| &file.manifest.toolsets) {
@@ -201,13 +206,16 @@ impl<'a> Toolsets<'a> {
         Some(ToolsetChoice { name: DESCRIPTORS.into(), settings, own: Some(own), implicit: true })
     }
 
-    /// Says whether code defines a tool. What was not run yet may define anything.
+    /// Returns whether a single tool exists. Code that was not run yet may define anything.
     fn has_tool(&mut self, tool: &str) -> bool {
+        if self.single_tools().any(|name| name == tool) {
+            return true;
+        }
         if self.code.may_define() {
             self.assumed.push(format!("the tool `{tool}`"));
             return true;
         }
-        self.code.tools().any(|name| name == tool)
+        false
     }
 
     /// Takes the names that code must define.
@@ -261,7 +269,10 @@ impl<'a> Toolsets<'a> {
             self.assumed.push(format!("the toolset `{name}`"));
             return Ok(None);
         }
-        let toolset = self.toolset(name, &settings, is_plain)?;
+        // A toolset of the embedding program is opened with the settings of the agent.
+        let of_program = self.program_toolset(name).cloned();
+        let is_made_for_agent = !is_plain && of_program.is_none();
+        let toolset = of_program.map_or_else(|| self.toolset(name, &settings, is_plain), Ok)?;
         let section = self.manifest.and_then(|file| file.manifest.toolsets.get(name));
         let manual_only = section.into_iter().flat_map(|section| &section.manual_only);
         spec.manual_only.extend(manual_only.map(|tool| format!("{name}.{tool}")));
@@ -270,7 +281,17 @@ impl<'a> Toolsets<'a> {
         spec.approval.extend(read_rules(rules, |tool| {
             names.iter().any(|name| name == tool).then(|| format!("{name}.{tool}"))
         })?);
-        Ok(Some(choice((!is_plain).then_some(toolset))))
+        Ok(Some(choice(is_made_for_agent.then_some(toolset))))
+    }
+
+    fn program_toolset(&self, name: &str) -> Option<&Arc<dyn Toolset>> {
+        self.catalogue.program_toolsets().iter().find(|toolset| *toolset.name() == name)
+    }
+
+    /// The names of the single tools that exist: those of the embedding program and those that code defines.
+    fn single_tools(&self) -> impl Iterator<Item = &Name> {
+        let of_program = self.catalogue.program_tools().iter().map(|tool| &tool.definition().name);
+        of_program.chain(self.code.tools())
     }
 
     /// A toolset of the manifest or a built-in one: shared where the agent has no settings of its own.
@@ -303,7 +324,8 @@ impl<'a> Toolsets<'a> {
         let is_listed = manifest.is_some_and(|manifest| {
             manifest.toolsets.contains_key(name) || manifest.mcp_servers.contains_key(name)
         });
-        self.code.may_define() && !is_listed && !self.catalogue.toolsets().contains(&name)
+        let is_known = is_listed || self.program_toolset(name).is_some();
+        self.code.may_define() && !is_known && !self.catalogue.toolsets().contains(&name)
     }
 
     fn make(
@@ -334,7 +356,9 @@ impl<'a> Toolsets<'a> {
         agents.sort_unstable();
         let of_code = self.code.defined().into_iter().flat_map(|code| &code.toolsets);
         let of_code = of_code.map(|toolset| toolset.value.name().as_str());
-        self.catalogue.toolsets().into_iter().chain(sections).chain(of_code).chain(agents).collect()
+        let of_program = self.catalogue.program_toolsets().iter().map(|toolset| toolset.name().as_str());
+        let outside_files = of_program.chain(of_code);
+        self.catalogue.toolsets().into_iter().chain(sections).chain(outside_files).chain(agents).collect()
     }
 }
 

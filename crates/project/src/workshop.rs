@@ -13,7 +13,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{Content, place_of};
 use crate::header::ToolEntry;
 use crate::link::{Agent, agent_spec, check_agent_names, check_names};
-use crate::load::ManifestFile;
+use crate::load::{GENERATED, ManifestFile};
 use crate::programs::LinkedAgents;
 use crate::python::KnownCode;
 use crate::services::ModelNames;
@@ -40,6 +40,18 @@ fn flag(text: &str, key: &str) -> Option<bool> {
 }
 
 impl Workshop {
+    /// A place for the agents of a project that is not made of files, below `agents/generated` of its directory.
+    pub fn new(root: impl Into<PathBuf>, catalogue: Arc<dyn Catalogue>) -> Self {
+        Self {
+            root: root.into(),
+            directory: PathBuf::from(GENERATED),
+            manifest: None,
+            files: ProjectFiles::default(),
+            code: None,
+            catalogue,
+        }
+    }
+
     /// Returns the directory of the project.
     pub fn root(&self) -> &Path {
         &self.root

@@ -131,7 +131,9 @@ impl Shared {
 
     fn link(&self, spec: &AgentSpec) -> Result<Plan, LinkErrors> {
         let created = self.created.0.lock().clone();
-        self.project.link_more(spec, created.iter().map(|(name, created)| (name, created.target.clone())))
+        let is_agent = |name: &Name| created.contains_key(name) || spec.name == *name;
+        let spec = self.project.with_sourced_toolsets(spec, is_agent)?;
+        self.project.link_more(&spec, created.iter().map(|(name, created)| (name, created.target.clone())))
     }
 }
 

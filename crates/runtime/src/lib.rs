@@ -49,6 +49,8 @@ mod store;
 mod subscribers;
 mod sync;
 mod timing;
+mod toolset_source;
+mod toolset_subset;
 mod verdict;
 
 pub use agent::DEFAULT_TURNS;
@@ -70,4 +72,6 @@ pub use run::{Canceller, Run, RunBuilder, RunError, RunReport};
 pub use runtime::{DEFAULT_DEPTH, MOST_DEPTH, Runtime, RuntimeBuilder};
 pub use session::{Session, SessionTurn};
 pub use store::{Durability, MemoryStore, Store, StoreError};
+pub use toolset_source::ToolsetSource;
+pub use toolset_subset::ToolsetSubset;
 pub use verdict::{Verdict, VerdictKind};

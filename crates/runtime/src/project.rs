@@ -2,12 +2,13 @@
 //!
 //! Everything that can be known before the first token is checked here, all problems in one pass.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use llm_do_core::{
-    AgentSpec, ApprovalRule, Digest, FINAL_ANSWER, ModelChoice, Name, NeedSpec, TemplateError, Tool,
+    AgentSpec, ApprovalRule, Context, Digest, FINAL_ANSWER, ModelChoice, Name, NeedSpec, TemplateError, Tool,
     ToolDefinition, Toolset, ToolsetChoice, input_fields, nearest,
 };
 
@@ -17,6 +18,7 @@ use crate::descriptors::{Descriptors, READER};
 use crate::entry::EntrySpec;
 use crate::plan::{Digests, Plan, Source, Target, TargetKind};
 use crate::rules::{Pattern, Rules};
+use crate::toolset_source::{SourcedToolsets, ToolsetSource};
 
 /// Agents, tools, toolsets and entries, linked and frozen.
 #[derive(Clone)]
@@ -29,6 +31,10 @@ pub(crate) struct Linked {
     pub(crate) root: Arc<Plan>,
     pub(crate) model: Option<ModelChoice>,
     pub(crate) pin: Digest,
+    /// The directory of the project.
+    pub(crate) directory: Option<PathBuf>,
+    /// Context values that come with the project.
+    pub(crate) context: Context,
     /// What it was linked from, for agents that are created later.
     parts: ProjectBuilder,
 }
@@ -65,6 +71,9 @@ pub struct ProjectBuilder {
     toolsets: Vec<Arc<dyn Toolset>>,
     entries: Vec<EntrySpec>,
     model: Option<ModelChoice>,
+    source: Option<Arc<dyn ToolsetSource>>,
+    directory: Option<PathBuf>,
+    context: Context,
     /// Whether approval rules may name what the project does not have.
     unchecked_rules: bool,
 }
@@ -112,6 +121,27 @@ impl ProjectBuilder {
         self
     }
 
+    /// Lets agents list toolsets and tools that the source makes by name.
+    #[must_use]
+    pub fn toolset_source(mut self, source: impl ToolsetSource + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
+    /// Sets the directory of the project, below which agents and tools may attach files.
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = Some(directory.into());
+        self
+    }
+
+    /// Provides a context value to all runtimes of the project. A runtime may provide another one.
+    #[must_use]
+    pub fn provide<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.context = self.context.with(value);
+        self
+    }
+
     /// Accepts approval rules that name nothing in the project.
     pub(crate) fn with_unchecked_rules(mut self) -> Self {
         self.unchecked_rules = true;
@@ -119,8 +149,9 @@ impl ProjectBuilder {
     }
 
     /// Links everything by name, or lists every problem.
-    pub fn build(self) -> Result<Project, LinkErrors> {
+    pub fn build(mut self) -> Result<Project, LinkErrors> {
         let mut problems = Vec::new();
+        self.add_sourced_toolsets(&mut problems);
         self.check_names(&mut problems);
         let mut parts = Parts {
             agents: self.agents.iter().map(|spec| (&spec.name, Target::agent(spec))).collect(),
@@ -135,8 +166,41 @@ impl ProjectBuilder {
         }
         let root = Arc::new(self.link_root(&mut parts));
         let pin = pin(&agents, &root);
-        let model = self.model.clone();
-        Ok(Project { linked: Arc::new(Linked { agents, root, model, pin, parts: self }) })
+        let (model, directory, context) = (self.model.clone(), self.directory.clone(), self.context.clone());
+        let linked = Linked { agents, root, model, pin, directory, context, parts: self };
+        Ok(Project { linked: Arc::new(linked) })
+    }
+
+    /// Adds what agents list and the source makes.
+    fn add_sourced_toolsets(&mut self, problems: &mut Vec<LinkError>) {
+        let Some(source) = self.source.clone() else { return };
+        let mut sourced = SourcedToolsets::new(&*source);
+        let mut agents = std::mem::take(&mut self.agents);
+        let names: HashSet<Name> = agents.iter().map(|spec| spec.name.clone()).collect();
+        for spec in &mut agents {
+            self.give_sourced(&mut sourced, spec, |name| names.contains(name), problems);
+        }
+        self.agents = agents;
+        let shared: Vec<_> = sourced.into_shared().collect();
+        for choice in self.agents.iter_mut().flat_map(|spec| &mut spec.toolsets) {
+            // The project has these now, so that code outside any agent finds them by their names.
+            let is_shared = |own: &Arc<dyn Toolset>| shared.iter().any(|shared| Arc::ptr_eq(shared, own));
+            choice.own.take_if(|own| is_shared(own));
+        }
+        self.toolsets.extend(shared);
+    }
+
+    fn give_sourced(
+        &self,
+        sourced: &mut SourcedToolsets<'_>,
+        spec: &mut AgentSpec,
+        is_agent: impl Fn(&Name) -> bool,
+        problems: &mut Vec<LinkError>,
+    ) {
+        let has_tool = |name: &Name| self.tools.iter().any(|tool| tool.definition().name == *name);
+        let has_toolset =
+            |name: &Name| is_agent(name) || self.toolsets.iter().any(|toolset| toolset.name() == name);
+        sourced.give(spec, has_tool, has_toolset, problems);
     }
 
     fn check_names(&self, problems: &mut Vec<LinkError>) {
@@ -301,16 +365,33 @@ impl ProjectBuilder {
     }
 
     fn tool_names(&self) -> Vec<&str> {
-        self.tools.iter().map(|tool| tool.definition().name.as_str()).collect()
+        let sourced = self.source.iter().flat_map(|source| source.tools());
+        self.tools.iter().map(|tool| tool.definition().name.as_str()).chain(sourced).collect()
     }
 
     fn toolset_names(&self) -> Vec<&str> {
         let toolsets = self.toolsets.iter().map(|toolset| toolset.name().as_str());
-        toolsets.chain(self.agents.iter().map(|agent| agent.name.as_str())).collect()
+        let sourced = self.source.iter().flat_map(|source| source.toolsets());
+        toolsets.chain(self.agents.iter().map(|agent| agent.name.as_str())).chain(sourced).collect()
     }
 }
 
 impl Linked {
+    /// Returns the agent with the toolsets that it lists and the source makes.
+    pub(crate) fn with_sourced_toolsets(
+        &self,
+        spec: &AgentSpec,
+        is_created: impl Fn(&Name) -> bool,
+    ) -> Result<AgentSpec, LinkErrors> {
+        let mut spec = spec.clone();
+        let mut problems = Vec::new();
+        if let Some(source) = &self.parts.source {
+            let is_agent = |name: &Name| self.agents.contains_key(name) || is_created(name);
+            self.parts.give_sourced(&mut SourcedToolsets::new(&**source), &mut spec, is_agent, &mut problems);
+        }
+        if problems.is_empty() { Ok(spec) } else { Err(LinkErrors(problems)) }
+    }
+
     /// Links one more agent against the same parts, and against agents that were created before it.
     pub(crate) fn link_more<'a>(
         &'a self,
@@ -588,6 +669,16 @@ pub enum LinkError {
         /// What is provided.
         provided: Vec<String>,
     },
+    /// A toolset cannot be made with the settings of an agent.
+    #[error("agent `{agent}`: toolset `{toolset}`: {reason}")]
+    BadSettings {
+        /// The agent.
+        agent: Name,
+        /// The toolset.
+        toolset: Name,
+        /// What is wrong.
+        reason: String,
+    },
     /// The prompt of an agent is not a usable template.
     #[error("agent `{agent}`: the prompt {error}")]
     BadPrompt {
@@ -623,7 +714,9 @@ impl LinkError {
             Self::BadName { .. } => Some("use 1 to 64 letters, digits, `_` and `-`".into()),
             Self::Duplicate { .. } => Some("rename one of them".into()),
             Self::Taken { .. } => Some("choose another name".into()),
+            Self::Unknown { nearest: None, what: "toolset", .. } => Some(NO_TOOLSET_HINT.to_owned()),
             Self::Unknown { nearest, .. } => nearest.as_ref().map(|near| format!("did you mean `{near}`?")),
+            Self::BadSettings { .. } => None,
             Self::Collision { .. } => Some(
                 "list only one of them, or give one toolset a `prefix`: `- shell_file_ops: {prefix: own_}`"
                     .into(),
@@ -645,6 +738,9 @@ impl LinkError {
         }
     }
 }
+
+const NO_TOOLSET_HINT: &str =
+    "add it with `ProjectBuilder::toolset`, or the built-in ones with `builtins(directory)`";
 
 fn article(what: &str) -> String {
     if what.starts_with(['a', 'e']) { format!("an {what}") } else { format!("a {what}") }

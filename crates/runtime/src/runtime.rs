@@ -274,9 +274,10 @@ const OWN_NEEDS: [fn() -> NeedSpec; 2] = [NeedSpec::typed::<Descriptors>, NeedSp
 
 impl RuntimeBuilder {
     fn new(project: Project) -> Self {
+        let linked = project.linked().clone();
         Self {
             project,
-            context: Context::default(),
+            context: linked.context.clone(),
             expected: HashSet::new(),
             models: Arc::new(NoModels),
             model: None,
@@ -294,7 +295,7 @@ impl RuntimeBuilder {
             repeat_limit: DEFAULT_REPEATS,
             retry: RetryPolicy::default(),
             grace: DEFAULT_GRACE,
-            root: None,
+            root: linked.directory.clone(),
             subscribers: Vec::new(),
             kept_messages: 0,
         }

@@ -13,14 +13,14 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::entry_place;
 use crate::header::{ToolEntry, ToolSection};
 use crate::link::{Agent, access};
-use crate::selected::Selected;
+use llm_do_runtime::ToolsetSubset;
 
 /// The tools that an agent has, by their own names.
 type Held = HashMap<Name, Arc<ToolDefinition>>;
 
 /// Where a single tool comes from.
 enum Origin {
-    /// Code defines it, or will.
+    /// Code or the embedding program defines it, or will.
     Code,
     /// A toolset has it that the agent lists.
     Listed,
@@ -74,7 +74,9 @@ impl Toolsets<'_> {
         let toolsets = spec.toolsets.iter().filter_map(toolset);
         let of_code = self.code.defined().into_iter().flat_map(|code| &code.tools);
         let of_code = of_code.map(|tool| tool.value.definition().clone());
-        let definitions = toolsets.flat_map(|toolset| toolset.definitions()).chain(of_code);
+        let of_program = self.catalogue.program_tools().iter().map(|tool| tool.definition().clone());
+        let single = of_program.chain(of_code);
+        let definitions = toolsets.flat_map(|toolset| toolset.definitions()).chain(single);
         definitions.map(|definition| (definition.name.clone(), definition)).collect()
     }
 
@@ -97,7 +99,7 @@ impl Toolsets<'_> {
     }
 
     fn origin(&mut self, tool: &str, held: &Held) -> Option<Origin> {
-        if self.code.tools().any(|name| name == tool) {
+        if self.single_tools().any(|name| name == tool) {
             return Some(Origin::Code);
         }
         if held.contains_key(tool) {
@@ -122,7 +124,7 @@ impl Toolsets<'_> {
         match listed {
             Some(name) => format!("list `{name}` under `toolsets`"),
             None => {
-                let tools = self.code.tools().map(Name::as_str).chain(self.catalogue.lone_tools());
+                let tools = self.single_tools().map(Name::as_str).chain(self.catalogue.lone_tools());
                 meant(tool, tools.chain(self.known()))
             }
         }
@@ -161,7 +163,7 @@ impl Toolsets<'_> {
         }
         // The settings say to which toolset it is equal, and which not.
         let settings = json!({"tools": names});
-        let own = Arc::new(Selected::new(inner, names));
+        let own = Arc::new(ToolsetSubset::new(inner, names));
         Ok(ToolsetChoice { name: home.into(), settings, own: Some(own), implicit: false })
     }
 }

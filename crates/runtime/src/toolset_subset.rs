@@ -1,24 +1,24 @@
-//! Some tools of a toolset: what an agent has that names single tools and not their toolset.
+//! A toolset reduced to some of its tools, for agents that list single tools and not their toolset.
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use llm_do_core::{AgentSpec, Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
 
-/// A toolset of which only some tools are passed on.
-pub(crate) struct Selected {
+/// A toolset of which only some tools are offered.
+pub struct ToolsetSubset {
     inner: Arc<dyn Toolset>,
     tools: Vec<Name>,
 }
 
-impl Selected {
-    /// Passes on the named tools.
-    pub(crate) fn new(inner: Arc<dyn Toolset>, tools: Vec<Name>) -> Self {
+impl ToolsetSubset {
+    /// Offers the named tools of a toolset.
+    pub fn new(inner: Arc<dyn Toolset>, tools: Vec<Name>) -> Self {
         Self { inner, tools }
     }
 }
 
-impl Toolset for Selected {
+impl Toolset for ToolsetSubset {
     fn name(&self) -> &Name {
         self.inner.name()
     }
@@ -39,19 +39,19 @@ impl Toolset for Selected {
     ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
         Box::pin(async move {
             let inner = self.inner.open(opening).await?;
-            let is_passed_on = |tool: &&Arc<dyn Tool>| self.tools.contains(&tool.definition().name);
-            let tools = inner.tools().iter().filter(is_passed_on).cloned().collect();
-            Ok(Arc::new(SelectedInstance { inner, tools }) as Arc<dyn ToolsetInstance>)
+            let is_offered = |tool: &&Arc<dyn Tool>| self.tools.contains(&tool.definition().name);
+            let tools = inner.tools().iter().filter(is_offered).cloned().collect();
+            Ok(Arc::new(SubsetInstance { inner, tools }) as Arc<dyn ToolsetInstance>)
         })
     }
 }
 
-struct SelectedInstance {
+struct SubsetInstance {
     inner: Arc<dyn ToolsetInstance>,
     tools: Vec<Arc<dyn Tool>>,
 }
 
-impl ToolsetInstance for SelectedInstance {
+impl ToolsetInstance for SubsetInstance {
     fn tools(&self) -> &[Arc<dyn Tool>] {
         &self.tools
     }

@@ -1,0 +1,94 @@
+//! Reads projects of files, together with tools that the embedding program brings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use llm_do_core::{Tool, Toolset};
+use llm_do_project::{Diagnostics, LoadedProject};
+use llm_do_runtime::EntrySpec;
+use llm_do_tools::PythonSettings;
+
+use crate::{StandardCatalogue, load_changed};
+
+/// Begins to read a project of files: a manifest, a directory or a single agent file.
+///
+/// Agents in files list tools and toolsets of the program by their names, as they list all others:
+///
+/// ```
+/// use llm_do::prelude::*;
+///
+/// /// Counts the words of a text.
+/// #[tool(access = "read", approval = "pre_approved", effect = "pure")]
+/// fn count_words(text: String) -> usize {
+///     text.split_whitespace().count()
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = std::env::temp_dir().join(format!("llm-do-loader-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let path = folder.join("counter.agent");
+/// // counter.agent lists `tools: [count_words]`
+/// # std::fs::write(&path, "---\nname: counter\nmodel: test\ntools: [count_words]\n---\nCount.")?;
+/// let project = llm_do::loader(&path).tool(count_words).load()?;
+/// let runtime = llm_do::runtime_of(&project).build()?;
+/// let report = runtime.run(&project.entry, "How long is this?").blocking()?;
+/// println!("{}\n{}", report.text(), report.trace());
+/// # assert!(report.trace().iter().any(|call| call.name == "count_words"));
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn loader(path: impl Into<PathBuf>) -> Loader {
+    Loader { path: path.into(), changes: Vec::new(), catalogue: StandardCatalogue::new(".") }
+}
+
+/// Collects what a project of files is read with.
+#[must_use]
+pub struct Loader {
+    path: PathBuf,
+    changes: Vec<String>,
+    catalogue: StandardCatalogue,
+}
+
+impl Loader {
+    /// Adds a tool, which agents list under `tools`.
+    pub fn tool(self, tool: impl Into<Arc<dyn Tool>>) -> Self {
+        self.catalogue(|catalogue| catalogue.with_tool(tool))
+    }
+
+    /// Adds a toolset, which agents list under `toolsets`, with settings of their own if they give any.
+    pub fn toolset(self, toolset: impl Toolset + 'static) -> Self {
+        self.catalogue(|catalogue| catalogue.with_toolset(toolset))
+    }
+
+    /// Adds code that can be the root of a run.
+    pub fn entry(self, entry: EntrySpec) -> Self {
+        self.catalogue(|catalogue| catalogue.with_entry(entry))
+    }
+
+    /// Changes a value of the files, such as `runtime.max_depth=3` or `agents.main.model=test`.
+    pub fn set(mut self, change: impl Into<String>) -> Self {
+        self.changes.push(change.into());
+        self
+    }
+
+    /// Sets how the Python files of the project are run.
+    pub fn python(self, settings: PythonSettings) -> Self {
+        self.catalogue(|catalogue| catalogue.python(settings))
+    }
+
+    /// Protects a file or directory of the program: toolsets write there only after a fresh approval.
+    pub fn protect(self, path: impl Into<PathBuf>) -> Self {
+        self.catalogue(|catalogue| catalogue.protect(path))
+    }
+
+    /// Reads and links the files, or lists everything that is wrong with them.
+    pub fn load(self) -> Result<LoadedProject, Diagnostics> {
+        load_changed(&self.path, &self.changes, &self.catalogue)
+    }
+
+    fn catalogue(mut self, change: impl FnOnce(StandardCatalogue) -> StandardCatalogue) -> Self {
+        self.catalogue = change(self.catalogue);
+        self
+    }
+}
