@@ -63,8 +63,8 @@ pub use llm_do_models::{
 };
 pub use llm_do_project::{
     AgentDraft, AttachmentSection, Catalogue, ClassPurpose, Code, CodeClass, CodeModel, CodePlace,
-    CodeProblem, CodeProvider, Defined, Diagnostic, Diagnostics, LimitsSection, LoadedProject, McpServer,
-    NoToolsets, ProjectFiles, Provider, Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind,
+    CodeProblem, CodeProvider, Defined, Diagnostic, Diagnostics, LimitsSection, LoadedProject, Machine,
+    McpServer, NoToolsets, ProjectFiles, Provider, Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind,
     ReachedProvider, Severity, WantedClass, WantedCode, WantedFunction, WantedToolset, Workshop,
     check_static, header_schema, manifest_schema,
 };
@@ -80,9 +80,10 @@ pub use llm_do_runtime::{
 
 pub use llm_do_tools::{
     AgentDefaults, CreatedAgent, DynamicAgents, ExportSettings, FileDescriptors, Filesystem,
-    FilesystemSettings, NewAgent, Operands, PreparedSandbox, Protected, PythonSettings, ReadScope, Reads,
-    Sandbox, SandboxMode, SandboxStatus, Shell, ShellRule, ShellSettings, Unlisted, WriteScope, Writes,
-    create_agent, create_agent_within, end_all_commands, sandbox_status,
+    FilesystemSettings, NewAgent, Operands, PreparedSandbox, Process, ProcessSettings, Protected,
+    PythonSettings, ReadScope, Reads, Sandbox, SandboxMode, SandboxStatus, Shell, ShellRule, ShellSettings,
+    Stderr, Unlisted, WriteScope, Writes, create_agent, create_agent_within, end_all_commands,
+    sandbox_status,
 };
 
 /// Reads a project from files: a manifest, a directory or a lone agent file.

@@ -401,7 +401,7 @@ async fn a_program_creates_agents_by_name_once_or_by_force() {
 /// Creates a poet from code.
 #[tool(access = "admin", approval = "pre_approved")]
 async fn make_poet(call: CallContext, toolsets: Vec<String>) -> Result<String, Failure> {
-    let new = NewAgent { toolsets, ..NewAgent::new("poet", "You are a poet.") };
+    let new = toolsets.into_iter().fold(NewAgent::new("poet", "You are a poet."), NewAgent::toolset);
     let created = create_agent_within(&call, &new, &AgentDefaults::default(), false).await?;
     Ok(created.file.display().to_string())
 }

@@ -1,6 +1,7 @@
 //! Embedding: projects of files with tools of the program, and built-in toolsets in code.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+#![allow(clippy::print_stdout, reason = "shown as an embedder writes it")]
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

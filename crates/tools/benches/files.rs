@@ -24,7 +24,7 @@ use llm_do_core::{
     ModelSession, ModelStream, Name, Part, Role, StopReason, ToolCall, ToolError, Usage,
 };
 use llm_do_runtime::{EntrySpec, Project, PromptInput, Runtime};
-use llm_do_tools::{Filesystem, FilesystemSettings, Protected};
+use llm_do_tools::{Filesystem, FilesystemSettings};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime as Executor};
 
@@ -80,7 +80,7 @@ fn reads(executor: &Executor, volume: &Volume) {
 
 /// A project whose code reads all files, so many at once, through the gate like everybody else.
 fn read_by_code(tree: &Tree, paths: &[String], at_once: usize) -> Runtime {
-    let files = Filesystem::new("files".into(), &tree.0, FilesystemSettings::default(), Protected::default());
+    let files = Filesystem::new("files", &tree.0, FilesystemSettings::default());
     let paths: Arc<[String]> = paths.into();
     let read_all = EntrySpec::new("read_all", "Reads all", move |_: PromptInput, call: CallContext| {
         let paths = paths.clone();
@@ -202,7 +202,7 @@ fn reading(tree: &Tree, paths: &[String], at_once: usize) -> Runtime {
 
 /// A project whose one agent makes these calls, turn by turn.
 fn runtime_of(tree: &Tree, turns: Vec<Vec<(&str, Value)>>) -> Runtime {
-    let files = Filesystem::new("files".into(), &tree.0, FilesystemSettings::default(), Protected::default());
+    let files = Filesystem::new("files", &tree.0, FilesystemSettings::default());
     let agent = AgentSpec::new("main", "Read everything.").toolset("files").model(Prepared::calling(turns));
     let project = Project::builder().toolset(files.expect("a toolset")).agent(agent).build();
     let limits = Limits { turns: Some(u32::MAX), ..Limits::default() };

@@ -77,8 +77,8 @@ fn runtime(model: Script, text: Arc<str>) -> Runtime {
     });
     TestProject::new()
         .agent(main)
-        .toolset(Process::new("process".into(), ProcessSettings::default()).expect("a toolset"))
-        .toolset(FileDescriptors::read_only("file_descriptors".into()).expect("a toolset"))
+        .toolset(Process::new("process", ProcessSettings::default()).expect("a toolset"))
+        .toolset(FileDescriptors::read_only("file_descriptors").expect("a toolset"))
         .tool(look.define(|definition| definition.approval = Approval::PreApproved).shared())
         .model(model)
         .build()

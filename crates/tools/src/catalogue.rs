@@ -134,7 +134,7 @@ fn make_filesystem(
     let base = &real(base)?;
     check_below(base, &settings.root)?;
     check_narrower::<FilesystemSettings>(wanted, base, &settings)?;
-    let toolset = Filesystem::new(wanted.name.clone(), base, settings, protected(wanted, around)?)?;
+    let toolset = Filesystem::new(wanted.name, base, settings)?.protect(&protected(wanted, around)?)?;
     Ok(Arc::new(toolset))
 }
 

@@ -29,7 +29,7 @@ mod walk;
 mod write;
 mod writer;
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -51,17 +51,19 @@ pub struct Filesystem {
     name: Name,
     ground: Arc<Ground>,
     tools: Vec<(Operation, Arc<ToolDefinition>)>,
+    directory: PathBuf,
+    settings: FilesystemSettings,
 }
 
 impl Filesystem {
-    /// Makes the toolset, or says what is wrong with its settings. The root is relative to the base, and so are
-    /// the protected files.
+    /// Makes the toolset, or returns what is wrong with its settings. The root of the settings is relative to the
+    /// directory.
     pub fn new(
-        name: Name,
-        base: &Path,
+        name: impl Into<Name>,
+        directory: impl Into<PathBuf>,
         settings: FilesystemSettings,
-        protected: Protected,
     ) -> Result<Self, String> {
+        let (name, directory) = (name.into(), directory.into());
         settings.check()?;
         let describe = |operation: Operation| {
             let definition = operation.define(&name, &settings.prefix)?;
@@ -69,8 +71,15 @@ impl Filesystem {
         };
         let tools =
             Operation::all(settings.read_only).into_iter().map(describe).collect::<Result<_, String>>()?;
-        let ground = Arc::new(Ground::new(base, settings, &protected)?);
-        Ok(Self { name, ground, tools })
+        let ground = Arc::new(Ground::new(&directory, settings.clone(), &Protected::default())?);
+        Ok(Self { name, ground, tools, directory, settings })
+    }
+
+    /// Protects files, relative to the directory: they are written only after a fresh approval. Some names are
+    /// protected anyway.
+    pub fn protect(mut self, protected: &Protected) -> Result<Self, String> {
+        self.ground = Arc::new(Ground::new(&self.directory, self.settings.clone(), protected)?);
+        Ok(self)
     }
 
     fn instance(&self, root: Root) -> Instance {

@@ -44,19 +44,19 @@ pub struct Stderr(StatelessToolset);
 
 impl Process {
     /// Makes the toolset.
-    pub fn new(name: Name, settings: ProcessSettings) -> Result<Self, String> {
+    pub fn new(name: impl Into<Name>, settings: ProcessSettings) -> Result<Self, String> {
         if !(1..=MOST_FORKS).contains(&settings.max_forks) {
             return Err(format!("`max_forks` is {}, expected 1 to {MOST_FORKS}", settings.max_forks));
         }
         let acts = [spawn::tool(), fork::tool(settings.max_forks), goto::tool(), tune::tool()];
-        grouped(name, acts).map(Self)
+        grouped(name.into(), acts).map(Self)
     }
 }
 
 impl Stderr {
     /// Makes the toolset.
-    pub fn new(name: Name) -> Result<Self, String> {
-        grouped(name, [stderr::tool()]).map(Self)
+    pub fn new(name: impl Into<Name>) -> Result<Self, String> {
+        grouped(name.into(), [stderr::tool()]).map(Self)
     }
 }
 

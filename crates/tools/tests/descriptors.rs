@@ -48,7 +48,7 @@ impl Folder {
 
     fn toolset_with(&self, settings: ExportSettings) -> FileDescriptors {
         let protected = Protected::new(["tools.py"]);
-        FileDescriptors::new("file_descriptors".into(), &self.0, settings, &protected).unwrap()
+        FileDescriptors::new("file_descriptors", &self.0, settings, &protected).unwrap()
     }
 }
 

@@ -15,9 +15,9 @@ use llm_do_tools::{FileDescriptors, Process, ProcessSettings, Stderr};
 use serde_json::{Value, json};
 
 fn project(main: AgentSpec) -> TestProject {
-    let process = Process::new("process".into(), ProcessSettings::default()).unwrap();
-    let stderr = Stderr::new("stderr".into()).unwrap();
-    let descriptors = FileDescriptors::read_only("file_descriptors".into()).unwrap();
+    let process = Process::new("process", ProcessSettings::default()).unwrap();
+    let stderr = Stderr::new("stderr").unwrap();
+    let descriptors = FileDescriptors::read_only("file_descriptors").unwrap();
     TestProject::new().agent(main).toolset(process).toolset(stderr).toolset(descriptors)
 }
 
@@ -492,7 +492,7 @@ async fn an_agent_that_cannot_read_descriptors_is_given_the_beginning_with_the_t
 
 /// The tools for long results as agents of files have them: without listing them.
 fn by_themselves(mut spec: AgentSpec) -> AgentSpec {
-    let own = FileDescriptors::read_only("file_descriptors".into()).unwrap();
+    let own = FileDescriptors::read_only("file_descriptors").unwrap();
     let own: Option<Arc<dyn Toolset>> = Some(Arc::new(own));
     spec.toolsets.push(ToolsetChoice {
         name: "file_descriptors".into(),

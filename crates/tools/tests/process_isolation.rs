@@ -18,9 +18,9 @@ use serde_json::json;
 fn project(main: AgentSpec) -> TestProject {
     TestProject::new()
         .agent(main)
-        .toolset(Process::new("process".into(), ProcessSettings::default()).unwrap())
-        .toolset(Stderr::new("stderr".into()).unwrap())
-        .toolset(FileDescriptors::read_only("file_descriptors".into()).unwrap())
+        .toolset(Process::new("process", ProcessSettings::default()).unwrap())
+        .toolset(Stderr::new("stderr").unwrap())
+        .toolset(FileDescriptors::read_only("file_descriptors").unwrap())
 }
 
 fn main_agent() -> AgentSpec {

@@ -92,8 +92,8 @@ async fn run(api: MockApi, provider: &str) -> (TestRun, StrictProvider) {
         .agent(agent("helper", "You help.").toolset("file_descriptors"))
         .tool(free("look", "42"))
         .tool(free("long", &long))
-        .toolset(Process::new("process".into(), ProcessSettings::default()).unwrap())
-        .toolset(FileDescriptors::read_only("file_descriptors".into()).unwrap())
+        .toolset(Process::new("process", ProcessSettings::default()).unwrap())
+        .toolset(FileDescriptors::read_only("file_descriptors").unwrap())
         .runtime(|runtime| runtime.models(models))
         .run("begin")
         .await;

@@ -67,7 +67,7 @@ fn runtime(api: MockApi, provider: &str) -> (Runtime, StrictProvider) {
     let runtime = TestProject::new()
         .agent(main)
         .tool(long())
-        .toolset(FileDescriptors::read_only("file_descriptors".into()).unwrap())
+        .toolset(FileDescriptors::read_only("file_descriptors").unwrap())
         .runtime(|runtime| runtime.models(models))
         .build();
     (runtime, network)

@@ -44,7 +44,7 @@ pub(crate) fn runtime(plan: &Plan, network: &StrictProvider) -> Runtime {
     let models = StandardModels::new(".").environment(environment).transport(Arc::new(network.clone()));
     let agent = agent(plan);
     let mut project =
-        Project::builder().toolset(Process::new("process".into(), ProcessSettings::default()).unwrap());
+        Project::builder().toolset(Process::new("process", ProcessSettings::default()).unwrap());
     for name in TOOLS {
         project = project.tool(tool(name, plan));
     }

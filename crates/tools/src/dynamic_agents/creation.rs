@@ -56,6 +56,55 @@ impl NewAgent {
     pub fn new(name: impl Into<String>, instructions: impl Into<String>) -> Self {
         Self { name: name.into(), instructions: instructions.into(), ..Self::default() }
     }
+
+    /// Sets the description.
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = text.into();
+        self
+    }
+
+    /// Sets the model.
+    #[must_use]
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Lists a single tool.
+    #[must_use]
+    pub fn tool(mut self, name: impl Into<String>) -> Self {
+        self.tools.push(name.into());
+        self
+    }
+
+    /// Lists a toolset or another agent.
+    #[must_use]
+    pub fn toolset(mut self, name: impl Into<String>) -> Self {
+        self.toolsets.push(name.into());
+        self
+    }
+
+    /// Narrows the agents that it may call, by name or glob.
+    #[must_use]
+    pub fn may_call(mut self, pattern: impl Into<String>) -> Self {
+        self.agents.push(pattern.into());
+        self
+    }
+
+    /// Sets the JSON Schema of its input, an object.
+    #[must_use]
+    pub fn input_schema(mut self, schema: Map<String, Value>) -> Self {
+        self.input_schema = Some(schema);
+        self
+    }
+
+    /// Sets the JSON Schema of its answer, an object.
+    #[must_use]
+    pub fn output_schema(mut self, schema: Map<String, Value>) -> Self {
+        self.output_schema = Some(schema);
+        self
+    }
 }
 
 /// What holds for created agents where nothing else is said. In files: the settings of `dynamic_agents`.

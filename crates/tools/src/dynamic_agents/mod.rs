@@ -26,7 +26,8 @@ pub struct DynamicAgents(StatelessToolset);
 
 impl DynamicAgents {
     /// Makes the toolset. The defaults hold for what a call of `agent_create` does not say.
-    pub fn new(name: Name, defaults: AgentDefaults) -> Result<Self, String> {
+    pub fn new(name: impl Into<Name>, defaults: AgentDefaults) -> Result<Self, String> {
+        let name = name.into();
         let words = |error: SchemaError| error.to_string();
         let tools: [Arc<dyn Tool>; 3] = [
             Arc::new(AgentCreate::new(&name, defaults).map_err(words)?),

@@ -32,21 +32,24 @@ impl FileDescriptors {
     /// Makes the toolset. Texts are written to files below the root that is set, and to protected ones only after a
     /// fresh approval.
     pub fn new(
-        name: Name,
-        base: &Path,
+        name: impl Into<Name>,
+        base: impl AsRef<Path>,
         settings: ExportSettings,
         protected: &Protected,
     ) -> Result<Self, String> {
+        let name = name.into();
         if settings.read_only {
             return Self::read_only(name);
         }
-        let export: Arc<dyn Tool> = Arc::new(export::FdToFile::new(&name, base, settings.into(), protected)?);
+        let export: Arc<dyn Tool> =
+            Arc::new(export::FdToFile::new(&name, base.as_ref(), settings.into(), protected)?);
         let tools = looking_tools(&name)?;
         Ok(Self(StatelessToolset::new(name, tools.into_iter().chain([export]))))
     }
 
     /// Makes the toolset without the tool that writes files.
-    pub fn read_only(name: Name) -> Result<Self, String> {
+    pub fn read_only(name: impl Into<Name>) -> Result<Self, String> {
+        let name = name.into();
         let tools = looking_tools(&name)?;
         Ok(Self(StatelessToolset::new(name, tools)))
     }

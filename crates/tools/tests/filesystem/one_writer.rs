@@ -32,7 +32,7 @@ struct Agent(Runtime);
 impl Agent {
     fn new(base: &Path, root: &str, settings: FilesystemSettings) -> Self {
         let settings = FilesystemSettings { root: root.into(), ..settings };
-        let toolset = Filesystem::new("files".into(), base, settings, Protected::default()).unwrap();
+        let toolset = Filesystem::new("files", base, settings).unwrap();
         let project = TestProject::new()
             .agent(AgentSpec::new("main", "").toolset("files"))
             .toolset(toolset)
@@ -208,7 +208,7 @@ fn exporter(base: &Path, text: &str) -> Agent {
     let table = Descriptors::new(DescriptorSettings::default(), ContentStore::default());
     table.add(FdId::from("fd:1.0"), text, FdSource::ToolResult).unwrap();
     let name = "file_descriptors";
-    let toolset = FileDescriptors::new(name.into(), base, ExportSettings::default(), &Protected::default());
+    let toolset = FileDescriptors::new(name, base, ExportSettings::default(), &Protected::default());
     let project = TestProject::new()
         .agent(AgentSpec::new("main", "").toolset(name))
         .toolset(toolset.unwrap())
@@ -250,7 +250,7 @@ async fn an_export_and_an_edit_do_not_overwrite_each_other() {
 /// An agent whose calls wait, after they were judged, until the other agent's call was judged too.
 fn waiting_agent(base: &Path, both_judged: Arc<Barrier>) -> Agent {
     let settings = FilesystemSettings::default();
-    let toolset = Filesystem::new("files".into(), base, settings, Protected::default()).unwrap();
+    let toolset = Filesystem::new("files", base, settings).unwrap();
     let approver = move |_| {
         both_judged.wait();
         std::future::ready(Answer::Once)

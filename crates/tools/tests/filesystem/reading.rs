@@ -2,7 +2,7 @@
 
 use llm_do_core::{Approval, FailureKind, Toolset};
 use llm_do_models::{asks, says};
-use llm_do_tools::{Filesystem, FilesystemSettings, Protected};
+use llm_do_tools::{Filesystem, FilesystemSettings};
 use serde_json::json;
 
 use crate::support::Folder;
@@ -101,7 +101,7 @@ fn what_looks_is_free_and_what_changes_asks() {
 #[test]
 fn settings_that_cannot_work_are_refused() {
     let folder = Folder::new().file("a.txt", "");
-    let make = |settings| Filesystem::new("files".into(), &folder.root(), settings, Protected::default());
+    let make = |settings| Filesystem::new("files", &folder.root(), settings);
     let error = |settings| make(settings).err().unwrap();
     let missing = error(FilesystemSettings { root: "nowhere".into(), ..Default::default() });
     assert!(missing.contains("nowhere"), "{missing}");

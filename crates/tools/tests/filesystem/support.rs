@@ -70,7 +70,10 @@ impl Folder {
 
     pub(crate) fn toolset(&self, settings: FilesystemSettings) -> Filesystem {
         let settings = FilesystemSettings { root: "root".into(), ..settings };
-        Filesystem::new("files".into(), &self.0, settings, Protected::new(["root/tools.py"])).unwrap()
+        Filesystem::new("files", &self.0, settings)
+            .unwrap()
+            .protect(&Protected::new(["root/tools.py"]))
+            .unwrap()
     }
 
     /// Puts the toolset behind a gate that allows whatever asks.

@@ -90,8 +90,8 @@ impl Stage {
         let stage = self.clone();
         let script = Script::new([replies(move |request| stage.answer(request)).when(instructed("You are"))]);
         let script = script.with_profile(ModelProfile { default_max_output: 400, ..ModelProfile::default() });
-        let process = Process::new("process".into(), ProcessSettings::default()).unwrap();
-        let descriptors = FileDescriptors::read_only("file_descriptors".into()).unwrap();
+        let process = Process::new("process", ProcessSettings::default()).unwrap();
+        let descriptors = FileDescriptors::read_only("file_descriptors").unwrap();
         let mut project = TestProject::new().toolset(process).toolset(descriptors);
         for kind in KINDS {
             project = project.agent(self.plan.agent(kind));

@@ -84,7 +84,7 @@ async fn functions_of_llmproc_are_given_what_they_ask_for() {
         .fold(TestProject::new().agent(main), |project, name| project.tool(code.tool(name)));
     let run = project
         .agent(AgentSpec::new("assistant", "Assist."))
-        .toolset(FileDescriptors::read_only("file_descriptors".into()).unwrap())
+        .toolset(FileDescriptors::read_only("file_descriptors").unwrap())
         .model_replies([
             asks("keep", json!({"text": "abc"})),
             asks("keep_in_thread", json!({"text": "thread"})),
@@ -150,7 +150,7 @@ async fn long_errors_of_functions_are_read_in_pages() {
     let run = names
         .into_iter()
         .fold(project, |project, name| project.tool(code.tool(name)))
-        .toolset(FileDescriptors::read_only("file_descriptors".into()).unwrap())
+        .toolset(FileDescriptors::read_only("file_descriptors").unwrap())
         .model_replies([asks(names[0], json!({})), asks(names[1], json!({})), says("done")])
         .run("start")
         .await;
