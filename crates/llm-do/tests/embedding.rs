@@ -188,6 +188,7 @@ fn unknown_and_misconfigured_toolsets_in_code_are_reported_with_what_to_do() {
     let settings = json!({"read_onyl": true});
     let bad = errors(AgentSpec::new("main", "x").toolset_with("filesystem_project", settings), true);
     assert!(bad.starts_with("agent `main`: toolset `filesystem_project`: "), "{bad}");
+    assert_eq!(bad.lines().count(), 1, "said once: {bad}");
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -55,14 +55,18 @@ impl<'a> SourcedToolsets<'a> {
         has_toolset: impl Fn(&Name) -> bool,
         problems: &mut Vec<LinkError>,
     ) {
-        for choice in &mut spec.toolsets {
-            if choice.own.is_none() && !has_toolset(&choice.name) && self.has(&choice.name) {
-                match self.make(&choice.name, &choice.settings) {
-                    Ok(toolset) => choice.own = Some(toolset),
-                    Err(reason) => problems.push(bad_settings(&spec.name, &choice.name, reason)),
-                }
+        let is_sourced = |choice: &ToolsetChoice| choice.own.is_none() && !has_toolset(&choice.name);
+        spec.toolsets.retain_mut(|choice| {
+            if !is_sourced(choice) || !self.has(&choice.name) {
+                return true;
             }
-        }
+            match self.make(&choice.name, &choice.settings) {
+                Ok(toolset) => choice.own = Some(toolset),
+                // Reported once: a toolset that is left out is not also unknown.
+                Err(reason) => problems.push(bad_settings(&spec.name, &choice.name, reason)),
+            }
+            choice.own.is_some()
+        });
         self.give_single_tools(spec, has_tool, problems);
         spec.toolsets.extend(self.descriptors_for(spec));
     }
