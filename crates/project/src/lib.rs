@@ -27,6 +27,7 @@ mod preamble;
 mod program_file;
 mod programs;
 mod python;
+mod python_names;
 mod reach;
 mod reach_text;
 mod run_settings;
@@ -49,6 +50,7 @@ pub use code::{
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use link::LoadedProject;
 pub use manifest::{AttachmentSection, LimitsSection, McpServer, Provider};
+pub use python_names::{PYTHON_NAMES, PythonEra, PythonName, PythonNameKind, find_python_name, python_names};
 pub use reach::{Reach, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider};
 pub use workshop::Workshop;
 
