@@ -134,8 +134,12 @@ impl Search<'_> {
             (None, _) if file.source.text.is_empty() => sole_entry(self.agents, &self.files.root, out),
             (None, function) if function.is_some() || self.code.may_define() => Some(Entry::Function),
             (None, _) => {
-                let message = "`entry` names neither an `agent` nor a `function`".to_owned();
-                out.push(at(message).with_hint("write `\"entry\": {\"agent\": \"main\"}`"));
+                let message = match file.node.field("entry") {
+                    Some(_) => "`entry` names neither an `agent` nor a `function`",
+                    None => "the project has no entry: its manifest and its files name none",
+                };
+                let hint = "write `\"entry\": {\"agent\": \"main\"}` in the manifest, or `entry: true` in one agent file";
+                out.push(at(message.to_owned()).with_hint(hint));
                 None
             }
         }

@@ -26,7 +26,8 @@ pub(crate) struct Manifest {
     /// The model of agents that name none, as `provider:model`.
     #[serde(default)]
     pub(crate) model: Option<String>,
-    /// What a run starts with.
+    /// What a run starts with; without it, the one agent that says `entry: true` or the one entry that code defines.
+    #[serde(default)]
     pub(crate) entry: Entry,
     /// Agent files, relative to the manifest; globs are allowed.
     #[serde(default)]

@@ -156,6 +156,8 @@ fn a_function_may_be_the_entry_and_share_the_name_of_an_agent() {
     let found = project("code-found", "entry: {}", "");
     let code = Fake { entries: vec!["main"], ..Fake::default() };
     assert_eq!(load_with(found.path(), &code).unwrap().entry, "tools_main");
+    let absent = project("code-entry-absent", "", "");
+    assert_eq!(load_with(absent.path(), &code).unwrap().entry, "tools_main");
     let words = said(&project("code-both", "entry: {}", "entry: true"), &code);
     assert!(words.contains("says `entry: true`"), "{words}");
     let words = said(&project("code-none", "entry: {}", ""), &Fake::default());
