@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Access, AgentSpec, Attachment, Context, Failure, FailureKind, Input, Key, Message, Name, NoticeSink,
     Outcome, Output, Payload, Remaining, RunId, ToolDefinition, ToolReply, Trace, UsageByModel,
-    input_attachments,
+    input_attachments, nearest,
 };
 
 /// Who a call is: written on each of its events.
@@ -78,6 +78,12 @@ pub trait Caller: Send + Sync {
     /// Describes the agents that the code of the call may call.
     fn agents(&self) -> Vec<CallableAgent> {
         Vec::new()
+    }
+    /// Returns an agent that the code of the call may call, or why it may not.
+    fn find_agent(&self, name: &Name) -> Result<CallableAgent, Failure> {
+        let agents = self.agents();
+        let found = agents.iter().find(|agent| agent.definition.name == *name);
+        found.cloned().ok_or_else(|| unknown_agent(name, &agents))
     }
     /// What the agent in whose name the call acts may do: the lesser of its own access and its caller's.
     fn access(&self) -> Option<Access> {
@@ -162,6 +168,17 @@ pub struct CallableAgent {
     pub has_own_input: bool,
     /// Whether an agent or code created it.
     pub generated: bool,
+}
+
+/// Explains that there is no agent of a name, with the nearest name and all others.
+pub fn unknown_agent(name: &Name, agents: &[CallableAgent]) -> Failure {
+    let names: Vec<&str> = agents.iter().map(|agent| agent.definition.name.as_str()).collect();
+    let failure = Failure::new(FailureKind::Unknown, format!("there is no agent `{name}` to call here"));
+    match nearest(name, names.iter().copied()) {
+        Some(near) => failure.with_hint(format!("did you mean `{near}`? there are: {}", names.join(", "))),
+        None if names.is_empty() => failure.with_hint("no agent can be called from here"),
+        None => failure.with_hint(format!("there are: {}", names.join(", "))),
+    }
 }
 
 /// What a tool sees of its call.
@@ -351,6 +368,11 @@ impl CallContext {
     /// Describes the agents that the code of the call may call.
     pub fn agents(&self) -> Vec<CallableAgent> {
         self.0.caller.agents()
+    }
+
+    /// Returns an agent that the code of the call may call, or why it may not.
+    pub fn find_agent(&self, name: &Name) -> Result<CallableAgent, Failure> {
+        self.0.caller.find_agent(name)
     }
 
     /// Says why the agent in whose name the call acts could not go on with another model: what its file does not

@@ -50,7 +50,7 @@ pub use arguments::{Arguments, ArgumentsError, JsonError, parse_arguments, parse
 pub use attachment_policy::AttachmentPolicy;
 pub use call::{
     BlockingWork, CallContext, CallInfo, CallableAgent, Caller, Cancellation, InnerEffect, Inspection, Parts,
-    Progress, Remark, Sample,
+    Progress, Remark, Sample, unknown_agent,
 };
 pub use clock::{Clock, Random, SystemClock, SystemRandom};
 pub use context::{Context, FromCall, MissingNeed, Need, NeedSpec};

@@ -442,7 +442,7 @@ fn check_manifest(
     run_settings(file, out)
 }
 
-/// Checks the names of agents in `agents` and in the policy for calls: a misspelt one would hold for nobody.
+/// Checks the names of agents in `agents` and in the policy for calls: a misspelled one would apply to nobody.
 pub(crate) fn check_agent_names(
     manifest: Option<&ManifestFile>,
     agents: &[Agent],
@@ -471,8 +471,9 @@ pub(crate) fn check_agent_names(
         for name in &agent.header.agents {
             if let Some(hint) = unknown(name) {
                 let place = entry_place(&agent.file.header, "agents", name);
-                let message = format!("`agents` names `{name}`, and there is no such agent");
-                out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+                // It may be created later, by another agent or by code.
+                let message = format!("`agents` names `{name}`, and there is no such agent yet");
+                out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint).notice());
             }
         }
     }

@@ -31,6 +31,7 @@ use crate::runtime::Shared;
 use crate::state::RunState;
 use crate::stopwatch::Activity;
 use crate::sync::Mutex;
+use crate::unresolved;
 
 /// The tool that a call is of, opening its toolset where need be.
 pub(crate) async fn tool_of(run: &RunState, call: &LiveCall) -> Result<Arc<dyn Tool>, Failure> {
@@ -127,6 +128,13 @@ fn agents_of(shared: &Shared, call: &LiveCall) -> Vec<CallableAgent> {
     shared.callable_agents(|name| plan.may_call_agent(name) && !plan.has_tool_named(name))
 }
 
+/// Finds an agent that the code of a call may call.
+fn find_agent(shared: &Shared, call: &LiveCall, name: &Name) -> Result<CallableAgent, Failure> {
+    let agents = agents_of(shared, call);
+    let found = agents.iter().find(|agent| agent.definition.name == *name);
+    found.cloned().ok_or_else(|| unresolved::explain_agent(shared, &call.frame().plan, name, &agents))
+}
+
 /// The agent in whose name a call creates agents, with what it may do at most.
 fn creator_of(call: &LiveCall) -> Creator<'_> {
     Creator { plan: &call.frame().plan, access: opener_of(call).access }
@@ -188,6 +196,10 @@ impl Caller for LookingOnly {
 
     fn agents(&self) -> Vec<CallableAgent> {
         agents_of(&self.shared, &self.call)
+    }
+
+    fn find_agent(&self, name: &Name) -> Result<CallableAgent, Failure> {
+        find_agent(&self.shared, &self.call, name)
     }
 
     fn check_agent(&self, spec: &AgentSpec) -> Result<(), Failure> {
@@ -450,6 +462,10 @@ impl Caller for ToolCaller {
 
     fn agents(&self) -> Vec<CallableAgent> {
         agents_of(&self.engine.run.shared, &self.call)
+    }
+
+    fn find_agent(&self, name: &Name) -> Result<CallableAgent, Failure> {
+        find_agent(&self.engine.run.shared, &self.call, name)
     }
 
     fn access(&self) -> Option<Access> {

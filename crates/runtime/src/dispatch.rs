@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Access, Asker, Content, Effect, Engine, EventBody, Failure, FailureKind, Halt, Key, Name, NeedSpec,
-    Outcome, Output, Payload, Performed, Permit, Step, StepKind,
+    Access, Asker, Content, Effect, Engine, EventBody, Failure, FailureKind, Halt, Key, NeedSpec, Outcome,
+    Output, Payload, Performed, Permit, Step, StepKind,
 };
 use tokio::time::Instant;
 
@@ -20,6 +20,7 @@ use crate::engine::{Embedded, finish};
 use crate::live::LiveCall;
 use crate::plan::{Target, TargetKind};
 use crate::state::RunState;
+use crate::unresolved;
 
 /// Performs one call: resolve, decide, execute, record.
 pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
@@ -111,12 +112,7 @@ pub(crate) fn resolve(
         return Err(control::for_models_only(&steering.definition.name));
     }
     let callable = found.filter(|target| !is_agent(target) || plan.may_call_agent(&step.name));
-    callable.ok_or_else(|| {
-        let may_name = |name: &Name| asker != Asker::Model || shared.was_created_by(&plan.owner(), name);
-        let mut more = shared.agent_names();
-        more.retain(|name| may_name(name) && plan.may_call_agent(name) && plan.target(name).is_none());
-        plan.unknown(&step.name, asker, &more.iter().map(Name::as_str).collect::<Vec<_>>())
-    })
+    callable.ok_or_else(|| unresolved::explain(shared, plan, &step.name, asker))
 }
 
 fn begin(run: &RunState, call: &LiveCall) {

@@ -51,6 +51,7 @@ mod sync;
 mod timing;
 mod toolset_source;
 mod toolset_subset;
+mod unresolved;
 mod verdict;
 
 pub use agent::DEFAULT_TURNS;

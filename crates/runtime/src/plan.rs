@@ -475,6 +475,15 @@ impl Plan {
         self.table.get(name).is_some_and(|target| matches!(target.kind, TargetKind::Agent))
     }
 
+    /// Returns the names that the asker may call, and others that it may call besides.
+    pub(crate) fn callable_names<'a>(&'a self, asker: Asker, others: &[&'a str]) -> Vec<&'a str> {
+        let callable = |name: &&str| match asker {
+            Asker::Model => self.is_for_models(name),
+            Asker::Code | Asker::Embedder => !self.is_agent(name) || self.may_call_agent(name),
+        };
+        self.names().filter(callable).chain(others.iter().copied()).collect()
+    }
+
     /// Explains that a name means nothing here, with the nearest one that the asker may name.
     pub(crate) fn unknown(&self, name: &str, asker: Asker, others: &[&str]) -> Failure {
         if let Some(choices) = self.ambiguous.get(name) {
@@ -482,11 +491,7 @@ impl Plan {
             return Failure::new(FailureKind::Unknown, message)
                 .with_hint(format!("name one of {}", choices.join(", ")));
         }
-        let callable = |name: &&str| match asker {
-            Asker::Model => self.is_for_models(name),
-            Asker::Code | Asker::Embedder => !self.is_agent(name) || self.may_call_agent(name),
-        };
-        let known: Vec<&str> = self.names().filter(callable).chain(others.iter().copied()).collect();
+        let known = self.callable_names(asker, others);
         let failure =
             Failure::new(FailureKind::Unknown, format!("there is no tool or agent `{name}` to call here"));
         match nearest(name, known.iter().copied()) {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use llm_do_core::{
-    Access, AgentSpec, Approval, CallKind, Effect, FailureKind, Limits, Output, Status, ToolError,
+    Access, AgentSpec, Approval, CallKind, Effect, FailureKind, Limits, Output, StatelessToolset, Status,
+    ToolError,
 };
 use llm_do_models::{Script, asks, asks_all, asks_raw, contains, instructed, says};
 use llm_do_runtime::{EntrySpec, PromptInput, Runtime};
@@ -315,11 +316,47 @@ async fn code_in_an_agent_cannot_name_tools_that_its_agent_does_not_list() {
         .model_replies([asks("sneaky", json!({})), says("done")])
         .run("go")
         .await;
-    assert!(
-        run.tool_results()[0].starts_with("there is no tool or agent `write`"),
-        "{:?}",
-        run.tool_results()
-    );
+    let results = run.tool_results();
+    assert!(results[0].starts_with("`write` exists, but `main` does not list it"), "{results:?}");
+    let hint = "add it to `tools` of `main`; with `manual_only` its model is not offered it";
+    assert!(results[0].contains(hint), "{results:?}");
+}
+
+#[tokio::test]
+async fn code_that_names_a_tool_of_a_toolset_is_told_which_toolset_to_list() {
+    let sneaky =
+        FunctionTool::new("sneaky", |_, call| async move { Ok(call.call("write", json!({})).await?) })
+            .define(|definition| definition.approval = Approval::PreApproved);
+    let run = TestProject::new()
+        .agent(main_agent().tool("sneaky"))
+        .agent(AgentSpec::new("clerk", "You are a clerk.").toolset("files"))
+        .tool(sneaky)
+        .toolset(StatelessToolset::new("files", [echo("write").shared()]))
+        .model_replies([asks("sneaky", json!({})), says("done")])
+        .run("go")
+        .await;
+    let results = run.tool_results();
+    assert!(results[0].starts_with("`write` exists, but `main` does not list it"), "{results:?}");
+    assert!(results[0].contains("add its toolset `files` to `toolsets` of `main`"), "{results:?}");
+}
+
+#[tokio::test]
+async fn a_model_that_names_an_agent_outside_the_allow_list_is_told_that_it_is_not_allowed() {
+    let run = TestProject::new()
+        .agent(main_agent().toolset("friend").toolset("stranger").may_call("friend"))
+        .agent(AgentSpec::new("friend", "You are a friend."))
+        .agent(AgentSpec::new("stranger", "You are a stranger."))
+        .model_replies([
+            asks("stranger", json!({"input": "x"})),
+            asks("nobody", json!({"input": "x"})),
+            says("done"),
+        ])
+        .run("go")
+        .await;
+    let results = run.tool_results();
+    assert!(results[0].starts_with("`stranger` is not allowed for `main`"), "{results:?}");
+    assert!(results[0].contains("add it to `agents` of `main`; available: friend"), "{results:?}");
+    assert!(results[1].starts_with("there is no tool or agent `nobody`"), "{results:?}");
 }
 
 #[tokio::test]
@@ -343,7 +380,8 @@ async fn an_agent_that_narrows_its_agents_reaches_no_others_even_through_code() 
         .await;
     let results = run.tool_results();
     assert_eq!(results[0], "hello");
-    assert!(results[1].starts_with("there is no tool or agent `stranger`"), "{}", results[1]);
+    assert!(results[1].starts_with("`stranger` is not allowed for `main`"), "{}", results[1]);
+    assert!(results[1].contains("add it to `agents` of `main`"), "{}", results[1]);
     assert!(!results[1].contains("available: calls, stranger"), "{}", results[1]);
 }
 

@@ -15,7 +15,7 @@ use super::creation::{AgentDefaults, Creation, NewAgent, locked, no_workshop};
 use super::define;
 use crate::filesystem::diff;
 
-const DESCRIPTION: &str = "Creates an agent that can be called by name at once, with `agent_call`. A person sees \
+const DESCRIPTION: &str = "Creates an agent that can be called by name at once. A person sees \
     the whole definition first. It gets no tools but those that you have. An agent that was created before under \
     this name is replaced.";
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Access, Approval, Approved, CallContext, CallableAgent, Effect, Failure, FailureKind, Name, Output,
-    Schema, SchemaError, Tool, ToolDefinition, ToolError, ToolReply, nearest,
+    Access, Approval, Approved, CallContext, CallableAgent, Effect, Name, Output, Schema, SchemaError, Tool,
+    ToolDefinition, ToolError, ToolReply,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::define;
 
 const CALL: &str = "Calls an agent by name and returns its answer: one that was created, or any other that you may \
-    call. `agent_list` says which there are.";
+    call. The answer to a name that cannot be called lists the names that can.";
 const LIST: &str = "Lists the agents that `agent_call` can call, with what they do and what they take.";
 
 /// Calls agents.
@@ -77,22 +77,11 @@ impl Tool for AgentCall {
     fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
         Box::pin(async move {
             let arguments = Arguments::deserialize(input.value())?;
-            let agents = call.agents();
+            // By its name alone the call could also be one of a tool.
             let agent = Name::from(arguments.agent.as_str());
-            if !agents.iter().any(|known| known.definition.name == agent) {
-                return Err(ToolError::of(unknown(&agent, &agents)));
-            }
+            call.find_agent(&agent).map_err(ToolError::of)?;
             call.call(agent, arguments.input()).await.map_err(ToolError::of)
         })
-    }
-}
-
-fn unknown(agent: &Name, agents: &[CallableAgent]) -> Failure {
-    let names: Vec<&str> = agents.iter().map(|agent| agent.definition.name.as_str()).collect();
-    let failure = Failure::new(FailureKind::Unknown, format!("there is no agent `{agent}` to call here"));
-    match nearest(agent, names.iter().copied()) {
-        Some(near) => failure.with_hint(format!("did you mean `{near}`? there are: {}", names.join(", "))),
-        None => failure.with_hint(format!("there are: {}", names.join(", "))),
     }
 }
 

@@ -11,7 +11,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use llm_do_core::{
     Attachment, CallContext, Cancellation, Failure, FailureKind, Input, InputPart, Name, NoticeSink, Output,
-    nearest, parse_exact,
+    parse_exact,
 };
 use llm_do_runtime::{Descriptors, FdId, FdSource, Selection};
 use serde::Deserialize;
@@ -189,7 +189,7 @@ async fn answer_question(running: &Running, call: &CallContext, ask: Ask) {
 /// Calls a tool or an agent by name, as any code does.
 async fn call_by_name(call: &CallContext, ask: Ask) -> Result<Value, Failure> {
     if ask.agents_only {
-        check_agent(call, &ask.name)?;
+        call.find_agent(&Name::from(ask.name.as_str()))?;
     }
     let input = input_of(ask.input.as_deref())?;
     let output = call.call(ask.name, input).await?;
@@ -209,19 +209,6 @@ fn input_of(raw: Option<&RawValue>) -> Result<Input, Failure> {
         }
         value => Ok(Input::from(value)),
     }
-}
-
-fn check_agent(call: &CallContext, name: &str) -> Result<(), Failure> {
-    let agents = call.agents();
-    let names: Vec<&Name> = agents.iter().map(|agent| &agent.definition.name).collect();
-    if names.iter().any(|known| known.as_str() == name) {
-        return Ok(());
-    }
-    let failure = Failure::new(FailureKind::Unknown, format!("no agent `{name}` can be called from here"));
-    Err(match nearest(name, names.iter().map(|name| name.as_str())) {
-        Some(near) => failure.with_hint(format!("did you mean `{near}`?")),
-        None => failure,
-    })
 }
 
 async fn approve(call: &CallContext, ask: Ask) -> Result<Value, Failure> {
