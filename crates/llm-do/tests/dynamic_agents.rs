@@ -364,7 +364,7 @@ async fn agents_are_listed_and_called_as_far_as_the_caller_may_call_them() {
         list["agents"].as_array().unwrap().iter().map(|agent| agent["agent"].as_str().unwrap()).collect();
     assert_eq!(names, ["main", "typed"]);
     assert_eq!(list["agents"][1]["input"]["required"], json!(["n"]));
-    assert!(results[1].contains("there is no agent `other`"), "{}", results[1]);
+    assert!(results[1].contains("`other` is not allowed for `main`"), "{}", results[1]);
     assert_eq!(results[2], "three");
     assert!(results[3].contains("there is no agent `agent_list`"), "{}", results[3]);
 }
@@ -487,4 +487,67 @@ async fn what_is_manual_only_for_the_creator_is_so_for_what_it_creates() {
     assert!(file.contains("manual_only") && file.contains("write_file"), "{file}");
     assert_eq!(run.failure_of("write_file").kind, FailureKind::Blocked);
     assert_eq!(folder.read("a.txt"), None);
+}
+
+/// A project in which `main` may call the poet, and a clerk exists besides.
+fn with_poet_and_clerk(name: &str, main: &str) -> Folder {
+    let folder = Folder::new(name, &format!("---\nname: main\n{main}\nagents: [poet]\n---\nYou are main.\n"));
+    folder.write("poet.agent", "---\nname: poet\n---\nYou are a poet.\n");
+    folder.write("clerk.agent", "---\nname: clerk\n---\nYou are a clerk.\n");
+    folder
+}
+
+#[tokio::test]
+async fn an_agent_can_be_given_the_tool_that_calls_agents_without_the_one_that_creates_them() {
+    let folder = with_poet_and_clerk("call-alone", "tools: [agent_call]");
+    let run = folder
+        .run(
+            &Approvals::new([]),
+            [
+                asks("agent_call", json!({"agent": "poet", "input": "the sea"})),
+                says("waves").when(instructed("You are a poet.")),
+                asks("agent_call", json!({"agent": "clerk", "input": "the sea"})),
+                asks("agent_call", json!({"agent": "read_fd", "input": "the sea"})),
+                wants(poet()),
+                says("done"),
+            ],
+        )
+        .await;
+    let results = run.tool_results();
+    assert_eq!(results[0], "waves");
+    assert!(results[1].starts_with("`clerk` is not allowed for `main`"), "{results:?}");
+    assert!(results[2].starts_with("there is no agent `read_fd`"), "{results:?}");
+    assert!(results[3].starts_with("there is no tool or agent `agent_create`"), "{results:?}");
+}
+
+#[tokio::test]
+async fn a_call_through_the_single_tool_asks_where_the_manifest_says_so() {
+    let folder = with_poet_and_clerk("call-asks", "tools: [agent_call]");
+    folder.write(
+        "project.json",
+        r#"{"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"],
+            "runtime": {"agent_calls_require_approval": true}}"#,
+    );
+    let approvals = Approvals::new([deny("not today")]);
+    let call = asks("agent_call", json!({"agent": "poet", "input": "the sea"}));
+    let run = folder.run(&approvals, [call, says("done")]).await;
+    assert!(run.tool_results()[0].contains("denied: not today"), "{:?}", run.tool_results());
+}
+
+#[tokio::test]
+async fn the_older_names_of_the_single_tools_are_read_with_a_notice() {
+    let folder = with_poet_and_clerk("older-tools", "tools: [worker_call, worker_create]");
+    let project = folder.load();
+    let notices: Vec<String> = project.notices.notices().map(|notice| notice.message.clone()).collect();
+    assert_eq!(
+        notices,
+        ["`worker_call` is read as `agent_call`", "`worker_create` is read as `agent_create`"]
+    );
+    let spec = project.project.outline();
+    let is_main =
+        |outline: &&llm_do::Outline| outline.agent.as_ref().is_some_and(|agent| agent.name == "main");
+    let main = spec.iter().find(is_main).unwrap();
+    let names: Vec<&str> = main.callables.iter().map(|callable| callable.definition.name.as_str()).collect();
+    assert!(names.contains(&"agent_call") && names.contains(&"agent_create"), "{names:?}");
+    assert!(!names.contains(&"agent_list"), "{names:?}");
 }

@@ -12,6 +12,7 @@ use crate::document::{Content, Node};
 use crate::header::Header;
 use crate::manifest::Manifest;
 use crate::model_settings;
+use crate::python_names::{PythonName, PythonNameKind, find_python_name};
 
 /// A kind of document: its type and the schema made from it.
 pub(crate) trait Format: DeserializeOwned + JsonSchema {
@@ -97,15 +98,23 @@ fn diagnostic(source: &Source, node: &Node, problem: &Problem, better: Option<St
     if !problem.field.is_empty() && !message.contains(&format!("`{}`", last(&problem.field))) {
         message = format!("`{}`: {message}", problem.field);
     }
+    let is_unknown = problem.message.starts_with("unknown field");
     let (message, hint) = match message.split_once(", did you mean ") {
         Some((message, meant)) => (message.to_owned(), Some(format!("did you mean {meant}"))),
         None => (message, None),
     };
     let diagnostic = Diagnostic::at(source, &node.place_at(&problem.pointer), message);
-    match better.or(hint) {
+    let of_python = is_unknown.then(|| python_hint(&problem.pointer)).flatten();
+    match better.or(of_python).or(hint) {
         Some(hint) => diagnostic.with_hint(hint),
         None => diagnostic,
     }
+}
+
+/// What replaces a key of the Python programs, by its JSON pointer in the document.
+fn python_hint(pointer: &str) -> Option<String> {
+    let path = pointer.trim_start_matches('/').replace('/', ".");
+    find_python_name(&path, &[PythonNameKind::Key]).map(PythonName::hint)
 }
 
 fn last(field: &str) -> &str {

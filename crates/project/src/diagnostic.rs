@@ -67,6 +67,9 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     #[serde(skip)]
     excerpt: Option<Excerpt>,
+    /// Whether it is shown as one line: the file still works, and the line says everything.
+    #[serde(skip)]
+    is_brief: bool,
 }
 
 /// The line in question, and which part of it.
@@ -94,6 +97,7 @@ impl Diagnostic {
             column: None,
             hint: None,
             excerpt: None,
+            is_brief: false,
         }
     }
 
@@ -109,6 +113,12 @@ impl Diagnostic {
     pub(crate) fn without_effect(source: &Source, place: &Range<usize>, key: &str) -> Self {
         let message = format!("`{key}` is read and checked, and has no effect in this version");
         Self::at(source, place, message).notice()
+    }
+
+    /// A notice that something is read as what replaces it.
+    pub(crate) fn read_as(source: &Source, place: &Range<usize>, old: &str, new: &str) -> Self {
+        let message = format!("{old} is read as {new}");
+        Self { is_brief: true, ..Self::at(source, place, message).notice() }
     }
 
     /// Makes it a notice.
@@ -170,6 +180,10 @@ impl fmt::Display for Diagnostic {
             Severity::Notice => "notice",
         };
         let file = self.file.to_string_lossy();
+        if self.is_brief {
+            let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+            return write!(f, "{severity}: {}{line}: {}", visible_line(&file), visible_line(&self.message));
+        }
         write!(f, "{severity}: {}\n  at {}", visible_line(&self.message), visible_line(&file))?;
         if let (Some(line), Some(column)) = (self.line, self.column) {
             write!(f, ", line {line}, column {column}")?;
@@ -223,10 +237,40 @@ impl Diagnostics {
     }
 }
 
+impl Diagnostics {
+    /// Returns whether an earlier line says the same of another place.
+    fn says_before(&self, index: usize) -> bool {
+        let one = &self.0[index];
+        one.is_brief && self.0[..index].iter().any(|other| other.is_brief && other.message == one.message)
+    }
+
+    /// Counts the later places of which a line says the same.
+    fn more_places(&self, index: usize) -> String {
+        let one = &self.0[index];
+        let is_same = |other: &&Diagnostic| other.is_brief && other.message == one.message;
+        match self.0[index + 1..].iter().filter(is_same).count() {
+            0 => String::new(),
+            _ if !one.is_brief => String::new(),
+            1 => " (and in 1 more place)".to_owned(),
+            count => format!(" (and in {count} more places)"),
+        }
+    }
+}
+
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut before: Option<&Diagnostic> = None;
         for (index, diagnostic) in self.0.iter().enumerate() {
-            write!(f, "{}{diagnostic}", if index > 0 { "\n\n" } else { "" })?;
+            if self.says_before(index) {
+                continue;
+            }
+            match before {
+                Some(other) if other.is_brief && diagnostic.is_brief => f.write_str("\n")?,
+                Some(_) => f.write_str("\n\n")?,
+                None => {}
+            }
+            write!(f, "{diagnostic}{}", self.more_places(index))?;
+            before = Some(diagnostic);
         }
         if self.is_full() {
             write!(f, "\n\nnotice: there may be more; only the first {MOST} errors are said")?;

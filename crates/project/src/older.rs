@@ -47,9 +47,8 @@ fn read_older_thinking(source: &Source, header: &mut Node, out: &mut Diagnostics
         return;
     };
     let Some(meaning) = thinking_of(thinking) else { return };
-    let message =
-        format!("`thinking: {{type: ..}}` is an older spelling of `thinking: {}`", meaning.to_value());
-    out.push(Diagnostic::at(source, &thinking.place, message).notice());
+    let new = format!("`thinking: {}`", meaning.to_value());
+    out.push(Diagnostic::read_as(source, &thinking.place, "`thinking: {type: ..}`", &new));
     *thinking = meaning;
 }
 
@@ -92,8 +91,7 @@ fn rename(source: &Source, node: &mut Node, names: &[(&str, &str, &str)], out: &
                 out.push(Diagnostic::at(source, &field.place, message).with_hint(format!("keep `{new}`")));
             }
             field.name = (*new).to_owned();
-            let message = format!("`{old}` is an older spelling of `{new}`");
-            out.push(Diagnostic::at(source, &field.place, message).notice());
+            out.push(Diagnostic::read_as(source, &field.place, &format!("`{old}`"), &format!("`{new}`")));
         }
     }
 }

@@ -86,7 +86,11 @@ pub fn find_python_name(name: &str, kinds: &[PythonNameKind]) -> Option<&'static
 impl PythonName {
     /// Returns the hint for a person who still uses the name.
     pub fn hint(&self) -> String {
-        format!("`{}` of the Python program is now: {}; for example `{}`", self.name, self.now, self.example)
+        let program = match self.era {
+            PythonEra::Llmproc => "LLMProc",
+            PythonEra::Workers | PythonEra::Context | PythonEra::Agents => "the Python program",
+        };
+        format!("`{}` of {program} is now: {}; for example `{}`", self.name, self.now, self.example)
     }
 }
 

@@ -20,6 +20,7 @@ use crate::load::ManifestFile;
 use crate::manifest::ToolsetSection;
 use crate::programs::LinkedAgents;
 use crate::python::KnownCode;
+use crate::python_names::{PythonName, PythonNameKind, find_python_name};
 
 /// The key under which the older mapping form keeps approval rules.
 const APPROVAL_CONFIG: &str = "_approval_config";
@@ -341,7 +342,8 @@ impl<'a> Toolsets<'a> {
         }
         if !self.catalogue.toolsets().contains(&built_in) {
             let message = format!("there is no toolset or agent `{built_in}`");
-            return Err(Refused { message, hint: Some(meant(built_in, self.known())) });
+            let hint = python_tool_hint(built_in).unwrap_or_else(|| meant(built_in, self.known()));
+            return Err(Refused { message, hint: Some(hint) });
         }
         let name = Name::from(name);
         let (root, files) = (self.root, self.files);
@@ -360,6 +362,11 @@ impl<'a> Toolsets<'a> {
         let outside_files = of_program.chain(of_code);
         self.catalogue.toolsets().into_iter().chain(sections).chain(outside_files).chain(agents).collect()
     }
+}
+
+/// What replaces a tool or toolset of the Python programs.
+fn python_tool_hint(name: &str) -> Option<String> {
+    find_python_name(name, &[PythonNameKind::Tool]).map(PythonName::hint)
 }
 
 /// Where another tool is called as the one that reads long results, nothing reads them.

@@ -78,10 +78,10 @@ fn older_spellings_mean_the_same_and_are_noticed() {
     let notices = notices.join("\n");
     assert_eq!(
         notices,
-        "`stop_sequences` is an older spelling of `stop`\n\
-        `reasoning_effort` is an older spelling of `effort`\n\
-        `max_completion_tokens` is an older spelling of `max_tokens`\n\
-        `thinking: {type: ..}` is an older spelling of `thinking: 4096`"
+        "`stop_sequences` is read as `stop`\n\
+        `reasoning_effort` is read as `effort`\n\
+        `max_completion_tokens` is read as `max_tokens`\n\
+        `thinking: {type: ..}` is read as `thinking: 4096`"
     );
 }
 

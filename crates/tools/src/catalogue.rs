@@ -71,6 +71,9 @@ const LONE_TOOLS: &[(&str, &str)] = &[
     ("close_fd", "file_descriptors"),
     ("fd_to_file", "file_descriptors"),
     ("calculator", "pocket_calculator"),
+    ("agent_call", "dynamic_agents"),
+    ("agent_create", "dynamic_agents"),
+    ("agent_list", "dynamic_agents"),
 ];
 
 /// Returns the toolset of a tool that agents may list alone.

@@ -174,7 +174,7 @@ fn older_spellings_are_read_with_a_notice() {
         .file("project.json", r#"{"version": 1, "runtime": {}, "entry": {"input": {"input": "old"}}, "worker_files": ["main.worker"]}"#)
         .file("main.worker", "---\nname: main\nmodel: test:echo\nentry: true\n---\nx");
     let ran = sandbox.run(&["run", "."]).ended(0).said("old\n");
-    ran.told("`worker_files` is an older spelling of `agent_files`");
+    ran.told("`worker_files` is read as `agent_files`");
 }
 
 /// An agent that thinks and speaks before it calls another one, which speaks too.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use llm_do_core::{AgentSpec, Name, ToolDefinition, ToolOverride, ToolsetChoice};
 use serde_json::{Value, json};
 
-use super::{Refused, Toolsets, with_hint};
+use super::{Refused, Toolsets, python_tool_hint, with_hint};
 use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::entry_place;
@@ -17,6 +17,9 @@ use llm_do_runtime::ToolsetSubset;
 
 /// The tools that an agent has, by their own names.
 type Held = HashMap<Name, Arc<ToolDefinition>>;
+
+/// Tools of the Python program that have another name now.
+const RENAMED_TOOLS: [(&str, &str); 2] = [("worker_call", "agent_call"), ("worker_create", "agent_create")];
 
 /// Where a single tool comes from.
 enum Origin {
@@ -38,8 +41,13 @@ impl Toolsets<'_> {
             if out.is_full() {
                 return;
             }
-            let tool = entry.name();
-            let place = place_of_tool(agent, tool);
+            let written = entry.name();
+            let place = place_of_tool(agent, written);
+            let tool = self.current_name(written, &held);
+            if tool != written {
+                let (old, new) = (format!("`{written}`"), format!("`{tool}`"));
+                out.push(Diagnostic::read_as(&agent.file.source, &place, &old, &new));
+            }
             if !seen.insert(tool) {
                 let message = format!("duplicate entry `{tool}` in `tools`");
                 out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("list it once"));
@@ -56,7 +64,7 @@ impl Toolsets<'_> {
                     continue;
                 }
             }
-            spec.overrides.extend(changed(entry));
+            spec.overrides.extend(changed(entry, tool));
         }
         for (home, tools) in alone {
             self.add_alone(agent, &home, &tools, spec, &mut held, out);
@@ -98,6 +106,16 @@ impl Toolsets<'_> {
         toolsets.flat_map(|toolset| toolset.definitions()).map(|definition| definition.name.clone()).collect()
     }
 
+    /// Returns the name that a tool has now. A tool of the project keeps the name that it was given there.
+    fn current_name<'t>(&self, tool: &'t str, held: &Held) -> &'t str {
+        let is_own = held.contains_key(tool) || self.single_tools().any(|name| name == tool);
+        let renamed = RENAMED_TOOLS.iter().find(|(old, _)| *old == tool && !is_own);
+        match renamed.filter(|(_, new)| self.catalogue.tool_home(new).is_some()) {
+            Some((_, new)) => new,
+            None => tool,
+        }
+    }
+
     fn origin(&mut self, tool: &str, held: &Held) -> Option<Origin> {
         if self.single_tools().any(|name| name == tool) {
             return Some(Origin::Code);
@@ -123,10 +141,10 @@ impl Toolsets<'_> {
         let listed = self.known().into_iter().find(|name| *name == tool);
         match listed {
             Some(name) => format!("list `{name}` under `toolsets`"),
-            None => {
+            None => python_tool_hint(tool).unwrap_or_else(|| {
                 let tools = self.single_tools().map(Name::as_str).chain(self.catalogue.lone_tools());
                 meant(tool, tools.chain(self.known()))
-            }
+            }),
         }
     }
 
@@ -173,11 +191,11 @@ fn place_of_tool(agent: &Agent, tool: &str) -> Range<usize> {
 }
 
 /// How an entry says that a tool is offered.
-fn changed(entry: &ToolEntry) -> Option<ToolOverride> {
+fn changed(entry: &ToolEntry, tool: &str) -> Option<ToolOverride> {
     let ToolEntry::Changed(section) = entry else { return None };
-    let ToolSection { name, alias, description, access: level, param_descriptions } = section;
+    let ToolSection { name: _, alias, description, access: level, param_descriptions } = section;
     Some(ToolOverride {
-        tool: name.as_str().into(),
+        tool: tool.into(),
         alias: alias.as_deref().map(Name::from),
         description: description.clone(),
         access: level.map(access),
