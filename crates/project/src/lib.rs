@@ -36,6 +36,8 @@ mod set;
 mod template;
 mod toolsets;
 mod tuning;
+mod worker_file;
+mod worker_keys;
 mod workshop;
 
 use std::path::Path;

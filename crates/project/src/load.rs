@@ -14,6 +14,7 @@ use crate::older;
 use crate::program_file;
 use crate::programs::Links;
 use crate::set::Changes;
+use crate::worker_file;
 
 /// The names under which a manifest is looked for in a directory.
 const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "project.yml", "project.toml"];
@@ -111,9 +112,14 @@ fn load_directory(directory: &Path, changes: &Changes, out: &mut Diagnostics) ->
         std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     agents.retain(|path| is_agent_file(path));
     if agents.is_empty() {
+        let root = worker_file::project_of(&directory.join("any.yaml"));
+        let root = root.unwrap_or_else(|| directory.to_path_buf());
+        if let Some(files) = load_workers(&root, changes, out) {
+            return Some(files);
+        }
         let message =
             format!("`{}` is no project: it has neither a manifest nor an agent file", directory.display());
-        let hint = format!("looked for {}, main.agent and *.agent", MANIFESTS.join(", "));
+        let hint = format!("looked for {}, main.agent, *.agent and workers/*.yaml", MANIFESTS.join(", "));
         out.push(Diagnostic::error(directory, message).with_hint(hint));
         return None;
     }
@@ -146,6 +152,9 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
         .ok()?;
     if program_file::is_program(&node) && program_file::language(path).is_some() {
         return Some(lone_program(path, &source, &node, changes, out));
+    }
+    if worker_file::is_worker(path, &node) {
+        return Some(lone_worker(path, &node, changes, out));
     }
     changes.apply_to_manifest(&mut source, &mut node, out);
     older::rename_in_manifest(&source, &mut node, out);
@@ -183,6 +192,35 @@ fn lone_program(
     let message = format!("this names files above its folder, so that its project is all of `{shown}`");
     out.push(Diagnostic::at(source, &reach.place, message).notice());
     without_manifest(reach.root, &[reach.path], changes, out)
+}
+
+/// A YAML worker that is a project of its own, with the workers of its registry that it may call.
+fn lone_worker(path: &Path, node: &Node, changes: &Changes, out: &mut Diagnostics) -> Files {
+    let root = worker_file::project_of(path).unwrap_or_else(|| directory_of(path));
+    let paths = worker_file::with_callable(&root, path, node);
+    let mut files = without_manifest(root, &paths, changes, out);
+    let real = path.canonicalize().unwrap_or_default();
+    files.agents.iter_mut().filter(|file| file.real != real).for_each(|file| file.is_linked = true);
+    files
+}
+
+/// The YAML workers of a directory. A run starts with one that was created only if somebody names it.
+fn load_workers(root: &Path, changes: &Changes, out: &mut Diagnostics) -> Option<Files> {
+    let listing = Listing::new(root);
+    let mut paths = Vec::new();
+    for path in worker_file::registered(root) {
+        match listing.named(path.strip_prefix(root).unwrap_or(&path)) {
+            Ok(path) => paths.push(path),
+            Err(message) => out.push(Diagnostic::error(shown_path(&path), message)),
+        }
+    }
+    if paths.is_empty() {
+        return None;
+    }
+    let mut files = without_manifest(root.to_path_buf(), &paths, changes, out);
+    let created = files.agents.iter_mut().filter(|file| worker_file::is_created(&file.source.path));
+    created.for_each(|file| file.is_linked = true);
+    Some(files)
 }
 
 /// What is run as Python says so by its name.
@@ -379,7 +417,7 @@ impl Reading<'_> {
         let source = read_source(path, out)?;
         self.bytes += source.text.len();
         let file = match program_file::language(path) {
-            Some(language) => program_file::read(source, language, path, self.root, out),
+            Some(language) => self.read_document(source, language, path, out),
             None => agent_file::read(source).map_err(|diagnostic| out.push(*diagnostic)).ok(),
         };
         self.values += file.as_ref().map_or(0, |file| file.header.count());
@@ -395,6 +433,23 @@ impl Reading<'_> {
         let generated = directory.is_some() && directory == self.generated;
         let real = path.canonicalize().unwrap_or_default();
         file.map(|file| AgentFile { generated, real, ..file })
+    }
+
+    /// Reads a file that is a program or a YAML worker.
+    fn read_document(
+        &self,
+        source: Source,
+        language: Language,
+        path: &Path,
+        out: &mut Diagnostics,
+    ) -> Option<AgentFile> {
+        let node = document::read(&source.text, language)
+            .map_err(|error| out.push(Diagnostic::at(&source, &error.place, error.message)))
+            .ok()?;
+        if worker_file::is_worker(path, &node) {
+            return Some(worker_file::read(source, node, path, out));
+        }
+        program_file::read(source, &node, path, self.root, out)
     }
 
     /// Reads the programs of agents, those of programs, and so on, each once.

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{Content, Node};
+use crate::worker_keys;
 
 /// Older and present names of keys, each below a path.
 const MANIFEST: &[(&str, &str, &str)] = &[
@@ -15,6 +16,7 @@ const MANIFEST: &[(&str, &str, &str)] = &[
 const HEADER: &[(&str, &str, &str)] = &[
     ("", "schema_in_ref", "input_model_ref"),
     ("", "allow_workers", "agents"),
+    ("", "output_schema_ref", "output_schema"),
     (SETTINGS, "stop_sequences", "stop"),
     (SETTINGS, "reasoning_effort", "effort"),
     (SETTINGS, "max_completion_tokens", "max_tokens"),
@@ -36,6 +38,7 @@ pub(crate) fn rename_in_manifest(source: &Source, node: &mut Node, out: &mut Dia
 
 /// Renames older keys of an agent's header.
 pub(crate) fn rename_in_header(source: &Source, node: &mut Node, out: &mut Diagnostics) {
+    worker_keys::translate(source, node, out);
     rename(source, node, HEADER, out);
     read_older_thinking(source, node, out);
 }

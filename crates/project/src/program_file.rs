@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::agent_file::AgentFile;
 use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::{self, Content, Field, Language, Node};
+use crate::document::{Content, Field, Language, Node};
 
 pub(crate) use files::reach;
 use parts::{field, list, table, text};
@@ -65,23 +65,20 @@ pub(crate) fn is_program(node: &Node) -> bool {
     is_table("model") && node.field("entry").is_none() && node.field("version").is_none()
 }
 
-/// Reads a program file as an agent; nothing where it cannot be read at all.
+/// Reads a program file as an agent; nothing if it is not a table.
 pub(crate) fn read(
     source: Source,
-    language: Language,
+    node: &Node,
     path: &Path,
     root: &Path,
     out: &mut Diagnostics,
 ) -> Option<AgentFile> {
-    let node = document::read(&source.text, language)
-        .map_err(|error| out.push(Diagnostic::at(&source, &error.place, error.message)))
-        .ok()?;
     if !matches!(node.content, Content::Table(_)) {
         out.push(Diagnostic::at(&source, &node.place, "a program file must be a table"));
         return None;
     }
     let mut reading = Reading::new(&source, path, root, out);
-    let instructions = reading.program(&node);
+    let instructions = reading.program(node);
     let Reading { header, program, .. } = reading;
     let header = Node { place: 0..0, content: Content::Table(header) };
     let mut file = AgentFile::new(source, header, instructions);
@@ -247,7 +244,7 @@ fn texts(node: &Node) -> Option<Vec<String>> {
 }
 
 /// The stem of a file as a name that agents can have.
-fn agent_name(path: &Path) -> String {
+pub(crate) fn agent_name(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let sign = |sign: char| if sign.is_ascii_alphanumeric() || "_-".contains(sign) { sign } else { '_' };
     let name: String = stem.chars().map(sign).take(LONGEST_NAME).collect();
