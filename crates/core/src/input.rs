@@ -107,7 +107,8 @@ fn holds_bytes(item: &Value) -> bool {
     read_attachment(item).is_some_and(|attachment| matches!(attachment.source, AttachmentSource::Data(_)))
 }
 
-fn read_attachment(value: &Value) -> Option<Attachment> {
+/// Reads one item of the field `attachments`: a path, or an attachment as an object.
+pub fn read_attachment(value: &Value) -> Option<Attachment> {
     match value {
         Value::String(path) => Some(Attachment::path(path)),
         other => serde_json::from_value(other.clone()).ok(),

@@ -60,7 +60,7 @@ pub use engine::{Asker, DecidedBy, Decision, Engine, Halt, Outcome, Performed, P
 pub use event::{CallKind, CallResult, Delta, Event, EventBody, ModelResult, RunId, Status};
 pub use failure::{Failure, FailureKind, ToolError};
 pub use grant::{Grant, GrantSubject};
-pub use input::{Input, InputPart, input_attachments};
+pub use input::{Input, InputPart, input_attachments, read_attachment};
 pub use media_tokens::MediaTokens;
 pub use message::{Conversation, Head, Message, Origin, Part, ProviderBlock, Role, ToolCall, ToolResult};
 pub use model::{

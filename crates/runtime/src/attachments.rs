@@ -45,7 +45,9 @@ pub(crate) async fn look(
     if !matches!(target.kind, TargetKind::Agent) {
         return Ok(Vec::new());
     }
-    let mut attachments = prompt::attached(&prompt::parts(call, target.prompt.as_ref(), input).await?);
+    let root = run.shared.root.as_deref();
+    let parts = prompt::parts(call, target.prompt.as_ref(), input, root).await?;
+    let mut attachments = prompt::attached(&parts);
     received::check(call, &attachments)?;
     attachments.retain(|attachment| received::descriptor_of(attachment).is_none());
     if attachments.is_empty() {

@@ -1,10 +1,11 @@
 //! How an input becomes the first message of an agent.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use llm_do_core::{
-    Attachment, AttachmentPolicy, Failure, FailureKind, InputPart, Key, Message, Part, Payload, Prompt, Role,
-    Step, StepKind, input_attachments,
+    Attachment, AttachmentPolicy, AttachmentSource, Failure, FailureKind, InputPart, Key, Message, Part,
+    Payload, Prompt, Role, Step, StepKind, input_attachments, read_attachment,
 };
 use serde_json::{Map, Value};
 
@@ -31,19 +32,20 @@ pub(crate) async fn opening(
 ) -> Result<Opening, Failure> {
     let spec = frame.plan.spec.as_ref();
     let prompt = spec.and_then(|spec| spec.prompt.as_ref());
-    let typed = shown_as_json(&step.payload).filter(|_| prompt.is_none());
+    let root = run.shared.root.as_deref();
+    let typed = shown_as_json(&step.payload, root).filter(|_| prompt.is_none());
     let first_request = call.info.id.child("t1/model");
     unless_ended(call, introduce(run, frame, &first_request, &step.payload)).await?;
     let recorded = run.replay.as_ref().and_then(|replay| replay.request_messages(&first_request));
     if let Some(messages) = recorded.filter(|messages| !messages.is_empty()) {
         // What is shown of long texts is recorded, and the texts themselves are kept anew.
         if frame.seat.descriptors.get().is_some() {
-            let given = parts(call, prompt, &step.payload).await?;
+            let given = parts(call, prompt, &step.payload, root).await?;
             received::parts(call, frame, given, typed.as_ref())?;
         }
         return Ok(Opening::Recorded(messages.to_vec()));
     }
-    let given = parts(call, prompt, &step.payload).await?;
+    let given = parts(call, prompt, &step.payload, root).await?;
     let precondition = match &step.kind {
         StepKind::Agent { precondition } => precondition.as_ref(),
         _ => None,
@@ -61,12 +63,13 @@ pub(crate) async fn parts(
     call: &LiveCall,
     prompt: Option<&Prompt>,
     input: &Payload,
+    root: Option<&Path>,
 ) -> Result<Vec<InputPart>, Failure> {
     match prompt {
         Some(prompt) => unless_ended(call, prompt.parts(input)).await,
         None => {
             let attachments = input_attachments(input).into_iter().map(InputPart::Attachment);
-            Ok(std::iter::once(InputPart::Text(default_prompt(input))).chain(attachments).collect())
+            Ok(std::iter::once(InputPart::Text(default_prompt(input, root))).chain(attachments).collect())
         }
     }
 }
@@ -143,20 +146,48 @@ pub(crate) fn instruct(frame: &Frame, input: &Payload) -> Result<(), Failure> {
 }
 
 /// The text of an input, or its JSON where it is more than a text with attachments.
-pub(crate) fn default_prompt(input: &Payload) -> String {
-    match (shown_as_json(input), input.object().and_then(|map| map.get("input"))) {
+pub(crate) fn default_prompt(input: &Payload, root: Option<&Path>) -> String {
+    match (shown_as_json(input, root), input.object().and_then(|map| map.get("input"))) {
         (None, Some(Value::String(text))) => text.clone(),
         (value, _) => serde_json::to_string_pretty(&value).unwrap_or_default(),
     }
 }
 
 /// The value whose JSON an agent reads; nothing where the input is a text with attachments.
-fn shown_as_json(input: &Payload) -> Option<Value> {
+fn shown_as_json(input: &Payload, root: Option<&Path>) -> Option<Value> {
     let only_text = |map: &Map<String, Value>| map.keys().all(|key| key == "input" || key == "attachments");
     match input.object().filter(|map| only_text(map)).and_then(|map| map.get("input")) {
         Some(Value::String(_)) => None,
-        _ => Some(sorted(input.value())),
+        _ => Some(sorted(&with_shown_attachments(input.value(), root))),
     }
+}
+
+/// The input with names in the place of attachments: their content follows the text, and where a file lies on this
+/// machine is not for a model.
+fn with_shown_attachments(input: &Value, root: Option<&Path>) -> Value {
+    let mut shown = input.clone();
+    let attachments = shown.get_mut("attachments").and_then(Value::as_array_mut);
+    for item in attachments.into_iter().flatten() {
+        if let Some(attachment) = read_attachment(item) {
+            *item = Value::String(shown_name(&attachment, root));
+        }
+    }
+    shown
+}
+
+/// A file relative to the project, or its name if it lies elsewhere.
+fn shown_name(attachment: &Attachment, root: Option<&Path>) -> String {
+    let path = match &attachment.source {
+        AttachmentSource::Path(path) => path,
+        AttachmentSource::Data(_) => return attachment.name.clone(),
+    };
+    if path.is_relative() {
+        return path.to_string_lossy().into_owned();
+    }
+    let below = |root: &Path| path.strip_prefix(root).ok().map(Path::to_path_buf);
+    let absolute = || std::path::absolute(root?).ok().and_then(|root| below(&root));
+    let relative = root.and_then(below).or_else(absolute);
+    relative.map_or_else(|| attachment.name.clone(), |path| path.to_string_lossy().into_owned())
 }
 
 fn sorted(value: &Value) -> Value {
@@ -178,8 +209,8 @@ mod tests {
 
     #[test]
     fn an_object_that_is_more_than_text_becomes_sorted_json() {
-        assert_eq!(default_prompt(&Payload::new(json!({"input": "hi", "attachments": []}))), "hi");
-        let text = default_prompt(&Payload::new(json!({"b": {"d": 1, "c": 2}, "a": 1})));
+        assert_eq!(default_prompt(&Payload::new(json!({"input": "hi", "attachments": []})), None), "hi");
+        let text = default_prompt(&Payload::new(json!({"b": {"d": 1, "c": 2}, "a": 1})), None);
         assert_eq!(text, "{\n  \"a\": 1,\n  \"b\": {\n    \"c\": 2,\n    \"d\": 1\n  }\n}");
     }
 }

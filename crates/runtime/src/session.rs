@@ -90,7 +90,8 @@ impl Session {
     ) -> Result<RunReport, RunError> {
         self.settle().await;
         let turn = options(self.turn(input));
-        let before = self.note_turn(default_prompt(&turn.payload())).await;
+        let root = self.runtime.shared().root.clone();
+        let before = self.note_turn(default_prompt(&turn.payload(), root.as_deref())).await;
         let run = turn.start();
         watch(run.canceller());
         let guard = CancelOnDrop(Some(run.canceller()));

@@ -194,6 +194,44 @@ async fn a_person_may_attach_any_regular_file_within_the_policy() {
     assert!(run(huge).await.error().contains("too large"));
 }
 
+/// The first message that the model of `child` is sent for an object with these attachments.
+async fn shown_prompt(root: &Root, attachments: Value) -> String {
+    let runtime = giving(root, AttachmentPolicy::default(), &json!([])).build();
+    let run = TestRun::of(runtime.run("child", json!({"topic": "x", "attachments": attachments})).await);
+    first_request(&run)
+}
+
+/// The text of the first message that a model is sent.
+fn first_request(run: &TestRun) -> String {
+    let first = run.report().events().iter().find_map(|event| match &event.body {
+        EventBody::ModelRequest { messages, .. } => messages.first().cloned(),
+        _ => None,
+    });
+    first.unwrap_or_else(|| panic!("{run:?}")).text().to_string()
+}
+
+#[tokio::test]
+async fn an_object_shows_attached_files_relative_to_the_project() {
+    let root = Root::new("shown").file("docs/a.txt", "a");
+    let (inside, outside) = (root.path().join("docs/a.txt"), root.0.join("secret.txt"));
+    let shown = shown_prompt(&root, json!([inside, "docs/a.txt", outside])).await;
+    let value: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(value, json!({"attachments": ["docs/a.txt", "docs/a.txt", "secret.txt"], "topic": "x"}));
+}
+
+#[tokio::test]
+async fn an_object_shows_attached_bytes_by_their_name() {
+    let root = Root::new("shown-bytes");
+    let runtime = giving(&root, AttachmentPolicy::default(), &json!([])).build();
+    let attachment = Attachment::bytes("a.png", "image/png", PNG);
+    let run = TestRun::of(runtime.run("child", json!({"topic": "x"})).attach(attachment).await);
+    let shown = first_request(&run);
+    assert_eq!(
+        serde_json::from_str::<Value>(&shown).unwrap(),
+        json!({"attachments": ["a.png"], "topic": "x"})
+    );
+}
+
 #[tokio::test]
 async fn a_call_with_attachments_is_approved_with_places_types_and_sizes() {
     let bidi = "invoice\u{202e}gnp.txt";
