@@ -11,6 +11,8 @@ use llm_do::{Cassette, CassetteMode};
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::Problem;
+use crate::python_flags;
+use crate::screen::Paint;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -379,6 +381,9 @@ impl Refused {
     /// Answers on the right stream.
     pub(crate) fn show(&self) -> Exit {
         let _ = self.0.print();
+        if let Some(hint) = python_flags::hint(&self.0) {
+            output::to_stderr(&Paint::for_stderr().message(&format!("hint: {hint}")));
+        }
         match self.0.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Done,
             _ => Exit::Usage,

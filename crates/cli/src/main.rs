@@ -17,6 +17,7 @@ mod narration;
 mod output;
 mod problem;
 mod progress;
+mod python_flags;
 mod screen;
 mod signals;
 mod stdin;

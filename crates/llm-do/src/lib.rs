@@ -64,9 +64,10 @@ pub use llm_do_models::{
 pub use llm_do_project::{
     AgentDraft, AttachmentSection, Catalogue, ClassPurpose, Code, CodeClass, CodeModel, CodePlace,
     CodeProblem, CodeProvider, Defined, Diagnostic, Diagnostics, LimitsSection, LoadedProject, Machine,
-    McpServer, NoToolsets, ProjectFiles, Provider, Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind,
-    ReachedProvider, Severity, WantedClass, WantedCode, WantedFunction, WantedToolset, Workshop,
-    check_static, header_schema, manifest_schema,
+    McpServer, NoToolsets, PYTHON_NAMES, ProjectFiles, Provider, PythonEra, PythonName, PythonNameKind,
+    Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, Severity, WantedClass,
+    WantedCode, WantedFunction, WantedToolset, Workshop, check_static, find_python_name, header_schema,
+    manifest_schema, python_names,
 };
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, ApprovalBuilder, ApprovalController, ApprovalControllerBuilder,

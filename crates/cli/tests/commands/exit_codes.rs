@@ -135,3 +135,17 @@ fn a_dot_env_beside_the_project_never_overrides_the_environment() {
     let ran = wrong.run(&["run", ".", "hello"]).ended(2).told("line 2 is wrong (`SECRET`)");
     assert!(!ran.stderr.contains("hunter2"), "{ran:?}");
 }
+
+#[test]
+fn a_flag_of_the_python_programs_is_explained() {
+    let sandbox = Sandbox::echo();
+    let explained = |flags: &[&str], expected: &str| {
+        let arguments: Vec<&str> = ["run", ".", "x"].iter().chain(flags).copied().collect();
+        sandbox.run(&arguments).ended(2).said("").told(expected);
+    };
+    explained(&["--strict"], "hint: `--strict` of the Python program is now: flag `--reject-all`");
+    explained(&["--approve-all-tools"], "now: flag `--approve-all`; for example");
+    explained(&["--attachments", "a.pdf"], "now: flag `--attach`, once per file");
+    explained(&["--cost-limit=0.5"], "hint: `--cost-limit` of LLMProc is now: flag `--max-cost`");
+    explained(&["-m", "test"], "now: flag `--model`");
+}

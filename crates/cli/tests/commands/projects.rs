@@ -261,3 +261,20 @@ fn instructions_are_a_template_only_where_they_say_so() {
     assert_eq!(instructions(&agent("")), "Say {{ input }}.");
     assert_eq!(instructions(&agent("template: true\n")), "Say it.");
 }
+
+#[test]
+fn a_yaml_worker_of_the_python_program_runs_with_one_line_per_notice() {
+    let worker = "name: reporter\nmodel: test:echo\ninstructions: You write reports.\n\
+        sandboxes: {out: {root: out, mode: rw}}\ntool_rules: {sandbox.write: {approval_required: true}}\n";
+    let sandbox = Sandbox::new().file("workers/reporter.yaml", worker).file("out/a.md", "a");
+    let ran = sandbox.run(&["run", "workers/reporter.yaml", "hello"]).ended(0).said("hello\n");
+    assert_eq!(
+        ran.stderr,
+        "notice: workers/reporter.yaml:1: a YAML worker is read as an agent file\n\
+        notice: workers/reporter.yaml:4: `sandboxes` is read as the toolset `filesystem_project`\n\
+        notice: workers/reporter.yaml:5: `tool_rules` is read as `approval`\n"
+    );
+    sandbox.run(&["run", ".", "hello"]).ended(0).said("hello\n");
+    let listed = sandbox.run(&["list", "workers"]).ended(0);
+    assert!(listed.stdout.contains("write_file"), "{listed:?}");
+}
