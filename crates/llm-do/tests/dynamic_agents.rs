@@ -536,7 +536,10 @@ async fn a_call_through_the_single_tool_asks_where_the_manifest_says_so() {
 
 #[tokio::test]
 async fn the_older_names_of_the_single_tools_are_read_with_a_notice() {
-    let folder = with_poet_and_clerk("older-tools", "tools: [worker_call, worker_create]");
+    let folder = with_poet_and_clerk(
+        "older-tools",
+        "tools: [worker_call, worker_create]\napproval: {worker_call: ask}",
+    );
     let project = folder.load();
     let notices: Vec<String> = project.notices.notices().map(|notice| notice.message.clone()).collect();
     assert_eq!(

@@ -73,7 +73,7 @@ pub(crate) struct Header {
     /// Which files the agent takes, with its input and with each result of its calls.
     #[serde(default)]
     pub(crate) attachment_policy: Option<AttachmentSection>,
-    /// Names or globs of the agents that may be called from here; none: all.
+    /// Names or globs of the agents that may be called from here, also of those that are created later; none: all.
     #[serde(default)]
     pub(crate) agents: Vec<String>,
     /// Whether this agent is the entry of the project.

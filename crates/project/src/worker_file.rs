@@ -35,7 +35,7 @@ pub(crate) fn is_worker(path: &Path, node: &Node) -> bool {
     language(path) == Some(Language::Yaml)
         && !is_program
         && !is_manifest
-        && (has("instructions") || (has("name") && !has("prompt")))
+        && (has("instructions") || (has("name") && project_of(path).is_some()))
 }
 
 /// Reads a worker as an agent.

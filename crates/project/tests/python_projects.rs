@@ -214,8 +214,17 @@ fn unknown_keys_of_a_yaml_worker_are_errors_with_what_replaces_them() {
         assert!(text.contains(expected), "{id}: {text}");
     }
     let text =
-        loaded_at("worker-empty", "a.yaml", &[("a.yaml", "name: a\nmodel: test:echo\n")]).err().unwrap();
+        loaded_at("worker-empty", "workers/a.yaml", &[("workers/a.yaml", "name: a\nmodel: test:echo\n")])
+            .err()
+            .unwrap();
     assert!(text.contains("the worker has no `instructions`"), "{text}");
+}
+
+#[test]
+fn a_manifest_that_lacks_its_version_is_not_taken_for_a_worker() {
+    let manifest = "name: hello\nentry: {agent: main}\nmodel: test:echo\n";
+    let text = loaded("not-a-worker", &[("project.yaml", manifest)]).err().unwrap();
+    assert!(text.contains("missing key `version`") && text.contains("unknown key `name`"), "{text}");
 }
 
 #[test]

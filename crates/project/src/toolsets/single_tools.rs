@@ -47,6 +47,7 @@ impl Toolsets<'_> {
             if tool != written {
                 let (old, new) = (format!("`{written}`"), format!("`{tool}`"));
                 out.push(Diagnostic::read_as(&agent.file.source, &place, &old, &new));
+                rename_in_rules(spec, written, tool);
             }
             if !seen.insert(tool) {
                 let message = format!("duplicate entry `{tool}` in `tools`");
@@ -201,6 +202,13 @@ fn changed(entry: &ToolEntry, tool: &str) -> Option<ToolOverride> {
         access: level.map(access),
         parameters: param_descriptions.clone().into_iter().collect(),
     })
+}
+
+/// Rules of the agent use the same name as its list of tools.
+fn rename_in_rules(spec: &mut AgentSpec, old: &str, new: &str) {
+    let rules = spec.approval.iter_mut().map(|rule| &mut rule.pattern);
+    let patterns = rules.chain(&mut spec.manual_only);
+    patterns.filter(|pattern| *pattern == old).for_each(|pattern| *pattern = new.to_owned());
 }
 
 /// No agent says of a tool that it needs less than it does.
