@@ -65,6 +65,10 @@ pub trait Caller: Send + Sync {
     fn run_usage(&self) -> UsageByModel {
         UsageByModel::default()
     }
+    /// Describes the tools that the code of the call may call; agents are in [`agents`](Self::agents).
+    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
+        Vec::new()
+    }
     /// Calls the agent in whose name the call acts once more for each prompt, each with the conversation so far.
     fn fork(self: Arc<Self>, prompts: Vec<String>) -> BoxFuture<'static, Result<Vec<Outcome>, Failure>> {
         let failure =
@@ -363,6 +367,11 @@ impl CallContext {
     /// Returns what the agent was given in whose name the call acts, where there is one.
     pub fn agent_input(&self) -> Option<Payload> {
         self.0.caller.agent_input()
+    }
+
+    /// Describes the tools that the code of the call may call.
+    pub fn tools(&self) -> Vec<Arc<ToolDefinition>> {
+        self.0.caller.tools()
     }
 
     /// Describes the agents that the code of the call may call.

@@ -12,7 +12,7 @@ use llm_do_core::{
     Access, AgentSpec, Asker, BlockingWork, CallContext, CallableAgent, Caller, Cancellation, Delta, Effect,
     Engine, Event, EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, ModelError, Name,
     NoticeSink, Outcome, Parts, Payload, Performed, Remaining, Remark, Sample, Step, StepKind, Tool,
-    ToolError, ToolReply, Trace, Tune, UsageByModel,
+    ToolDefinition, ToolError, ToolReply, Trace, Tune, UsageByModel,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -454,6 +454,15 @@ impl Caller for ToolCaller {
 
     fn run_usage(&self) -> UsageByModel {
         root_of(&self.call).usage()
+    }
+
+    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
+        let targets = self.call.frame().plan.targets();
+        let tools = targets.filter(|target| matches!(target.kind, TargetKind::Tool(_)));
+        let mut definitions: Vec<_> = tools.map(|target| target.definition.clone()).collect();
+        definitions.sort_by(|one, other| one.name.cmp(&other.name));
+        definitions.dedup_by(|one, other| one.name == other.name);
+        definitions
     }
 
     fn agent_input(&self) -> Option<Payload> {

@@ -493,8 +493,8 @@ class Llmproc(HostCase):
             async def find(what: str, runtime_context=None):
                 runtime_context["stderr"].append("looking")
                 process = runtime_context["process"]
-                assert process.get_stderr_log() == ["looking"]
-                return [runtime_context["region"], process.model_name, await process.call_tool("y", a=1)]
+                result = await process.call_tool("y", a=1)
+                return [runtime_context["region"], process.model_name, result.content, process.get_stderr_log()]
             @register_tool()
             def result(kind: str):
                 return getattr(ToolResult, kind)({"a": 1})
@@ -513,7 +513,11 @@ class Llmproc(HostCase):
         )
         number = host.begin_call(where["id"], {"what": "x"}, values={"region": "eu"})
         host.send(op="answer", id=host.ask()["id"], value="z")
-        self.assertEqual(host.done(number)["value"], ["eu", "test", "z"])
+        question = host.ask()
+        self.assertEqual(question["what"], "stderr")
+        host.send(op="answer", id=question["id"], value=["looking"])
+        self.assertEqual(host.done(number)["value"], ["eu", "test", "z", ["looking"]])
+        self.assertEqual(host.lines(number), ["looking"])
         result = tools["result"]["id"]
         self.assertEqual(host.call(result, {"kind": "from_success"})["value"], {"a": 1})
         error = host.call(result, {"kind": "from_error"})["error"]

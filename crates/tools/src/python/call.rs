@@ -10,14 +10,14 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use llm_do_core::{
-    Attachment, CallContext, Cancellation, Failure, FailureKind, Input, InputPart, Name, NoticeSink, Output,
-    parse_exact,
+    Attachment, CallContext, CallKind, Cancellation, Failure, FailureKind, Input, InputPart, Name,
+    NoticeSink, Output, ToolDefinition, TraceCall, parse_exact,
 };
 use llm_do_runtime::{Descriptors, FdId, FdSource, Selection};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::host::{Current, Host};
@@ -178,7 +178,11 @@ async fn answer_question(running: &Running, call: &CallContext, ask: Ask) {
     let answer = match &*ask.what {
         "call" => call_by_name(call, ask).await,
         "approve" => approve(call, ask).await,
-        "inspect" => Ok(inspection(call, running)),
+        "inspect" => Ok(inspection(call)),
+        "stderr" => Ok(call.stderr_log().into()),
+        "usage" => Ok(usage_of_run(call)),
+        "trace" => Ok(call.trace().iter().map(trace_entry).collect()),
+        "registry" => Ok(registry(call)),
         "fd_read" => read_descriptor(call, &ask),
         "fd_create" => create_descriptor(call, &ask),
         other => Err(Failure::new(FailureKind::Tool, format!("there is no question `{other}`"))),
@@ -252,7 +256,33 @@ fn create_descriptor(call: &CallContext, ask: &Ask) -> Result<Value, Failure> {
     Ok(made.id.as_str().into())
 }
 
-fn inspection(call: &CallContext, running: &Running) -> Value {
+fn usage_of_run(call: &CallContext) -> Value {
+    let models = call.run_usage();
+    models.iter().map(|(model, usage)| (model.to_string(), json!(usage))).collect::<Map<_, _>>().into()
+}
+
+fn trace_entry(call: &TraceCall) -> Value {
+    json!({
+        "key": call.key,
+        "name": call.name,
+        "kind": call.kind,
+        "depth": call.depth,
+        "input_data": call.input,
+        "output_data": call.output.as_ref().map(Output::to_value),
+        "error": call.error.as_ref().map(|failure| &failure.message),
+        "duration_ms": call.duration_ms,
+    })
+}
+
+/// Describes what code of a call can name: tools, then agents.
+fn registry(call: &CallContext) -> Value {
+    let entry = |definition: &ToolDefinition, kind: CallKind| json!({"name": definition.name, "kind": kind, "description": definition.description});
+    let tools = call.tools().into_iter().map(|tool| entry(&tool, CallKind::Tool));
+    let agents = call.agents().into_iter().map(|agent| entry(&agent.definition, CallKind::Agent));
+    tools.chain(agents).collect()
+}
+
+fn inspection(call: &CallContext) -> Value {
     let seen = call.inspect();
     json!({
         "messages": seen.messages,
@@ -260,7 +290,7 @@ fn inspection(call: &CallContext, running: &Running) -> Value {
         "remaining": seen.remaining,
         "callables": seen.callables,
         "trace": seen.trace.to_string().lines().collect::<Vec<_>>(),
-        "stderr": running.process.log_of(running.id),
+        "stderr": seen.stderr,
     })
 }
 

@@ -269,6 +269,7 @@ fn touch(directory: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::python::sources::NAMES;
     use crate::python::tests::Folder;
 
     #[test]
@@ -288,7 +289,7 @@ mod tests {
                 }
             }
         }
-        found.push(START.to_owned());
+        found.extend([START, NAMES].map(str::to_owned));
         found.sort();
         let mut embedded: Vec<&str> = SOURCES.iter().map(|(path, _)| *path).collect();
         embedded.sort_unstable();

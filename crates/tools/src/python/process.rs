@@ -4,7 +4,7 @@
 //! not take at once, one waits for its end. They end with the process. None of them belongs to an async runtime: a
 //! project that is loaded outlives any.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read};
 use std::net::Shutdown;
@@ -36,8 +36,6 @@ const MOST_SAID: usize = 1024 * 1024;
 const COST_OF_LINE: usize = 32;
 /// How much of what was printed outside any call is kept.
 const MOST_KEPT: usize = 64 * 1024;
-/// How much of a call's error log is kept for the call itself.
-const MOST_LOGGED: usize = 64 * 1024;
 /// How long a process that has closed its channel may take to end.
 const TIME_TO_END: Duration = Duration::from_secs(1);
 /// How long is waited for the last words of a process that has ended.
@@ -140,8 +138,6 @@ pub(crate) struct Slot {
     pub(crate) counts: bool,
     told: usize,
     said: usize,
-    log: VecDeque<String>,
-    logged: usize,
 }
 
 impl Slot {
@@ -151,17 +147,7 @@ impl Slot {
         counts: bool,
         news: Box<dyn Fn(News) + Send>,
     ) -> Self {
-        Self { name, listener, news, counts, told: 0, said: 0, log: VecDeque::new(), logged: 0 }
-    }
-
-    fn log(&mut self, line: &str) {
-        self.log.push_back(line.to_owned());
-        self.logged += line.len() + COST_OF_LINE;
-        while self.logged > MOST_LOGGED
-            && let Some(oldest) = self.log.pop_front()
-        {
-            self.logged -= oldest.len() + COST_OF_LINE;
-        }
+        Self { name, listener, news, counts, told: 0, said: 0 }
     }
 }
 
@@ -381,9 +367,6 @@ impl Process {
         if slot.said > MOST_SAID {
             return;
         }
-        if kind == SayKind::Stderr {
-            slot.log(&text);
-        }
         let unheard = slot.listener.hear(kind, text);
         drop(calls);
         if let Err(text) = unheard {
@@ -437,7 +420,6 @@ impl Process {
                 true => "what is printed from here on is left out: there is too much of it",
                 false => line,
             };
-            slot.log(line);
             // A call hears everything.
             let _ = slot.listener.hear(SayKind::Stderr, line.to_owned());
         }
@@ -473,11 +455,6 @@ impl Process {
         if let Some(slot) = self.calls().running.get_mut(&id) {
             slot.listener = Listener::Nobody;
         }
-    }
-
-    /// Returns the error log of a call so far.
-    pub(crate) fn log_of(&self, id: u64) -> Vec<String> {
-        self.calls().running.get(&id).map(|slot| slot.log.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Returns the name of a call that still runs.

@@ -3,9 +3,12 @@
 /// Embeds files by their paths below `python/`.
 macro_rules! sources {
     ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../python/", $path)))),*]
+        &[(NAMES, llm_do_project::PYTHON_NAMES), $(($path, include_str!(concat!("../../python/", $path)))),*]
     };
 }
+
+/// The table of names of the Python ancestors, which the packages in `names/` read.
+pub(crate) const NAMES: &str = "python-names.json";
 
 /// Each source by its path, with its text.
 pub(crate) const SOURCES: &[(&str, &str)] = sources![
@@ -70,12 +73,15 @@ pub(crate) const SOURCES: &[(&str, &str)] = sources![
     "host/llm_do_host/output.py",
     "host/llm_do_host/prompts.py",
     "host/llm_do_host/results.py",
+    "host/llm_do_host/run_state.py",
+    "host/llm_do_host/runtime_context.py",
     "host/llm_do_host/schema.py",
     "host/llm_do_host/shapes.py",
     "host/llm_do_host/targets.py",
     "host/llm_do_host/threads.py",
     "names/llm_do/__init__.py",
     "names/llm_do/_lazy.py",
+    "names/llm_do/_missing.py",
     "names/llm_do/approvals.py",
     "names/llm_do/errors.py",
     "names/llm_do/models.py",

@@ -95,6 +95,9 @@ pub(crate) struct WireContext<'a> {
     /// The programs that the agent can start.
     #[serde(skip_serializing_if = "<[Program]>::is_empty")]
     programs: &'a [Program],
+    /// The names of the agent's toolsets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    toolsets: Vec<&'a str>,
     /// Whether the agent has descriptors.
     descriptors: bool,
     /// What is left of the budget.
@@ -108,10 +111,12 @@ impl<'a> WireContext<'a> {
         let model = call.model().map(Name::as_str);
         let programs = call.agent().map(|agent| agent.programs.as_slice()).unwrap_or_default();
         let access = call.agent().map(|agent| call.access().unwrap_or(agent.access).word());
+        let choices = call.agent().map(|agent| agent.toolsets.as_slice()).unwrap_or_default();
+        let toolsets = choices.iter().filter(|choice| !choice.implicit).map(|choice| choice.name.as_str());
         let descriptors = call.context().get::<Descriptors>().is_some();
         let about = Self::of_info(call.info(), call.context(), root);
         let budget = Some(call.remaining());
-        Self { model, input, programs, access, descriptors, budget, ..about }
+        Self { model, input, programs, access, toolsets: toolsets.collect(), descriptors, budget, ..about }
     }
 
     /// The context in which a toolset is opened.
@@ -128,6 +133,7 @@ impl<'a> WireContext<'a> {
             values,
             access: None,
             programs: &[],
+            toolsets: Vec::new(),
             descriptors: false,
             budget: None,
         }

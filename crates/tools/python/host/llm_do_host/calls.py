@@ -184,6 +184,26 @@ class Call:
             raise problem
         return value
 
+    def ask_now(self, what, **fields):
+        """Asks llm-do and blocks until the answer is there, in a thread and in the event loop alike.
+
+        Only for questions that llm-do answers at once: the whole loop waits.
+        """
+        if not self.is_in_loop():
+            return self.ask_from_thread(what, **fields)
+        return self.calls.ask_while_loop_waits(self, what, fields)
+
+    def open_toolset(self, name):
+        """Returns the toolset object of this name that is open for the calling agent, or None."""
+        key = self.context.get("key", "") + "/"
+        found = [
+            instance
+            for instance in self.calls.instances.values()
+            if instance.name == name and key.startswith(instance.agent_key + "/")
+        ]
+        # An agent may be called by one that uses the same toolset: the innermost call is meant.
+        return max(found, key=lambda instance: len(instance.agent_key)).toolset if found else None
+
     def check_running(self):
         """Refuses questions of a call that has ended."""
         if self.ended:
@@ -201,6 +221,10 @@ class Calls:
         self.pool = Pool()
         self.main_thread = threading.get_ident()
         self.questions = {}
+        # Acts on the messages in the inbox; set by the host.
+        self.drain = None
+        # The toolset instances that are open, by their numbers.
+        self.instances = {}
         self._running = {}
         self._numbers = itertools.count(1)
 
@@ -283,6 +307,41 @@ class Calls:
         _, settle = self.questions.pop(number, (None, None))
         if settle is not None:
             settle(value, None if error is None else problem_of(error))
+
+    def ask_while_loop_waits(self, call, what, fields):
+        """Asks from the main thread and reads the channel itself until the answer is there.
+
+        All other messages stay in the inbox, in their order, for the loop.
+        """
+        answers = []
+        number = self.put_question(call, lambda value, problem: answers.append((value, problem)), what, fields)
+        inbox, checked = self.channel.inbox, 0
+        try:
+            while not self._take_answer(number, checked):
+                checked = len(inbox)
+                self.note_cancelled(inbox)
+                # Nobody answers a call that was cancelled.
+                if call.cancelled or self.channel.ended:
+                    raise Interrupted
+                self.channel.wait_and_receive()
+        finally:
+            self.questions.pop(number, None)
+            self.loop.call_soon(self.drain)
+        value, problem = answers[0]
+        if problem is not None:
+            raise problem
+        return value
+
+    def _take_answer(self, number, start):
+        """Takes the answer to a question out of the inbox, from an index on; returns whether it is there."""
+        inbox = self.channel.inbox
+        for index in range(start, len(inbox)):
+            message = json.loads(inbox[index]) if b'"answer"' in inbox[index] else {}
+            if message.get("op") == "answer" and message.get("id") == number:
+                del inbox[index]
+                self.answer(number, message.get("value"), message.get("error"))
+                return True
+        return False
 
     def give_up_questions(self, call):
         """Wakes whoever waits for an answer to this call."""

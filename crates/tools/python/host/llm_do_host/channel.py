@@ -142,6 +142,13 @@ class Channel:
             self._writer_armed = False
             self.loop.remove_writer(self.descriptor)
 
+    def wait_and_receive(self):
+        """Blocks the main thread until more has arrived, and sends what is queued meanwhile."""
+        self._wait_for(select.POLLIN | (select.POLLOUT if self._outbox else 0))
+        if self._outbox:
+            self.flush()
+        self.receive()
+
     def _wait_for(self, event):
         """Blocks until the socket is ready."""
         poller = select.poll()

@@ -1,23 +1,39 @@
 """What tools see of the call they run in.
 
 `CallContext` is llm-do's own; `run_context` wraps it in pydantic_ai's RunContext (the real class where it is
-installed), and `runtime_context` is LLMProc's dictionary.
+installed). LLMProc's dictionary is in `runtime_context`.
 """
 
 import os
 from types import MappingProxyType
 
 from .results import as_attachment, to_json
+from .run_state import ActiveToolset, Registry, TraceEntry, Usage
+
+
+MADE_BY_LLM_DO = (
+    "llm-do makes the context of a call: run the project with `llm-do run PATH`, and call agents and tools with "
+    "`await ctx.deps.call(name, input)` in a tool, or `await ctx.call(name, input)` in an entry function"
+)
 
 
 class CallContext:
     """The running call: what it is, and what it may ask of llm-do."""
 
-    def __init__(self, call):
+    def __init__(self, call=None, **_options):
+        if not hasattr(call, "ask_now"):
+            raise TypeError(MADE_BY_LLM_DO)
         self._call = call
 
     def __repr__(self):
         return f"<CallContext {self.path}>"
+
+    @classmethod
+    def from_worker(cls, *_args, **_options):
+        """Refuses: `Context.from_worker(..)` was the way to start a run from Python."""
+        raise TypeError(MADE_BY_LLM_DO)
+
+    from_entry = from_tool_entries = from_worker
 
     # What the call is.
 
@@ -87,6 +103,26 @@ class CallContext:
         """Settings, prompt and messages of this call."""
         return CallFrame(self)
 
+    # What the whole run did so far. Each attribute is read from llm-do when it is used.
+
+    @property
+    def usage(self):
+        """What the whole run used so far: the name of each model and its `Usage`."""
+        return {name: Usage(fields) for name, fields in self._call.ask_now("usage").items()}
+
+    @property
+    def trace(self):
+        """The calls of the whole run so far, callers before the calls that they made."""
+        return [TraceEntry(fields) for fields in self._call.ask_now("trace")]
+
+    @property
+    def registry(self):
+        """What this code can call: a mapping of names to entries with `name`, `kind` and `description`."""
+        return Registry(self._call.ask_now("registry"))
+
+    def __getattr__(self, name):
+        raise AttributeError(missing_attribute("ctx.deps", name, dir(type(self))))
+
     # What the call may ask.
 
     async def call(self, name, input=None, **arguments):
@@ -101,7 +137,7 @@ class CallContext:
 
     def _ask_anywhere(self, what, **fields):
         """Asks from whatever runs: returns an awaitable in the event loop, and the answer itself in a thread."""
-        if self._call.is_in_loop():
+        if runs_in_loop(self._call):
             return self._call.ask(what, **fields)
         return self._call.ask_from_thread(what, **fields)
 
@@ -142,6 +178,13 @@ class CallContext:
         self._call.calls.speaker.say(self._call.id, kind, str(text))
 
 
+def runs_in_loop(call):
+    """Returns whether an event loop runs in this thread, so that callers can await."""
+    import asyncio
+
+    return call.is_in_loop() or asyncio._get_running_loop() is not None
+
+
 class Tools:
     """Callables as attributes."""
 
@@ -167,7 +210,7 @@ class CallConfig:
         self.model = context.model
         self.invocation_name = context.agent
         self.project_root = context.project_root
-        self.active_toolsets = []
+        self.active_toolsets = active_toolsets(context._call)
 
 
 class CallFrame:
@@ -177,6 +220,44 @@ class CallFrame:
         self.config = context.config
         self.prompt = context.prompt
         self.messages = []
+
+    @property
+    def depth(self):
+        """How many agents are above the call, its own agent included."""
+        return self.config.depth
+
+    @property
+    def model(self):
+        """The model of the calling agent, or None."""
+        return self.config.model
+
+    @property
+    def invocation_name(self):
+        """The name of the calling agent."""
+        return self.config.invocation_name
+
+    @property
+    def active_toolsets(self):
+        """The toolsets of the calling agent, with the Python objects that are open for this call."""
+        return self.config.active_toolsets
+
+    def __getattr__(self, name):
+        raise AttributeError(missing_attribute("ctx.deps.frame", name, dir(type(self))))
+
+
+def active_toolsets(call):
+    """Returns the toolsets of the calling agent."""
+    is_open = getattr(call, "open_toolset", lambda _name: None)
+    return [ActiveToolset(name, is_open(name)) for name in call.context.get("toolsets") or ()]
+
+
+def missing_attribute(what, name, known):
+    """Returns the message for an attribute that does not exist."""
+    if name.startswith("__"):
+        return name
+    from llm_do._missing import explain
+
+    return explain(f"`{what}` has no attribute `{name}`", name, [other for other in known if other[:1] != "_"])
 
 
 class NoCall:
@@ -199,6 +280,12 @@ class NoCall:
     def ask_from_thread(self, what, **_fields):
         """Refuses."""
         self.check_running()
+
+    def ask_now(self, what, **_fields):
+        """Returns that nothing was used, called and logged yet; refuses other questions."""
+        if what not in ("usage", "trace", "stderr"):
+            self.check_running()
+        return {} if what == "usage" else []
 
     def is_in_loop(self):
         """Nothing blocks where nothing is asked."""
@@ -282,96 +369,3 @@ def _no_usage():
         return None
     kind = getattr(usage, "RunUsage", None) or getattr(usage, "Usage", None)
     return kind() if kind else None
-
-
-# LLMProc's runtime context.
-
-
-def runtime_context(call):
-    """Returns LLMProc's dictionary for a call: the values of the project and what the process offers."""
-    context = CallContext(call)
-    stderr = StderrLog(context)
-    # A project may have values of its own under the names of the first two.
-    offered = {"budget": context.budget, "project_root": context.project_root, **context.values}
-    offered.update(process=Process(context, stderr), stderr=stderr)
-    if call.context.get("descriptors"):
-        offered["fd_manager"] = FileDescriptors(context)
-    programs = call.context.get("programs")
-    if programs:
-        offered["linked_programs"] = {entry["name"]: Program(context, entry) for entry in programs}
-        offered["linked_program_descriptions"] = {entry["name"]: entry["description"] for entry in programs}
-    return offered
-
-
-class FileDescriptors:
-    """The calling agent's file descriptors, by the names of LLMProc's manager.
-
-    In an async function the methods are awaited; in a synchronous one, which runs in a thread, they return at once.
-    """
-
-    def __init__(self, context):
-        self._context = context
-
-    def read(self, fd, mode="page", start=1, count=1):
-        """Returns a part of a text; everything counts from 1. The mode is page, line, char or all."""
-        return self._context._ask_anywhere("fd_read", name=fd, input={"mode": mode, "start": start, "count": count})
-
-    def create(self, content):
-        """Puts a text behind a descriptor and returns its name."""
-        return self._context._ask_anywhere("fd_create", name="", input=str(content))
-
-    def read_fd_content(self, fd_id, read_all=False, mode="page", start=1, count=1):
-        """Returns a part of a text, or all of it."""
-        return self.read(fd_id, "all" if read_all else mode, start, count)
-
-    create_fd_content = create
-
-
-class Program:
-    """An agent that is linked to the calling one."""
-
-    def __init__(self, context, entry):
-        self._context = context
-        self._agent = entry["agent"]
-        self.name = entry["name"]
-        self.description = entry["description"]
-
-    def run(self, prompt):
-        """Starts the program with a prompt and returns its answer."""
-        fields = {"name": self._agent, "input": call_input(prompt, {}), "agents_only": True}
-        return self._context._ask_anywhere("call", **fields)
-
-
-class StderrLog(list):
-    """LLMProc's stderr log: what is appended is also shown."""
-
-    def __init__(self, context):
-        super().__init__()
-        self._context = context
-
-    def append(self, text):
-        """Adds a line."""
-        super().append(text)
-        self._context.stderr(text)
-
-
-class Process:
-    """The calling agent, by the names of LLMProc's process."""
-
-    def __init__(self, context, stderr):
-        self._context = context
-        self.stderr_log = stderr
-        self.model_name = context.model
-        self.access_level = context._call.context.get("access") or "write"
-
-    async def call_tool(self, name, arguments=None, **named):
-        """Calls a tool by name."""
-        return await self._context.call(name, **{**(arguments or {}), **named})
-
-    async def run(self, user_input):
-        """Calls the agent again with another input and returns its answer."""
-        return await self._context.call_agent(self._context.agent, user_input)
-
-    def get_stderr_log(self):
-        """Returns what was logged so far."""
-        return list(self.stderr_log)

@@ -44,7 +44,11 @@ def import_hint(problem):
     if isinstance(problem, ModuleNotFoundError) and problem.name:
         package = problem.name.partition(".")[0]
         if package in OFFERED and package in sys.modules:
-            return f"llm-do brings `{package}` itself, and `{problem.name}` is not among what it offers"
+            from llm_do._missing import advice
+
+            missing = f"llm-do brings `{package}` itself, and has no module `{problem.name}`"
+            found = advice(problem.name)
+            return f"{missing}; {found}" if found else missing
         return f"if `{package}` is a package, install it: {sys.executable} -m pip install {package}"
     if isinstance(problem, SystemExit):
         return "a module must not end the process when it is imported; guard it with `if __name__ == '__main__':`"

@@ -114,10 +114,11 @@ class Host:
         self._channel = channel
         self._speaker = speaker
         self._declarations = declarations
-        self._instances = {}
         self._loop = host_loop()
         channel.loop = self._loop
         self._calls = Calls(channel, speaker, project, self._loop)
+        self._calls.drain = self._drain
+        self._instances = self._calls.instances
         self._operations = {
             "call": self._call,
             "assess": self._assess,
@@ -187,7 +188,7 @@ class Host:
         """Makes an instance of a toolset."""
         from .open_toolsets import Instance
 
-        instance = Instance(self._declarations.sources[message["toolset"]])
+        instance = Instance(self._declarations.sources[message["toolset"]], message.get("context"))
         opened = lambda: self._instances.__setitem__(message["instance"], instance)  # noqa: E731
         self._calls.begin(message["id"], message.get("context"), lambda call: instance.open(call, opened))
 

@@ -19,7 +19,10 @@ class Instance:
     that. Its calls are tasks of their own, each with a copy of the context in which the toolset was entered.
     """
 
-    def __init__(self, source):
+    def __init__(self, source, context=None):
+        self.name = source.name
+        # The agent call that the toolset is open for.
+        self.agent_key = (context or {}).get("key", "")
         self.tools = {}
         self.toolset = None
         # The context variables as they were set when the toolset was entered.

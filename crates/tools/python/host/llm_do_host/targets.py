@@ -5,8 +5,9 @@ It has no state of its own; what a toolset keeps between calls lives in its inst
 """
 
 from .coerce import ArgumentProblem, make
-from .context import CallContext, run_context, runtime_context
+from .context import CallContext, run_context
 from .results import Failure, text_of
+from .runtime_context import runtime_context
 
 
 class FunctionTarget:

@@ -2,6 +2,8 @@
 
 from importlib import import_module
 
+from ._missing import raise_missing
+
 
 def lazy_names(package, table):
     """Returns `__getattr__` and `__all__` for a package; the table maps modules to the names they define."""
@@ -9,7 +11,7 @@ def lazy_names(package, table):
 
     def __getattr__(name):
         if name not in module_of:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise_missing(package, name, module_of)
         return getattr(import_module(module_of[name]), name)
 
     return __getattr__, sorted(module_of)

@@ -1,5 +1,7 @@
 """What a tool may touch."""
 
+from llm_do._missing import missing_names
+
 from enum import Enum
 
 
@@ -18,3 +20,8 @@ class AccessLevel(Enum):
         except ValueError:
             known = ", ".join(level.value for level in cls)
             raise ValueError(f"unknown access level {text!r}; expected one of {known}") from None
+
+
+__all__ = ["AccessLevel"]
+
+__getattr__ = missing_names(__name__, __all__)

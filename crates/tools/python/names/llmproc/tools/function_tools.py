@@ -1,5 +1,7 @@
 """The decorator that makes a function a tool."""
 
+from llm_do._missing import missing_names
+
 LEVELS = ("read", "write", "admin")
 
 
@@ -77,3 +79,5 @@ def access_word(access):
 
 
 __all__ = ["register_tool"]
+
+__getattr__ = missing_names(__name__, __all__)
