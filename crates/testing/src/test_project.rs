@@ -53,6 +53,13 @@ impl TestProject {
         self
     }
 
+    /// Adds a toolset that others hold as well.
+    #[must_use]
+    pub fn shared_toolset(mut self, toolset: Arc<dyn Toolset>) -> Self {
+        self.project = self.project.shared_toolset(toolset);
+        self
+    }
+
     /// Sets what the model replies, in order, to all agents that name no model of their own.
     #[must_use]
     pub fn model_replies(self, replies: impl IntoIterator<Item = Reply>) -> Self {

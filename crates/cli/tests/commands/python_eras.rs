@@ -1,5 +1,7 @@
 //! The examples of the Python ancestors (llm-do in its several forms, and LLMProc) as whole projects.
 
+use serde_json::Value;
+
 use crate::needs_python::needs_python;
 use crate::support::Sandbox;
 
@@ -104,4 +106,115 @@ fn settings_of_a_python_toolset_are_refused_by_check() {
             assert!(ran.stderr.contains("takes no settings") && ran.stderr.contains("`root`"), "{ran:#?}");
         }
     }
+}
+
+/// A project with one agent whose model calls one tool of `tools.py`.
+fn one_tool(tools: &str, header: &str, tool: &str, input: &str) -> Sandbox {
+    let replies = format!("mode: by_turn\nreplies:\n  - ask: {{{tool}: {input}}}\n  - say: done\n");
+    Sandbox::new()
+        .file("project.yaml", MANIFEST)
+        .file("tools.py", tools)
+        .file("main.agent", &agent("main", header))
+        .file("main.yaml", &replies)
+}
+
+/// What the tool answered in a run of such a project.
+fn result_of(project: &Sandbox, tool: &str) -> Value {
+    project.run(&["check", "."]).ended(0);
+    let ran = project.run(&["run", ".", "go", "--approve", "all", "--output", "jsonl"]).ended(0);
+    let lines = ran.lines();
+    let finished = lines.iter().find(|line| line["type"] == "call_finished" && line["name"] == tool);
+    let finished = finished.unwrap_or_else(|| panic!("`{tool}` was not called: {}", ran.stdout));
+    assert!(finished["error"].is_null(), "{finished}");
+    finished["output"].clone()
+}
+
+/// The example of seed 004, with and without `async`.
+#[test]
+fn the_log_example_of_llmproc_prints_the_line() {
+    needs_python!();
+    for (define, call) in [("def", "process.call_tool"), ("async def", "await process.call_tool")] {
+        let tools = format!(
+            r#"
+from llmproc.tools.function_tools import register_tool
+
+@register_tool(requires_context=True, required_context_keys=["process"])
+{define} step(runtime_context=None):
+    process = runtime_context["process"]
+    {call}("write_stderr", {{"message": "starting step"}})
+    return process.get_stderr_log()
+"#
+        );
+        let project = one_tool(&tools, "tools: [step, write_stderr]", "step", "{}");
+        assert_eq!(result_of(&project, "step"), serde_json::json!(["starting step"]), "{define}");
+    }
+}
+
+/// The example of seed 003, as far as it is inside a project: `Inspect` is read in a tool.
+#[test]
+fn the_context_example_inspects_the_run_from_a_tool() {
+    needs_python!();
+    let tools = r#"
+from pydantic_ai.tools import RunContext, Tool
+from ctx import Context
+from entries import ToolEntry, WorkerEntry
+
+async def search(ctx: RunContext[Context], query: str) -> list[str]:
+    """Search for documents."""
+    return ["doc1.pdf", "doc2.pdf"]
+
+search_tool = ToolEntry(tool=Tool(search, name="search"))
+
+researcher = WorkerEntry(
+    name="researcher",
+    instructions="Research the topic using available tools.",
+    model="script:researcher.yaml",
+    tools=[search_tool],
+)
+
+async def inspect(ctx: RunContext[Context]) -> dict:
+    result = await ctx.deps.call("researcher", {"input": "AI safety"})
+    lines = [f"{t.name} ({t.kind}) depth={t.depth}" for t in ctx.deps.trace]
+    return {"result": result, "lines": lines, "usage": sorted(ctx.deps.usage),
+            "has": "search" in ctx.deps.registry or "researcher" in ctx.deps.registry}
+
+inspect_tool = ToolEntry(tool=Tool(inspect))
+"#;
+    let replies = "mode: by_turn\nreplies:\n  - ask: {search: {query: safety}}\n  - say: two documents\n";
+    let project = one_tool(tools, "tools: [inspect]\ntoolsets: [researcher]", "inspect", "{}")
+        .file("researcher.yaml", replies);
+    let seen = result_of(&project, "inspect");
+    assert_eq!(seen["result"], "two documents");
+    assert_eq!(
+        seen["lines"],
+        serde_json::json!([
+            "main (agent) depth=1",
+            "inspect (tool) depth=1",
+            "researcher (agent) depth=2",
+            "search (tool) depth=2"
+        ])
+    );
+    assert_eq!(seen["usage"], serde_json::json!(["script:main.yaml", "script:researcher.yaml"]));
+    assert_eq!(seen["has"], true);
+}
+
+/// `create_worker` of seed 002, in a tool of an agent that may create agents.
+#[test]
+fn create_worker_creates_an_agent_that_can_be_called() {
+    needs_python!();
+    let tools = r#"
+from llm_do import call_worker, create_worker, WorkerSpec, WorkerCreationDefaults
+from llmproc import register_tool
+
+@register_tool(access="admin")
+def make() -> str:
+    spec = WorkerSpec(name="new-worker", instructions="You are a helpful assistant.", description="A simple worker")
+    create_worker(registry=None, spec=spec, defaults=WorkerCreationDefaults(default_model="test:echo"), force=False)
+    return call_worker(registry=None, worker="new-worker", input_data="hello")
+
+TOOLS = [make]
+"#;
+    let header = "tools: [make]\ntoolsets: [dynamic_agents]\naccess: admin";
+    let project = one_tool(tools, header, "make", "{}");
+    assert_eq!(result_of(&project, "make"), "hello");
 }

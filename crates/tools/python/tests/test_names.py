@@ -28,6 +28,21 @@ LLM_DO = """
     assert Result is ApprovalResult and Same is CallContext is WorkerRuntime
     """
 
+# The layouts of older versions.
+OLDER = """
+    from llm_do import (call_worker, call_worker_async, create_worker, WorkerSpec, WorkerContext, WorkerCreationDefaults,
+        ApprovalController, ApprovalDecision, approve_all_callback, strict_mode_callback)
+    from llm_do.approval import ApprovalController as SameController
+    from llm_do.runtime.shared import Runtime, RuntimeConfig
+    from llm_do.runtime.call import CallConfig, CallFrame, CallScope
+    from llm_do.runtime.deps import CallContext, ToolsProxy
+    from llm_do.runtime.toolsets import ToolsetSpec
+    from ctx import Context
+    from entries import ToolEntry, WorkerEntry
+    assert SameController is ApprovalController and Context is CallContext is WorkerContext
+    assert approve_all_callback("x", {}, "").approved and not strict_mode_callback("x", {}, "").approved
+    """
+
 LLMPROC = """
     from llmproc import register_tool
     from llmproc.tools import register_tool
@@ -37,12 +52,14 @@ LLMPROC = """
     from llmproc.common.access_control import AccessLevel
     from llmproc.common.context import RuntimeContext
     from llmproc.runtime.context import RuntimeContext
+    from llmproc.program_exec import setup_runtime_context
     """
 
 
 class Names(HostCase):
     def test_every_public_name_can_be_imported(self):
         self.loaded(LLM_DO)
+        self.loaded(OLDER)
         self.loaded(LLMPROC)
 
     def test_what_belongs_to_llm_do_says_so(self):

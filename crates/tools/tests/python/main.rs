@@ -10,6 +10,7 @@
     reason = "what a test does not expect stops it, and what it counted is worth reading"
 )]
 
+mod ancestors;
 mod approvals;
 mod calls;
 mod context;

@@ -242,7 +242,7 @@ class CallFrame:
         return self.config.active_toolsets
 
     def __getattr__(self, name):
-        raise AttributeError(missing_attribute("ctx.deps.frame", name, dir(type(self))))
+        raise AttributeError(missing_attribute("ctx.deps.frame", name, [*vars(self), *dir(type(self))]))
 
 
 def active_toolsets(call):

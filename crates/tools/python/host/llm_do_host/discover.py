@@ -1,6 +1,6 @@
 """Finds what a module offers: by `TOOLS`, `TOOLSETS`, `__all__` or decorators, and by the objects it made."""
 
-from llm_do.runtime.contracts import AgentEntry, AgentSpec, FunctionEntry, ToolsetSpec
+from llm_do.runtime.contracts import AgentEntry, AgentSpec, FunctionEntry, ToolEntry, ToolsetSpec
 from llm_do.toolsets import declared_kind
 
 from . import models
@@ -53,7 +53,9 @@ class Discovery:
     # Tools.
 
     def tools(self):
-        """Declares the tools: `TOOLS`, else `__all__`, else what `register_tool` decorates."""
+        """Declares the tools: `TOOLS`, else `__all__`, else what `register_tool` decorates; and every `ToolEntry`."""
+        for variable, entry in self._own(lambda value: isinstance(value, ToolEntry)):
+            self._listed_tool(entry.name, entry, variable)
         if "TOOLS" in self._names:
             return self._listed_tools(self._names["TOOLS"])
         if "__all__" in self._names:
@@ -73,8 +75,10 @@ class Discovery:
         for name, tool in pairs:
             self._listed_tool(name, tool)
 
-    def _listed_tool(self, name, tool):
-        """Declares one entry of `TOOLS`."""
+    def _listed_tool(self, name, tool, variable="TOOLS"):
+        """Declares one entry of `TOOLS`, or what a variable holds."""
+        if isinstance(tool, ToolEntry):
+            return self._tool_object(name, tool.tool, variable, tool.requires_approval)
         if name is not None and not isinstance(name, str):
             return self._problem("TOOLS", f"a key of TOOLS is {name!r}; expected the name of a tool")
         if is_tool_object(tool):
@@ -88,15 +92,15 @@ class Discovery:
             return self._problem("TOOLS", "TOOLS contains a function without a name", "use a dict: name -> function")
         self._function(name, tool, line_of_name(self._file, "TOOLS"))
 
-    def _tool_object(self, name, tool):
+    def _tool_object(self, name, tool, variable="TOOLS", asks=False):
         """Declares pydantic_ai's Tool."""
         settings = {
             "description": tool.description,
             "sequential": bool(getattr(tool, "sequential", False)),
             "time_limit": getattr(tool, "timeout", None),
-            "approval": "ask" if getattr(tool, "requires_approval", False) else None,
+            "approval": "ask" if asks or getattr(tool, "requires_approval", False) else None,
         }
-        self._function(name or tool.name, tool.function, line_of_name(self._file, "TOOLS"), **settings)
+        self._function(name or tool.name, tool.function, line_of_name(self._file, variable), **settings)
 
     def _exported_functions(self, names):
         """Declares the functions that `__all__` names; classes, constants and toolsets are passed over."""
@@ -237,7 +241,8 @@ class Discovery:
         """Returns the name of an agent's tool; a function that is not declared yet is."""
         if isinstance(tool, str):
             return tool
-        name = tool.name if is_tool_object(tool) else getattr(tool, "__name__", None)
+        has_name = is_tool_object(tool) or isinstance(tool, ToolEntry)
+        name = tool.name if has_name else getattr(tool, "__name__", None)
         known = any(declared["name"] == name for declared in self._declarations.tools)
         if not known:
             self._listed_tool(name, tool)

@@ -21,7 +21,8 @@ class ToolsetSource:
 
     def comes_from(self, value):
         """Says whether this is the source that a module made of an object or factory."""
-        return value is not None and (value is self.shared or value is self._factory)
+        factory = getattr(value, "factory", value)
+        return value is not None and (value is self.shared or factory is self._factory)
 
     async def make(self, context):
         """Returns a toolset for one call; None is a toolset without tools."""

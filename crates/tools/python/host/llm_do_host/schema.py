@@ -314,7 +314,7 @@ def is_context(parameter, scope):
         return True
     hint = parameter.hint
     if isinstance(hint, str):
-        if not any(word in hint for word in CONTEXT_CLASSES):
+        if "Context" not in hint:
             return False
         try:
             hint = scope.resolve(hint)

@@ -28,7 +28,11 @@ def advice(name):
     """Returns what the table says about a name, or about the last part of a dotted one; None if it does not know it."""
     table = rows()
     row = table.get(name) or table.get(name.rpartition(".")[2])
-    return f"now {row['now']}, for example: {row['example']}" if row else None
+    if row is None:
+        return None
+    text = f"now {row['now']}, for example: {row['example']}"
+    # Some things are possible only for a program that embeds llm-do.
+    return f"{text} (from the shell: `llm-do run PATH`)" if row["now"].startswith("in Rust") else text
 
 
 def explain(message, name, known=()):
@@ -44,7 +48,11 @@ def nearest(name, known):
     """Returns the known name that is most similar, or None."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, [*known, *rows()], 1)), None)
+    # A name that exists is the better guess than one of the table, even if it is less similar.
+    for names in (known, rows()):
+        for near in get_close_matches(name, names, 1):
+            return near
+    return None
 
 
 def raise_missing(module, name, known=()):

@@ -74,10 +74,80 @@ class ApprovalRequest:
 class ApprovalDecision:
     """The answer to a request."""
 
-    def __init__(self, approved, note: Optional[str] = None, remember="none"):
+    def __init__(self, approved, note: Optional[str] = None, remember="none", approve_for_session=False):
         self.approved = approved
         self.note = note
-        self.remember = remember
+        self.remember = "session" if approve_for_session else remember
+
+    @property
+    def approve_for_session(self):
+        """Whether equal requests need not be asked again."""
+        return self.remember == "session"
+
+
+def approve_all_callback(tool_name, payload, reason=""):
+    """Approves everything."""
+    return ApprovalDecision(approved=True)
+
+
+def strict_mode_callback(tool_name, payload, reason=""):
+    """Denies everything."""
+    return ApprovalDecision(approved=False, note=f"Strict mode: tool '{tool_name}' not pre-approved in worker config")
+
+
+class ApprovalController:
+    """Asks for permission before a function of a tool runs: `maybe_run(tool_name, payload, func)`.
+
+    `tool_rules` maps tools to `{"allowed": .., "approval_required": ..}`. What a rule does not exempt is put to llm-do's
+    own gate; a callback can only deny, since nothing in a project may approve for the person who runs it.
+    """
+
+    def __init__(self, tool_rules=None, approval_callback=None):
+        self.tool_rules = dict(tool_rules or {})
+        self.approval_callback = approval_callback
+
+    def maybe_run(self, tool_name, payload, func):
+        """Runs a function in a synchronous tool once it is permitted, and returns its result."""
+        if self._must_ask(tool_name, payload):
+            from .workers import _running_call
+
+            _running_call("maybe_run").ask_from_thread("approve", **self._question(tool_name, payload))
+        return func()
+
+    async def maybe_run_async(self, tool_name, payload, func):
+        """Runs a function in an async tool once it is permitted, and returns its result."""
+        if self._must_ask(tool_name, payload):
+            from .workers import _running_call
+
+            await _running_call("maybe_run_async").ask("approve", **self._question(tool_name, payload))
+        result = func()
+        return await result if hasattr(type(result), "__await__") else result
+
+    def _must_ask(self, tool_name, payload):
+        """Returns whether the gate must be asked; raises if a rule or the callback denies."""
+        if not self._setting(tool_name, "allowed", True):
+            raise ApprovalBlocked(f"Tool '{tool_name}' is disallowed", kind="blocked")
+        if not self._setting(tool_name, "approval_required", True):
+            return False
+        reason = self._setting(tool_name, "description", "")
+        decision = self.approval_callback(tool_name, payload, reason) if self.approval_callback else None
+        if decision is not None and not decision.approved:
+            raise ApprovalDenied(f"User rejected tool call '{tool_name}': {decision.note or 'no reason given'}")
+        return True
+
+    def _setting(self, tool_name, key, default):
+        """Returns one value of a tool's rule, which is a dict or an object."""
+        rule = self.tool_rules.get(tool_name)
+        value = rule.get(key) if isinstance(rule, dict) else getattr(rule, key, None)
+        return default if value is None else value
+
+    def _question(self, tool_name, payload):
+        """Returns the question to llm-do. Names of effects have no dots there."""
+        from llm_do_host.results import to_json
+
+        plain, _ = to_json(payload)
+        reason = self._setting(tool_name, "description", "")
+        return {"name": tool_name.replace(".", "_"), "payload": plain, "reason": reason}
 
 
 class ApprovalToolset:
@@ -102,11 +172,14 @@ __all__ = [
     "ApprovalBlocked",
     "ApprovalCallback",
     "ApprovalConfig",
+    "ApprovalController",
     "ApprovalDecision",
     "ApprovalDenied",
     "ApprovalError",
     "ApprovalRequest",
     "ApprovalResult",
     "ApprovalToolset",
+    "approve_all_callback",
     "needs_approval_from_config",
+    "strict_mode_callback",
 ]

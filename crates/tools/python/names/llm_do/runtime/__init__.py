@@ -17,7 +17,7 @@ _NAMES = {
         "get_display_text",
     ],
     "llm_do.runtime.call": ["CallConfig", "CallFrame", "CallScope"],
-    "llm_do.runtime.context": ["CallContext", "WorkerRuntime"],
+    "llm_do.runtime.context": ["CallContext", "WorkerContext", "WorkerRuntime"],
     "llm_do.runtime.contracts": [
         "AgentEntry",
         "AgentSpec",
@@ -27,11 +27,21 @@ _NAMES = {
         "FunctionEntry",
         "ModelType",
         "ToolDef",
+        "ToolEntry",
         "ToolsetDef",
         "ToolsetSpec",
+        "WorkerEntry",
         "WorkerSpec",
     ],
+    "llm_do.runtime.deps": ["ToolsProxy"],
     "llm_do.runtime.runtime": ["Runtime", "RuntimeConfig"],
+    "llm_do.workers": [
+        "WorkerCreationDefaults",
+        "call_worker",
+        "call_worker_async",
+        "create_worker",
+        "create_worker_async",
+    ],
 }
 
 __getattr__, __all__ = lazy_names(__name__, _NAMES)

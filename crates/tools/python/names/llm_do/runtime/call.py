@@ -2,6 +2,8 @@
 
 from llm_do_host.context import CallConfig, CallFrame
 
+from .._missing import missing_names
+
 
 class CallScope:
     """The scope of an agent's call: it belongs to llm-do, and is offered as a name for annotations only."""
@@ -11,3 +13,5 @@ class CallScope:
 
 
 __all__ = ["CallConfig", "CallFrame", "CallScope"]
+
+__getattr__ = missing_names(__name__, __all__)

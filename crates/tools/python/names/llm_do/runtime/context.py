@@ -2,7 +2,11 @@
 
 from llm_do_host.context import CallContext
 
-# The older name.
-WorkerRuntime = CallContext
+from .._missing import missing_names
 
-__all__ = ["CallContext", "WorkerRuntime"]
+# The older names.
+WorkerContext = WorkerRuntime = CallContext
+
+__all__ = ["CallContext", "WorkerContext", "WorkerRuntime"]
+
+__getattr__ = missing_names(__name__, __all__)

@@ -65,15 +65,18 @@ class AgentSpec:
         model_settings=None,
         builtin_tools=(),
         schema_in=None,
+        toolset_specs=(),
     ):
         input_model = input_model or schema_in
         _check_input_model(f"agent `{name}`", input_model)
+        if toolsets and toolset_specs:
+            raise TypeError(f"agent `{name}`: give `toolsets` or the older `toolset_specs`, not both")
         self.name = name
         self.instructions = instructions
         self.model = model
         self.model_id = model_id
         self.tools = list(tools)
-        self.toolsets = list(toolsets)
+        self.toolsets = list(toolsets or toolset_specs)
         self.description = description
         self.input_model = input_model
         self.output_model = output_model
@@ -83,6 +86,11 @@ class AgentSpec:
     def __repr__(self):
         return f"AgentSpec({self.name!r})"
 
+    @property
+    def toolset_specs(self):
+        """The toolsets, by their older name."""
+        return self.toolsets
+
     def has_own_input(self):
         """Says whether the agent takes more than a prompt with attachments."""
         return self.input_model is not None and self.input_model.__name__ not in ("PromptInput", "WorkerInput")
@@ -90,6 +98,48 @@ class AgentSpec:
 
 # The older name.
 WorkerSpec = AgentSpec
+
+
+class ToolEntry:
+    """A tool of the older form: a `Tool` of pydantic_ai that a module declares by making this object."""
+
+    kind = "tool"
+    model = None
+
+    def __init__(self, tool, requires_approval=False):
+        if not callable(getattr(tool, "function", None)):
+            found = type(tool).__name__
+            raise TypeError(f"ToolEntry needs a Tool, not a {found}: write ToolEntry(tool=Tool(function))")
+        self.tool = tool
+        self.requires_approval = requires_approval
+
+    def __repr__(self):
+        return f"ToolEntry({self.name!r})"
+
+    @property
+    def name(self):
+        """The name of the tool."""
+        return self.tool.name
+
+
+class WorkerEntry(AgentSpec):
+    """An agent of the older form; its tools are entries, and workers among them are agents that it may call."""
+
+    kind = "worker"
+
+    def __init__(self, name, instructions, model=None, tools=(), description=None, requires_approval=False):
+        if requires_approval:
+            raise TypeError(
+                f"agent `{name}`: approval of agent calls is set in the manifest, under "
+                "`runtime.agent_approval_overrides`, not with `requires_approval`"
+            )
+        workers = [entry for entry in tools if isinstance(entry, AgentSpec)]
+        own = [entry for entry in tools if not isinstance(entry, AgentSpec)]
+        super().__init__(name, instructions, model, tools=own, toolsets=workers, description=description)
+        self.requires_approval = False
+
+    def __repr__(self):
+        return f"WorkerEntry({self.name!r})"
 
 
 class AgentEntry(Entry):
@@ -121,7 +171,9 @@ __all__ = [
     "MessageLogCallback",
     "ModelType",
     "ToolDef",
+    "ToolEntry",
     "ToolsetDef",
     "ToolsetSpec",
+    "WorkerEntry",
     "WorkerSpec",
 ]
