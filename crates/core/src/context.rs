@@ -71,6 +71,7 @@ impl Context {
     /// Says whether a need is met.
     pub fn meets(&self, need: &NeedSpec) -> bool {
         match need.id {
+            _ if need.built_in => true,
             Some(id) => self.typed.contains_key(&id),
             None => self.named.contains_key(&*need.label),
         }
@@ -105,6 +106,8 @@ pub struct NeedSpec {
     label: Cow<'static, str>,
     /// Whether it belongs to the conversation of an agent, so that nobody can provide it.
     of_conversation: bool,
+    /// Whether every call has it, whatever the project provides.
+    built_in: bool,
 }
 
 impl PartialEq for NeedSpec {
@@ -127,12 +130,14 @@ impl Hash for NeedSpec {
 impl NeedSpec {
     /// A value by its type.
     pub fn typed<T: 'static>() -> Self {
-        Self { id: Some(TypeId::of::<T>()), label: type_name::<T>().into(), of_conversation: false }
+        let (id, label) = (Some(TypeId::of::<T>()), type_name::<T>().into());
+        Self { id, label, of_conversation: false, built_in: false }
     }
 
     /// A value by its type that only the conversation of an agent has, in words for people.
     pub fn of_conversation<T: 'static>(words: &'static str) -> Self {
-        Self { id: Some(TypeId::of::<T>()), label: words.into(), of_conversation: true }
+        let (id, label) = (Some(TypeId::of::<T>()), words.into());
+        Self { id, label, of_conversation: true, built_in: false }
     }
 
     /// Says whether only the conversation of an agent has it.
@@ -142,7 +147,17 @@ impl NeedSpec {
 
     /// A value by its name.
     pub fn named(name: impl Into<String>) -> Self {
-        Self { id: None, label: Cow::Owned(name.into()), of_conversation: false }
+        Self { id: None, label: Cow::Owned(name.into()), of_conversation: false, built_in: false }
+    }
+
+    /// A value by its name that the runtime itself gives to every call.
+    pub fn built_in(name: impl Into<String>) -> Self {
+        Self { built_in: true, ..Self::named(name) }
+    }
+
+    /// Returns whether the runtime itself gives the value to every call.
+    pub fn is_built_in(&self) -> bool {
+        self.built_in
     }
 
     /// Returns the name of the value or type.
@@ -156,8 +171,12 @@ impl NeedSpec {
             _ if self.of_conversation => {
                 "they belong to the conversation of an agent, whose model calls this".to_owned()
             }
+            _ if self.built_in => "llm-do gives it to every call".to_owned(),
             Some(_) => format!("add `.provide(value)` with a `{}` to the runtime builder", self.label),
-            None => format!("add `.provide_named(\"{}\", value)` to the runtime builder", self.label),
+            None => format!(
+                "add `.provide_named(\"{0}\", value)` to the runtime builder, or `{0}` under `context` of the manifest",
+                self.label
+            ),
         }
     }
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::agent_file::AgentFile;
 use crate::catalogue::{Catalogue, ProjectFiles};
 use crate::check::{self, meant};
-use crate::code::{ClassPurpose, Code, CodeProvider, Defined};
+use crate::code::{ClassPurpose, Code, CodeProblem, CodeProvider, Defined};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
 use crate::entry::{Entry, find_entry};
@@ -128,8 +128,27 @@ impl LoadedProject {
     /// Says whether the project provides a context value: the manifest those under `context`, the project itself
     /// the workshop in which agents are created.
     pub fn provides(&self, need: &NeedSpec) -> bool {
-        *need == NeedSpec::typed::<Workshop>()
+        need.is_built_in()
+            || *need == NeedSpec::typed::<Workshop>()
             || self.context.keys().any(|name| *need == NeedSpec::named(name.as_str()))
+    }
+
+    /// Reports the tools of Python files that need a context value which the project does not provide. A program that
+    /// embeds the project may still provide it; the command line cannot.
+    pub fn missing_needs(&self) -> Diagnostics {
+        let mut found = Diagnostics::default();
+        for tool in self.code.iter().flat_map(|code| &code.tools) {
+            let definition = tool.value.definition();
+            for need in definition.needs.iter().filter(|need| !self.provides(need)) {
+                let (name, provided) = (definition.name.clone(), Vec::new());
+                let error = LinkError::MissingNeed { tool: name, need: need.clone(), provided };
+                let hint = Some(format!("add `{}` under `context` of the manifest", need.label()));
+                let problem =
+                    CodeProblem { place: Some(tool.place.clone()), message: error.to_string(), hint };
+                found.push(python::diagnostic(problem, &self.root));
+            }
+        }
+        found
     }
 
     /// Returns how the manifest treats what must ask.

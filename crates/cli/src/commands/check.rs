@@ -20,7 +20,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<Exit, Problem> {
         return check_static(arguments);
     }
     let loaded = match host::load_quietly(&arguments.project) {
-        Ok(project) => Ok(project),
+        Ok(project) => with_needs(project),
         Err(Problem::Project(diagnostics)) => Err(diagnostics),
         Err(problem) => return Err(problem),
     };
@@ -30,6 +30,12 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<Exit, Problem> {
         CheckOutput::Mermaid => print_mermaid(&loaded),
     }
     Ok(if loaded.is_ok() { Exit::Done } else { Exit::Usage })
+}
+
+/// Refuses a project whose tools need values that nobody provides: no call of them could succeed.
+fn with_needs(project: LoadedProject) -> Result<LoadedProject, Diagnostics> {
+    let missing = project.missing_needs();
+    if missing.has_errors() { Err(missing) } else { Ok(project) }
 }
 
 /// Checks a project without running any of its code.

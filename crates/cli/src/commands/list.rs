@@ -138,7 +138,11 @@ fn tool_text(text: &mut String, project: &LoadedProject, definition: &ToolDefini
 }
 
 fn provider(project: &LoadedProject, need: &NeedSpec) -> String {
-    if project.provides(need) { "the project".to_owned() } else { need.how_to_provide() }
+    match need {
+        need if need.is_built_in() => "llm-do".to_owned(),
+        need if project.provides(need) => "the project".to_owned(),
+        need => need.how_to_provide(),
+    }
 }
 
 /// The fields of an object schema, one per line.

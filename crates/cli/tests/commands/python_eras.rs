@@ -218,3 +218,44 @@ TOOLS = [make]
     let project = one_tool(tools, header, "make", "{}");
     assert_eq!(result_of(&project, "make"), "hello");
 }
+
+const NEEDY: &str = r#"
+from llmproc.tools.function_tools import register_tool
+
+@register_tool(requires_context=True, required_context_keys=["process", "region"])
+def located(runtime_context=None) -> str:
+    """Tells the region."""
+    return runtime_context["region"]
+"#;
+
+#[test]
+fn list_shows_which_context_keys_a_python_tool_needs() {
+    needs_python!();
+    let manifest = format!("{MANIFEST}context: {{region: north}}\n");
+    let project = one_tool(NEEDY, "tools: [located]", "located", "{}").file("project.yaml", &manifest);
+    let listed = project.run(&["list", "."]).ended(0).stdout;
+    assert!(listed.contains("    needs `process`: llm-do\n    needs `region`: the project\n"), "{listed}");
+    let listed = project.run(&["list", ".", "--output", "json"]).ended(0).json();
+    let tools = listed["tools"].as_array().unwrap();
+    let tool = tools.iter().find(|tool| tool["name"] == "located").unwrap();
+    let needs: Vec<_> =
+        tool["needs"].as_array().unwrap().iter().map(|need| (&need["name"], &need["provided"])).collect();
+    assert_eq!(serde_json::json!(needs), serde_json::json!([["process", true], ["region", true]]));
+    assert_eq!(result_of(&project, "located"), "north");
+}
+
+#[test]
+fn check_refuses_a_context_key_that_nobody_provides() {
+    needs_python!();
+    let project = one_tool(NEEDY, "tools: [located]", "located", "{}");
+    for arguments in [&["check", "."][..], &["run", ".", "go"]] {
+        let ran = project.run(arguments).ended(2);
+        let message = "the tool `located` needs the context value `region`, which nobody provides";
+        assert!(ran.stderr.contains(message), "{ran:#?}");
+        assert!(ran.stderr.contains("`context` of the manifest"), "{ran:#?}");
+    }
+    let ran = project.run(&["check", "."]);
+    assert!(ran.stderr.contains("tools.py, line 4"), "{ran:#?}");
+    let value = project.run(&["check", ".", "--output", "json"]).ended(2).json();
+    assert_eq!(value["ok"], false);
+}

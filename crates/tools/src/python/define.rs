@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use llm_do_core::{
-    AgentSpec, Failure, InputPart, Name, Payload, Prompt, Schema, Tool, ToolDefinition, Toolset,
+    AgentSpec, Failure, InputPart, Name, NeedSpec, Payload, Prompt, Schema, Tool, ToolDefinition, Toolset,
 };
 use llm_do_project::{
     ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, WantedCode,
@@ -28,9 +28,18 @@ use crate::catalogue::Surroundings;
 /// How long a model's factory may take.
 const TIME_FOR_MODEL: Duration = Duration::from_secs(10);
 
-/// What the process gives to code itself: not for the project to provide.
-const GIVEN: &[&str] =
-    &["process", "stderr", "fd_manager", "linked_programs", "linked_program_descriptions", "values"];
+/// The keys of the runtime context that the host gives to every call; the project provides the others.
+const BUILT_IN_KEYS: &[&str] = &[
+    "budget",
+    "fd_manager",
+    "file_descriptor_enabled",
+    "linked_program_descriptions",
+    "linked_programs",
+    "process",
+    "project_root",
+    "stderr",
+    "tool_id",
+];
 
 /// Makes callables of everything that was defined; or says everything that is wrong.
 pub(crate) fn define(
@@ -102,7 +111,7 @@ impl<'a> Definer<'a> {
         definition.judges_calls = tool.judges;
         definition.may_call = true;
         definition.sequential = tool.sequential;
-        definition.notes.extend(needs_note(&tool.needs));
+        definition.needs = tool.needs.iter().map(|key| need(key)).collect();
         let limit = tool.time_limit.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         definition.time_limit = Some(limit.unwrap_or(self.around.python.time_limit));
         Some(self.callable(definition, &tool.id))
@@ -294,10 +303,7 @@ fn code_model(model: WireModel) -> CodeModel {
     }
 }
 
-/// Says which values a tool needs that a project must bring. Without them a call of it fails, and says so.
-fn needs_note(needs: &[String]) -> Option<String> {
-    let own: Vec<&str> = needs.iter().map(String::as_str).filter(|name| !GIVEN.contains(name)).collect();
-    (!own.is_empty()).then(|| {
-        format!("it needs the context values `{}`, from `context` of the manifest", own.join("`, `"))
-    })
+/// A key of the runtime context that a tool requires.
+fn need(key: &str) -> NeedSpec {
+    if BUILT_IN_KEYS.contains(&key) { NeedSpec::built_in(key) } else { NeedSpec::named(key) }
 }

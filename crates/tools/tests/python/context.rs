@@ -2,6 +2,7 @@
 
 use llm_do_core::{AgentSpec, CallResult, EventBody};
 use llm_do_models::{asks, contains, says};
+use llm_do_runtime::{Project, Runtime};
 use llm_do_testing::TestProject;
 use llm_do_tools::FileDescriptors;
 use serde_json::json;
@@ -74,12 +75,12 @@ async fn functions_of_llmproc_are_given_what_they_ask_for() {
     needs_python!();
     let folder = Folder::of(SOURCE);
     let code = folder.load();
-    let main = ["keep", "keep_in_thread", "delegate", "lost"].into_iter().fold(
+    let main = ["keep", "keep_in_thread", "delegate"].into_iter().fold(
         AgentSpec::new("main", "Work.").toolset("file_descriptors").program("helper", "assistant", "Helps"),
         AgentSpec::tool,
     );
     let main = main.rule("*", llm_do_core::Approval::PreApproved);
-    let project = ["keep", "keep_in_thread", "delegate", "lost"]
+    let project = ["keep", "keep_in_thread", "delegate"]
         .into_iter()
         .fold(TestProject::new().agent(main), |project, name| project.tool(code.tool(name)));
     let run = project
@@ -90,7 +91,6 @@ async fn functions_of_llmproc_are_given_what_they_ask_for() {
             asks("keep_in_thread", json!({"text": "thread"})),
             asks("delegate", json!({"prompt": "help me"})),
             says("helped").when(contains("help me")),
-            asks("lost", json!({})),
             asks("read_fd", json!({"fd": "fd:1.0"})),
             says("done"),
         ])
@@ -101,10 +101,38 @@ async fn functions_of_llmproc_are_given_what_they_ask_for() {
     assert_eq!(results[0], "fd:1.0: bca");
     assert_eq!(results[1], "thread");
     assert_eq!(results[2], "Helps: helped");
-    assert!(results[3].contains("Runtime context missing required keys: database, region"), "{}", results[3]);
-    assert!(results[4].contains("abcabcabc"), "{}", results[4]);
+    assert!(results[3].contains("abcabcabc"), "{}", results[3]);
     assert_eq!(run.report().stderr_log(), ["kept fd:1.0"]);
-    assert!(!folder.path().join("called").exists());
+}
+
+#[test]
+fn a_key_that_nobody_provides_is_found_before_the_run() {
+    needs_python!();
+    let code = Folder::of(SOURCE).load();
+    let project =
+        Project::builder().agent(AgentSpec::new("main", "Work.").tool("lost")).tool(code.tool("lost"));
+    let errors = Runtime::builder(project.build().unwrap()).build().err().unwrap().to_string();
+    for key in ["database", "region"] {
+        let message = format!("the tool `lost` needs the context value `{key}`, which nobody provides");
+        assert!(errors.contains(&message), "{errors}");
+    }
+    assert!(!errors.contains("`process`"), "{errors}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_built_in_key_that_a_call_does_not_have_fails_the_call_and_is_named() {
+    needs_python!();
+    let code = Folder::of(SOURCE).load();
+    let main = AgentSpec::new("main", "Work.").tool("delegate").rule("*", llm_do_core::Approval::PreApproved);
+    let run = TestProject::new()
+        .agent(main)
+        .tool(code.tool("delegate"))
+        .model_replies([asks("delegate", json!({"prompt": "x"})), says("done")])
+        .run("start")
+        .await;
+    let result = &run.tool_results()[0];
+    let message = "Runtime context missing required keys: linked_programs, linked_program_descriptions";
+    assert!(result.contains(message), "{result}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
