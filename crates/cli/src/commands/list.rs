@@ -132,6 +132,9 @@ fn tool_text(text: &mut String, project: &LoadedProject, definition: &ToolDefini
     let _ = writeln!(text, "  {}  {access} access, {manual}{approval}", definition.name);
     let _ = writeln!(text, "    {}", shortened(&definition.description, SHOWN));
     fields_text(text, "input", definition.input.source());
+    if let Some(output) = &definition.output {
+        output_text(text, output.source());
+    }
     for need in &definition.needs {
         let _ = writeln!(text, "    needs `{}`: {}", need.label(), provider(project, need));
     }
@@ -142,6 +145,30 @@ fn provider(project: &LoadedProject, need: &NeedSpec) -> String {
         need if need.is_built_in() => "llm-do".to_owned(),
         need if project.provides(need) => "the project".to_owned(),
         need => need.how_to_provide(),
+    }
+}
+
+/// The fields of an object, or the type of any other value.
+fn output_text(text: &mut String, schema: &Value) {
+    if schema.get("properties").is_some() {
+        fields_text(text, "output", schema);
+    } else if let Some(kind) = type_name(schema) {
+        let _ = writeln!(text, "    output: {kind}");
+    }
+}
+
+/// The types that a schema allows, in words; nothing for a schema that names none.
+fn type_name(schema: &Value) -> Option<String> {
+    if let Some(options) = schema.get("anyOf").and_then(Value::as_array) {
+        let names: Option<Vec<String>> = options.iter().map(type_name).collect();
+        return names.map(|names| names.join(" or "));
+    }
+    let items = schema.get("items").and_then(type_name);
+    match (schema.get("type"), items) {
+        (Some(Value::String(kind)), Some(items)) => Some(format!("{kind} of {items}")),
+        (Some(Value::String(kind)), None) => Some(kind.clone()),
+        (Some(other), _) => Some(other.to_string()),
+        (None, _) => schema.get("enum").map(|values| format!("one of {values}")),
     }
 }
 

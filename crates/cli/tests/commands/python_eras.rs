@@ -259,3 +259,47 @@ fn check_refuses_a_context_key_that_nobody_provides() {
     let value = project.run(&["check", ".", "--output", "json"]).ended(2).json();
     assert_eq!(value["ok"], false);
 }
+
+/// Results of Python tools are checked against their return annotations, as those of Rust tools are.
+#[test]
+fn return_annotations_of_python_tools_are_output_schemas() {
+    needs_python!();
+    let tools = r#"
+import dataclasses
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+
+def point() -> Point:
+    return Point(1)
+
+def names() -> list[str]:
+    return ["a"]
+
+def liar() -> int:
+    return "many"
+
+def silent():
+    return {"any": "thing"}
+
+TOOLS = [point, names, liar, silent]
+"#;
+    let project = one_tool(tools, "tools: [point, names, liar, silent]", "point", "{}");
+    let listed = project.run(&["list", "."]).ended(0).stdout;
+    for line in ["    output x: integer\n    output y: integer, optional\n", "    output: array of string\n"]
+    {
+        assert!(listed.contains(line), "{listed}");
+    }
+    assert_eq!(listed.matches("output").count(), 4, "{listed}");
+    assert_eq!(result_of(&project, "point"), serde_json::json!({"x": 1, "y": 0}));
+    for (tool, answer) in [("names", "[\"a\"]\n"), ("silent", "{\"any\":\"thing\"}\n")] {
+        let ran = project.run(&["call", ".", tool, "--approve", "all"]).ended(0);
+        assert_eq!(ran.stdout.replace(char::is_whitespace, ""), answer.replace(char::is_whitespace, ""));
+    }
+    let ran = project.run(&["call", ".", "liar", "--approve", "all"]).ended(6);
+    assert!(
+        ran.stderr.contains("`liar` answered with a value that does not fit its own output schema"),
+        "{ran:#?}"
+    );
+}

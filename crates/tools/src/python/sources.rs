@@ -73,6 +73,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = sources![
     "host/llm_do_host/newer.py",
     "host/llm_do_host/open_toolsets.py",
     "host/llm_do_host/output.py",
+    "host/llm_do_host/output_schema.py",
     "host/llm_do_host/prompts.py",
     "host/llm_do_host/results.py",
     "host/llm_do_host/run_state.py",

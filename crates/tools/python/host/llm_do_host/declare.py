@@ -2,6 +2,7 @@
 
 from .context import NoCall
 from .imports import line_of_function, line_of_name
+from .output_schema import output_schema
 from .results import LARGEST, SMALLEST
 from .schema import class_schema, is_async, signature
 from .targets import EntryTarget, FunctionTarget
@@ -87,11 +88,13 @@ class Declarations:
         tool = self.tool(form.name, form.description, form.schema, file, line, is_async=form.is_async)
         tool["needs"] = needs
         tool["access"] = meta.access if meta else None
+        tool["output"] = output_schema(function)
         tool.update((key, value) for key, value in settings.items() if key in tool)
         if meta:
             tool["input"] = meta.apply_to_schema(form.schema)
             self._tell_of_registration(meta, tool)
-        self.targets[tool["id"]] = FunctionTarget(function, form, context_kind(function, form), needs)
+        target = FunctionTarget(function, form, context_kind(function, form), needs, tool["output"])
+        self.targets[tool["id"]] = target
         return tool
 
     def _tell_of_registration(self, meta, tool):

@@ -8,6 +8,7 @@ from .context import AGENTS_OF_PROJECT, run_context
 from .imports import line_of_function, line_of_name
 from .instances import ToolsetSource, is_toolset, tools_of
 from .loops import run_now
+from .output_schema import output_schema
 from .targets import ToolsetTarget
 
 FUNCTION = type(lambda: None)
@@ -185,14 +186,15 @@ class Discovery:
     def _toolset_tool(self, name, tool, config, judges, line):
         """Returns the declaration of one tool of a toolset, and keeps its target."""
         form = tool.tool_def
-        function = getattr(getattr(tool, "call_func", None), "__self__", None)
-        line = line_of_function(getattr(function, "function", None)) or line
+        function = getattr(getattr(getattr(tool, "call_func", None), "__self__", None), "function", None)
+        line = line_of_function(function) or line
         declared = self._declarations.tool(name, form.description, form.parameters_json_schema, self._file, line)
         declared["sequential"] = bool(getattr(form, "sequential", False))
         declared["time_limit"] = getattr(form, "timeout", None)
         declared["judges"] = judges
         declared["approval"] = approval_of(config.get(name), form)
-        self._declarations.targets[declared["id"]] = ToolsetTarget(name, config)
+        declared["output"] = output_schema(function)
+        self._declarations.targets[declared["id"]] = ToolsetTarget(name, config, declared["output"])
         return declared
 
     # Agents and entries.

@@ -6,6 +6,7 @@ It has no state of its own; what a toolset keeps between calls lives in its inst
 
 from .coerce import ArgumentProblem, make
 from .context import CallContext, run_context
+from .output_schema import fitted
 from .results import Failure, text_of
 from .runtime_context import runtime_context
 
@@ -13,22 +14,27 @@ from .runtime_context import runtime_context
 class FunctionTarget:
     """A plain function offered as a tool."""
 
-    def __init__(self, function, signature, context_kind, needs=()):
+    def __init__(self, function, signature, context_kind, needs=(), output=None):
         self.function = function
         self._signature = signature
         self._context_kind = context_kind
         self._needs = tuple(needs)
+        self._output = output
 
     def start(self, call, args, _instance=None):
         """Runs the function with the arguments of a model."""
         if self._signature.is_async:
             call.run_as_task(lambda: self._run(call, args))
         else:
-            call.run_in_thread(lambda: unwrapped(self._call(call, args)))
+            call.run_in_thread(lambda: self._result(self._call(call, args)))
 
     async def _run(self, call, args):
         """Awaits the function."""
-        return unwrapped(await self._call(call, args))
+        return self._result(await self._call(call, args))
+
+    def _result(self, value):
+        """Returns the content of a result, as the output schema has it."""
+        return fitted(unwrapped(value), self._output)
 
     def _call(self, call, args):
         """Calls the function with typed arguments and its context."""
@@ -56,9 +62,10 @@ class FunctionTarget:
 class ToolsetTarget:
     """One tool of a toolset that speaks pydantic_ai's AbstractToolset protocol."""
 
-    def __init__(self, name, config):
+    def __init__(self, name, config, output=None):
         self._name = name
         self._config = config
+        self._output = output
 
     def start(self, call, args, instance):
         """Runs the tool of an instance that is open."""
@@ -73,7 +80,8 @@ class ToolsetTarget:
         tool = self._tool_of(instance)
         context = run_context(call, self._name)
         typed = validated(tool, args)
-        return unwrapped(await awaited(instance.toolset.call_tool(self._name, typed, context, tool)))
+        value = await awaited(instance.toolset.call_tool(self._name, typed, context, tool))
+        return fitted(unwrapped(value), self._output)
 
     async def _assess(self, call, args, instance):
         """Returns the judgement as the protocol writes it."""
