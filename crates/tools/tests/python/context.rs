@@ -27,14 +27,17 @@ async def keep(text: str, runtime_context=None):
 def keep_in_thread(text: str, runtime_context=None):
     """Keeps a text from a thread."""
     manager = runtime_context["fd_manager"]
-    return manager.read_fd_content(manager.create_fd_content(text), read_all=True)
+    fd = manager.create_fd_content(text, page_size=10, source="tool_result")
+    part = manager.read_fd_content(fd, extract_to_new_fd=True, mode="char", start=1, count=6)
+    return manager.read_fd_content(part, read_all=True)
 
 
 @register_tool(requires_context=True, required_context_keys=["linked_programs", "linked_program_descriptions"])
 async def delegate(prompt: str, runtime_context=None):
     """Has a program do it."""
-    answer = await runtime_context["linked_programs"]["helper"].run(prompt)
-    return f"{runtime_context['linked_program_descriptions']['helper']}: {answer}"
+    process = await runtime_context["linked_programs"]["helper"].start()
+    assert await process.run(prompt) == process.get_last_message()
+    return f"{runtime_context['linked_program_descriptions']['helper']}: {process.get_last_message()}"
 
 
 @register_tool(requires_context=True, required_context_keys=["process", "database", "region"])
@@ -88,7 +91,7 @@ async fn functions_of_llmproc_are_given_what_they_ask_for() {
         .toolset(FileDescriptors::read_only("file_descriptors").unwrap())
         .model_replies([
             asks("keep", json!({"text": "abc"})),
-            asks("keep_in_thread", json!({"text": "thread"})),
+            asks("keep_in_thread", json!({"text": "threads"})),
             asks("delegate", json!({"prompt": "help me"})),
             says("helped").when(contains("help me")),
             asks("read_fd", json!({"fd": "fd:1.0"})),

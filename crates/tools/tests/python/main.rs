@@ -14,6 +14,7 @@ mod ancestors;
 mod approvals;
 mod calls;
 mod context;
+mod context_tables;
 mod crashes;
 mod definitions;
 mod llmproc;

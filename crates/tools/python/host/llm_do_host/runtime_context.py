@@ -50,9 +50,21 @@ class FileDescriptors:
         """Puts a text behind a descriptor and returns its name."""
         return self._context._ask_anywhere("fd_create", name="", input=str(content))
 
-    def read_fd_content(self, fd_id, read_all=False, mode="page", start=1, count=1):
-        """Returns a part of a text, or all of it."""
-        return self.read(fd_id, "all" if read_all else mode, start, count)
+    def read_fd_content(self, fd_id, read_all=False, extract_to_new_fd=False, mode="page", start=1, count=1):
+        """Returns a part of a text, or all of it; with `extract_to_new_fd`, the descriptor that the part was put behind."""
+        text = self.read(fd_id, "all" if read_all else mode, start, count)
+        if not extract_to_new_fd:
+            return text
+        return self._created_from(text) if hasattr(text, "__await__") else self.create(text)
+
+    async def _created_from(self, text):
+        """Puts an awaited text behind a descriptor."""
+        return await self.create(await text)
+
+    def write_fd_to_file_content(self, fd_id, file_path, mode="write", create=True, exist_ok=True):
+        """Writes a text to a file with the tool `fd_to_file`, which the agent must list."""
+        arguments = {"fd": fd_id, "path": file_path, "mode": mode, "create": create, "exist_ok": exist_ok}
+        return self._context._ask_anywhere("call", name="fd_to_file", input=arguments, agents_only=False)
 
     def create_fd_content(self, content, page_size=None, source="tool_result"):
         """Puts a text behind a descriptor and returns its name; llm-do sets size of pages and source itself."""
@@ -75,6 +87,39 @@ class Program:
         """Starts the program with a prompt and returns its answer."""
         fields = {"name": self._agent, "input": call_input(prompt, {}), "agents_only": True}
         return self._context._ask_anywhere("call", **fields)
+
+    async def start(self, access_level=None):
+        """Returns a process of the program. llm-do starts the agent when the process runs, with the access it may have."""
+        return ProgramProcess(self)
+
+    def start_sync(self, access_level=None):
+        """Returns a process of the program in a synchronous function."""
+        return ProgramProcess(self)
+
+
+class ProgramProcess:
+    """A process of a linked program: each `run` is a call of its agent with an empty conversation."""
+
+    def __init__(self, program):
+        self._program = program
+        self._last = ""
+
+    def run(self, user_input, max_iterations=None):
+        """Calls the agent and returns its answer; in an async function it is awaited."""
+        answer = self._program.run(user_input)
+        if hasattr(answer, "__await__"):
+            return self._remembered(answer)
+        self._last = answer
+        return answer
+
+    async def _remembered(self, answer):
+        """Awaits an answer and keeps it."""
+        self._last = await answer
+        return self._last
+
+    def get_last_message(self):
+        """Returns the last answer."""
+        return self._last
 
 
 class StderrLog(list):
