@@ -523,3 +523,66 @@ class Llmproc(HostCase):
         error = host.call(result, {"kind": "from_error"})["error"]
         self.assertEqual((error["kind"], json.loads(error["message"])), ("tool", {"a": 1}))
         self.assertEqual(host.call(result, {"kind": "from_abort"})["error"]["kind"], "abort")
+
+
+class Reads(HostCase):
+    """Attributes that an async tool reads without awaiting: the loop waits for the answer."""
+
+    TOOLS = """
+        import asyncio
+        from llm_do import CallContext
+        async def read(ctx: CallContext):
+            return len(ctx.trace)
+        async def wait(ctx: CallContext):
+            return await ctx.call("other")
+        def block(ctx: CallContext):
+            return ctx.call_sync("other")
+        TOOLS = [read, wait, block]
+        """
+
+    def test_messages_that_arrive_meanwhile_are_kept_in_order(self):
+        host, tools = self.tools(self.TOOLS)
+        waiting, blocked = host.begin_call(tools["wait"]), host.begin_call(tools["block"])
+        questions = [host.ask(), host.ask()]
+        number = host.begin_call(tools["read"])
+        reading = host.ask()
+        self.assertEqual(reading["what"], "trace")
+        # Answers of other calls, and a new call, arrive before the answer.
+        for index, question in enumerate(questions):
+            host.send(op="answer", id=question["id"], value=index)
+        late = host.begin_call(tools["read"])
+        host.send(op="answer", id=reading["id"], value=[])
+        self.assertEqual(host.done(number)["value"], 0)
+        host.send(op="answer", id=host.ask()["id"], value=[])
+        self.assertEqual(host.done(late)["value"], 0)
+        values = [host.done(waiting)["value"], host.done(blocked)["value"]]
+        self.assertEqual(sorted(values), [0, 1])
+
+    def test_a_call_that_is_cancelled_while_it_reads_ends(self):
+        host, tools = self.tools(self.TOOLS)
+        number = host.begin_call(tools["read"])
+        host.ask()
+        host.send(op="cancel", id=number)
+        self.assertEqual(host.done(number)["error"]["kind"], "cancelled")
+        # The loop goes on.
+        other = host.begin_call(tools["read"])
+        host.send(op="answer", id=host.ask()["id"], value=[])
+        self.assertEqual(host.done(other)["value"], 0)
+
+    def test_a_refused_question_raises(self):
+        host, tools = self.tools(self.TOOLS)
+        number = host.begin_call(tools["read"])
+        error = {"kind": "tool", "message": "not here", "hint": None}
+        host.send(op="answer", id=host.ask()["id"], error=error)
+        self.assertIn("not here", host.done(number)["error"]["message"])
+
+    def test_nothing_was_used_while_the_project_is_loaded(self):
+        self.loaded(
+            """
+            from pydantic_ai.toolsets import FunctionToolset
+            def make(ctx):
+                assert ctx.deps.usage == {} and ctx.deps.trace == []
+                return FunctionToolset()
+            TOOLSETS = {"kit": make}
+            """
+        )
