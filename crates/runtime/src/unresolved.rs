@@ -45,7 +45,8 @@ fn not_allowed(plan: &Plan, name: &Name, available: &[&str]) -> Failure {
         [] => String::new(),
         names => format!("; available: {}", names.join(", ")),
     };
-    Failure::new(FailureKind::Blocked, message)
+    // The name was never resolved and no gate decided about it, so it is not a blocked call.
+    Failure::new(FailureKind::Unknown, message)
         .with_hint(format!("add it to `agents` of `{owner}`{available}"))
 }
 
