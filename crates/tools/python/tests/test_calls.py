@@ -525,6 +525,25 @@ class Llmproc(HostCase):
         self.assertEqual(host.call(result, {"kind": "from_abort"})["error"]["kind"], "abort")
 
 
+class InnerResults(HostCase):
+    def test_the_result_of_an_inner_tool_can_be_part_of_a_result(self):
+        host, tools = self.tools(
+            """
+            from llmproc import register_tool
+            @register_tool(requires_context=True)
+            def both(runtime_context=None):
+                process = runtime_context["process"]
+                return {"good": process.call_tool("good"), "bad": process.call_tool("bad")}
+            """
+        )
+        number = host.begin_call(tools["both"])
+        host.send(op="answer", id=host.ask()["id"], value={"tripled": 12})
+        error = {"kind": "tool", "message": "no luck", "hint": None}
+        host.send(op="answer", id=host.ask()["id"], error=error)
+        expected = {"good": {"tripled": 12}, "bad": {"content": "no luck", "is_error": True}}
+        self.assertEqual(host.done(number)["value"], expected)
+
+
 class Reads(HostCase):
     """Attributes that an async tool reads without awaiting: the loop waits for the answer."""
 

@@ -136,10 +136,17 @@ def _object(value, attachments, parents):
         return f"[attachment {attachment['name']}]"
     if _is_named(value, "ToolReturn") and hasattr(value, "return_value"):
         return _tool_return(value, attachments, parents)
+    if _is_named(value, "ToolResult") and hasattr(value, "is_error"):
+        return _plain(_inner_result(value), attachments, parents)
     again = _simpler(value)
     if again is value:
         raise Failure("output", f"the result contains a {type(value).__name__}, which JSON cannot write")
     return _plain(again, attachments, parents)
+
+
+def _inner_result(value):
+    """Returns the JSON form of LLMProc's ToolResult inside another result: its content, or that it is an error."""
+    return {"content": value.content, "is_error": True} if value.is_error else value.content
 
 
 def _tool_return(value, attachments, parents):
