@@ -155,11 +155,13 @@ impl Events {
         self.of("run_finished").into_iter().map(|event| event["output"].as_str().unwrap()).collect()
     }
 
-    /// The input tokens of each request, cached ones among them.
+    /// The input tokens of each answer, cached ones among them. The server may close an idle connection just as it is
+    /// used again: such an attempt fails, is repeated, and is not an answer.
     pub fn input_tokens(&self) -> Vec<u64> {
         let count = |usage: &Value, key: &str| usage[key].as_u64().unwrap_or(0);
         let total =
             |usage: &Value| count(usage, "input") + count(usage, "cache_read") + count(usage, "cache_write");
-        self.of("model_response").into_iter().map(|event| total(&event["usage"])).collect()
+        let answers = self.of("model_response").into_iter().filter(|event| event.get("error").is_none());
+        answers.map(|event| total(&event["usage"])).collect()
     }
 }
