@@ -205,7 +205,7 @@ impl AgentSpec {
     /// Takes a typed input: its schema, and what the model reads.
     #[must_use]
     pub fn input_of<T: AgentArgs>(self) -> Self {
-        self.input(Schema::of_type::<T>()).prompt(Prompt::of_args::<T>())
+        self.input(Schema::of_input::<T>()).prompt(Prompt::of_args::<T>())
     }
 
     /// Sets how an input becomes the prompt. A text is a template over the fields of the input, such as

@@ -212,6 +212,15 @@ pub enum CallResult {
     Error(Failure),
 }
 
+impl fmt::Display for CallResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output(output) => fmt::Display::fmt(output, f),
+            Self::Error(failure) => write!(f, "error: {}", failure.message),
+        }
+    }
+}
+
 /// What is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

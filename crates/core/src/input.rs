@@ -1,8 +1,9 @@
 //! What a call is given: text, a list of text and attachments, or an object.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::{Attachment, AttachmentSource, Payload};
+use crate::{AgentArgs, Attachment, AttachmentSource, Payload};
 
 /// What a caller hands to an agent, tool or entry.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,6 +131,14 @@ impl From<String> for Input {
 impl From<Value> for Input {
     fn from(value: Value) -> Self {
         Self::Object(value)
+    }
+}
+
+/// A typed input is passed as it is.
+impl<T: AgentArgs + Serialize> From<T> for Input {
+    fn from(args: T) -> Self {
+        // What cannot be written as JSON does not fit any schema, which the gate reports.
+        Self::Object(serde_json::to_value(&args).unwrap_or_default())
     }
 }
 

@@ -4,6 +4,7 @@
 //! can be sent back untouched. A [`Conversation`] knows its [`Head`]: a running digest that names the
 //! history without repeating it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -177,6 +178,33 @@ impl Message {
         // Serialising a message cannot fail: it holds no map with other keys than strings.
         drop(serde_json::to_writer(&mut text, self));
         Digest::of(text)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        })
+    }
+}
+
+/// The role and everything that a person can read: texts, tool calls, results and names of files.
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.role)?;
+        self.parts.iter().try_for_each(|part| match part {
+            Part::Text { text, .. } => write!(f, " {text}"),
+            Part::Thinking { text, .. } => write!(f, " (thinks: {text})"),
+            Part::ToolCall(call) => write!(f, " calls {} {}", call.name, call.arguments),
+            Part::ToolResult(result) if result.is_error => {
+                write!(f, " error of {}: {}", result.name, result.text)
+            }
+            Part::ToolResult(result) => write!(f, " result of {}: {}", result.name, result.text),
+            Part::Attachment(attachment) => write!(f, " [{}]", attachment.name),
+            Part::Opaque(block) => write!(f, " [block of {}]", block.provider),
+        })
     }
 }
 

@@ -505,6 +505,18 @@ impl From<&str> for ModelChoice {
     }
 }
 
+impl From<String> for ModelChoice {
+    fn from(name: String) -> Self {
+        Self::Named(name.into())
+    }
+}
+
+impl From<&String> for ModelChoice {
+    fn from(name: &String) -> Self {
+        Self::Named(name.as_str().into())
+    }
+}
+
 impl From<Arc<dyn Model>> for ModelChoice {
     fn from(model: Arc<dyn Model>) -> Self {
         Self::Given(model)

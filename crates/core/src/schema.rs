@@ -73,6 +73,19 @@ impl Schema {
         Self::of::<T>().unwrap_or_else(|_| Self::nothing())
     }
 
+    /// Generates the schema of a typed input. Unless the type says otherwise, fields that it does not have are
+    /// refused: a misspelled optional field would be dropped silently.
+    pub(crate) fn of_input<T: JsonSchema>() -> Self {
+        let mut source = schema_value_of::<T>();
+        if let Some(object) = source.as_object_mut().filter(|object| object.contains_key("properties")) {
+            let says_otherwise = ["unevaluatedProperties", "allOf", "anyOf", "oneOf", "$ref"];
+            if !says_otherwise.iter().any(|key| object.contains_key(*key)) {
+                object.entry("additionalProperties").or_insert(false.into());
+            }
+        }
+        Self::new(source).unwrap_or_else(|_| Self::nothing())
+    }
+
     /// Generates the schema of what a Rust type is written as, which can differ from what it is read from.
     pub fn of_output<T: JsonSchema>() -> Result<Self, SchemaError> {
         Self::new(generated::<T>(SchemaSettings::draft2020_12().for_serialize()))

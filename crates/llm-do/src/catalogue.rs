@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use llm_do_core::{Tool, Toolset};
+use llm_do_core::{AgentArgs, AgentSpec, Name, Tool, Toolset};
 use llm_do_models::{PROTOCOLS, StandardModels, provider_names, providers};
-use llm_do_project::{Catalogue, Code, CodeProblem, Machine, WantedCode, WantedToolset};
+use llm_do_project::{Catalogue, Code, CodeProblem, Machine, ProgramInput, WantedCode, WantedToolset};
 use llm_do_runtime::EntrySpec;
 use llm_do_tools::{
     PythonSettings, Surroundings, built_in, built_in_names, lone_tools, python_code, tool_home,
@@ -23,6 +23,9 @@ pub struct StandardCatalogue {
     tools: Vec<Arc<dyn Tool>>,
     toolsets: Vec<Arc<dyn Toolset>>,
     entries: Vec<EntrySpec>,
+    inputs: Vec<ProgramInput>,
+    /// Whether a program adds tools and toolsets of its own.
+    is_embedded: bool,
 }
 
 impl StandardCatalogue {
@@ -44,6 +47,22 @@ impl StandardCatalogue {
     #[must_use]
     pub fn with_toolset(mut self, toolset: impl Toolset + 'static) -> Self {
         self.toolsets.push(Arc::new(toolset));
+        self
+    }
+
+    /// Gives an agent in a file a typed input.
+    #[must_use]
+    pub fn with_input_of<T: AgentArgs>(mut self, agent: impl Into<Name>) -> Self {
+        let spec = AgentSpec::new(agent, "").input_of::<T>();
+        if let (Some(schema), Some(prompt)) = (spec.input, spec.prompt) {
+            self.inputs.push(ProgramInput { agent: spec.name, schema, prompt });
+        }
+        self
+    }
+
+    /// Reports missing tools and toolsets with how a program adds them.
+    pub(crate) fn embedded(mut self) -> Self {
+        self.is_embedded = true;
         self
     }
 
@@ -114,6 +133,15 @@ impl Catalogue for StandardCatalogue {
 
     fn program_entries(&self) -> &[EntrySpec] {
         &self.entries
+    }
+
+    fn program_inputs(&self) -> &[ProgramInput] {
+        &self.inputs
+    }
+
+    fn program_hint(&self) -> Option<&str> {
+        self.is_embedded
+            .then_some("the program adds its own with `llm_do::loader(..).tool(..)` and `.toolset(..)`")
     }
 
     fn tool_home(&self, tool: &str) -> Option<&str> {

@@ -153,6 +153,14 @@ pub fn runtime(project: Project) -> RuntimeBuilder {
     Runtime::builder(project).models(models).prices(StandardPrices::new())
 }
 
+/// Scripted models and models for tests, which need no provider. `llm-do-testing` has more.
+pub mod testing {
+    pub use llm_do_models::{
+        Condition, Reply, Script, TestModel, asks, asks_all, asks_raw, contains, cut, fails, instructed,
+        replies, result_of, says, thinks,
+    };
+}
+
 /// What most programs need.
 pub mod prelude {
     pub use crate::{

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use llm_do_core::{Tool, Toolset};
+use llm_do_core::{AgentArgs, Name, Tool, Toolset};
 use llm_do_project::{Diagnostics, LoadedProject};
 use llm_do_runtime::EntrySpec;
 use llm_do_tools::PythonSettings;
@@ -39,7 +39,7 @@ use crate::{StandardCatalogue, load_changed};
 /// # }
 /// ```
 pub fn loader(path: impl Into<PathBuf>) -> Loader {
-    Loader { path: path.into(), changes: Vec::new(), catalogue: StandardCatalogue::new(".") }
+    Loader { path: path.into(), changes: Vec::new(), catalogue: StandardCatalogue::new(".").embedded() }
 }
 
 /// Collects what a project of files is read with.
@@ -66,7 +66,13 @@ impl Loader {
         self.catalogue(|catalogue| catalogue.with_entry(entry))
     }
 
-    /// Changes a value of the files, such as `runtime.max_depth=3` or `agents.main.model=test`.
+    /// Gives an agent in a file a typed input: its schema, and what the model reads.
+    pub fn input_of<T: AgentArgs>(self, agent: impl Into<Name>) -> Self {
+        self.catalogue(|catalogue| catalogue.with_input_of::<T>(agent))
+    }
+
+    /// Changes a value of the files, which is written as JSON, such as `runtime.max_depth=3` or
+    /// `agents.main.tools=["read_file"]`.
     pub fn set(mut self, change: impl Into<String>) -> Self {
         self.changes.push(change.into());
         self

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use llm_do::prelude::*;
 use llm_do::{CallKind, EventBody, LoadedProject, Script, Status, TestModel, asks, contains, says};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// Counts the words of a text.
@@ -191,15 +191,88 @@ fn unknown_and_misconfigured_toolsets_in_code_are_reported_with_what_to_do() {
     assert_eq!(bad.lines().count(), 1, "said once: {bad}");
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct PitchInput {
     company: String,
+    deck: Option<String>,
 }
 
 impl AgentArgs for PitchInput {
     fn prompt_messages(&self) -> Vec<InputPart> {
         vec![format!("Pitch of {}", self.company).into()]
     }
+}
+
+#[tokio::test]
+async fn an_agent_in_a_file_takes_a_rust_type_as_its_input() {
+    let agent = "---\nname: evaluator\nmodel: test:echo\n---\nx";
+    let folder = Folder::new("typed", &[("evaluator.agent", agent)]);
+    let load = |agent: &'static str| llm_do::loader(&folder.0).input_of::<PitchInput>(agent).load();
+    let project = load("evaluator").unwrap();
+    let runtime = llm_do::runtime_of(&project).build().unwrap();
+    let pitch = PitchInput { company: "Night Ferry".into(), deck: None };
+    assert_eq!(&*runtime.run("evaluator", pitch).await.unwrap().text(), "Pitch of Night Ferry");
+    let misspelled = runtime.run("evaluator", json!({"company": "Night Ferry", "dek": "a.pdf"})).await;
+    let error = misspelled.unwrap_err().to_string();
+    assert!(error.contains("unknown field `dek`, did you mean `deck`?"), "{error}");
+    let unknown = load("evaluater").err().unwrap().to_string();
+    assert!(unknown.contains("the agent `evaluater`, which no file defines"), "{unknown}");
+    let own = "---\nname: evaluator\ninput_schema: {type: object}\n---\nx";
+    let contradicts = Folder::new("typed-twice", &[("evaluator.agent", own)]);
+    let error = llm_do::loader(&contradicts.0).input_of::<PitchInput>("evaluator").load().err().unwrap();
+    assert!(error.to_string().contains("the program gives the agent `evaluator` an input"), "{error}");
+}
+
+#[tokio::test]
+async fn a_project_of_files_is_tested_with_scripted_answers() {
+    let (_folder, loaded) = counter("tested");
+    let run = llm_do_testing::TestProject::from_project(loaded.project.clone(), loaded.entry.as_str())
+        .runtime(move |runtime| loaded.configure(runtime))
+        .model_replies([asks("count_words", json!({"text": "a b"})), says("Two.")])
+        .run("How many words?")
+        .await;
+    assert_eq!((&*run.answer(), run.tool_results()), ("Two.", vec!["2".to_owned()]));
+}
+
+#[test]
+fn errors_read_well_when_main_returns_them() {
+    let folder = Folder::new("debug", &[("main.agent", "---\nname: main\ntools: [count_word]\n---\nx")]);
+    let error = llm_do::loader(&folder.0).load().err().unwrap();
+    assert_eq!(format!("{error:?}"), error.to_string());
+    assert!(
+        error.to_string().contains("the program adds its own with `llm_do::loader(..).tool(..)`"),
+        "{error}"
+    );
+    let errors = Project::builder().agent(AgentSpec::new("main", "x").tool("absent")).build().err().unwrap();
+    assert_eq!(format!("{errors:?}"), errors.to_string());
+    let run =
+        llm_do::runtime(Project::builder().build().unwrap()).build().unwrap().run("absent", "x").blocking();
+    let error = run.unwrap_err();
+    assert_eq!(format!("{error:?}"), error.to_string());
+}
+
+#[test]
+fn what_is_listed_in_the_wrong_way_is_explained() {
+    let shelf = || Shelf::toolset("shelf_set", |_| Ok(Shelf(String::new())));
+    let errors = |agent: AgentSpec| {
+        let builder = Project::builder().agent(agent).tool(count_words).toolset(shelf());
+        builder.build().err().unwrap().to_string()
+    };
+    let main = || AgentSpec::new("main", "x");
+    let of_toolset = errors(main().tool("shelf"));
+    assert!(
+        of_toolset.contains("it belongs to a toolset: list that with `toolset(\"shelf_set\")`"),
+        "{of_toolset}"
+    );
+    let toolset = errors(main().tool("shelf_set"));
+    assert!(toolset.contains("it is not a single tool: list it with `toolset(\"shelf_set\")`"), "{toolset}");
+    let tool = errors(main().toolset("count_words"));
+    assert!(tool.contains("it is a single tool: list it with `tool(\"count_words\")`"), "{tool}");
+    let twice = Project::builder().tool(count_words).tool(count_words).build().err().unwrap().to_string();
+    assert!(twice.contains("the name `count_words` is used by two tools"), "{twice}");
+    let folder = Folder::new("twice", &[("main.agent", "---\nname: main\n---\nx")]);
+    let twice = llm_do::loader(&folder.0).toolset(shelf()).toolset(shelf()).load().err().unwrap();
+    assert!(twice.to_string().contains("two toolsets with the name `shelf_set`"), "{twice}");
 }
 
 /// Each of these is a promise: what an embedder wants first takes at most five lines.
@@ -227,7 +300,7 @@ mod five_lines {
         let agent = AgentSpec::new("main", "You evaluate pitches.").input_of::<PitchInput>();
         let project = Project::builder().agent(agent).build()?;
         let runtime = llm_do::runtime(project).model("test:echo").build()?;
-        let report = runtime.run("main", json!({"company": "Night Ferry"})).await?;
+        let report = runtime.run("main", PitchInput { company: "Night Ferry".into(), deck: None }).await?;
 
         assert_eq!(&*report.text(), "Pitch of Night Ferry");
         Ok(())

@@ -12,18 +12,19 @@ use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use llm_do::prelude::*;
 use llm_do::{
-    EventBody, MemoryStore, Message, Model, ModelError, ModelPart, ModelRequest, ModelResponse, ModelSession,
-    ModelStream, Payload, RunReport, Script, StopReason, Toolset, Usage, asks, instructed, says,
+    Filesystem, FilesystemSettings, MemoryStore, Message, Model, ModelError, ModelPart, ModelRequest,
+    ModelResponse, ModelSession, ModelStream, Payload, Protected, RunReport, StopReason, Toolset, Usage,
 };
 use llm_do_testing::{TestCall, TestProject, deny};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 type Anything = Result<(), Box<dyn std::error::Error>>;
 
-const PAGES: [(&str, &str); 4] = [
+const PAGES: [(&str, &str); 5] = [
     ("embedding.md", include_str!("../../../docs/guide/embedding.md")),
+    ("files.md", include_str!("../../../docs/guide/files.md")),
     ("typed-input.md", include_str!("../../../docs/guide/typed-input.md")),
     ("tools.md", include_str!("../../../docs/guide/tools.md")),
     ("testing.md", include_str!("../../../docs/guide/testing.md")),
@@ -103,7 +104,7 @@ fn notebook() -> impl Toolset {
     Counter::toolset("notebook", |_opening| Ok(Counter::default()))
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)] // of serde and schemars
 struct PitchInput {
     /// The name of the company.
     company: String,
@@ -215,7 +216,7 @@ async fn typed_input() -> Anything {
         AgentSpec::new("evaluator", "You evaluate pitches.").input_of::<PitchInput>().output_of::<Score>();
     let project = Project::builder().agent(evaluator).build()?;
     let runtime = llm_do::runtime(project).model("test").build()?;
-    let report = runtime.run("evaluator", json!({"company": "Night Ferry"})).await?;
+    let report = runtime.run("evaluator", PitchInput { company: "Night Ferry".into(), deck: None }).await?;
     let score: Score = report.parse()?;
     println!("{} points", score.points);
 
@@ -265,11 +266,14 @@ async fn options_of_a_run(runtime: Runtime, earlier: RunReport) -> Anything {
 #[tokio::test]
 async fn events_and_trace() -> Anything {
     let runtime = llm_do::runtime(echo()).build()?;
+    use llm_do::EventBody;
+
     let run = runtime.run("main", "hello").start();
     let mut events = run.events();
     while let Some(event) = events.next().await {
         match &event.body {
             EventBody::CallStarted { kind, name, .. } => println!("{kind} {name} starts"),
+            EventBody::CallFinished { name, result, .. } => println!("{name}: {result}"),
             EventBody::TextDelta(delta) => print!("{}", delta.text),
             _ => {}
         }
@@ -361,6 +365,8 @@ async fn scripted_models() -> Anything {
     let main = AgentSpec::new("main", "You are an editor.").toolset("critic");
     let critic = AgentSpec::new("critic", "You are a critic.");
     let project = Project::builder().agent(main).agent(critic).build()?;
+    use llm_do::testing::{Script, asks, instructed, says};
+
     let script = Script::new([
         says("Fine.").when(instructed("You are a critic")),
         asks("critic", json!({"input": "How is it?"})),
@@ -379,6 +385,28 @@ async fn scripted_models() -> Anything {
         .await;
     assert_eq!(&*run.answer(), "Left it alone.");
     assert_eq!(run.tool_results(), ["denied: still needed"]);
+    Ok(())
+}
+
+/// Only compiled: the project is the reader's own. `embedding.rs` runs the same with files.
+async fn tests_of_files() -> Anything {
+    use llm_do::testing::{asks, says};
+    let loaded = llm_do::loader("hello").tool(count_words).load()?;
+    let run = TestProject::from_project(loaded.project.clone(), loaded.entry.as_str())
+        .runtime(move |runtime| loaded.configure(runtime))
+        .model_replies([asks("count_words", json!({"text": "a b"})), says("Two.")])
+        .run("How many words?")
+        .await;
+    Ok(())
+}
+
+#[test]
+fn files_in_rust() -> Anything {
+    let settings =
+        FilesystemSettings { root: "src".into(), suffixes: vec![".md".into()], ..Default::default() };
+    let files = Filesystem::new("files", ".", settings)?.protect(&Protected::new(["tools.py"]))?;
+    let main = AgentSpec::new("main", "You keep notes.").toolset("files");
+    let project = Project::builder().toolset(files).agent(main).build()?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use llm_do_core::{Name, Tool, Toolset};
+use llm_do_core::{Name, Prompt, Schema, Tool, Toolset};
 use llm_do_runtime::EntrySpec;
 use serde_json::Value;
 
@@ -33,6 +33,16 @@ pub trait Catalogue: Send + Sync {
     /// Returns the entries of the embedding program.
     fn program_entries(&self) -> &[EntrySpec] {
         &[]
+    }
+
+    /// Returns the typed inputs that the embedding program gives to agents in files.
+    fn program_inputs(&self) -> &[ProgramInput] {
+        &[]
+    }
+
+    /// Returns how a tool or toolset of the embedding program is added, for agents that list one that is missing.
+    fn program_hint(&self) -> Option<&str> {
+        None
     }
 
     /// Returns the built-in toolset of a tool that agents may list alone.
@@ -81,6 +91,17 @@ pub trait Catalogue: Send + Sync {
     fn has_program(&self, _program: &str) -> bool {
         true
     }
+}
+
+/// The input of one agent as a type of the embedding program.
+#[derive(Debug, Clone)]
+pub struct ProgramInput {
+    /// The agent.
+    pub agent: Name,
+    /// The schema of the type.
+    pub schema: Schema,
+    /// What the model reads.
+    pub prompt: Prompt,
 }
 
 /// What is known about the machine that a project runs on.

@@ -203,7 +203,7 @@ impl fmt::Display for Diagnostic {
 }
 
 /// Everything that was found, in the order of files and places.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 /// More problems than these help nobody; a hostile file could have any number of them.
@@ -254,6 +254,13 @@ impl Diagnostics {
             1 => " (and in 1 more place)".to_owned(),
             count => format!(" (and in {count} more places)"),
         }
+    }
+}
+
+/// As people read it: a program whose `main` returns the error prints this.
+impl fmt::Debug for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

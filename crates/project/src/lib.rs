@@ -43,7 +43,7 @@ mod workshop;
 use std::path::Path;
 
 pub use agent_draft::AgentDraft;
-pub use catalogue::{Catalogue, Machine, NoToolsets, ProjectFiles, WantedToolset};
+pub use catalogue::{Catalogue, Machine, NoToolsets, ProgramInput, ProjectFiles, WantedToolset};
 pub use check::{header_schema, manifest_schema};
 pub use code::{
     ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, ReachModel,

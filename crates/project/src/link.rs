@@ -14,7 +14,7 @@ use llm_do_runtime::{
 use serde_json::{Map, Value};
 
 use crate::agent_file::AgentFile;
-use crate::catalogue::{Catalogue, ProjectFiles};
+use crate::catalogue::{Catalogue, ProgramInput, ProjectFiles};
 use crate::check::{self, meant};
 use crate::code::{ClassPurpose, Code, CodeProblem, CodeProvider, Defined};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -287,6 +287,7 @@ fn parts(
     let Headers { agents, unread } = headers;
     let manifest = files.manifest.as_ref();
     check_names(agents, catalogue, out);
+    check_program(agents, catalogue, &files.root, out);
     python::check_names(code, agents, manifest, catalogue, out);
     // Without its manifest nobody can say what a project starts with.
     let start = if files.broken_manifest { None } else { find_entry(files, agents, unread, code, out) };
@@ -653,7 +654,7 @@ pub(crate) fn agent_spec(
     spec.approval = header.approval.iter().map(|(pattern, level)| rule(pattern, *level)).collect();
     let general = project.manifest.and_then(|file| file.manifest.runtime.attachment_policy.as_ref());
     spec.attachment_policy = attachment_policy::policy(header.attachment_policy.as_ref(), general);
-    add_schemas(agent, project, &mut spec, out);
+    add_schemas(agent, project, toolsets.catalogue(), &mut spec, out);
     add_templates(agent, project.code, &mut spec, out);
     model_settings::check(agent, out);
     offered::check_server_tools(checked(agent), out);
@@ -694,7 +695,48 @@ fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
     globs.clone()
 }
 
-fn add_schemas(agent: &Agent, project: Listed<'_>, spec: &mut AgentSpec, out: &mut Diagnostics) {
+/// The input that the embedding program gives to an agent. A file that declares another one contradicts it.
+fn program_input<'a>(
+    agent: &Agent,
+    catalogue: &'a dyn Catalogue,
+    out: &mut Diagnostics,
+) -> Option<&'a ProgramInput> {
+    let header = &agent.header;
+    let given = catalogue.program_inputs().iter().find(|input| input.agent == header.name.as_str())?;
+    let own = [
+        ("input_schema", header.input_schema.is_some()),
+        ("input_model_ref", header.input_model_ref.is_some()),
+    ];
+    for (key, _) in own.into_iter().filter(|(_, is_set)| *is_set) {
+        let message = format!("`{key}`: the program gives the agent `{}` an input of its own", header.name);
+        let place = place_of(&agent.file.header, key);
+        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("keep one of them"));
+    }
+    Some(given)
+}
+
+/// Reports toolsets that the embedding program adds twice, and typed inputs for agents that no file defines.
+fn check_program(agents: &[Agent], catalogue: &dyn Catalogue, root: &Path, out: &mut Diagnostics) {
+    let mut seen = HashSet::new();
+    for toolset in catalogue.program_toolsets().iter().filter(|toolset| !seen.insert(toolset.name())) {
+        let message = format!("the program adds two toolsets with the name `{}`", toolset.name());
+        out.push(Diagnostic::error(root, message).with_hint("rename one of them"));
+    }
+    let names: Vec<&str> = agents.iter().map(|agent| agent.header.name.as_str()).collect();
+    for input in catalogue.program_inputs().iter().filter(|input| !names.contains(&input.agent.as_str())) {
+        let message =
+            format!("the program gives an input to the agent `{}`, which no file defines", input.agent);
+        out.push(Diagnostic::error(root, message).with_hint(meant(&input.agent, names.iter().copied())));
+    }
+}
+
+fn add_schemas(
+    agent: &Agent,
+    project: Listed<'_>,
+    catalogue: &dyn Catalogue,
+    spec: &mut AgentSpec,
+    out: &mut Diagnostics,
+) {
     let header = &agent.header;
     if header.input_model_ref.is_some() && header.input_schema.is_some() {
         let place = place_of(&agent.file.header, "input_schema");
@@ -706,6 +748,9 @@ fn add_schemas(agent: &Agent, project: Listed<'_>, spec: &mut AgentSpec, out: &m
     spec.input = schema(agent, "input_schema", input.as_ref(), out);
     if let Some(OutputSchema::Inline(inline)) = &header.output_schema {
         spec.output = schema(agent, "output_schema", Some(inline), out);
+    }
+    if let Some(given) = program_input(agent, catalogue, out) {
+        (spec.input, spec.prompt) = (Some(given.schema.clone()), Some(given.prompt.clone()));
     }
     for (key, reference, purpose) in header.classes() {
         let wanted = python::class_of(agent, key, reference, purpose, project.root, out);
@@ -734,7 +779,8 @@ fn schema(
 
 fn add_templates(agent: &Agent, code: KnownCode<'_>, spec: &mut AgentSpec, out: &mut Diagnostics) {
     let header = &agent.header;
-    if header.input_model_ref.is_some() && matches!(code, KnownCode::Unrun(_)) {
+    // What the fields are is unknown until the code was run, or if the reference is wrong, which is reported.
+    if header.input_model_ref.is_some() && (matches!(code, KnownCode::Unrun(_)) || spec.input.is_none()) {
         return;
     }
     let of_class = spec.input.as_ref().and_then(|input| input.source().as_object().cloned());

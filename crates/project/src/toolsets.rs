@@ -285,6 +285,14 @@ impl<'a> Toolsets<'a> {
         Ok(Some(choice(is_made_for_agent.then_some(toolset))))
     }
 
+    /// Adds to a hint how a program brings tools of its own.
+    fn with_program_hint(&self, hint: String) -> String {
+        match self.catalogue.program_hint() {
+            Some(how) => format!("{hint}; {how}"),
+            None => hint,
+        }
+    }
+
     fn program_toolset(&self, name: &str) -> Option<&Arc<dyn Toolset>> {
         self.catalogue.program_toolsets().iter().find(|toolset| *toolset.name() == name)
     }
@@ -342,7 +350,8 @@ impl<'a> Toolsets<'a> {
         }
         if !self.catalogue.toolsets().contains(&built_in) {
             let message = format!("there is no toolset or agent `{built_in}`");
-            let hint = python_tool_hint(built_in).unwrap_or_else(|| meant(built_in, self.known()));
+            let hint = python_tool_hint(built_in)
+                .unwrap_or_else(|| self.with_program_hint(meant(built_in, self.known())));
             return Err(Refused { message, hint: Some(hint) });
         }
         let name = Name::from(name);

@@ -262,7 +262,7 @@ fn check_schema(name: &str, schema: &Schema, input: &Payload) -> Result<Checked,
         Err(problems) => {
             let message = format!("invalid arguments for `{name}`: {}", join_problems(&problems));
             Err(Failure::new(FailureKind::Arguments, message)
-                .with_hint("mend the named fields and call it again"))
+                .with_hint("fix the named fields and call it again"))
         }
     }
 }
@@ -445,7 +445,7 @@ impl<'a> Case<'a> {
     fn blocked(&self, assessment: &Assessment, rule: Option<Approval>) -> Failure {
         let why = match (&assessment.reason, rule) {
             (_, Some(Approval::Blocked)) if assessment.approval != Approval::Blocked => {
-                " by a rule of the agent".to_owned()
+                ": a rule blocks it".to_owned()
             }
             (Some(reason), _) => format!(": {reason}"),
             (None, _) => String::new(),
@@ -624,7 +624,7 @@ impl<'a> Case<'a> {
         let why = because(assessment);
         let message = format!("denied: `{}` must ask, and there is nobody to ask{why}", self.name);
         Failure::new(FailureKind::Unasked, message)
-            .with_hint("give the run an approver, or a rule or mode that allows it")
+            .with_hint("give the run or the runtime an approver, or a rule or mode that allows it")
     }
 
     fn stopped(&self, run: &RunState) -> Halt {

@@ -232,7 +232,7 @@ impl ProjectBuilder {
                     Target::tool(Source::Shared(tool.clone()), None, &mut parts.digests),
                     problems,
                 ),
-                None => problems.push(self.unknown(spec, "tool", name, self.tool_names())),
+                None => problems.push(self.unknown_tool(spec, name)),
             }
         }
         for choice in &spec.toolsets {
@@ -263,7 +263,7 @@ impl ProjectBuilder {
         }
         let shared = || self.toolsets.iter().find(|toolset| *toolset.name() == choice.name);
         let Some(toolset) = choice.own.as_ref().or_else(shared) else {
-            return problems.push(self.unknown(spec, "toolset", &choice.name, self.toolset_names()));
+            return problems.push(self.unknown_toolset(spec, &choice.name));
         };
         // A toolset of the agent's own was made with its settings.
         let settings = if choice.own.is_some() { Value::Null } else { choice.settings.clone() };
@@ -317,6 +317,7 @@ impl ProjectBuilder {
             what: "approval rule",
             name: pattern.into(),
             nearest: nearest(pattern, known).map(str::to_owned),
+            advice: None,
         })
     }
 
@@ -359,9 +360,42 @@ impl ProjectBuilder {
         }
     }
 
-    fn unknown(&self, spec: &AgentSpec, what: &'static str, name: &Name, known: Vec<&str>) -> LinkError {
+    fn unknown_tool(&self, spec: &AgentSpec, name: &Name) -> LinkError {
+        let has_it = |toolset: &&Arc<dyn Toolset>| {
+            toolset.definitions().iter().any(|definition| definition.name == *name)
+        };
+        let holder = self.toolsets.iter().find(has_it).map(|toolset| toolset.name());
+        let advice = match holder {
+            _ if self.toolset_names().contains(&name.as_str()) => {
+                Some(format!("it is not a single tool: list it with `toolset(\"{name}\")`"))
+            }
+            Some(toolset) => {
+                Some(format!("it belongs to a toolset: list that with `toolset(\"{toolset}\")`"))
+            }
+            None => None,
+        };
+        self.unknown(spec, "tool", name, self.tool_names(), advice)
+    }
+
+    fn unknown_toolset(&self, spec: &AgentSpec, name: &Name) -> LinkError {
+        let is_tool = self.tool_names().contains(&name.as_str());
+        let advice = is_tool.then(|| format!("it is a single tool: list it with `tool(\"{name}\")`"));
+        self.unknown(spec, "toolset", name, self.toolset_names(), advice)
+    }
+
+    fn unknown(
+        &self,
+        spec: &AgentSpec,
+        what: &'static str,
+        name: &Name,
+        known: Vec<&str>,
+        advice: Option<String>,
+    ) -> LinkError {
         let nearest = nearest(name, known).map(str::to_owned);
-        LinkError::Unknown { agent: spec.name.clone(), what, name: name.clone(), nearest }
+        let how =
+            format!("add it with `ProjectBuilder::{what}`, or the built-in ones with `builtins(directory)`");
+        let advice = advice.or_else(|| nearest.is_none().then_some(how));
+        LinkError::Unknown { agent: spec.name.clone(), what, name: name.clone(), nearest, advice }
     }
 
     fn tool_names(&self) -> Vec<&str> {
@@ -425,7 +459,7 @@ fn check_prompt(spec: &AgentSpec, problems: &mut Vec<LinkError>) {
 fn link_overrides(spec: &AgentSpec, plan: &mut Plan, problems: &mut Vec<LinkError>) {
     let unknown = |what, name: &str, known: Vec<&str>| {
         let nearest = nearest(name, known).map(str::to_owned);
-        LinkError::Unknown { agent: spec.name.clone(), what, name: name.into(), nearest }
+        LinkError::Unknown { agent: spec.name.clone(), what, name: name.into(), nearest, advice: None }
     };
     let mut taken = Vec::new();
     for change in &spec.overrides {
@@ -482,6 +516,7 @@ fn link_manual_only(spec: &AgentSpec, plan: &Plan, problems: &mut Vec<LinkError>
                     what: "manual-only tool",
                     name: written.as_str().into(),
                     nearest: nearest(written, plan.tool_names()).map(str::to_owned),
+                    advice: None,
                 });
             }
             Ok(pattern) => patterns.push(pattern),
@@ -587,7 +622,7 @@ fn pin(agents: &BTreeMap<Name, Arc<Plan>>, root: &Plan) -> Digest {
 }
 
 /// Everything that is wrong with a project.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct LinkErrors(pub Vec<LinkError>);
 
 /// One thing that is wrong with a project.
@@ -602,7 +637,7 @@ pub enum LinkError {
         name: Name,
     },
     /// Two things share one name.
-    #[error("the name `{name}` is used by both {first} and {second}", first = article(first), second = article(second))]
+    #[error("the name `{name}` is used by {}", both(first, second))]
     Duplicate {
         /// The name.
         name: Name,
@@ -628,6 +663,8 @@ pub enum LinkError {
         name: Name,
         /// What may have been meant.
         nearest: Option<String>,
+        /// What to do, if that is more than choosing another name.
+        advice: Option<String>,
     },
     /// Two tools of one agent share a name.
     #[error("agent `{agent}` lists two tools with the name `{name}`: {first}, and {second}")]
@@ -714,7 +751,7 @@ impl LinkError {
             Self::BadName { .. } => Some("use 1 to 64 letters, digits, `_` and `-`".into()),
             Self::Duplicate { .. } => Some("rename one of them".into()),
             Self::Taken { .. } => Some("choose another name".into()),
-            Self::Unknown { nearest: None, what: "toolset", .. } => Some(NO_TOOLSET_HINT.to_owned()),
+            Self::Unknown { advice: Some(advice), .. } => Some(advice.clone()),
             Self::Unknown { nearest, .. } => nearest.as_ref().map(|near| format!("did you mean `{near}`?")),
             Self::BadSettings { .. } => None,
             Self::Collision { .. } => Some(
@@ -739,11 +776,22 @@ impl LinkError {
     }
 }
 
-const NO_TOOLSET_HINT: &str =
-    "add it with `ProjectBuilder::toolset`, or the built-in ones with `builtins(directory)`";
+fn both(first: &str, second: &str) -> String {
+    match first == second {
+        true => format!("two {first}s"),
+        false => format!("both {} and {}", article(first), article(second)),
+    }
+}
 
 fn article(what: &str) -> String {
     if what.starts_with(['a', 'e']) { format!("an {what}") } else { format!("a {what}") }
+}
+
+/// As people read it: a program whose `main` returns the error prints this.
+impl fmt::Debug for LinkErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for LinkErrors {

@@ -673,7 +673,7 @@ impl fmt::Debug for RunReport {
 }
 
 /// A run that gave no answer. The report says what it did and used until then.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct RunError {
     /// What was done and used.
     pub report: Box<RunReport>,
@@ -688,6 +688,13 @@ impl RunError {
     /// How the run ended.
     pub fn status(&self) -> Status {
         self.report.status
+    }
+}
+
+/// As people read it: a program whose `main` returns the error prints this.
+impl fmt::Debug for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -533,7 +533,7 @@ async fn a_rule_for_an_inner_effect_can_block_it() {
         .runtime(|runtime| runtime.approval_mode(ApprovalMode::ApproveAll))
         .run("go")
         .await;
-    assert_eq!(run.tool_results(), ["blocked: `deploy.push` may not run by a rule of the agent"]);
+    assert_eq!(run.tool_results(), ["blocked: `deploy.push` may not run: a rule blocks it"]);
 }
 
 #[tokio::test]

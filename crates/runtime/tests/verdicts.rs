@@ -37,7 +37,7 @@ async fn a_verdict_says_what_the_gate_would_say_and_runs_nothing() {
     let cases = [
         (None, json!({"path": "a"}), VerdictKind::Ask, "must ask"),
         (Some("free"), json!({"path": "a"}), VerdictKind::Allow, "a rule of the agent"),
-        (Some("strict"), json!({"path": "a"}), VerdictKind::Block, "by a rule of the agent"),
+        (Some("strict"), json!({"path": "a"}), VerdictKind::Block, "a rule blocks it"),
         (Some("reader"), json!({"path": "a"}), VerdictKind::Block, "read access"),
         (Some("nobody"), json!({"path": "a"}), VerdictKind::CannotBeDone, "there is no agent `nobody`"),
         (None, json!({"pth": "a"}), VerdictKind::CannotBeDone, "missing required field `path`"),

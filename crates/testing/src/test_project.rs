@@ -12,6 +12,8 @@ use crate::approvals::Approvals;
 #[derive(Default)]
 pub struct TestProject {
     project: ProjectBuilder,
+    linked: Option<Project>,
+    model: Option<ModelChoice>,
     entry: Option<String>,
     approvals: Option<Approvals>,
     settings: Vec<Box<dyn FnOnce(RuntimeBuilder) -> RuntimeBuilder>>,
@@ -21,6 +23,11 @@ impl TestProject {
     /// An empty project.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A project that is linked already, such as one of files, and what runs.
+    pub fn from_project(project: Project, entry: impl Into<String>) -> Self {
+        Self { linked: Some(project), entry: Some(entry.into()), ..Self::default() }
     }
 
     /// Adds an agent.
@@ -69,7 +76,7 @@ impl TestProject {
     /// Sets the model of agents that name none.
     #[must_use]
     pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
-        self.project = self.project.model(model);
+        self.model = Some(model.into());
         self
     }
 
@@ -95,11 +102,15 @@ impl TestProject {
 
     /// Builds the runtime.
     pub fn build(self) -> Runtime {
-        let project: Project =
-            self.project.build().unwrap_or_else(|errors| panic!("the project does not link:\n{errors}"));
+        let link = || self.project.build();
+        let project = self.linked.map_or_else(link, Ok);
+        let project = project.unwrap_or_else(|errors| panic!("the project does not link:\n{errors}"));
         // A model that fails is not asked again, unless the test is about that.
         let mut builder =
             Runtime::builder(project).retry(RetryPolicy { attempts: 1, ..RetryPolicy::default() });
+        if let Some(model) = self.model {
+            builder = builder.model(model);
+        }
         if let Some(approvals) = self.approvals {
             builder = builder.approver(approvals);
         }

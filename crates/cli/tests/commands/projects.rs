@@ -104,7 +104,7 @@ fn settings_and_rules_belong_to_one_agent_alone() {
     called(&sandbox, "write_file", &input, &["--as", "main"]).ended(0);
     assert!(sandbox.path("open/b.txt").exists());
     let blocked = called(&sandbox, "write_file", &input, &["--as", "careful", "--approve", "all"]).ended(5);
-    blocked.told("blocked: `write_file` may not run by a rule of the agent");
+    blocked.told("blocked: `write_file` may not run: a rule blocks it");
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn a_form_that_the_program_refuses_comes_back_in_a_chat() {
     let sandbox = planner();
     let session = start(&sandbox, &["chat", "."]);
     plan(&session, "sailing", "9");
-    session.wait_for("the prompt could not be made");
+    session.wait_for("the prompt could not be rendered");
     session.wait_until(|screen| {
         screen.contents().contains("> sailing\n") && screen.contents().contains("> 9\n")
     });

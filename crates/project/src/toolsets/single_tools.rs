@@ -144,7 +144,7 @@ impl Toolsets<'_> {
             Some(name) => format!("list `{name}` under `toolsets`"),
             None => python_tool_hint(tool).unwrap_or_else(|| {
                 let tools = self.single_tools().map(Name::as_str).chain(self.catalogue.lone_tools());
-                meant(tool, tools.chain(self.known()))
+                self.with_program_hint(meant(tool, tools.chain(self.known())))
             }),
         }
     }

@@ -101,7 +101,7 @@ fn what_looks_is_free_and_what_changes_asks() {
 #[test]
 fn settings_that_cannot_work_are_refused() {
     let folder = Folder::new().file("a.txt", "");
-    let make = |settings| Filesystem::new("files", &folder.root(), settings);
+    let make = |settings| Filesystem::new("files", folder.root(), settings);
     let error = |settings| make(settings).err().unwrap();
     let missing = error(FilesystemSettings { root: "nowhere".into(), ..Default::default() });
     assert!(missing.contains("nowhere"), "{missing}");
