@@ -204,8 +204,8 @@ pub(crate) struct InputArguments {
 /// How a run behaves.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// The model of agents that name none, as `provider:model` [env: LLM_DO_MODEL]
-    #[arg(long, value_name = "MODEL")]
+    /// The model of the entry agent, and of agents that name none, as `provider:model`; LLM_DO_MODEL is only for agents that name none
+    #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// What happens to calls that must ask
     #[arg(long, value_enum, value_name = "MODE")]

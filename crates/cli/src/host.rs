@@ -94,12 +94,42 @@ fn no_project(path: &Path) -> Problem {
     }
 }
 
+/// The model that the user names.
+enum ChosenModel {
+    /// By the flag: for the entry agent, whatever its file says, and for agents that name none.
+    Flag(String),
+    /// By the environment: only for agents that name none.
+    Default(String),
+}
+
+impl ChosenModel {
+    fn name(&self) -> &str {
+        match self {
+            Self::Flag(name) | Self::Default(name) => name,
+        }
+    }
+}
+
+/// Names the agents that keep a model of their own although the user chose one.
+fn notice_other_models(project: &LoadedProject, chosen: &str, screen: &Screen) {
+    let outlines = project.project.outline();
+    let agents = outlines.iter().filter_map(|outline| outline.agent.as_ref());
+    let own = agents.filter(|spec| spec.name != project.entry).filter_map(|spec| {
+        let model = spec.model.as_ref()?.name();
+        (model != chosen).then(|| format!("{} ({model})", spec.name))
+    });
+    let own: Vec<String> = own.collect();
+    if !own.is_empty() {
+        screen.line(&format!("agents with a model of their own: {}", own.join(", ")));
+    }
+}
+
 /// What a host is made of, before anything is started.
 pub(crate) struct Plan {
     pub(crate) project: LoadedProject,
     environment: Environment,
     tape: Option<Cassette>,
-    model: Option<String>,
+    model: Option<ChosenModel>,
     desk: Option<ProgramApprover>,
     mode: ApprovalMode,
     limits: Limits,
@@ -120,10 +150,11 @@ impl Plan {
         // First of all: nothing else may have opened a descriptor of that number.
         let desk = options.approvals_from.as_deref().map(ProgramApprover::open).transpose()?;
         let environment = environment::of_project(&project.root)?;
-        let chosen = || environment.get("LLM_DO_MODEL").map(|variable| variable.value);
-        let model = options.model.clone().or_else(chosen);
+        let by_default =
+            || environment.get("LLM_DO_MODEL").map(|variable| ChosenModel::Default(variable.value));
+        let model = options.model.clone().map(ChosenModel::Flag).or_else(by_default);
         if let Some(model) = &model {
-            check_provider(&project, model)?;
+            check_provider(&project, model.name())?;
         }
         let mode = mode(options).unwrap_or_else(|| project.approval_mode());
         let limits = limits(&project, options);
@@ -267,8 +298,14 @@ impl Host {
         if plan.output == Output::Jsonl {
             builder = builder.on_event(lines_to_stdout(unread.clone(), interrupts.clone()));
         }
-        if let Some(model) = plan.model.as_deref() {
-            builder = builder.model(model);
+        if let Some(model) = &plan.model {
+            builder = builder.model(model.name());
+        }
+        if let Some(ChosenModel::Flag(model)) = &plan.model {
+            builder = builder.entry_model(model.as_str());
+            if plan.verbose > 0 {
+                notice_other_models(&plan.project, model, &screen);
+            }
         }
         let person =
             || TerminalApprover::open(screen.clone()).map(|approver| Desk::Terminal(Arc::new(approver)));
@@ -372,7 +409,9 @@ impl Host {
         }
         let total = report.usage.total();
         if self.verbose > 0 || was_cut {
-            lines.push(format!("{} in {:.1} s", usage_line(&total), report.duration.as_secs_f64()));
+            let models: Vec<&str> = report.usage.iter().map(|(model, _)| model.as_str()).collect();
+            let with = if models.is_empty() { String::new() } else { format!(" with {}", models.join(", ")) };
+            lines.push(format!("{} in {:.1} s{with}", usage_line(&total), report.duration.as_secs_f64()));
         }
         if !lines.is_empty() {
             self.screen.line(&self.screen.paint.message(&lines.join("\n")));

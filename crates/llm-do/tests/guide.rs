@@ -252,6 +252,7 @@ async fn options_of_a_run(runtime: Runtime, earlier: RunReport) -> Anything {
     let report = runtime
         .run("main", "look at this")
         .attach(Attachment::path("photo.png"))
+        .entry_model("test") // for the agent that is run, whatever it names
         .model("test:echo") // for agents that name none
         .fallback_model("test")
         .limits(Limits { turns: Some(20), tokens: Some(50_000), ..Limits::default() })

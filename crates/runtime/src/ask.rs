@@ -141,8 +141,9 @@ impl Asking<'_> {
         self.unless_cancelled(tokio::time::sleep(wait)).await
     }
 
-    /// The model that a person chose, else the agent's, else the run's, else the project's; then those to turn to when
-    /// it is down. One that answered goes before those that were down.
+    /// The model that a person chose for the conversation, else the one it was tuned to, else the one that the run sets
+    /// for the agent it was started for, else the agent's, the run's or the project's; then those to turn to when it is
+    /// down. One that answered takes precedence over those that were down.
     fn candidates(&self, talk: &Talk) -> Vec<ModelChoice> {
         let spec = self.frame.plan.spec.as_ref();
         let own = spec.and_then(|spec| spec.model.clone());
@@ -151,7 +152,8 @@ impl Asking<'_> {
         let fallbacks = spec.map(|spec| spec.fallback_models.clone()).unwrap_or_default();
         let tuned = self.frame.seat.tuned.lock().model.clone().map(ModelChoice::Named);
         let chosen = self.frame.seat.chosen.lock().clone();
-        let first = chosen.or(tuned).or(own).or_else(run).or_else(project);
+        let of_entry = self.run.options.entry_model.clone().filter(|_| self.call.is_top());
+        let first = chosen.or(tuned).or(of_entry).or(own).or_else(run).or_else(project);
         let mut candidates: Vec<ModelChoice> =
             first.into_iter().chain(fallbacks).chain(self.run.options.fallbacks.clone()).collect();
         candidates

@@ -55,6 +55,7 @@ pub(crate) struct Options {
     pub(crate) mode: Option<ApprovalMode>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) model: Option<ModelChoice>,
+    pub(crate) entry_model: Option<ModelChoice>,
     pub(crate) fallbacks: Vec<ModelChoice>,
     pub(crate) limits: Limits,
     pub(crate) timeout: Option<Duration>,
@@ -90,6 +91,11 @@ impl RunBuilder {
     /// Sets the model of agents that name none.
     pub fn model(self, model: impl Into<ModelChoice>) -> Self {
         self.with_options(|options| options.model = Some(model.into()))
+    }
+
+    /// Sets the model of the agent that is run, even if it names another one.
+    pub fn entry_model(self, model: impl Into<ModelChoice>) -> Self {
+        self.with_options(|options| options.entry_model = Some(model.into()))
     }
 
     /// Adds a model to turn to when the others are down.
@@ -294,6 +300,7 @@ fn settings(shared: &Shared, options: Options) -> RunSettings {
         mode: options.mode.unwrap_or(shared.mode),
         approver: options.approver.or_else(|| shared.approver.clone()),
         model: options.model.or_else(|| shared.model.clone()),
+        entry_model: options.entry_model.or_else(|| shared.entry_model.clone()),
         fallbacks: options.fallbacks,
         limits: merged(options.limits, &shared.limits),
         context: if options.context.is_empty() {

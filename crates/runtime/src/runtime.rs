@@ -54,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) context: Arc<Context>,
     pub(crate) models: Arc<dyn Models>,
     pub(crate) model: Option<ModelChoice>,
+    pub(crate) entry_model: Option<ModelChoice>,
     pub(crate) prices: Arc<dyn Prices>,
     /// Where texts lie that are too long for a conversation.
     pub(crate) contents: ContentStore,
@@ -250,6 +251,7 @@ pub struct RuntimeBuilder {
     expected: HashSet<NeedSpec>,
     models: Arc<dyn Models>,
     model: Option<ModelChoice>,
+    entry_model: Option<ModelChoice>,
     spill: Option<PathBuf>,
     prices: Arc<dyn Prices>,
     clock: Arc<dyn Clock>,
@@ -281,6 +283,7 @@ impl RuntimeBuilder {
             expected: HashSet::new(),
             models: Arc::new(NoModels),
             model: None,
+            entry_model: None,
             prices: Arc::new(NoPrices),
             spill: None,
             clock: Arc::new(SystemClock),
@@ -334,6 +337,12 @@ impl RuntimeBuilder {
     /// Sets the model of agents that name none.
     pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
         self.model = Some(model.into());
+        self
+    }
+
+    /// Sets the model of the agent that is run, even if it names another one.
+    pub fn entry_model(mut self, model: impl Into<ModelChoice>) -> Self {
+        self.entry_model = Some(model.into());
         self
     }
 
@@ -454,6 +463,7 @@ impl RuntimeBuilder {
             context: Arc::new(self.context),
             models: self.models,
             model: self.model,
+            entry_model: self.entry_model,
             prices: self.prices,
             contents: ContentStore::new(self.spill.unwrap_or_else(std::env::temp_dir)),
             clock: self.clock,

@@ -43,6 +43,8 @@ pub(crate) struct RunSettings {
     pub(crate) mode: ApprovalMode,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) model: Option<ModelChoice>,
+    /// The model of the agent that is run, whatever it names itself.
+    pub(crate) entry_model: Option<ModelChoice>,
     pub(crate) fallbacks: Vec<ModelChoice>,
     pub(crate) limits: Limits,
     pub(crate) context: Arc<Context>,

@@ -7,7 +7,7 @@ use llm_do_core::{
     ModelProfile, NativeOutput, Output, Part, Prompt, Schema, Status, StopReason,
 };
 use llm_do_models::{Script, TestModel, asks, asks_all, asks_raw, instructed, replies, says};
-use llm_do_runtime::Project;
+use llm_do_runtime::{Project, Runtime};
 use llm_do_testing::{FunctionTool, TestProject, TestRun};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -199,6 +199,32 @@ async fn a_typed_input_is_validated_and_rendered() {
     let run = agent().run(json!({"topc": "Rust"})).await;
     assert_eq!(run.status(), Status::Failed);
     assert!(run.error().contains("missing required field `topic` (you wrote `topc`)"), "{}", run.error());
+}
+
+#[tokio::test]
+async fn the_entry_model_replaces_that_of_the_agent_that_is_run_and_of_no_other() {
+    let project = Project::builder()
+        .agent(
+            AgentSpec::new("main", "You are main.").model(Script::new([says("own model")])).toolset("child"),
+        )
+        .agent(AgentSpec::new("child", "You are child.").model(Script::new([says("own model of the child")])))
+        .build()
+        .unwrap();
+    let script = || {
+        Script::new([asks("child", json!({"input": "x"})), says("entry model"), says("entry model again")])
+    };
+    let runtime = Runtime::builder(project).entry_model(script()).build().unwrap();
+    let report = runtime.run("main", "go").await.unwrap();
+    assert_eq!(&*report.text(), "entry model");
+    let child = report.trace().into_iter().find(|call| call.name == "child").unwrap();
+    assert_eq!(child.output.unwrap().to_string(), "own model of the child");
+    let report =
+        runtime.run("main", "go").entry_model(Script::new([says("model of this run")])).await.unwrap();
+    assert_eq!(&*report.text(), "model of this run");
+    let mut session = runtime.session("main");
+    let answer = session.send("go").await.unwrap().text();
+    assert_eq!(&*answer, "entry model again", "a session is run with it too");
+    session.close().await;
 }
 
 #[derive(Deserialize, JsonSchema)]

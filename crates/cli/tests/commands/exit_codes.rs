@@ -147,5 +147,5 @@ fn a_flag_of_the_python_programs_is_explained() {
     explained(&["--approve-all-tools"], "now: flag `--approve-all`; for example");
     explained(&["--attachments", "a.pdf"], "now: flag `--attach`, once per file");
     explained(&["--cost-limit=0.5"], "hint: `--cost-limit` of LLMProc is now: flag `--max-cost`");
-    explained(&["-m", "test"], "now: flag `--model`");
+    explained(&["-q"], "hint: `-q` of LLMProc is now: leave the flag `-v` out");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Sandbox;
+use crate::support::{Ran, Sandbox};
 
 /// Two agents with the same toolset, each with settings of its own.
 fn two_roots() -> Sandbox {
@@ -260,6 +260,25 @@ fn instructions_are_a_template_only_where_they_say_so() {
     };
     assert_eq!(instructions(&agent("")), "Say {{ input }}.");
     assert_eq!(instructions(&agent("template: true\n")), "Say it.");
+}
+
+#[test]
+fn the_flag_for_the_model_replaces_that_of_the_entry_agent_only() {
+    let sandbox = Sandbox::new()
+        .file("project.yaml", "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\n")
+        .file("main.agent", "---\nname: main\nmodel: test:echo\ntoolsets: [child]\n---\nx\n")
+        .file("child.agent", "---\nname: child\nmodel: test:echo\n---\nx\n");
+    let ran = sandbox.run(&["run", ".", "hello", "-m", "test", "-v"]).ended(0);
+    assert!(ran.stderr.contains("agents with a model of their own: child (test:echo)"), "{ran:#?}");
+    assert!(ran.stderr.contains("with test, test:echo"), "{ran:#?}");
+    assert!(ran.stderr.contains("agent child"), "the model `test` calls every tool: {ran:#?}");
+    let command = |variable: &str| {
+        let mut command = sandbox.command(&["run", ".", "hello", "-v"]);
+        Ran::from(command.env("LLM_DO_MODEL", variable).output().unwrap()).ended(0)
+    };
+    assert_eq!(command("test").stdout, "hello\n", "the variable is only a default");
+    let missing = sandbox.run(&["run", ".", "hello", "--model", "anthropic:claude-sonnet-4-5"]).ended(3);
+    assert!(missing.stderr.contains("`ANTHROPIC_API_KEY` is not set"), "{missing:#?}");
 }
 
 #[test]
