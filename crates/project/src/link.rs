@@ -297,7 +297,7 @@ fn parts(
     let listed = Listed { manifest, root: &files.root, files: &files.own, code, linked: &linked };
     let mut toolsets = Toolsets::new(listed, agents, unread, catalogue, out);
     let mut specs = add_agents(agents, listed, &models, &mut toolsets, out);
-    specs.extend(code_agents(listed, &models, &mut toolsets, out));
+    specs.extend(code_agents(files, agents, listed, &models, &mut toolsets, out));
     check_agent_names(manifest, agents, unread, code, out);
     let function = code.defined().and_then(|code| python::entry(code, agents));
     let function = function.filter(|_| start == Some(Entry::Function));
@@ -328,23 +328,27 @@ fn entry_name(start: Option<&Entry>, function: Option<&Defined<EntrySpec>>) -> O
 
 /// Agents that code defines: their toolsets are looked up as those of files are.
 fn code_agents(
+    files: &Files,
+    agents: &[Agent],
     project: Listed<'_>,
     models: &ModelNames<'_>,
     toolsets: &mut Toolsets<'_>,
     out: &mut Diagnostics,
 ) -> Vec<AgentSpec> {
-    let mut specs = Vec::new();
-    for agent in project.code.defined().into_iter().flat_map(|code| &code.agents) {
-        let mut spec = agent.value.clone();
+    let Some(code) = project.code.defined() else { return Vec::new() };
+    let mut specs: Vec<AgentSpec> = code.agents.iter().map(|agent| agent.value.clone()).collect();
+    let names: Vec<&str> = agents.iter().map(|agent| agent.header.name.as_str()).collect();
+    files.code_changes.apply_to_code_agents(&mut specs, &names, out);
+    for (agent, spec) in code.agents.iter().zip(&mut specs) {
         let model = spec.model.as_ref().map(|model| model.name().to_string());
-        let problems = toolsets.problems_of(&spec).into_iter();
+        let problems = toolsets.problems_of(spec).into_iter();
         for (message, hint) in problems.chain(model.and_then(|model| models.problem(&model))) {
             let message = format!("agent `{}`: {message}", spec.name);
             let diagnostic = python::at(&agent.place, message);
             out.push(hint.into_iter().fold(diagnostic, Diagnostic::with_hint));
         }
-        spec.toolsets.extend(toolsets.descriptors_for(&spec));
-        specs.push(spec);
+        let descriptors = toolsets.descriptors_for(spec);
+        spec.toolsets.extend(descriptors);
     }
     specs
 }

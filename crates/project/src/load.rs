@@ -47,6 +47,8 @@ pub(crate) struct Files {
     pub(crate) own: ProjectFiles,
     /// The Python files that the manifest lists.
     pub(crate) python: Vec<PathBuf>,
+    /// Changes of agents that code may define.
+    pub(crate) code_changes: Changes,
 }
 
 /// A manifest with its document.
@@ -85,10 +87,12 @@ fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &
     let generated = PathBuf::from(GENERATED);
     let paths = agents.iter().cloned().chain([root.join(&generated)]).collect();
     let mut own = ProjectFiles { paths, globs: Vec::new() };
-    let agents = read_agents(&agents, &root, &generated, changes, out);
+    let agents = read_agents(&agents, &root, &generated, changes, false, out);
     own.paths.extend(linked_paths(&agents));
     let python = Vec::new();
-    let mut files = Files { root, manifest: None, agents, broken_manifest: false, generated, own, python };
+    let code_changes = Changes::default();
+    let mut files =
+        Files { root, manifest: None, agents, broken_manifest: false, generated, own, python, code_changes };
     if changes.change_manifest() {
         let mut source = Source::new("--set", "");
         let mut node = Node::of_value(&serde_json::json!({"version": 1, "entry": {}}), &(0..0));
@@ -167,14 +171,15 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     check_python(&source, &node, &python, out);
     let generated = generated_directory(&source, &node, manifest.as_ref(), out);
     let listed = with_generated(&listed, &root, &generated, out);
-    let agents = read_agents(&listed, &root, &generated, changes, out);
+    let agents = read_agents(&listed, &root, &generated, changes, !python.is_empty(), out);
     let broken_manifest = manifest.is_none();
     let mut own = manifest.as_ref().map(|manifest| named_files(&root, manifest)).unwrap_or_default();
     own.paths
         .extend([path.to_path_buf(), root.join(&generated)].into_iter().chain(listed).chain(python.clone()));
     own.paths.extend(linked_paths(&agents));
     let manifest = manifest.map(|manifest| ManifestFile { source, node, manifest });
-    Some(Files { root, manifest, agents, broken_manifest, generated, own, python })
+    let code_changes = if python.is_empty() { Changes::default() } else { changes.beyond(&agents) };
+    Some(Files { root, manifest, agents, broken_manifest, generated, own, python, code_changes })
 }
 
 /// A program that is a project of its own, as far as the files reach that it names.
@@ -371,6 +376,7 @@ fn read_agents(
     root: &Path,
     generated: &Path,
     changes: &Changes,
+    has_code: bool,
     out: &mut Diagnostics,
 ) -> Vec<AgentFile> {
     let mut reading = Reading {
@@ -382,7 +388,7 @@ fn read_agents(
     };
     let mut agents: Vec<AgentFile> = paths.iter().filter_map(|path| reading.read(path, out)).collect();
     reading.follow_links(&mut agents, out);
-    changes.apply_to_agents(&mut agents, out);
+    changes.apply_to_agents(&mut agents, has_code, out);
     if !changes.is_empty() {
         reading.follow_links(&mut agents, out);
     }

@@ -1,6 +1,6 @@
 //! What the command line sets: `KEY=VALUE` over keys of the manifest, `agents.NAME.KEY=VALUE` over an agent's.
 
-use llm_do_core::parse_exact;
+use llm_do_core::{AgentSpec, parse_exact};
 use serde_json::Value;
 
 use crate::agent_file::AgentFile;
@@ -55,16 +55,48 @@ impl Changes {
     }
 
     /// Changes the headers of agents.
-    pub(crate) fn apply_to_agents(&self, agents: &mut [AgentFile], out: &mut Diagnostics) {
+    pub(crate) fn apply_to_agents(&self, agents: &mut [AgentFile], has_code: bool, out: &mut Diagnostics) {
         for change in &self.0 {
             let Some(name) = &change.agent else { continue };
             match agents.iter_mut().find(|file| file.written_name() == Some(name)) {
                 Some(file) => change.apply(&mut file.source, &mut file.header, out),
+                // Code may define it: see `apply_to_code_agents`.
+                None if has_code => {}
                 None => {
-                    let known: Vec<&str> = agents.iter().filter_map(AgentFile::written_name).collect();
-                    let message = format!("there is no agent `{name}`");
+                    out.push(change.unknown_agent(name, agents.iter().filter_map(AgentFile::written_name)))
+                }
+            }
+        }
+    }
+
+    /// Returns the changes of agents that no file has.
+    pub(crate) fn beyond(&self, agents: &[AgentFile]) -> Self {
+        let is_file = |name: &String| agents.iter().any(|file| file.written_name() == Some(name));
+        let others = self.0.iter().filter(|change| change.agent.as_ref().is_some_and(|name| !is_file(name)));
+        Self(others.cloned().collect())
+    }
+
+    /// Changes the models of agents that code defines. Their other settings are set in the code alone.
+    pub(crate) fn apply_to_code_agents(
+        &self,
+        specs: &mut [AgentSpec],
+        files: &[&str],
+        out: &mut Diagnostics,
+    ) {
+        for change in &self.0 {
+            let Some(name) = &change.agent else { continue };
+            let Some(spec) = specs.iter_mut().find(|spec| spec.name == name.as_str()) else {
+                let known = specs.iter().map(|spec| spec.name.as_str()).chain(files.iter().copied());
+                out.push(change.unknown_agent(name, known));
+                continue;
+            };
+            match (change.path.as_slice(), &change.value) {
+                ([key], Value::String(model)) if key == "model" => spec.model = Some(model.as_str().into()),
+                _ => {
+                    let message =
+                        format!("the agent `{name}` is defined by code, and only its `model` can be set");
                     let diagnostic = Diagnostic::error(format!("--set {}", change.text), message);
-                    out.push(diagnostic.with_hint(meant(name, known)));
+                    out.push(diagnostic.with_hint(format!("write `agents.{name}.model=NAME`")));
                 }
             }
         }
@@ -86,6 +118,12 @@ impl Change {
         // What is no JSON is text, so that `model=test` needs no quotes in a shell.
         let value = parse_exact(value.trim()).unwrap_or_else(|_| value.into());
         Ok(Self { text: text.to_owned(), agent, path, value })
+    }
+
+    fn unknown_agent<'a>(&self, name: &str, known: impl Iterator<Item = &'a str>) -> Diagnostic {
+        let diagnostic =
+            Diagnostic::error(format!("--set {}", self.text), format!("there is no agent `{name}`"));
+        diagnostic.with_hint(meant(name, known))
     }
 
     fn apply(&self, source: &mut Source, node: &mut Node, out: &mut Diagnostics) {

@@ -198,6 +198,32 @@ inspect_tool = ToolEntry(tool=Tool(inspect))
     assert_eq!(seen["has"], true);
 }
 
+/// The model that the document names is replaced for one run.
+#[test]
+fn set_changes_the_model_of_an_agent_that_code_defines() {
+    needs_python!();
+    let tools = r#"
+from entries import WorkerEntry
+researcher = WorkerEntry(name="researcher", instructions="Research.", model="anthropic:claude-haiku")
+"#;
+    let project = Sandbox::new()
+        .file(
+            "project.yaml",
+            "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\npython_files: [tools.py]\n",
+        )
+        .file("tools.py", tools)
+        .file("main.agent", "---\nname: main\ntoolsets: [researcher]\n---\nWork.\n");
+    let call = ["call", ".", "researcher", "--input-json", r#"{"input": "hello"}"#, "--set"];
+    let run = |change: &str| project.run(&[&call[..], &[change]].concat());
+    run("agents.researcher.model=test:echo").ended(0).said("hello\n");
+    run("agents.researchr.model=test:echo")
+        .ended(2)
+        .told("there is no agent `researchr`")
+        .told("`researcher`");
+    run("agents.researcher.access=read").ended(2).told("only its `model` can be set");
+    project.run(&["check", ".", "--static", "--set", "agents.researcher.model=test:echo"]).ended(0);
+}
+
 /// `create_worker` of seed 002, in a tool of an agent that may create agents.
 #[test]
 fn create_worker_creates_an_agent_that_can_be_called() {
