@@ -54,14 +54,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let report = runtime.run("review", input).approval_mode(mode).await?;
         println!("{}", report.text());
         for call in report.trace() {
-            let error = call.error.map(|error| format!(" !! {}", error.message)).unwrap_or_default();
-            println!("{} ({}) depth={}{error}", call.name, call.kind, call.depth);
+            match call.error {
+                Some(error) => println!("{} ({}) depth={}: {error}", call.name, call.kind, call.depth),
+                None if call.name == "main" => {
+                    println!("main: {} messages", report.messages_of(&call.key).len())
+                }
+                None => {}
+            }
         }
-        let main = report.trace().into_iter().filter(|call| call.name == "main").collect::<Vec<_>>();
-        println!(
-            "messages: {:?}",
-            main.iter().map(|call| report.messages_of(&call.key).len()).collect::<Vec<_>>()
-        );
     }
     runtime.shutdown().await;
     Ok(())

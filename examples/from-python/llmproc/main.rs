@@ -3,10 +3,11 @@
 #![allow(unused_variables, reason = "the tools of the document do not use all of their parameters")]
 
 // begin: example
-use llm_do::prelude::*;
-// end: example
-use llm_do::{LinkedPrograms, Script};
+use llm_do::{LinkedPrograms, prelude::*};
 use serde_json::json;
+// end: example
+
+use llm_do::Script;
 
 // begin: example
 /// Names the model of the process.

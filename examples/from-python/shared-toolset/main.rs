@@ -1,7 +1,7 @@
 //! Two agents with one toolset, each with rules of its own, in both orders; history at the top, none below; a circle.
 
 use llm_do::prelude::*;
-use llm_do::{RunReport, Script};
+use llm_do::{Role, RunReport, Script};
 
 // begin: example
 struct Archive;
@@ -25,11 +25,9 @@ impl Archive {
     #[tool]
     fn recall(&self, call: CallContext) -> Vec<String> {
         let messages = call.inspect().messages;
-        messages
-            .iter()
-            .filter(|message| message.role == llm_do::Role::User)
-            .map(|message| message.text())
-            .collect()
+        let texts =
+            messages.iter().filter(|message| message.role == Role::User).map(|message| message.text());
+        texts.filter(|text| !text.is_empty()).collect()
     }
     // begin: example
 }

@@ -35,24 +35,24 @@ fn do_write(payload: Payload) -> String {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
-    let registry = folder.path();
-    std::fs::create_dir(registry.join("workers"))?;
+    let registry = folder.path().join("workers");
+    std::fs::create_dir(&registry)?;
     for (name, text) in [
         ("my-worker", "name: my-worker\ninstructions: You run the task.\nallow_workers: [target-worker]\n"),
         ("target-worker", include_str!("workers/target-worker.yaml")),
     ] {
-        std::fs::write(registry.join(format!("workers/{name}.yaml")), text)?;
+        std::fs::write(registry.join(format!("{name}.yaml")), text)?;
     }
-    example(registry, Script::from_yaml(include_str!("offline.yaml"))?).await
+    example(&registry, Script::from_yaml(include_str!("offline.yaml"))?).await
 }
 
 async fn example(registry: &Path, gpt: Script) -> Result<(), Box<dyn std::error::Error>> {
     // begin: example
     let entry = EntrySpec::new("delegate", "Delegates to another worker.", delegate)?;
-    let project = llm_do::loader(registry).entry(entry).load()?;
+    let project = llm_do::loader(registry.join("my-worker.yaml")).entry(entry).load()?;
     let runtime = llm_do::runtime_of(&project).model(gpt).build()?; // "openai:gpt-4"
     let result = runtime
-        .run("my-worker", json!({"input": "Call the target"}))
+        .run("my-worker", json!({"task": "Call the target"}))
         .approver(my_callback)
         .on_event(on_message)
         .await?;
