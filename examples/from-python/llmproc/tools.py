@@ -28,5 +28,6 @@ async def spawn_tool(program_name: str, prompt: str, runtime_context=None):
 def step(runtime_context=None):
     process = runtime_context["process"]
     process.call_tool("write_stderr", {"message": "starting step"})
-    print(process.get_stderr_log())
-    return process.get_stderr_log()
+    log = process.get_stderr_log()
+    print(log)  # What code prints is added to the log, so a later `get_stderr_log()` has this line, too.
+    return log

@@ -11,7 +11,7 @@ use crate::needs_python::needs_python;
 use crate::providers::says;
 use crate::support::{Ran, Sandbox};
 
-fn copied(name: &str) -> Sandbox {
+pub(crate) fn copied(name: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
     copy(&source, sandbox.root());

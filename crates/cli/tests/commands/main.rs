@@ -11,6 +11,7 @@ mod corpus;
 mod descriptors;
 mod examples;
 mod exit_codes;
+mod from_python;
 mod init;
 mod input;
 mod interrupts;
