@@ -89,7 +89,7 @@ fn agents_with_one_toolset_keep_their_own_rules_in_both_orders() {
     let printed = printed(env!("CARGO_BIN_EXE_shared-toolset"));
     shown_by_readme("shared-toolset", &printed);
     let burned: Vec<&str> = printed.lines().filter(|line| line.starts_with("burn ")).collect();
-    let blocked = "burn depth=2 -> blocked: `burn` may not run by a rule of the agent";
+    let blocked = "burn depth=2 -> blocked: `burn` may not run: a rule blocks it";
     assert_eq!(burned, [blocked, "burn depth=2 -> burned", blocked]);
     assert_eq!(printed.matches(r#"recall depth=2 -> ["Go."]"#).count(), 3, "nested calls start clean");
     assert!(printed.contains(r#"recall depth=1 -> ["Go round.","Clear the archive."]"#), "{printed}");

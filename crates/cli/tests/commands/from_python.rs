@@ -36,7 +36,7 @@ fn workers_with_one_python_toolset_keep_their_own_rules_in_both_orders() {
     needs_python!();
     let sandbox = copied("from-python/shared-toolset");
     let ran = run(&sandbox, &["Clear the archive."]).ended(0);
-    let blocked = "blocked: `burn` may not run by a rule of the agent";
+    let blocked = "blocked: `burn` may not run: a rule blocks it";
     assert_eq!(results_of(&ran, "careful > burn"), [blocked, blocked], "before and after `free`");
     assert_eq!(results_of(&ran, "free > burn"), ["burned"]);
     assert_eq!(results_of(&ran, " > look"), ["looked", "looked", "looked"]);
