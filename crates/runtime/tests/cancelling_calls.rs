@@ -345,6 +345,10 @@ async fn a_call_that_ends_while_it_is_cancelled_does_one_of_both_and_says_which(
             for _ in 0..round % 40 {
                 tokio::task::yield_now().await;
             }
+            // On a loaded machine every other call may have ended before it can be cancelled.
+            if round % 40 == 39 {
+                std::future::pending::<()>().await;
+            }
             Ok(Output::text("answered"))
         })
         .define(|tool| tool.approval = Approval::PreApproved);
@@ -374,7 +378,7 @@ async fn a_call_that_ends_while_it_is_cancelled_does_one_of_both_and_says_which(
         assert_eq!(ends(&run.events()).len(), 2, "round {round}");
     }
     println!("{cancelled} cancelled, {answered} answered before");
-    assert!(cancelled > 0);
+    assert!(cancelled >= 10, "the calls that wait");
 }
 
 #[tokio::test]
