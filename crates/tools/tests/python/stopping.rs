@@ -1,5 +1,6 @@
 //! Calls that must end: cancelled, given up, or past their time.
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use llm_do_project::Code;
@@ -103,28 +104,39 @@ async fn a_call_whose_future_is_dropped_ends_too() {
     let folder = Folder::of(
         r#"
 import asyncio, time
-state = {"ended": 0}
+state = {"begun": 0, "ended": 0}
 async def naps():
-    try: await asyncio.sleep(1000)
+    try:
+        state["begun"] += 1
+        await asyncio.sleep(1000)
     finally: state["ended"] += 1
 def spins():
     try:
+        state["begun"] += 1
         while True: sum(range(10))
     finally: state["ended"] += 1
-def ended(): return state["ended"]
-TOOLS = [naps, spins, ended]
+def count(what: str): return state[what]
+TOOLS = [naps, spins, count]
 "#,
     );
     let code = folder.load();
-    for tool in ["naps", "spins"] {
-        let call = TestCall::new().run(code.tool(tool), json!({}));
-        assert!(tokio::time::timeout(Duration::from_millis(100), call).await.is_err());
+    let reaches = async |what: &str, number: &str| {
+        let start = Instant::now();
+        while TestCall::new().run(code.tool("count"), json!({ "what": what })).await.text().as_ref() != number
+        {
+            assert!(start.elapsed() < Duration::from_secs(30), "{what} does not reach {number}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    for (tool, number) in [("naps", "1"), ("spins", "2")] {
+        let mut call = pin!(TestCall::new().run(code.tool(tool), json!({})));
+        // A call that is dropped before its code began has nothing to end.
+        tokio::select! {
+            _ = &mut call => panic!("`{tool}` never answers"),
+            () = reaches("begun", number) => {}
+        }
     }
-    let start = Instant::now();
-    while TestCall::new().run(code.tool("ended"), json!({})).await.text().as_ref() != "2" {
-        assert!(start.elapsed() < Duration::from_secs(2), "they run on");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    reaches("ended", "2").await;
 }
 
 #[tokio::test]
