@@ -53,6 +53,8 @@ pub(crate) async fn run(engine: &Embedded, step: &Step) -> Performed {
     let conversed = AssertUnwindSafe(converse(engine, &call, &frame, step)).catch_unwind().await;
     if !run.keeps_instances(&call) {
         frame.instances.close().await;
+        // A toolset that opens only now is closed too. The call has no events after its end, so the run is told.
+        frame.instances.send_notices_to(run.run_notices());
     }
     drop(alarm);
     let performed = conversed.unwrap_or_else(|_| {

@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use llm_do_core::{
     AgentSpec, Answer, Approval, ApprovalRequest, CallResult, Effect, Event, EventBody, FailureKind, Key,
-    Limits, Output, Status,
+    Limits, Name, Opening, Output, Status, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance,
 };
 use llm_do_models::{Script, asks, asks_all, instructed, says};
 use llm_do_runtime::{EventReader, MemoryStore, Run, Runtime};
 use llm_do_testing::{FunctionTool, TestProject, TestRun};
 use serde_json::json;
+use tokio::sync::Notify;
 
 const FOREVER: Duration = Duration::from_secs(86_400);
 
@@ -379,6 +381,89 @@ async fn a_call_that_ends_while_it_is_cancelled_does_one_of_both_and_says_which(
     }
     println!("{cancelled} cancelled, {answered} answered before");
     assert!(cancelled >= 10, "the calls that wait");
+}
+
+/// A toolset that opens when it is told to, and panics when it is closed.
+struct LateKit {
+    name: Name,
+    opens: Arc<Notify>,
+    closing: Arc<Notify>,
+}
+
+struct LateInstance(Arc<Notify>);
+
+impl Toolset for LateKit {
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        Vec::new()
+    }
+
+    fn open<'a>(
+        &'a self,
+        _opening: Opening<'a>,
+    ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
+        Box::pin(async {
+            self.opens.notified().await;
+            Ok(Arc::new(LateInstance(self.closing.clone())) as Arc<dyn ToolsetInstance>)
+        })
+    }
+}
+
+impl ToolsetInstance for LateInstance {
+    fn tools(&self) -> &[Arc<dyn Tool>] {
+        &[]
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.0.notify_one();
+        Box::pin(async { panic!("cannot be closed") })
+    }
+}
+
+#[tokio::test]
+async fn a_toolset_that_opens_after_its_call_was_cancelled_tells_the_run_and_not_the_ended_call() {
+    let (opens, closing) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let kit = LateKit { name: "kit".into(), opens: opens.clone(), closing: closing.clone() };
+    let waits = FunctionTool::new("waits", move |_, _| {
+        let closing = closing.clone();
+        async move {
+            closing.notified().await;
+            // The notice follows the panic in the same poll of its task.
+            tokio::task::yield_now().await;
+            Ok(Output::text("closed"))
+        }
+    })
+    .define(|tool| tool.approval = Approval::PreApproved);
+    let runtime = TestProject::new()
+        .agent(AgentSpec::new("main", "You are main.").toolset("child").tool("waits"))
+        .agent(AgentSpec::new("child", "You are child.").toolset("kit"))
+        .toolset(kit)
+        .tool(waits)
+        .model_replies([asks("child", json!({"input": "x"})), asks("waits", json!({})), says("done")])
+        .build();
+    let run = runtime.run("main", "go").start();
+    let child = "1/t1/tool/0";
+    cancel_at(&runtime, &run, child, |event| matches!(event.body, EventBody::ApprovalDecided { .. })).await;
+    let mut events = run.events();
+    until(&mut events, |event| {
+        event.call.id == child && matches!(event.body, EventBody::CallFinished { .. })
+    })
+    .await;
+    opens.notify_one();
+    let run = TestRun::of(run.await);
+    assert_eq!(&*run.answer(), "done");
+    let notices: Vec<_> = run
+        .events()
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::Notice { text } => Some((event.call.id.to_string(), text.clone())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(notices, [(String::new(), "the toolset `kit` panicked while it was closed".to_owned())]);
 }
 
 #[tokio::test]
