@@ -11,7 +11,8 @@ use llm_do_core::{AgentSpec, Approval, ApprovalMode, Approver, Failure, FailureK
 use serde_json::Value;
 
 use crate::broker::GrantId;
-use crate::project::{LinkErrors, Project};
+use crate::link_error::LinkErrors;
+use crate::project::Project;
 use crate::run::{Options, RunError, RunReport, block_on, start};
 use crate::runtime::{Runtime, RuntimeBuilder, Shared};
 

@@ -13,8 +13,8 @@ use llm_do_core::{
 };
 use serde_json::Value;
 
+use crate::link_error::{LinkError, LinkErrors};
 use crate::plan::{Plan, Target, TargetKind};
-use crate::project::{LinkError, LinkErrors};
 use crate::runtime::Shared;
 use crate::sync::Mutex;
 

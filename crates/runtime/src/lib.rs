@@ -26,6 +26,7 @@ mod extension;
 mod fork;
 mod gate;
 mod instances;
+mod link_error;
 mod live;
 mod log;
 mod media_type;
@@ -64,10 +65,11 @@ pub use descriptors::{
     reading_view,
 };
 pub use entry::{EntrySpec, PromptInput};
+pub use link_error::{LinkError, LinkErrors};
 pub use log::EventReader;
 pub use message_log::LoggedMessage;
 pub use outline::{Outline, OutlinedCallable};
-pub use project::{LinkError, LinkErrors, Project, ProjectBuilder};
+pub use project::{Project, ProjectBuilder};
 pub use retry::RetryPolicy;
 pub use run::{Canceller, Run, RunBuilder, RunError, RunReport};
 pub use runtime::{DEFAULT_DEPTH, MOST_DEPTH, Runtime, RuntimeBuilder};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use llm_do_core::{AgentSpec, DESCRIPTORS, Name, Toolset, ToolsetChoice};
 use serde_json::{Value, json};
 
-use crate::project::LinkError;
+use crate::link_error::LinkError;
 use crate::toolset_subset::ToolsetSubset;
 
 /// Makes toolsets by name.
