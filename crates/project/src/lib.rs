@@ -24,6 +24,7 @@ mod model_settings;
 mod offered;
 mod older;
 mod preamble;
+mod program;
 mod program_file;
 mod programs;
 mod python;

@@ -14,7 +14,7 @@ use llm_do_runtime::{
 use serde_json::{Map, Value};
 
 use crate::agent_file::AgentFile;
-use crate::catalogue::{Catalogue, ProgramInput, ProjectFiles};
+use crate::catalogue::{Catalogue, ProjectFiles};
 use crate::check::{self, meant};
 use crate::code::{ClassPurpose, Code, CodeProblem, CodeProvider, Defined};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -30,7 +30,9 @@ use crate::run_settings::{RunSettings, run_settings};
 use crate::services::{self, ModelNames};
 use crate::toolsets::{Listed, Toolsets, check_sections};
 use crate::workshop::Workshop;
-use crate::{attachment_policy, input_schema, model_settings, offered, preamble, programs, template, tuning};
+use crate::{
+    attachment_policy, input_schema, model_settings, offered, preamble, program, programs, template, tuning,
+};
 
 /// A project read from files, ready to be run.
 pub struct LoadedProject {
@@ -287,7 +289,7 @@ fn parts(
     let Headers { agents, unread } = headers;
     let manifest = files.manifest.as_ref();
     check_names(agents, catalogue, out);
-    check_program(agents, catalogue, &files.root, out);
+    program::check(agents, catalogue, &files.root, out);
     python::check_names(code, agents, manifest, catalogue, out);
     // Without its manifest nobody can say what a project starts with.
     let start = if files.broken_manifest { None } else { find_entry(files, agents, unread, code, out) };
@@ -699,41 +701,6 @@ fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
     globs.clone()
 }
 
-/// The input that the embedding program gives to an agent. A file that declares another one contradicts it.
-fn program_input<'a>(
-    agent: &Agent,
-    catalogue: &'a dyn Catalogue,
-    out: &mut Diagnostics,
-) -> Option<&'a ProgramInput> {
-    let header = &agent.header;
-    let given = catalogue.program_inputs().iter().find(|input| input.agent == header.name.as_str())?;
-    let own = [
-        ("input_schema", header.input_schema.is_some()),
-        ("input_model_ref", header.input_model_ref.is_some()),
-    ];
-    for (key, _) in own.into_iter().filter(|(_, is_set)| *is_set) {
-        let message = format!("`{key}`: the program gives the agent `{}` an input of its own", header.name);
-        let place = place_of(&agent.file.header, key);
-        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("keep one of them"));
-    }
-    Some(given)
-}
-
-/// Reports toolsets that the embedding program adds twice, and typed inputs for agents that no file defines.
-fn check_program(agents: &[Agent], catalogue: &dyn Catalogue, root: &Path, out: &mut Diagnostics) {
-    let mut seen = HashSet::new();
-    for toolset in catalogue.program_toolsets().iter().filter(|toolset| !seen.insert(toolset.name())) {
-        let message = format!("the program adds two toolsets with the name `{}`", toolset.name());
-        out.push(Diagnostic::error(root, message).with_hint("rename one of them"));
-    }
-    let names: Vec<&str> = agents.iter().map(|agent| agent.header.name.as_str()).collect();
-    for input in catalogue.program_inputs().iter().filter(|input| !names.contains(&input.agent.as_str())) {
-        let message =
-            format!("the program gives an input to the agent `{}`, which no file defines", input.agent);
-        out.push(Diagnostic::error(root, message).with_hint(meant(&input.agent, names.iter().copied())));
-    }
-}
-
 fn add_schemas(
     agent: &Agent,
     project: Listed<'_>,
@@ -753,7 +720,7 @@ fn add_schemas(
     if let Some(OutputSchema::Inline(inline)) = &header.output_schema {
         spec.output = schema(agent, "output_schema", Some(inline), out);
     }
-    if let Some(given) = program_input(agent, catalogue, out) {
+    if let Some(given) = program::input_of(agent, catalogue, out) {
         (spec.input, spec.prompt) = (Some(given.schema.clone()), Some(given.prompt.clone()));
     }
     for (key, reference, purpose) in header.classes() {
