@@ -9,8 +9,10 @@ use llm_do_models::{PROTOCOLS, StandardModels, provider_names, providers};
 use llm_do_project::{Catalogue, Code, CodeProblem, Machine, ProgramInput, WantedCode, WantedToolset};
 use llm_do_runtime::EntrySpec;
 use llm_do_tools::{
-    PythonSettings, Surroundings, built_in, built_in_names, lone_tools, python_code, tool_home,
+    PythonSettings, Surroundings, built_in, built_in_names, lone_tools, python_code, python_interpreter,
+    tool_home, toolset_powers,
 };
+use llm_do_trust::Power;
 
 /// Keys of model providers that other programs read.
 const OTHER_KEYS: &[&str] = &["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
@@ -31,7 +33,8 @@ pub struct StandardCatalogue {
 impl StandardCatalogue {
     /// A catalogue for a process that works in a directory.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        let around = Surroundings { directory: directory.into(), ..Surroundings::default() };
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let around = Surroundings { directory: directory.into(), home, ..Surroundings::default() };
         Self { around, ..Self::default() }
     }
 
@@ -121,6 +124,23 @@ impl Catalogue for StandardCatalogue {
         };
         around.python.environment.retain(|(name, _)| !is_withheld(name));
         python_code(wanted, &around)
+    }
+
+    fn interpreter(&self, root: &Path, named: Option<&str>) -> String {
+        python_interpreter(named, root, &self.around)
+    }
+
+    fn toolset_powers(&self, wanted: WantedToolset<'_>) -> Vec<Power> {
+        toolset_powers(&wanted, &self.around)
+    }
+
+    fn key_variables(&self) -> Vec<&str> {
+        providers()
+            .iter()
+            .flat_map(|provider| provider.key_env)
+            .copied()
+            .chain(OTHER_KEYS.iter().copied())
+            .collect()
     }
 
     fn program_tools(&self) -> &[Arc<dyn Tool>] {

@@ -80,6 +80,8 @@ pub use llm_do_runtime::{
     VerdictKind, extraction_view, find_references, first_view, page_starts, reading_view,
 };
 
+pub use llm_do_trust as trust;
+
 pub use llm_do_tools::{
     AgentDefaults, CreatedAgent, DynamicAgents, ExportSettings, FileDescriptors, Filesystem,
     FilesystemSettings, NewAgent, Operands, PreparedSandbox, Process, ProcessSettings, Protected,

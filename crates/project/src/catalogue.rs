@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use llm_do_core::{Name, Prompt, Schema, Tool, Toolset};
 use llm_do_runtime::EntrySpec;
+use llm_do_trust::Power;
 use serde_json::Value;
 
 use crate::code::{Code, CodeProblem, WantedCode};
@@ -63,6 +64,22 @@ pub trait Catalogue: Send + Sync {
     /// Returns what is known about the machine, for agents that are told about it.
     fn machine(&self) -> Machine {
         Machine::default()
+    }
+
+    /// Returns the interpreter that would run the Python files of a project, as a person would write it.
+    fn interpreter(&self, _root: &Path, named: Option<&str>) -> String {
+        named.unwrap_or("python3").to_owned()
+    }
+
+    /// Returns the powers that a built-in toolset has by its settings: what it does without a question that it would
+    /// not do by default.
+    fn toolset_powers(&self, _wanted: WantedToolset<'_>) -> Vec<Power> {
+        Vec::new()
+    }
+
+    /// Returns the environment variables that hold keys of built-in providers.
+    fn key_variables(&self) -> Vec<&str> {
+        Vec::new()
     }
 
     /// Runs the Python files of a project and finds what they define. Called only when everything else about the

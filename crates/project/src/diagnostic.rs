@@ -31,6 +31,11 @@ impl Source {
         place..place
     }
 
+    /// Returns whether the command line set the value at a place.
+    pub(crate) fn is_set(&self, place: &Range<usize>) -> bool {
+        self.set_at(place).is_some()
+    }
+
     fn set_at(&self, place: &Range<usize>) -> Option<&str> {
         self.set.get(usize::MAX - place.start).map(String::as_str)
     }

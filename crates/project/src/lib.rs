@@ -23,6 +23,7 @@ mod manifest;
 mod model_settings;
 mod offered;
 mod older;
+mod powers;
 mod preamble;
 mod program;
 mod program_file;

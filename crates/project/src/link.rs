@@ -11,6 +11,7 @@ use llm_do_core::{
 use llm_do_runtime::{
     EntrySpec, LinkError, LinkErrors, OutlinedCallable, Project, ProjectBuilder, RuntimeBuilder,
 };
+use llm_do_trust::Powers;
 use serde_json::{Map, Value};
 
 use crate::agent_file::AgentFile;
@@ -31,7 +32,8 @@ use crate::services::{self, ModelNames};
 use crate::toolsets::{Listed, Toolsets, check_sections};
 use crate::workshop::Workshop;
 use crate::{
-    attachment_policy, input_schema, model_settings, offered, preamble, program, programs, template, tuning,
+    attachment_policy, input_schema, model_settings, offered, powers, preamble, program, programs, template,
+    tuning,
 };
 
 /// A project read from files, ready to be run.
@@ -58,6 +60,8 @@ pub struct LoadedProject {
     pub demo: Vec<String>,
     /// What the author should know.
     pub notices: Diagnostics,
+    /// What the project does without anybody being asked.
+    pub powers: Powers,
     pub(crate) settings: RunSettings,
     context: BTreeMap<String, Value>,
     manifest: Option<Arc<ManifestFile>>,
@@ -266,6 +270,7 @@ fn linked(
     let input = program.input.map(|input| Map::from_iter([("input".to_owned(), input.into())]));
     loaded.args = loaded.args.or(input);
     loaded.demo = program.demo;
+    loaded.powers = parts.powers;
     Some(loaded)
 }
 
@@ -276,6 +281,8 @@ struct ProjectParts {
     settings: RunSettings,
     /// Names that code must define, which was not run yet.
     assumed: Vec<String>,
+    /// What the project does without a question.
+    powers: Powers,
 }
 
 /// Reads the parts of a project. Problems are said, and what is wrong is left out.
@@ -306,6 +313,7 @@ fn parts(
     let entry = entry_name(start.as_ref(), function.as_ref());
     let input = function.as_ref().map(|function| python::input_of(&function.value));
     check_args(manifest, entry.as_ref(), input.as_ref(), &specs, out);
+    let powers = powers::powers(files, agents, &specs, &toolsets, catalogue);
     let mut assumed: Vec<String> = toolsets.take_assumed();
     assumed.extend(models.take_assumed());
     let builder = specs.into_iter().fold(Project::builder(), ProjectBuilder::agent);
@@ -318,7 +326,7 @@ fn parts(
         Some(model) => builder.model(model),
         None => builder,
     };
-    ProjectParts { builder, entry, settings: settings.unwrap_or_default(), assumed }
+    ProjectParts { builder, entry, settings: settings.unwrap_or_default(), assumed, powers }
 }
 
 fn entry_name(start: Option<&Entry>, function: Option<&Defined<EntrySpec>>) -> Option<Name> {
@@ -405,6 +413,7 @@ fn loaded(
         mcp_servers: BTreeMap::new(),
         demo: Vec::new(),
         notices,
+        powers: Powers::default(),
         settings,
         context: BTreeMap::new(),
         manifest: None,

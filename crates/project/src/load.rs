@@ -1,6 +1,7 @@
 //! Finds the files of a project and reads them. Nothing of the project is executed.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 use crate::agent_file::{self, AgentFile};
@@ -49,6 +50,8 @@ pub(crate) struct Files {
     pub(crate) python: Vec<PathBuf>,
     /// Changes of agents that code may define.
     pub(crate) code_changes: Changes,
+    /// Where a program names files above its directory, so that the project is wider than that directory.
+    pub(crate) widened: Option<(Source, Range<usize>)>,
 }
 
 /// A manifest with its document.
@@ -91,8 +94,17 @@ fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &
     own.paths.extend(linked_paths(&agents));
     let python = Vec::new();
     let code_changes = Changes::default();
-    let mut files =
-        Files { root, manifest: None, agents, broken_manifest: false, generated, own, python, code_changes };
+    let mut files = Files {
+        root,
+        manifest: None,
+        agents,
+        broken_manifest: false,
+        generated,
+        own,
+        python,
+        code_changes,
+        widened: None,
+    };
     if changes.change_manifest() {
         let mut source = Source::new("--set", "");
         let mut node = Node::of_value(&serde_json::json!({"version": 1, "entry": {}}), &(0..0));
@@ -179,7 +191,8 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     own.paths.extend(linked_paths(&agents));
     let manifest = manifest.map(|manifest| ManifestFile { source, node, manifest });
     let code_changes = if python.is_empty() { Changes::default() } else { changes.beyond(&agents) };
-    Some(Files { root, manifest, agents, broken_manifest, generated, own, python, code_changes })
+    let widened = None;
+    Some(Files { root, manifest, agents, broken_manifest, generated, own, python, code_changes, widened })
 }
 
 /// A program that is a project of its own, as far as the files reach that it names.
@@ -196,7 +209,8 @@ fn lone_program(
     let shown = reach.root.display();
     let message = format!("this names files above its folder, so that its project is all of `{shown}`");
     out.push(Diagnostic::at(source, &reach.place, message).notice());
-    without_manifest(reach.root, &[reach.path], changes, out)
+    let files = without_manifest(reach.root, &[reach.path], changes, out);
+    Files { widened: Some((source.clone(), reach.place)), ..files }
 }
 
 /// A YAML worker that is a project of its own, with the workers of its registry that it may call.

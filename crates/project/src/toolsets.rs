@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use globset::GlobBuilder;
-use llm_do_core::{AgentSpec, Approval, ApprovalRule, DESCRIPTORS, Name, Toolset, ToolsetChoice};
+use llm_do_core::{
+    AgentSpec, Approval, ApprovalRule, DESCRIPTORS, Name, ToolDefinition, Toolset, ToolsetChoice,
+};
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::{Catalogue, ProjectFiles, WantedToolset};
@@ -151,6 +153,59 @@ impl<'a> Toolsets<'a> {
     /// Returns the toolsets that agents list without settings of their own.
     pub(crate) fn shared(self) -> impl Iterator<Item = Arc<dyn Toolset>> {
         self.shared.into_values()
+    }
+
+    /// Returns the built-in toolset that a name stands for: itself, or the one that a section of the manifest sets.
+    pub(crate) fn built_in_of(&self, name: &str) -> Option<String> {
+        if self.agents.contains(name) || self.program_toolset(name).is_some() {
+            return None;
+        }
+        let section = self.manifest.and_then(|file| file.manifest.toolsets.get(name));
+        let built_in = section.map_or(name, |section| section.toolset.as_str());
+        self.catalogue.toolsets().contains(&built_in).then(|| built_in.to_owned())
+    }
+
+    /// Returns the settings of a toolset as one agent has it, without the approval rules of the older form.
+    pub(crate) fn settings_of(&self, name: &str, settings: &Value) -> Value {
+        let own = split_rules(settings).map_or(Value::Null, |(settings, _)| settings);
+        match self.manifest.and_then(|file| file.manifest.toolsets.get(name)) {
+            Some(section) => merged(&section.settings, &own),
+            None => own,
+        }
+    }
+
+    /// Returns the tools of the toolsets that an agent lists, each with the name of its toolset. Toolsets that code
+    /// defines are left out: what they have is known only when it runs.
+    pub(crate) fn definitions_of(&self, spec: &AgentSpec) -> Vec<(Name, Arc<ToolDefinition>)> {
+        let of_code = |name: &Name| {
+            let defined = self.code.defined().into_iter().flat_map(|code| &code.toolsets);
+            defined.into_iter().any(|toolset| toolset.value.name() == name)
+        };
+        let toolsets = spec.toolsets.iter().filter(|choice| !choice.implicit && !of_code(&choice.name));
+        let made = toolsets.filter_map(|choice| {
+            let toolset = choice.own.clone().or_else(|| self.shared.get(&choice.name).cloned())?;
+            Some((choice.name.clone(), toolset))
+        });
+        let definitions = |(name, toolset): (Name, Arc<dyn Toolset>)| {
+            toolset.definitions().into_iter().map(move |definition| (name.clone(), definition))
+        };
+        made.flat_map(definitions).collect()
+    }
+
+    /// Returns the names of tools and toolsets that an agent lists and that only code can define.
+    pub(crate) fn listed_of_code(&self, agent: &Agent, spec: &AgentSpec) -> Vec<String> {
+        let of_program = |tool: &&Name| {
+            self.catalogue.program_tools().iter().any(|known| known.definition().name == **tool)
+        };
+        let tools = spec.tools.iter().filter(|tool| !of_program(tool)).map(Name::to_string);
+        let is_code = |name: &&str| {
+            let manifest = self.manifest.map(|file| &file.manifest);
+            let is_server = manifest.is_some_and(|manifest| manifest.mcp_servers.contains_key(*name));
+            let is_known = self.built_in_of(name).is_some() || self.program_toolset(name).is_some();
+            !is_server && !is_known && !self.agents.contains(*name)
+        };
+        let listed = agent.header.toolsets.entries().into_iter().map(|(name, _)| name);
+        tools.chain(listed.filter(is_code).map(str::to_owned)).collect()
     }
 
     /// Gives an agent the toolsets for itself that it would share with others.

@@ -76,6 +76,18 @@ impl Rules {
     }
 }
 
+/// Returns the approval that the rules of an agent give a tool: by the name that its model calls, or by toolset and the
+/// tool's own name. The strictest rule that matches counts; rules that cannot be read match nothing.
+pub fn approval_by_rules(
+    rules: &[ApprovalRule],
+    called: &Name,
+    toolset: Option<&Name>,
+    own: &Name,
+) -> Option<Approval> {
+    let rules = Rules::compile(rules).ok()?;
+    rules.strictest_of(called, toolset.map(|toolset| format!("{toolset}.{own}")).as_deref())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

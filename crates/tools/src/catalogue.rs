@@ -30,6 +30,8 @@ struct BuiltIn {
 pub struct Surroundings {
     /// Its working directory.
     pub directory: PathBuf,
+    /// The home directory of the user.
+    pub home: Option<PathBuf>,
     /// Files and directories of the process itself, such as its records: written only after a fresh approval.
     pub own: Vec<PathBuf>,
     /// How it runs Python files.

@@ -21,6 +21,7 @@ mod process;
 mod python;
 mod sandbox;
 mod shell;
+mod toolset_powers;
 
 pub use catalogue::{Surroundings, built_in, built_in_names, lone_tools, tool_home};
 pub use children::end_all_commands;
@@ -29,6 +30,7 @@ pub use dynamic_agents::{
 };
 pub use filesystem::{Filesystem, FilesystemSettings, Protected};
 pub use process::{ExportSettings, FileDescriptors, Process, ProcessSettings, Stderr};
-pub use python::{PythonSettings, python_code};
+pub use python::{PythonSettings, python_code, python_interpreter};
 pub use sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};
 pub use shell::{Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope};
+pub use toolset_powers::toolset_powers;

@@ -97,6 +97,14 @@ pub fn python_code(wanted: WantedCode<'_>, around: &Surroundings) -> Result<Code
     define(&host, loaded, &wanted, around)
 }
 
+/// Returns the interpreter that [`python_code`] would start, as a person would write it: relative to the project if it
+/// lies there.
+pub fn python_interpreter(named: Option<&str>, root: &Path, around: &Surroundings) -> String {
+    let found = find(named, root, &around.directory, &around.python);
+    let Ok(path) = found else { return named.unwrap_or("python3").to_owned() };
+    path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned()
+}
+
 fn prepare(wanted: &WantedCode<'_>, around: &Surroundings) -> Result<(Launch, Package), CodeProblem> {
     let settings = &around.python;
     let interpreter = find(wanted.interpreter, wanted.root, &around.directory, settings)
