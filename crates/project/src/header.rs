@@ -188,6 +188,13 @@ impl ToolEntry {
             Self::Changed(section) => &section.name,
         }
     }
+
+    pub(crate) fn alias(&self) -> Option<&str> {
+        match self {
+            Self::Name(_) => None,
+            Self::Changed(section) => section.alias.as_deref(),
+        }
+    }
 }
 
 /// How one agent is offered a tool.

@@ -44,6 +44,8 @@ mod workshop;
 
 use std::path::Path;
 
+use llm_do_trust::Powers;
+
 pub use agent_draft::AgentDraft;
 pub use catalogue::{Catalogue, Machine, NoToolsets, ProgramInput, ProjectFiles, WantedToolset};
 pub use check::{header_schema, manifest_schema};
@@ -73,9 +75,9 @@ pub fn check_static(path: impl AsRef<Path>, changes: &[String], catalogue: &dyn 
     out
 }
 
-/// Reads and links a project with changes over its files: `KEY=VALUE` sets a key of the manifest,
-/// `agents.NAME.KEY=VALUE` one of an agent.
-pub fn load_changed(
+/// Reads and links a project without running any of its code. What only code defines is missing, and is listed in
+/// [`LoadedProject::unseen`].
+pub fn load_static(
     path: impl AsRef<Path>,
     changes: &[String],
     catalogue: &dyn Catalogue,
@@ -83,7 +85,35 @@ pub fn load_changed(
     let mut out = Diagnostics::default();
     let changes = set::Changes::read(changes, &mut out);
     let loaded = load::load(path.as_ref(), &changes, &mut out)
-        .and_then(|files| link::link(files, catalogue, &mut out));
+        .and_then(|files| link::link_static(files, catalogue, &mut out));
+    match loaded {
+        Some(project) if !out.has_errors() => Ok(project),
+        _ => Err(out),
+    }
+}
+
+/// Reads and links a project with changes over its files: `KEY=VALUE` sets a key of the manifest,
+/// `agents.NAME.KEY=VALUE` one of an agent.
+pub fn load_changed(
+    path: impl AsRef<Path>,
+    changes: &[String],
+    catalogue: &dyn Catalogue,
+) -> Result<LoadedProject, Diagnostics> {
+    load_agreed(path, changes, None, catalogue)
+}
+
+/// Reads and links a project as [`load_changed`] does, and refuses powers beyond those that somebody agreed to before
+/// any code runs.
+pub fn load_agreed(
+    path: impl AsRef<Path>,
+    changes: &[String],
+    agreed: Option<&Powers>,
+    catalogue: &dyn Catalogue,
+) -> Result<LoadedProject, Diagnostics> {
+    let mut out = Diagnostics::default();
+    let changes = set::Changes::read(changes, &mut out);
+    let loaded = load::load(path.as_ref(), &changes, &mut out)
+        .and_then(|files| link::link(files, agreed, catalogue, &mut out));
     match loaded {
         Some(project) if !out.has_errors() => Ok(project),
         _ => Err(out),

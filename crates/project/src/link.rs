@@ -62,6 +62,8 @@ pub struct LoadedProject {
     pub notices: Diagnostics,
     /// What the project does without anybody being asked.
     pub powers: Powers,
+    /// What only code defines, if that was not run: such tools and toolsets are missing.
+    pub unseen: Vec<String>,
     pub(crate) settings: RunSettings,
     context: BTreeMap<String, Value>,
     manifest: Option<Arc<ManifestFile>>,
@@ -79,9 +81,19 @@ impl LoadedProject {
         self.providers.keys().map(String::as_str).chain(of_code)
     }
 
+    /// Returns the files that decide what the project does: its manifest, agents and code.
+    pub fn own_files(&self) -> &[PathBuf] {
+        &self.files.paths
+    }
+
     /// Returns the files of code that were run, as they are written.
     pub fn code_files(&self) -> &[PathBuf] {
         &self.code_files
+    }
+
+    /// Returns whether the project has code, whether or not it was run.
+    pub fn has_code(&self) -> bool {
+        !self.code_files.is_empty()
     }
 
     /// Returns the variables with keys of model providers that code sees.
@@ -186,8 +198,34 @@ fn checked(agent: &Agent) -> CheckedAgent<'_> {
     CheckedAgent { source: &agent.file.source, node: &agent.file.header, header: &agent.header }
 }
 
-/// Links files. Nothing of a project is run before everything else about it was found to be right.
+/// Links files. Nothing of a project is run before everything else about it was found to be right, and before its
+/// powers were found to be among those that somebody agreed to, if an agreement is given.
 pub(crate) fn link(
+    mut files: Files,
+    agreed: Option<&Powers>,
+    catalogue: &dyn Catalogue,
+    out: &mut Diagnostics,
+) -> Option<LoadedProject> {
+    let headers = read_headers(std::mem::take(&mut files.agents), out);
+    let wanted = Wanted::of(&files, &headers.agents);
+    if wanted.is_empty() {
+        let root = files.root.clone();
+        let loaded = linked(files, &headers, KnownCode::Absent, None, catalogue, out)?;
+        return check_agreed(&loaded.powers, agreed, &root, out).map(|()| loaded);
+    }
+    let powers = check_before(&files, &headers, &wanted, catalogue, out)?;
+    check_agreed(&powers, agreed, &files.root, out)?;
+    let code = wanted.run(files.manifest.as_ref(), &files.root, &files.own, catalogue, out)?;
+    for notice in &code.notices {
+        out.push(python::diagnostic(notice.clone(), &files.root).notice());
+    }
+    let known = KnownCode::run(&code, &wanted);
+    files.python = wanted.files();
+    linked(files, &headers, known, Some(code.clone()), catalogue, out)
+}
+
+/// Links files without running any of them. What only code defines is left out and listed in [`LoadedProject::unseen`].
+pub(crate) fn link_static(
     mut files: Files,
     catalogue: &dyn Catalogue,
     out: &mut Diagnostics,
@@ -197,14 +235,8 @@ pub(crate) fn link(
     if wanted.is_empty() {
         return linked(files, &headers, KnownCode::Absent, None, catalogue, out);
     }
-    check_before(&files, &headers, &wanted, catalogue, out)?;
-    let code = wanted.run(files.manifest.as_ref(), &files.root, &files.own, catalogue, out)?;
-    for notice in &code.notices {
-        out.push(python::diagnostic(notice.clone(), &files.root).notice());
-    }
-    let known = KnownCode::run(&code, &wanted);
     files.python = wanted.files();
-    linked(files, &headers, known, Some(code.clone()), catalogue, out)
+    linked(files, &headers, KnownCode::Withheld(&wanted), None, catalogue, out)
 }
 
 /// Checks files without running any of them, and lists what only running them would show.
@@ -224,21 +256,34 @@ pub(crate) fn check(mut files: Files, catalogue: &dyn Catalogue, out: &mut Diagn
     }
 }
 
-/// Checks everything that can be checked before code is run.
+/// Refuses powers that nobody agreed to: the files were changed between the question and this reading of them.
+fn check_agreed(powers: &Powers, agreed: Option<&Powers>, root: &Path, out: &mut Diagnostics) -> Option<()> {
+    let agreed = agreed.map(Powers::to_vec);
+    if agreed.is_some_and(|agreed| !powers.beyond(&agreed).is_empty()) {
+        let message = "the files of the project changed while it was read, and want more than was shown";
+        out.push(
+            Diagnostic::error(root, message).with_hint("look at them with `llm-do check`, and run it again"),
+        );
+        return None;
+    }
+    Some(())
+}
+
+/// Checks everything that can be checked before code is run, and returns the powers of the project.
 fn check_before(
     files: &Files,
     headers: &Headers,
     wanted: &Wanted,
     catalogue: &dyn Catalogue,
     out: &mut Diagnostics,
-) -> Option<()> {
+) -> Option<Powers> {
     let mut beforehand = Diagnostics::default();
-    parts(files, headers, KnownCode::Unrun(wanted), catalogue, &mut beforehand);
+    let found = parts(files, headers, KnownCode::Unrun(wanted), catalogue, &mut beforehand);
     if beforehand.has_errors() || out.has_errors() {
         beforehand.0.into_iter().for_each(|diagnostic| out.push(diagnostic));
         return None;
     }
-    Some(())
+    Some(found.powers)
 }
 
 /// Links the parts of a project to a whole.
@@ -271,6 +316,7 @@ fn linked(
     loaded.args = loaded.args.or(input);
     loaded.demo = program.demo;
     loaded.powers = parts.powers;
+    loaded.unseen = parts.assumed;
     Some(loaded)
 }
 
@@ -308,7 +354,10 @@ fn parts(
     let mut specs = add_agents(agents, listed, &models, &mut toolsets, out);
     specs.extend(code_agents(files, agents, listed, &models, &mut toolsets, out));
     check_agent_names(manifest, agents, unread, code, out);
-    let function = code.defined().and_then(|code| python::entry(code, agents));
+    let function = match code {
+        KnownCode::Withheld(wanted) => wanted.entry_without_code(),
+        code => code.defined().and_then(|code| python::entry(code, agents)),
+    };
     let function = function.filter(|_| start == Some(Entry::Function));
     let entry = entry_name(start.as_ref(), function.as_ref());
     let input = function.as_ref().map(|function| python::input_of(&function.value));
@@ -316,7 +365,9 @@ fn parts(
     let powers = powers::powers(files, agents, &specs, &toolsets, catalogue);
     let mut assumed: Vec<String> = toolsets.take_assumed();
     assumed.extend(models.take_assumed());
-    let builder = specs.into_iter().fold(Project::builder(), ProjectBuilder::agent);
+    let empty =
+        if code.is_withheld() { Project::builder().with_unchecked_rules() } else { Project::builder() };
+    let builder = specs.into_iter().fold(empty, ProjectBuilder::agent);
     let builder = toolsets.shared().fold(builder, ProjectBuilder::shared_toolset);
     let builder = catalogue.program_tools().iter().cloned().fold(builder, ProjectBuilder::tool);
     let builder = catalogue.program_entries().iter().cloned().fold(builder, ProjectBuilder::entry);
@@ -414,6 +465,7 @@ fn loaded(
         demo: Vec::new(),
         notices,
         powers: Powers::default(),
+        unseen: Vec::new(),
         settings,
         context: BTreeMap::new(),
         manifest: None,
@@ -760,7 +812,7 @@ fn schema(
 fn add_templates(agent: &Agent, code: KnownCode<'_>, spec: &mut AgentSpec, out: &mut Diagnostics) {
     let header = &agent.header;
     // What the fields are is unknown until the code was run, or if the reference is wrong, which is reported.
-    if header.input_model_ref.is_some() && (matches!(code, KnownCode::Unrun(_)) || spec.input.is_none()) {
+    if header.input_model_ref.is_some() && (code.has_not_run() || spec.input.is_none()) {
         return;
     }
     let of_class = spec.input.as_ref().and_then(|input| input.source().as_object().cloned());

@@ -6,8 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use llm_do_core::{Name, Schema, Tool};
+use llm_do_core::{CallContext, Name, Output, Schema, Tool, ToolError};
 use llm_do_runtime::EntrySpec;
+use serde_json::Value;
 
 use crate::catalogue::{Catalogue, ProjectFiles};
 use crate::check::meant;
@@ -57,6 +58,19 @@ impl Wanted {
     /// Says whether no Python is needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty() && self.classes.is_empty()
+    }
+
+    /// Returns a function that stands for the entry of code that is not run, and fails if it is called.
+    pub(crate) fn entry_without_code(&self) -> Option<Defined<EntrySpec>> {
+        let refuse = |_: Value, _: CallContext| async {
+            Err::<Output, ToolError>(ToolError::new("the Python code of this project was not run"))
+        };
+        let (name, file) = match &self.entry {
+            Some(function) => (function.name.as_str(), function.file.clone()),
+            None => ("entry", self.files.first()?.clone()),
+        };
+        let value = EntrySpec::new(name, "", refuse).ok()?;
+        Some(Defined { value, place: CodePlace { file, line: None } })
     }
 
     /// Lists what only running the files would show.
@@ -111,6 +125,8 @@ pub(crate) enum KnownCode<'a> {
     Absent,
     /// It was not run yet.
     Unrun(&'a Wanted),
+    /// It is not run at all: the project is looked at, or is not trusted.
+    Withheld(&'a Wanted),
     /// It was run.
     Run(&'a Code, &'a [WantedClass]),
 }
@@ -123,14 +139,24 @@ impl<'a> KnownCode<'a> {
 
     /// Says whether a name that nothing else defines may be defined by code that was not run yet.
     pub(crate) fn may_define(self) -> bool {
-        matches!(self, Self::Unrun(wanted) if !wanted.files.is_empty())
+        matches!(self, Self::Unrun(wanted) | Self::Withheld(wanted) if !wanted.files.is_empty())
+    }
+
+    /// Returns whether the code is not run at all, so that what only it defines is left out.
+    pub(crate) fn is_withheld(self) -> bool {
+        matches!(self, Self::Withheld(_))
+    }
+
+    /// Returns whether the code has not run, so that the fields of its classes are not known.
+    pub(crate) fn has_not_run(self) -> bool {
+        matches!(self, Self::Unrun(_) | Self::Withheld(_))
     }
 
     /// Returns what was defined.
     pub(crate) fn defined(self) -> Option<&'a Code> {
         match self {
             Self::Run(code, _) => Some(code),
-            Self::Absent | Self::Unrun(_) => None,
+            Self::Absent | Self::Unrun(_) | Self::Withheld(_) => None,
         }
     }
 

@@ -192,12 +192,23 @@ impl<'a> Toolsets<'a> {
         made.flat_map(definitions).collect()
     }
 
-    /// Returns the names of tools and toolsets that an agent lists and that only code can define.
-    pub(crate) fn listed_of_code(&self, agent: &Agent, spec: &AgentSpec) -> Vec<String> {
-        let of_program = |tool: &&Name| {
-            self.catalogue.program_tools().iter().any(|known| known.definition().name == **tool)
-        };
-        let tools = spec.tools.iter().filter(|tool| !of_program(tool)).map(Name::to_string);
+    /// Returns the tools that an agent lists and that only code can define, as their own name and the offered one.
+    ///
+    /// They are taken from the header: code that was not run adds nothing to the linked agent.
+    pub(crate) fn tools_of_code(&self, agent: &Agent, spec: &AgentSpec) -> Vec<(Name, Name)> {
+        let of_program =
+            |tool: &Name| self.catalogue.program_tools().iter().any(|known| known.definition().name == *tool);
+        let definitions = self.definitions_of(spec);
+        let of_toolset = |tool: &Name| definitions.iter().any(|(_, definition)| definition.name == *tool);
+        let named = agent.header.tools.iter().map(|entry| {
+            let own = Name::from(entry.name());
+            (own.clone(), entry.alias().map_or(own, Name::from))
+        });
+        named.filter(|(own, _)| !of_program(own) && !of_toolset(own)).collect()
+    }
+
+    /// Returns the names of toolsets that an agent lists and that only code can define.
+    pub(crate) fn toolsets_of_code(&self, agent: &Agent) -> Vec<String> {
         let is_code = |name: &&str| {
             let manifest = self.manifest.map(|file| &file.manifest);
             let is_server = manifest.is_some_and(|manifest| manifest.mcp_servers.contains_key(*name));
@@ -205,7 +216,7 @@ impl<'a> Toolsets<'a> {
             !is_server && !is_known && !self.agents.contains(*name)
         };
         let listed = agent.header.toolsets.entries().into_iter().map(|(name, _)| name);
-        tools.chain(listed.filter(is_code).map(str::to_owned)).collect()
+        listed.filter(is_code).map(str::to_owned).collect()
     }
 
     /// Gives an agent the toolsets for itself that it would share with others.
@@ -272,6 +283,11 @@ impl<'a> Toolsets<'a> {
             return true;
         }
         false
+    }
+
+    /// Returns whether only code that is not run can define a tool.
+    fn is_withheld(&self, tool: &str) -> bool {
+        self.code.is_withheld() && !self.single_tools().any(|name| name == tool)
     }
 
     /// Takes the names that code must define.

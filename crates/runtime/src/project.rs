@@ -142,8 +142,9 @@ impl ProjectBuilder {
         self
     }
 
-    /// Accepts approval rules that name nothing in the project.
-    pub(crate) fn with_unchecked_rules(mut self) -> Self {
+    /// Accepts approval rules and manual-only tools that name nothing in the project.
+    #[must_use]
+    pub fn with_unchecked_rules(mut self) -> Self {
         self.unchecked_rules = true;
         self
     }
@@ -244,7 +245,7 @@ impl ProjectBuilder {
         }
         check_prompt(spec, problems);
         plan.rules = self.link_rules(spec, &plan, problems);
-        let manual_only = link_manual_only(spec, &plan, problems);
+        let manual_only = link_manual_only(spec, &plan, self.unchecked_rules, problems);
         plan.mark_manual_only(&manual_only);
         plan.finish();
         plan
@@ -505,12 +506,17 @@ fn parameters(definition: &ToolDefinition) -> Vec<&str> {
 }
 
 /// Compiles the patterns of manual-only tools. A plain name that names no tool is a misspelling.
-fn link_manual_only(spec: &AgentSpec, plan: &Plan, problems: &mut Vec<LinkError>) -> Vec<Pattern> {
+fn link_manual_only(
+    spec: &AgentSpec,
+    plan: &Plan,
+    unchecked: bool,
+    problems: &mut Vec<LinkError>,
+) -> Vec<Pattern> {
     let mut patterns = Vec::new();
     for written in &spec.manual_only {
         match Pattern::compile(written) {
             Err(reason) => problems.push(LinkError::BadGlob { agent: spec.name.clone(), reason }),
-            Ok(pattern) if pattern.is_plain() && !plan.has_tool(&pattern) => {
+            Ok(pattern) if !unchecked && pattern.is_plain() && !plan.has_tool(&pattern) => {
                 problems.push(LinkError::Unknown {
                     agent: spec.name.clone(),
                     what: "manual-only tool",

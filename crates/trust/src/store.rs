@@ -176,6 +176,10 @@ impl TrustStore {
 }
 
 fn compared(entry: &Entry, powers: &Powers) -> Lookup {
+    // What is below a directory includes a project in the directory itself.
+    if entry.below {
+        return Lookup::Trusted(Box::new(entry.clone()));
+    }
     let changes = powers.beyond(&entry.powers);
     let entry = Box::new(entry.clone());
     if changes.is_empty() { Lookup::Trusted(entry) } else { Lookup::Beyond(entry, changes) }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use llm_do_core::{Access, AgentSpec, Approval, Effect, ModelSettings, Name, ServerTool, ToolDefinition};
+use llm_do_core::{
+    Access, AgentSpec, Approval, ApprovalRule, Effect, ModelSettings, Name, ServerTool, ToolDefinition,
+};
 use llm_do_runtime::approval_by_rules;
 use llm_do_trust::Power;
 
@@ -199,15 +201,32 @@ impl Found<'_> {
                 self.pre_approved(agent, &patterns, called, &tool, spec);
             }
         }
-        // What code defines is unknown until it runs, so its rules count as they are written.
-        for tool in toolsets.listed_of_code(agent, spec) {
-            for pattern in &patterns {
-                let power =
-                    Power::PreApproved { agent: spec.name.to_string(), tool: format!("{pattern} of {tool}") };
-                let place = entry_place(&agent.file.header, "approval", pattern);
-                self.add(&agent.file.source, &place, "approval", power);
+        self.loosened_code(agent, spec, toolsets);
+    }
+
+    /// What code defines is unknown until it runs, so a rule that pre-approves it counts whatever it does.
+    fn loosened_code(&mut self, agent: &Agent, spec: &AgentSpec, toolsets: &Toolsets<'_>) {
+        for (own, called) in toolsets.tools_of_code(agent, spec) {
+            if approval_by_rules(&spec.approval, &called, None, &own) == Some(Approval::PreApproved) {
+                let matches = |rule: &&ApprovalRule| {
+                    approval_by_rules(std::slice::from_ref(*rule), &called, None, &own).is_some()
+                };
+                let pattern = spec.approval.iter().find(matches).map_or("", |rule| rule.pattern.as_str());
+                self.pre_approved_code(agent, pattern, spec, own.to_string());
             }
         }
+        for toolset in toolsets.toolsets_of_code(agent) {
+            for rule in spec.approval.iter().filter(|rule| rule.approval == Approval::PreApproved) {
+                let tool = format!("{} of {toolset}", rule.pattern);
+                self.pre_approved_code(agent, &rule.pattern, spec, tool);
+            }
+        }
+    }
+
+    fn pre_approved_code(&mut self, agent: &Agent, pattern: &str, spec: &AgentSpec, tool: String) {
+        let place = entry_place(&agent.file.header, "approval", pattern);
+        let power = Power::PreApproved { agent: spec.name.to_string(), tool };
+        self.add(&agent.file.source, &place, "approval", power);
     }
 
     fn pre_approved(

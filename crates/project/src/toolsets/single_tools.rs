@@ -55,6 +55,8 @@ impl Toolsets<'_> {
                 continue;
             }
             match self.origin(tool, &held) {
+                // What code defines that is not run is not offered.
+                Some(Origin::Code) if self.is_withheld(tool) => continue,
                 Some(Origin::Code) => spec.tools.push(tool.into()),
                 Some(Origin::Listed) => {}
                 Some(Origin::Home(home)) => alone.entry(home).or_default().push(tool),
