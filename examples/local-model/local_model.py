@@ -297,7 +297,7 @@ def run_greeter(arguments: argparse.Namespace, address: str) -> int:
     command = [*llm_do(), "run", str(HERE)]
     if arguments.prompt:
         command.append(" ".join(arguments.prompt))
-    command += ["--model", f"{provider}:{MODEL}"]
+    command += ["--model", f"{provider}:{MODEL}", "--trust"]  # the address is that of the server above
     command += ["--set", f"providers.{provider}.base_url={address}{PATHS[arguments.protocol]}", *arguments.passed_on]
     tell(f"$ {shlex.join(command)}")
     return wait_for(command)

@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Init(InitArguments),
     /// Lists providers and their keys, or what one model can do and costs; nobody is asked
     Models(ModelsArguments),
+    /// Shows what a project does without a question, and agrees to it
+    Trust(TrustArguments),
     /// Prints the JSON Schemas of project files, for editors
     Schema(SchemaArguments),
     /// Tries configured providers, the models that a project names, and the sandbox
@@ -93,9 +95,12 @@ pub(crate) struct CheckArguments {
     /// Shows what the entry can touch, by which path and behind which approval
     #[arg(long)]
     pub(crate) reach: bool,
-    /// Run no Python file of the project, and list what could not be verified so
+    /// Run no Python file of the project, and list what could not be verified so; the default unless it is trusted
     #[arg(long = "static")]
     pub(crate) is_static: bool,
+    /// Run the Python files of the project to find everything, although it is not trusted
+    #[arg(long, conflicts_with = "is_static")]
+    pub(crate) run_code: bool,
     /// How to print it; `mermaid` draws the reach as a graph
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: CheckOutput,
@@ -152,6 +157,31 @@ pub(crate) struct ModelsArguments {
     /// How to print it
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: ListOutput,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArguments {
+    /// A project file, a directory or an agent file
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// Lists the directories that are trusted
+    #[arg(long, conflicts_with_all = ["revoke", "own", "below", "expect", "owner"])]
+    pub(crate) list: bool,
+    /// Takes the trust in a directory back
+    #[arg(long, conflicts_with_all = ["own", "below", "expect", "owner"])]
+    pub(crate) revoke: bool,
+    /// The project is your own work: `check`, `list` and the like may run its code
+    #[arg(long)]
+    pub(crate) own: bool,
+    /// Trusts every project below a directory, whatever it does
+    #[arg(long, conflicts_with_all = ["own", "expect", "owner"])]
+    pub(crate) below: bool,
+    /// Agrees without a question if the powers have this digest
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) expect: Option<String>,
+    /// Accepts files that belong to this user
+    #[arg(long, value_name = "UID")]
+    pub(crate) owner: Option<u32>,
 }
 
 #[derive(Debug, Args)]
@@ -219,6 +249,9 @@ pub(crate) struct RunOptions {
     /// Asks a program: JSON lines over a descriptor (`3`, or `3,4` to read and write) or a Unix socket
     #[arg(long, value_name = "FD|SOCKET", conflicts_with_all = ["approve_all", "reject_all", "approve"])]
     pub(crate) approvals_from: Option<String>,
+    /// Trusts the project for this run, or exactly the powers of a digest; see `llm-do trust`
+    #[arg(long, value_name = "DIGEST", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    pub(crate) trust: Option<String>,
     /// Nested agents on one path
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) max_depth: Option<u32>,

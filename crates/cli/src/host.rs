@@ -24,28 +24,81 @@ use crate::screen::{Paint, Screen};
 use crate::signals::{Interrupts, terminal_modes};
 use crate::surface::Surface;
 use crate::text::{notice_line, printable, visible, visible_line};
+use crate::trust;
 use crate::tui::{self, Ui};
 
-/// Reads the project that the arguments name, and says what its author should know.
-pub(crate) fn load(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
-    let project = load_quietly(arguments)?;
-    if !project.notices.0.is_empty() {
-        let paint = crate::screen::Paint::for_stderr();
-        output::to_stderr(&paint.message(&project.notices.to_string()));
-    }
+/// Reads the project that the arguments name to run something of it, and says what its author should know.
+///
+/// It is read without running anything first. Only if its powers are trusted is its code run and its `.env` read.
+pub(crate) fn load(arguments: &ProjectArguments, trust: Option<&str>) -> Result<LoadedProject, Problem> {
+    let seen = load_static(arguments)?;
+    trust::decide(&seen, trust)?;
+    let catalogue = catalogue(arguments, Dotenv::Read)?;
+    let agreed = Some(&seen.powers);
+    let project = llm_do::load_agreed(&arguments.path, &arguments.set, agreed, &catalogue)?;
+    trust::remember_code(&project);
+    show_notices(&project);
     Ok(project)
 }
 
-/// Reads the project that the arguments name.
-pub(crate) fn load_quietly(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
-    let catalogue = catalogue(arguments)?;
-    Ok(llm_do::load_changed(&arguments.path, &arguments.set, &catalogue)?)
+/// Reads the project that the arguments name to look at it. Its code runs only if it is trusted and unchanged.
+pub(crate) fn load_for_looking(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
+    let project = load_static(arguments)?;
+    if !project.has_code() || !trust::may_run_code(&project) {
+        tell_unseen(&project);
+        return Ok(project);
+    }
+    load_with_code(arguments, &project)
+}
+
+/// Reads the project that the arguments name and runs its code, if it has the powers that were seen.
+pub(crate) fn load_with_code(
+    arguments: &ProjectArguments,
+    seen: &LoadedProject,
+) -> Result<LoadedProject, Problem> {
+    let catalogue = catalogue(arguments, Dotenv::Read)?;
+    Ok(llm_do::load_agreed(&arguments.path, &arguments.set, Some(&seen.powers), &catalogue)?)
+}
+
+/// Reads the project that the arguments name without running anything of it.
+pub(crate) fn load_static(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
+    let catalogue = catalogue(arguments, Dotenv::Ignored)?;
+    Ok(llm_do::load_static(&arguments.path, &arguments.set, &catalogue)?)
 }
 
 /// Checks the project that the arguments name without running any of its code.
 pub(crate) fn check_static(arguments: &ProjectArguments) -> Result<Diagnostics, Problem> {
-    let catalogue = catalogue(arguments)?;
+    let catalogue = catalogue(arguments, Dotenv::Ignored)?;
     Ok(llm_do::check_static(&arguments.path, &arguments.set, &catalogue))
+}
+
+/// Says what the author of a project should know.
+pub(crate) fn show_notices(project: &LoadedProject) {
+    if !project.notices.0.is_empty() {
+        output::to_stderr(&Paint::for_stderr().message(&project.notices.to_string()));
+    }
+}
+
+/// Says that code was not run, so that something is missing.
+fn tell_unseen(project: &LoadedProject) {
+    if project.has_code() {
+        let missing = if project.unseen.is_empty() {
+            String::new()
+        } else {
+            format!(", so these are missing: {}", visible_line(&project.unseen.join(", ")))
+        };
+        let line = format!("notice: the Python code of this project was not run{missing}");
+        output::to_stderr(&Paint::for_stderr().message(&line));
+    }
+}
+
+/// What becomes of the `.env` of a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dotenv {
+    /// Its variables are for the code of the project.
+    Read,
+    /// Nobody agreed to it yet.
+    Ignored,
 }
 
 /// Keeps the variables of this process from code that it runs, which is of the same user: Linux shows them to whoever
@@ -56,7 +109,7 @@ fn close_to_others() {
 }
 
 /// What the project that the arguments name is linked against.
-fn catalogue(arguments: &ProjectArguments) -> Result<StandardCatalogue, Problem> {
+fn catalogue(arguments: &ProjectArguments, dotenv: Dotenv) -> Result<StandardCatalogue, Problem> {
     if !arguments.path.exists() {
         return Err(no_project(&arguments.path));
     }
@@ -75,7 +128,10 @@ fn catalogue(arguments: &ProjectArguments) -> Result<StandardCatalogue, Problem>
     };
     close_to_others();
     let python = PythonSettings {
-        environment: environment::for_code(root)?,
+        environment: match dotenv {
+            Dotenv::Read => environment::for_code(root)?,
+            Dotenv::Ignored => std::env::vars_os().collect(),
+        },
         cache: environment::cache_directory().map(|cache| cache.join("python")),
         notices: NoticeSink::new(|text| {
             output::to_stderr(&Paint::for_stderr().message(&notice_line(&text)));

@@ -23,6 +23,7 @@ mod signals;
 mod stdin;
 mod surface;
 mod text;
+mod trust;
 mod tui;
 mod words;
 

@@ -12,7 +12,10 @@ use crate::{input, output, tui};
 /// Calls an agent or tool, or says what the gate would answer.
 pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, Problem> {
     input::check(&arguments.input)?;
-    let project = host::load(&arguments.project)?;
+    let project = match arguments.dry_run {
+        true => host::load_for_looking(&arguments.project)?,
+        false => host::load(&arguments.project, arguments.options.trust.as_deref())?,
+    };
     let given = input::of_call(&project, &arguments.name, arguments.agent.as_deref(), &arguments.input)?;
     let surface = if arguments.dry_run { Surface::Lines } else { Surface::of_call(&arguments.options)? };
     let plan =

@@ -31,7 +31,7 @@ A line that ends in \\ goes on in the next one. Ctrl-C stops a turn.";
 
 /// Talks with a project.
 pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, Problem> {
-    let project = host::load(&arguments.project)?;
+    let project = host::load(&arguments.project, arguments.options.trust.as_deref())?;
     if !project.allow_cli_input {
         return Err(Problem::with_hint(
             "this project takes no input from the command line",

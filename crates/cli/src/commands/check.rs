@@ -1,5 +1,6 @@
 //! `llm-do check`: every problem of a project, and what it can reach. No model or tool is called.
 
+use llm_do::trust::Powers;
 use llm_do::{Diagnostics, LoadedProject};
 use serde_json::{Value, json};
 
@@ -10,19 +11,31 @@ use crate::output;
 use crate::problem::Problem;
 use crate::screen::Paint;
 use crate::text::printable;
+use crate::trust;
 
 /// Checks a project.
 pub(crate) fn check(arguments: &CheckArguments) -> Result<Exit, Problem> {
     if arguments.output == CheckOutput::Mermaid && !arguments.reach {
         return Err(Problem::with_hint("`--output mermaid` draws the reach", "add `--reach`"));
     }
-    if arguments.is_static {
-        return check_static(arguments);
-    }
-    let loaded = match host::load_quietly(&arguments.project) {
-        Ok(project) => with_needs(project),
+    let seen = match host::load_static(&arguments.project) {
+        Ok(project) => Ok(project),
         Err(Problem::Project(diagnostics)) => Err(diagnostics),
         Err(problem) => return Err(problem),
+    };
+    let runs_code = |project: &LoadedProject| {
+        project.has_code() && !arguments.is_static && (arguments.run_code || trust::may_run_code(project))
+    };
+    let loaded = match seen {
+        Ok(project) if runs_code(&project) => match host::load_with_code(&arguments.project, &project) {
+            Ok(project) => with_needs(project),
+            Err(Problem::Project(diagnostics)) => Err(diagnostics),
+            Err(problem) => return Err(problem),
+        },
+        Ok(project) if project.has_code() && !arguments.reach => {
+            return check_static(arguments, &project.powers);
+        }
+        seen => seen,
     };
     match arguments.output {
         CheckOutput::Json => print_json(&loaded, arguments.reach),
@@ -38,27 +51,33 @@ fn with_needs(project: LoadedProject) -> Result<LoadedProject, Diagnostics> {
     if missing.has_errors() { Err(missing) } else { Ok(project) }
 }
 
-/// Checks a project without running any of its code.
-fn check_static(arguments: &CheckArguments) -> Result<Exit, Problem> {
-    if arguments.reach {
-        let hint = "leave one of them out: what can be reached is known only when the code was run";
-        return Err(Problem::with_hint("`--reach` and `--static` exclude each other", hint));
-    }
+/// Checks a project with code without running it, and lists what only running it would show.
+fn check_static(arguments: &CheckArguments, powers: &Powers) -> Result<Exit, Problem> {
     let diagnostics = host::check_static(&arguments.project)?;
     let ok = !diagnostics.has_errors();
     match arguments.output {
         CheckOutput::Json => {
-            let value = json!({"ok": ok, "static": true, "diagnostics": diagnostics.0});
+            let value = json!({"ok": ok, "static": true, "diagnostics": diagnostics.0, "powers": powers});
             output::to_stdout(&serde_json::to_string_pretty(&value).unwrap_or_default());
         }
         _ => {
             show(&diagnostics);
             if ok {
                 output::to_stdout("ok, as far as it can be seen without running anything");
+                show_powers(powers);
             }
         }
     }
     Ok(if ok { Exit::Done } else { Exit::Usage })
+}
+
+/// Prints what the project does without a question.
+fn show_powers(powers: &Powers) {
+    if !powers.is_empty() {
+        let digest = trust::shown_digest(powers);
+        let list = trust::powers_list(powers);
+        output::to_stdout(&printable(&format!("powers, which nobody is asked about ({digest}):\n{list}")));
+    }
 }
 
 fn print_json(loaded: &Result<LoadedProject, Diagnostics>, reach: bool) {
@@ -67,6 +86,9 @@ fn print_json(loaded: &Result<LoadedProject, Diagnostics>, reach: bool) {
         Err(diagnostics) => diagnostics,
     };
     let mut value = json!({"ok": loaded.is_ok(), "diagnostics": diagnostics.0});
+    if let Ok(project) = loaded {
+        value["powers"] = json!(project.powers);
+    }
     if let (Ok(project), true) = (loaded, reach) {
         value["reach"] = serde_json::to_value(project.reach()).unwrap_or(Value::Null);
     }
@@ -81,6 +103,7 @@ fn print_text(loaded: &Result<LoadedProject, Diagnostics>, reach: bool) {
                 output::to_stdout(&printable(&project.reach().to_string()));
             } else {
                 output::to_stdout(&summary(project));
+                show_powers(&project.powers);
             }
         }
         Err(diagnostics) => show(diagnostics),

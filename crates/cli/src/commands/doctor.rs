@@ -17,6 +17,7 @@ use crate::host;
 use crate::output;
 use crate::problem::Problem;
 use crate::text::visible_line;
+use crate::trust;
 
 /// How long one try may take.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -34,10 +35,11 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, Problem> {
     let project = arguments
         .path
         .as_ref()
-        .map(|path| host::load(&ProjectArguments { path: path.clone(), set: Vec::new() }));
+        .map(|path| host::load_for_looking(&ProjectArguments { path: path.clone(), set: Vec::new() }));
     let project = project.transpose()?;
     let environment = match &project {
-        Some(project) => environment::of_project(&project.root)?,
+        Some(project) if trust::is_trusted(project) => environment::of_project(&project.root)?,
+        Some(_) => Environment::of_process(),
         None => Environment::of_process(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -59,23 +61,43 @@ async fn examine(
     project: Option<&LoadedProject>,
     environment: &Environment,
 ) -> Vec<Tried> {
+    // Nothing is sent to an address that a project chose before somebody trusts it.
+    let is_trusted = project.is_none_or(trust::is_trusted);
     let models = || match project {
-        Some(project) => llm_do::models_of(project, environment.clone()),
+        Some(project) if is_trusted => llm_do::models_of(project, environment.clone()),
+        Some(project) => StandardModels::new(&project.root).environment(environment.clone()),
         None => StandardModels::new(".").environment(environment.clone()),
     };
     let mut tried = Vec::new();
     // Who names models, and no project, wants to know about these.
     let are_named = !arguments.model.is_empty() && project.is_none();
     let asked = if are_named { Vec::new() } else { configured(project, environment) };
+    let is_withheld = |provider: &str| {
+        !is_trusted && project.is_some_and(|project| project.provider_names().any(|name| name == provider))
+    };
     for provider in asked {
+        if is_withheld(&provider) {
+            tried.push(not_tried("provider", &provider));
+            continue;
+        }
         output::to_stderr(&format!("asking {provider} for its models ..."));
         tried.push(try_provider(&models(), &provider).await);
     }
     for model in wanted_models(arguments, project) {
+        if is_withheld(model.split(':').next().unwrap_or_default()) {
+            tried.push(not_tried("model", &model));
+            continue;
+        }
         output::to_stderr(&format!("asking {} for one word ...", visible_line(&model)));
         tried.push(try_model(models(), &model).await);
     }
     tried
+}
+
+/// A provider or model of a project that nobody trusts yet.
+fn not_tried(kind: &'static str, name: &str) -> Tried {
+    let reason = "not tried: the project is not trusted; see `llm-do trust`".to_owned();
+    Tried { kind, name: name.to_owned(), took: Duration::ZERO, result: Err(reason) }
 }
 
 /// Providers that something is set for, and those that the project declares.

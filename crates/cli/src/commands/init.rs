@@ -3,10 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::arguments::{InitArguments, Template};
+use llm_do::trust::Source;
+
+use crate::arguments::{InitArguments, ProjectArguments, Template};
 use crate::exit::Exit;
-use crate::output;
 use crate::problem::Problem;
+use crate::{host, output, trust};
 
 type Files = &'static [(&'static str, &'static str)];
 
@@ -47,13 +49,29 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit, Problem> {
         Template::TypedInput => (TYPED_INPUT, "--input-json '{\"topic\": \"Rust\", \"days\": 2}'"),
     };
     refuse_existing(directory, files)?;
+    let was_empty = std::fs::read_dir(directory).map_or(true, |mut entries| entries.next().is_none());
     for (name, content) in files {
         write_new(&directory.join(name), content)?;
         output::to_stderr(&format!("wrote {}", directory.join(name).display()));
     }
+    // What else lies in a directory is not the work of this command.
+    if was_empty {
+        trust_own(directory);
+    }
     let shown = if directory == Path::new(".") { ".".to_owned() } else { directory.display().to_string() };
     output::to_stderr(&format!("\nnext: llm-do run {shown} {next}"));
     Ok(Exit::Done)
+}
+
+/// Trusts a project that was just written. One that cannot be remembered asks at its first run.
+fn trust_own(directory: &Path) {
+    let named = ProjectArguments { path: directory.to_path_buf(), set: Vec::new() };
+    if let Ok(project) = host::load_static(&named) {
+        let _ = trust::record(&project, &project.powers, |entry| {
+            entry.own = true;
+            entry.by = Source::Init;
+        });
+    }
 }
 
 fn refuse_existing(directory: &Path, files: Files) -> Result<(), Problem> {

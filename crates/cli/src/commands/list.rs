@@ -20,7 +20,8 @@ const SHOWN: usize = 100;
 
 /// Lists what a project has.
 pub(crate) fn list(arguments: &ListArguments) -> Result<Exit, Problem> {
-    let project = host::load(&arguments.project)?;
+    let project = host::load_for_looking(&arguments.project)?;
+    host::show_notices(&project);
     let text = match arguments.output {
         ListOutput::Text => as_text(&project),
         ListOutput::Json => serde_json::to_string_pretty(&as_json(&project)).unwrap_or_default(),

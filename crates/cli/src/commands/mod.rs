@@ -9,6 +9,7 @@ mod list;
 mod models;
 mod run;
 mod schema;
+mod trust;
 
 pub(crate) use chat::{grants, revoke};
 
@@ -28,6 +29,7 @@ pub(crate) fn execute(command: Command) -> Exit {
         Command::Call(arguments) => call::call(&arguments),
         Command::Init(arguments) => init::init(&arguments),
         Command::Models(arguments) => models::models(&arguments),
+        Command::Trust(arguments) => trust::trust(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => {

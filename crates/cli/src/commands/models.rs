@@ -14,6 +14,7 @@ use crate::host;
 use crate::output;
 use crate::problem::Problem;
 use crate::text::{printable, visible_line};
+use crate::trust;
 
 /// Models that need no provider.
 const OFFLINE: [&str; 3] = ["test", "test:echo", "script:FILE"];
@@ -68,7 +69,7 @@ struct Key {
 impl View {
     fn new(arguments: &ModelsArguments) -> Result<Self, Problem> {
         let project = match &arguments.path {
-            Some(path) => Some(host::load_quietly(&ProjectArguments {
+            Some(path) => Some(host::load_for_looking(&ProjectArguments {
                 path: path.clone(),
                 set: arguments.set.clone(),
             })?),
@@ -81,7 +82,8 @@ impl View {
             None => None,
         };
         let environment = match &project {
-            Some(project) => crate::environment::of_project(&project.root)?,
+            Some(project) if trust::is_trusted(project) => crate::environment::of_project(&project.root)?,
+            Some(_) => Environment::of_process(),
             None => Environment::of_process(),
         };
         let overrides = project.as_ref().map(|project| project.model_overrides.clone()).unwrap_or_default();

@@ -14,7 +14,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Problem> {
     input::check(&arguments.input)?;
     let surface =
         if arguments.chat { Surface::of_chat(&arguments.options) } else { Surface::of(&arguments.options) }?;
-    let project = host::load(&arguments.project)?;
+    let project = host::load(&arguments.project, arguments.options.trust.as_deref())?;
     // The terminal UI reads its messages from the terminal.
     let holds_messages = arguments.chat && surface != Surface::Tui;
     let stdin = if holds_messages { Stdin::HoldsMessages } else { Stdin::FollowsPrompt };

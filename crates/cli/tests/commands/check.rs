@@ -70,7 +70,7 @@ fn problems_come_as_json_too() {
 fn a_good_project_is_ok() {
     Sandbox::asking().run(&["check", "."]).ended(0).said("ok: 2 agents, entry `main`\n").told_nothing();
     let value = Sandbox::asking().run(&["check", ".", "--output", "json"]).ended(0).json();
-    assert_eq!(value, json!({"ok": true, "diagnostics": []}));
+    assert_eq!(value, json!({"ok": true, "diagnostics": [], "powers": []}));
 }
 
 fn recursive() -> Sandbox {

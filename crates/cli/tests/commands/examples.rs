@@ -14,7 +14,7 @@ use crate::support::{Ran, Sandbox};
 pub(crate) fn copied(name: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
-    copy(&source, sandbox.root());
+    copy(&source, &sandbox.root());
     sandbox
 }
 

@@ -39,7 +39,8 @@ fn the_template_with_python_runs_and_asks_before_it_writes() {
         return;
     }
     sandbox.run(&["init", "d", "--template", "python"]).ended(0);
-    sandbox.run(&["check", "d"]).ended(0).said("ok: 2 agents, entry `main`\n");
+    let checked = sandbox.run(&["check", "d"]).ended(0).told_nothing();
+    assert!(checked.stdout.starts_with("ok: 2 agents, entry `main`\npowers"), "{checked:?}");
     let reach = sandbox.run(&["check", "d", "--reach"]).ended(0);
     assert!(reach.stdout.contains("code that is run when the project is loaded: d/tools.py"), "{reach:?}");
     sandbox.run(&["run", "d", "Ada is here", "--approve", "none"]).ended(0);

@@ -30,3 +30,4 @@ mod reference;
 mod schema;
 mod support;
 mod terminal;
+mod trust;

@@ -26,7 +26,7 @@ fn start_at_gate(project: &Sandbox, arguments: &[&str]) -> Child {
     let mut command = Command::new("sh");
     command.args(["-c", "echo ready; : < gate; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_llm-do")]);
     command.args(arguments).current_dir(project.root()).env("HOME", project.root());
-    command.env("XDG_CACHE_HOME", project.path("cache")).env("XDG_STATE_HOME", project.path("state"));
+    command.env("XDG_CACHE_HOME", project.path("cache")).env("XDG_STATE_HOME", project.state());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut ready = [0; 6];

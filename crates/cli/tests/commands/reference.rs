@@ -28,9 +28,20 @@ fn compare(name: &str, made: &str) {
 fn the_command_line_is_documented_as_it_is() {
     let sandbox = Sandbox::new();
     let mut text = String::from("# The command line\n\nMade from `--help`; a test keeps it so.\n\n");
-    for command in
-        ["", "run", "chat", "check", "list", "call", "init", "models", "doctor", "schema", "completions"]
-    {
+    for command in [
+        "",
+        "run",
+        "chat",
+        "check",
+        "list",
+        "call",
+        "init",
+        "models",
+        "doctor",
+        "trust",
+        "schema",
+        "completions",
+    ] {
         let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let help = sandbox.command(&arguments).env("COLUMNS", "110").output().unwrap().stdout;
         let title = if command.is_empty() { "llm-do".to_owned() } else { format!("llm-do {command}") };

@@ -1,10 +1,11 @@
 //! A project in a temporary directory, and the binary run on it.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use llm_do::trust::{Entry, Identity, Source, TrustStore};
 use serde_json::Value;
 
 /// How long a process may take that must not wait for its stdin. Only a process that hangs takes this long.
@@ -14,8 +15,21 @@ const HANG: Duration = Duration::from_secs(60);
 pub struct Sandbox(tempfile::TempDir);
 
 impl Sandbox {
+    /// A directory whose projects are the person's own, so that no test but those of trust is about trust.
     pub fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        let sandbox = Self::untrusted();
+        let mut entry = Entry::new(&Identity::of(&sandbox.root()).unwrap(), Vec::new(), Source::Command);
+        (entry.below, entry.own) = (true, true);
+        TrustStore::new(Some(sandbox.state().join("llm-do"))).record(entry).unwrap();
+        sandbox
+    }
+
+    /// A directory that nobody trusts.
+    pub fn untrusted() -> Self {
+        let sandbox = Self(tempfile::tempdir().unwrap());
+        std::fs::create_dir(sandbox.root()).unwrap();
+        std::fs::create_dir(sandbox.home()).unwrap();
+        sandbox
     }
 
     /// One agent that says back what it is told.
@@ -54,11 +68,22 @@ impl Sandbox {
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.root().join(name)
     }
 
-    pub fn root(&self) -> &Path {
-        self.0.path()
+    /// The directory of the project, in which the binary runs.
+    pub fn root(&self) -> PathBuf {
+        self.0.path().join("project")
+    }
+
+    /// The home directory of the person, outside of the project.
+    pub fn home(&self) -> PathBuf {
+        self.0.path().join("home")
+    }
+
+    /// Where the binary keeps what it remembers.
+    pub fn state(&self) -> PathBuf {
+        self.home().join("state")
     }
 
     /// The binary in this directory, away from the environment of whoever runs the tests.
@@ -68,7 +93,7 @@ impl Sandbox {
         for name in ["LLM_DO_MODEL", "NO_COLOR", "VISUAL", "EDITOR"] {
             command.env_remove(name);
         }
-        command.env("XDG_STATE_HOME", self.path("state")).env("HOME", self.root());
+        command.env("XDG_STATE_HOME", self.state()).env("HOME", self.home());
         command
     }
 

@@ -12,7 +12,7 @@ fn at_terminal(sandbox: &Sandbox, line: &str) -> OsSession {
     let mut command = Command::new("sh");
     command.args(["-c", line]).current_dir(sandbox.root()).env("LLM_DO", env!("CARGO_BIN_EXE_llm-do"));
     command.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("LLM_DO_MODEL");
-    command.env("XDG_STATE_HOME", sandbox.path("state")).env("HOME", sandbox.root());
+    command.env("XDG_STATE_HOME", sandbox.state()).env("HOME", sandbox.home());
     let mut session = Session::spawn(command).unwrap();
     session.set_expect_timeout(Some(Duration::from_secs(30)));
     session
@@ -175,7 +175,7 @@ fn a_chat_has_an_editor_and_a_history() {
     session.expect("> ").unwrap();
     session.send("\u{4}").unwrap();
     ended(session);
-    let history = std::fs::read_to_string(sandbox.path("state/llm-do/history")).unwrap();
+    let history = std::fs::read_to_string(sandbox.state().join("llm-do/history")).unwrap();
     assert!(history.contains("hello there"), "{history}");
 }
 

@@ -50,7 +50,7 @@ fn messages_of_chats_that_run_at_once_are_all_remembered() {
         session.key(Key::Enter);
         assert_eq!(session.wait_exit(), 0);
     }
-    let kept = std::fs::read_to_string(sandbox.path("state/llm-do/history")).unwrap();
+    let kept = std::fs::read_to_string(sandbox.state().join("llm-do/history")).unwrap();
     let kept: Vec<&str> = kept.lines().collect();
     assert_eq!(kept, ["#V2", "from the first", "from the second", "/quit", "/quit"]);
 }

@@ -147,7 +147,7 @@ impl<'a> AtTerminal<'a> {
             command.env_remove(name);
         }
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").env("EDITOR", "true");
-        command.env("HOME", self.sandbox.root()).env("XDG_STATE_HOME", self.sandbox.path("state"));
+        command.env("HOME", self.sandbox.home()).env("XDG_STATE_HOME", self.sandbox.state());
         command.envs(self.variables);
         command
     }

@@ -1,0 +1,136 @@
+//! `llm-do trust`: what a project does without a question, and agreeing to it.
+
+use std::io::{IsTerminal, stderr, stdin};
+use std::path::Path;
+
+use llm_do::trust::{TrustStore, is_too_wide};
+
+use crate::arguments::{ProjectArguments, TrustArguments};
+use crate::environment::state_directory;
+use crate::exit::Exit;
+use crate::problem::Problem;
+use crate::text::visible_line;
+use crate::{host, output, trust};
+
+/// Shows the powers of a project and agrees to them, lists agreements, or takes one back.
+pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, Problem> {
+    trust::refuse_in_child()?;
+    if arguments.list {
+        return list();
+    }
+    if arguments.revoke {
+        return revoke(&arguments.path);
+    }
+    let named = ProjectArguments { path: arguments.path.clone(), set: Vec::new() };
+    if arguments.below {
+        return trust_below(&arguments.path);
+    }
+    let project = host::load_static(&named)?;
+    let shown = visible_line(&project.root.display().to_string());
+    if project.powers.is_empty() && !arguments.own {
+        output::to_stdout(&format!("{shown} does nothing without a question: there is nothing to agree to"));
+        return Ok(Exit::Done);
+    }
+    let digest = trust::shown_digest(&project.powers);
+    output::to_stderr(&format!(
+        "{shown} does this without a question:\n\n{}\n",
+        trust::powers_list(&project.powers)
+    ));
+    if let Some(file) = trust::foreign(&project, arguments.owner).first() {
+        let hint = format!("`--owner {}` accepts that owner", file.owner);
+        return Err(Problem::with_hint(format!("this cannot be remembered: {file}"), hint));
+    }
+    match &arguments.expect {
+        Some(expected) if !project.powers.digest().starts_with(&expected.to_ascii_lowercase()) => {
+            return Err(Problem::usage(format!("the digest of these powers is {digest}, not {expected}")));
+        }
+        Some(expected) if expected.len() < 12 => {
+            return Err(Problem::usage("`--expect` takes at least 12 digits"));
+        }
+        Some(_) => {}
+        None => confirm(&digest)?,
+    }
+    trust::record(&project, &project.powers, |entry| {
+        entry.own = arguments.own;
+        entry.owner = arguments.owner;
+    })?;
+    output::to_stdout(&format!("trusted: {shown} ({digest})"));
+    Ok(Exit::Done)
+}
+
+/// Asks for a yes at the terminal.
+fn confirm(digest: &str) -> Result<(), Problem> {
+    if !stdin().is_terminal() || !stderr().is_terminal() {
+        let hint = format!("look at the list, then say `--expect {digest}`");
+        return Err(Problem::with_hint("there is no terminal to ask at", hint));
+    }
+    output::to_stderr("Trust this directory?  y + Enter: yes, anything else: no");
+    let mut line = String::new();
+    let _ = stdin().read_line(&mut line);
+    match line.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(Problem::usage("not trusted")),
+    }
+}
+
+fn trust_below(path: &Path) -> Result<Exit, Problem> {
+    use llm_do::trust::{Entry, Identity, Source};
+    let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
+    let home = home.and_then(|home| home.canonicalize().ok());
+    let shown = visible_line(&path.display().to_string());
+    if let Some(reason) = is_too_wide(path, home.as_deref()) {
+        return Err(Problem::usage(format!("`{shown}` is too wide to trust everything below it: {reason}")));
+    }
+    let identity = Identity::of(path).map_err(|error| Problem::usage(format!("`{shown}`: {error}")))?;
+    confirm_below(&shown)?;
+    let mut entry = Entry::new(&identity, Vec::new(), Source::Command);
+    entry.below = true;
+    TrustStore::new(state_directory()).record(entry).map_err(|error| Problem::usage(error.to_string()))?;
+    output::to_stdout(&format!("trusted with everything below: {shown}"));
+    Ok(Exit::Done)
+}
+
+fn confirm_below(shown: &str) -> Result<(), Problem> {
+    if !stdin().is_terminal() || !stderr().is_terminal() {
+        return Err(Problem::with_hint("there is no terminal to ask at", "run it at a terminal"));
+    }
+    output::to_stderr(&format!(
+        "Every project below {shown}, also one that comes later, will do what it wants without a question."
+    ));
+    confirm("")
+}
+
+fn list() -> Result<Exit, Problem> {
+    let entries = TrustStore::new(state_directory()).entries();
+    let entries = entries.map_err(|error| Problem::usage(error.to_string()))?;
+    if entries.is_empty() {
+        output::to_stdout("no directory is trusted");
+    }
+    for entry in entries {
+        let marks = [(entry.own, "own"), (entry.below, "and everything below")];
+        let marks: Vec<&str> = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
+        let marks = if marks.is_empty() { String::new() } else { format!("  ({})", marks.join(", ")) };
+        let date = entry.agreed.to_string();
+        let date = date.split('T').next().unwrap_or_default().to_owned();
+        let path = visible_line(&entry.path().display().to_string());
+        output::to_stdout(&format!("{path}  {date}  {}{marks}", entry.digest.get(..12).unwrap_or_default()));
+    }
+    Ok(Exit::Done)
+}
+
+fn revoke(path: &Path) -> Result<Exit, Problem> {
+    let real =
+        path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_path_buf());
+    let store = TrustStore::new(state_directory());
+    let shown = visible_line(&real.display().to_string());
+    match store.revoke(&real).map_err(|error| Problem::usage(error.to_string()))? {
+        true => output::to_stdout(&format!("no longer trusted: {shown}")),
+        false => {
+            return Err(Problem::with_hint(
+                format!("`{shown}` was not trusted"),
+                "`llm-do trust --list` shows what is",
+            ));
+        }
+    };
+    Ok(Exit::Done)
+}

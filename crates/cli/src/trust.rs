@@ -1,0 +1,259 @@
+//! Decides whether a project may use its powers: by the record, by a flag, or by asking a person.
+//!
+//! One function decides for every command that runs something of a project, [`decide`]. Commands that only look ask
+//! [`may_run_code`], which never asks a person.
+
+mod question;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use llm_do::LoadedProject;
+use llm_do::trust::{
+    CodeDigests, Entry, ForeignFile, Identity, Lookup, Powers, Source, TrustStore, code_digests,
+    foreign_files,
+};
+
+use crate::environment::state_directory;
+use crate::output;
+use crate::problem::Problem;
+use crate::screen::Paint;
+
+pub(crate) use text::{list as powers_list, shown_digest};
+
+/// A process that llm-do started has this variable.
+const STARTED_BY_LLM_DO: &str = "LLM_DO_CHILD";
+
+/// More powers than these are not agreed to: nobody reads such a list.
+const MAX_POWERS: usize = 100;
+
+/// What the user says about trust on the command line or in the environment of the process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    /// Trust whatever the project wants, for this run.
+    All,
+    /// Trust exactly the powers with one of these digests, for this run.
+    Digests(Vec<String>),
+}
+
+/// Decides whether a project may use its powers.
+pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<(), Problem> {
+    let powers = &project.powers;
+    if powers.is_empty() {
+        return Ok(());
+    }
+    let word = word(flag)?;
+    if powers.len() > MAX_POWERS {
+        let message = format!("the project wants {} powers, more than {MAX_POWERS}", powers.len());
+        return Err(Problem::with_hint(message, "look at them with `llm-do check`, and remove some"));
+    }
+    if let Some((word, source)) = word {
+        return by_word(project, &word, source);
+    }
+    let identity = identity(project)?;
+    let store = store(project);
+    let found = store.look_up(&identity, powers).unwrap_or_else(|error| {
+        warn(&error.to_string());
+        Lookup::Unknown
+    });
+    let foreign = foreign(project, accepted_owner(&found));
+    if let Lookup::Trusted(entry) = &found
+        && foreign.is_empty()
+    {
+        tell_changed_code(project, entry);
+        return Ok(());
+    }
+    let asked = question::Question { project, identity: &identity, found: &found, foreign: &foreign };
+    match question::ask(&asked) {
+        question::Reply::Remember => {
+            let entry = Entry::new(&identity, powers.to_vec(), Source::Question);
+            store.record(entry).unwrap_or_else(|error| warn(&error.to_string()));
+            Ok(())
+        }
+        question::Reply::Once => Ok(()),
+        question::Reply::No => Err(Problem::usage("the project is not trusted, so nothing of it was run")),
+        question::Reply::NobodyToAsk => Err(not_trusted(project)),
+    }
+}
+
+/// Returns whether a command that only looks may run the code of a project: the directory is the person's own, or it is
+/// trusted and its code is as the last run saw it.
+pub(crate) fn may_run_code(project: &LoadedProject) -> bool {
+    let Some(entry) = trusted_entry(project) else { return false };
+    entry.own || (!entry.code.is_empty() && changed(project, &entry).is_empty())
+}
+
+/// Returns whether a person agreed to all powers of a project, without asking anybody.
+pub(crate) fn is_trusted(project: &LoadedProject) -> bool {
+    project.powers.is_empty() || trusted_entry(project).is_some()
+}
+
+fn trusted_entry(project: &LoadedProject) -> Option<Entry> {
+    let identity = identity(project).ok()?;
+    match store(project).look_up(&identity, &project.powers) {
+        Ok(Lookup::Trusted(entry)) if foreign(project, entry.owner).is_empty() => Some(*entry),
+        _ => None,
+    }
+}
+
+/// Remembers which code a run imported, so that a change can be named at the next run.
+pub(crate) fn remember_code(project: &LoadedProject) {
+    if project.code_files().is_empty() {
+        return;
+    }
+    let Some(entry) = trusted_entry(project) else { return };
+    let digests = digests(project);
+    if entry.code != digests
+        && let Ok(identity) = identity(project)
+    {
+        // A record that cannot be written is said when somebody wants to be remembered.
+        let _ = store(project).update(&identity, |entry| entry.code = digests);
+    }
+}
+
+/// The store of the user, unless it lies in the project: then anybody who wrote the project wrote the store.
+pub(crate) fn store(project: &LoadedProject) -> TrustStore {
+    let outside = |directory: &PathBuf| {
+        let root = project.root.canonicalize().unwrap_or_else(|_| project.root.clone());
+        let real = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+        !real.starts_with(root) || is_home_state(&real)
+    };
+    TrustStore::new(state_directory().filter(|directory| directory.is_absolute()).filter(outside))
+}
+
+/// Returns whether a directory is the usual one of the user: a project in the home directory does not own it.
+fn is_home_state(directory: &Path) -> bool {
+    let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
+    home.is_some_and(|home| directory.starts_with(&home))
+}
+
+pub(crate) fn identity(project: &LoadedProject) -> Result<Identity, Problem> {
+    Identity::of(&project.root)
+        .map_err(|error| Problem::usage(format!("`{}` cannot be read: {error}", project.root.display())))
+}
+
+/// The files of a project that belong to somebody else, or that others can write to.
+pub(crate) fn foreign(project: &LoadedProject, accepted: Option<u32>) -> Vec<ForeignFile> {
+    let files = project.own_files();
+    foreign_files(std::iter::once(project.root.as_path()).chain(files.iter().map(PathBuf::as_path)), accepted)
+}
+
+fn accepted_owner(found: &Lookup) -> Option<u32> {
+    match found {
+        Lookup::Trusted(entry) | Lookup::Beyond(entry, _) => entry.owner,
+        Lookup::Unknown | Lookup::Replaced => None,
+    }
+}
+
+/// Says that a process which llm-do started cannot trust anything.
+pub(crate) fn refuse_in_child() -> Result<(), Problem> {
+    match std::env::var_os(STARTED_BY_LLM_DO) {
+        Some(_) => Err(Problem::usage("a program that llm-do started cannot trust projects")),
+        None => Ok(()),
+    }
+}
+
+/// Reads `--trust` and `LLM_DO_TRUST`; the flag takes precedence. Neither counts in a process that llm-do started.
+fn word(flag: Option<&str>) -> Result<Option<(Word, &'static str)>, Problem> {
+    if std::env::var_os(STARTED_BY_LLM_DO).is_some() {
+        return Ok(None);
+    }
+    if let Some(flag) = flag {
+        return Ok(Some((read_word(flag, "--trust")?, "--trust")));
+    }
+    match std::env::var("LLM_DO_TRUST") {
+        Ok(text) if !text.trim().is_empty() => Ok(Some((read_word(&text, "LLM_DO_TRUST")?, "LLM_DO_TRUST"))),
+        _ => Ok(None),
+    }
+}
+
+fn read_word(text: &str, name: &str) -> Result<Word, Problem> {
+    if text == "all" {
+        return Ok(Word::All);
+    }
+    let digests: Vec<String> = text.split(',').map(|digest| digest.trim().to_ascii_lowercase()).collect();
+    let is_digest = |digest: &String| digest.len() >= 12 && digest.chars().all(|c| c.is_ascii_hexdigit());
+    if digests.iter().all(is_digest) {
+        return Ok(Word::Digests(digests));
+    }
+    let message = format!(
+        "`{name}` is `{}`, expected `all` or digests of 12 hexadecimal digits",
+        crate::text::visible_line(text)
+    );
+    Err(Problem::with_hint(message, "a refusal prints the digest of a project's powers"))
+}
+
+fn by_word(project: &LoadedProject, word: &Word, source: &str) -> Result<(), Problem> {
+    let digest = project.powers.digest();
+    match word {
+        Word::All => {}
+        Word::Digests(digests) if digests.iter().any(|known| digest.starts_with(known.as_str())) => {}
+        Word::Digests(_) => return Err(not_trusted(project)),
+    }
+    let paint = Paint::for_stderr();
+    match source {
+        "--trust" => {
+            let list = text::list(&project.powers);
+            output::to_stderr(&paint.message(&format!("trusted for this run by `--trust`:\n{list}")));
+        }
+        source => {
+            let count = project.powers.len();
+            let noun = if count == 1 { "power" } else { "powers" };
+            output::to_stderr(&paint.message(&format!("notice: {count} {noun} trusted by {source}")));
+        }
+    }
+    Ok(())
+}
+
+fn not_trusted(project: &LoadedProject) -> Problem {
+    let shown = text::shown_root(&project.root);
+    let list = text::list(&project.powers);
+    let digest = shown_digest(&project.powers);
+    Problem::with_hint(
+        format!("`{shown}` is not trusted, and there is no terminal to ask at\n{list}"),
+        format!(
+            "look with `llm-do check {shown}`, then run `llm-do trust {shown}`; for this run only: `--trust={digest}`"
+        ),
+    )
+}
+
+fn digests(project: &LoadedProject) -> CodeDigests {
+    let root = project.root.canonicalize().unwrap_or_else(|_| project.root.clone());
+    let files: Vec<PathBuf> = project
+        .code_files()
+        .iter()
+        .filter_map(|file| Some(file.canonicalize().ok()?.strip_prefix(&root).ok()?.to_path_buf()))
+        .collect();
+    code_digests(&root, files.iter().map(PathBuf::as_path))
+}
+
+/// The files of code that differ from what the last run imported.
+fn changed(project: &LoadedProject, entry: &Entry) -> Vec<String> {
+    let now = digests(project);
+    let names = now.keys().chain(entry.code.keys().filter(|name| !now.contains_key(*name)));
+    names.filter(|name| now.get(*name) != entry.code.get(*name)).cloned().collect()
+}
+
+fn tell_changed_code(project: &LoadedProject, entry: &Entry) {
+    let changed = if entry.code.is_empty() { Vec::new() } else { changed(project, entry) };
+    if !changed.is_empty() && !entry.own {
+        let names = crate::text::visible_line(&changed.join(", "));
+        let line = format!("notice: {names} changed since the last run of this project");
+        output::to_stderr(&Paint::for_stderr().message(&line));
+    }
+}
+
+fn warn(text: &str) {
+    output::to_stderr(&Paint::for_stderr().message(&format!("warning: {}", crate::text::visible_line(text))));
+}
+
+/// Records that a person agreed to the powers of a project.
+pub(crate) fn record(
+    project: &LoadedProject,
+    powers: &Powers,
+    change: impl FnOnce(&mut Entry),
+) -> Result<(), Problem> {
+    let mut entry = Entry::new(&identity(project)?, powers.to_vec(), Source::Command);
+    change(&mut entry);
+    store(project).record(entry).map_err(|error| Problem::usage(error.to_string()))
+}

@@ -1,0 +1,194 @@
+//! Trust: looking runs nothing, running asks once, and what was agreed to is remembered.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::{Ran, Sandbox};
+
+/// A project whose code leaves a mark when it runs, and that no one trusts.
+fn marked() -> Sandbox {
+    let code = "import pathlib\npathlib.Path(__file__).with_name('MARK').write_text('x')\n\
+                def count(text: str) -> int:\n    'Counts.'\n    return len(text)\nTOOLS = [count]\n";
+    let manifest = "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\npython_files: [tools.py]\n";
+    Sandbox::untrusted()
+        .file("p/project.yaml", manifest)
+        .file("p/main.agent", "---\nname: main\nmodel: test:echo\ntools: [count]\n---\nEcho.\n")
+        .file("p/tools.py", code)
+}
+
+fn was_run(sandbox: &Sandbox) -> bool {
+    sandbox.path("p/MARK").exists()
+}
+
+fn digest(sandbox: &Sandbox) -> String {
+    let ran = sandbox.run(&["run", "p", "hi"]);
+    let start = ran.stderr.find("--trust=").unwrap() + "--trust=".len();
+    ran.stderr[start..start + 12].to_owned()
+}
+
+fn agree(sandbox: &Sandbox) -> Ran {
+    let digest = digest(sandbox);
+    sandbox.run(&["trust", "p", "--expect", &digest])
+}
+
+#[test]
+fn commands_that_look_run_nothing() {
+    let sandbox = marked();
+    for arguments in [
+        &["check", "p"][..],
+        &["check", "p", "--reach"],
+        &["check", "p", "--output", "json"],
+        &["list", "p"],
+        &["models", "p"],
+        &["doctor", "p"],
+        &["call", "p", "count", "--input-json", "{\"text\": \"x\"}", "--dry-run"],
+        &["trust", "p"],
+        &["trust", "--list"],
+        &["run", "p", "hi"],
+        &["chat", "p", "hi"],
+        &["call", "p", "main", "--input-json", "{\"input\": \"x\"}"],
+    ] {
+        let ran = sandbox.run(arguments);
+        assert!(!was_run(&sandbox), "{arguments:?}: {}", ran.stderr);
+    }
+    assert_eq!(sandbox.run(&["check", "p", "--run-code"]).code, Some(0));
+    assert!(was_run(&sandbox));
+}
+
+#[test]
+fn check_lists_the_powers() {
+    let sandbox = marked();
+    let ran = sandbox.run(&["check", "p"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("RUNS    its Python code with your rights"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("project.yaml:4  python_files"), "{}", ran.stdout);
+    let value: Value =
+        serde_json::from_str(&sandbox.run(&["check", "p", "--output", "json"]).stdout).unwrap();
+    assert_eq!(value["powers"][0]["kind"], "code", "{value}");
+    assert_eq!(value["powers"][0]["class"], "runs", "{value}");
+}
+
+#[test]
+fn without_a_terminal_a_run_is_refused_with_the_two_ways_out() {
+    let sandbox = marked();
+    let ran = sandbox.run(&["run", "p", "hi"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("`p` is not trusted, and there is no terminal to ask at"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`llm-do trust p`"), "{}", ran.stderr);
+    let digest = digest(&sandbox);
+    let once = sandbox.run(&["run", "p", "hi", &format!("--trust={digest}")]);
+    assert_eq!((once.code, once.stdout.as_str()), (Some(0), "hi\n"), "{}", once.stderr);
+    assert!(once.stderr.contains("trusted for this run"), "{}", once.stderr);
+    assert_eq!(sandbox.run(&["run", "p", "hi"]).code, Some(2));
+    assert_eq!(sandbox.run(&["run", "p", "hi", "--trust=000000000000"]).code, Some(2));
+    assert_eq!(sandbox.run(&["run", "p", "hi", "--trust=maybe"]).code, Some(2));
+}
+
+#[test]
+fn an_agreement_is_remembered_listed_and_taken_back() {
+    let sandbox = marked();
+    assert_eq!(agree(&sandbox).code, Some(0));
+    let ran = sandbox.run(&["run", "p", "hi"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert!(sandbox.run(&["trust", "--list"]).stdout.contains("/p  "));
+    assert_eq!(sandbox.run(&["trust", "p", "--revoke"]).code, Some(0));
+    assert_eq!(sandbox.run(&["run", "p", "hi"]).code, Some(2));
+    assert_eq!(sandbox.run(&["trust", "p", "--revoke"]).code, Some(2));
+}
+
+#[test]
+fn more_powers_are_refused_and_fewer_are_silent() {
+    let sandbox = marked();
+    agree(&sandbox);
+    let manifest = std::fs::read_to_string(sandbox.path("p/project.yaml")).unwrap();
+    let more = format!("{manifest}runtime: {{approval_mode: approve_all}}\n");
+    std::fs::write(sandbox.path("p/project.yaml"), more).unwrap();
+    assert_eq!(sandbox.run(&["run", "p", "hi"]).code, Some(2));
+    std::fs::write(sandbox.path("p/project.yaml"), manifest.replace("python_files: [tools.py]\n", ""))
+        .unwrap();
+    std::fs::write(sandbox.path("p/main.agent"), "---\nname: main\nmodel: test:echo\n---\nEcho.\n").unwrap();
+    assert_eq!(sandbox.run(&["run", "p", "hi"]).code, Some(0));
+}
+
+#[test]
+fn changed_code_runs_with_a_notice_and_is_not_run_by_looking() {
+    let sandbox = marked();
+    agree(&sandbox);
+    assert_eq!(sandbox.run(&["run", "p", "hi"]).code, Some(0));
+    std::fs::remove_file(sandbox.path("p/MARK")).unwrap();
+    assert_eq!(sandbox.run(&["check", "p"]).code, Some(0));
+    assert!(was_run(&sandbox), "trusted and unchanged: looking may run it");
+    std::fs::remove_file(sandbox.path("p/MARK")).unwrap();
+    let code = std::fs::read_to_string(sandbox.path("p/tools.py")).unwrap();
+    std::fs::write(sandbox.path("p/tools.py"), format!("{code}\n# changed\n")).unwrap();
+    assert_eq!(sandbox.run(&["check", "p"]).code, Some(0));
+    assert!(!was_run(&sandbox));
+    let ran = sandbox.run(&["run", "p", "hi"]);
+    assert!(ran.stderr.contains("tools.py changed since the last run"), "{}", ran.stderr);
+    assert!(was_run(&sandbox));
+    assert_eq!(sandbox.run(&["run", "p", "hi"]).stderr, "");
+}
+
+#[test]
+fn the_environment_of_the_process_trusts_and_a_dot_env_does_not() {
+    let sandbox = marked().file("p/.env", "LLM_DO_TRUST=all\n");
+    assert_eq!(sandbox.run(&["run", "p", "hi"]).code, Some(2));
+    let trusted = |value: &str| -> Ran {
+        sandbox.command(&["run", "p", "hi"]).env("LLM_DO_TRUST", value).output().unwrap().into()
+    };
+    let ran = trusted("all");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), "notice: 1 power trusted by LLM_DO_TRUST\n"));
+    assert_eq!(trusted("123456789abc").code, Some(2));
+}
+
+#[test]
+fn a_program_that_llm_do_started_cannot_trust() {
+    let sandbox = marked();
+    let digest = digest(&sandbox);
+    let inside = |arguments: &[&str]| -> Ran {
+        let mut command = sandbox.command(arguments);
+        command
+            .env("LLM_DO_CHILD", "1")
+            .env("LLM_DO_TRUST", "all")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+            .into()
+    };
+    for arguments in
+        [&["trust", "p", "--expect", &digest][..], &["run", "p", "hi", "--trust"], &["run", "p", "hi"]]
+    {
+        assert_eq!(inside(arguments).code, Some(2), "{arguments:?}");
+    }
+    assert!(!was_run(&sandbox));
+}
+
+#[test]
+fn a_project_without_powers_never_asks() {
+    let sandbox = Sandbox::untrusted().file("main.agent", "---\nname: main\nmodel: test:echo\n---\nEcho.\n");
+    let ran = sandbox.run(&["run", ".", "hi"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn what_init_writes_is_trusted_unless_something_else_was_there() {
+    let sandbox = Sandbox::untrusted();
+    assert_eq!(sandbox.run(&["init", "mine", "--template", "python"]).code, Some(0));
+    let ran = sandbox.run(&["run", "mine", "Ada is here", "--approve", "all"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let sandbox = Sandbox::untrusted().file("theirs/sitecustomize.py", "");
+    assert_eq!(sandbox.run(&["init", "theirs", "--template", "python"]).code, Some(0));
+    assert_eq!(sandbox.run(&["run", "theirs", "Ada is here", "--approve", "all"]).code, Some(2));
+}
+
+#[test]
+fn doctor_sends_nothing_to_an_address_of_the_project() {
+    let manifest = "version: 1\nmodel: acme:m\nentry: {agent: main}\nagent_files: [main.agent]\n\
+                    providers:\n  acme: {api: openai-chat, base_url: 'http://127.0.0.1:9/v1'}\n";
+    let sandbox = Sandbox::untrusted()
+        .file("project.yaml", manifest)
+        .file("main.agent", "---\nname: main\n---\nEcho.\n");
+    let ran = sandbox.run(&["doctor", "."]);
+    assert!(ran.stdout.contains("not tried: the project is not trusted"), "{}", ran.stdout);
+}
