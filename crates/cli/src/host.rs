@@ -14,6 +14,7 @@ use llm_do::{
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover};
 use crate::arguments::{Approve, Output, ProjectArguments, RunOptions, command_like};
+use crate::dotenv::Dotenv;
 use crate::environment;
 use crate::exit::Exit;
 use crate::narration::Narration;
@@ -33,7 +34,7 @@ use crate::tui::{self, Ui};
 pub(crate) fn load(arguments: &ProjectArguments, trust: Option<&str>) -> Result<LoadedProject, Problem> {
     let seen = load_static(arguments)?;
     trust::decide(&seen, trust)?;
-    let catalogue = catalogue(arguments, Dotenv::Read)?;
+    let catalogue = catalogue(arguments, EnvFile::Read)?;
     let agreed = Some(&seen.powers);
     let project = llm_do::load_agreed(&arguments.path, &arguments.set, agreed, &catalogue)?;
     trust::remember_code(&project);
@@ -56,19 +57,19 @@ pub(crate) fn load_with_code(
     arguments: &ProjectArguments,
     seen: &LoadedProject,
 ) -> Result<LoadedProject, Problem> {
-    let catalogue = catalogue(arguments, Dotenv::Read)?;
+    let catalogue = catalogue(arguments, EnvFile::Read)?;
     Ok(llm_do::load_agreed(&arguments.path, &arguments.set, Some(&seen.powers), &catalogue)?)
 }
 
 /// Reads the project that the arguments name without running anything of it.
 pub(crate) fn load_static(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
-    let catalogue = catalogue(arguments, Dotenv::Ignored)?;
+    let catalogue = catalogue(arguments, EnvFile::Ignored)?;
     Ok(llm_do::load_static(&arguments.path, &arguments.set, &catalogue)?)
 }
 
 /// Checks the project that the arguments name without running any of its code.
 pub(crate) fn check_static(arguments: &ProjectArguments) -> Result<Diagnostics, Problem> {
-    let catalogue = catalogue(arguments, Dotenv::Ignored)?;
+    let catalogue = catalogue(arguments, EnvFile::Ignored)?;
     Ok(llm_do::check_static(&arguments.path, &arguments.set, &catalogue))
 }
 
@@ -94,7 +95,7 @@ fn tell_unseen(project: &LoadedProject) {
 
 /// What becomes of the `.env` of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Dotenv {
+enum EnvFile {
     /// Its variables are for the code of the project.
     Read,
     /// Nobody agreed to it yet.
@@ -109,7 +110,7 @@ fn close_to_others() {
 }
 
 /// What the project that the arguments name is linked against.
-fn catalogue(arguments: &ProjectArguments, dotenv: Dotenv) -> Result<StandardCatalogue, Problem> {
+fn catalogue(arguments: &ProjectArguments, env_file: EnvFile) -> Result<StandardCatalogue, Problem> {
     if !arguments.path.exists() {
         return Err(no_project(&arguments.path));
     }
@@ -128,9 +129,9 @@ fn catalogue(arguments: &ProjectArguments, dotenv: Dotenv) -> Result<StandardCat
     };
     close_to_others();
     let python = PythonSettings {
-        environment: match dotenv {
-            Dotenv::Read => environment::for_code(root)?,
-            Dotenv::Ignored => std::env::vars_os().collect(),
+        environment: match env_file {
+            EnvFile::Read => environment::for_code(&Dotenv::read(root)?),
+            EnvFile::Ignored => std::env::vars_os().collect(),
         },
         cache: environment::cache_directory().map(|cache| cache.join("python")),
         notices: NoticeSink::new(|text| {
@@ -205,7 +206,7 @@ impl Plan {
     ) -> Result<Self, Problem> {
         // First of all: nothing else may have opened a descriptor of that number.
         let desk = options.approvals_from.as_deref().map(ProgramApprover::open).transpose()?;
-        let environment = environment::of_project(&project.root)?;
+        let environment = environment::of_project(&project)?;
         let by_default =
             || environment.get("LLM_DO_MODEL").map(|variable| ChosenModel::Default(variable.value));
         let model = options.model.clone().map(ChosenModel::Flag).or_else(by_default);

@@ -8,6 +8,7 @@ mod arguments;
 mod commands;
 #[cfg(unix)]
 mod descriptors;
+mod dotenv;
 mod environment;
 mod exit;
 mod history;

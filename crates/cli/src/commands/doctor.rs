@@ -38,7 +38,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, Problem> {
         .map(|path| host::load_for_looking(&ProjectArguments { path: path.clone(), set: Vec::new() }));
     let project = project.transpose()?;
     let environment = match &project {
-        Some(project) if trust::is_trusted(project) => environment::of_project(&project.root)?,
+        Some(project) if trust::is_trusted(project) => environment::of_project(project)?,
         Some(_) => Environment::of_process(),
         None => Environment::of_process(),
     };

@@ -82,7 +82,7 @@ impl View {
             None => None,
         };
         let environment = match &project {
-            Some(project) if trust::is_trusted(project) => crate::environment::of_project(&project.root)?,
+            Some(project) if trust::is_trusted(project) => crate::environment::of_project(project)?,
             Some(_) => Environment::of_process(),
             None => Environment::of_process(),
         };

@@ -123,20 +123,6 @@ fn no_model_is_said_before_the_first_token() {
 }
 
 #[test]
-fn a_dot_env_beside_the_project_never_overrides_the_environment() {
-    let sandbox = Sandbox::new()
-        .file("main.agent", "---\nname: main\n---\nx")
-        .file(".env", "# comment\nLLM_DO_MODEL=test:echo\n");
-    sandbox.run(&["run", ".", "hello"]).ended(0).said("hello\n");
-    let mut command = sandbox.command(&["run", ".", "hello"]);
-    let ran: crate::support::Ran = command.env("LLM_DO_MODEL", "nosuch:x").output().unwrap().into();
-    ran.ended(2).told("`nosuch`");
-    let wrong = Sandbox::echo().file(".env", "A=1\nSECRET=hunter2 $x\n");
-    let ran = wrong.run(&["run", ".", "hello"]).ended(2).told("line 2 is wrong (`SECRET`)");
-    assert!(!ran.stderr.contains("hunter2"), "{ran:?}");
-}
-
-#[test]
 fn a_flag_of_the_python_programs_is_explained() {
     let sandbox = Sandbox::echo();
     let explained = |flags: &[&str], expected: &str| {

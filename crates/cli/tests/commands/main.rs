@@ -9,6 +9,7 @@ mod chat;
 mod check;
 mod corpus;
 mod descriptors;
+mod dotenv;
 mod examples;
 mod exit_codes;
 mod from_python;

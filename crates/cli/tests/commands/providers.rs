@@ -88,17 +88,6 @@ fn a_missing_key_is_named_when_a_call_needs_it_and_not_before() {
 }
 
 #[test]
-fn a_project_cannot_send_the_users_key_to_an_address_of_its_own() {
-    let sandbox = Sandbox::new()
-        .file("main.agent", "---\nname: main\nmodel: anthropic:small\n---\nAnswer.\n")
-        .file(".env", "ANTHROPIC_BASE_URL=http://127.0.0.1:9\n");
-    let ran: Ran =
-        sandbox.command(&["run", ".", "hello"]).env("ANTHROPIC_API_KEY", KEY).output().unwrap().into();
-    let ran = ran.ended(3);
-    assert!(ran.stderr.contains("is not sent to an address that the project chose"), "{ran:#?}");
-}
-
-#[test]
 fn a_recording_answers_without_network_and_key() {
     let sandbox = agent();
     let tape = ["run", ".", "hello", "--cassette", "tape.jsonl"];
