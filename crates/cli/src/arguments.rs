@@ -249,7 +249,7 @@ pub(crate) struct RunOptions {
     /// Asks a program: JSON lines over a descriptor (`3`, or `3,4` to read and write) or a Unix socket
     #[arg(long, value_name = "FD|SOCKET", conflicts_with_all = ["approve_all", "reject_all", "approve"])]
     pub(crate) approvals_from: Option<String>,
-    /// Trusts the project for this run, or exactly the powers of a digest; see `llm-do trust`
+    /// Trusts the project for this run, or exactly the powers of a digest; `none` runs it without its powers
     #[arg(long, value_name = "DIGEST", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub(crate) trust: Option<String>,
     /// Nested agents on one path

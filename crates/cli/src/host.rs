@@ -25,7 +25,7 @@ use crate::screen::{Paint, Screen};
 use crate::signals::{Interrupts, terminal_modes};
 use crate::surface::Surface;
 use crate::text::{notice_line, printable, visible, visible_line};
-use crate::trust;
+use crate::trust::{self, Decision};
 use crate::tui::{self, Ui};
 
 /// Reads the project that the arguments name to run something of it, and says what its author should know.
@@ -33,12 +33,23 @@ use crate::tui::{self, Ui};
 /// It is read without running anything first. Only if its powers are trusted is its code run and its `.env` read.
 pub(crate) fn load(arguments: &ProjectArguments, trust: Option<&str>) -> Result<LoadedProject, Problem> {
     let seen = load_static(arguments)?;
-    trust::decide(&seen, trust)?;
+    if trust::decide(&seen, trust)? == Decision::Restricted {
+        return load_restricted(arguments);
+    }
     let catalogue = catalogue(arguments, EnvFile::Read)?;
     let agreed = Some(&seen.powers);
     let project = llm_do::load_agreed(&arguments.path, &arguments.set, agreed, &catalogue)?;
     trust::remember_code(&project);
     show_notices(&project);
+    Ok(project)
+}
+
+/// Reads the project that the arguments name without its powers.
+fn load_restricted(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
+    let catalogue = catalogue(arguments, EnvFile::Ignored)?;
+    let project = llm_do::load_restricted(&arguments.path, &arguments.set, &catalogue)?;
+    show_notices(&project);
+    tell_unseen(&project);
     Ok(project)
 }
 

@@ -5,6 +5,7 @@
 
 mod question;
 mod text;
+mod view;
 
 use std::path::{Path, PathBuf};
 
@@ -34,21 +35,36 @@ enum Word {
     All,
     /// Trust exactly the powers with one of these digests, for this run.
     Digests(Vec<String>),
+    /// Run without any power.
+    Nothing,
+}
+
+/// How a project may be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// With its powers.
+    Trusted,
+    /// Without them: its code is not run, and what loosens or sends is left out.
+    Restricted,
 }
 
 /// Decides whether a project may use its powers.
-pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<(), Problem> {
+pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<Decision, Problem> {
     let powers = &project.powers;
-    if powers.is_empty() {
-        return Ok(());
-    }
     let word = word(flag)?;
+    if powers.is_empty() {
+        return Ok(Decision::Trusted);
+    }
+    if let Some((Word::Nothing, source)) = word {
+        tell_restricted(project, source);
+        return Ok(Decision::Restricted);
+    }
     if powers.len() > MAX_POWERS {
         let message = format!("the project wants {} powers, more than {MAX_POWERS}", powers.len());
         return Err(Problem::with_hint(message, "look at them with `llm-do check`, and remove some"));
     }
     if let Some((word, source)) = word {
-        return by_word(project, &word, source);
+        return by_word(project, &word, source).map(|()| Decision::Trusted);
     }
     let identity = identity(project)?;
     let store = store(project);
@@ -61,16 +77,20 @@ pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<(), 
         && foreign.is_empty()
     {
         tell_changed_code(project, entry);
-        return Ok(());
+        return Ok(Decision::Trusted);
     }
     let asked = question::Question { project, identity: &identity, found: &found, foreign: &foreign };
     match question::ask(&asked) {
         question::Reply::Remember => {
             let entry = Entry::new(&identity, powers.to_vec(), Source::Question);
             store.record(entry).unwrap_or_else(|error| warn(&error.to_string()));
-            Ok(())
+            Ok(Decision::Trusted)
         }
-        question::Reply::Once => Ok(()),
+        question::Reply::Once => Ok(Decision::Trusted),
+        question::Reply::Without => {
+            tell_restricted(project, "your answer");
+            Ok(Decision::Restricted)
+        }
         question::Reply::No => Err(Problem::usage("the project is not trusted, so nothing of it was run")),
         question::Reply::NobodyToAsk => Err(not_trusted(project)),
     }
@@ -168,8 +188,10 @@ fn word(flag: Option<&str>) -> Result<Option<(Word, &'static str)>, Problem> {
 }
 
 fn read_word(text: &str, name: &str) -> Result<Word, Problem> {
-    if text == "all" {
-        return Ok(Word::All);
+    match text {
+        "all" => return Ok(Word::All),
+        "none" => return Ok(Word::Nothing),
+        _ => {}
     }
     let digests: Vec<String> = text.split(',').map(|digest| digest.trim().to_ascii_lowercase()).collect();
     let is_digest = |digest: &String| digest.len() >= 12 && digest.chars().all(|c| c.is_ascii_hexdigit());
@@ -177,7 +199,7 @@ fn read_word(text: &str, name: &str) -> Result<Word, Problem> {
         return Ok(Word::Digests(digests));
     }
     let message = format!(
-        "`{name}` is `{}`, expected `all` or digests of 12 hexadecimal digits",
+        "`{name}` is `{}`, expected `all`, `none` or digests of 12 hexadecimal digits",
         crate::text::visible_line(text)
     );
     Err(Problem::with_hint(message, "a refusal prints the digest of a project's powers"))
@@ -188,7 +210,7 @@ fn by_word(project: &LoadedProject, word: &Word, source: &str) -> Result<(), Pro
     match word {
         Word::All => {}
         Word::Digests(digests) if digests.iter().any(|known| digest.starts_with(known.as_str())) => {}
-        Word::Digests(_) => return Err(not_trusted(project)),
+        Word::Digests(_) | Word::Nothing => return Err(not_trusted(project)),
     }
     let paint = Paint::for_stderr();
     match source {
@@ -203,6 +225,13 @@ fn by_word(project: &LoadedProject, word: &Word, source: &str) -> Result<(), Pro
         }
     }
     Ok(())
+}
+
+/// Says that a project runs without its powers, and which they are.
+fn tell_restricted(project: &LoadedProject, source: &str) {
+    let list = text::list(&project.powers);
+    let line = format!("notice: by {source} the project runs without this:\n{list}");
+    output::to_stderr(&Paint::for_stderr().message(&line));
 }
 
 fn not_trusted(project: &LoadedProject) -> Problem {

@@ -68,7 +68,7 @@ pub use llm_do_project::{
     McpServer, NoToolsets, PYTHON_NAMES, ProjectFiles, Provider, PythonEra, PythonName, PythonNameKind,
     Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, Severity, WantedClass,
     WantedCode, WantedFunction, WantedToolset, Workshop, check_static, find_python_name, header_schema,
-    load_agreed, load_static, manifest_schema, python_names,
+    load_agreed, load_restricted, load_static, manifest_schema, python_names,
 };
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, ApprovalBuilder, ApprovalController, ApprovalControllerBuilder,

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use llm_do::trust::{Power, PowerClass, Powers};
-use llm_do::{LoadedProject, StandardCatalogue, load_changed};
+use llm_do::{Approval, ApprovalMode, LoadedProject, StandardCatalogue, load_changed, load_restricted};
 
 struct Folder(tempfile::TempDir);
 
@@ -27,6 +27,12 @@ impl Folder {
     fn load(&self, changes: &[&str]) -> LoadedProject {
         let changes: Vec<String> = changes.iter().map(|change| (*change).to_owned()).collect();
         let loaded = load_changed(self.path(), &changes, &StandardCatalogue::new(self.path()));
+        loaded.map_err(|problems| problems.to_string()).unwrap()
+    }
+
+    /// Loads the project without its powers. It fails if one of them would still take effect.
+    fn load_restricted(&self, directory: &Path) -> LoadedProject {
+        let loaded = load_restricted(self.path(), &[], &StandardCatalogue::new(directory));
         loaded.map_err(|problems| problems.to_string()).unwrap()
     }
 }
@@ -74,7 +80,9 @@ fn keys_of_the_manifest_that_give_powers() {
             "project.yaml:6",
         ),
     ] {
-        assert_eq!(only(&powers(manifest, "")), (power, text(place)), "{manifest}");
+        let folder = project(manifest, "");
+        assert_eq!(only(&folder.load(&[]).powers), (power, text(place)), "{manifest}");
+        assert!(folder.load_restricted(folder.path()).powers.is_empty(), "{manifest}");
     }
     let key = "providers:\n  acme: {api: openai-chat, base_url: 'https://llm.example.com/v1', api_key_env: GITHUB_TOKEN}\n";
     let found = powers(key, "").to_vec();
@@ -130,7 +138,9 @@ fn keys_of_an_agent_that_give_powers() {
             "main.agent:4",
         ),
     ] {
-        assert_eq!(only(&powers("", header)), (power, text(place)), "{header}");
+        let folder = project("", header);
+        assert_eq!(only(&folder.load(&[]).powers), (power, text(place)), "{header}");
+        assert!(folder.load_restricted(folder.path()).powers.is_empty(), "{header}");
     }
 }
 
@@ -236,4 +246,37 @@ fn agents_that_the_entry_does_not_reach_count_too() {
         power,
         Power::PreApproved { agent: text("other"), tool: text("filesystem_project.write_file") }
     );
+}
+
+#[test]
+fn a_restricted_project_asks_and_sends_as_if_it_declared_nothing() {
+    let manifest = "runtime: {approval_mode: approve_all}\nproviders:\n  acme: {api: openai-chat, base_url: 'https://x.example'}\n\
+                    toolsets:\n  commands: {toolset: shell_file_ops, settings: {sandbox: off, timeout: 5}}\n";
+    let header = "toolsets: [filesystem_project, commands]\nserver_side_tools: [{tool_type: web_fetch}]\n\
+                  approval: {\"*\": pre_approved, read_file: ask}\n\
+                  model_settings: {extra_body: {top_k: 3, container: x}, extra_headers: {X-A: b}}\n";
+    let folder = project(manifest, header);
+    assert!(folder.load(&[]).powers.len() > 4);
+    let loaded = folder.load_restricted(folder.path());
+    assert_eq!(loaded.approval_mode(), ApprovalMode::Prompt);
+    assert!(loaded.providers.is_empty());
+    let outlines = loaded.project.outline();
+    let main = outlines.iter().find(|outline| outline.agent.is_some()).unwrap();
+    let spec = main.agent.as_ref().unwrap();
+    let settings = spec.settings.clone();
+    assert_eq!(settings.extra_body.keys().collect::<Vec<_>>(), ["top_k"]);
+    assert!(settings.extra_headers.is_empty() && spec.server_tools.is_empty());
+    let level = |name: &str| {
+        let callable = main.callables.iter().find(|callable| callable.name == name).unwrap();
+        loaded.approval_of(callable)
+    };
+    assert_eq!((level("write_file"), level("read_file")), (Approval::Ask, Approval::Ask));
+}
+
+#[test]
+fn a_restricted_project_has_no_toolset_that_reaches_too_far() {
+    let folder = project("", "toolsets: [filesystem_cwd_ro]\n");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let loaded = folder.load_restricted(elsewhere.path());
+    assert!(loaded.project.outline().iter().all(|outline| outline.callables.is_empty()));
 }

@@ -32,6 +32,7 @@ mod python;
 mod python_names;
 mod reach;
 mod reach_text;
+mod restricted;
 mod run_settings;
 mod services;
 mod set;
@@ -82,14 +83,17 @@ pub fn load_static(
     changes: &[String],
     catalogue: &dyn Catalogue,
 ) -> Result<LoadedProject, Diagnostics> {
-    let mut out = Diagnostics::default();
-    let changes = set::Changes::read(changes, &mut out);
-    let loaded = load::load(path.as_ref(), &changes, &mut out)
-        .and_then(|files| link::link_static(files, catalogue, &mut out));
-    match loaded {
-        Some(project) if !out.has_errors() => Ok(project),
-        _ => Err(out),
-    }
+    read(path, changes, |files, out| link::link_static(files, catalogue, out))
+}
+
+/// Reads and links a project without anything that nobody agreed to: its code is not run, its own providers are not known,
+/// and rules and settings that loosen what is asked about are left out.
+pub fn load_restricted(
+    path: impl AsRef<Path>,
+    changes: &[String],
+    catalogue: &dyn Catalogue,
+) -> Result<LoadedProject, Diagnostics> {
+    read(path, changes, |files, out| link::link_restricted(files, catalogue, out))
 }
 
 /// Reads and links a project with changes over its files: `KEY=VALUE` sets a key of the manifest,
@@ -110,11 +114,17 @@ pub fn load_agreed(
     agreed: Option<&Powers>,
     catalogue: &dyn Catalogue,
 ) -> Result<LoadedProject, Diagnostics> {
+    read(path, changes, |files, out| link::link(files, agreed, catalogue, out))
+}
+
+fn read(
+    path: impl AsRef<Path>,
+    changes: &[String],
+    link: impl FnOnce(load::Files, &mut Diagnostics) -> Option<LoadedProject>,
+) -> Result<LoadedProject, Diagnostics> {
     let mut out = Diagnostics::default();
     let changes = set::Changes::read(changes, &mut out);
-    let loaded = load::load(path.as_ref(), &changes, &mut out)
-        .and_then(|files| link::link(files, agreed, catalogue, &mut out));
-    match loaded {
+    match load::load(path.as_ref(), &changes, &mut out).and_then(|files| link(files, &mut out)) {
         Some(project) if !out.has_errors() => Ok(project),
         _ => Err(out),
     }

@@ -32,8 +32,8 @@ use crate::services::{self, ModelNames};
 use crate::toolsets::{Listed, Toolsets, check_sections};
 use crate::workshop::Workshop;
 use crate::{
-    attachment_policy, input_schema, model_settings, offered, powers, preamble, program, programs, template,
-    tuning,
+    attachment_policy, input_schema, model_settings, offered, powers, preamble, program, programs,
+    restricted, template, tuning,
 };
 
 /// A project read from files, ready to be run.
@@ -237,6 +237,29 @@ pub(crate) fn link_static(
     }
     files.python = wanted.files();
     linked(files, &headers, KnownCode::Withheld(&wanted), None, catalogue, out)
+}
+
+/// Links files without anything that nobody agreed to: no code, no addresses of the project, no rules that loosen.
+pub(crate) fn link_restricted(
+    mut files: Files,
+    catalogue: &dyn Catalogue,
+    out: &mut Diagnostics,
+) -> Option<LoadedProject> {
+    let mut headers = read_headers(std::mem::take(&mut files.agents), out);
+    restricted::restrict(&mut files, &mut headers.agents, catalogue);
+    let wanted = Wanted::of(&files, &headers.agents);
+    let known = if wanted.is_empty() { KnownCode::Absent } else { KnownCode::Withheld(&wanted) };
+    let root = files.root.clone();
+    let mut loaded = linked(files, &headers, known, None, catalogue, out)?;
+    for left in restricted::remaining(&loaded.powers) {
+        let message = format!("it cannot be run without this: {}", left.power);
+        let hint = "look at the project with `llm-do check`, and agree to it with `llm-do trust`";
+        out.push(Diagnostic::error(&root, message).with_hint(hint));
+    }
+    loaded.providers.clear();
+    loaded.mcp_servers.clear();
+    loaded.powers = Powers::default();
+    (!out.has_errors()).then_some(loaded)
 }
 
 /// Checks files without running any of them, and lists what only running them would show.

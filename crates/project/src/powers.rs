@@ -26,6 +26,8 @@ use crate::toolsets::Toolsets;
 
 use origin::origin;
 
+pub(crate) use agent::is_sampling_field;
+
 /// Returns the powers of a project that was read.
 pub(crate) fn powers(
     files: &Files,

@@ -25,7 +25,7 @@ use crate::python::KnownCode;
 use crate::python_names::{PythonName, PythonNameKind, find_python_name};
 
 /// The key under which the older mapping form keeps approval rules.
-const APPROVAL_CONFIG: &str = "_approval_config";
+pub(crate) const APPROVAL_CONFIG: &str = "_approval_config";
 
 /// The project that agents and toolsets belong to.
 #[derive(Clone, Copy)]

@@ -5,9 +5,9 @@ use std::io::{IsTerminal, Read, Write, stderr, stdin, stdout};
 
 use llm_do::LoadedProject;
 use llm_do::trust::{ForeignFile, Identity, Lookup};
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 
-use super::text;
+use super::{text, view};
 use crate::text::visible_line;
 
 /// What is asked about.
@@ -24,8 +24,18 @@ pub(super) struct Question<'a> {
 pub(super) enum Reply {
     Remember,
     Once,
+    Without,
     No,
     NobodyToAsk,
+}
+
+/// What a line that a person typed means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Reply(Reply),
+    View,
+    /// `y` before the whole list could be seen.
+    Unseen,
 }
 
 /// Asks at the terminal. Enter, the end of the input and everything unknown mean no.
@@ -36,20 +46,52 @@ pub(super) fn ask(question: &Question<'_>) -> Reply {
     let Ok(mut terminal) = File::options().read(true).write(true).open("/dev/tty") else {
         return Reply::NobodyToAsk;
     };
+    let shown = shown(question);
     let may_remember = question.foreign.is_empty();
-    let remember = if may_remember { "[y] yes, remember  " } else { "" };
-    let shown = format!("{}\n", shown(question));
-    let choices = format!("Trust this directory?  {remember}[o] this run only  [N] no > ");
-    if write!(terminal, "{shown}\n{choices}").is_err() {
+    let mut is_seen = fits(&shown, &terminal);
+    if writeln!(terminal, "{shown}\n").is_err() {
         return Reply::NobodyToAsk;
     }
-    // What was typed before the question could be read is not an answer to it.
-    let _ = tcflush(&terminal, QueueSelector::IFlush);
-    match read_line(&mut terminal).trim() {
-        "y" | "Y" | "yes" if may_remember => Reply::Remember,
-        "o" | "O" => Reply::Once,
-        _ => Reply::No,
+    loop {
+        match choose(&mut terminal, may_remember, is_seen) {
+            Some(Choice::Reply(reply)) => return reply,
+            Some(Choice::View) => {
+                view::show(&shown, question.project, &mut terminal);
+                is_seen = true;
+            }
+            Some(Choice::Unseen) => {
+                let _ = writeln!(terminal, "Not everything fits on the screen: `v` shows it.");
+            }
+            None => return Reply::NobodyToAsk,
+        }
     }
+}
+
+/// Shows the choices and reads one; nothing if the terminal is gone.
+fn choose(terminal: &mut File, may_remember: bool, is_seen: bool) -> Option<Choice> {
+    let remember = if may_remember { "[y] yes, remember  " } else { "" };
+    let others = "[o] this run only  [w] run without  [v] view  [N] no";
+    // What was typed before the question could be read is not an answer to it.
+    let _ = tcflush(&*terminal, QueueSelector::IFlush);
+    write!(terminal, "Trust this directory?\n{remember}{others} > ").ok()?;
+    let line = read_line(terminal);
+    Some(match line.trim() {
+        "y" | "Y" | "yes" | "o" | "O" if !is_seen => Choice::Unseen,
+        "y" | "Y" | "yes" if may_remember => Choice::Reply(Reply::Remember),
+        "o" | "O" => Choice::Reply(Reply::Once),
+        "w" | "W" => Choice::Reply(Reply::Without),
+        "v" | "V" => Choice::View,
+        _ => Choice::Reply(Reply::No),
+    })
+}
+
+/// Returns whether a text and the question below it fit on the screen at once.
+fn fits(text: &str, terminal: &File) -> bool {
+    let Ok(size) = tcgetwinsize(terminal) else { return false };
+    let columns = usize::from(size.ws_col.max(1));
+    let rows: usize = text.lines().map(|line| line.chars().count().div_ceil(columns).max(1)).sum();
+    // Below it: an empty line, and the question with its choices, which may wrap.
+    rows + 2 + 80_usize.div_ceil(columns) <= usize::from(size.ws_row)
 }
 
 fn read_line(terminal: &mut File) -> String {

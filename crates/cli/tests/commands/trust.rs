@@ -192,3 +192,45 @@ fn doctor_sends_nothing_to_an_address_of_the_project() {
     let ran = sandbox.run(&["doctor", "."]);
     assert!(ran.stdout.contains("not tried: the project is not trusted"), "{}", ran.stdout);
 }
+
+#[test]
+fn a_lone_agent_in_the_home_directory_reaches_all_of_it() {
+    let sandbox = Sandbox::untrusted();
+    for listed in ["tools: [read_file]", "toolsets: [filesystem_project]"] {
+        let agent = format!("---\nname: main\nmodel: test:echo\n{listed}\n---\nRead.\n");
+        std::fs::write(sandbox.home().join("main.agent"), agent).unwrap();
+        let path = sandbox.home().join("main.agent").display().to_string();
+        sandbox.run(&["run", &path, "hi"]).ended(2).told("REACHES");
+        let ran = sandbox.run(&["run", &path, "hi", "--trust=none"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "hi\n"), "{ran:?}");
+    }
+}
+
+/// A project whose model writes a file and runs a command, which its rules let through.
+fn loose() -> Sandbox {
+    let manifest = "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\nruntime: {approval_mode: approve_all}\n";
+    let agent = "---\nname: main\nmodel: script:script.yaml\ntoolsets:\n  - filesystem_project\n  - shell_file_ops: \
+                 {sandbox: off, rules: [{program: touch, approval: pre_approved}]}\napproval: {write_file: pre_approved}\n---\nDo.\n";
+    let script = "mode: by_turn\nreplies:\n  - ask: {write_file: {path: note.txt, content: x}}\n  - ask: {shell: {command: touch other.txt}}\n  - say: done\n";
+    Sandbox::untrusted().file("project.yaml", manifest).file("main.agent", agent).file("script.yaml", script)
+}
+
+#[test]
+fn without_its_powers_a_project_is_asked_about_like_any_other() {
+    let sandbox = loose();
+    let ran = sandbox.run(&["run", ".", "go", "--trust=none"]).told("runs without this");
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    assert!(!sandbox.path("note.txt").exists() && !sandbox.path("other.txt").exists());
+    let sandbox = loose();
+    sandbox.run(&["run", ".", "go", "--trust"]).ended(0).said("done\n");
+    assert!(sandbox.path("note.txt").exists());
+}
+
+#[test]
+fn without_its_powers_a_project_runs_no_code_and_says_what_is_missing() {
+    let sandbox = marked();
+    sandbox.run(&["run", "p", "hi", "--trust=none"]).ended(0).said("hi\n").told("was not run");
+    let ran: Ran = sandbox.command(&["run", "p", "hi"]).env("LLM_DO_TRUST", "none").output().unwrap().into();
+    ran.ended(0).said("hi\n");
+    assert!(!was_run(&sandbox));
+}

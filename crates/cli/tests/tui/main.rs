@@ -19,3 +19,4 @@ mod streams;
 mod support;
 mod surfaces;
 mod tree;
+mod trust;

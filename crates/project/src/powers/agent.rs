@@ -103,6 +103,7 @@ impl Found<'_> {
             self.environment(agent, section);
         }
         if let Some(spec) = spec {
+            self.single_tools(agent, spec, toolsets);
             self.loosened(agent, spec, toolsets);
         }
     }
@@ -138,7 +139,7 @@ impl Found<'_> {
             extra_headers,
             extra_body,
         } = settings;
-        let beyond = extra_body.keys().filter(|name| !SAMPLING_FIELDS.contains(&name.as_str()));
+        let beyond = extra_body.keys().filter(|name| !is_sampling_field(name));
         for name in beyond {
             let keys = ["model_settings", "extra_body", name.as_str()];
             self.add_at(agent, &keys, Power::RequestField { name: format!("the field `{name}`") });
@@ -163,6 +164,22 @@ impl Found<'_> {
         let place = entry_place(&agent.file.header, "toolsets", name);
         let key = format!("toolsets.{name}");
         self.toolset(&agent.file.source, &place, &key, &built_in, name, &settings);
+    }
+
+    /// Toolsets of which the agent lists single tools, without the toolset.
+    fn single_tools(&mut self, agent: &Agent, spec: &AgentSpec, toolsets: &Toolsets<'_>) {
+        let listed = agent.header.toolsets.entries();
+        for choice in &spec.toolsets {
+            let name = choice.name.as_str();
+            if listed.iter().any(|(listed, _)| *listed == name) {
+                continue;
+            }
+            if let Some(built_in) = toolsets.built_in_of(name) {
+                let settings = toolsets.settings_of(name, &serde_json::Value::Null);
+                let place = place_at(&agent.file.header, &["tools"]);
+                self.toolset(&agent.file.source, &place, "tools", &built_in, name, &settings);
+            }
+        }
     }
 
     fn environment(&mut self, agent: &Agent, section: &EnvironmentSection) {
@@ -278,6 +295,11 @@ impl Found<'_> {
             }
         }
     }
+}
+
+/// Returns whether a field of a request only changes how tokens are chosen.
+pub(crate) fn is_sampling_field(name: &str) -> bool {
+    SAMPLING_FIELDS.contains(&name)
 }
 
 /// Returns whether a tool of the provider sends something that the model chose to other servers.
