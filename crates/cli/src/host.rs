@@ -36,6 +36,11 @@ pub(crate) fn load(arguments: &ProjectArguments, trust: Option<&str>) -> Result<
     if trust::decide(&seen, trust)? == Decision::Restricted {
         return load_restricted(arguments);
     }
+    // Without code nothing is left to be found out, and what was decided about is what runs.
+    if !seen.has_code() {
+        show_notices(&seen);
+        return Ok(seen);
+    }
     let catalogue = catalogue(arguments, EnvFile::Read)?;
     let agreed = Some(&seen.powers);
     let project = llm_do::load_agreed(&arguments.path, &arguments.set, agreed, &catalogue)?;

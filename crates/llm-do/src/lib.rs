@@ -27,6 +27,7 @@
 mod builtins;
 mod catalogue;
 mod loader;
+mod trusted;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 pub use builtins::ProjectBuilderExt;
 pub use catalogue::StandardCatalogue;
 pub use loader::{Loader, loader};
+pub use trusted::{LoadError, TrustPolicy};
 
 pub use llm_do_core::macros;
 pub use llm_do_core::{
@@ -99,12 +101,14 @@ pub use llm_do_tools::{
 /// assert!(report.text().starts_with("Ships"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn load(path: impl AsRef<Path>) -> Result<LoadedProject, Diagnostics> {
-    load_changed(path, &[], &StandardCatalogue::new("."))
+///
+/// A project with powers is refused: [`loader`] takes a [`TrustPolicy`].
+pub fn load(path: impl AsRef<Path>) -> Result<LoadedProject, LoadError> {
+    trusted::load(path.as_ref(), &[], &TrustPolicy::Refuse, &StandardCatalogue::new("."))
 }
 
 /// Reads a project with changes over its files (`runtime.max_depth=3`, `agents.NAME.model=test`), against a
-/// catalogue of one's own.
+/// catalogue of one's own. Whatever powers it has are allowed.
 pub fn load_changed(
     path: impl AsRef<Path>,
     changes: &[String],

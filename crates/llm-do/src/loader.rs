@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use llm_do_core::{AgentArgs, Name, Tool, Toolset};
-use llm_do_project::{Diagnostics, LoadedProject};
+use llm_do_project::LoadedProject;
 use llm_do_runtime::EntrySpec;
 use llm_do_tools::PythonSettings;
 
-use crate::{StandardCatalogue, load_changed};
+use crate::StandardCatalogue;
+use crate::trusted::{self, LoadError, TrustPolicy};
 
 /// Begins to read a project of files: a manifest, a directory or a single agent file.
 ///
@@ -39,7 +40,12 @@ use crate::{StandardCatalogue, load_changed};
 /// # }
 /// ```
 pub fn loader(path: impl Into<PathBuf>) -> Loader {
-    Loader { path: path.into(), changes: Vec::new(), catalogue: StandardCatalogue::new(".").embedded() }
+    Loader {
+        path: path.into(),
+        changes: Vec::new(),
+        policy: TrustPolicy::default(),
+        catalogue: StandardCatalogue::new(".").embedded(),
+    }
 }
 
 /// Collects what a project of files is read with.
@@ -47,6 +53,7 @@ pub fn loader(path: impl Into<PathBuf>) -> Loader {
 pub struct Loader {
     path: PathBuf,
     changes: Vec<String>,
+    policy: TrustPolicy,
     catalogue: StandardCatalogue,
 }
 
@@ -88,9 +95,15 @@ impl Loader {
         self.catalogue(|catalogue| catalogue.protect(path))
     }
 
-    /// Reads and links the files, or lists everything that is wrong with them.
-    pub fn load(self) -> Result<LoadedProject, Diagnostics> {
-        load_changed(&self.path, &self.changes, &self.catalogue)
+    /// Sets what the project may do without a question; by default it is refused if it has any power.
+    pub fn trust(mut self, policy: TrustPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Reads and links the files, or lists everything that is wrong with them, or the powers that nobody agreed to.
+    pub fn load(self) -> Result<LoadedProject, LoadError> {
+        trusted::load(&self.path, &self.changes, &self.policy, &self.catalogue)
     }
 
     fn catalogue(mut self, change: impl FnOnce(StandardCatalogue) -> StandardCatalogue) -> Self {

@@ -47,7 +47,10 @@ impl Folder {
     }
 
     fn load(&self) -> LoadedProject {
-        llm_do::load(&self.0).unwrap_or_else(|problems| panic!("{problems}"))
+        llm_do::loader(&self.0)
+            .trust(llm_do::TrustPolicy::All)
+            .load()
+            .unwrap_or_else(|problems| panic!("{problems}"))
     }
 
     fn runtime(&self, approvals: &Approvals, replies: impl IntoIterator<Item = Reply>) -> Runtime {

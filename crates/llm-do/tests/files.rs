@@ -184,7 +184,10 @@ async fn the_files_of_the_project_are_protected_under_whatever_name() {
         ("made/x", ""),
     ];
     let folder = Folder::new("protected", &files);
-    let project = llm_do::load(folder.0.join("team.json")).unwrap_or_else(|problems| panic!("{problems}"));
+    let project = llm_do::loader(folder.0.join("team.json"))
+        .trust(llm_do::TrustPolicy::All)
+        .load()
+        .unwrap_or_else(|problems| panic!("{problems}"));
     let runtime = llm_do::runtime_of(&project).build().unwrap();
     let judged = async |path: &str| {
         let input = json!({"path": path, "content": "new"});

@@ -5,7 +5,10 @@
 use std::path::Path;
 
 use llm_do::trust::{Power, PowerClass, Powers};
-use llm_do::{Approval, ApprovalMode, LoadedProject, StandardCatalogue, load_changed, load_restricted};
+use llm_do::{
+    Approval, ApprovalMode, LoadError, LoadedProject, StandardCatalogue, TrustPolicy, load_changed,
+    load_restricted,
+};
 
 struct Folder(tempfile::TempDir);
 
@@ -279,4 +282,24 @@ fn a_restricted_project_has_no_toolset_that_reaches_too_far() {
     let elsewhere = tempfile::tempdir().unwrap();
     let loaded = folder.load_restricted(elsewhere.path());
     assert!(loaded.project.outline().iter().all(|outline| outline.callables.is_empty()));
+}
+
+#[test]
+fn a_program_loads_a_project_with_powers_only_under_a_policy_that_allows_them() {
+    let code = "import pathlib\npathlib.Path(__file__).with_name('MARK').write_text('x')\nTOOLS = []\n";
+    let folder = project("python_files: [tools.py]\n", "");
+    std::fs::write(folder.path().join("tools.py"), code).unwrap();
+    let was_run = || folder.path().join("MARK").exists();
+    let load = |policy: TrustPolicy| llm_do::loader(folder.path()).trust(policy).load();
+    let Err(LoadError::Untrusted(powers)) = llm_do::load(folder.path()) else { panic!("it was loaded") };
+    assert_eq!(only(&powers).0.class(), PowerClass::Runs);
+    let text = LoadError::Untrusted(powers.clone()).to_string();
+    assert!(text.contains("RUNS") && text.contains("TrustPolicy::Only"), "{text}");
+    let others = folder.load(&["runtime.approval_mode=approve_all"]).powers;
+    std::fs::remove_file(folder.path().join("MARK")).unwrap();
+    assert!(load(TrustPolicy::Only(Powers::default())).is_err());
+    assert!(load(TrustPolicy::Without).unwrap().powers.is_empty());
+    assert!(!was_run());
+    load(TrustPolicy::Only(others)).unwrap();
+    assert!(was_run());
 }
