@@ -18,6 +18,7 @@ mod input;
 mod interrupts;
 mod large_numbers;
 mod list;
+mod looking;
 mod models;
 mod needs_python;
 mod output;
