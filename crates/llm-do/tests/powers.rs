@@ -303,3 +303,58 @@ fn a_program_loads_a_project_with_powers_only_under_a_policy_that_allows_them() 
     load(TrustPolicy::Only(others)).unwrap();
     assert!(was_run());
 }
+
+/// Lines of a manifest, of which a random project has some.
+const MANIFEST_LINES: &[&str] = &[
+    "runtime: {approval_mode: approve_all}\n",
+    "providers:\n  acme: {api: openai-chat, base_url: 'https://llm.example.com/v1', api_key_env: GITHUB_TOKEN}\n",
+    "mcp_servers:\n  issues: {command: npx, args: [server]}\n  remote: {url: 'https://mcp.example.net/x'}\n",
+    "toolsets: {commands: {toolset: shell_file_ops, settings: {network: true, environment: {CI: 'yes'}}}}\n",
+    "python_env: [OPENAI_API_KEY]\n",
+];
+
+/// Lines of a header, of which a random project has some.
+const HEADER_LINES: &[&str] = &[
+    "env_info: {env_vars: {db: DATABASE_URL}}\n",
+    "model_settings: {extra_body: {container: x, top_k: 3}, extra_headers: {X-A: b}}\n",
+    "approval: {\"*\": pre_approved, read_file: ask}\n",
+    "server_side_tools: [{tool_type: web_fetch}]\n",
+    "tools: [{name: write_file, alias: note}, count]\n",
+    "access: read\n",
+];
+
+/// The toolsets of a random project.
+const TOOLSETS: &[&str] = &[
+    "",
+    "toolsets: [filesystem_project]\n",
+    "toolsets: [filesystem_project_ro, shell_readonly]\n",
+    "toolsets:\n  - filesystem_project\n  - shell_file_ops: {sandbox: off, rules: [{program: sh, approval: pre_approved}]}\n",
+    "toolsets: {filesystem_project: {_approval_config: {write_file: {pre_approved: true}}}}\n",
+];
+
+#[test]
+fn the_powers_of_random_projects_are_known_before_their_code_runs_and_can_be_left_out() {
+    let count =
+        std::env::var("LLM_DO_POWER_PROJECTS").ok().and_then(|count| count.parse().ok()).unwrap_or(16);
+    let some = |lines: &[&str], bits: usize| -> String {
+        lines.iter().enumerate().filter(|(index, _)| bits >> index & 1 == 1).map(|(_, line)| *line).collect()
+    };
+    let mut with_powers = 0;
+    for seed in 0..count {
+        // Steps that share no factor with the numbers of choices reach all of them.
+        let (manifest, header) = (some(MANIFEST_LINES, seed * 7 % 32), some(HEADER_LINES, seed * 11 % 64));
+        let header = format!("{}{header}", TOOLSETS[seed * 3 % TOOLSETS.len()]);
+        let folder = project(&format!("{manifest}python_files: [tools.py]\n"), &header);
+        let code = "def count(text: str) -> int:\n    'Counts.'\n    return 1\nTOOLS = [count]\n";
+        std::fs::write(folder.path().join("tools.py"), code).unwrap();
+        let catalogue = StandardCatalogue::new(folder.path());
+        let before =
+            llm_do::load_static(folder.path(), &[], &catalogue).map_err(|problems| problems.to_string());
+        let after = load_changed(folder.path(), &[], &catalogue).map_err(|problems| problems.to_string());
+        let (Ok(before), Ok(after)) = (before, after) else { continue };
+        assert_eq!(before.powers, after.powers, "seed {seed}: {manifest}{header}");
+        assert!(folder.load_restricted(folder.path()).powers.is_empty(), "seed {seed}: {manifest}{header}");
+        with_powers += usize::from(after.powers.len() > 1);
+    }
+    assert!(with_powers > count / 2, "only {with_powers} of {count} projects were valid");
+}
