@@ -10,7 +10,7 @@ use llm_do_project::{Catalogue, Code, CodeProblem, Machine, ProgramInput, Wanted
 use llm_do_runtime::EntrySpec;
 use llm_do_tools::{
     PythonSettings, Surroundings, built_in, built_in_names, lone_tools, python_code, python_interpreter,
-    tool_home, toolset_powers,
+    python_syntax_problems, tool_home, toolset_powers,
 };
 use llm_do_trust::Power;
 
@@ -124,6 +124,10 @@ impl Catalogue for StandardCatalogue {
         };
         around.python.environment.retain(|(name, _)| !is_withheld(name));
         python_code(wanted, &around)
+    }
+
+    fn syntax_problems(&self, files: &[PathBuf], root: &Path) -> Vec<CodeProblem> {
+        python_syntax_problems(files, root, &self.around.python)
     }
 
     fn interpreter(&self, root: &Path, named: Option<&str>) -> String {

@@ -82,6 +82,11 @@ pub trait Catalogue: Send + Sync {
         Vec::new()
     }
 
+    /// Returns the syntax errors of Python files, which are not run for it.
+    fn syntax_problems(&self, _files: &[PathBuf], _root: &Path) -> Vec<CodeProblem> {
+        Vec::new()
+    }
+
     /// Runs the Python files of a project and finds what they define. Called only when everything else about the
     /// project is right.
     fn code(&self, _wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {

@@ -275,6 +275,8 @@ pub(crate) fn check(mut files: Files, catalogue: &dyn Catalogue, out: &mut Diagn
         let known = KnownCode::Unrun(&wanted);
         let found = parts(&files, &headers, known, catalogue, &mut unsaid);
         out.0.extend(unsaid.0);
+        let problems = catalogue.syntax_problems(&wanted.files(), &files.root);
+        out.0.extend(problems.into_iter().map(|problem| python::diagnostic(problem, &files.root)));
         out.0.extend(wanted.unverified(&found.assumed, &files.root));
     }
 }

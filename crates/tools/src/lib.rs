@@ -30,7 +30,7 @@ pub use dynamic_agents::{
 };
 pub use filesystem::{Filesystem, FilesystemSettings, Protected};
 pub use process::{ExportSettings, FileDescriptors, Process, ProcessSettings, Stderr};
-pub use python::{PythonSettings, python_code, python_interpreter};
+pub use python::{PythonSettings, python_code, python_interpreter, python_syntax_problems};
 pub use sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};
 pub use shell::{Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope};
 pub use toolset_powers::toolset_powers;

@@ -234,3 +234,22 @@ fn without_its_powers_a_project_runs_no_code_and_says_what_is_missing() {
     ran.ended(0).said("hi\n");
     assert!(!was_run(&sandbox));
 }
+
+#[test]
+fn syntax_errors_of_code_that_is_not_run_are_found() {
+    let sandbox =
+        marked().file("p/tools.py", "def count(text: str) -> int:\n    return len(text\nTOOLS = [count]\n");
+    let ran = sandbox.run(&["check", "p"]).ended(2).told("syntax error");
+    assert!(ran.stderr.contains("p/tools.py, line 2"), "{}", ran.stderr);
+    let json = sandbox.run(&["check", "p", "--output", "json"]).ended(2).json();
+    assert_eq!(json["ok"], Value::Bool(false));
+    // A Python that the project brings is never started to look at it.
+    let path = format!("{}:{}", sandbox.path("p/bin").display(), std::env::var("PATH").unwrap());
+    let sandbox = sandbox.file("p/bin/python3", "#!/bin/sh\ntouch \"$(dirname \"$0\")/../MARK\"\n");
+    let made =
+        std::process::Command::new("chmod").arg("+x").arg(sandbox.path("p/bin/python3")).status().unwrap();
+    assert!(made.success());
+    let ran: Ran = sandbox.command(&["check", "p"]).env("PATH", path).output().unwrap().into();
+    ran.ended(2).told("syntax error");
+    assert!(!was_run(&sandbox));
+}

@@ -61,7 +61,7 @@ fn find_named(named: &str, root: &Path, directory: &Path, search_path: Option<&O
     })
 }
 
-fn on_path(name: &str, directory: &Path, search_path: Option<&OsStr>) -> Option<PathBuf> {
+pub(crate) fn on_path(name: &str, directory: &Path, search_path: Option<&OsStr>) -> Option<PathBuf> {
     which::which_in(name, Some(search_path?), directory).ok()
 }
 

@@ -20,6 +20,7 @@ mod outside;
 mod package;
 mod process;
 mod sources;
+mod syntax;
 mod tool;
 mod toolset;
 mod watch;
@@ -40,6 +41,7 @@ use self::interpreter::{find, variable};
 use self::outside::Outside;
 use self::package::Package;
 use self::process::{Launch, LoadError};
+pub use self::syntax::python_syntax_problems;
 use self::wire::{ToHost, WireClass, WireFunction};
 use crate::catalogue::Surroundings;
 
