@@ -24,6 +24,17 @@ pub enum Approval {
     Blocked,
 }
 
+impl Approval {
+    /// Returns the name that files use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PreApproved => "pre_approved",
+            Self::Ask => "ask",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
 /// How a run treats what must ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -170,6 +181,9 @@ pub struct ApprovalRequest {
     /// The tool, agent or inner effect.
     #[serde(rename = "tool")]
     pub name: Name,
+    /// The tool's own name, where the agent calls it by an alias: the name that says what it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_name: Option<Name>,
     /// The toolset, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toolset: Option<Name>,

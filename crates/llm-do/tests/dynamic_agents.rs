@@ -557,3 +557,53 @@ async fn the_older_names_of_the_single_tools_are_read_with_a_notice() {
     assert!(names.contains(&"agent_call") && names.contains(&"agent_create"), "{names:?}");
     assert!(!names.contains(&"agent_list"), "{names:?}");
 }
+
+/// An agent that calls `write_file` by another name, under which it is blocked.
+const ALIASED: &str = "---\nname: main\ntoolsets: [dynamic_agents, process, filesystem_project]\n\
+    tools: [{name: write_file, alias: read_notes}, {name: edit_file, access: admin}]\n\
+    approval: {read_notes: blocked}\nmanual_only: [read_notes]\n---\nYou are main.\n";
+
+#[tokio::test]
+async fn a_tool_that_is_blocked_by_its_alias_is_blocked_for_created_agents() {
+    let folder = Folder::new("alias", ALIASED);
+    let approvals = Approvals::new([once()]);
+    let new = json!({"name": "poet", "instructions": "You are a poet.", "toolsets": ["filesystem_project"]});
+    let write = asks("write_file", json!({"path": "a.txt", "content": "x"}));
+    let run = folder
+        .run(
+            &approvals,
+            [
+                wants(new),
+                asks("agent_call", json!({"agent": "poet", "input": "x"})),
+                write.when(instructed("You are a poet.")),
+                says("tried").when(instructed("You are a poet.")),
+                says("done"),
+            ],
+        )
+        .await;
+    assert_eq!(run.failure_of("write_file").kind, FailureKind::Blocked, "{run:?}");
+    assert_eq!(folder.read("a.txt"), None);
+    let text = folder.read("agents/generated/poet.agent").unwrap();
+    assert!(text.contains("approval:\n  filesystem_project.write_file: blocked\n"), "{text}");
+    assert!(text.contains("manual_only:\n- filesystem_project.write_file\n"), "{text}");
+    assert!(text.contains("tools:\n- name: edit_file\n  access: admin\n"), "{text}");
+    let [request] = &approvals.requests()[..] else { panic!("{:?}", approvals.requests()) };
+    assert_eq!(request.preview.as_deref(), Some(text.as_str()), "the rules are part of what is approved");
+}
+
+#[tokio::test]
+async fn a_tool_that_is_blocked_by_its_alias_is_blocked_for_forks_and_new_instances() {
+    let main = ALIASED.replace("manual_only: [read_notes]\n", "");
+    for (name, start) in [
+        ("forked", asks("fork", json!({"prompts": ["write it"]}))),
+        ("spawned", asks("spawn", json!({"prompt": "write it"}))),
+    ] {
+        let folder = Folder::new(name, &main);
+        let arguments = json!({"path": "a.txt", "content": "x"});
+        let replies = [start, asks("read_notes", arguments), says("tried"), says("done")];
+        let run = folder.run(&Approvals::new([]), replies).await;
+        assert_eq!(&*run.answer(), "done", "{name}: {run:?}");
+        assert_eq!(run.failure_of("read_notes").kind, FailureKind::Blocked, "{name}: {run:?}");
+        assert_eq!(folder.read("a.txt"), None);
+    }
+}

@@ -20,6 +20,8 @@ pub struct AgentDraft {
     pub model: Option<String>,
     /// Single tools.
     pub tools: Vec<String>,
+    /// Tools that need more access here than they do by themselves, single ones or tools of a toolset.
+    pub tool_access: Vec<(String, Access)>,
     /// Toolsets and agents, with settings or null.
     pub toolsets: Vec<(String, Value)>,
     /// The agents that may be called from it.
@@ -51,6 +53,7 @@ impl AgentDraft {
             description: String::new(),
             model: None,
             tools: Vec::new(),
+            tool_access: Vec::new(),
             toolsets: Vec::new(),
             agents: Vec::new(),
             approval: Vec::new(),
@@ -88,7 +91,7 @@ impl AgentDraft {
             ("generated", json!(self.generated.then_some(true))),
             ("description", json!(self.description)),
             ("model", json!(self.model)),
-            ("tools", json!(self.tools)),
+            ("tools", self.tool_entries()),
             ("toolsets", json!(toolsets)),
             ("agents", json!(self.agents)),
             ("approval", approval(&self.approval)),
@@ -101,6 +104,17 @@ impl AgentDraft {
         ];
         let said = fields.into_iter().filter(|(_, value)| !is_empty(value));
         said.map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+}
+
+impl AgentDraft {
+    /// The tools by name, and those whose access is demanded as objects.
+    fn tool_entries(&self) -> Value {
+        let is_plain = |tool: &&String| self.tool_access.iter().all(|(name, _)| name != *tool);
+        let plain = self.tools.iter().filter(is_plain).map(|tool| json!(tool));
+        let demanding =
+            self.tool_access.iter().map(|(name, access)| json!({"name": name, "access": access.word()}));
+        plain.chain(demanding).collect()
     }
 }
 

@@ -195,6 +195,16 @@ impl ToolEntry {
             Self::Changed(section) => section.alias.as_deref(),
         }
     }
+
+    /// Returns whether the tool is offered under another name or in other words. More access alone is neither.
+    pub(crate) fn is_reworded(&self) -> bool {
+        match self {
+            Self::Name(_) => false,
+            Self::Changed(ToolSection { name: _, alias, description, access: _, param_descriptions }) => {
+                alias.is_some() || description.is_some() || !param_descriptions.is_empty()
+            }
+        }
+    }
 }
 
 /// How one agent is offered a tool.

@@ -11,7 +11,6 @@ use crate::check;
 use crate::code::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{Content, place_of};
-use crate::header::ToolEntry;
 use crate::link::{Agent, agent_spec, check_agent_names, check_names};
 use crate::load::{GENERATED, ManifestFile};
 use crate::programs::LinkedAgents;
@@ -132,7 +131,7 @@ fn refuse_files(agent: &Agent, out: &mut Diagnostics) {
         ("preload", !header.preload.is_empty()),
         ("env_info", header.env_info.is_some()),
         ("tuning", header.tuning.is_some()),
-        ("tools", header.tools.iter().any(|entry| matches!(entry, ToolEntry::Changed(_)))),
+        ("tools", header.tools.iter().any(|entry| entry.is_reworded())),
     ];
     for (key, _) in written.into_iter().filter(|(_, is_written)| *is_written) {
         let message = format!("`{key}`: a created agent cannot have what only a person writes");

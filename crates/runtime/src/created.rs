@@ -4,6 +4,8 @@
 //! with which it began. What an agent creates holds no more than it holds itself: the same tools and toolsets
 //! with the same settings, no looser rules, no more access, no more agents.
 
+mod tool_rights;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -172,8 +174,11 @@ impl Creator<'_> {
         if new.attachment_policy.within(&own.attachment_policy) != new.attachment_policy {
             problems.push(format!("`attachment_policy` takes more than that of `{}`", own.name));
         }
-        problems.extend(looser_rules(own, new, |name| plan.target(name).is_some() || is_agent(name)));
-        problems.extend(self.lost_marks(own, plan));
+        let is_server_tool = |name: &str| new.server_tools.iter().any(|tool| tool.name() == name);
+        problems.extend(looser_rules(own, new, |name| {
+            plan.target(name).is_some() || is_agent(name) || is_server_tool(name)
+        }));
+        problems.extend(tool_rights::looser_tools(self.plan, own, plan));
         problems.extend(self.more_agents(own, new));
         problems
     }
@@ -190,18 +195,6 @@ impl Creator<'_> {
         let is_tool = |(_, target): &(&Name, &Target)| matches!(target.kind, TargetKind::Tool(_));
         let by_tool = || self.plan.entries().filter(is_tool).any(calls_freely);
         self.plan.may_call_agent(name) && (is_listed || by_tool())
-    }
-
-    /// What is kept from the creator's model is kept from that of its creature.
-    fn lost_marks(&self, own: &AgentSpec, plan: &Plan) -> Vec<String> {
-        let is_manual = |name: &Name, target: &Target| {
-            let toolset = &target.definition.toolset;
-            let held = self.plan.target_for_code(name).map(|held| &held.definition);
-            held.is_some_and(|held| held.manual_only && held.toolset == *toolset)
-        };
-        let lost =
-            plan.entries().filter(|(name, target)| !target.definition.manual_only && is_manual(name, target));
-        lost.map(|(name, _)| format!("`manual_only` must name `{name}`, as in `{}`", own.name)).collect()
     }
 
     /// Who may call some agents only cannot create one that may call others.

@@ -586,7 +586,7 @@ impl<'a> Case<'a> {
         assessment: &Assessment,
         edit_problem: Option<String>,
     ) -> Arc<ApprovalRequest> {
-        let default_reason = || format!("`{}` must ask before it runs", self.name);
+        let default_reason = || format!("`{}` must ask before it runs", self.shown_name());
         let reason = self
             .reason
             .map(str::to_owned)
@@ -595,9 +595,10 @@ impl<'a> Case<'a> {
         let scopes = if assessment.protected { Vec::new() } else { assessment.scopes.clone() };
         Arc::new(ApprovalRequest {
             id: self.id.clone(),
-            path: self.path.clone(),
+            path: self.shown_path(),
             agent: self.agent_of(call),
             name: self.name.clone(),
+            own_name: self.own_name().cloned(),
             toolset: self.target.and_then(|target| target.definition.toolset.clone()),
             arguments: checked.arguments.clone(),
             access: self.access,
@@ -609,6 +610,26 @@ impl<'a> Case<'a> {
             scopes: scopes.into_iter().filter(|scope| *scope != Scope::Exact).collect(),
             edit_problem,
         })
+    }
+
+    fn own_name(&self) -> Option<&Name> {
+        self.target.and_then(|target| target.own_name.as_ref())
+    }
+
+    /// An alias says what the project wants a tool to be called, its own name what it does: a person reads both.
+    fn shown_name(&self) -> String {
+        match self.own_name() {
+            Some(own) => format!("{} ({own})", self.name),
+            None => self.name.to_string(),
+        }
+    }
+
+    fn shown_path(&self) -> String {
+        match (self.own_name(), self.path.strip_suffix(self.name.as_str())) {
+            (Some(_), Some(callers)) => format!("{callers}{}", self.shown_name()),
+            // Code has called the tool by its own name.
+            _ => self.path.clone(),
+        }
     }
 
     /// What the call would do: in the words of its tool, else its name and arguments.

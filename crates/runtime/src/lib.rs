@@ -71,7 +71,7 @@ pub use message_log::LoggedMessage;
 pub use outline::{Outline, OutlinedCallable};
 pub use project::{Project, ProjectBuilder};
 pub use retry::RetryPolicy;
-pub use rules::approval_by_rules;
+pub use rules::{approval_by_rules, pattern_means_tool};
 pub use run::{Canceller, Run, RunBuilder, RunError, RunReport};
 pub use runtime::{DEFAULT_DEPTH, MOST_DEPTH, Runtime, RuntimeBuilder};
 pub use session::{Session, SessionTurn};

@@ -174,6 +174,11 @@ impl Target {
         if self.own_name.is_some() { &self.definition.name } else { called }
     }
 
+    /// Returns what a tool is, whatever an agent calls it: its toolset and its own name.
+    pub(crate) fn identity<'a>(&'a self, called: &'a Name) -> (Option<&'a Name>, &'a Name) {
+        (self.definition.toolset.as_ref(), self.own_name.as_ref().unwrap_or(called))
+    }
+
     /// Says whether a pattern means it: by the name that the model uses, or by its toolset and own name.
     pub(crate) fn is_meant_by(&self, pattern: &Pattern, called: &Name) -> bool {
         let name = self.ruled_name(called);
@@ -418,6 +423,13 @@ impl Plan {
 
     pub(crate) fn target(&self, name: &str) -> Option<&Target> {
         self.table.get(name)
+    }
+
+    /// Returns a tool of another plan as it is held here, under whatever name.
+    pub(crate) fn same_tool(&self, called: &Name, other: &Target) -> Option<(&Name, &Target)> {
+        let is_tool = |target: &Target| matches!(target.kind, TargetKind::Tool(_));
+        let is_same = |(name, target): &(&Name, &Target)| target.identity(name) == other.identity(called);
+        self.entries().filter(|(_, target)| is_tool(target)).find(is_same)
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {

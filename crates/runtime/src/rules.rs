@@ -88,6 +88,15 @@ pub fn approval_by_rules(
     rules.strictest_of(called, toolset.map(|toolset| format!("{toolset}.{own}")).as_deref())
 }
 
+/// Returns whether a pattern means a tool: by the name that a model calls, or by toolset and the tool's own name. A
+/// pattern that cannot be read means nothing.
+pub fn pattern_means_tool(pattern: &str, called: &Name, toolset: Option<&Name>, own: &Name) -> bool {
+    let qualified = toolset.map(|toolset| format!("{toolset}.{own}"));
+    Pattern::compile(pattern).is_ok_and(|pattern| {
+        pattern.is_match(called) || qualified.is_some_and(|qualified| pattern.is_match(&qualified))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

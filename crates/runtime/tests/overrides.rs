@@ -11,7 +11,7 @@ use llm_do_core::{
 };
 use llm_do_models::{asks, says};
 use llm_do_runtime::{LinkError, Project};
-use llm_do_testing::{Approvals, FunctionTool, TestProject, for_session};
+use llm_do_testing::{Approvals, FunctionTool, TestProject, for_session, once};
 use serde_json::json;
 
 fn writer() -> FunctionTool {
@@ -213,4 +213,23 @@ async fn two_tools_may_change_their_names() {
         .run("go")
         .await;
     assert_eq!(run.tool_results(), ["right"]);
+}
+
+#[tokio::test]
+async fn a_question_shows_the_own_name_of_a_tool_beside_its_alias() {
+    let approvals = Approvals::new([once()]);
+    let run = TestProject::new()
+        .agent(renaming().rule("put", Approval::Ask))
+        .toolset(files())
+        .approver(approvals.clone())
+        .model_replies([put(), says("done")])
+        .run("go")
+        .await;
+    assert_eq!(&*run.answer(), "done", "{run:?}");
+    let [request] = &approvals.requests()[..] else { panic!("{:?}", approvals.requests()) };
+    assert_eq!(request.path, "main > put (write_file)");
+    assert_eq!(request.reason, "`put (write_file)` must ask before it runs");
+    let shown = serde_json::to_value(request).unwrap();
+    assert_eq!((&shown["tool"], &shown["own_name"]), (&json!("put"), &json!("write_file")));
+    assert_eq!(shown["chain"], "main > put (write_file)");
 }

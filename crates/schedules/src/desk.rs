@@ -60,6 +60,7 @@ impl Case {
             path: "main".to_owned(),
             agent: "main".into(),
             name: self.tool.into(),
+            own_name: None,
             toolset: None,
             arguments: self.arguments.clone(),
             access: Access::Write,

@@ -402,6 +402,7 @@ mod tests {
             path: "main > write_file".to_owned(),
             agent: "main".into(),
             name: "write_file".into(),
+            own_name: None,
             toolset: None,
             arguments: Payload::new(json!({})),
             access: Access::Write,

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use llm_do_core::{
-    Access, AgentSpec, Approval, ApprovalRule, AttachmentPolicy, CallContext, CallableAgent, Digest, Failure,
-    FailureKind, Name,
+    Access, AgentSpec, AttachmentPolicy, CallContext, CallableAgent, Digest, Failure, FailureKind, Name,
 };
 use llm_do_project::{AgentDraft, AttachmentSection, Diagnostics, LimitsSection, Workshop};
 use llm_do_runtime::Runtime;
@@ -14,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::inheritance::Inheritance;
 use crate::filesystem::{FileError, kept};
 
 /// Held from the last look at an agent file to its replacement, so that creations do not undo each other.
@@ -228,11 +228,15 @@ impl Creation {
         };
         let mut draft = draft(new, defaults, creator);
         let (_, spec) = read(&draft)?;
-        // Only a spec knows which tools its toolsets have, and so which rules of the creator concern it.
-        draft.approval = creator.map(|creator| kept_rules(creator, &spec, &names)).unwrap_or_default();
         let files = attachments(defaults, creator, &spec);
         draft.attachment_policy = (files != spec.attachment_policy).then_some(files);
-        draft.manual_only = creator.map(|creator| kept_marks(creator, &spec)).unwrap_or_default();
+        if let Some(creator) = creator {
+            // Only a spec knows which tools its toolsets have, and so which rules of the creator concern it.
+            let inherited = Inheritance::new(creator, &spec);
+            draft.approval = inherited.approval(&names);
+            draft.manual_only = inherited.manual_only();
+            draft.tool_access = inherited.tool_access();
+        }
         let (definition, spec) = read(&draft)?;
         let file = workshop.path_of(&new.name);
         let before = kept::read(workshop.root(), &file).map_err(|error| error.into_failure())?;
@@ -353,38 +357,6 @@ fn attachments(defaults: &AgentDefaults, creator: Option<&AgentSpec>, new: &Agen
         false => defaults.attachments.policy(),
     };
     creator.map_or_else(|| wanted.clone(), |creator| wanted.within(&creator.attachment_policy))
-}
-
-/// The rules of the creator that ask or block, as far as they are about anything that the new agent has. What the
-/// creator may do without a question, the new agent asks for.
-fn kept_rules(creator: &AgentSpec, new: &AgentSpec, agents: &[Name]) -> Vec<ApprovalRule> {
-    let of_toolsets = new.toolsets.iter().filter_map(|choice| choice.own.as_ref());
-    let tools: Vec<Name> = of_toolsets
-        .flat_map(|toolset| toolset.definitions())
-        .map(|definition| definition.name.clone())
-        .chain(new.tools.iter().cloned())
-        .chain(new.toolsets.iter().map(|choice| choice.name.clone()))
-        .chain(agents.iter().cloned())
-        .collect();
-    let concerns = |rule: &&ApprovalRule| {
-        !Name::is_valid(&rule.pattern) || tools.iter().any(|tool| tool.as_str() == rule.pattern)
-    };
-    let strict = creator.approval.iter().filter(|rule| rule.approval != Approval::PreApproved);
-    strict.filter(concerns).cloned().collect()
-}
-
-/// The tools that the creator keeps from its model, as far as the new agent has them: it keeps them too.
-fn kept_marks(creator: &AgentSpec, new: &AgentSpec) -> Vec<String> {
-    let has = |pattern: &str| {
-        let listed = new.toolsets.iter().filter_map(|choice| Some((&choice.name, choice.own.as_ref()?)));
-        let mut tools =
-            listed.flat_map(|(toolset, own)| own.definitions().into_iter().map(move |tool| (toolset, tool)));
-        new.tools.iter().any(|tool| *tool == pattern)
-            || tools
-                .any(|(toolset, tool)| tool.name == pattern || format!("{toolset}.{}", tool.name) == pattern)
-    };
-    let concerns = |pattern: &&String| pattern.contains(['*', '?', '[', '{']) || has(pattern);
-    creator.manual_only.iter().filter(concerns).cloned().collect()
 }
 
 /// Keeps the text of an agent that is replaced beside its file, under the first free number.

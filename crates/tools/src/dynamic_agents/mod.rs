@@ -6,6 +6,7 @@
 
 mod create;
 mod creation;
+mod inheritance;
 mod reach;
 
 use std::sync::Arc;

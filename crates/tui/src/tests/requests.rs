@@ -12,6 +12,7 @@ pub(super) fn request(tool: &str, arguments: Value) -> ApprovalRequest {
         path: format!("main > {tool}"),
         agent: "main".into(),
         name: tool.into(),
+        own_name: None,
         toolset: None,
         arguments: arguments.into(),
         access: Access::Write,
