@@ -135,8 +135,11 @@ fn catalogue(arguments: &ProjectArguments, env_file: EnvFile) -> Result<Standard
     if let Some(path) = std::env::var_os("PATH") {
         catalogue = catalogue.search_path(path);
     }
-    if let Some(path) = environment::state_directory() {
-        catalogue = catalogue.protect(path);
+    for path in [environment::state_directory(), environment::config_directory()].into_iter().flatten() {
+        catalogue = catalogue.private(path);
+    }
+    if let Some(path) = environment::cache_directory() {
+        catalogue = catalogue.unwritten(path);
     }
     let root = if arguments.path.is_dir() {
         &*arguments.path

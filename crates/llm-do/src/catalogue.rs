@@ -76,11 +76,25 @@ impl StandardCatalogue {
         self
     }
 
-    /// Protects a file or directory of the process itself, such as where it keeps its records: toolsets write
-    /// there only after a fresh approval.
+    /// Protects a file or directory of the process itself: toolsets write there only after a fresh approval.
     #[must_use]
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
         self.around.own.push(path.into());
+        self
+    }
+
+    /// Keeps toolsets out of a directory of the process itself, such as where it keeps its records: they neither read
+    /// nor write there, whatever anybody approves.
+    #[must_use]
+    pub fn private(mut self, path: impl Into<PathBuf>) -> Self {
+        self.around.private.push(path.into());
+        self
+    }
+
+    /// Keeps toolsets from writing to a directory of the process itself, such as its cache.
+    #[must_use]
+    pub fn unwritten(mut self, path: impl Into<PathBuf>) -> Self {
+        self.around.unwritten.push(path.into());
         self
     }
 

@@ -95,6 +95,16 @@ impl Loader {
         self.catalogue(|catalogue| catalogue.protect(path))
     }
 
+    /// Keeps toolsets out of a directory of the program: they neither read nor write there, whatever is approved.
+    pub fn private(self, path: impl Into<PathBuf>) -> Self {
+        self.catalogue(|catalogue| catalogue.private(path))
+    }
+
+    /// Keeps toolsets from writing to a directory of the program.
+    pub fn unwritten(self, path: impl Into<PathBuf>) -> Self {
+        self.catalogue(|catalogue| catalogue.unwritten(path))
+    }
+
     /// Sets what the project may do without a question; by default it is refused if it has any power.
     pub fn trust(mut self, policy: TrustPolicy) -> Self {
         self.policy = policy;

@@ -207,7 +207,7 @@ pub(crate) fn link(
     out: &mut Diagnostics,
 ) -> Option<LoadedProject> {
     let headers = read_headers(std::mem::take(&mut files.agents), out);
-    let wanted = Wanted::of(&files, &headers.agents);
+    let wanted = wanted_code(&mut files, &headers.agents);
     if wanted.is_empty() {
         let root = files.root.clone();
         let loaded = linked(files, &headers, KnownCode::Absent, None, catalogue, out)?;
@@ -224,6 +224,16 @@ pub(crate) fn link(
     linked(files, &headers, known, Some(code.clone()), catalogue, out)
 }
 
+/// Collects what the project wants of Python. Every file that is run decides what the project does, also one that
+/// only an agent names for a class.
+fn wanted_code(files: &mut Files, agents: &[Agent]) -> Wanted {
+    let wanted = Wanted::of(files, agents);
+    let unlisted = wanted.files().into_iter().filter(|file| !files.own.paths.contains(file));
+    let unlisted: Vec<PathBuf> = unlisted.collect();
+    files.own.paths.extend(unlisted);
+    wanted
+}
+
 /// Links files without running any of them. What only code defines is left out and listed in [`LoadedProject::unseen`].
 pub(crate) fn link_static(
     mut files: Files,
@@ -231,7 +241,7 @@ pub(crate) fn link_static(
     out: &mut Diagnostics,
 ) -> Option<LoadedProject> {
     let headers = read_headers(std::mem::take(&mut files.agents), out);
-    let wanted = Wanted::of(&files, &headers.agents);
+    let wanted = wanted_code(&mut files, &headers.agents);
     if wanted.is_empty() {
         return linked(files, &headers, KnownCode::Absent, None, catalogue, out);
     }
@@ -265,7 +275,7 @@ pub(crate) fn link_restricted(
 /// Checks files without running any of them, and lists what only running them would show.
 pub(crate) fn check(mut files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
     let headers = read_headers(std::mem::take(&mut files.agents), out);
-    let wanted = Wanted::of(&files, &headers.agents);
+    let wanted = wanted_code(&mut files, &headers.agents);
     if wanted.is_empty() {
         if let Some(project) = linked(files, &headers, KnownCode::Absent, None, catalogue, out) {
             *out = project.notices;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::calculator as arithmetic;
 use crate::dynamic_agents::DynamicAgents;
-use crate::filesystem::{Filesystem, FilesystemSettings, Protected};
+use crate::filesystem::{Filesystem, FilesystemSettings, Protected, PythonReport, Reads};
 use crate::process::{ExportSettings, FileDescriptors, Process, Stderr};
 use crate::python::PythonSettings;
 use crate::shell::{Shell, ShellSettings};
@@ -32,8 +32,14 @@ pub struct Surroundings {
     pub directory: PathBuf,
     /// The home directory of the user.
     pub home: Option<PathBuf>,
-    /// Files and directories of the process itself, such as its records: written only after a fresh approval.
+    /// Files and directories of the process itself that are written only after a fresh approval.
     pub own: Vec<PathBuf>,
+    /// Directories of the process itself that no tool reads or writes, such as its records and configuration.
+    pub private: Vec<PathBuf>,
+    /// Directories of the process itself that no tool writes to, such as its cache.
+    pub unwritten: Vec<PathBuf>,
+    /// What the Python host of the project has imported.
+    pub python_report: PythonReport,
     /// How it runs Python files.
     pub python: PythonSettings,
 }
@@ -165,7 +171,9 @@ fn protected(wanted: &WantedToolset<'_>, around: &Surroundings) -> Result<Protec
     let paths = paths.map(|path| absolute(path)).collect::<Result<Vec<_>, _>>()?;
     let root = globset::escape(&real(wanted.root)?.to_string_lossy());
     let globs = wanted.files.globs.iter().map(|glob| format!("{root}/{}", glob.trim_start_matches("./")));
-    Ok(Protected::new(paths).and_matching(globs))
+    let protected = Protected::new(paths).and_matching(globs);
+    let protected = protected.with_python(wanted.root.to_path_buf(), around.python_report.clone());
+    Ok(protected.and_private(&around.private, Reads::Blocked).and_private(&around.unwritten, Reads::Allowed))
 }
 
 /// The root of a toolset lies below the directory that its name says. A project that somebody cloned must not

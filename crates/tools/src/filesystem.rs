@@ -12,6 +12,7 @@ mod crew;
 pub(crate) mod diff;
 mod edit;
 mod error;
+mod folded_path;
 pub(crate) mod judged;
 pub(crate) mod kept;
 mod lines;
@@ -20,10 +21,13 @@ mod lock;
 mod operation;
 mod place;
 mod protected;
+mod python_imports;
 mod read;
 pub(crate) mod root;
+mod run_later;
 mod search;
 mod settings;
+mod standard_library;
 mod straight;
 mod walk;
 mod write;
@@ -39,8 +43,9 @@ use operation::{FileTool, Operation};
 use root::{Ground, Root};
 
 pub(crate) use error::FileError;
-pub(crate) use protected::Guarded;
 pub use protected::Protected;
+pub(crate) use protected::{Guarded, Reads};
+pub use python_imports::PythonReport;
 pub use settings::FilesystemSettings;
 
 /// A toolset for the files below one directory.

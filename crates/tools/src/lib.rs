@@ -28,7 +28,7 @@ pub use children::end_all_commands;
 pub use dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,
 };
-pub use filesystem::{Filesystem, FilesystemSettings, Protected};
+pub use filesystem::{Filesystem, FilesystemSettings, Protected, PythonReport};
 pub use process::{ExportSettings, FileDescriptors, Process, ProcessSettings, Stderr};
 pub use python::{PythonSettings, python_code, python_interpreter, python_syntax_problems};
 pub use sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};

@@ -63,6 +63,7 @@ struct Target {
 impl Target {
     fn find(root: &Root, change: &dyn Change) -> Result<Self, FileError> {
         let place = root.find(change.path(), LastLink::Keep)?;
+        root.ground.check_writable(&place)?;
         let old = match place.kind() {
             Kind::Missing => match change.creates() {
                 Creates::Nothing => return Err(place.missing_error()),

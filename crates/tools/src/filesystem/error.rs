@@ -16,6 +16,8 @@ pub(crate) enum FileError {
     TooLong { path: String },
     #[error("`{path}` leads out of the root of this tool")]
     Outside { path: String },
+    #[error("`{path}` belongs to llm-do itself, and no tool reaches it")]
+    Private { path: String },
     #[error("`{path}` goes through too many links")]
     Loop { path: String },
     #[error("`{path}` does not exist")]
@@ -74,6 +76,7 @@ impl FileError {
         match self {
             Self::Nul
             | Self::Outside { .. }
+            | Self::Private { .. }
             | Self::Special { .. }
             | Self::Link { .. }
             | Self::Suffix { .. } => true,
@@ -107,6 +110,9 @@ impl FileError {
             }
             Self::Empty | Self::Nul | Self::Outside { .. } => {
                 "paths are relative to the root of this tool, such as `notes/a.txt`; links and `..` may not leave it"
+            }
+            Self::Private { .. } => {
+                "records, trust and configuration are changed by the person who runs llm-do"
             }
             Self::Directory { .. } => "name a file in it; listing it shows what it holds",
             Self::Special { .. } => "only regular files can be read and written",

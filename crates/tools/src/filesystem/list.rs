@@ -67,6 +67,9 @@ pub(crate) fn run(root: &Root, arguments: &Arguments, patience: &Patience) -> Re
     let limit = arguments.limit.min(root.ground.settings.max_list);
     let mut listing = Listing::default();
     let left_out = walk(&place, depth(&arguments.pattern), patience, &mut |entry| {
+        if root.ground.is_private(entry.path) {
+            return ControlFlow::Continue(());
+        }
         let matches = entry.path.strip_prefix(&start).is_ok_and(|path| matcher.is_match(path));
         let Some(name) = matches.then(|| shown(root, &entry)).flatten() else {
             return ControlFlow::Continue(());

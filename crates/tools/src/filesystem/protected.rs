@@ -1,69 +1,53 @@
-//! Files whose change can change what runs later.
+//! Files whose change can change what runs later, and directories that no tool reaches.
+//!
+//! Which names other programs run by themselves is a table ([`super::run_later`]); what the Python code of a project
+//! imports is found by reading it ([`super::python_imports`]). This module compares paths, and decides nothing about
+//! calls: the gate asks about what is protected, each time, and refuses what is private.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher, escape};
+
+use super::folded_path::folded;
+use super::python_imports::{PythonCode, PythonReport};
+use super::run_later;
 
 /// The files that only a person may let be written, each time anew: what is written there can make other
 /// programs, or the project itself, run something else.
 ///
-/// Some names are protected everywhere: git's own files, manifests, agent files, environment files, the
-/// configuration of shells and of MCP. A project adds its own files, such as the Python files of its tools.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Some names are protected everywhere: git's own files, manifests, agent files, environment files, hooks, CI
+/// definitions, start files of shells and editors. A project adds its own files, such as the Python files of its tools;
+/// with them goes what those files import.
+#[derive(Debug, Clone, Default)]
 pub struct Protected {
     paths: Vec<PathBuf>,
     globs: Vec<String>,
+    /// The directory of the project, where it is not the base.
+    project: Option<PathBuf>,
+    python: PythonReport,
+    private: Vec<PrivateDirectory>,
 }
 
-/// Names that are protected wherever they stand, with what they decide about.
-const NAMES: &[(&str, &str)] = &[
-    (".gitattributes", GIT),
-    (".gitmodules", GIT),
-    (".gitconfig", GIT),
-    ("project.json", PROJECT),
-    ("project.yaml", PROJECT),
-    ("project.yml", PROJECT),
-    ("project.toml", PROJECT),
-    (".env", ENVIRONMENT),
-    (".envrc", ENVIRONMENT),
-    ("mcp.json", MCP),
-    (".mcp.json", MCP),
-    (".bashrc", SHELL),
-    (".bash_aliases", SHELL),
-    (".bash_login", SHELL),
-    (".bash_logout", SHELL),
-    (".bash_profile", SHELL),
-    (".profile", SHELL),
-    (".zshrc", SHELL),
-    (".zshenv", SHELL),
-    (".zprofile", SHELL),
-    (".zlogin", SHELL),
-    (".zlogout", SHELL),
-    (".kshrc", SHELL),
-    (".cshrc", SHELL),
-    (".tcshrc", SHELL),
-    ("config.fish", SHELL),
-];
+/// A directory of the program itself.
+#[derive(Debug, Clone)]
+struct PrivateDirectory {
+    path: PathBuf,
+    reads: Reads,
+}
 
-/// Directories whose files are protected wherever they stand. A short name of `.git` on some file systems is
-/// another name for it.
-const DIRECTORIES: &[(&str, &str)] = &[(".git", GIT), ("git~1", GIT), (".llm-do", RECORD)];
+/// Whether tools may read in a directory that they may not write to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reads {
+    Blocked,
+    Allowed,
+}
 
-/// Endings that are protected wherever they stand.
-const ENDINGS: &[(&str, &str)] = &[(".agent", PROJECT), (".worker", PROJECT)];
-
-const GIT: &str = "it belongs to git and can make later git commands run programs";
-const PROJECT: &str = "it decides what the agents of a project may do";
-const ENVIRONMENT: &str = "it sets the environment of later runs";
-const MCP: &str = "it decides which MCP servers are started";
-const SHELL: &str = "shells run it when they start";
-const RECORD: &str = "llm-do keeps its records there";
 const LISTED: &str = "the project lists it as a file that it runs";
 
 impl Protected {
     /// Protects these files or directories too. They are relative to the base directory of the toolset.
     pub fn new<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Self {
-        Self { paths: paths.into_iter().map(Into::into).collect(), globs: Vec::new() }
+        Self { paths: paths.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
     /// Protects what matches these globs too, whether it exists or not. They are relative to the base directory.
@@ -73,12 +57,36 @@ impl Protected {
         self
     }
 
+    /// Says which project the Python files belong to, and what its host reports.
+    pub(crate) fn with_python(mut self, project: PathBuf, report: PythonReport) -> Self {
+        (self.project, self.python) = (Some(project), report);
+        self
+    }
+
+    /// Keeps tools out of directories: nothing there is written, and nothing read unless that is allowed.
+    pub(crate) fn and_private<'p>(
+        mut self,
+        paths: impl IntoIterator<Item = &'p PathBuf>,
+        reads: Reads,
+    ) -> Self {
+        let private = paths.into_iter().map(|path| PrivateDirectory { path: path.clone(), reads });
+        self.private.extend(private);
+        self
+    }
+
     /// Returns what is protected when the paths are relative to this base, or which glob is none.
     pub(crate) fn below(&self, base: &Path) -> Result<Guarded, String> {
         let paths = self.paths.iter().flat_map(|path| names_of(&base.join(path)));
-        let base = escape(&folded(base).to_string_lossy());
-        let globs = self.globs.iter().map(|glob| compile(&base, glob));
-        Ok(Guarded { paths: paths.collect(), globs: globs.collect::<Result<_, _>>()? })
+        let is_python = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "py");
+        let code = self.paths.iter().filter(is_python).map(|path| base.join(path)).collect();
+        let python = PythonCode::new(code, self.project.as_deref().unwrap_or(base), self.python.clone());
+        let private = self.private.iter().flat_map(|private| {
+            names_of(&private.path).map(|path| PrivateDirectory { path, reads: private.reads })
+        });
+        let private = private.collect();
+        let folded_base = escape(&folded(base).to_string_lossy());
+        let globs = self.globs.iter().map(|glob| compile(&folded_base, glob));
+        Ok(Guarded { paths: paths.collect(), globs: globs.collect::<Result<_, _>>()?, python, private })
     }
 }
 
@@ -102,67 +110,67 @@ fn compile(base: &str, glob: &str) -> Result<GlobMatcher, String> {
 pub(crate) struct Guarded {
     paths: Vec<PathBuf>,
     globs: Vec<GlobMatcher>,
+    python: PythonCode,
+    private: Vec<PrivateDirectory>,
 }
 
 impl Guarded {
     /// Says why a file is protected, if it is. The path is absolute and free of links.
     pub(crate) fn reason(&self, path: &Path) -> Option<&'static str> {
+        let plain = folded(path);
+        run_later::reason(&plain)
+            .or_else(|| self.listed(&plain))
+            .or_else(|| self.python.reason(&plain))
+            .or_else(|| run_later::in_virtual_environment(path))
+    }
+
+    /// Forgets private directories that nothing below a root can lead to.
+    pub(crate) fn near(mut self, root: &Path) -> Self {
+        let root = folded(root);
+        self.private.retain(|private| private.path.starts_with(&root) || root.starts_with(&private.path));
+        self
+    }
+
+    /// Returns whether there are directories that no tool reaches.
+    pub(crate) fn has_private(&self) -> bool {
+        !self.private.is_empty()
+    }
+
+    /// Returns whether a file is in a directory in which no tool reads.
+    pub(crate) fn is_unreadable(&self, path: &Path) -> bool {
+        self.is_private(path, |reads| reads == Reads::Blocked)
+    }
+
+    /// Returns whether a file is in a directory in which no tool writes.
+    pub(crate) fn is_unwritable(&self, path: &Path) -> bool {
+        self.is_private(path, |_| true)
+    }
+
+    /// Returns whether a directory, or one below it, is one in which no tool reads.
+    pub(crate) fn leads_to_unreadable(&self, directory: &Path) -> bool {
+        let directory = folded(directory);
+        let is_below = |private: &PrivateDirectory| private.path.starts_with(&directory);
+        self.private.iter().any(|private| private.reads == Reads::Blocked && is_below(private))
+    }
+
+    /// Returns whether a directory, or one below it, is one in which no tool writes.
+    pub(crate) fn leads_to_unwritable(&self, directory: &Path) -> bool {
+        let directory = folded(directory);
+        self.private.iter().any(|private| private.path.starts_with(&directory))
+    }
+
+    fn is_private(&self, path: &Path, counts: impl Fn(Reads) -> bool) -> bool {
+        if self.private.is_empty() {
+            return false;
+        }
         let path = folded(path);
-        let directory = |part: Component<'_>| find(DIRECTORIES, part.as_os_str().to_str()?);
-        path.components().find_map(directory).or_else(|| self.listed(&path)).or_else(|| by_name(&path))
+        self.private.iter().any(|private| counts(private.reads) && path.starts_with(&private.path))
     }
 
     fn listed(&self, path: &Path) -> Option<&'static str> {
-        let is_listed = self.paths.iter().any(|listed| path.starts_with(listed) || shadows(path, listed))
+        let is_listed = self.paths.iter().any(|listed| path.starts_with(listed))
             || self.globs.iter().any(|glob| glob.is_match(path));
         is_listed.then_some(LISTED)
-    }
-}
-
-fn by_name(path: &Path) -> Option<&'static str> {
-    let name = path.file_name()?.to_str()?;
-    let ending = || ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, reason)| *reason);
-    let environment = || name.starts_with(".env.").then_some(ENVIRONMENT);
-    find(NAMES, name).or_else(ending).or_else(environment)
-}
-
-fn find(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
-    table.iter().find(|(protected, _)| *protected == name).map(|(_, reason)| *reason)
-}
-
-/// A module beside a Python file is imported by it, also in place of one of the same name elsewhere.
-fn shadows(path: &Path, listed: &Path) -> bool {
-    let is_python = |path: &Path| path.extension().is_some_and(|extension| extension == "py");
-    let Some(directory) = listed.parent().filter(|_| is_python(listed) && is_python(path)) else {
-        return false;
-    };
-    let package = path.parent().filter(|_| path.ends_with("__init__.py")).and_then(Path::parent);
-    path.parent() == Some(directory) || package == Some(directory)
-}
-
-/// Folds names that some file systems take for the same, and removes `.` and what `..` undoes.
-fn folded(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::CurDir => {}
-            Component::Normal(name) => plain.push(folded_name(&name.to_string_lossy())),
-            other => plain.push(other.as_os_str()),
-        }
-    }
-    plain
-}
-
-/// Folds case, leaves out characters that HFS+ does not look at, and dots and blanks at the end as Windows does.
-fn folded_name(name: &str) -> String {
-    let is_seen = |sign: &char| !matches!(sign, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
-    let seen: String = name.chars().filter(is_seen).flat_map(char::to_lowercase).collect();
-    match seen.trim_end_matches(['.', ' ']) {
-        "" => seen,
-        trimmed => trimmed.to_owned(),
     }
 }
 
@@ -223,10 +231,10 @@ mod tests {
     #[test]
     fn modules_that_a_listed_python_file_could_import_are_protected() {
         let protected = Protected::new(["code/tools.py"]).below(Path::new("/p")).unwrap();
-        for path in ["/p/code/tools.py", "/p/code/json.py", "/p/code/json/__init__.py"] {
+        for path in ["/p/code/tools.py", "/p/code/json.py", "/p/code/json/__init__.py", "/p/json.py"] {
             assert!(protected.reason(Path::new(path)).is_some(), "{path}");
         }
-        for path in ["/p/json.py", "/p/code/data/other.py", "/p/code/notes.txt"] {
+        for path in ["/p/other/json.py", "/p/code/other.py", "/p/code/data/other.py", "/p/code/notes.txt"] {
             assert_eq!(protected.reason(Path::new(path)), None, "{path}");
         }
     }

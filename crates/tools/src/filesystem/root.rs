@@ -38,13 +38,26 @@ impl Ground {
         if !real.is_dir() {
             return Err(format!("the root `{}` is not a directory", given.display()));
         }
-        let protected = protected.below(&real_base)?;
+        let protected = protected.below(&real_base)?.near(&real);
         Ok(Self { settings, given, real, protected })
     }
 
     /// Says why a file may only be written after a fresh approval, if that is so.
     pub(crate) fn protection(&self, place: &Place) -> Option<&'static str> {
         self.protected.reason(&self.real.join(place.path()))
+    }
+
+    /// Refuses a file in a directory of the program itself to which no tool writes.
+    pub(crate) fn check_writable(&self, place: &Place) -> Result<(), FileError> {
+        match self.protected.is_unwritable(&self.real.join(place.path())) {
+            true => Err(FileError::Private { path: place.shown() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns whether a path from the root leads into a directory of the program itself in which no tool reads.
+    pub(crate) fn is_private(&self, path: &Path) -> bool {
+        self.protected.is_unreadable(&self.real.join(path))
     }
 
     /// An absolute path may be used for what lies below the root. It is only cut here, and judged by the walk.
@@ -83,7 +96,9 @@ impl Root {
 
     /// Finds what a path names.
     pub(crate) fn find(&self, text: &str, last: LastLink) -> Result<Place, FileError> {
-        Place::find(&self.directory, &self.relative(text)?, last)
+        let place = Place::find(&self.directory, &self.relative(text)?, last)?;
+        self.check_readable(&place.path())?;
+        Ok(place)
     }
 
     /// Opens a file to be read: in one step where no link is on the way, else from handle to handle.
@@ -93,6 +108,7 @@ impl Root {
             Some(opened) => opened,
             None => Place::find(&self.directory, &path, LastLink::Follow)?.open_to_read()?,
         };
+        self.check_readable(&opened.path)?;
         self.check_suffix(&opened.path)?;
         Ok(opened)
     }
@@ -101,11 +117,19 @@ impl Root {
     pub(crate) fn read_at_once(&self, text: &str) -> Option<SmallFile> {
         let path = self.ground.relative(text).filter(|_| self.is_local)?;
         let file = straight::read_at_once(&self.directory, &path, self.ground.settings.max_read_bytes)?;
-        self.check_suffix(&file.path).is_ok().then_some(file)
+        (self.check_readable(&file.path).is_ok() && self.check_suffix(&file.path).is_ok()).then_some(file)
     }
 
     fn relative(&self, text: &str) -> Result<PathBuf, FileError> {
         self.ground.relative(text).ok_or_else(|| FileError::Outside { path: text.to_owned() })
+    }
+
+    /// Refuses what is in a directory of the program itself in which no tool reads.
+    fn check_readable(&self, path: &Path) -> Result<(), FileError> {
+        match self.ground.is_private(path) {
+            true => Err(FileError::Private { path: path.to_string_lossy().into_owned() }),
+            false => Ok(()),
+        }
     }
 
     /// Refuses a file whose name does not have one of the permitted endings.

@@ -111,6 +111,7 @@ fn below(
         walked = walk(place, usize::MAX, patience, &mut |entry| {
             let below = || entry.path.strip_prefix(&start).unwrap_or(entry.path);
             let wanted = entry.kind == Kind::File
+                && !root.ground.is_private(entry.path)
                 && root.ground.settings.allows(&entry.name.to_string_lossy())
                 && glob.is_none_or(|glob| glob.matches(below()));
             if !wanted || batch.add(&entry) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -165,6 +165,8 @@ impl Host {
                 return Now::GivenUp(failed(format!("Python cannot be started again: {}", words(&error))));
             }
         };
+        // What was imported depends on what was called before, and defines nothing.
+        let loaded = Loaded { imported: self.first.imported.clone(), ..loaded };
         if loaded == self.first {
             return Now::Running(process);
         }

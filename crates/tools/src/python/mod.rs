@@ -96,6 +96,7 @@ pub fn python_code(wanted: WantedCode<'_>, around: &Surroundings) -> Result<Code
     let root = text(&absolute(wanted.root)).into_owned();
     let (host, loaded) =
         Host::load(launch, root, package).map_err(|error| problems_of(&error, &interpreter))?;
+    around.python_report.add(&loaded.imported.files, &loaded.imported.search);
     define(&host, loaded, &wanted, around)
 }
 

@@ -337,6 +337,15 @@ pub(crate) struct Loaded {
     pub(crate) providers: Vec<String>,
     #[serde(default)]
     pub(crate) notices: Vec<WireProblem>,
+    #[serde(default)]
+    pub(crate) imported: Imported,
+}
+
+/// Which files of the project were imported, and where Python looks for modules.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub(crate) struct Imported {
+    pub(crate) files: Vec<String>,
+    pub(crate) search: Vec<String>,
 }
 
 /// Something wrong with the files, or worth knowing.

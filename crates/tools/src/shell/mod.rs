@@ -22,6 +22,7 @@ mod git;
 mod parse;
 mod place;
 mod policy;
+mod private_paths;
 mod programs;
 mod protection;
 mod reach;

@@ -30,10 +30,10 @@ pub(crate) fn of(line: &CommandLine, judgement: &Judgement, root: &Root, guarded
 }
 
 /// The words behind a program that may write.
-struct Command<'c> {
-    words: &'c [String],
-    root: &'c Root,
-    guarded: &'c Guarded,
+pub(super) struct Command<'c> {
+    pub(super) words: &'c [String],
+    pub(super) root: &'c Root,
+    pub(super) guarded: &'c Guarded,
 }
 
 impl Command<'_> {
@@ -55,22 +55,31 @@ impl Command<'_> {
 
     /// Finds a protected file that the command may put into one of its directories.
     fn put_into_directories(&self, paths: &BTreeSet<&str>) -> Option<String> {
+        self.arriving(paths, |file| self.reason(file)).unwrap_or_else(|target| {
+            Some(format!("`{target}` is protected: too much may be written into it to look at"))
+        })
+    }
+
+    /// Finds the first file that the command may put into one of its directories and that a judge objects to; an error
+    /// names the directory for which there are too many.
+    pub(super) fn arriving<'p>(
+        &self,
+        paths: &BTreeSet<&'p str>,
+        judge: impl Fn(&Path) -> Option<String>,
+    ) -> Result<Option<String>, &'p str> {
         let mut left = MOST_FILES;
         for target in self.targets(paths) {
             for source in paths.iter().filter(|source| **source != target) {
-                for file in self.files_of(source, &mut left) {
-                    if let Some(reason) = self.reason(&Path::new(target).join(file)) {
-                        return Some(reason);
-                    }
+                let files = self.files_of(source, &mut left);
+                if let Some(objection) = files.iter().find_map(|file| judge(&Path::new(target).join(file))) {
+                    return Ok(Some(objection));
                 }
                 if left == 0 {
-                    return Some(format!(
-                        "`{target}` is protected: too much may be written into it to look at"
-                    ));
+                    return Err(target);
                 }
             }
         }
-        None
+        Ok(None)
     }
 
     /// The directories among the paths, and one that would be made: the last word, where it does not exist.
@@ -106,6 +115,6 @@ impl Command<'_> {
 }
 
 /// A word may be a path, or have one behind `=` or behind the letters of a cluster of flags.
-fn paths_in(word: &str) -> Vec<&str> {
+pub(super) fn paths_in(word: &str) -> Vec<&str> {
     std::iter::once(word).chain(values_in(word)).filter(|path| !path.is_empty()).collect()
 }

@@ -11,6 +11,7 @@ use super::git;
 use super::parse::{CommandLine, Words, parse};
 use super::place::Place;
 use super::policy::{Judgement, Policy};
+use super::private_paths::private_paths;
 use super::protection;
 use super::refusal::Refusal;
 use super::repository::Repository;
@@ -43,7 +44,10 @@ impl Session {
         let line = parse(text)?;
         let (session, judged) = (self.clone(), line.clone());
         let judging = tokio::task::spawn_blocking(move || {
-            let judgement = session.policy.judge(&judged, &session.place.root);
+            let mut judgement = session.policy.judge(&judged, &session.place.root);
+            for reason in private_paths(&judged, &session.place.root, &session.guarded) {
+                judgement = judgement.and(Judgement::new(Approval::Blocked, reason));
+            }
             let protection = protection::of(&judged, &judgement, &session.place.root, &session.guarded);
             (judgement, protection)
         });

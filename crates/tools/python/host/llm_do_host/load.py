@@ -36,6 +36,22 @@ def load(message, report=lambda file: None):
     return project, declarations, problems
 
 
+def imported(root):
+    """Returns the files of the project that were imported, and the directories in which modules are looked for."""
+    roots = tuple({os.path.join(os.path.abspath(root), ""), os.path.join(os.path.realpath(root), "")})
+    files = set()
+    for module in list(sys.modules.values()):
+        try:
+            file = os.path.abspath(module.__file__)
+        except Exception:  # built in, or an object that only looks like a module
+            continue
+        # Virtual environments are protected as a whole.
+        if file.startswith(roots) and "site-packages" not in file:
+            files.add(file)
+    search = [entry for entry in sys.path if isinstance(entry, str)]
+    return {"files": sorted(files), "search": search}
+
+
 def wanted_files(message):
     """Returns every file that is named anywhere in the message, once."""
     named = [entry["file"] for entry in message.get("classes") or []]

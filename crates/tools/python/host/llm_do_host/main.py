@@ -39,7 +39,7 @@ def load_project(channel, speaker, dont_write_bytecode):
     if message is None:
         leave(0)
     from . import models
-    from .load import load
+    from .load import imported, load
 
     sys.dont_write_bytecode = dont_write_bytecode
     report = lambda file: channel.send({"op": "loading", "file": file})  # noqa: E731
@@ -50,7 +50,8 @@ def load_project(channel, speaker, dont_write_bytecode):
         return None
     # From now on llm-do may send it; the real handler is installed with the loop.
     _signal.signal(_signal.SIGUSR1, _signal.SIG_IGN)
-    channel.send(declarations.loaded(".".join(map(str, sys.version_info[:3])), models.prefixes()))
+    loaded = declarations.loaded(".".join(map(str, sys.version_info[:3])), models.prefixes())
+    channel.send({**loaded, "imported": imported(message["root"])})
     return project, declarations
 
 
