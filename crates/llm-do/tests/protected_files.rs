@@ -368,3 +368,62 @@ async fn an_agent_that_edits_50_sources_of_a_python_project_is_asked_nothing() {
         assert_eq!(fs::read_to_string(folder.path().join(source(number))).unwrap(), "x = 2\n");
     }
 }
+
+fn has_python() -> bool {
+    let check = "import sys; sys.exit(sys.version_info < (3, 10))";
+    std::process::Command::new("python3").args(["-c", check]).status().is_ok_and(|status| status.success())
+}
+
+#[tokio::test]
+async fn what_python_has_imported_by_a_name_that_it_made_up_asks() {
+    if !has_python() {
+        eprintln!("skipped: there is no python3");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let code = "found = __builtins__['__im' + 'port__']('hidden.plug')\ndef f(): pass\nTOOLS = [f]\n";
+    let header =
+        "name: main\nmodel: test:echo\ntoolsets: [filesystem_project]\napproval: {'*': pre_approved}\n";
+    for (path, text) in [
+        (
+            "project.yaml",
+            "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\npython_files: [tools.py]\n",
+        ),
+        ("main.agent", &*format!("---\n{header}---\nWork.\n")),
+        ("tools.py", code),
+        ("hidden/plug.py", ""),
+        ("hidden/other.py", ""),
+    ] {
+        write(folder.path(), path, text);
+    }
+    let project = llm_do::load(folder.path()).unwrap_or_else(|problems| panic!("{problems}"));
+    let runtime = llm_do::runtime_of(&project).build().unwrap();
+    assert!(asks_before_writing(&runtime, "hidden/plug.py").await);
+    assert!(!asks_before_writing(&runtime, "hidden/other.py").await);
+}
+
+#[tokio::test]
+async fn the_file_of_a_class_that_an_agent_names_asks() {
+    if !has_python() {
+        eprintln!("skipped: there is no python3");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let header = "name: main\nmodel: test:echo\ntoolsets: [filesystem_project]\napproval: {'*': pre_approved}\n\
+        input_model_ref: forms.py:Form\n";
+    let form = "import fields\nfrom llm_do.runtime import AgentArgs\nclass Form(AgentArgs):\n    text: str\n    \
+        def prompt_messages(self):\n        return [self.text]\n";
+    for (path, text) in [
+        ("project.yaml", "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\n"),
+        ("main.agent", &*format!("---\n{header}---\nWork.\n")),
+        ("forms.py", form),
+        ("fields.py", ""),
+    ] {
+        write(folder.path(), path, text);
+    }
+    let project = llm_do::load(folder.path()).unwrap_or_else(|problems| panic!("{problems}"));
+    let runtime = llm_do::runtime_of(&project).build().unwrap();
+    for path in ["forms.py", "fields.py"] {
+        assert!(asks_before_writing(&runtime, path).await, "{path}");
+    }
+}

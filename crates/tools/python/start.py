@@ -42,6 +42,28 @@ def set_path(here):
     sys.path[:] = first + own + [os.path.join(here, "fallback")]
 
 
+def import_from_sources(here):
+    """Has what is below a directory compiled from its sources at each start.
+
+    llm-do compares the sources with its own before it starts this file. Nobody vouches for compiled files beside
+    them, so none is read and none is written.
+    """
+    import _frozen_importlib_external as importing
+
+    class SourcesOnly(importing.SourceFileLoader):
+        def get_code(self, fullname):
+            path = self.get_filename(fullname)
+            return self.source_to_code(self.get_data(path), path)
+
+    def find_below(path):
+        if path != here and not path.startswith(here + os.sep):
+            raise ImportError("not a directory of the host")
+        return importing.FileFinder(path, (SourcesOnly, [".py"]))
+
+    sys.path_hooks.insert(0, find_below)
+    sys.path_importer_cache.clear()
+
+
 def main():
     """Starts the host, or says why it cannot."""
     if sys.version_info < OLDEST:
@@ -53,6 +75,9 @@ def main():
 
     serve(channel)
 
+
+if sys.version_info >= OLDEST:
+    import_from_sources(os.path.dirname(os.path.abspath(__file__)))
 
 # Child processes of `multiprocessing` import this file again, under another name.
 if __name__ == "__main__":

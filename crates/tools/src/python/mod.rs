@@ -115,7 +115,8 @@ fn prepare(wanted: &WantedCode<'_>, around: &Surroundings) -> Result<(Launch, Pa
     check_paths(wanted)?;
     let load = load_message(wanted).map_err(|error| problem_without_place(error, None))?;
     let package = Package::unpack(settings.cache.as_deref()).map_err(|error| {
-        problem_without_place(format!("the Python sources of llm-do cannot be unpacked: {error}"), None)
+        let message = format!("the Python sources of llm-do cannot be unpacked: {error}");
+        problem_without_place(message, error.hint())
     })?;
     let launch = Launch {
         interpreter: absolute(&interpreter),

@@ -1,7 +1,8 @@
 //! The Python sources that come with this program, unpacked where Python can run them.
 //!
-//! They lie in a directory named by the hash of their contents, so that Python's own compiled files beside them are
-//! reused. Before each start the sources are compared with what this program holds: nobody else decides what runs.
+//! They are in a directory named by the hash of their contents. Before each start the sources are compared with what
+//! this program holds, and everything else is removed, also what Python may have compiled: nobody else decides what
+//! runs. The directories on the way must belong to the user or root, and nobody else may write to them.
 //! Any number of processes may start at the same time: a directory that one of them may use is never removed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use llm_do_core::Digest;
+use llm_do_trust::{ForeignFile, foreign_files};
 
 use super::sources::SOURCES;
 
@@ -32,12 +34,18 @@ pub(crate) struct Package {
 
 impl Package {
     /// Unpacks the sources below a cache directory, or where that is impossible into a directory of their own.
-    pub(crate) fn unpack(cache: Option<&Path>) -> io::Result<Self> {
-        let cached = cache.map(in_cache);
-        if let (Some(cache), Some(Ok(directory))) = (cache, cached) {
-            let _in_use = lock_shared(&directory);
-            remove_unused(cache, &directory);
-            return Ok(Self { directory, private: false, _in_use });
+    pub(crate) fn unpack(cache: Option<&Path>) -> Result<Self, UnpackError> {
+        if let Some(cache) = cache {
+            match in_cache(cache) {
+                Ok(directory) => {
+                    let _in_use = lock_shared(&directory);
+                    remove_unused(cache, &directory);
+                    return Ok(Self { directory, private: false, _in_use });
+                }
+                Err(error @ UnpackError::Foreign(_)) => return Err(error),
+                // A directory of their own does as well.
+                Err(UnpackError::Io(_)) => {}
+            }
         }
         let directory = std::env::temp_dir().join(format!("llm-do-python-{}", uuid::Uuid::new_v4()));
         write_all(&directory)?;
@@ -50,6 +58,45 @@ impl Package {
     }
 }
 
+/// Why the sources cannot be unpacked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UnpackError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{0}, so that somebody else could decide what is run")]
+    Foreign(ForeignFile),
+}
+
+impl UnpackError {
+    /// Says what the user can do about it.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Io(_) => None,
+            Self::Foreign(file) => Some(format!(
+                "make `{}` yours alone (`chown`, `chmod go-w`), or set XDG_CACHE_HOME to a directory of your own",
+                file.path.display()
+            )),
+        }
+    }
+}
+
+/// Refuses a directory that is not the user's alone, up to the root of the file system: whoever can write to one of
+/// its parents can put another directory in its place.
+fn check_owners(directory: &Path) -> Result<(), UnpackError> {
+    let real = directory.canonicalize()?;
+    let parents =
+        real.ancestors().chain(directory.ancestors()).filter(|parent| !parent.as_os_str().is_empty());
+    // In a sticky directory such as `/tmp` everybody can make entries, and only their owners can replace them.
+    let is_sticky = |parent: &&Path| {
+        parent.metadata().is_ok_and(|found| found.uid() == 0 && found.permissions().mode() & 0o1000 != 0)
+    };
+    let counted = parents.filter(|parent| !is_sticky(parent));
+    match foreign_files(counted, None).into_iter().next() {
+        Some(foreign) => Err(UnpackError::Foreign(foreign)),
+        None => Ok(()),
+    }
+}
+
 impl Drop for Package {
     fn drop(&mut self) {
         if self.private {
@@ -59,8 +106,9 @@ impl Drop for Package {
     }
 }
 
-fn in_cache(cache: &Path) -> io::Result<PathBuf> {
+fn in_cache(cache: &Path) -> Result<PathBuf, UnpackError> {
     private_directory(cache)?;
+    check_owners(cache)?;
     let directory = cache.join(digest().prefix(24));
     if !is_intact(&directory) {
         install(cache, &directory)?;
@@ -108,8 +156,6 @@ enum Expected {
     Source,
     /// A directory of sources.
     Sources,
-    /// A directory of what Python compiled.
-    Compiled,
     Nothing,
 }
 
@@ -119,7 +165,6 @@ fn expected(top: &Path, entry: &fs::DirEntry) -> Expected {
     let below = path.strip_prefix(top).unwrap_or(&path).to_string_lossy().into_owned();
     let prefix = format!("{below}/");
     match is_directory {
-        true if entry.file_name() == "__pycache__" => Expected::Compiled,
         true if SOURCES.iter().any(|(source, _)| source.starts_with(&prefix)) => Expected::Sources,
         // A source is a file; whether it is the right one is seen from its content.
         _ if SOURCES.iter().any(|(source, _)| *source == below) => Expected::Source,
@@ -127,12 +172,12 @@ fn expected(top: &Path, entry: &fs::DirEntry) -> Expected {
     }
 }
 
-/// Returns whether a directory holds no file but the sources and what Python made of them.
+/// Returns whether a directory holds no file but the sources.
 fn has_nothing_else(top: &Path, directory: &Path) -> bool {
     let Ok(entries) = fs::read_dir(directory) else { return false };
     entries.into_iter().all(|entry| {
         entry.is_ok_and(|entry| match expected(top, &entry) {
-            Expected::Source | Expected::Compiled => true,
+            Expected::Source => true,
             Expected::Sources => has_nothing_else(top, &entry.path()),
             Expected::Nothing => false,
         })
@@ -181,13 +226,13 @@ fn repair(fresh: &Path, directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what is neither a source, nor a directory of sources, nor what Python made of them.
+/// Removes what is neither a source nor a directory of sources.
 fn remove_everything_else(top: &Path, directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)?.flatten() {
         let path = entry.path();
         match expected(top, &entry) {
             Expected::Sources if is_own_directory(&path) => remove_everything_else(top, &path)?,
-            Expected::Source | Expected::Compiled => {}
+            Expected::Source => {}
             Expected::Sources | Expected::Nothing => remove(&path)?,
         }
     }
@@ -306,10 +351,10 @@ mod tests {
         let made = fs::metadata(&start).unwrap().ino();
         assert_eq!(fs::metadata(&start).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(&cache).unwrap().permissions().mode() & 0o777, 0o700);
-        fs::create_dir(package.directory.join("__pycache__")).unwrap();
         assert_eq!(fs::metadata(Package::unpack(Some(&cache)).unwrap().start()).unwrap().ino(), made);
 
-        let changes: [&dyn Fn(&Path); 4] = [
+        let changes: [&dyn Fn(&Path); 5] = [
+            &|directory| fs::create_dir(directory.join("__pycache__")).unwrap(),
             &|directory| fs::write(directory.join(START), "import evil").unwrap(),
             &|directory| fs::write(directory.join("json.py"), "").unwrap(),
             &|directory| fs::remove_file(directory.join(START)).unwrap(),

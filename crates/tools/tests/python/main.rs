@@ -19,6 +19,7 @@ mod crashes;
 mod definitions;
 mod llmproc;
 mod loading;
+mod planted;
 mod printing;
 mod run_state;
 mod stopping;

@@ -18,22 +18,18 @@ from .output import Speaker
 
 def serve(descriptor):
     """Runs the host on a control channel, until it ends."""
-    # The host's own directory is a private cache, whatever the user wants for files elsewhere.
-    users_choice, sys.dont_write_bytecode = sys.dont_write_bytecode, False
     channel = Channel(descriptor)
     _thread.start_new_thread(watch_for_end, (descriptor,))
     speaker = Speaker(channel)
     output.capture(speaker)
-    loaded = load_project(channel, speaker, users_choice)
+    loaded = load_project(channel, speaker)
     if loaded is None:
         leave(1)
-    sys.dont_write_bytecode = False
     host = Host(channel, speaker, *loaded)
-    sys.dont_write_bytecode = users_choice
     host.run()
 
 
-def load_project(channel, speaker, dont_write_bytecode):
+def load_project(channel, speaker):
     """Loads the project that the first message names; returns it, or None where it was refused."""
     message = channel.next_message()
     if message is None:
@@ -41,7 +37,6 @@ def load_project(channel, speaker, dont_write_bytecode):
     from . import models
     from .load import imported, load
 
-    sys.dont_write_bytecode = dont_write_bytecode
     report = lambda file: channel.send({"op": "loading", "file": file})  # noqa: E731
     project, declarations, problems = load(message, report)
     speaker.finish_outside()
