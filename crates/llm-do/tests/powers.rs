@@ -126,6 +126,11 @@ fn keys_of_an_agent_that_give_powers() {
             "main.agent:4",
         ),
         (
+            "toolsets:\n  - filesystem_project: {root: ., allow_run_later: [docs/AGENTS.md]}\n",
+            Power::RunLater { path: text("docs/AGENTS.md") },
+            "main.agent:4",
+        ),
+        (
             "toolsets:\n  - shell_file_ops: {sandbox: off}\n",
             Power::Sandbox { what: text("commands outside the sandbox") },
             "main.agent:4",

@@ -269,6 +269,29 @@ async fn no_approval_lets_a_tool_read_records_and_configuration() {
     }
 }
 
+#[tokio::test]
+async fn only_a_setting_that_names_the_path_leaves_it_to_the_ordinary_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = |paths: &[&str]| FilesystemSettings {
+        allow_run_later: paths.iter().map(Into::into).collect(),
+        ..FilesystemSettings::default()
+    };
+    let files = Filesystem::new("files", folder.path(), settings(&["AGENTS.md", ".github/workflows/ci.yml"]));
+    let main = AgentSpec::new("main", "Work.").toolset("files").rule("*", Approval::PreApproved);
+    let project = llm_do::Project::builder().agent(main).toolset(files.unwrap()).build().unwrap();
+    let runtime = Runtime::builder(project).build().unwrap();
+    for path in ["AGENTS.md", "./AGENTS.md", ".github/workflows/ci.yml"] {
+        assert!(!asks_before_writing(&runtime, path).await, "{path}");
+    }
+    for path in ["agents.md", "docs/AGENTS.md", ".github/workflows/other.yml", "CLAUDE.md"] {
+        assert!(asks_before_writing(&runtime, path).await, "{path}");
+    }
+    for wrong in ["*.md", ".github/", "", "/etc/x", "../AGENTS.md", "."] {
+        let problem = Filesystem::new("files", folder.path(), settings(&[wrong])).err().unwrap();
+        assert!(problem.contains("`allow_run_later` has"), "{wrong}: {problem}");
+    }
+}
+
 /// A runtime in which writing files is pre-approved, in a project whose Python code is `tools.py`.
 fn python_runtime(folder: &Path, approvals: &Approvals, replies: Vec<Reply>) -> Runtime {
     let files = Filesystem::new("files", folder, FilesystemSettings::default()).unwrap();

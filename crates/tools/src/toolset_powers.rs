@@ -2,7 +2,7 @@
 //!
 //! Settings are destructured without `..`, so that a new one does not compile until somebody has classified it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use llm_do_core::Approval;
 use llm_do_project::WantedToolset;
@@ -46,8 +46,11 @@ fn files(wanted: &WantedToolset<'_>, base: &Path, around: &Surroundings) -> Vec<
         max_read_bytes: _,
         max_write_bytes: _,
         max_list: _,
+        allow_run_later,
     } = settings;
-    wide_root(&base.join(root), wanted.root, around).into_iter().collect()
+    let shown = |path: PathBuf| root.join(path).to_string_lossy().trim_start_matches("./").to_owned();
+    let run_later = allow_run_later.into_iter().map(|path| Power::RunLater { path: shown(path) });
+    wide_root(&base.join(&root), wanted.root, around).into_iter().chain(run_later).collect()
 }
 
 fn descriptors(wanted: &WantedToolset<'_>) -> Vec<Power> {

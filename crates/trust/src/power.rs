@@ -106,6 +106,11 @@ pub enum Power {
         /// The glob of the files.
         glob: String,
     },
+    /// Writes a file by the ordinary rules that is run later.
+    RunLater {
+        /// The file, relative to the project.
+        path: String,
+    },
     /// Loosens the sandbox of commands.
     Sandbox {
         /// What is loosened.
@@ -167,7 +172,10 @@ impl Power {
             | Self::RequestField { .. }
             | Self::Outward { .. }
             | Self::McpServer { .. } => PowerClass::Sends,
-            Self::ApproveAll {} | Self::PreApproved { .. } | Self::SecretFiles { .. } => PowerClass::Allows,
+            Self::ApproveAll {}
+            | Self::PreApproved { .. }
+            | Self::SecretFiles { .. }
+            | Self::RunLater { .. } => PowerClass::Allows,
             Self::Sandbox { .. } | Self::Root { .. } => PowerClass::Reaches,
         }
     }
@@ -245,6 +253,9 @@ impl fmt::Display for Power {
             }
             Self::SecretFiles { glob } => {
                 write!(f, "reading files that look like secrets, without a question: {}", show(glob))
+            }
+            Self::RunLater { path } => {
+                write!(f, "writes to {} like any other file, although it is run later", show(path))
             }
             Self::Sandbox { what } => write!(f, "{}", show(what)),
             Self::Root { which } => write!(f, "{}", show(which)),

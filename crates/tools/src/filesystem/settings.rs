@@ -1,6 +1,6 @@
 //! What a person sets about a filesystem toolset.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,9 @@ pub struct FilesystemSettings {
     pub max_write_bytes: u64,
     /// How many entries a list, or matches a search, may have at most.
     pub max_list: usize,
+    /// Files that are run later and that the ordinary rules decide about nevertheless, each by its path from the
+    /// root, such as `AGENTS.md`. Default: none, so that every write to such a file asks.
+    pub allow_run_later: Vec<PathBuf>,
 }
 
 impl Default for FilesystemSettings {
@@ -41,6 +44,7 @@ impl Default for FilesystemSettings {
             max_read_bytes: 16 * MEBIBYTE,
             max_write_bytes: 4 * MEBIBYTE,
             max_list: 1000,
+            allow_run_later: Vec::new(),
         }
     }
 }
@@ -57,6 +61,12 @@ impl FilesystemSettings {
         {
             return Err(format!("`{key}` is {value}, expected 1 to {most}"));
         }
+        if let Some(path) = self.allow_run_later.iter().find(|path| !is_plain_path(path)) {
+            let path = path.display();
+            return Err(format!(
+                "`allow_run_later` has `{path}`, expected the path of one file, such as `AGENTS.md`"
+            ));
+        }
         match self.suffixes.iter().find(|suffix| suffix.is_empty() || suffix.contains(['/', '\0'])) {
             Some(suffix) => Err(format!("`suffixes` has `{suffix}`, expected an ending such as `.md`")),
             None => Ok(()),
@@ -68,7 +78,9 @@ impl FilesystemSettings {
         let suffix_is_new = |suffix: &String| !outer.suffixes.iter().any(|allowed| suffix.ends_with(allowed));
         let has_more_suffixes = !outer.suffixes.is_empty()
             && (self.suffixes.is_empty() || self.suffixes.iter().any(suffix_is_new));
+        let is_new_exception = |path: &PathBuf| !outer.allow_run_later.contains(path);
         let loosened = [
+            ("allow_run_later", self.allow_run_later.iter().any(is_new_exception)),
             ("read_only", outer.read_only && !self.read_only),
             ("suffixes", has_more_suffixes),
             ("max_read_bytes", self.max_read_bytes > outer.max_read_bytes),
@@ -82,6 +94,16 @@ impl FilesystemSettings {
     pub(crate) fn allows(&self, name: &str) -> bool {
         self.suffixes.is_empty() || self.suffixes.iter().any(|suffix| name.ends_with(suffix.as_str()))
     }
+}
+
+/// A rule must name the path: neither a glob nor a directory stands for files that nobody has thought of.
+fn is_plain_path(path: &Path) -> bool {
+    let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let text = path.to_string_lossy();
+    !text.is_empty()
+        && path.components().all(is_name)
+        && !text.contains(['*', '?', '[', '{'])
+        && !text.ends_with('/')
 }
 
 #[cfg(test)]
