@@ -1,0 +1,148 @@
+//! What the name of a file says: secret in any case, or in which format passwords would be in it.
+
+use std::path::Path;
+
+/// What the name of a file says about its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameRule {
+    /// It is secret whatever it holds; the text says what that is.
+    Credentials(&'static str),
+    /// It is secret if it holds a password or token in this format.
+    Config(ConfigFormat),
+    /// It is secret if it holds a private key or a token.
+    Ordinary,
+}
+
+/// A configuration file that may hold passwords.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfigFormat {
+    /// `NAME=value`.
+    Dotenv,
+    /// npm and yarn.
+    Npmrc,
+    /// Uploads to package indexes.
+    Pypirc,
+    /// pip.
+    PipConf,
+}
+
+const SSH: &str = "SSH key";
+const CLOUD: &str = "credentials of a cloud provider";
+const LOGIN: &str = "stored login";
+const BROWSER: &str = "browser profile";
+const HISTORY: &str = "shell history";
+const STORE: &str = "key store";
+
+/// Directories, as the names on the way to them: everything below is secret.
+const DIRECTORIES: &[(&[&str], &str)] = &[
+    (&[".ssh"], SSH),
+    (&[".gnupg"], STORE),
+    (&[".aws"], CLOUD),
+    (&[".azure"], CLOUD),
+    (&[".kube"], CLOUD),
+    (&[".config", "gcloud"], CLOUD),
+    (&["keyrings"], STORE),
+    (&[".password-store"], STORE),
+    (&[".mozilla"], BROWSER),
+    (&[".config", "google-chrome"], BROWSER),
+    (&[".config", "chromium"], BROWSER),
+    (&[".config", "bravesoftware"], BROWSER),
+    (&[".config", "microsoft-edge"], BROWSER),
+    (&["google", "chrome", "user data"], BROWSER),
+    (&["application support", "google", "chrome"], BROWSER),
+    (&["application support", "firefox"], BROWSER),
+];
+
+/// Files by their last names.
+const FILES: &[(&[&str], &str)] = &[
+    (&[".docker", "config.json"], LOGIN),
+    (&[".netrc"], LOGIN),
+    (&["_netrc"], LOGIN),
+    (&[".pgpass"], LOGIN),
+    (&[".git-credentials"], LOGIN),
+    (&[".config", "git", "credentials"], LOGIN),
+    (&[".vault-token"], LOGIN),
+    (&["gh", "hosts.yml"], LOGIN),
+    (&[".cargo", "credentials"], LOGIN),
+    (&[".cargo", "credentials.toml"], LOGIN),
+    (&[".gem", "credentials"], LOGIN),
+    (&[".terraform.d", "credentials.tfrc.json"], LOGIN),
+    (&["rclone", "rclone.conf"], LOGIN),
+    (&[".my.cnf"], LOGIN),
+    (&[".mylogin.cnf"], LOGIN),
+    (&["logins.json"], BROWSER),
+    (&["key4.db"], BROWSER),
+    (&["cookies.sqlite"], BROWSER),
+    (&["login data"], BROWSER),
+    (&[".bash_history"], HISTORY),
+    (&[".zsh_history"], HISTORY),
+    (&[".sh_history"], HISTORY),
+    (&[".histfile"], HISTORY),
+    (&["fish_history"], HISTORY),
+    (&[".python_history"], HISTORY),
+    (&[".node_repl_history"], HISTORY),
+    (&[".psql_history"], HISTORY),
+    (&[".mysql_history"], HISTORY),
+    (&[".rediscli_history"], HISTORY),
+];
+
+/// Endings of names.
+const ENDINGS: &[(&str, &str)] = &[
+    (".p12", STORE),
+    (".pfx", STORE),
+    (".jks", STORE),
+    (".kdbx", STORE),
+    (".keystore", STORE),
+    (".keychain-db", STORE),
+    (".tfstate", "Terraform state"),
+    (".tfstate.backup", "Terraform state"),
+];
+
+/// Files below `.ssh` that other people may read.
+const PUBLIC_SSH: &[&str] = &["config", "known_hosts", "known_hosts.old", "authorized_keys"];
+
+/// Returns what the name of a file says. A name is compared without case, as some file systems do.
+pub fn name_rule(path: &Path) -> NameRule {
+    let names: Vec<String> =
+        path.components().map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
+    let Some((name, parents)) = names.split_last() else { return NameRule::Ordinary };
+    let found = below(parents, name).or_else(|| by_last_names(&names)).or_else(|| by_ending(name));
+    match found {
+        Some(what) => NameRule::Credentials(what),
+        None => config_format(name).map_or(NameRule::Ordinary, NameRule::Config),
+    }
+}
+
+fn below(parents: &[String], name: &str) -> Option<&'static str> {
+    let is_on_way = |path: &[&str]| parents.windows(path.len()).any(|part| part == path);
+    let (path, what) = DIRECTORIES.iter().find(|(path, _)| is_on_way(path))?;
+    let is_public = path == &[".ssh"] && (PUBLIC_SSH.contains(&name) || name.ends_with(".pub"));
+    (!is_public).then_some(what)
+}
+
+fn by_last_names(names: &[String]) -> Option<&'static str> {
+    let ends = |path: &[&str]| names.len() >= path.len() && names[names.len() - path.len()..] == *path;
+    FILES.iter().find(|(path, _)| ends(path)).map(|(_, what)| *what)
+}
+
+fn by_ending(name: &str) -> Option<&'static str> {
+    ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, what)| *what)
+}
+
+fn config_format(name: &str) -> Option<ConfigFormat> {
+    match name {
+        ".npmrc" | "npmrc" | ".yarnrc" | ".yarnrc.yml" => Some(ConfigFormat::Npmrc),
+        ".pypirc" => Some(ConfigFormat::Pypirc),
+        "pip.conf" | "pip.ini" | ".pip.conf" => Some(ConfigFormat::PipConf),
+        name if is_dotenv(name) => Some(ConfigFormat::Dotenv),
+        _ => None,
+    }
+}
+
+/// `.env`, `.env.local`, `prod.env`, `.envrc`; but not those that show people what to write.
+fn is_dotenv(name: &str) -> bool {
+    const EXAMPLES: &[&str] =
+        &["example", "examples", "sample", "template", "tmpl", "tpl", "dist", "defaults"];
+    let is_env = name == ".env" || name == ".envrc" || name.starts_with(".env.") || name.ends_with(".env");
+    is_env && !name.split(['.', '-', '_']).any(|part| EXAMPLES.contains(&part))
+}
