@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Access, Failure, Key, Money, Name, Payload};
+use crate::{Access, Digest, Failure, Key, Money, Name, Payload};
 
 /// What a definition, rule or assessment says about a call.
 ///
@@ -99,6 +99,11 @@ impl Assessment {
         let assessment = Self::new(Approval::PreApproved, format!("nothing: {}", failure.message));
         Self { failure: Some(failure), ..assessment }
     }
+
+    /// Returns the secret files that the call reads.
+    pub fn secret_files(&self) -> impl Iterator<Item = &SecretFile> {
+        secret_files(&self.subjects)
+    }
 }
 
 /// Something that a call touches.
@@ -109,6 +114,19 @@ pub enum Subject {
     Path(String),
     /// A command with its arguments.
     Command(Vec<String>),
+    /// A secret file that the call reads. Such a call asks, whatever rules say, and no mode answers for a person.
+    SecretFile(SecretFile),
+}
+
+/// A file that holds a secret, as it was when the call was judged.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SecretFile {
+    /// The path, as the tool understands it.
+    pub path: String,
+    /// What is secret about it, such as `private key`.
+    pub what: String,
+    /// The digest of its content.
+    pub content: Digest,
 }
 
 /// How much a grant covers. Scopes are data, matched by the gate and not by the tool.
@@ -123,6 +141,8 @@ pub enum Scope {
     Directory(String),
     /// Calls of this tool whose commands all begin with these words.
     CommandPrefix(Vec<String>),
+    /// Calls of this tool that read no other secrets than these files with this content.
+    SecretFiles(Vec<SecretFile>),
 }
 
 impl Scope {
@@ -131,7 +151,7 @@ impl Scope {
     pub fn covers(&self, subjects: &[Subject]) -> bool {
         match self {
             Self::Exact => false,
-            Self::Tool => true,
+            Self::Tool => secret_files(subjects).next().is_none(),
             Self::Directory(directory) => {
                 !subjects.is_empty() && subjects.iter().all(|subject| is_path_below(subject, directory))
             }
@@ -139,6 +159,10 @@ impl Scope {
                 !subjects.is_empty()
                     && !prefix.is_empty()
                     && subjects.iter().all(|subject| begins_with(subject, prefix))
+            }
+            Self::SecretFiles(granted) => {
+                let mut read = secret_files(subjects).peekable();
+                read.peek().is_some() && read.all(|file| granted.contains(file))
             }
         }
     }
@@ -151,8 +175,19 @@ impl fmt::Display for Scope {
             Self::Tool => f.write_str("every call of this tool"),
             Self::Directory(directory) => write!(f, "this tool below `{directory}`"),
             Self::CommandPrefix(words) => write!(f, "commands that begin with `{}`", words.join(" ")),
+            Self::SecretFiles(files) => {
+                let paths: Vec<String> = files.iter().map(|file| format!("`{}`", file.path)).collect();
+                write!(f, "reading {} with this tool, while the content stays the same", paths.join(" and "))
+            }
         }
     }
+}
+
+fn secret_files(subjects: &[Subject]) -> impl Iterator<Item = &SecretFile> {
+    subjects.iter().filter_map(|subject| match subject {
+        Subject::SecretFile(file) => Some(file),
+        Subject::Path(_) | Subject::Command(_) => None,
+    })
 }
 
 fn is_path_below(subject: &Subject, directory: &str) -> bool {
@@ -396,6 +431,27 @@ mod tests {
         assert_eq!(Quantity::Tokens.read("1000"), Some(1_000));
         for nothing in ["", "0", "-1", "many", "1.5"] {
             assert_eq!(Quantity::ToolCalls.read(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn only_a_grant_for_the_same_content_covers_a_secret_file() {
+        let file = |path: &str, content: &str| SecretFile {
+            path: path.into(),
+            what: "password".into(),
+            content: Digest::of(content),
+        };
+        let reads = |files: &[SecretFile]| -> Vec<Subject> {
+            files.iter().cloned().map(Subject::SecretFile).collect()
+        };
+        let (key, other) = (file("d/.env", "A=1"), file("d/key.pem", "x"));
+        let scope = Scope::SecretFiles(vec![key.clone()]);
+        assert!(scope.covers(&reads(std::slice::from_ref(&key))));
+        assert!(!scope.covers(&reads(&[key.clone(), other.clone()])));
+        assert!(!scope.covers(&reads(&[file("d/.env", "A=2")])));
+        assert!(!scope.covers(&[Subject::Path("d/.env".into())]));
+        for wide in [Scope::Tool, Scope::Directory("d".into()), Scope::CommandPrefix(vec!["cat".into()])] {
+            assert!(!wide.covers(&reads(std::slice::from_ref(&key))), "{wide}");
         }
     }
 

@@ -49,7 +49,7 @@ pub use llm_do_core::{
     ModelResult, ModelSession, ModelSettings, ModelStream, Models, Money, Name, NativeOutput, Need, NeedSpec,
     NoModels, NoPrices, NoticeSink, Opening, Origin, Outcome, Output, Part, Payload, Permit, PriceList,
     Prices, Problem, ProfileOverride, Program, Progress, Prompt, ProviderBlock, Quantity, Random, Remaining,
-    Remark, Role, RunId, Schema, SchemaError, Scope, ServerCall, ServerTool, ShownAttachment,
+    Remark, Role, RunId, Schema, SchemaError, Scope, SecretFile, ServerCall, ServerTool, ShownAttachment,
     StatelessToolset, Status, StopReason, Subject, SystemClock, SystemRandom, Template, TemplateError,
     Thinking, ThinkingStyle, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult,
     Toolset, ToolsetChoice, ToolsetInstance, Trace, TraceCall, Usage, UsageByModel, counted,

@@ -27,6 +27,7 @@ use crate::fork;
 use crate::instances::Opener;
 use crate::live::{Frame, LiveCall};
 use crate::plan::{Source, TargetKind};
+use crate::redaction::redacted_remark;
 use crate::runtime::Shared;
 use crate::state::RunState;
 use crate::stopwatch::Activity;
@@ -174,7 +175,7 @@ impl Caller for LookingOnly {
     fn say(&self, remark: Remark) {
         if let Remark::Notice(text) | Remark::Stderr(text) = remark {
             // A run that has ended has nobody to tell.
-            let _ = self.notices.send(text);
+            let _ = self.notices.send(llm_do_secrets::redact(&text).into_owned());
         }
     }
 
@@ -414,7 +415,7 @@ impl Caller for ToolCaller {
     fn say(&self, remark: Remark) {
         let run = &self.engine.run;
         let key = &self.call.info.id;
-        self.unless_settled(|| match remark {
+        self.unless_settled(|| match redacted_remark(remark) {
             Remark::Notice(text) => run.notice(&self.call.info, text),
             Remark::Stderr(text) => run.note(&self.call, key, EventBody::Stderr { text }),
             Remark::Progress(text) => {

@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::caller::{ToolCaller, tool_of};
 use crate::engine::Embedded;
 use crate::live::LiveCall;
+use crate::redaction::redacted;
 use crate::state::RunState;
 use crate::store::Durability;
 
@@ -48,21 +49,22 @@ pub(crate) async fn run(
         Err(failure) => return Ok(Outcome::Failed(failure)),
     };
     let caller = ToolCaller::new(engine, call);
-    let ended = supervise(engine, call, &caller, &*tool, seal(&step.payload, precondition)).await;
+    let ended = supervise(engine, call, &caller, &*tool, seal(&step.payload, precondition.clone())).await;
     caller.settle().await;
     if let Some(halt) = caller.halt() {
         return Err(halt);
     }
-    match ended {
-        Ended::Reply(Ok(output)) => Ok(checked(definition_of(call, &*tool), output)),
-        Ended::Reply(Err(error)) => Ok(Outcome::Failed(error.into_failure())),
-        Ended::Panicked(words) => Ok(Outcome::Failed(Failure::new(
-            FailureKind::Panic,
-            format!("`{}` panicked: {words}", step.name),
-        ))),
-        Ended::TimedOut => Ok(Outcome::Failed(timed_out(call))),
-        Ended::Halted(halt) => Err(halt),
-    }
+    let outcome = match ended {
+        Ended::Reply(Ok(output)) => checked(definition_of(call, &*tool), output),
+        Ended::Reply(Err(error)) => Outcome::Failed(error.into_failure()),
+        Ended::Panicked(message) => {
+            let message = format!("`{}` panicked: {message}", step.name);
+            Outcome::Failed(Failure::new(FailureKind::Panic, message))
+        }
+        Ended::TimedOut => Outcome::Failed(timed_out(call)),
+        Ended::Halted(halt) => return Err(halt),
+    };
+    Ok(redacted(outcome, precondition.as_ref()))
 }
 
 #[expect(

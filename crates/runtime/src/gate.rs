@@ -22,6 +22,7 @@ use crate::broker::{Question, Reply};
 use crate::extension;
 use crate::live::LiveCall;
 use crate::plan::{Target, TargetKind};
+use crate::secret_files;
 use crate::state::RunState;
 use crate::stopwatch::Activity;
 use crate::store::Durability;
@@ -364,8 +365,12 @@ impl<'a> Case<'a> {
         let level = self.level(run, call, assessment)?;
         match (level.approval, run.options.mode) {
             (Approval::PreApproved, _) => Ok(Some(level.by)),
+            // A mode is not a person who has seen which secret would go to the model.
+            (_, ApprovalMode::ApproveAll) if secret_files::are_read(assessment) => {
+                Err(self.rejected(run, assessment))
+            }
             (_, ApprovalMode::ApproveAll) => Ok(Some(DecidedBy::Mode)),
-            (_, ApprovalMode::RejectAll) => Err(self.rejected(assessment)),
+            (_, ApprovalMode::RejectAll) => Err(self.rejected(run, assessment)),
             (_, ApprovalMode::Prompt) => Ok(None),
         }
     }
@@ -424,9 +429,13 @@ impl<'a> Case<'a> {
         if [Some(defined), Some(assessment.approval), rule].contains(&Some(Approval::Blocked)) {
             return Err(self.blocked(assessment, rule));
         }
-        let never_loosen = assessment.protected || run.options.mode == ApprovalMode::RejectAll;
+        let reads_secrets = secret_files::are_read(assessment);
+        let never_loosen =
+            assessment.protected || reads_secrets || run.options.mode == ApprovalMode::RejectAll;
         Ok(match rule {
-            _ if assessment.protected => Level { approval: Approval::Ask, by: DecidedBy::Definition },
+            _ if assessment.protected || reads_secrets => {
+                Level { approval: Approval::Ask, by: DecidedBy::Definition }
+            }
             Some(rule) if !never_loosen || rule >= assessment.approval => {
                 Level { approval: rule, by: DecidedBy::Rule }
             }
@@ -453,11 +462,14 @@ impl<'a> Case<'a> {
         Failure::new(FailureKind::Blocked, format!("blocked: `{}` may not run{why}", self.name))
     }
 
-    fn rejected(&self, assessment: &Assessment) -> Failure {
+    fn rejected(&self, run: &RunState, assessment: &Assessment) -> Failure {
         let why = because(assessment);
-        let message =
-            format!("denied: `{}` must ask, and this run rejects everything that must ask{why}", self.name);
-        Failure::new(FailureKind::Denied, message)
+        let which = match run.options.mode {
+            ApprovalMode::ApproveAll => "asks nobody, and no mode allows secret files",
+            ApprovalMode::RejectAll | ApprovalMode::Prompt => "rejects everything that must ask",
+        };
+        let message = format!("denied: `{}` must ask, and this run {which}{why}", self.name);
+        secret_files::with_way_out(Failure::new(FailureKind::Denied, message), run, assessment)
     }
 
     /// Asks until there is a decision: only edited arguments that do not fit are asked about again.
@@ -565,9 +577,9 @@ impl<'a> Case<'a> {
         };
         Question {
             subject,
-            arguments: checked.digest(),
+            arguments: secret_files::with_content(checked.digest(), assessment),
             touches: assessment.subjects.clone(),
-            grantable: !assessment.protected,
+            grantable: is_grantable(assessment),
         }
     }
 
@@ -590,9 +602,13 @@ impl<'a> Case<'a> {
         let reason = self
             .reason
             .map(str::to_owned)
-            .or_else(|| assessment.reason.clone())
+            .or_else(|| secret_files::reason(assessment))
             .unwrap_or_else(default_reason);
-        let scopes = if assessment.protected { Vec::new() } else { assessment.scopes.clone() };
+        let scopes = match is_grantable(assessment) {
+            false => Vec::new(),
+            true if secret_files::are_read(assessment) => secret_files::scopes(assessment),
+            true => assessment.scopes.clone(),
+        };
         Arc::new(ApprovalRequest {
             id: self.id.clone(),
             path: self.shown_path(),
@@ -644,8 +660,13 @@ impl<'a> Case<'a> {
         run.mark_unasked();
         let why = because(assessment);
         let message = format!("denied: `{}` must ask, and there is nobody to ask{why}", self.name);
-        Failure::new(FailureKind::Unasked, message)
-            .with_hint("give the run or the runtime an approver, or a rule or mode that allows it")
+        let failure = Failure::new(FailureKind::Unasked, message);
+        match secret_files::are_read(assessment) {
+            true => secret_files::with_way_out(failure, run, assessment),
+            false => {
+                failure.with_hint("give the run or the runtime an approver, or a rule or mode that allows it")
+            }
+        }
     }
 
     fn stopped(&self, run: &RunState) -> Halt {
@@ -662,7 +683,13 @@ fn denied(words: &str) -> Failure {
 
 /// Why a call must ask, where its tool says so.
 fn because(assessment: &Assessment) -> String {
-    assessment.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
+    secret_files::reason(assessment).map(|reason| format!(": {reason}")).unwrap_or_default()
+}
+
+/// A grant for a secret file is about reading it: whatever else asks is asked about each time.
+fn is_grantable(assessment: &Assessment) -> bool {
+    let only_reads = assessment.approval == Approval::PreApproved || !secret_files::are_read(assessment);
+    !assessment.protected && only_reads
 }
 
 fn permit(checked: &Checked, by: DecidedBy, assessment: &Assessment) -> Permit {

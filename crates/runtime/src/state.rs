@@ -34,6 +34,8 @@ pub(crate) struct RunState {
     pub(crate) top: OnceLock<Arc<Seat>>,
     /// Whether something had to ask and nobody could be asked.
     unasked: OnceLock<()>,
+    /// Whether a read of a secret file was denied.
+    secret_denied: OnceLock<()>,
     /// Calls that had begun when the run was halted, and so have no outcome.
     interrupted: Mutex<HashSet<Key>>,
 }
@@ -80,6 +82,7 @@ impl RunState {
             cause: OnceLock::new(),
             top: OnceLock::new(),
             unasked: OnceLock::new(),
+            secret_denied: OnceLock::new(),
             interrupted: Mutex::default(),
         }
     }
@@ -161,6 +164,11 @@ impl RunState {
 
     pub(crate) fn mark_unasked(&self) {
         let _ = self.unasked.set(());
+    }
+
+    /// Remembers that a read of a secret file was denied; returns whether it is the first one.
+    pub(crate) fn mark_secret_denied(&self) -> bool {
+        self.secret_denied.set(()).is_ok()
     }
 
     pub(crate) fn had_nobody_to_ask(&self) -> bool {

@@ -16,6 +16,6 @@ mod scan;
 mod token;
 
 pub use file_name::{ConfigFormat, NameRule, name_rule};
-pub use policy::{HEAD_BYTES, SecretFiles};
+pub use policy::{HEAD_BYTES, SecretFiles, secret_kind};
 pub use redact::redact;
 pub use scan::{Secret, SecretKind, secrets_in};

@@ -49,12 +49,13 @@ impl SecretFiles {
     ///
     /// The path is absolute and without links: names on the way to the file count.
     pub fn judge(&self, path: &Path, head: &[u8]) -> Option<SecretKind> {
-        let kind = secret_kind(path, &head[..head.len().min(HEAD_BYTES)])?;
-        (!self.allows(path)).then_some(kind)
+        secret_kind(path, head).filter(|_| !self.allows(path))
     }
 }
 
-fn secret_kind(path: &Path, head: &[u8]) -> Option<SecretKind> {
+/// Returns what is secret about a file with this beginning, whatever a project allows.
+pub fn secret_kind(path: &Path, head: &[u8]) -> Option<SecretKind> {
+    let head = &head[..head.len().min(HEAD_BYTES)];
     match name_rule(path) {
         _ if head.is_empty() => None,
         NameRule::Credentials(what) => Some(SecretKind::Credentials(what)),

@@ -206,13 +206,14 @@ pub(crate) fn scope_covers(scope: &Scope, subjects: &[Subject]) -> bool {
                 let above: Vec<&str> = directory.split('/').collect();
                 !parts.contains(&"..") && parts.starts_with(&above)
             }
-            Subject::Command(_) => false,
+            Subject::Command(_) | Subject::SecretFile(_) => false,
         }),
         Scope::CommandPrefix(prefix) => whole(&|subject| match subject {
             Subject::Command(words) => {
                 words.len() >= prefix.len() && words.iter().zip(prefix).all(|(a, b)| a == b)
             }
-            Subject::Path(_) => false,
+            Subject::Path(_) | Subject::SecretFile(_) => false,
         }),
+        Scope::SecretFiles(_) => false,
     }
 }
