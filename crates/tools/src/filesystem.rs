@@ -26,6 +26,7 @@ mod read;
 pub(crate) mod root;
 mod run_later;
 mod search;
+mod secret;
 mod settings;
 mod standard_library;
 mod straight;
@@ -38,6 +39,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use llm_do_core::{Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
+use llm_do_secrets::SecretFiles;
 
 use operation::{FileTool, Operation};
 use root::{Ground, Root};
@@ -58,6 +60,8 @@ pub struct Filesystem {
     tools: Vec<(Operation, Arc<ToolDefinition>)>,
     directory: PathBuf,
     settings: FilesystemSettings,
+    protected: Protected,
+    secret_files: SecretFiles,
 }
 
 impl Filesystem {
@@ -76,14 +80,25 @@ impl Filesystem {
         };
         let tools =
             Operation::all(settings.read_only).into_iter().map(describe).collect::<Result<_, String>>()?;
-        let ground = Arc::new(Ground::new(&directory, settings.clone(), &Protected::default())?);
-        Ok(Self { name, ground, tools, directory, settings })
+        let (protected, secret_files) = (Protected::default(), SecretFiles::default());
+        let ground = Arc::new(Ground::new(&directory, settings.clone(), &protected)?);
+        Ok(Self { name, ground, tools, directory, settings, protected, secret_files })
     }
 
     /// Protects files, relative to the directory: they are written only after a fresh approval. Some names are
     /// protected anyway.
-    pub fn protect(mut self, protected: &Protected) -> Result<Self, String> {
-        self.ground = Arc::new(Ground::new(&self.directory, self.settings.clone(), protected)?);
+    pub fn protect(self, protected: &Protected) -> Result<Self, String> {
+        Self { protected: protected.clone(), ..self }.grounded()
+    }
+
+    /// Sets which files are secret: reading one asks, whatever rules and modes say. Without it, no file is an exception.
+    pub fn secret_files(self, secret_files: SecretFiles) -> Result<Self, String> {
+        Self { secret_files, ..self }.grounded()
+    }
+
+    fn grounded(mut self) -> Result<Self, String> {
+        let ground = Ground::new(&self.directory, self.settings.clone(), &self.protected)?;
+        self.ground = Arc::new(ground.with_secret_files(self.secret_files.clone()));
         Ok(self)
     }
 

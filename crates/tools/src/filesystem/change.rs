@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use cap_std::fs::Metadata;
-use llm_do_core::{Approval, Assessment, CallContext, Digest, Failure, Scope, Subject};
+use llm_do_core::{Approval, Assessment, CallContext, Digest, Failure, Scope, SecretFile, Subject};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -80,6 +80,11 @@ impl Target {
         self.old.as_ref().map(|(bytes, _)| bytes.as_slice())
     }
 
+    /// Returns the file if its present content is secret.
+    fn secret_file(&self, root: &Root) -> Option<SecretFile> {
+        root.ground.secret_file(&self.place.path(), self.before()?)
+    }
+
     fn after(&self, root: &Root, change: &dyn Change) -> Result<Vec<u8>, FileError> {
         let limit = root.ground.settings.max_write_bytes;
         let after = change.after(&self.place.shown(), self.before(), limit)?;
@@ -124,11 +129,24 @@ pub(crate) fn cannot(failure: Failure) -> Assessment {
 
 fn propose(root: &Root, change: &dyn Change) -> Result<Assessment, FileError> {
     let target = Target::find(root, change)?;
-    let after = target.after(root, change)?;
+    let secret = target.secret_file(root);
+    let after = match (target.after(root, change), &secret) {
+        // Whether a text occurs in a secret file is not told before somebody agreed.
+        (Err(error), Some(file)) if change.depends_on_old() => return Ok(hidden_failure(error, file)),
+        (after, _) => after?,
+    };
     let shown = target.place.shown();
     let description = change.describe(&shown, target.before(), &after);
     let mut assessment = Assessment::new(Approval::Ask, description);
-    assessment.preview = Some(diff::preview(&shown, target.before(), &after));
+    assessment.preview = match &secret {
+        None => Some(diff::preview(&shown, target.before(), &after)),
+        // The arguments are shown instead, and the old content goes into no event.
+        Some(_) if change.depends_on_old() => None,
+        Some(file) => {
+            let new = diff::preview(&shown, None, &after);
+            Some(format!("the old content is not shown: it is a secret file ({})\n{new}", file.what))
+        }
+    };
     assessment.scopes = scopes(&target.place);
     if let Some(reason) = root.ground.protection(&target.place) {
         assessment.protected = true;
@@ -139,8 +157,17 @@ fn propose(root: &Root, change: &dyn Change) -> Result<Assessment, FileError> {
         before: target.before().map(Digest::of),
         after: Digest::of(&after),
     }));
-    assessment.subjects = vec![Subject::Path(shown)];
+    let read = secret.filter(|_| change.depends_on_old()).map(Subject::SecretFile);
+    assessment.subjects = std::iter::once(Subject::Path(shown)).chain(read).collect();
     Ok(assessment)
+}
+
+/// A change of a secret file that cannot be made: it asks like one that can, and fails afterwards.
+fn hidden_failure(error: FileError, file: &SecretFile) -> Assessment {
+    let mut assessment = Assessment::new(Approval::Ask, format!("edit the secret file `{}`", file.path));
+    assessment.precondition = Some(json!(Precondition::Fails(error.into_failure())));
+    assessment.subjects = vec![Subject::Path(file.path.clone()), Subject::SecretFile(file.clone())];
+    assessment
 }
 
 /// A file right below the root has no directory to grant but the whole root, which is the tool itself.

@@ -45,8 +45,31 @@ pub(crate) struct Results {
     pub(crate) found: BTreeMap<usize, Vec<Found>>,
     /// Files that could not be read to their end.
     pub(crate) unread: u64,
+    /// Files that were left out because they are secret.
+    pub(crate) secret: u64,
     /// Whether the time was over.
     pub(crate) is_late: bool,
+}
+
+/// What one job found.
+#[derive(Default)]
+struct JobResults {
+    found: Vec<Found>,
+    unread: u64,
+    secret: u64,
+    is_late: bool,
+}
+
+impl JobResults {
+    fn count(&mut self, end: End) {
+        self.unread += u64::from(end == End::Unread);
+        self.secret += u64::from(end == End::Secret);
+        self.is_late |= end == End::Late;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.unread == 0 && self.secret == 0 && !self.is_late
+    }
 }
 
 /// What the threads share.
@@ -89,34 +112,36 @@ impl<'a> Crew<'a> {
     }
 
     fn job(&self, search: &mut FileSearch<'a>, number: usize, job: &Job) {
-        let (mut found, mut unread, mut is_late, mut room) = (Vec::new(), 0, false, self.room);
+        let mut results = JobResults::default();
+        let mut room = self.room;
         for name in &job.names {
+            let path = job.path.join(name);
             let (lines, end) = match open_file(&job.directory, name, "") {
-                Ok((file, metadata)) => search.file(file, metadata.len(), room),
+                Ok((file, metadata)) => search.file(&path, file, metadata.len(), room),
                 Err(_) => (Vec::new(), End::Unread),
             };
-            unread += u64::from(end == End::Unread);
-            is_late |= end == End::Late;
+            results.count(end);
             let has_room = lines.iter().all(|line| room.take(line));
             if lines.iter().any(|line| line.is_match) {
-                found.push(Found { path: job.path.join(name).to_string_lossy().into_owned(), lines });
+                results.found.push(Found { path: path.to_string_lossy().into_owned(), lines });
             }
-            if is_late || !has_room {
+            if results.is_late || !has_room {
                 break;
             }
         }
-        self.report(number, found, unread, is_late);
+        self.report(number, results);
     }
 
-    fn report(&self, number: usize, found: Vec<Found>, unread: u64, is_late: bool) {
-        if found.is_empty() && unread == 0 && !is_late {
+    fn report(&self, number: usize, job: JobResults) {
+        if job.is_empty() {
             return;
         }
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
-        results.unread += unread;
-        results.is_late |= is_late;
-        if !found.is_empty() {
-            results.found.insert(number, found);
+        results.unread += job.unread;
+        results.secret += job.secret;
+        results.is_late |= job.is_late;
+        if !job.found.is_empty() {
+            results.found.insert(number, job.found);
             self.move_horizon(&mut results);
         }
     }

@@ -52,6 +52,8 @@ pub(crate) enum FileError {
     Kept { path: String, copy: String },
     #[error("another program has locked the directory of `{path}` for {seconds} s; nothing was written")]
     Locked { path: String, seconds: u64 },
+    #[error("`{path}` is a secret file ({what}), and reading it as it is now was not approved")]
+    Secret { path: String, what: String },
     #[error("the call was not judged before it ran; nothing was written")]
     Unjudged,
     #[error("`{path}`: {error}")]
@@ -95,6 +97,7 @@ impl FileError {
             | Self::Changed { .. }
             | Self::Kept { .. }
             | Self::Locked { .. }
+            | Self::Secret { .. }
             | Self::Unjudged
             | Self::System { .. } => false,
         }
@@ -127,6 +130,7 @@ impl FileError {
             Self::SeveralOccurrences { .. } => {
                 "add lines around it until it occurs once, or set `all` to replace every one"
             }
+            Self::Secret { .. } => "it has changed since the call was judged; repeat the call",
             Self::Changed { .. } => "read the file again and repeat the call",
             Self::Kept { .. } => "compare both versions, keep what is needed and remove the copy",
             Self::Locked { .. } => {

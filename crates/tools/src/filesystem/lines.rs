@@ -1,6 +1,7 @@
 //! The lines of one file that match a regular expression, found by ripgrep's own crates.
 
 use std::io::{self, Read};
+use std::path::Path;
 
 use cap_std::fs::File;
 use grep_matcher::Matcher;
@@ -8,6 +9,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 
 use super::error::FileError;
+use super::root::Ground;
 use super::walk::Patience;
 use crate::pattern;
 
@@ -35,6 +37,8 @@ pub(crate) enum End {
     Unread,
     /// The time was over.
     Late,
+    /// It is a secret file and was not searched.
+    Secret,
 }
 
 /// What one file, or several, may show: one match more than is wanted, to know that there are more.
@@ -69,36 +73,50 @@ pub(crate) struct FileSearch<'a> {
     searcher: Searcher,
     buffer: Vec<u8>,
     patience: &'a Patience,
+    ground: &'a Ground,
 }
 
 impl<'a> FileSearch<'a> {
-    pub(crate) fn new(matcher: RegexMatcher, context: usize, patience: &'a Patience) -> Self {
+    pub(crate) fn new(
+        matcher: RegexMatcher,
+        context: usize,
+        patience: &'a Patience,
+        ground: &'a Ground,
+    ) -> Self {
         let searcher = SearcherBuilder::new()
             .before_context(context)
             .after_context(context)
             .binary_detection(BinaryDetection::quit(0))
             .heap_limit(Some(MAX_BUFFER))
             .build();
-        Self { matcher, searcher, buffer: vec![0; BUFFER], patience }
+        Self { matcher, searcher, buffer: vec![0; BUFFER], patience, ground }
     }
 
-    /// Returns the lines of a file as far as there is room. A file that turns out not to be text has none.
-    pub(crate) fn file(&mut self, file: File, size: u64, room: Room) -> (Vec<Line>, End) {
+    /// Returns the lines of a file as far as there is room. A file that turns out not to be text has none, nor has a
+    /// secret one.
+    pub(crate) fn file(&mut self, path: &Path, file: File, size: u64, room: Room) -> (Vec<Line>, End) {
         let mut reader = Timed { inner: file, patience: self.patience };
-        let mut lines = Lines { matcher: &self.matcher, found: Vec::new(), room, is_binary: false };
-        let result = reader.read(&mut self.buffer).and_then(|count| {
-            let (start, is_all) = (&self.buffer[..count], count as u64 == size && count < BUFFER);
-            match is_all {
-                true => self.searcher.search_slice(&self.matcher, start, &mut lines),
-                false => self.searcher.search_reader(&self.matcher, start.chain(reader), &mut lines),
-            }
-        });
-        let end = match result {
-            Ok(()) => End::Done,
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => End::Late,
-            Err(_) => End::Unread,
+        let mut lines = Lines::new(&self.matcher, room);
+        let count = match reader.read(&mut self.buffer) {
+            Ok(count) => count,
+            Err(error) => return lines.ended(Err(error)),
         };
-        (if lines.is_binary { Vec::new() } else { lines.found }, end)
+        let (start, is_all) = (&self.buffer[..count], count as u64 == size && count < BUFFER);
+        if self.ground.judge_secret(path, start).is_some() {
+            return (Vec::new(), End::Secret);
+        }
+        let result = match is_all {
+            true => self.searcher.search_slice(&self.matcher, start, &mut lines),
+            false => self.searcher.search_reader(&self.matcher, start.chain(reader), &mut lines),
+        };
+        lines.ended(result)
+    }
+
+    /// Returns the lines of a content as far as there is room.
+    pub(crate) fn slice(&mut self, content: &[u8], room: Room) -> (Vec<Line>, End) {
+        let mut lines = Lines::new(&self.matcher, room);
+        let result = self.searcher.search_slice(&self.matcher, content, &mut lines);
+        lines.ended(result)
     }
 }
 
@@ -110,7 +128,21 @@ struct Lines<'a> {
     is_binary: bool,
 }
 
-impl Lines<'_> {
+impl<'a> Lines<'a> {
+    fn new(matcher: &'a RegexMatcher, room: Room) -> Self {
+        Self { matcher, found: Vec::new(), room, is_binary: false }
+    }
+
+    /// Returns what was found, and how the search ended.
+    fn ended(self, result: io::Result<()>) -> (Vec<Line>, End) {
+        let end = match result {
+            Ok(()) => End::Done,
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => End::Late,
+            Err(_) => End::Unread,
+        };
+        (if self.is_binary { Vec::new() } else { self.found }, end)
+    }
+
     fn push(&mut self, text: String, is_match: bool) -> bool {
         let line = Line { text, is_match };
         let fits = self.room.take(&line);

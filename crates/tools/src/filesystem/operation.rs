@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::change::{self, Attempt, Change};
 use super::error::FileError;
 use super::root::Root;
+use super::secret::{self, ApprovedSecrets, FoundSecret};
 use super::walk::Patience;
 use super::{edit, judged, list, read, search, write};
 
@@ -102,36 +103,53 @@ impl Operation {
 
     fn assess(self, root: &Root, input: &Value) -> Assessment {
         let judged = match self {
-            Self::Read => arguments(input).map(|read| self.look(read::look(root, &read))),
-            Self::List => arguments(input).map(|list| self.look(list::look(root, &list))),
+            Self::Read => {
+                arguments(input).map(|read: read::Arguments| self.look(secret::look(root, read.path())))
+            }
+            Self::List => arguments(input).map(|list| self.look(list::look(root, &list).map(|()| None))),
             Self::Search => arguments(input).map(|search| self.look(search::look(root, &search))),
             Self::Write | Self::Edit => self.change(input).map(|change| change::assess(root, &*change)),
         };
         judged.unwrap_or_else(change::cannot)
     }
 
-    /// Judges a call that only reads: it may always run, and fails if there is nothing to read.
-    fn look(self, found: Result<(), FileError>) -> Assessment {
+    /// Judges a call that only reads: it may run unless it reads a secret, and fails if there is nothing to read.
+    fn look(self, found: Result<Option<FoundSecret>, FileError>) -> Assessment {
+        let verb = if self == Self::Search { "search" } else { "read" };
         match found {
-            Ok(()) => Assessment::new(Approval::PreApproved, ""),
+            Ok(file) => secret::assess_reading(verb, file),
             Err(error) => change::refuse(error, self.name().to_owned()),
         }
     }
 
-    /// Does what waits for nothing; nothing where it could.
-    fn at_once(self, root: &Root, input: &Value) -> Option<ToolReply> {
+    /// Judges a call if nothing has to be waited for; nothing if it could.
+    fn assess_at_once(self, root: &Root, input: &Value) -> Option<Assessment> {
         match self {
-            Self::Read => read::at_once(root, &arguments(input).ok()?).map(answer),
+            Self::Read => {
+                let read: read::Arguments = arguments(input).ok()?;
+                secret::look_at_once(root, read.path()).map(|file| self.look(Ok(file)))
+            }
+            Self::List | Self::Search | Self::Write | Self::Edit => None,
+        }
+    }
+
+    /// Does what waits for nothing; nothing where it could.
+    fn at_once(self, root: &Root, input: &Approved) -> Option<ToolReply> {
+        match self {
+            Self::Read => {
+                let approved = ApprovedSecrets::of(input.precondition());
+                read::at_once(root, &arguments(input.value()).ok()?, &approved).map(answer)
+            }
             Self::List | Self::Search | Self::Write | Self::Edit => None,
         }
     }
 
     fn run(self, root: &Root, input: &Approved, patience: &Patience, attempt: Attempt) -> ToolReply {
-        let value = input.value();
+        let (value, approved) = (input.value(), ApprovedSecrets::of(input.precondition()));
         match self {
-            Self::Read => answer(read::run(root, &arguments(value)?)),
+            Self::Read => answer(read::run(root, &arguments(value)?, &approved)),
             Self::List => answer(list::run(root, &arguments(value)?, patience)),
-            Self::Search => answer(search::run(root, &arguments(value)?, patience)),
+            Self::Search => answer(search::run(root, &arguments(value)?, patience, &approved)),
             Self::Write | Self::Edit => {
                 let change = self.change(value)?;
                 let done = change::run(root, &*change, input.precondition(), attempt);
@@ -163,7 +181,12 @@ impl Tool for FileTool {
 
     fn assess<'a>(&'a self, input: &'a Payload, call: &'a CallContext) -> BoxFuture<'a, Assessment> {
         let (operation, root, input) = (self.operation, self.root.clone(), input.clone());
-        judged::remember(call);
+        if let Some(assessment) = operation.assess_at_once(&root, input.value()) {
+            return Box::pin(std::future::ready(assessment));
+        }
+        if operation.changes() {
+            judged::remember(call);
+        }
         Box::pin(async move {
             let judged = tokio::task::spawn_blocking(move || operation.assess(&root, input.value())).await;
             judged.unwrap_or_else(|error| {
@@ -174,13 +197,13 @@ impl Tool for FileTool {
         })
     }
 
-    // A call that only reads is judged just for those who want to know whether it would fail.
+    // Listing shows no content: it is judged just for those who want to know whether it would fail.
     fn assesses(&self) -> bool {
-        self.operation.changes()
+        self.operation != Operation::List
     }
 
     fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
-        if let Some(reply) = self.operation.at_once(&self.root, input.value()) {
+        if let Some(reply) = self.operation.at_once(&self.root, &input) {
             return Box::pin(std::future::ready(reply));
         }
         let (operation, root) = (self.operation, self.root.clone());

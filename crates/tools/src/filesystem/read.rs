@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::FileError;
 use super::root::{Root, read_up_to};
+use super::secret::ApprovedSecrets;
 use super::straight::{OpenFile, SmallFile};
 
 /// What the model reads about the tool.
@@ -71,24 +72,30 @@ pub(crate) struct OtherFile {
 }
 
 /// Reads the part that is asked for.
-pub(crate) fn run(root: &Root, arguments: &Arguments) -> Result<Reading, FileError> {
+pub(crate) fn run(
+    root: &Root,
+    arguments: &Arguments,
+    approved: &ApprovedSecrets,
+) -> Result<Reading, FileError> {
     let OpenFile { file, size, path } = root.open_to_read(&arguments.path)?;
     let limit = root.ground.settings.max_read_bytes;
     let bytes =
         read_up_to(file, limit, size).map_err(|error| FileError::system(&path.to_string_lossy(), error))?;
+    approved.check(root, &path, &bytes)?;
     arguments.reading(&path, &bytes, size.max(bytes.len() as u64), limit)
 }
 
-/// Finds out whether there is a file to read.
-pub(crate) fn look(root: &Root, arguments: &Arguments) -> Result<(), FileError> {
-    root.open_to_read(&arguments.path).map(drop)
-}
-
 /// Reads what is asked for where nothing has to be waited for; nothing where it must be.
-pub(crate) fn at_once(root: &Root, arguments: &Arguments) -> Option<Result<Reading, FileError>> {
+pub(crate) fn at_once(
+    root: &Root,
+    arguments: &Arguments,
+    approved: &ApprovedSecrets,
+) -> Option<Result<Reading, FileError>> {
     let SmallFile { bytes, path } = root.read_at_once(&arguments.path)?;
     let size = bytes.len() as u64;
-    Some(arguments.reading(&path, &bytes, size, size))
+    let read =
+        approved.check(root, &path, &bytes).and_then(|()| arguments.reading(&path, &bytes, size, size));
+    Some(read)
 }
 
 /// Returns the bytes as text. Where they were cut, so may be the last character.
@@ -106,6 +113,11 @@ fn as_text(bytes: &[u8], is_cut: bool) -> Option<&str> {
 }
 
 impl Arguments {
+    /// Returns the path as it was asked for.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Says what stands in a file, of which so many bytes were looked at.
     fn reading(&self, path: &Path, bytes: &[u8], size: u64, limit: u64) -> Result<Reading, FileError> {
         let is_cut = size > bytes.len() as u64;

@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata};
+use llm_do_core::SecretFile;
+use llm_do_secrets::{SecretFiles, SecretKind, secret_kind};
 
 use super::error::FileError;
 use super::place::{LastLink, Place, asks_for_directory};
 use super::protected::{Guarded, Protected};
+use super::secret::{self, FoundSecret};
 use super::settings::FilesystemSettings;
 use super::straight::{self, OpenFile, SmallFile};
 
@@ -23,6 +26,7 @@ pub(crate) struct Ground {
     /// The root without links. Only names are taken from it: every file is reached through a handle.
     real: PathBuf,
     protected: Guarded,
+    secret_files: SecretFiles,
 }
 
 impl Ground {
@@ -39,7 +43,32 @@ impl Ground {
             return Err(format!("the root `{}` is not a directory", given.display()));
         }
         let protected = protected.below(&real_base)?.near(&real);
-        Ok(Self { settings, given, real, protected })
+        Ok(Self { settings, given, real, protected, secret_files: SecretFiles::default() })
+    }
+
+    /// Sets which files are secret.
+    pub(crate) fn with_secret_files(self, secret_files: SecretFiles) -> Self {
+        Self { secret_files, ..self }
+    }
+
+    /// Returns the file with these bytes if it is secret. The path is relative to the root, and without links.
+    pub(crate) fn secret_file(&self, path: &Path, bytes: &[u8]) -> Option<SecretFile> {
+        self.found_secret(path, bytes).filter(|found| !found.is_allowed).map(|found| found.file)
+    }
+
+    /// Does the same, also for a file that the project allows.
+    pub(crate) fn found_secret(&self, path: &Path, bytes: &[u8]) -> Option<FoundSecret> {
+        let whole = self.real.join(path);
+        let what = secret_kind(&whole, bytes)?;
+        Some(FoundSecret {
+            file: secret::describe(path, what, bytes),
+            is_allowed: self.secret_files.allows(&whole),
+        })
+    }
+
+    /// Returns what is secret about a file with this beginning, if anything is.
+    pub(crate) fn judge_secret(&self, path: &Path, head: &[u8]) -> Option<SecretKind> {
+        self.secret_files.judge(&self.real.join(path), head)
     }
 
     /// Says why a file may only be written after a fresh approval, if that is so.

@@ -13,13 +13,15 @@ use super::error::FileError;
 use super::lines::{End, FileSearch, Room, expression};
 use super::list::{compile, here};
 use super::place::{Kind, LastLink, Place};
-use super::root::Root;
+use super::root::{Root, read_up_to};
+use super::secret::{self, ApprovedSecrets, FoundSecret};
+use super::straight::OpenFile;
 use super::walk::{Entry, LeftOut, Patience, walk};
 
 /// What the model reads about the tool.
 pub(crate) const DESCRIPTION: &str = "Searches text files for lines that match a regular expression (Rust syntax; \
     `(?i)` at its start ignores case). Returns the lines by file, as `12: text`; lines around them as `13- text`. \
-    Files that are not text, and what `.gitignore` leaves out, are left out.";
+    Files that are not text, secret files and what `.gitignore` leaves out are left out.";
 
 /// How many bytes are shown in all.
 const MAX_SHOWN: usize = 200 * 1024;
@@ -67,33 +69,63 @@ struct FileFindings {
 }
 
 /// Finds out whether there is anything to search.
-pub(crate) fn look(root: &Root, arguments: &Arguments) -> Result<(), FileError> {
+///
+/// A secret file that is named is asked about; those below a directory are left out.
+pub(crate) fn look(root: &Root, arguments: &Arguments) -> Result<Option<FoundSecret>, FileError> {
     arguments.glob.as_deref().map(NameGlob::new).transpose()?;
     expression(&arguments.pattern)?;
-    root.find(&arguments.path, LastLink::Follow)?.check_exists()
+    let place = root.find(&arguments.path, LastLink::Follow)?;
+    match place.kind() {
+        Kind::File => secret::look(root, &arguments.path),
+        _ => place.check_exists().map(|()| None),
+    }
 }
 
 /// Searches what is below a directory, or one file.
-pub(crate) fn run(root: &Root, arguments: &Arguments, patience: &Patience) -> Result<Findings, FileError> {
+pub(crate) fn run(
+    root: &Root,
+    arguments: &Arguments,
+    patience: &Patience,
+    approved: &ApprovedSecrets,
+) -> Result<Findings, FileError> {
     let glob = arguments.glob.as_deref().map(NameGlob::new).transpose()?;
     let matcher = expression(&arguments.pattern)?;
     let limit = arguments.limit.min(root.ground.settings.max_list);
     let room = Room { matches: limit, bytes: MAX_SHOWN };
-    let search = || FileSearch::new(matcher.clone(), arguments.context.min(MAX_CONTEXT), patience);
+    let search =
+        || FileSearch::new(matcher.clone(), arguments.context.min(MAX_CONTEXT), patience, &root.ground);
     let place = root.find(&arguments.path, LastLink::Follow)?;
     let (results, left_out) = match place.kind() {
-        Kind::File => (one_file(root, &arguments.path, search(), room)?, LeftOut::default()),
+        Kind::File => (one_file(root, &arguments.path, search(), room, approved)?, LeftOut::default()),
         _ => below(root, &place, glob.as_ref(), patience, Crew::new(room, &search))?,
     };
     Ok(Findings::of(results, left_out, room))
 }
 
-fn one_file(root: &Root, path: &str, mut search: FileSearch<'_>, room: Room) -> Result<Results, FileError> {
+fn one_file(
+    root: &Root,
+    path: &str,
+    mut search: FileSearch<'_>,
+    room: Room,
+    approved: &ApprovedSecrets,
+) -> Result<Results, FileError> {
     let opened = root.open_to_read(path)?;
-    let (lines, end) = search.file(opened.file, opened.size, room);
+    let (lines, end) = match search.file(&opened.path, opened.file, opened.size, room) {
+        (_, End::Secret) => search.slice(&approved_content(root, path, approved)?, room),
+        found => found,
+    };
     let found = Found { path: opened.path.to_string_lossy().into_owned(), lines };
     let unread = u64::from(end == End::Unread);
-    Ok(Results { found: [(0, vec![found])].into(), unread, is_late: end == End::Late })
+    Ok(Results { found: [(0, vec![found])].into(), unread, is_late: end == End::Late, secret: 0 })
+}
+
+/// Reads a secret file again, so that what is searched is what was compared with the approved content.
+fn approved_content(root: &Root, path: &str, approved: &ApprovedSecrets) -> Result<Vec<u8>, FileError> {
+    let OpenFile { file, size, path } = root.open_to_read(path)?;
+    let bytes = read_up_to(file, root.ground.settings.max_read_bytes, size)
+        .map_err(|error| FileError::system(&path.to_string_lossy(), error))?;
+    approved.check(root, &path, &bytes)?;
+    Ok(bytes)
 }
 
 /// Searches the files below a directory, many at once.
@@ -152,11 +184,13 @@ impl Findings {
         let found = results.found.into_values().flatten();
         let is_full = found.map(|file| findings.add(file, &mut room)).any(|fits| !fits);
         let late = LeftOut { late: left_out.late || results.is_late, ..left_out };
-        findings.note = match results.unread {
+        let note = match results.unread {
             _ if is_full => Some("not all matches are shown; narrow `pattern`, `path` or `glob`".to_owned()),
             0 => late.note(),
             count => late.note().or_else(|| Some(format!("{count} files could not be read to their end"))),
         };
+        let notes: Vec<String> = note.into_iter().chain(secret_note(results.secret)).collect();
+        findings.note = (!notes.is_empty()).then(|| notes.join("; "));
         findings.truncated = is_full || late.late;
         findings
     }
@@ -172,6 +206,15 @@ impl Findings {
             self.files.push(FileFindings { path: found.path, lines });
         }
         fits
+    }
+}
+
+/// Says how many files were left out because they are secret.
+fn secret_note(count: u64) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 secret file was left out".to_owned()),
+        count => Some(format!("{count} secret files were left out")),
     }
 }
 

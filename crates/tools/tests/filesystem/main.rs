@@ -11,6 +11,7 @@ mod listing;
 mod one_writer;
 mod reading;
 mod searching;
+mod secret_files;
 mod support;
 
 #[cfg(target_os = "linux")]

@@ -69,7 +69,11 @@ impl Folder {
     }
 
     pub(crate) fn toolset(&self, settings: FilesystemSettings) -> Filesystem {
-        let settings = FilesystemSettings { root: "root".into(), ..settings };
+        self.toolset_at("root", settings)
+    }
+
+    pub(crate) fn toolset_at(&self, root: &str, settings: FilesystemSettings) -> Filesystem {
+        let settings = FilesystemSettings { root: root.into(), ..settings };
         Filesystem::new("files", &self.0, settings)
             .unwrap()
             .protect(&Protected::new(["root/tools.py"]))
@@ -82,9 +86,30 @@ impl Folder {
     }
 
     pub(crate) fn gate_with(&self, settings: FilesystemSettings) -> Gate {
-        let project = project(self.toolset(settings)).model_replies([says("done")]);
-        let runtime = project.runtime(|builder| builder.approval_mode(ApprovalMode::ApproveAll)).build();
+        gate_of(self.toolset(settings), ApprovalMode::ApproveAll)
+    }
+
+    pub(crate) fn gate_in_mode(&self, mode: ApprovalMode) -> Gate {
+        gate_of(self.toolset(FilesystemSettings::default()), mode)
+    }
+
+    /// Puts the toolset behind a gate that allows everything, after something has changed.
+    pub(crate) fn gate_that_changes(&self, change: impl Fn() + Send + Sync + 'static) -> Gate {
+        let approve = move |_: ApprovalRequest| {
+            change();
+            Answer::Once
+        };
+        let runtime = self
+            .project()
+            .model_replies([says("done")])
+            .runtime(move |builder| builder.approver(approve))
+            .build();
         Gate { runtime, approvals: Approvals::default() }
+    }
+
+    /// A project with the toolset.
+    pub(crate) fn project(&self) -> TestProject {
+        project(self.toolset(FilesystemSettings::default()))
     }
 
     /// Puts the toolset behind a gate that asks, and answers from a list.
@@ -104,6 +129,13 @@ impl Folder {
         let project = project(self.toolset(FilesystemSettings::default())).model_replies(replies);
         (project.approver(approvals.clone()).run("go").await, approvals.requests())
     }
+}
+
+/// Puts a toolset behind a gate.
+pub(crate) fn gate_of(toolset: Filesystem, mode: ApprovalMode) -> Gate {
+    let project = project(toolset).model_replies([says("done")]);
+    let runtime = project.runtime(move |builder| builder.approval_mode(mode)).build();
+    Gate { runtime, approvals: Approvals::default() }
 }
 
 fn project(toolset: Filesystem) -> TestProject {
