@@ -11,6 +11,7 @@
 mod asked;
 mod difference;
 mod error;
+mod events;
 mod format;
 mod new_file;
 mod recording;

@@ -16,7 +16,9 @@ use crate::environment::Environment;
 use crate::http::{HttpSettings, HttpTransport};
 use crate::probe::models_at;
 use crate::profiles::profile_of;
-use crate::provider::{DeclaredProvider, DescribedProvider, Endpoint, built_in, provider_names};
+use crate::provider::{
+    DeclaredProvider, DescribedProvider, Endpoint, built_in, key_variables, provider_names,
+};
 use crate::remote::RemoteModel;
 use crate::script::Script;
 use crate::test_model::TestModel;
@@ -143,11 +145,22 @@ impl StandardModels {
             }
             None => (self.endpoint(provider, transport.needs_keys())?, model.to_owned()),
         };
+        let endpoint = Endpoint { secrets: self.secrets(endpoint.secrets), ..endpoint };
         let profile = profile_of(&endpoint.protocol, &endpoint.provider, &model, &self.overrides);
         let remote: Arc<dyn Model> =
             Arc::new(RemoteModel::new(name.clone(), &model, profile, endpoint, transport));
         self.remote.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), remote.clone());
         Ok(remote)
+    }
+
+    /// Returns what no answer may show: besides the provider's own secrets, every key and proxy password that this
+    /// process knows, since tools may have told a model of them.
+    fn secrets(&self, own: Vec<String>) -> Vec<String> {
+        let built_in = key_variables().filter_map(|name| self.environment.get(name));
+        let declared = self.declared.iter().filter_map(|provider| provider.key_env.as_deref());
+        let keys = built_in.chain(declared.filter_map(|name| self.environment.get(name)));
+        let proxies = HttpSettings::from_environment(&self.environment).passwords();
+        own.into_iter().chain(keys.map(|key| key.value)).chain(proxies).collect()
     }
 
     /// Asks a provider which models it has: whether its address and its key are good. It costs nothing.
@@ -255,4 +268,33 @@ fn read_limited(path: &Path) -> io::Result<String> {
 
 fn no_model(message: String) -> ModelError {
     ModelError::new(ModelErrorKind::NoModel, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_and_proxy_password_of_the_process_is_a_secret_for_every_provider() {
+        let variables = [
+            ("OPENAI_API_KEY", "sk-openai-1"),
+            ("ANTHROPIC_API_KEY", "sk-anthropic-2"),
+            ("ACME_KEY", "acme-3"),
+            ("HTTPS_PROXY", "http://me:pass:word-4@proxy.example:3128"),
+            ("OTHER", "not a key"),
+        ];
+        let environment =
+            variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().collect();
+        let acme = DeclaredProvider {
+            name: "acme".into(),
+            protocol: "openai-chat".into(),
+            base_url: "http://acme.example".into(),
+            key_env: Some("ACME_KEY".into()),
+            headers: BTreeMap::new(),
+        };
+        let models = StandardModels::new("/").environment(environment).provider(acme);
+        let mut secrets = models.secrets(vec!["own".into()]);
+        secrets.sort();
+        assert_eq!(secrets, ["acme-3", "own", "pass:word-4", "sk-anthropic-2", "sk-openai-1"]);
+    }
 }

@@ -157,6 +157,11 @@ pub fn provider_names() -> Vec<&'static str> {
     ["test", "script"].into_iter().chain(names).collect()
 }
 
+/// Returns every variable that may hold the key of a built-in provider.
+pub(crate) fn key_variables() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().flat_map(|provider| provider.key_env.iter().copied())
+}
+
 /// Finds a built-in provider by one of its names.
 pub(crate) fn built_in(name: &str) -> Option<&'static BuiltinProvider> {
     BUILT_IN.iter().find(|provider| provider.name == name || provider.aliases.contains(&name))

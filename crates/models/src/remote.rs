@@ -19,7 +19,7 @@ use llm_do_core::{
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::mask::Mask;
+use crate::mask::{AnswerMask, Mask};
 use crate::profiles::rules_of;
 use crate::provider::{Endpoint, headers_of};
 use crate::request_rules::RequestRules;
@@ -230,7 +230,7 @@ impl Remote {
             body: response.into_body(),
             parts: notices,
             read: Vec::new(),
-            held: Vec::new(),
+            mask: AnswerMask::new(&self.mask),
             limits,
             settle_at: None,
             host,
@@ -366,8 +366,7 @@ struct Answer {
     body: ByteStream,
     parts: VecDeque<ModelPart>,
     read: Vec<ModelPart>,
-    /// The end of what has arrived, where it may be the beginning of a secret.
-    held: Vec<u8>,
+    mask: AnswerMask,
     limits: Limits,
     /// When an answer whose stop reason has arrived counts as complete.
     settle_at: Option<Instant>,
@@ -414,10 +413,9 @@ impl Answer {
 
     fn take(&mut self, bytes: &Bytes) -> Result<(), ModelError> {
         let Some(decoder) = &mut self.decoder else { return Ok(()) };
-        let masked = self.remote.mask.arriving(&mut self.held, bytes);
-        let result = decoder.push(&masked, &mut self.read);
+        let result = decoder.push(bytes, &mut self.read);
         let has_content = !self.read.is_empty();
-        self.parts.extend(self.read.drain(..));
+        self.read.drain(..).for_each(|part| self.mask.push(part, &mut self.parts));
         // What keeps a connection alive brings nothing and gains no time.
         if decoder.has_stop_reason() && (has_content || self.settle_at.is_none()) {
             self.settle_at = Some((Instant::now() + SETTLE_LIMIT).min(self.limits.end));
@@ -427,20 +425,17 @@ impl Answer {
 
     /// Ends an answer whose stop reason has arrived and whose stream stays open.
     fn settle(&mut self) -> Result<(), ModelError> {
-        let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
-        decoder.push(&std::mem::take(&mut self.held), &mut self.read)?;
+        let Some(decoder) = self.decoder.take() else { return Ok(()) };
         let response = decoder.settle(&mut self.read)?;
         self.body = stream::empty().boxed();
-        self.parts.extend(self.read.drain(..));
-        self.parts.push_back(ModelPart::Finished(response));
+        self.read.push(ModelPart::Finished(response));
+        self.read.drain(..).for_each(|part| self.mask.push(part, &mut self.parts));
         Ok(())
     }
 
     /// Ends the answer. A connection that broke after the answer was complete has done no harm.
     async fn finish(&mut self, broken: Option<ModelError>) -> Result<(), ModelError> {
-        let Some(mut decoder) = self.decoder.take() else { return Ok(()) };
-        // Nothing follows that could make it a secret.
-        decoder.push(&std::mem::take(&mut self.held), &mut self.read)?;
+        let Some(decoder) = self.decoder.take() else { return Ok(()) };
         let is_early = broken.is_none() && decoder.is_complete();
         let finished = decoder.finish(&mut self.read);
         if is_early {
@@ -450,8 +445,8 @@ impl Answer {
             Some(broken) => ModelError { message: broken.message, ..error },
             None => error,
         })?;
-        self.parts.extend(self.read.drain(..));
-        self.parts.push_back(ModelPart::Finished(response));
+        self.read.push(ModelPart::Finished(response));
+        self.read.drain(..).for_each(|part| self.mask.push(part, &mut self.parts));
         Ok(())
     }
 
@@ -609,7 +604,10 @@ mod tests {
             let pieces = vec![body.slice(..cut), body.slice(cut..)];
             let server = Server { status: 200, pieces, ..Server::default() };
             let parts = asked(server, "openai-chat", &ModelSettings::default()).await.1.unwrap();
-            assert_eq!(parts[0], ModelPart::Text("<[removed]> sk-canary".into()), "cut at {cut}");
+            let said = parts
+                .iter()
+                .filter_map(|part| if let ModelPart::Text(text) = part { Some(text.as_str()) } else { None });
+            assert_eq!(said.collect::<String>(), "<[removed]> sk-canary", "cut at {cut}");
             let Some(ModelPart::Finished(response)) = parts.last() else { panic!("{parts:?}") };
             assert_eq!(response.message.text(), "<[removed]> sk-canary");
         }

@@ -14,6 +14,7 @@ use http::{HeaderMap, Request, Response};
 use llm_do_core::{ModelError, ModelErrorKind};
 
 use super::asked::{Asked, mask_of};
+use super::events::without_spread_secrets;
 use super::format::{self, Answered, Ending, Exchange, Outcome, Piece};
 use super::new_file::NewFile;
 use super::{CassetteError, locked};
@@ -154,7 +155,11 @@ struct Tee {
 impl Tee {
     fn end(&mut self, ending: Ending) -> Result<(), ModelError> {
         let Some((open, status, headers)) = self.head.take() else { return Ok(()) };
-        let pieces = open.mask.pieces(&self.pieces).into_iter().map(Piece::new).collect();
+        // A body with a secret spread over its events is kept as one piece, since they are written anew.
+        let pieces = match without_spread_secrets(&open.mask, &self.pieces.concat()) {
+            Some(body) => vec![Piece::new(open.mask.pieces(&[body]).concat())],
+            None => open.mask.pieces(&self.pieces).into_iter().map(Piece::new).collect(),
+        };
         let ending = match ending {
             Ending::Cut(error) => Ending::Cut(open.mask.error(error)),
             other => other,

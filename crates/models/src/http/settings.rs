@@ -50,6 +50,18 @@ impl HttpSettings {
             connect_timeout: Duration::from_secs(10),
         }
     }
+
+    /// Returns the passwords in the addresses of the proxies.
+    pub(crate) fn passwords(&self) -> Vec<String> {
+        let proxies = [&self.http_proxy, &self.https_proxy].into_iter().flatten();
+        let users = proxies.filter_map(|proxy| {
+            let authority = proxy.split_once("://").map_or(proxy.as_str(), |(_, rest)| rest);
+            authority.rsplit_once('@').map(|(user, _)| user)
+        });
+        let passwords =
+            users.filter_map(|user| user.split_once(':')).map(|(_, password)| password.to_owned());
+        passwords.collect()
+    }
 }
 
 impl Default for HttpSettings {
