@@ -316,14 +316,19 @@ fn mode(options: &RunOptions) -> Option<ApprovalMode> {
     }
 }
 
+/// What a person gives as a flag is a ceiling: of a flag and the project's own limit, the smaller counts.
 fn limits(project: &LoadedProject, options: &RunOptions) -> Limits {
     let own = project.limits().clone();
     Limits {
-        depth: options.max_depth.or(own.depth),
-        turns: options.max_turns.or(own.turns),
-        cost: options.max_cost.map(Money::from_dollars).or(own.cost),
+        depth: smaller(options.max_depth, own.depth),
+        turns: smaller(options.max_turns, own.turns),
+        cost: smaller(options.max_cost.map(Money::from_dollars), own.cost),
         ..own
     }
+}
+
+fn smaller<T: Ord>(flag: Option<T>, own: Option<T>) -> Option<T> {
+    flag.into_iter().chain(own).min()
 }
 
 /// A runtime at work.

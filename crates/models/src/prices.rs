@@ -34,8 +34,8 @@ impl StandardPrices {
         Self::default()
     }
 
-    /// Adds prices that go before the table. The first whose pattern matches counts; a pattern that is no glob matches
-    /// nothing.
+    /// Adds prices of a project. The first whose pattern matches counts, if it is higher than that of the table: a
+    /// project must not lower what a user's cost limit is measured by. A pattern that is not a glob matches nothing.
     #[must_use]
     pub fn with_overrides(mut self, overrides: impl IntoIterator<Item = ModelOverride>) -> Self {
         let given = overrides.into_iter().filter_map(|given| {
@@ -48,24 +48,39 @@ impl StandardPrices {
 
     /// Returns what a model costs for prompts of usual length, in the units of price lists.
     pub fn list(&self, model: &str) -> Option<PriceList> {
-        self.rates(model).map(|rates| rates.list())
+        self.rates(model).map(|rates| rates.list()).reduce(dearer)
     }
 
     /// Returns the number of input tokens beyond which a request costs more, where there is one.
     pub fn long_prompts(&self, model: &str) -> Option<u64> {
-        self.rates(model)?.first_tier()
+        self.rates(model).find_map(|rates| rates.first_tier())
     }
 
-    fn rates(&self, model: &str) -> Option<Rates> {
+    /// Returns the rates that the project gives a model and those of the table, as far as there are any.
+    fn rates(&self, model: &str) -> impl Iterator<Item = Rates> + use<> {
         let name = canonical(model);
         let given = self.given.iter().find(|(patterns, _)| patterns.match_name(&name));
-        given.map(|(_, rates)| rates.clone()).or_else(|| known_rates(&name))
+        let given = given.map(|(_, rates)| rates.clone());
+        given.into_iter().chain(known_rates(&name))
     }
 }
 
 impl Prices for StandardPrices {
     fn price(&self, model: &str, usage: &Usage) -> Option<Money> {
-        self.rates(model)?.cost(usage)
+        self.rates(model).filter_map(|rates| rates.cost(usage)).max()
+    }
+}
+
+/// Returns the higher of two prices, item by item.
+fn dearer(one: PriceList, other: PriceList) -> PriceList {
+    let higher = |of: fn(&PriceList) -> Option<f64>| of(&one).into_iter().chain(of(&other)).reduce(f64::max);
+    PriceList {
+        input: one.input.max(other.input),
+        output: one.output.max(other.output),
+        cache_read: higher(|list| list.cache_read),
+        cache_write: higher(|list| list.cache_write),
+        search: higher(|list| list.search),
+        request: higher(|list| list.request),
     }
 }
 

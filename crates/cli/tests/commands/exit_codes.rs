@@ -52,6 +52,18 @@ fn a_limit_that_runs_out_ends_with_4() {
 }
 
 #[test]
+fn a_flag_is_a_ceiling_that_a_project_can_only_lower() {
+    let sandbox = Sandbox::new()
+        .file("main.agent", "---\nname: main\nmodel: script:script.yaml\ntoolsets: [main]\n---\nAgain.\n")
+        .file("script.yaml", "mode: by_turn\nreplies:\n  - ask: {main: {input: again}}\n  - say: done\n");
+    for (project, flag) in [("1", "9"), ("9", "1")] {
+        let set = format!("runtime.limits.turns={project}");
+        let ran = sandbox.run(&["run", ".", "hello", "--set", &set, "--max-turns", flag]).ended(4);
+        ran.told("1 turns");
+    }
+}
+
+#[test]
 fn a_call_that_had_to_ask_and_could_not_ends_with_5_even_with_an_answer() {
     let ran = Sandbox::asking().run(&["run", ".", "hello"]).ended(5).said("the end\n");
     let object = Sandbox::asking().run(&["run", ".", "hello", "--output", "json"]).ended(5).json();

@@ -209,7 +209,7 @@ fn list(input: f64, output: f64) -> PriceList {
 }
 
 #[test]
-fn the_first_price_of_the_project_that_fits_goes_before_the_table() {
+fn the_first_price_of_the_project_that_fits_counts_if_it_is_higher() {
     let own = PriceList { cache_read: Some(0.25), search: Some(5.0), request: Some(0.125), ..list(3.0, 4.0) };
     let prices = StandardPrices::new().with_overrides([
         over("google:gemini-*", None),
@@ -226,6 +226,24 @@ fn the_first_price_of_the_project_that_fits_goes_before_the_table() {
     assert_eq!(price("google:gemini-2.5-pro", Usage { input: 1_000, ..Usage::default() }), Some(0.007));
     assert_eq!(price("anthropic:claude-opus-4-5", Usage { input: MILLION, ..Usage::default() }), Some(5.0));
     assert_eq!(prices.list("openai:gpt-99").unwrap(), PriceList { search: Some(5.0), ..own });
+}
+
+#[test]
+fn a_project_cannot_lower_a_price_of_the_table() {
+    let free = StandardPrices::new().with_overrides([over("*", Some(list(0.0, 0.0)))]);
+    let cheap = StandardPrices::new().with_overrides([over("anthropic:*", Some(list(0.1, 100.0)))]);
+    let known = StandardPrices::new();
+    for (input, output) in [(MILLION, 0), (0, MILLION), (MILLION, MILLION)] {
+        let usage = Usage { input, output, ..Usage::default() };
+        for model in ["anthropic:claude-opus-4-5", "openai:gpt-5", "gemini:gemini-2.5-pro"] {
+            assert_eq!(free.price(model, &usage), known.price(model, &usage), "{model}");
+            assert!(cheap.price(model, &usage) >= known.price(model, &usage), "{model}");
+        }
+    }
+    assert_eq!(free.list("anthropic:claude-opus-4-5"), known.list("anthropic:claude-opus-4-5"));
+    assert_eq!(cheap.list("anthropic:claude-opus-4-5").unwrap().output, 100.0);
+    let usage = Usage { input: MILLION, ..Usage::default() };
+    assert_eq!(free.price("acme:large", &usage), Some(Money(0)), "there is no other price");
 }
 
 #[test]
