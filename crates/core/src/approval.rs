@@ -310,6 +310,8 @@ pub enum Quantity {
     Cost,
     /// Tool and agent calls.
     ToolCalls,
+    /// Requests to models.
+    Requests,
 }
 
 impl Quantity {
@@ -320,6 +322,8 @@ impl Quantity {
             Self::Cost => Money(amount).to_string(),
             Self::ToolCalls if amount == 1 => "1 tool call".to_owned(),
             Self::ToolCalls => format!("{amount} tool calls"),
+            Self::Requests if amount == 1 => "1 model request".to_owned(),
+            Self::Requests => format!("{amount} model requests"),
         }
     }
 
@@ -329,6 +333,17 @@ impl Quantity {
             Self::Tokens => "tokens",
             Self::Cost => "US dollars",
             Self::ToolCalls => "calls",
+            Self::Requests => "requests",
+        }
+    }
+
+    /// The key of `limits`, in a manifest or an agent file, that limits it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::Cost => "cost",
+            Self::ToolCalls => "tool_calls",
+            Self::Requests => "requests",
         }
     }
 
@@ -337,7 +352,7 @@ impl Quantity {
         let text = text.trim().trim_start_matches('$');
         let amount = match self {
             Self::Cost => text.parse().ok().map(|dollars| Money::from_dollars(dollars).0),
-            Self::Tokens | Self::ToolCalls => text.parse().ok(),
+            Self::Tokens | Self::ToolCalls | Self::Requests => text.parse().ok(),
         };
         amount.filter(|amount| *amount > 0)
     }
@@ -346,6 +361,12 @@ impl Quantity {
 impl Exhausted {
     /// The owner of the limits that hold for the whole run.
     pub const THE_RUN: &str = "the run";
+
+    /// Names the key that changes the limit.
+    pub fn setting(&self) -> String {
+        let owner = if self.owner == Self::THE_RUN { "runtime." } else { "" };
+        format!("`{owner}limits.{}` sets the limit", self.what.key())
+    }
 }
 
 impl fmt::Display for Exhausted {

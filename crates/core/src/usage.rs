@@ -263,8 +263,14 @@ pub struct Limits {
     pub turns: Option<u32>,
     /// Equal failing calls in a row after which an agent is stopped.
     pub repeats: Option<u32>,
-    /// Tool and agent calls in the subtree.
+    /// Tool and agent calls in the subtree; for a run 10,000 if nothing is given.
     pub tool_calls: Option<u64>,
+    /// Requests to models in the subtree, attempts that failed among them; for a run 1,000 if nothing is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
+    /// Agents that agents may create while a runtime lives; 64 if nothing is given. It holds for all runs together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_agents: Option<u64>,
     /// Tokens, in and out, of the subtree.
     pub tokens: Option<u64>,
     /// Cost of the subtree.

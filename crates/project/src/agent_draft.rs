@@ -143,6 +143,7 @@ fn limits(limits: &Limits) -> Value {
         ("turns", json!(limits.turns)),
         ("repeats", json!(limits.repeats)),
         ("tool_calls", json!(limits.tool_calls)),
+        ("requests", json!(limits.requests)),
         ("tokens", json!(limits.tokens)),
         ("cost", json!(limits.cost.map(|money| money.dollars()))),
         ("time", json!(limits.time.map(|time| time.as_secs_f64()))),

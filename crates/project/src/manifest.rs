@@ -182,6 +182,9 @@ pub(crate) struct RuntimeSection {
     /// Nested agents on one path.
     #[schemars(range(min = 1, max = 64))]
     pub(crate) max_depth: Option<u32>,
+    /// Agents that agents may create while the program runs; 64 otherwise.
+    #[serde(default)]
+    pub(crate) max_created_agents: Option<u64>,
     /// Budgets of a run.
     pub(crate) limits: Option<LimitsSection>,
     /// Requests to one model per turn where it fails in a way that may pass, the first among them; 5 otherwise.
@@ -245,8 +248,10 @@ pub struct LimitsSection {
     /// Equal failing calls in a row after which an agent is stopped; 3 otherwise.
     #[schemars(range(min = 2, max = 4_294_967_295_u32))]
     pub repeats: Option<u32>,
-    /// Tool and agent calls.
+    /// Tool and agent calls; 10,000 for a run otherwise.
     pub tool_calls: Option<u64>,
+    /// Requests to models; 1,000 for a run otherwise.
+    pub requests: Option<u64>,
     /// Tokens, in and out.
     pub tokens: Option<u64>,
     /// US dollars.

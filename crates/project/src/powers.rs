@@ -187,6 +187,7 @@ impl Found<'_> {
             approval_mode,
             // Limits of the user are ceilings, and calls of agents are free by default: these only narrow.
             max_depth: _,
+            max_created_agents: _,
             limits: _,
             model_attempts: _,
             return_permission_errors: _,

@@ -174,6 +174,8 @@ impl Asking<'_> {
         let model = talk.partners[position].model.clone();
         let tools = self.offered(&*model);
         let ask = self.budget_ask(talk, &*model, tools)?;
+        let counted = self.unless_cancelled(extension::count_request(self.run, self.call)).await??;
+        counted.map_err(Missed::Refused)?;
         let reservation = self.unless_cancelled(self.reserve(ask)).await??;
         let max_output = reservation.as_ref().map(Reservation::output);
         self.announce(talk, model.name(), max_output).await?;

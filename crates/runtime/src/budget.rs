@@ -32,6 +32,7 @@ pub(crate) struct Ceilings {
     pub(crate) tokens: Option<u64>,
     pub(crate) cost: Option<u64>,
     pub(crate) tool_calls: Option<u64>,
+    pub(crate) requests: Option<u64>,
 }
 
 /// What a request costs that reads so many tokens of its allowance and writes so many tokens of output.
@@ -79,6 +80,7 @@ struct Ceiling {
     used: Amount,
     reserved: Amount,
     tool_calls: u64,
+    requests: u64,
 }
 
 struct Waiter {
@@ -149,11 +151,25 @@ impl Budget {
 
     /// Counts one tool call against every ceiling on the path.
     pub(crate) fn count_tool_call(&self, at: CeilingId) -> Result<(), Refusal> {
+        self.count(at, Quantity::ToolCalls, |ceiling| &mut ceiling.tool_calls)
+    }
+
+    /// Counts one model request against every ceiling on the path.
+    pub(crate) fn count_request(&self, at: CeilingId) -> Result<(), Refusal> {
+        self.count(at, Quantity::Requests, |ceiling| &mut ceiling.requests)
+    }
+
+    fn count(
+        &self,
+        at: CeilingId,
+        what: Quantity,
+        counter: fn(&mut Ceiling) -> &mut u64,
+    ) -> Result<(), Refusal> {
         let mut state = self.state.lock();
-        if let Some(refusal) = state.path(at).find_map(|id| state.ceilings[id.0].tool_call_refusal(id)) {
+        if let Some(refusal) = state.path(at).find_map(|id| state.ceilings[id.0].count_refusal(id, what)) {
             return Err(refusal);
         }
-        state.each_on_path(at, |ceiling| ceiling.tool_calls += 1);
+        state.each_on_path(at, |ceiling| *counter(ceiling) += 1);
         Ok(())
     }
 
@@ -174,6 +190,11 @@ impl Budget {
     /// Books tool calls that were made before this process.
     pub(crate) fn book_tool_calls(&self, at: CeilingId, calls: u64) {
         self.state.lock().each_on_path(at, |ceiling| ceiling.tool_calls += calls);
+    }
+
+    /// Books model requests that were made before this process.
+    pub(crate) fn book_requests(&self, at: CeilingId, requests: u64) {
+        self.state.lock().each_on_path(at, |ceiling| ceiling.requests += requests);
     }
 
     /// Returns what is left on the path: the least of all ceilings, per quantity.
@@ -332,7 +353,7 @@ fn largest(wanted: u64, fits: impl Fn(u64) -> bool) -> u64 {
 impl Ceiling {
     fn new(parent: Option<CeilingId>, owner: String, limits: Ceilings) -> Self {
         let (used, reserved) = (Amount::default(), Amount::default());
-        Self { parent, owner, limits, used, reserved, tool_calls: 0 }
+        Self { parent, owner, limits, used, reserved, tool_calls: 0, requests: 0 }
     }
 
     /// What neither is used nor reserved.
@@ -351,22 +372,28 @@ impl Ceiling {
     fn left(&self) -> Ceilings {
         let (tokens, cost) = self.free();
         let tool_calls = self.limits.tool_calls.map(|limit| limit.saturating_sub(self.tool_calls));
-        Ceilings { tokens, cost, tool_calls }
+        let requests = self.limits.requests.map(|limit| limit.saturating_sub(self.requests));
+        Ceilings { tokens, cost, tool_calls, requests }
     }
 
     fn refusal(&self, id: CeilingId, what: Quantity, needed: u64) -> Refusal {
-        let used = match what {
-            Quantity::Tokens => self.used.tokens,
-            Quantity::Cost => self.used.cost,
-            Quantity::ToolCalls => self.tool_calls,
-        };
+        let used = self.used_of(what);
         let limit = self.limits.of(what).unwrap_or_default();
         Refusal { ceiling: id, exhausted: Exhausted { what, owner: self.owner.clone(), limit, used, needed } }
     }
 
-    fn tool_call_refusal(&self, id: CeilingId) -> Option<Refusal> {
-        let limit = self.limits.tool_calls?;
-        (self.tool_calls >= limit).then(|| self.refusal(id, Quantity::ToolCalls, 1))
+    fn used_of(&self, what: Quantity) -> u64 {
+        match what {
+            Quantity::Tokens => self.used.tokens,
+            Quantity::Cost => self.used.cost,
+            Quantity::ToolCalls => self.tool_calls,
+            Quantity::Requests => self.requests,
+        }
+    }
+
+    fn count_refusal(&self, id: CeilingId, what: Quantity) -> Option<Refusal> {
+        let limit = self.limits.of(what)?;
+        (self.used_of(what) >= limit).then(|| self.refusal(id, what, 1))
     }
 }
 
@@ -376,6 +403,7 @@ impl Ceilings {
             Quantity::Tokens => self.tokens,
             Quantity::Cost => self.cost,
             Quantity::ToolCalls => self.tool_calls,
+            Quantity::Requests => self.requests,
         }
     }
 
@@ -384,6 +412,7 @@ impl Ceilings {
             Quantity::Tokens => self.tokens.as_mut(),
             Quantity::Cost => self.cost.as_mut(),
             Quantity::ToolCalls => self.tool_calls.as_mut(),
+            Quantity::Requests => self.requests.as_mut(),
         }
     }
 
@@ -396,6 +425,7 @@ impl Ceilings {
             tokens: least(self.tokens, other.tokens),
             cost: least(self.cost, other.cost),
             tool_calls: least(self.tool_calls, other.tool_calls),
+            requests: least(self.requests, other.requests),
         }
     }
 
@@ -583,7 +613,7 @@ mod tests {
     impl Seen {
         fn any(parent: Option<usize>, dice: &mut Dice) -> Self {
             let mut perhaps = |most| (dice.below(3) > 0).then(|| 256 + dice.below(most));
-            let limits = Ceilings { tokens: perhaps(4_000), cost: perhaps(9_000), tool_calls: None };
+            let limits = Ceilings { tokens: perhaps(4_000), cost: perhaps(9_000), ..Ceilings::default() };
             Self { parent, limits, ..Self::default() }
         }
 

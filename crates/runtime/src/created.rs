@@ -20,6 +20,9 @@ use crate::plan::{Plan, Target, TargetKind};
 use crate::runtime::Shared;
 use crate::sync::Mutex;
 
+/// Agents that agents may create while a runtime lives that sets no limit.
+pub const DEFAULT_CREATED_AGENTS: u64 = 64;
+
 /// The agents that were created, by name.
 #[derive(Default)]
 pub(crate) struct CreatedAgents(Mutex<BTreeMap<Name, Created>>);
@@ -95,6 +98,7 @@ impl Shared {
 
     /// Says why a creator may not add an agent, if that is so.
     pub(crate) fn check_agent(&self, spec: &AgentSpec, creator: &Creator<'_>) -> Result<(), Failure> {
+        self.check_count(spec)?;
         self.check_free(spec).map_err(refused)?;
         let plan = self.link(spec).map_err(refused)?;
         let problems =
@@ -113,6 +117,19 @@ impl Shared {
         let target = Target::agent(&spec);
         self.created.0.lock().insert(spec.name, Created { plan, target, creator });
         Ok(())
+    }
+
+    /// Agents create a limited number of agents; replacing one of them is always possible.
+    fn check_count(&self, spec: &AgentSpec) -> Result<(), Failure> {
+        let limit = self.limits.created_agents.unwrap_or(DEFAULT_CREATED_AGENTS);
+        let created = self.created.0.lock();
+        let count = created.values().filter(|created| created.creator.is_some()).count() as u64;
+        if count < limit || created.contains_key(&spec.name) {
+            return Ok(());
+        }
+        let message = format!("the limit of {limit} created agents is reached");
+        Err(Failure::new(FailureKind::Limit, message)
+            .with_hint("use an agent that exists; `runtime.max_created_agents` sets the limit"))
     }
 
     /// A person's agent is never replaced, and no name means two things.

@@ -17,7 +17,18 @@ pub(crate) async fn count_tool_call(run: &RunState, call: &LiveCall) -> Result<(
         let Err(refusal) = run.budget.count_tool_call(call.callers_frame().ceiling) else { return Ok(()) };
         if !extended(run, call, &refusal).await? {
             let failure = Failure::new(FailureKind::Limit, refusal.exhausted.to_string());
-            return Err(failure.with_hint("answer with what there is").into());
+            let hint = format!("answer with what there is; {}", refusal.exhausted.setting());
+            return Err(failure.with_hint(hint).into());
+        }
+    }
+}
+
+/// Counts a model request against the budget, asking for more where it is used up.
+pub(crate) async fn count_request(run: &RunState, call: &LiveCall) -> Result<Result<(), Failure>, Halt> {
+    loop {
+        let Err(refusal) = run.budget.count_request(call.frame().ceiling) else { return Ok(Ok(())) };
+        if !extended(run, call, &refusal).await? {
+            return exhausted(&refusal).map(Err);
         }
     }
 }
@@ -46,5 +57,6 @@ pub(crate) async fn extended(run: &RunState, call: &LiveCall, refusal: &Refusal)
 /// A budget of the run ends the run; one of an agent is an answer at that level.
 pub(crate) fn exhausted(refusal: &Refusal) -> Result<Failure, Halt> {
     let failure = Failure::new(FailureKind::Limit, refusal.exhausted.to_string());
+    let failure = failure.with_hint(refusal.exhausted.setting());
     if refusal.ceiling == Budget::ROOT { Err(Halt::Limit(failure)) } else { Ok(failure) }
 }

@@ -61,6 +61,7 @@ pub use agent::DEFAULT_TURNS;
 pub use approval_controller::{ApprovalBuilder, ApprovalController, ApprovalControllerBuilder};
 pub use assess::{AgentCallOverride, AgentCallPolicy};
 pub use broker::GrantId;
+pub use created::DEFAULT_CREATED_AGENTS;
 pub use descriptors::{
     ContentReader, ContentStore, DescriptorSettings, Descriptors, Excerpt, Fd, FdId, FdInfo, FdSource,
     Position, Reference, Selection, StoredContent, extraction_view, find_references, first_view, page_starts,
@@ -77,6 +78,7 @@ pub use rules::{approval_by_rules, pattern_means_tool};
 pub use run::{Canceller, Run, RunBuilder, RunError, RunReport};
 pub use runtime::{DEFAULT_DEPTH, MOST_DEPTH, Runtime, RuntimeBuilder};
 pub use session::{Session, SessionTurn};
+pub use state::{DEFAULT_REQUESTS, DEFAULT_TOOL_CALLS};
 pub use store::{Durability, MemoryStore, Store, StoreError};
 pub use toolset_source::ToolsetSource;
 pub use toolset_subset::ToolsetSubset;

@@ -321,6 +321,8 @@ fn merged(own: Limits, shared: &Limits) -> Limits {
         turns: own.turns.or(shared.turns),
         repeats: own.repeats.or(shared.repeats),
         tool_calls: own.tool_calls.or(shared.tool_calls),
+        requests: own.requests.or(shared.requests),
+        created_agents: own.created_agents.or(shared.created_agents),
         tokens: own.tokens.or(shared.tokens),
         cost: own.cost.or(shared.cost),
         time: own.time.or(shared.time),

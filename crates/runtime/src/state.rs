@@ -9,13 +9,19 @@ use llm_do_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::{Amount, Budget, CeilingId};
+use crate::budget::{Amount, Budget, CeilingId, Ceilings};
 use crate::instances::Instances;
 use crate::live::{LiveCall, Seat};
 use crate::log::RunLog;
 use crate::replay::Replay;
 use crate::runtime::Shared;
 use crate::sync::Mutex;
+
+/// Calls of tools and agents in a run that sets no limit.
+pub const DEFAULT_TOOL_CALLS: u64 = 10_000;
+
+/// Requests to models in a run that sets no limit.
+pub const DEFAULT_REQUESTS: u64 = 1_000;
 
 /// The state of one run.
 pub(crate) struct RunState {
@@ -69,7 +75,7 @@ impl RunState {
         replay: Option<Box<Replay>>,
         cancel: CancellationToken,
     ) -> Self {
-        let budget = Budget::new(ceilings(&options.limits));
+        let budget = Budget::new(with_defaults(ceilings(&options.limits)));
         Self {
             id,
             shared,
@@ -245,6 +251,7 @@ impl RunState {
         for (model, usage) in replay.spent_by(&call.info.id) {
             call.add_usage(model, usage);
             self.budget.book(at, amount(&usage));
+            self.budget.book_requests(at, usage.requests);
         }
     }
 }
@@ -254,11 +261,21 @@ pub(crate) fn amount(usage: &Usage) -> Amount {
     Amount { tokens: usage.tokens(), cost: usage.cost.known.0 }
 }
 
-fn ceilings(limits: &Limits) -> crate::budget::Ceilings {
-    crate::budget::Ceilings {
+fn ceilings(limits: &Limits) -> Ceilings {
+    Ceilings {
         tokens: limits.tokens,
         cost: limits.cost.map(|money| money.0),
         tool_calls: limits.tool_calls,
+        requests: limits.requests,
+    }
+}
+
+/// Adds the limits that hold for a run that sets none: they stop a model that calls or forks without end.
+fn with_defaults(limits: Ceilings) -> Ceilings {
+    Ceilings {
+        tool_calls: limits.tool_calls.or(Some(DEFAULT_TOOL_CALLS)),
+        requests: limits.requests.or(Some(DEFAULT_REQUESTS)),
+        ..limits
     }
 }
 

@@ -346,3 +346,100 @@ async fn a_tool_sees_what_is_left() {
         [r#"4 agents, Some(9) calls, 0 tokens used, callables ["left", "main"], 1 messages"#]
     );
 }
+
+/// A turn of a model that asks for one look; turns are not limited.
+fn without_turn_limit(limits: Limits) -> Limits {
+    Limits { turns: Some(100_000), ..limits }
+}
+
+#[tokio::test]
+async fn a_run_without_limits_ends_after_1000_model_requests() {
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x").tool("look"))
+        .tool(look())
+        .model(endless(1, 1))
+        .runtime(|runtime| runtime.limits(without_turn_limit(Limits::default())))
+        .run("go")
+        .await;
+    assert_eq!(run.status(), Status::Limit);
+    assert!(run.error().contains("the limit of 1000 model requests set by the run"), "{}", run.error());
+    assert!(run.error().contains("`runtime.limits.requests`"), "{}", run.error());
+    assert_eq!(requests(&run), 1_000);
+}
+
+#[tokio::test]
+async fn model_requests_can_be_limited_for_a_run_and_for_an_agent() {
+    let limits = Limits { requests: Some(3), ..Limits::default() };
+    let project = || {
+        TestProject::new()
+            .agent(AgentSpec::new("main", "You are main.").toolset("child"))
+            .agent(AgentSpec::new("child", "You are child.").tool("look").model(endless(1, 1)))
+            .tool(look())
+            .model_replies([asks("child", json!({"input": "x"})), says("went on")])
+    };
+    let of_run_limits = limits.clone();
+    let of_run = project().runtime(|runtime| runtime.limits(of_run_limits)).run("go").await;
+    assert_eq!((of_run.status(), requests(&of_run)), (Status::Limit, 3));
+
+    let child = AgentSpec::new("child", "You are child.").tool("look").limits(limits).model(endless(1, 1));
+    let of_agent = TestProject::new()
+        .agent(AgentSpec::new("main", "You are main.").toolset("child"))
+        .agent(child)
+        .tool(look())
+        .model_replies([asks("child", json!({"input": "x"})), says("went on")])
+        .run("go")
+        .await;
+    assert_eq!(&*of_agent.answer(), "went on");
+    let failure = of_agent.failure_of("child");
+    assert!(failure.message.contains("3 model requests set by agent `child`"), "{}", failure.message);
+    assert_eq!(failure.hint.as_deref(), Some("`limits.requests` sets the limit"));
+    assert_eq!(requests(&of_agent), 2 + 3);
+}
+
+#[tokio::test]
+async fn a_run_without_limits_refuses_the_call_after_10000() {
+    let calls = (0..100).map(|n| ("look", json!({"n": n}))).collect::<Vec<_>>();
+    let looks = replies(move |_| llm_do_models::asks_all(calls.clone()));
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x").tool("look"))
+        .tool(look())
+        .model(Script::new([looks.when(instructed(""))]))
+        .runtime(|runtime| runtime.limits(Limits { turns: Some(101), ..Limits::default() }))
+        .run("go")
+        .await;
+    assert_eq!(run.status(), Status::Limit);
+    let failure = run.failure_of("look");
+    assert!(failure.message.contains("the limit of 10000 tool calls set by the run"), "{}", failure.message);
+    assert!(failure.hint.as_deref().unwrap().contains("`runtime.limits.tool_calls`"), "{failure:?}");
+}
+
+fn generated(name: &str) -> AgentSpec {
+    AgentSpec { generated: true, ..AgentSpec::new(name, "x") }
+}
+
+#[tokio::test]
+async fn agents_create_64_agents_unless_a_limit_says_otherwise() {
+    for (limit, most) in [(None, 64), (Some(2), 2)] {
+        let create = FunctionTool::new("create", |_, call| async move {
+            let created = (0..100).map(|n| call.add_agent(generated(&format!("made_{n}"))));
+            let refused = created.filter_map(Result::err).collect::<Vec<_>>();
+            let again = call.add_agent(generated("made_0"));
+            assert!(again.is_ok(), "replacing is no new agent: {again:?}");
+            assert!(
+                refused[0].hint.as_deref().unwrap().contains("`runtime.max_created_agents`"),
+                "{refused:?}"
+            );
+            Ok(Output::text(format!("{} refused: {}", refused.len(), refused[0].message)))
+        });
+        let run = TestProject::new()
+            .agent(AgentSpec::new("main", "x").tool("create"))
+            .tool(create.define(|tool| tool.approval = Approval::PreApproved))
+            .model_replies([asks("create", json!({})), says("done")])
+            .runtime(move |runtime| runtime.limits(Limits { created_agents: limit, ..Limits::default() }))
+            .run("go")
+            .await;
+        assert_eq!(run.status(), Status::Done, "{}", run.report().trace());
+        let text = format!("{} refused: the limit of {most} created agents is reached", 100 - most);
+        assert_eq!(run.tool_results(), [text]);
+    }
+}

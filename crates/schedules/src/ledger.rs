@@ -144,7 +144,7 @@ impl Ledger {
             Quantity::Tokens => account.used.tokens,
             Quantity::Cost => account.used.cost,
             // Calls are entered after they were counted.
-            Quantity::ToolCalls => u64::MAX,
+            Quantity::ToolCalls | Quantity::Requests => u64::MAX,
         };
         assert!(exhausted.used <= used, "{exhausted:?}, but only {used} were ever used");
     }
@@ -165,6 +165,7 @@ impl Ledger {
                     }),
                     cost: least(&|account| Some(account.limits.cost?.saturating_sub(account.used.cost))),
                     tool_calls: least(&|account| Some(account.limits.tool_calls? - account.tool_calls)),
+                    requests: None,
                 }
             };
             assert_eq!(self.budget.remaining(self.id(place)), least, "all is refunded at {place}");
@@ -183,6 +184,7 @@ impl Account {
             Quantity::Tokens => &mut self.limits.tokens,
             Quantity::Cost => &mut self.limits.cost,
             Quantity::ToolCalls => &mut self.limits.tool_calls,
+            Quantity::Requests => &mut self.limits.requests,
         }
     }
 
@@ -203,7 +205,12 @@ fn sum(a: Amount, b: Amount) -> Amount {
 
 fn any_limits() -> Ceilings {
     let perhaps = |range| (!one_in(3)).then(|| amount(range));
-    Ceilings { tokens: perhaps(300..2_500), cost: perhaps(500..6_000), tool_calls: perhaps(1..4) }
+    Ceilings {
+        tokens: perhaps(300..2_500),
+        cost: perhaps(500..6_000),
+        tool_calls: perhaps(1..4),
+        requests: None,
+    }
 }
 
 /// What a request of a scenario wants.

@@ -100,6 +100,7 @@ impl Story {
             Quantity::Cost => run.limits.cost = Some(Money(limit)),
             Quantity::Tokens => run.limits.tokens = Some(limit),
             Quantity::ToolCalls => run.limits.tool_calls = Some(limit),
+            Quantity::Requests => run.limits.requests = Some(limit),
         }
     }
 
