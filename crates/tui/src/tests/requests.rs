@@ -93,6 +93,7 @@ pub(super) fn extension(what: Quantity) -> ExtensionRequest {
         Quantity::Cost => (500_000_000, 480_000_000, 60_000_000),
         Quantity::Tokens => (100_000, 98_000, 4_000),
         Quantity::ToolCalls => (10, 10, 1),
+        Quantity::Requests => (1_000, 1_000, 1),
     };
     let exhausted = Exhausted { what, owner: Exhausted::THE_RUN.to_owned(), limit, used, needed };
     ExtensionRequest { path: "main > writer".to_owned(), exhausted }
