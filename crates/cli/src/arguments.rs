@@ -52,7 +52,7 @@ pub(crate) enum Command {
     Models(ModelsArguments),
     /// Shows what a project does without a question, and agrees to it
     Trust(TrustArguments),
-    /// Prints the JSON Schemas of project files, for editors
+    /// Prints the JSON Schemas of project files, for editors, and of the output
     Schema(SchemaArguments),
     /// Tries configured providers, the models that a project names, and the sandbox
     Doctor(DoctorArguments),
@@ -186,7 +186,7 @@ pub(crate) struct TrustArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArguments {
-    /// Which schema; without one, both in one object
+    /// Which schema; without one, all in one object
     #[arg(value_enum)]
     pub(crate) which: Option<SchemaKind>,
 }
@@ -267,6 +267,9 @@ pub(crate) struct RunOptions {
     /// What stdout carries: the answer, one object, or every event as a line
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: Output,
+    /// Writes everything that the agent says to stdout as it arrives, not only its answer
+    #[arg(long, conflicts_with = "tui")]
+    pub(crate) stream: bool,
     /// Shows calls and results on stderr; `-vv` also streamed text, `-vvv` also whole requests
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
@@ -368,6 +371,8 @@ pub(crate) enum SchemaKind {
     Manifest,
     /// The header of an agent file
     Agent,
+    /// The object of `--output json`, which also ends `--output jsonl`
+    Output,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -44,15 +44,6 @@ impl Exit {
         }
     }
 
-    /// The word that stands for it in JSON: that of the run, unless the exit says more.
-    pub(crate) fn word(self, report: &RunReport) -> &'static str {
-        match self {
-            Self::Usage => "invalid",
-            Self::Denied => Status::Denied.word(),
-            _ => report.status.word(),
-        }
-    }
-
     /// Returns the number.
     pub(crate) fn code(self) -> u8 {
         match self {

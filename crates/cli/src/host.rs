@@ -1,15 +1,14 @@
 //! Where runs take place: a runtime with its approver, its readers and its interrupts.
 
-use std::io::{IsTerminal, stdout};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use llm_do::{
-    ApprovalMode, Cassette, Content, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input,
-    Limits, LoadedProject, Money, Name, NoticeSink, Outline, PythonSettings, Run, RunBuilder, RunError,
-    RunReport, Runtime, StandardCatalogue, StandardModels, provider_names,
+    ApprovalMode, Cassette, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input, Limits,
+    LoadedProject, Money, Name, NoticeSink, Outline, PythonSettings, Run, RunBuilder, Runtime,
+    StandardCatalogue, StandardModels, provider_names,
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover};
@@ -18,13 +17,14 @@ use crate::dotenv::Dotenv;
 use crate::environment;
 use crate::exit::Exit;
 use crate::narration::Narration;
-use crate::output::{self, usage_line};
+use crate::output;
 use crate::problem::Problem;
 use crate::progress::Progress;
 use crate::screen::{Paint, Screen};
 use crate::signals::{Interrupts, terminal_modes};
+use crate::stream::{AnswerStream, Streaming};
 use crate::surface::Surface;
-use crate::text::{notice_line, printable, visible, visible_line};
+use crate::text::{notice_line, visible_line};
 use crate::trust::{self, Decision};
 use crate::tui::{self, Ui};
 
@@ -212,6 +212,7 @@ pub(crate) struct Plan {
     timeout: Option<Duration>,
     output: Output,
     verbose: u8,
+    streaming: Streaming,
     surface: Surface,
     opening: Option<llm_do_tui::Opening>,
 }
@@ -247,6 +248,7 @@ impl Plan {
             timeout,
             output,
             verbose,
+            streaming: streaming(options, surface),
             surface,
             opening: None,
         })
@@ -307,6 +309,17 @@ pub(crate) fn check_provider(project: &LoadedProject, model: &str) -> Result<(),
     })
 }
 
+/// Whose text is written to stdout while it arrives. Those who listen get the answer as a whole, unless they ask for
+/// more.
+fn streaming(options: &RunOptions, surface: Surface) -> Streaming {
+    match (options.output, surface) {
+        (Output::Json | Output::Jsonl, _) | (_, Surface::Tui) => Streaming::Nothing,
+        (Output::Text, _) if options.stream => Streaming::Everything,
+        (Output::Text, Surface::Lines) => Streaming::Answers,
+        (Output::Text, Surface::Plain) => Streaming::Nothing,
+    }
+}
+
 fn mode(options: &RunOptions) -> Option<ApprovalMode> {
     match (options.approve_all, options.reject_all, options.approve) {
         (true, _, _) | (_, _, Some(Approve::All)) => Some(ApprovalMode::ApproveAll),
@@ -337,12 +350,14 @@ pub(crate) struct Host {
     pub(crate) runtime: Runtime,
     pub(crate) screen: Arc<Screen>,
     pub(crate) output: Output,
+    pub(crate) verbose: u8,
     interrupts: Interrupts,
     timeout: Option<Duration>,
-    verbose: u8,
     progress: Option<Progress>,
+    /// The text of the answer, and how much of it is on stdout.
+    pub(crate) answer: Arc<AnswerStream>,
     /// Set when nobody reads stdout any more.
-    unread: Arc<AtomicBool>,
+    pub(crate) unread: Arc<AtomicBool>,
     tape: Option<Cassette>,
 }
 
@@ -376,6 +391,14 @@ impl Host {
         if let Some(progress) = &progress {
             builder = builder.on_event(progress.reader());
         }
+        let answer = AnswerStream::new(
+            &plan.project,
+            plan.streaming,
+            screen.clone(),
+            unread.clone(),
+            interrupts.clone(),
+        );
+        builder = builder.on_event(answer.reader());
         if plan.output == Output::Jsonl {
             builder = builder.on_event(lines_to_stdout(unread.clone(), interrupts.clone()));
         }
@@ -401,8 +424,19 @@ impl Host {
         let runtime = builder.build()?;
         let (project, output, timeout, verbose) = (plan.project, plan.output, plan.timeout, plan.verbose);
         let tape = plan.tape;
-        let host =
-            Self { project, runtime, screen, output, interrupts, timeout, verbose, progress, unread, tape };
+        let host = Self {
+            project,
+            runtime,
+            screen,
+            output,
+            verbose,
+            interrupts,
+            timeout,
+            progress,
+            answer,
+            unread,
+            tape,
+        };
         Ok((host, ui))
     }
 
@@ -431,13 +465,6 @@ impl Host {
         exit
     }
 
-    /// Says what a recording could not answer as it was asked.
-    fn warn_of_tape(&self) {
-        for warning in self.tape_warnings() {
-            output::to_stderr(&self.screen.paint.message(&format!("warning: {}", visible(&warning))));
-        }
-    }
-
     /// What a recording could not answer as it was asked.
     pub(crate) fn tape_warnings(&self) -> Vec<String> {
         self.tape.iter().flat_map(Cassette::warnings).collect()
@@ -446,80 +473,6 @@ impl Host {
     /// Makes interrupts end a run while it lasts.
     pub(crate) fn interrupts(&self) -> &Interrupts {
         &self.interrupts
-    }
-
-    /// Prints the end of a run, each part on its stream.
-    pub(crate) fn print(&self, result: &Result<RunReport, RunError>) -> Exit {
-        let (report, error) = match result {
-            Ok(report) => (report, None),
-            Err(error) => (&*error.report, Some(error.to_string())),
-        };
-        if self.unread.load(Ordering::Relaxed) {
-            return if output::has_failed() { Exit::Failed } else { Exit::Interrupted };
-        }
-        let exit = Exit::of(report);
-        match self.output {
-            Output::Text => print_text(report),
-            Output::Json => {
-                let value =
-                    output::report_value(report, exit.word(report), error.as_deref(), &self.project.notices);
-                output::to_stdout(&value.to_string());
-            }
-            Output::Jsonl => {}
-        }
-        self.warn_of_tape();
-        self.explain(report, error.as_deref(), exit);
-        exit
-    }
-
-    /// Says on stderr what the answer alone does not say.
-    fn explain(&self, report: &RunReport, error: Option<&str>, exit: Exit) {
-        let mut lines = Vec::new();
-        if let Some(error) = error {
-            lines.push(format!("error: {}", crate::text::visible(error)));
-        }
-        let was_cut = exit == Exit::Interrupted || exit == Exit::TimedOut;
-        if self.verbose > 0 || was_cut {
-            lines.push(crate::text::visible(report.trace().to_string().trim_end()));
-        }
-        if exit == Exit::Denied && report.nobody_to_ask {
-            lines.push("notice: a call had to ask and nobody could be asked, so it was denied".to_owned());
-            lines.push(
-                "hint: run it in a terminal, answer through `--approvals-from`, or allow with `--approve all`".to_owned(),
-            );
-        }
-        let total = report.usage.total();
-        if self.verbose > 0 || was_cut {
-            let models: Vec<&str> = report.usage.iter().map(|(model, _)| model.as_str()).collect();
-            let with = if models.is_empty() { String::new() } else { format!(" with {}", models.join(", ")) };
-            lines.push(format!("{} in {:.1} s{with}", usage_line(&total), report.duration.as_secs_f64()));
-        }
-        if !lines.is_empty() {
-            self.screen.line(&self.screen.paint.message(&lines.join("\n")));
-        }
-    }
-}
-
-/// Prints the answer of a run to stdout.
-pub(crate) fn print_text(report: &RunReport) {
-    let Some(answer) = &report.output else { return };
-    let terminal = stdout().is_terminal();
-    let text = match &answer.content {
-        Content::Text(text) if terminal => printable(text),
-        Content::Text(text) => text.to_string(),
-        Content::Json(value) if terminal => {
-            printable(&serde_json::to_string_pretty(value).unwrap_or_default())
-        }
-        Content::Json(value) => value.to_string(),
-    };
-    output::to_stdout(&text);
-    for attachment in &answer.attachments {
-        let kind = attachment.media_type.as_deref().unwrap_or("a file");
-        let words = format!(
-            "note: the answer also holds `{}` ({kind}), which `--output json` shows",
-            attachment.name
-        );
-        output::to_stderr(&visible_line(&words));
     }
 }
 

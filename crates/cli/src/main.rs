@@ -3,12 +3,15 @@
 //! stdout carries only the answer; everything else goes to stderr. What a run does is in the library: this
 //! binary reads files, flags, the environment and the terminal, and draws events.
 
+mod advice;
+mod answer_text;
 mod approvals;
 mod arguments;
 mod commands;
 #[cfg(unix)]
 mod descriptors;
 mod dotenv;
+mod ending;
 mod environment;
 mod exit;
 mod history;
@@ -19,9 +22,11 @@ mod output;
 mod problem;
 mod progress;
 mod python_flags;
+mod run_object;
 mod screen;
 mod signals;
 mod stdin;
+mod stream;
 mod surface;
 mod text;
 mod trust;

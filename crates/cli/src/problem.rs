@@ -51,11 +51,24 @@ impl Problem {
     /// What is wrong, for programs: of a project its first error, as the others are in its diagnostics.
     pub(crate) fn summary(&self) -> String {
         let errors = self.diagnostics().iter().filter(|problem| problem.severity == Severity::Error);
-        let text = self.to_string();
-        match (errors.clone().next(), errors.count()) {
-            (Some(first), 1) => first.message.clone(),
-            (Some(first), count) => format!("{} (the first of {count} errors)", first.message),
-            (None, _) => text.strip_prefix("error: ").unwrap_or(&text).to_owned(),
+        match (errors.clone().next(), errors.count(), self) {
+            (Some(first), 1, _) => first.message.clone(),
+            (Some(first), count, _) => format!("{} (the first of {count} errors)", first.message),
+            (None, _, Self::Usage { message, .. }) => message.clone(),
+            (None, _, Self::Other(error)) => format!("{error:#}"),
+            (None, _, Self::Project(diagnostics)) => diagnostics.to_string(),
+        }
+    }
+
+    /// What to do about it: of a project what its first error says.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Usage { hint, .. } => hint.clone(),
+            Self::Project(diagnostics) => {
+                let mut problems = diagnostics.0.iter();
+                problems.find(|problem| problem.severity == Severity::Error)?.hint.clone()
+            }
+            Self::Other(_) => None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The terminal behind stderr: lines, a status line that is redrawn, and colours where they are wanted.
 
 use std::io::{IsTerminal, Write, stderr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// stderr as everything of this process writes to it.
 ///
@@ -23,6 +23,8 @@ struct State {
     suspended: usize,
     /// Lines that wait until nobody is being asked any more.
     held: Vec<String>,
+    /// Whether the answer is being written, behind which no status line is drawn.
+    is_hidden: bool,
 }
 
 impl Screen {
@@ -71,12 +73,26 @@ impl Screen {
         state.draw();
     }
 
+    /// Erases the status line and draws none until [`show_status`](Self::show_status).
+    pub(crate) fn hide_status(&self) {
+        let mut state = self.state();
+        if !state.is_hidden {
+            state.erase();
+            state.is_hidden = true;
+        }
+    }
+
+    /// Draws the status line again.
+    pub(crate) fn show_status(&self) {
+        self.state().is_hidden = false;
+    }
+
     /// Keeps the status line and other lines away while something else has the terminal.
-    pub(crate) fn suspend(&self) -> Suspended<'_> {
+    pub(crate) fn suspend(self: &Arc<Self>) -> Suspended {
         let mut state = self.state();
         state.erase();
         state.suspended += 1;
-        Suspended(self)
+        Suspended(self.clone())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -98,7 +114,7 @@ impl State {
     }
 
     fn draw(&mut self) {
-        if self.suspended == 0 && !self.status.is_empty() {
+        if self.suspended == 0 && !self.is_hidden && !self.status.is_empty() {
             write(&self.status);
             self.drawn = true;
         }
@@ -111,9 +127,9 @@ fn write(text: &str) {
 }
 
 /// The time in which the status line stays away.
-pub(crate) struct Suspended<'a>(&'a Screen);
+pub(crate) struct Suspended(Arc<Screen>);
 
-impl Drop for Suspended<'_> {
+impl Drop for Suspended {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.suspended = state.suspended.saturating_sub(1);

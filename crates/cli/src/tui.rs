@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::approvals;
 use crate::environment::state_directory;
 use crate::exit::Exit;
-use crate::host::{Host, print_text};
+use crate::host::Host;
 use crate::input;
 use crate::output;
 use crate::problem::Problem;
@@ -215,7 +215,7 @@ impl Table {
             self.remark(format!("warning: {warning}"));
         }
         if !stdout().is_terminal() {
-            print_text(report);
+            self.host.answer.finish(report);
         }
         if self.exit == Exit::Usage {
             self.ui.desk.tell(Told::Refused);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llm_do_core::{visible, visible_line};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 /// A file of a project with its text.
@@ -42,7 +43,7 @@ impl Source {
 }
 
 /// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The project cannot be used.
@@ -52,7 +53,7 @@ pub enum Severity {
 }
 
 /// One thing that a project's author should know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
@@ -60,6 +61,7 @@ pub struct Diagnostic {
     pub message: String,
     /// The file.
     #[serde(serialize_with = "readable_path")]
+    #[schemars(with = "String")]
     pub file: PathBuf,
     /// The line, from 1, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,8 @@ use futures::FutureExt;
 use llm_do_core::{
     AgentSpec, ArgumentsError, Attachment, Context, Conversation, Effect, Engine, FINAL_ANSWER, Failure,
     FailureKind, Halt, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output, Part, Payload,
-    Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult, join_problems, parse_strict,
+    Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult, counted, join_problems,
+    parse_strict,
 };
 
 use crate::caller::opener;
@@ -181,7 +182,8 @@ async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, s
             return Ok(outcome);
         }
     }
-    let message = format!("agent `{}` used its {limit} turns without an answer", call.name);
+    let turns = counted(limit, "turn");
+    let message = format!("agent `{}` used its {turns} without an answer", call.name);
     Ok(Outcome::Failed(
         Failure::new(FailureKind::Limit, message)
             .with_hint("raise the limit of turns, or give it less to do"),

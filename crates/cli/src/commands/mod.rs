@@ -17,6 +17,7 @@ use crate::arguments::{self, Command, Output};
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::Problem;
+use crate::run_object::RunObject;
 
 /// Executes a command and says what kept it from doing its work.
 pub(crate) fn execute(command: Command) -> Exit {
@@ -42,14 +43,11 @@ pub(crate) fn execute(command: Command) -> Exit {
 
 /// Says what is wrong. A program that reads stdout gets an object there, although nothing ran.
 fn refuse(problem: &Problem, form: Output) -> Exit {
-    let mut refusal = output::refusal_value("invalid", &problem.summary(), problem.diagnostics());
+    let object = RunObject::refused(problem);
     match form {
         Output::Text => {}
-        Output::Json => drop(output::to_stdout(&refusal.to_string())),
-        Output::Jsonl => {
-            refusal["type"] = "run_refused".into();
-            output::to_stdout(&refusal.to_string());
-        }
+        Output::Json => drop(output::to_stdout(&object.to_line())),
+        Output::Jsonl => drop(output::to_stdout(&object.as_last_line().to_line())),
     }
     problem.show()
 }

@@ -48,7 +48,7 @@ fn a_limit_that_runs_out_ends_with_4() {
         .file("script.yaml", "mode: by_turn\nreplies:\n  - ask: {main: {input: again}}\n  - say: done\n");
     let ran = sandbox.run(&["run", ".", "hello", "--max-turns", "1", "--output", "json"]).ended(4);
     assert_eq!(ran.json()["status"], "limit");
-    ran.told("1 turns");
+    ran.told("used its 1 turn without an answer");
 }
 
 #[test]
@@ -96,7 +96,14 @@ fn an_output_that_does_not_fit_ends_with_6() {
         "mode: by_turn\nreplies: [{say: many}, {say: several}, {say: lots}, {say: more}]\n",
     );
     let ran = sandbox.run(&["run", ".", "hello", "--output", "json"]).ended(6);
-    assert_eq!(ran.json()["status"], "output");
+    let object = ran.json();
+    assert_eq!((&object["status"], &object["raw"]), (&"output".into(), &"lots".into()), "{object}");
+    sandbox.run(&["run", ".", "hello"]).ended(6).said("").told("the answer was:\n    lots\n");
+    let long = "x".repeat(10_000);
+    let replies = format!("mode: by_turn\nreplies: [{{say: a}}, {{say: a}}, {{say: {long}}}]\n");
+    let ran = sandbox.file("script.yaml", &replies).run(&["run", ".", "hello"]).ended(6);
+    assert!(ran.stderr.len() < 4_000, "{ran:?}");
+    ran.told("(and 8000 more characters, which `--output json` shows)");
 }
 
 #[test]

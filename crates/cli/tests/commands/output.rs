@@ -30,16 +30,20 @@ fn json_is_one_object_with_the_same_keys_whatever_happens() {
     let keys = [
         "status",
         "output",
+        "partial",
+        "raw",
         "stop",
-        "usage",
-        "cost_usd",
-        "run_id",
-        "duration_ms",
         "error",
-        "stderr",
+        "hint",
         "notices",
         "denied",
         "diagnostics",
+        "usage",
+        "cost_usd",
+        "models",
+        "stderr",
+        "run_id",
+        "duration_ms",
     ];
     for ran in [&good, &failed, &refused] {
         assert_eq!(ran.stdout.lines().count(), 1, "{ran:?}");
@@ -48,7 +52,8 @@ fn json_is_one_object_with_the_same_keys_whatever_happens() {
     }
     assert_eq!(good.json()["output"], "hello");
     assert_eq!(good.json()["usage"]["requests"], 1);
-    assert_eq!(good.json()["usage"]["models"]["test:echo"]["requests"], 1);
+    let models = good.json()["models"].clone();
+    assert_eq!((&models[0]["name"], &models[0]["requests"]), (&json!("test:echo"), &json!(1)));
     assert_eq!(good.json()["error"], Value::Null);
     assert!(failed.json()["error"].as_str().unwrap().contains("no"));
 }
@@ -77,6 +82,7 @@ fn json_lists_the_calls_that_were_denied() {
         let list = denied(flags, exit);
         let [call] = &list.as_array().unwrap()[..] else { panic!("{list}") };
         assert_eq!((&call["path"], &call["name"]), (&json!("main > helper"), &json!("helper")));
+        assert_eq!(call["agent"], "main", "{call}");
         assert_eq!(call["kind"], kind, "{call}");
         assert!(call["reason"].as_str().unwrap().contains("`helper` must ask"), "{call}");
     }
@@ -92,18 +98,22 @@ fn an_invalid_project_is_told_to_programs_with_each_problem() {
     assert!(!error.contains("error:") && error.lines().count() == 1, "{error}");
     let lines = sandbox.run(&["run", ".", "x", "--output", "jsonl"]).ended(2).lines();
     let [line] = &lines[..] else { panic!("{lines:?}") };
-    assert_eq!((&line["type"], &line["status"]), (&json!("run_refused"), &json!("invalid")));
-    assert_eq!(line["diagnostics"], object["diagnostics"]);
+    assert_eq!((&line["type"], &line["status"]), (&json!("result"), &json!("invalid")));
+    assert_eq!((&line["diagnostics"], &line["hint"]), (&object["diagnostics"], &problems[0]["hint"]));
     let chat = sandbox.run(&["chat", ".", "--output", "jsonl"]).ended(2).lines();
-    assert_eq!(chat[0]["type"], "run_refused");
+    assert_eq!(chat[0]["type"], "result");
     let usage = Sandbox::echo().run(&["run", ".", "--output", "jsonl"]).ended(2).lines();
-    assert_eq!((&usage[0]["type"], &usage[0]["diagnostics"]), (&json!("run_refused"), &json!([])));
+    assert_eq!((&usage[0]["type"], &usage[0]["diagnostics"]), (&json!("result"), &json!([])));
+    assert_eq!(usage[0]["error"], "there is no input");
+    assert!(usage[0]["hint"].as_str().unwrap().starts_with("give a prompt"), "{usage:?}");
 }
 
 #[test]
 fn jsonl_is_every_event_in_order_without_a_gap() {
     let ran = Sandbox::asking().run(&["run", ".", "hello", "--approve-all", "--output", "jsonl"]).ended(0);
-    let events = ran.lines();
+    let mut events = ran.lines();
+    let result = events.pop().unwrap();
+    assert_eq!((&result["type"], &result["output"]), (&json!("result"), &json!("the end")));
     let seqs: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
     assert_eq!(seqs, (0..seqs.len() as u64).collect::<Vec<_>>());
     for event in &events {

@@ -49,7 +49,7 @@ fn a_toolset_that_cannot_be_closed_is_told_in_every_output_mode() {
     let ran = project.run(&["run", ".", "hello", "--output", "jsonl"]);
     let notices: Vec<_> = ran.stdout.lines().filter(|line| line.contains(r#""type":"notice""#)).collect();
     assert!(notices.iter().any(|line| line.contains("commit failed") && line.contains(r#""agent":"main""#)));
-    assert!(ran.stdout.trim_end().lines().last().unwrap().contains("run_finished"));
+    assert!(ran.stdout.trim_end().lines().rev().nth(1).unwrap().contains("run_finished"));
 }
 
 #[test]

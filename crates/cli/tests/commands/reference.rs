@@ -74,6 +74,28 @@ fn the_agent_file_is_documented_as_it_is_read() {
     compare("agent-file.md", &keys_page(opening, &schema));
 }
 
+#[test]
+fn the_schema_of_the_output_is_the_one_that_the_program_prints() {
+    compare("output.schema.json", &Sandbox::new().run(&["schema", "output"]).stdout);
+}
+
+#[test]
+fn the_page_about_the_output_has_every_field_status_and_stop_reason() {
+    let schema = Sandbox::new().run(&["schema", "output"]).json();
+    let written = std::fs::read_to_string(page("output.md")).unwrap();
+    let mut names: Vec<String> = Vec::new();
+    let types = [&schema].into_iter().chain(schema["$defs"].as_object().unwrap().values());
+    for kind in types {
+        names.extend(kind["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()));
+        let values = kind["oneOf"].as_array().into_iter().flatten();
+        names.extend(values.filter_map(|value| value["const"].as_str().map(str::to_owned)));
+    }
+    assert!(names.len() > 40, "{names:?}");
+    for name in names {
+        assert!(written.contains(&format!("`{name}`")), "`{name}` is not explained in output.md");
+    }
+}
+
 fn keys_page(opening: &str, schema: &Value) -> String {
     let mut text = format!("{opening}| Key | Type | Meaning |\n| --- | --- | --- |\n");
     rows(&mut text, "", schema);

@@ -12,6 +12,7 @@ fn the_schemas_accept_what_the_loader_accepts() {
     assert_eq!(agent["additionalProperties"], false);
     let both = sandbox.run(&["schema"]).ended(0).json();
     assert_eq!(both["manifest"], manifest);
+    assert_eq!(both["output"], sandbox.run(&["schema", "output"]).ended(0).json());
 }
 
 #[test]

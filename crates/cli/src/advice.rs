@@ -1,0 +1,73 @@
+//! What a person can do about a run that failed.
+//!
+//! The hint of a failure is written for its caller: a model, or a program that embeds llm-do. A person at the command
+//! line has flags and files instead, so each kind of failure has its own advice here.
+
+use llm_do::{EventBody, Failure, FailureKind, ModelErrorKind, ModelResult, RunReport};
+
+use crate::exit::Exit;
+
+/// What to do if nobody could be asked.
+const NOBODY_TO_ASK: &str =
+    "run it in a terminal, answer through `--approvals-from`, or allow with `--approve all`";
+
+/// What to do about a conversation that is longer than the model reads.
+const TOO_LONG: &str = "give it less input or a model with a larger context window; in a chat, `/clear` starts anew and \
+     `/goto N` goes back to before message N";
+
+/// Returns what can be done about the way in which a run ended.
+pub(crate) fn hint(report: &RunReport) -> Option<String> {
+    if report.nobody_to_ask && Exit::of(report) == Exit::Denied {
+        return Some(NOBODY_TO_ASK.to_owned());
+    }
+    if report.output.is_some() {
+        return None;
+    }
+    if last_model_error(report) == Some(ModelErrorKind::ContextOverflow) {
+        return Some(TOO_LONG.to_owned());
+    }
+    report.failure.as_ref().and_then(for_person)
+}
+
+/// The failure of the last model request, if it failed.
+fn last_model_error(report: &RunReport) -> Option<ModelErrorKind> {
+    let events = report.events();
+    let last = events.iter().rev().find_map(|event| match &event.body {
+        EventBody::ModelResponse { result, .. } => Some(result),
+        _ => None,
+    });
+    match last {
+        Some(ModelResult::Failed { error }) => Some(error.kind),
+        _ => None,
+    }
+}
+
+fn for_person(failure: &Failure) -> Option<String> {
+    let own = || failure.hint.clone();
+    match failure.kind {
+        FailureKind::Arguments => Some(
+            "`llm-do list PATH` shows what it takes; give that with `--input-json '{\"key\": \"value\"}'`"
+                .to_owned(),
+        ),
+        FailureKind::Depth => {
+            Some("raise it with `--max-depth N` or `runtime.max_depth`, at most 64".to_owned())
+        }
+        FailureKind::Limit => Some(
+            "raise it with `--max-turns`, `--max-cost`, or `limits` in the manifest or the agent file"
+                .to_owned(),
+        ),
+        FailureKind::TimedOut => Some("raise `limits.time` in the manifest or the agent file".to_owned()),
+        FailureKind::Blocked => Some("`llm-do check PATH --reach` shows which rule applies".to_owned()),
+        // Written for the model that made the call.
+        FailureKind::Cancelled | FailureKind::Unasked => None,
+        FailureKind::Unknown
+        | FailureKind::Denied
+        | FailureKind::Access
+        | FailureKind::Context
+        | FailureKind::Tool
+        | FailureKind::Panic
+        | FailureKind::Output
+        | FailureKind::Model
+        | FailureKind::Toolset => own(),
+    }
+}

@@ -1,0 +1,94 @@
+//! The end of a run: the answer or the object on stdout, everything else on stderr.
+
+use std::sync::atomic::Ordering;
+
+use llm_do::{RunError, RunReport};
+
+use crate::arguments::Output;
+use crate::exit::Exit;
+use crate::host::Host;
+use crate::output::{self, usage_line};
+use crate::run_object::{Ended, RunObject, unfit_answer};
+use crate::text::visible;
+use crate::{advice, text};
+
+/// So many characters of an answer that does not fit are shown.
+const MAX_SHOWN: usize = 2_000;
+
+impl Host {
+    /// Prints the end of a run, each part on its stream.
+    pub(crate) fn print(&self, result: &Result<RunReport, RunError>) -> Exit {
+        let (report, error) = match result {
+            Ok(report) => (report, None),
+            Err(error) => (&*error.report, Some(error_message(error))),
+        };
+        if self.unread.load(Ordering::Relaxed) {
+            return if output::has_failed() { Exit::Failed } else { Exit::Interrupted };
+        }
+        let ended = Ended {
+            report,
+            exit: Exit::of(report),
+            error,
+            partial: self.answer.unfinished(),
+            diagnostics: &self.project.notices,
+            warnings: self.tape_warnings(),
+        };
+        match self.output {
+            Output::Text => self.answer.finish(report),
+            Output::Json => drop(output::to_stdout(&RunObject::new(&ended).to_line())),
+            Output::Jsonl => drop(output::to_stdout(&RunObject::new(&ended).as_last_line().to_line())),
+        }
+        self.explain(&ended);
+        ended.exit
+    }
+
+    /// Says on stderr what the answer alone does not say.
+    fn explain(&self, ended: &Ended<'_>) {
+        let report = ended.report;
+        let mut lines: Vec<String> =
+            ended.warnings.iter().map(|warning| format!("warning: {}", visible(warning))).collect();
+        lines.extend(ended.error.iter().map(|error| format!("error: {}", visible(error))));
+        let raw = unfit_answer(report).filter(|_| self.output == Output::Text);
+        lines.extend(raw.map(|raw| format!("the answer was:\n{}", bounded(&raw))));
+        let was_cut = matches!(ended.exit, Exit::Interrupted | Exit::TimedOut);
+        if self.verbose > 0 || was_cut {
+            lines.push(visible(report.trace().to_string().trim_end()));
+        }
+        if ended.exit == Exit::Denied && report.nobody_to_ask && ended.error.is_none() {
+            lines.push("notice: a call had to ask and nobody could be asked, so it was denied".to_owned());
+        }
+        lines.extend(advice::hint(report).map(|hint| format!("hint: {}", visible(&hint))));
+        if self.verbose > 0 || was_cut {
+            lines.push(used(report));
+        }
+        if !lines.is_empty() {
+            self.screen.line(&self.screen.paint.message(&lines.join("\n")));
+        }
+    }
+}
+
+/// Why a run gave no answer, without the hint, which may be written for a model.
+fn error_message(error: &RunError) -> String {
+    match &error.report.failure {
+        Some(failure) => failure.message.clone(),
+        None => error.to_string(),
+    }
+}
+
+/// What a run used, and with which models.
+fn used(report: &RunReport) -> String {
+    let models: Vec<&str> = report.usage.iter().map(|(model, _)| model.as_str()).collect();
+    let with = if models.is_empty() { String::new() } else { format!(" with {}", models.join(", ")) };
+    format!("{} in {:.1} s{with}", usage_line(&report.usage.total()), report.duration.as_secs_f64())
+}
+
+/// The beginning of a text, a little to the right.
+fn bounded(text: &str) -> String {
+    let count = text.chars().count();
+    let shown: String = text.chars().take(MAX_SHOWN).collect();
+    let shown = text::printable(&shown).replace('\n', "\n    ");
+    match count.checked_sub(MAX_SHOWN).filter(|left| *left > 0) {
+        Some(left) => format!("    {shown}\n    (and {left} more characters, which `--output json` shows)"),
+        None => format!("    {shown}"),
+    }
+}
