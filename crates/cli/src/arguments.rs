@@ -1,6 +1,7 @@
 //! The arguments of the command line.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ Examples:
   llm-do check hello --reach                what it can touch, before it runs
 
 Exit codes: 0 done, 1 failed, 2 bad usage or project, 3 provider, 4 limit,
-            5 denied, 6 output does not fit, 124 out of time, 130 interrupted.";
+            5 denied, 6 output does not fit, 124 out of time, 129 hung up,
+            130 interrupted, 143 terminated.";
 
 /// Runs agents (prompt files) and tools (code) under one calling convention.
 #[derive(Debug, Parser)]
@@ -123,7 +125,7 @@ pub(crate) struct CallArguments {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) input: InputArguments,
-    /// Prints the gate's decision and runs nothing. Exit codes: 0 it would run, 5 it would ask, 1 it is blocked or
+    /// Prints the gate's decision and runs nothing. Exit codes: 0 it would run, 5 it would ask or is blocked, 1 it
     /// cannot be done, 2 the name or the input is wrong
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -418,7 +420,9 @@ pub(crate) struct Refused(clap::Error);
 impl Refused {
     /// Answers on the right stream.
     pub(crate) fn show(&self) -> Exit {
-        let _ = self.0.print();
+        // clap leaves the text in the buffer of stdout, where an error of the last write would be lost.
+        let printed = self.0.print().and_then(|()| io::stdout().flush());
+        output::is_read(printed);
         if let Some(hint) = python_flags::hint(&self.0) {
             output::to_stderr(&Paint::for_stderr().message(&format!("hint: {hint}")));
         }

@@ -27,7 +27,7 @@ impl Host {
         }
         let ended = Ended {
             report,
-            exit: Exit::of(report),
+            exit: self.exit_of(report),
             error,
             partial: self.answer.unfinished(),
             diagnostics: &self.project.notices,
@@ -42,6 +42,14 @@ impl Host {
         ended.exit
     }
 
+    /// How the process ends after a run: what ended the run shows in the exit code.
+    pub(crate) fn exit_of(&self, report: &RunReport) -> Exit {
+        match (Exit::of(report), self.interrupts().signal()) {
+            (Exit::Interrupted, Some(signal)) => signal.into(),
+            (exit, _) => exit,
+        }
+    }
+
     /// Says on stderr what the answer alone does not say.
     fn explain(&self, ended: &Ended<'_>) {
         let report = ended.report;
@@ -50,7 +58,8 @@ impl Host {
         lines.extend(ended.error.iter().map(|error| format!("error: {}", visible(error))));
         let raw = unfit_answer(report).filter(|_| self.output == Output::Text);
         lines.extend(raw.map(|raw| format!("the answer was:\n{}", bounded(&raw))));
-        let was_cut = matches!(ended.exit, Exit::Interrupted | Exit::TimedOut);
+        let was_cut =
+            matches!(ended.exit, Exit::Interrupted | Exit::Terminated | Exit::HungUp | Exit::TimedOut);
         if self.verbose > 0 || was_cut {
             lines.push(visible(report.trace().to_string().trim_end()));
         }

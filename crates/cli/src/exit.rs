@@ -23,8 +23,12 @@ pub(crate) enum Exit {
     Output,
     /// The wall time of the run is over.
     TimedOut,
-    /// Interrupted.
+    /// Interrupted: SIGINT, or stopped by a person.
     Interrupted,
+    /// Ended by SIGTERM.
+    Terminated,
+    /// Ended by SIGHUP.
+    HungUp,
 }
 
 impl Exit {
@@ -55,7 +59,9 @@ impl Exit {
             Self::Denied => 5,
             Self::Output => 6,
             Self::TimedOut => 124,
+            Self::HungUp => 129,
             Self::Interrupted => 130,
+            Self::Terminated => 143,
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Interrupts: the first one ends the run in order, the second one leaves at once.
 
 use std::io::stdin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use llm_do::Canceller;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -18,8 +17,26 @@ pub(crate) struct Interrupts {
     watched: Arc<Mutex<Watched>>,
     /// How the terminal was before anything edited lines or drew on it.
     terminal: Arc<Option<Termios>>,
-    /// Whether somebody wants the process to end, and not only what it does.
-    must_leave: Arc<AtomicBool>,
+    /// The signal after which the process ends, and not only what it does.
+    ending: Arc<OnceLock<EndSignal>>,
+}
+
+/// A signal that asks the process to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndSignal {
+    /// SIGTERM.
+    Terminate,
+    /// SIGHUP: the terminal is gone.
+    HangUp,
+}
+
+impl From<EndSignal> for Exit {
+    fn from(signal: EndSignal) -> Self {
+        match signal {
+            EndSignal::Terminate => Self::Terminated,
+            EndSignal::HangUp => Self::HungUp,
+        }
+    }
 }
 
 /// Returns how the terminal is now.
@@ -42,8 +59,7 @@ enum Watched {
 impl Interrupts {
     /// Begins to listen. Who leaves at once gives the terminal the modes back that it had.
     pub(crate) fn listen(screen: Arc<Screen>, modes: Option<Termios>) -> std::io::Result<Self> {
-        let interrupts =
-            Self { watched: Arc::default(), terminal: Arc::new(modes), must_leave: Arc::default() };
+        let interrupts = Self { watched: Arc::default(), terminal: Arc::new(modes), ending: Arc::default() };
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
@@ -52,8 +68,9 @@ impl Interrupts {
             loop {
                 tokio::select! {
                     _ = interrupt.recv() => {}
-                    _ = terminate.recv() => listening.must_leave.store(true, Ordering::Relaxed),
-                    _ = hangup.recv() => listening.must_leave.store(true, Ordering::Relaxed),
+                    // The first of them decides how the process ends.
+                    _ = terminate.recv() => drop(listening.ending.set(EndSignal::Terminate)),
+                    _ = hangup.recv() => drop(listening.ending.set(EndSignal::HangUp)),
                 }
                 listening.interrupt(&screen);
             }
@@ -79,7 +96,8 @@ impl Interrupts {
         if let Some(terminal) = &*self.terminal {
             let _ = tcsetattr(stdin(), OptionalActions::Now, terminal);
         }
-        std::process::exit(Exit::Interrupted.code().into());
+        let exit = self.signal().map_or(Exit::Interrupted, Exit::from);
+        std::process::exit(exit.code().into());
     }
 
     /// Makes the next interrupt end this run.
@@ -91,9 +109,14 @@ impl Interrupts {
         *watched = Watched::Run(run);
     }
 
-    /// Says whether the process was asked to end: a chat ends with the turn that was stopped.
+    /// Returns whether the process was asked to end: a chat ends with the turn that was stopped.
     pub(crate) fn must_leave(&self) -> bool {
-        self.must_leave.load(Ordering::Relaxed)
+        self.signal().is_some()
+    }
+
+    /// Returns the signal that asked the process to end.
+    pub(crate) fn signal(&self) -> Option<EndSignal> {
+        self.ending.get().copied()
     }
 
     /// Says that the run has ended: the next interrupt ends the process.

@@ -210,7 +210,7 @@ impl Table {
             Ok(report) => report,
             Err(error) => &error.report,
         };
-        self.exit = Exit::of(report);
+        self.exit = self.host.exit_of(report);
         for warning in self.host.tape_warnings() {
             self.remark(format!("warning: {warning}"));
         }

@@ -52,6 +52,7 @@ fn exit(verdict: &Verdict) -> Exit {
         (VerdictKind::Allow, _) => Exit::Done,
         (VerdictKind::Ask, _) => Exit::Denied,
         (_, Some(FailureKind::Unknown | FailureKind::Arguments)) => Exit::Usage,
-        (VerdictKind::Block | VerdictKind::CannotBeDone, _) => Exit::Failed,
+        (VerdictKind::Block, _) => Exit::Denied,
+        (VerdictKind::CannotBeDone, _) => Exit::Failed,
     }
 }

@@ -78,7 +78,7 @@ fn a_dry_run_says_whether_a_call_can_be_done_in_words_and_by_its_exit_code() {
             1,
             "cannot be done: `gone.txt` does not exist",
         ),
-        ("read_file", json!({"path": "../x"}), "block", 1, "leads out of the root"),
+        ("read_file", json!({"path": "../x"}), "block", 5, "leads out of the root"),
         ("search_files", json!({"pattern": "("}), "cannot_be_done", 1, "cannot be done: "),
         (
             "search_files",
@@ -87,7 +87,7 @@ fn a_dry_run_says_whether_a_call_can_be_done_in_words_and_by_its_exit_code() {
             1,
             "cannot be done: `gone`",
         ),
-        ("list_files", json!({"path": "gone"}), "block", 1, "a rule blocks it"),
+        ("list_files", json!({"path": "gone"}), "block", 5, "a rule blocks it"),
         ("raed_file", json!({}), "cannot_be_done", 2, "did you mean `read_file`?"),
     ] {
         let (word, shown) = judged(name, input.clone(), exit);

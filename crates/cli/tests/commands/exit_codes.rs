@@ -122,6 +122,27 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
+fn whatever_cannot_be_written_to_stdout_is_a_failure() {
+    let sandbox = Sandbox::echo();
+    for arguments in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["--version"],
+        &["schema"],
+        &["completions", "bash"],
+        &["list", "."],
+        &["check", ".", "--output", "json"],
+        &["models"],
+        &["run", ".", "x", "--output", "json"],
+        &["run", ".", "x", "--output", "jsonl"],
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = sandbox.command(arguments).stdout(full).output().unwrap();
+        crate::support::Ran::from(output).ended(1).told("stdout cannot be written");
+    }
+}
+
+#[test]
 fn a_run_that_takes_too_long_ends_with_124_and_says_what_was_done() {
     let sandbox = Sandbox::scripted("- say: late\n  delay: 60s\n");
     let ran = sandbox.run(&["run", ".", "hello", "--timeout", "200ms", "--output", "json"]).ended(124);

@@ -44,11 +44,15 @@ fn ended(mut child: Child) -> (Option<i32>, String) {
 
 #[test]
 fn an_interrupt_cancels_the_tree_and_says_what_was_done_and_used() {
-    for (signal, words) in [("-INT", "stopping; interrupt again to leave at once"), ("-TERM", "stopping\n")] {
+    for (signal, expected, words) in [
+        ("-INT", 130, "stopping; interrupt again to leave at once"),
+        ("-TERM", 143, "stopping\n"),
+        ("-HUP", 129, "stopping\n"),
+    ] {
         let (_sandbox, child) = waiting();
         send(&child, signal);
         let (code, stderr) = ended(child);
-        assert_eq!(code, Some(130), "{stderr}");
+        assert_eq!(code, Some(expected), "{stderr}");
         assert!(stderr.contains(words), "{stderr}");
         assert!(stderr.contains("error: interrupted"), "{stderr}");
         assert!(stderr.contains("agent main") && stderr.contains("agent helper"), "{stderr}");

@@ -109,7 +109,7 @@ fn a_restarted_attempt_doubles_no_text() {
 #[test]
 fn a_partial_answer_survives_signals_and_the_timeout() {
     let sandbox = slow();
-    for (signal, code) in [("-INT", 130), ("-TERM", 130), ("-HUP", 130)] {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let mut child = start(&sandbox, &["run", ".", "x", "--output", "jsonl"]);
         let read = read_until(&mut child, "\"text_delta\"");
         send(&child, signal);
