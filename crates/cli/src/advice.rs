@@ -42,32 +42,46 @@ fn last_model_error(report: &RunReport) -> Option<ModelErrorKind> {
     }
 }
 
+/// Phrases of hints that only a model, or the code of an embedding program, can follow.
+const NOT_FOR_PEOPLE: &[&str] = &[
+    "call it again",
+    "make the call again",
+    "answer with what there is",
+    "answer without calling",
+    "go on without it",
+    "read the results first",
+    "an approver",
+    "the runtime builder",
+];
+
 fn for_person(failure: &Failure) -> Option<String> {
-    let own = || failure.hint.clone();
-    match failure.kind {
+    let is_for_people = |hint: &String| !NOT_FOR_PEOPLE.iter().any(|phrase| hint.contains(phrase));
+    let own = failure.hint.clone().filter(is_for_people);
+    own.or_else(|| usual(failure.kind).map(str::to_owned))
+}
+
+/// What helps against a kind of failure in most cases.
+fn usual(kind: FailureKind) -> Option<&'static str> {
+    match kind {
         FailureKind::Arguments => Some(
-            "`llm-do list PATH` shows what it takes; give that with `--input-json '{\"key\": \"value\"}'`"
-                .to_owned(),
+            "`llm-do list PATH` shows what it takes; give that with `--input-json '{\"key\": \"value\"}'`",
         ),
-        FailureKind::Depth => {
-            Some("raise it with `--max-depth N` or `runtime.max_depth`, at most 64".to_owned())
+        FailureKind::Depth => Some("raise it with `--max-depth N` or `runtime.max_depth`, at most 64"),
+        FailureKind::Limit => {
+            Some("raise it with `--max-turns`, `--max-cost`, or `limits` in the manifest or the agent file")
         }
-        FailureKind::Limit => Some(
-            "raise it with `--max-turns`, `--max-cost`, or `limits` in the manifest or the agent file"
-                .to_owned(),
-        ),
-        FailureKind::TimedOut => Some("raise `limits.time` in the manifest or the agent file".to_owned()),
-        FailureKind::Blocked => Some("`llm-do check PATH --reach` shows which rule applies".to_owned()),
-        // Written for the model that made the call.
-        FailureKind::Cancelled | FailureKind::Unasked => None,
+        FailureKind::TimedOut => Some("raise `limits.time` in the manifest or the agent file"),
+        FailureKind::Blocked => Some("`llm-do check PATH --reach` shows which rule applies"),
+        FailureKind::Context => Some("write the value under `context` of the manifest"),
         FailureKind::Unknown
         | FailureKind::Denied
+        | FailureKind::Unasked
         | FailureKind::Access
-        | FailureKind::Context
         | FailureKind::Tool
         | FailureKind::Panic
+        | FailureKind::Cancelled
         | FailureKind::Output
         | FailureKind::Model
-        | FailureKind::Toolset => own(),
+        | FailureKind::Toolset => None,
     }
 }

@@ -14,6 +14,7 @@ mod dotenv;
 mod examples;
 mod exit_codes;
 mod from_python;
+mod hints;
 mod init;
 mod input;
 mod interrupts;
