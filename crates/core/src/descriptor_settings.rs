@@ -21,8 +21,9 @@ pub struct DescriptorSettings {
     pub limit: u64,
     /// How many characters a page has at most.
     pub page_size: u64,
-    /// An input with more characters becomes a descriptor.
-    pub input_limit: u64,
+    /// An input with more characters becomes a descriptor. Without a number, the input of the agent that is run may fill
+    /// the context window of its model, and every other input has at most [`INPUT_LIMIT`](Self::INPUT_LIMIT) characters.
+    pub input_limit: Option<u64>,
     /// Whether long input becomes a descriptor too.
     pub page_user_input: bool,
     /// Whether `<ref id="name">...</ref>` in what the model writes becomes a descriptor.
@@ -37,7 +38,7 @@ impl Default for DescriptorSettings {
             enabled: true,
             limit: 8000,
             page_size: 4000,
-            input_limit: 8000,
+            input_limit: None,
             page_user_input: true,
             references: true,
             most: 1000,
@@ -46,12 +47,15 @@ impl Default for DescriptorSettings {
 }
 
 impl DescriptorSettings {
+    /// So many characters of an input are shown whole if nothing else is known.
+    pub const INPUT_LIMIT: u64 = 8_000;
+
     /// Says what is wrong with values that cannot work.
     pub fn check(&self) -> Result<(), String> {
         let bounds = [
             ("limit", self.limit, MOST_CHARACTERS),
             ("page_size", self.page_size, MOST_CHARACTERS),
-            ("input_limit", self.input_limit, MOST_CHARACTERS),
+            ("input_limit", self.input_limit.unwrap_or(Self::INPUT_LIMIT), MOST_CHARACTERS),
             ("most", self.most as u64, MOST_DESCRIPTORS),
         ];
         match bounds.iter().find(|(_, value, most)| !(1..=*most).contains(value)) {
@@ -65,9 +69,15 @@ impl DescriptorSettings {
         self.enabled && is_longer(text, self.limit)
     }
 
-    /// Says whether an input is so long that it becomes a descriptor.
-    pub fn pages_input(&self, text: &str) -> bool {
-        self.enabled && self.page_user_input && is_longer(text, self.input_limit)
+    /// Returns whether an input is so long that it becomes a descriptor. `room` is how many bytes of it fit into the
+    /// context window of the model, if that is known and counts for this input.
+    pub fn pages_input(&self, text: &str, room: Option<u64>) -> bool {
+        let is_too_long = match (self.input_limit, room) {
+            (Some(limit), _) => is_longer(text, limit),
+            (None, Some(room)) => text.len() as u64 > room,
+            (None, None) => is_longer(text, Self::INPUT_LIMIT),
+        };
+        self.enabled && self.page_user_input && is_too_long
     }
 }
 
@@ -87,9 +97,13 @@ mod tests {
         let settings = DescriptorSettings { enabled: true, limit: 3, ..DescriptorSettings::default() };
         assert!(!settings.pages_result("äöü") && settings.pages_result("äöüß"));
         assert!(!DescriptorSettings { enabled: false, ..settings.clone() }.pages_result("abcd"));
-        let input = DescriptorSettings { input_limit: 3, ..settings };
-        assert!(input.pages_input("abcd"));
-        assert!(!DescriptorSettings { page_user_input: false, ..input }.pages_input("abcd"));
+        let input = DescriptorSettings { input_limit: Some(3), ..settings };
+        assert!(input.pages_input("abcd", None) && input.pages_input("abcd", Some(100)));
+        let by_window = DescriptorSettings { input_limit: None, ..input.clone() };
+        assert!(by_window.pages_input("abcd", Some(3)) && !by_window.pages_input("abcd", Some(4)));
+        assert!(!by_window.pages_input(&"x".repeat(8_000), None));
+        assert!(by_window.pages_input(&"x".repeat(8_001), None));
+        assert!(!DescriptorSettings { page_user_input: false, ..input }.pages_input("abcd", None));
     }
 
     #[test]

@@ -178,6 +178,8 @@ pub struct ModelProfile {
     pub server_tools: &'static [&'static str],
     /// How many input tokens attachments cost at most.
     pub media: MediaTokens,
+    /// How many tokens it reads at once, its answer included, if that is known.
+    pub context_window: Option<u64>,
 }
 
 /// Whether a provider enforces a schema on the answer.
@@ -260,6 +262,7 @@ impl Default for ModelProfile {
             effort_levels: EffortLevels::ALL,
             server_tools: &[],
             media: MediaTokens::default(),
+            context_window: None,
         }
     }
 }

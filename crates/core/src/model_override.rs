@@ -71,6 +71,10 @@ pub struct ProfileOverride {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Effort>>", length(min = 1))]
     pub effort_levels: Option<EffortLevels>,
+    /// How many tokens it reads at once, its answer included. A longer input is read page by page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 4_294_967_295_u32))]
+    pub context_window: Option<u64>,
 }
 
 impl ProfileOverride {
@@ -85,6 +89,7 @@ impl ProfileOverride {
             sampling: self.sampling.or(other.sampling),
             thinking: self.thinking.or(other.thinking),
             effort_levels: self.effort_levels.or(other.effort_levels),
+            context_window: self.context_window.or(other.context_window),
         }
     }
 
@@ -97,6 +102,7 @@ impl ProfileOverride {
         replace(&mut profile.sampling, self.sampling);
         replace(&mut profile.thinking, self.thinking);
         replace(&mut profile.effort_levels, self.effort_levels);
+        profile.context_window = self.context_window.or(profile.context_window);
     }
 }
 

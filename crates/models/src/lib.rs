@@ -57,6 +57,7 @@
 mod cassette;
 mod catalogue;
 mod condition;
+mod context_windows;
 mod delivery;
 mod environment;
 mod history;

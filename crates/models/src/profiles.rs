@@ -12,6 +12,7 @@ use llm_do_core::NativeOutput::{Always, Never, WithoutTools};
 use llm_do_core::ThinkingStyle::{Budget, Effort, Unasked};
 use llm_do_core::{EffortLevels, ModelOverride, ModelProfile, ProfileOverride};
 
+use crate::context_windows::window_of;
 use crate::media_tokens::media_tokens;
 use crate::model_patterns::{matches, plain_name};
 use crate::names::{Patterns, canonical};
@@ -22,7 +23,8 @@ use crate::request_rules::{ForcedToolChoice, ReasoningContent, RequestRules, Rul
 pub fn profile_of(protocol: &str, provider: &str, model: &str, overrides: &[ModelOverride]) -> ModelProfile {
     let closed_output_only = enforces_closed_only(protocol, provider);
     let media = media_tokens(protocol, &model.to_lowercase());
-    let mut profile = ModelProfile { closed_output_only, media, ..ModelProfile::default() };
+    let context_window = window_of(protocol, provider, model);
+    let mut profile = ModelProfile { closed_output_only, media, context_window, ..ModelProfile::default() };
     for row in rows_of(protocol, provider, model) {
         row.says.apply(&mut profile);
         if let Some(tools) = row.server_tools {
@@ -105,6 +107,7 @@ const NOTHING: ProfileOverride = ProfileOverride {
     sampling: None,
     thinking: None,
     effort_levels: None,
+    context_window: None,
 };
 
 const fn protocol(name: &'static str, says: ProfileOverride) -> Row {
@@ -194,6 +197,7 @@ static TABLE: &[Row] = &[
             sampling: Some(false),
             thinking: Some(Effort),
             effort_levels: Some(LOW_TO_MAX),
+            ..NOTHING
         },
     )
     .with(&[
@@ -280,6 +284,7 @@ static TABLE: &[Row] = &[
             sampling: Some(false),
             thinking: Some(Effort),
             effort_levels: Some(LOW_TO_HIGH),
+            ..NOTHING
         },
     )
     .with(&[
@@ -371,6 +376,7 @@ static TABLE: &[Row] = &[
             sampling: Some(true),
             thinking: Some(Effort),
             effort_levels: Some(LOW_TO_HIGH),
+            ..NOTHING
         },
     )
     .with(&[Rule::ThinksByDefault(true), Rule::MixedTools(true), Rule::ThoughtSignatures(true)]),

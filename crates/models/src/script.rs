@@ -22,6 +22,7 @@ use llm_do_core::{
 };
 use serde::Deserialize;
 
+use crate::context_windows::offline_profile;
 use crate::delivery::deliver;
 use crate::history::TurnCount;
 use crate::reply::Reply;
@@ -88,7 +89,7 @@ impl Script {
         let (conditional, ordered) = replies.into_iter().partition(|reply| reply.condition.is_some());
         Self {
             name: "script".into(),
-            profile: ModelProfile::default(),
+            profile: offline_profile(),
             mode,
             replies: Arc::new(Replies { conditional, ordered }),
             progress: Arc::default(),

@@ -5,10 +5,11 @@
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Conversation, DESCRIPTORS, FINAL_ANSWER, Model, ModelError, ModelRequest, ModelSession, ModelStream,
-    Name, Origin, Role, ToolDefinition,
+    Conversation, DESCRIPTORS, FINAL_ANSWER, Model, ModelError, ModelProfile, ModelRequest, ModelSession,
+    ModelStream, Name, Origin, Role, ToolDefinition,
 };
 
+use crate::context_windows::offline_profile;
 use crate::delivery::deliver;
 use crate::history::unanswered_results;
 use crate::minimal::minimal_value;
@@ -52,6 +53,10 @@ impl Default for TestModel {
 impl Model for TestModel {
     fn name(&self) -> &Name {
         &self.name
+    }
+
+    fn profile(&self) -> ModelProfile {
+        offline_profile()
     }
 
     fn open(&self) -> Box<dyn ModelSession> {

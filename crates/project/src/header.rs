@@ -265,7 +265,8 @@ pub(crate) struct DescriptorSection {
     #[serde(default)]
     #[schemars(range(min = 100))]
     pub(crate) page_size: Option<u64>,
-    /// How many characters an input may have before it does.
+    /// How many characters an input may have before it does; otherwise as many as fit into the context window of the
+    /// model, if the agent is run, and 8,000 if it is called.
     #[serde(default)]
     #[schemars(range(min = 100))]
     pub(crate) input_limit: Option<u64>,

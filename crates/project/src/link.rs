@@ -889,7 +889,7 @@ fn descriptors(written: Option<&FileDescriptors>) -> DescriptorSettings {
             enabled: section.enabled.unwrap_or(usual.enabled),
             limit: section.limit.unwrap_or(usual.limit),
             page_size: section.page_size.unwrap_or(usual.page_size),
-            input_limit: section.input_limit.unwrap_or(usual.input_limit),
+            input_limit: section.input_limit.or(usual.input_limit),
             page_user_input: section.page_user_input.unwrap_or(usual.page_user_input),
             references: section.references.unwrap_or(usual.references),
             most: usual.most,

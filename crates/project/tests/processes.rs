@@ -160,7 +160,7 @@ fn descriptors_are_what_is_written_over_the_usual() {
     assert!(!spec(&agent("fd-off", "file_descriptors: false"), "main").descriptors.enabled);
     let lines = "file_descriptors: {limit: 200, default_page_size: 100, max_input_chars: 300, enable_references: false, page_user_input: false}";
     let set = spec(&agent("fd-set", lines), "main").descriptors.clone();
-    assert_eq!((set.limit, set.page_size, set.input_limit), (200, 100, 300));
+    assert_eq!((set.limit, set.page_size, set.input_limit), (200, 100, Some(300)));
     assert!(set.enabled && !set.references && !set.page_user_input);
 }
 

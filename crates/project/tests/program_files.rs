@@ -63,7 +63,7 @@ fn every_documented_key_becomes_what_means_the_same() {
         [["helper", "helper", ""], ["writer", "writer", "Writes well."], ["itself", "everything", ""]];
     assert_eq!(programs, expected);
     let descriptors = &main.descriptors;
-    assert_eq!((descriptors.limit, descriptors.page_size, descriptors.input_limit), (6000, 3000, 9000));
+    assert_eq!((descriptors.limit, descriptors.page_size, descriptors.input_limit), (6000, 3000, Some(9000)));
     assert!(descriptors.enabled && descriptors.references && !descriptors.page_user_input);
     assert_eq!(main.access, Access::Admin);
 }

@@ -5,6 +5,7 @@
 
 mod booking;
 mod estimate;
+mod window;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,8 @@ use crate::state::RunState;
 use crate::stopwatch::Activity;
 use crate::store::Durability;
 pub(crate) use estimate::check_price;
+use estimate::message_tokens;
+pub(crate) use window::{InputRoom, input_room};
 
 /// Asks the agent's model to continue the history that `head` names.
 pub(crate) async fn ask_model(

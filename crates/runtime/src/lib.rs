@@ -29,6 +29,7 @@ mod instances;
 mod link_error;
 mod live;
 mod log;
+mod long_input;
 mod media_type;
 mod message_log;
 mod outline;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::attachments;
 use crate::live::{Frame, LiveCall};
+use crate::long_input::LongInput;
 use crate::received;
 use crate::state::RunState;
 
@@ -41,7 +42,9 @@ pub(crate) async fn opening(
         // What is shown of long texts is recorded, and the texts themselves are kept anew.
         if frame.seat.descriptors.get().is_some() {
             let given = parts(call, prompt, &step.payload, root).await?;
-            received::parts(call, frame, given, typed.as_ref())?;
+            let long = LongInput::find(run, call, frame, &given).await;
+            let room = long.as_ref().and_then(LongInput::room);
+            received::parts(call, frame, given, typed.as_ref(), room)?;
         }
         return Ok(Opening::Recorded(messages.to_vec()));
     }
@@ -52,7 +55,12 @@ pub(crate) async fn opening(
     };
     let usual = AttachmentPolicy::default();
     let policy = spec.map_or(&usual, |spec| &spec.attachment_policy);
-    let given = received::parts(call, frame, given, typed.as_ref())?;
+    let long = LongInput::find(run, call, frame, &given).await;
+    if let Some(notice) = long.as_ref().and_then(LongInput::notice) {
+        run.notice(&call.info, notice);
+    }
+    let room = long.as_ref().and_then(LongInput::room);
+    let given = received::parts(call, frame, given, typed.as_ref(), room)?;
     let attached = attachments::load(run, call, policy, attached(&given), precondition).await?;
     let parts = with_content(given, attached);
     Ok(Opening::New(Arc::new(Message { role: Role::User, parts, origin: None })))

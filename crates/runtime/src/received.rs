@@ -30,12 +30,13 @@ fn callers_table(call: &LiveCall) -> Result<&Descriptors, Failure> {
 }
 
 /// Puts the first page in the place of each text that lies behind a descriptor. Where the text of the input is that of
-/// a value, its fields are looked at one by one.
+/// a value, its fields are looked at one by one. `room` is how many bytes of input the model can be given at once.
 pub(crate) fn parts(
     call: &LiveCall,
     frame: &Frame,
     given: Vec<InputPart>,
     typed: Option<&Value>,
+    room: Option<u64>,
 ) -> Result<Vec<InputPart>, Failure> {
     let names: Vec<String> = given.iter().filter_map(passed).map(str::to_owned).collect();
     let passed_on = if names.is_empty() { Vec::new() } else { callers_table(call)?.pass(&names)? };
@@ -52,8 +53,8 @@ pub(crate) fn parts(
         }
         (InputPart::Text(text), Some(own)) => {
             let view = match typed {
-                Some(value) => own.page_input_value(value)?,
-                None => own.page_input(&text)?,
+                Some(value) => own.page_input_value(value, room)?,
+                None => own.page_input(&text, room)?,
             };
             Ok(InputPart::Text(view.unwrap_or(text)))
         }

@@ -198,8 +198,9 @@ fn of_several_long_texts_only_some_are_shown_at_once() {
 
 #[test]
 fn the_short_fields_of_a_long_input_stay_visible() {
-    let table = table(DescriptorSettings { input_limit: 100, ..settings() });
-    let shown = table.page_input_value(&json!({"task": "sum", "text": "x".repeat(200)})).unwrap().unwrap();
+    let table = table(DescriptorSettings { input_limit: Some(100), ..settings() });
+    let shown =
+        table.page_input_value(&json!({"task": "sum", "text": "x".repeat(200)}), None).unwrap().unwrap();
     assert!(shown.contains("\"task\":\"sum\"") && shown.contains("fd=\"fd:input.text\""), "{shown}");
 }
 
@@ -350,11 +351,11 @@ fn references_can_be_read_by_their_names() {
 
 #[test]
 fn a_second_long_input_does_not_take_the_name_of_the_first() {
-    let table = table(DescriptorSettings { input_limit: 5, ..settings() });
-    assert_eq!(table.page_input("short").unwrap(), None);
-    let first = table.page_input("a long input").unwrap().unwrap();
-    let second = table.page_input("another long input").unwrap().unwrap();
-    assert_eq!(table.page_input("a long input").unwrap().unwrap(), first);
+    let table = table(DescriptorSettings { input_limit: Some(5), ..settings() });
+    assert_eq!(table.page_input("short", None).unwrap(), None);
+    let first = table.page_input("a long input", None).unwrap().unwrap();
+    let second = table.page_input("another long input", None).unwrap().unwrap();
+    assert_eq!(table.page_input("a long input", None).unwrap().unwrap(), first);
     assert!(first.contains(" fd=\"fd:input\"") && first.contains("source=\"user_input\""), "{first}");
     assert!(second.contains(" fd=\"fd:input-2\""), "{second}");
     assert_eq!(table.list().len(), 2);

@@ -350,6 +350,7 @@ impl ShownModel<'_> {
         let profile = self.profile.as_ref().map(|profile| {
             json!({
                 "native_output": profile.native_output,
+                "context_window": profile.context_window,
                 "max_output": profile.default_max_output,
                 "images": profile.images,
                 "documents": profile.documents,
@@ -385,6 +386,8 @@ fn profile_lines(profile: &ModelProfile, line: &mut impl FnMut(&str, &str)) {
     line("temperature", if profile.sampling { "yes" } else { "no: it would be refused" });
     line("images", yes_or_no(profile.images));
     line("documents", yes_or_no(profile.documents));
+    let window = profile.context_window.map(|window| format!("{window} tokens"));
+    line("context", window.as_deref().unwrap_or("unknown: see `models.NAME.profile.context_window`"));
     line("output", &format!("{} tokens where nothing else is said", profile.default_max_output));
     if !profile.server_tools.is_empty() {
         line("own tools", &profile.server_tools.join(", "));

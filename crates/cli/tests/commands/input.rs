@@ -298,3 +298,40 @@ fn a_project_does_not_attach_files_of_whoever_runs_it() {
         with(outside).run(&["run", "."]).ended(2).said("").told("lies outside the project");
     }
 }
+
+/// An agent with tools that says back what it reads.
+fn with_tools(header: &str) -> Sandbox {
+    let agent =
+        format!("---\nname: main\nmodel: test:echo\ntoolsets: [filesystem_project]\n{header}---\nx\n");
+    Sandbox::new().file("main.agent", &agent)
+}
+
+#[test]
+fn a_long_pipe_reaches_the_model_whole_also_if_the_agent_has_tools() {
+    let text = "word ".repeat(22_500);
+    let ran = with_tools("").run_with(&["run", "."], text.as_bytes()).ended(0).told_nothing();
+    assert_eq!(ran.stdout.trim_end().len(), text.trim_end().len());
+    let both = with_tools("").run_with(&["run", ".", "Why?"], text.as_bytes()).ended(0).told_nothing();
+    assert!(
+        both.stdout.starts_with("Why?\n\nword word") && both.stdout.len() > text.len(),
+        "{}",
+        both.stdout.len()
+    );
+}
+
+#[test]
+fn an_input_that_does_not_fit_is_read_page_by_page_with_a_notice() {
+    let text = "word ".repeat(200_000);
+    let ran = with_tools("").run_with(&["run", "."], text.as_bytes()).ended(0);
+    assert!(ran.stdout.len() < 10_000, "{} bytes", ran.stdout.len());
+    let ran =
+        ran.told("the input has 1000000 characters, more than fit into the 200000 tokens of `test:echo`");
+    ran.told("shown the first 4000").told("`file_descriptors: {page_user_input: false}` changes that");
+    let all = with_tools("file_descriptors: {page_user_input: false}\n");
+    let ran = all.run_with(&["run", "."], text.as_bytes()).ended(0).told_nothing();
+    assert!(ran.stdout.len() >= 1_000_000, "{} bytes", ran.stdout.len());
+    let limited = with_tools("file_descriptors: {input_limit: 500}\n");
+    let ran = limited.run_with(&["run", ".", "--output", "json"], "x".repeat(501).as_bytes()).ended(0);
+    let notice = ran.json()["notices"][0]["text"].as_str().unwrap().to_owned();
+    assert!(notice.contains("501 characters, more than the 500 of `input_limit`"), "{notice}");
+}

@@ -87,6 +87,7 @@ fn one_model_is_shown_with_what_it_can_do_and_costs() {
       temperature     yes
       images          yes
       documents       yes
+      context         1048576 tokens
       output          32000 tokens where nothing else is said
       own tools       web_search, web_fetch, code_execution
       price           $1.25 input, $10 output, $0.125 cache read per million tokens; $35 per thousand searches

@@ -61,7 +61,7 @@ impl Asking<'_> {
         }
     }
 
-    fn opening_bytes(&self, tools: &[Arc<ToolDefinition>]) -> u64 {
+    pub(super) fn opening_bytes(&self, tools: &[Arc<ToolDefinition>]) -> u64 {
         let instructions = self.frame.instructions().map_or(0, |text| text.len());
         let size = |tool: &ToolDefinition| {
             tool.name.len() + tool.description.len() + tool.input.source().to_string().len()
@@ -70,7 +70,7 @@ impl Asking<'_> {
         (instructions + tools) as u64
     }
 
-    fn wanted_output(&self) -> Option<u64> {
+    pub(super) fn wanted_output(&self) -> Option<u64> {
         let tuned = self.frame.seat.tuned.lock().max_tokens;
         tuned.or_else(|| self.frame.plan.spec.as_ref().and_then(|spec| spec.settings.max_tokens))
     }
@@ -113,7 +113,7 @@ fn dearest(prices: &dyn Prices, model: &str, usage: Usage, input: u64) -> Option
 }
 
 /// Returns how many input tokens a message has at most: one for each byte of its text, and what its attachments cost.
-fn message_tokens(message: &Message, media: MediaTokens) -> u64 {
+pub(super) fn message_tokens(message: &Message, media: MediaTokens) -> u64 {
     message.parts.iter().map(|part| part_tokens(part, media)).fold(64, u64::saturating_add)
 }
 

@@ -1,7 +1,7 @@
 //! Structured values that are too long: a long text in one of the fields is a descriptor of its own, as it is, and the
 //! rest of the value is shown whole.
 
-use llm_do_core::{Failure, Key, Name};
+use llm_do_core::{DescriptorSettings, Failure, Key, Name};
 use serde_json::{Map, Value};
 
 use super::fd::{FdInfo, FdSource};
@@ -26,10 +26,10 @@ impl Descriptors {
     }
 
     /// Does the same with a long input.
-    pub fn page_input_value(&self, value: &Value) -> Result<Option<String>, Failure> {
-        match self.settings().pages_input(&pretty(value)) {
+    pub fn page_input_value(&self, value: &Value, room: Option<u64>) -> Result<Option<String>, Failure> {
+        match self.settings().pages_input(&pretty(value), room) {
             true => {
-                let limit = self.settings().input_limit;
+                let limit = self.settings().input_limit.unwrap_or(DescriptorSettings::INPUT_LIMIT);
                 self.shown_value(&FdId::input(), value, limit, FdSource::UserInput).map(Some)
             }
             false => Ok(None),

@@ -67,8 +67,9 @@ impl Descriptors {
     }
 
     /// Makes a long input a descriptor, and returns what the model reads instead; nothing where it is short enough.
-    pub fn page_input(&self, text: &str) -> Result<Option<String>, Failure> {
-        match self.0.settings.pages_input(text) {
+    /// `room` is how many bytes of it fit into the context window of the model, if that is known.
+    pub fn page_input(&self, text: &str, room: Option<u64>) -> Result<Option<String>, Failure> {
+        match self.0.settings.pages_input(text, room) {
             true => self.first_view_of(&FdId::input(), text, FdSource::UserInput).map(Some),
             false => Ok(None),
         }

@@ -103,7 +103,7 @@ impl Plan {
             .descriptors(DescriptorSettings {
                 limit: LIMIT as u64,
                 page_size: PAGE as u64,
-                input_limit: LIMIT as u64,
+                input_limit: Some(LIMIT as u64),
                 ..DescriptorSettings::default()
             })
             .tuning(Tuning {
