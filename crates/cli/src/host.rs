@@ -14,6 +14,7 @@ use llm_do::{
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover};
 use crate::arguments::{Approve, Output, ProjectArguments, RunOptions, command_like};
 use crate::dotenv::Dotenv;
+use crate::caught_up::CaughtUp;
 use crate::environment;
 use crate::exit::Exit;
 use crate::narration::Narration;
@@ -376,6 +377,8 @@ impl Host {
             Interrupts::listen(screen.clone(), modes).map_err(|error| Problem::Other(error.into()))?;
         let progress = if plan.verbose == 0 { Progress::start(&screen) } else { None };
         let unread = Arc::new(AtomicBool::new(false));
+        // The narration and the answer on stdout.
+        let readers = Arc::new(CaughtUp::new(2));
         let mut builder =
             llm_do::runtime_of(&plan.project).models(models).approval_mode(plan.mode).limits(plan.limits);
         builder = match &ui {
@@ -385,7 +388,11 @@ impl Host {
                     Surface::Plain => Narration::plain(screen.clone(), plan.verbose),
                     _ => Narration::new(screen.clone(), plan.verbose),
                 };
-                builder.on_event(move |event| narration.tell(event))
+                let readers = readers.clone();
+                builder.on_event(move |event| {
+                    narration.tell(event);
+                    readers.note(event);
+                })
             }
         };
         if let Some(progress) = &progress {
@@ -398,7 +405,7 @@ impl Host {
             unread.clone(),
             interrupts.clone(),
         );
-        builder = builder.on_event(answer.reader());
+        builder = builder.on_event(answer.reader(readers.clone()));
         if plan.output == Output::Jsonl {
             builder = builder.on_event(lines_to_stdout(unread.clone(), interrupts.clone()));
         }
@@ -411,8 +418,10 @@ impl Host {
                 notice_other_models(&plan.project, model, &screen);
             }
         }
-        let person =
-            || TerminalApprover::open(screen.clone()).map(|approver| Desk::Terminal(Arc::new(approver)));
+        let person = || {
+            TerminalApprover::open(screen.clone(), readers.clone())
+                .map(|approver| Desk::Terminal(Arc::new(approver)))
+        };
         let desk = match (plan.desk, &ui) {
             (Some(approver), _) => Some(Desk::Program(Arc::new(approver))),
             (None, Some(ui)) => Some(Desk::Tui(ui.desk.clone())),

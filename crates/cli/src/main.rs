@@ -7,6 +7,7 @@ mod advice;
 mod answer_text;
 mod approvals;
 mod arguments;
+mod caught_up;
 mod commands;
 #[cfg(unix)]
 mod descriptors;

@@ -47,16 +47,14 @@ impl Narration {
             }
             EventBody::CallFinished { result, duration_ms, .. } => {
                 self.flush(event);
-                self.line(event, &format!("{}  {duration_ms} ms", result_words(result)));
+                self.line(event, &format!("{}  {duration_ms} ms", describe_result(event, result)));
             }
             EventBody::ApprovalRequested(request) => {
                 self.line(event, &format!("asks: {}", shortened(&request.description, SHOWN)));
             }
             EventBody::ApprovalDecided { decision, .. } => self.decision(event, decision),
-            EventBody::ModelResponse { result: ModelResult::Failed { error }, .. } => {
-                self.give_up(event);
-                self.line(event, &format!("the model failed: {}", visible(&error.to_string())));
-            }
+            // Why is said by what follows: a notice about the next attempt, or the failure of the call or the run.
+            EventBody::ModelResponse { result: ModelResult::Failed { .. }, .. } => self.give_up(event),
             EventBody::ToolProgress(delta) => self.line(event, &shortened(&delta.text, SHOWN)),
             _ if self.level == 1 => {}
             EventBody::TextDelta(delta) => self.streamed(event, delta, ""),
@@ -103,11 +101,10 @@ impl Narration {
 
     /// Tells how a call ended. The answer of the run itself is printed, and so is why there is none.
     fn end(&self, event: &Event, last_words: Option<String>, is_answer: bool, ended: &str) {
-        let is_top = !event.call.path.contains(" > ");
-        if !(is_top && is_answer) {
+        if !(is_top(event) && is_answer) {
             self.sentences(last_words);
         }
-        if !is_top {
+        if !is_top(event) {
             self.screen.line(ended);
         }
     }
@@ -118,11 +115,11 @@ impl Narration {
 
     fn decision(&self, event: &Event, decision: &Decision) {
         match decision {
-            Decision::Refuse(failure) => self.line(event, &shortened(&failure.message, SHOWN)),
             Decision::Allow(permit) if permit.edited => {
                 self.line(event, &format!("runs with {}", shortened(permit.arguments.text(), SHOWN)));
             }
-            Decision::Allow(_) => {}
+            // The end of a call that was refused says why.
+            Decision::Allow(_) | Decision::Refuse(_) => {}
         }
     }
 
@@ -197,9 +194,16 @@ fn indented(text: &str) -> String {
     visible(text).replace('\n', "\n    ")
 }
 
-fn result_words(result: &CallResult) -> String {
+/// What came of a call. Why the run itself failed is said at its end.
+fn describe_result(event: &Event, result: &CallResult) -> String {
     match result {
         CallResult::Output(output) => format!("-> {}", shortened(&output.to_text(), SHOWN)),
+        CallResult::Error(_) if is_top(event) => "failed".to_owned(),
+        CallResult::Error(failure) if failure.is_denial() => shortened(&failure.message, SHOWN),
         CallResult::Error(failure) => format!("failed: {}", shortened(&failure.message, SHOWN)),
     }
+}
+
+fn is_top(event: &Event) -> bool {
+    !event.call.path.contains(" > ")
 }

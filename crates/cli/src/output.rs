@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use llm_do::{Event, Usage};
+use llm_do::{Event, Usage, counted};
 
 /// Set when stdout could not be written, though somebody reads it.
 static FAILED: AtomicBool = AtomicBool::new(false);
@@ -60,9 +60,8 @@ pub(crate) fn event_line(event: &Event) -> String {
 
 /// Writes what was used as one line for a person.
 pub(crate) fn usage_line(usage: &Usage) -> String {
-    let requests = if usage.requests == 1 { "request" } else { "requests" };
-    let tokens = usage.tokens();
+    let (requests, tokens) = (counted(usage.requests, "request"), counted(usage.tokens(), "token"));
     let free = || (usage.cost.unpriced == 0).then(|| usage.cost.known.to_string());
     let cost = usage.cost.words().or_else(free).map(|words| format!(", {words}")).unwrap_or_default();
-    format!("{} {requests}, {tokens} tokens{cost}", usage.requests)
+    format!("{requests}, {tokens}{cost}")
 }

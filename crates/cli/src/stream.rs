@@ -16,6 +16,7 @@ use llm_do::{
 };
 
 use crate::answer_text::{AnswerText, Change};
+use crate::caught_up::CaughtUp;
 use crate::output;
 use crate::screen::{Screen, Suspended};
 use crate::signals::Interrupts;
@@ -93,9 +94,15 @@ impl AnswerStream {
     }
 
     /// Returns what reads events for it.
-    pub(crate) fn reader(self: &Arc<Self>) -> impl Fn(&Event) + Send + Sync + 'static {
+    pub(crate) fn reader(
+        self: &Arc<Self>,
+        readers: Arc<CaughtUp>,
+    ) -> impl Fn(&Event) + Send + Sync + 'static {
         let stream = self.clone();
-        move |event| stream.read(event)
+        move |event| {
+            stream.read(event);
+            readers.note(event);
+        }
     }
 
     /// Returns the text of an answer that was not completed.

@@ -9,6 +9,7 @@ use llm_do::{Input, LoadedProject, Message, ModelChoice, Name, Part, Role, RunEr
 use llm_do_tui::{Desk, Opening, Theme, Told, Wish};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::advice;
 use crate::approvals;
 use crate::environment::state_directory;
 use crate::exit::Exit;
@@ -214,6 +215,9 @@ impl Table {
         for warning in self.host.tape_warnings() {
             self.remark(format!("warning: {warning}"));
         }
+        if let Some(hint) = advice::hint(report) {
+            self.remark(format!("hint: {hint}"));
+        }
         if !stdout().is_terminal() {
             self.host.answer.finish(report);
         }
@@ -315,7 +319,7 @@ async fn attended<T>(work: impl Future<Output = T>, host: &Host, ui: &mut Ui) ->
         tokio::select! {
             result = &mut work => return (result, leaves),
             wish = ui.wishes.recv() => match wish {
-                Some(Wish::Quit) if leaves => leave_at_once(),
+                Some(Wish::Quit) if leaves => leave_at_once(host),
                 // Also where the run is not known yet: it is about to be.
                 Some(Wish::Interrupt) => host.interrupts().cancel(),
                 Some(Wish::Quit) => {
@@ -337,11 +341,12 @@ async fn attended<T>(work: impl Future<Output = T>, host: &Host, ui: &mut Ui) ->
 }
 
 /// Leaves without waiting for what does not stop.
-fn leave_at_once() -> ! {
+fn leave_at_once(host: &Host) -> ! {
     llm_do_tui::restore();
     llm_do::end_all_commands();
     approvals::abandon_editor();
-    std::process::exit(Exit::Interrupted.code().into());
+    let exit = host.interrupts().signal().map_or(Exit::Interrupted, Exit::from);
+    std::process::exit(exit.code().into());
 }
 
 /// Does what needs no conversation; says whether the person leaves.

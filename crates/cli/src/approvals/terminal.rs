@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::editor;
+use crate::caught_up::CaughtUp;
 use crate::screen::{Paint, Screen};
 use crate::text::{visible, visible_line};
 
@@ -25,6 +26,8 @@ const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec
 /// A person at the terminal.
 pub(crate) struct TerminalApprover {
     screen: Arc<Screen>,
+    /// How far those are who show what led to a question.
+    readers: Arc<CaughtUp>,
     terminal: Arc<File>,
     turn: tokio::sync::Mutex<()>,
     waiting: AtomicUsize,
@@ -32,26 +35,29 @@ pub(crate) struct TerminalApprover {
 
 impl TerminalApprover {
     /// The person, where there is a terminal and somebody looks at it.
-    pub(crate) fn open(screen: Arc<Screen>) -> Option<Self> {
+    pub(crate) fn open(screen: Arc<Screen>, readers: Arc<CaughtUp>) -> Option<Self> {
         if !stderr().is_terminal() && !stdin().is_terminal() && !stdout().is_terminal() {
             return None;
         }
         let terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
         Some(Self {
             screen,
+            readers,
             terminal: Arc::new(terminal),
             turn: tokio::sync::Mutex::new(()),
             waiting: AtomicUsize::new(0),
         })
     }
 
-    /// Asks when it is this question's turn. Giving the future up takes the question back.
+    /// Asks when it is this question's turn and what led to it is shown. Giving the future up takes the question back.
     async fn ask<T: Send + 'static>(
         &self,
+        shown: impl Future<Output = ()>,
         question: impl FnOnce(&Conversation) -> Result<T, ApproverError> + Send + 'static,
     ) -> Result<T, ApproverError> {
         let _counted = Counted::new(&self.waiting);
         let _turn = self.turn.lock().await;
+        shown.await;
         let _suspended = self.screen.suspend();
         let withdrawn = CancellationToken::new();
         let _guard = withdrawn.clone().drop_guard();
@@ -84,15 +90,19 @@ impl Drop for Counted<'_> {
 
 impl Approver for TerminalApprover {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
-        let request = request.clone();
-        Box::pin(self.ask(move |conversation| conversation.decide(&request)))
+        Box::pin(async move {
+            let shown = self.readers.with_question(&request.id);
+            let asked = request.clone();
+            self.ask(shown, move |conversation| conversation.decide(&asked)).await
+        })
     }
 
     fn extend<'a>(&'a self, request: &'a ExtensionRequest) -> BoxFuture<'a, Option<u64>> {
         let request = request.clone();
-        Box::pin(
-            async move { self.ask(move |conversation| conversation.extend(&request)).await.ok().flatten() },
-        )
+        Box::pin(async move {
+            let shown = self.readers.until_quiet();
+            self.ask(shown, move |conversation| conversation.extend(&request)).await.ok().flatten()
+        })
     }
 }
 

@@ -188,3 +188,34 @@ fn ctrl_c_at_the_terminal_ends_the_run() {
     let rest = ended(session);
     assert!(rest.contains("code 130"), "{rest}");
 }
+
+#[test]
+fn a_question_comes_after_the_lines_about_what_led_to_it() {
+    let replies = "mode: by_turn\nreplies:\n  - say: First I look.\n    ask: {list_files: {}}\n  \
+        - say: Now I ask.\n    ask: {helper: {input: may I}}\n  - say: the end\n";
+    let agent =
+        "---\nname: main\nmodel: script:script.yaml\ntoolsets: [helper, filesystem_project]\n---\nAsk.\n";
+    let sandbox = Sandbox::asking().file("main.agent", agent).file("script.yaml", replies);
+    let plain =
+        ["main says: First I look.", "list_files is done", "main says: Now I ask.", "main calls helper"];
+    let lines = ["[main > list_files] ->", "[main] Now I ask.", "[main > helper]"];
+    for (flags, choices, expected) in
+        [("--plain", "Type y to allow", &plain[..]), ("--headless -vv", CHOICES, &lines)]
+    {
+        for _ in 0..5 {
+            let line = format!("NO_COLOR=1 \"$LLM_DO\" run . hello {flags}; echo code $?");
+            let mut session = at_terminal(&sandbox, &line);
+            let question = session.expect(choices).unwrap();
+            let before = String::from_utf8_lossy(question.before()).into_owned();
+            let mut rest = before.as_str();
+            for part in expected {
+                let Some(found) = rest.find(part) else {
+                    panic!("{flags}: `{part}` is not in order in {before}")
+                };
+                rest = &rest[found..];
+            }
+            session.send_line("n no").unwrap();
+            assert!(ended(session).contains("code 0"));
+        }
+    }
+}

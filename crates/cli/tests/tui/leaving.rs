@@ -32,24 +32,24 @@ fn a_failed_run_says_why_and_gives_the_terminal_back() {
 
 #[test]
 fn a_signal_during_a_run_ends_it_in_order() {
-    for signal in [Signal::TERM, Signal::HUP] {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
         let sandbox = slow();
         let session = start(&sandbox, &["run", ".", "hello"]);
         session.wait_for_visible("script:script.yaml");
         session.signal(signal);
-        ended(&session, 130);
+        ended(&session, code);
         assert!(session.scrollback_text().contains("interrupted after"), "{}", session.scrollback_text());
     }
 }
 
 #[test]
 fn a_signal_ends_a_chat_at_rest_and_at_work() {
-    for signal in [Signal::TERM, Signal::HUP] {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
         let sandbox = Sandbox::echo();
         let session = chat(&sandbox);
         say(&session, "hello", "hello");
         session.signal(signal);
-        ended(&session, 130);
+        ended(&session, code);
         let shown = session.screen_text();
         assert!(!shown.contains("Ctrl-T") && !shown.contains("a message for main"), "{shown}");
         let sandbox = slow();
@@ -57,20 +57,20 @@ fn a_signal_ends_a_chat_at_rest_and_at_work() {
         session.keys("hello\r");
         session.wait_for_visible("script:script.yaml");
         session.signal(signal);
-        ended(&session, 130);
+        ended(&session, code);
     }
 }
 
 #[test]
 fn a_signal_in_the_tree_gives_the_main_screen_back() {
-    for signal in [Signal::TERM, Signal::HUP] {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
         let sandbox = Sandbox::echo();
         let session = chat(&sandbox);
         say(&session, "hello there", "hello there");
         session.key(Key::Ctrl('t'));
         session.wait_for_visible("[Esc] back");
         session.signal(signal);
-        ended(&session, 130);
+        ended(&session, code);
         assert!(session.screen_text().contains("hello there"), "{}", session.screen_text());
     }
     let sandbox = slow();
@@ -79,7 +79,7 @@ fn a_signal_in_the_tree_gives_the_main_screen_back() {
     session.key(Key::Ctrl('t'));
     session.wait_for_visible("[Esc] back");
     session.signal(Signal::TERM);
-    ended(&session, 130);
+    ended(&session, 143);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_signal_while_a_question_stands_approves_nothing() {
     let session = start(&sandbox, &["run", ".", "hello"]);
     session.wait_for_visible(CHOICES);
     session.signal(Signal::TERM);
-    ended(&session, 130);
+    ended(&session, 143);
     assert!(!session.scrollback_text().contains("the end"), "{}", session.scrollback_text());
 }
 
@@ -115,7 +115,7 @@ fn a_signal_ends_an_editor_that_is_open_and_gives_the_terminal_back() {
         answer(&session, 'E');
         session.wait_for("editing");
         session.signal(Signal::TERM);
-        assert_eq!(session.wait_exit(), 130, "{}", session.scrollback_text());
+        assert_eq!(session.wait_exit(), 143, "{}", session.scrollback_text());
         assert_eq!(session.terminal_modes(), TerminalModes::NORMAL);
         assert!(!session.is_alternate());
     }

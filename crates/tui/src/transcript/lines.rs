@@ -79,10 +79,6 @@ pub(super) fn dim(text: &'static str, theme: Theme) -> Line<'static> {
     Line::styled(text, theme.dim())
 }
 
-pub(super) fn failure(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
-    wrapped(&Line::raw(visible_line(text)), width, &[Span::styled("✗ ", theme.bad())], &[Span::raw("  ")])
-}
-
 /// Thoughts, at length or folded to a line.
 pub(super) fn thinking(
     text: &str,

@@ -142,12 +142,8 @@ impl Transcript {
                     self.said = text;
                 }
             }
-            ModelResult::Failed { error } => {
-                self.say_broken(call, &mut stream);
-                let words = format!("the model failed: {error}");
-                let made = lines::failure(&words, self.room(call), self.theme);
-                self.block(call, Kind::Note, made);
-            }
+            // Why is said by what follows: a notice about the next attempt, or the failure of the call or the run.
+            ModelResult::Failed { .. } => self.say_broken(call, &mut stream),
         }
     }
 
@@ -259,6 +255,8 @@ impl Transcript {
         }
         // The last line says that it was interrupted; words that say more stand before it.
         let is_told = status == Status::Interrupted && error == Some(status.word());
+        // Its hint is written for a model or a program; the command line has one for people.
+        let error = error.map(|error| error.split("\nhint: ").next().unwrap_or(error));
         if let Some(error) = error.filter(|_| !is_told) {
             let made = lines::wrapped_message("error", error, self.width, self.theme);
             self.top(Kind::Note, made);
