@@ -237,3 +237,31 @@ fn those_who_listen_hear_words_that_were_refused_and_words_that_broke_off() {
     let ran = broken.run(&["run", "main.agent", "x", "--plain"]);
     ran.told("main says: I was about to\n    (here the answer broke off)\n");
 }
+
+#[test]
+fn a_failed_request_and_a_denial_are_told_once() {
+    let fails = Sandbox::scripted("- fail: {kind: auth, message: wrong key}\n");
+    let denies = Sandbox::asking();
+    for flags in [&["-v"][..], &["-vv"], &["--plain"]] {
+        let ran = fails.run(&[&["run", ".", "x"], flags].concat()).ended(3);
+        // The tree of calls at the end repeats what came of each.
+        let told = ran.stderr.split("agent main").next().unwrap_or_default();
+        assert_eq!(told.matches("wrong key").count(), 1, "{flags:?}: {ran:#?}");
+        let ran = denies.run(&[&["run", ".", "x", "--approve", "none"], flags].concat()).ended(0);
+        let told = ran.stderr.split("agent main").next().unwrap_or_default();
+        assert_eq!(told.matches("`helper` must ask").count(), 1, "{flags:?}: {ran:#?}");
+    }
+    let retried = Sandbox::scripted("- fail: {kind: server, message: out of order}\n- say: well\n");
+    let ran = retried.run(&["run", ".", "x", "-v"]).ended(0).said("well\n");
+    assert_eq!(ran.stderr.matches("out of order").count(), 1, "{ran:#?}");
+}
+
+#[test]
+fn a_cassette_that_records_nothing_says_so() {
+    let sandbox = Sandbox::echo();
+    let ran = sandbox.run(&["run", ".", "x", "--cassette", "tape.jsonl"]).ended(0).said("x\n");
+    ran.told("no request was sent, so nothing is recorded in the cassette `tape.jsonl`");
+    let object =
+        sandbox.run(&["run", ".", "x", "--cassette", "tape.jsonl", "--output", "json"]).ended(0).json();
+    assert!(object["notices"][0]["text"].as_str().unwrap().contains("nothing is recorded"), "{object}");
+}

@@ -65,7 +65,7 @@ impl CassetteError {
             Self::NoCassette { .. } => Some("choose another file: this one is left as it is".to_owned()),
             Self::Torn { .. } => Some("to record it anew, use `--cassette-mode record`".to_owned()),
             Self::Version { .. } | Self::Line { .. } => {
-                Some("delete the file and run again to record it anew".to_owned())
+                Some("to record it anew, use `--cassette-mode record`".to_owned())
             }
         }
     }

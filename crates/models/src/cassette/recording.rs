@@ -58,8 +58,14 @@ impl Recording {
         locked(&self.hidden).extend(secrets);
     }
 
-    /// Says that an older recording was kept, since this one holds no answer.
+    /// Says that nothing was recorded, or that an older recording was kept because this one holds no answer.
     pub(super) fn warning(&self) -> Option<String> {
+        if self.begun.load(Ordering::Relaxed) == 0 {
+            return Some(format!(
+                "no request was sent, so nothing is recorded in the cassette `{}`; test and script models send none",
+                self.path.display()
+            ));
+        }
         let file = locked(&self.file);
         (file.lines > 1 && file.target.is_some()).then(|| {
             format!(

@@ -99,7 +99,7 @@ impl Replay {
             }
             nearest => {
                 let nearest = nearest.or_else(|| most_alike(unused, asked)).map(|(_, one)| one);
-                let words = format!("{}\nto record anew, delete the file and run again", words(nearest));
+                let words = format!("{}\nto record anew, use `--cassette-mode record`", words(nearest));
                 Err(ModelError::new(ModelErrorKind::Invalid, words))
             }
         }

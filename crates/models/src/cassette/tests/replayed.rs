@@ -118,7 +118,7 @@ async fn equal_requests_are_answered_in_the_order_in_which_they_began() {
     insta::assert_snapshot!(place.message_of(&error), @r"
     the cassette `FILE` has no more answers to this request, only 2: POST /v1/messages
     no recorded exchange is left
-    to record anew, delete the file and run again
+    to record anew, use `--cassette-mode record`
     ");
 }
 
@@ -179,7 +179,7 @@ async fn a_request_that_was_not_recorded_shows_how_it_differs_from_the_nearest()
     +      "role": "user"
          }
        ],
-    to record anew, delete the file and run again
+    to record anew, use `--cassette-mode record`
     "#);
 }
 
