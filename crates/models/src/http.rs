@@ -33,6 +33,7 @@ use crate::transport::{ByteStream, Chunks, Transport};
 use connector::Connector;
 use packed::Packed;
 use proxies::Proxies;
+pub(crate) use proxies::is_this_machine;
 pub use settings::HttpSettings;
 
 /// The transport of real requests.

@@ -45,7 +45,8 @@ async fn ask(endpoint: &Endpoint, transport: &dyn Transport) -> Result<Vec<Strin
     if endpoint.api == Api::Anthropic {
         request.headers_mut().insert("anthropic-version", http::HeaderValue::from_static("2023-06-01"));
     }
-    let (head, body) = transport.send(request).await?.into_parts();
+    let sent = transport.send(request).await.map_err(|error| endpoint.explain(error))?;
+    let (head, body) = sent.into_parts();
     let text = read(body).await?;
     if !head.status.is_success() {
         let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());

@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use llm_do_core::{ModelError, ModelErrorKind};
 
 use crate::environment::{Environment, Variable};
+use crate::http::is_this_machine;
 use crate::wire::Api;
 
 /// A protocol that providers speak, by the prefix of the provider that made it.
@@ -231,6 +232,33 @@ impl Endpoint {
     pub(crate) fn described(provider: &str, model: &DescribedModel) -> Result<Self, ModelError> {
         let base_url = normalised(provider, &model.base_url)?;
         Self::new(provider, &model.protocol, base_url, model.key.clone(), &model.headers)
+    }
+
+    /// Adds what to do to an error of the connection, if the address is one of this machine.
+    pub(crate) fn explain(&self, error: ModelError) -> ModelError {
+        let host = host_of(&self.base_url).map(|(_, host, _)| host);
+        let is_absent = error.kind == ModelErrorKind::Network && error.is_final;
+        if !is_absent || !host.is_some_and(|host| is_this_machine(&host)) {
+            return error;
+        }
+        let message = format!("{}; {}", error.message, self.start_hint());
+        ModelError { message, ..error }
+    }
+
+    /// How the server of a provider is started, or found elsewhere.
+    fn start_hint(&self) -> String {
+        let variable = built_in(&self.provider).and_then(|provider| provider.base_url_env.first());
+        let start = match self.provider.as_str() {
+            "ollama" => "start Ollama (`ollama serve`)",
+            "lmstudio" => "start the server of LM Studio (`lms server start`)",
+            "llamacpp" => "start llama.cpp (`llama-server -m FILE`)",
+            "vllm" => "start vLLM (`vllm serve MODEL`)",
+            _ => "start the server",
+        };
+        match variable {
+            Some(variable) => format!("{start}, or set {variable}"),
+            None => format!("{start}, or change the address of the provider `{}`", self.provider),
+        }
     }
 
     fn new(

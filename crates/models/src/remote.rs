@@ -214,7 +214,8 @@ impl Remote {
         let notices = encoded.notices.iter().map(|notice| ModelPart::Notice(notice.clone())).collect();
         let request = self.http_request(address, encoded, settings).map_err(ModelError::not_charged)?;
         let sent = limits.within(is_stream, &host, self.transport.send(request)).await;
-        let response = sent.and_then(|sent| sent).map_err(|error| self.mask.error(error))?;
+        let response =
+            sent.and_then(|sent| sent).map_err(|error| self.mask.error(self.endpoint.explain(error)))?;
         if response.status().is_redirection() {
             return Err(self.mask.error(redirected(&response, &host)));
         }

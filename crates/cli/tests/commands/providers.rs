@@ -88,6 +88,18 @@ fn a_missing_key_is_named_when_a_call_needs_it_and_not_before() {
 }
 
 #[test]
+fn a_server_on_this_machine_that_is_not_there_is_asked_once() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let sandbox = Sandbox::new().file("main.agent", "---\nname: main\nmodel: ollama:small\n---\nAnswer.\n");
+    let mut command = sandbox.command(&["run", ".", "hello", "-v"]);
+    let ran: Ran = command.env("OLLAMA_HOST", free.to_string()).output().unwrap().into();
+    let ran = ran
+        .ended(3)
+        .told(&format!("nothing listens at {free}; start Ollama (`ollama serve`), or set OLLAMA_HOST"));
+    assert!(!ran.stderr.contains("asking again") && !ran.stderr.contains("attempts"), "{ran:#?}");
+}
+
+#[test]
 fn a_recording_answers_without_network_and_key() {
     let sandbox = agent();
     let tape = ["run", ".", "hello", "--cassette", "tape.jsonl"];

@@ -9,7 +9,7 @@ fn a_server_that_is_not_there_is_a_fault_of_the_provider() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let sandbox = project(&format!("http://{free}"));
     let ran = sandbox.run(&["run", ".", "Good morning!"]).ended(3).said("");
-    ran.told(&format!("error: network error: connection refused by {free}: nothing listens there"));
+    ran.told(&format!("error: network error: nothing listens at {free}; start the server, or change"));
 }
 
 #[test]

@@ -13,6 +13,8 @@ use hyper_util::client::legacy;
 use llm_do_core::{ModelError, ModelErrorKind};
 use rustls::{AlertDescription, CertificateError};
 
+use super::proxies::is_this_machine;
+
 /// No address is known for a host's name.
 #[derive(Debug, thiserror::Error)]
 #[error("the name is not known")]
@@ -40,13 +42,23 @@ pub(super) fn of_connect(error: &(dyn Error + 'static), address: &Uri) -> ModelE
         return unresolved(address.host().unwrap_or_default());
     }
     let host = named(address);
-    let words = match find::<io::Error>(error).map(io::Error::kind) {
+    let kind = find::<io::Error>(error).map(io::Error::kind);
+    if kind == Some(ErrorKind::ConnectionRefused) && address.host().is_some_and(is_this_machine) {
+        return nothing_listens(host);
+    }
+    let words = match kind {
         Some(ErrorKind::ConnectionRefused) => format!("connection refused by {host}: nothing listens there"),
         Some(ErrorKind::TimedOut) => format!("connecting to {host} timed out"),
         Some(ErrorKind::ConnectionReset) => format!("{host} reset the connection"),
         _ => format!("could not connect to {host}: {}", deepest(error)),
     };
     unsent(ModelErrorKind::Network, words)
+}
+
+/// No program on this machine has opened the port. Waiting does not open it: somebody has to start the server.
+fn nothing_listens(host: &str) -> ModelError {
+    let error = unsent(ModelErrorKind::Network, format!("nothing listens at {host}"));
+    ModelError { is_final: true, ..error }
 }
 
 /// The handshake of TLS failed. A certificate that is not trusted stays so, however often it is tried.

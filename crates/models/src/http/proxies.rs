@@ -80,7 +80,8 @@ fn checked<'a>(variable: &str, proxy: Option<&'a str>) -> Result<&'a str, ModelE
     }
 }
 
-fn is_this_machine(host: &str) -> bool {
+/// Returns whether a host is this machine by its loopback address or name.
+pub(crate) fn is_this_machine(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     address.is_ok_and(|address| address.is_loopback()) || host.eq_ignore_ascii_case("localhost")
 }

@@ -79,8 +79,13 @@ async fn failure(fault: Fault, host: &str) -> ModelError {
     let name = host.split(':').next().unwrap_or_default();
     let unsent = |kind, words: String| ModelError::new(kind, words).not_charged();
     match fault {
-        Fault::RefuseConnection => {
+        // Only a server on this machine is certain not to be there the next moment.
+        Fault::RefuseConnection if !matches!(name, "127.0.0.1" | "localhost") => {
             unsent(ModelErrorKind::Network, format!("connection refused by {host}: nothing listens there"))
+        }
+        Fault::RefuseConnection => {
+            let error = unsent(ModelErrorKind::Network, format!("nothing listens at {host}"));
+            ModelError { is_final: true, ..error }
         }
         Fault::ResetBeforeHeaders => ModelError::new(
             ModelErrorKind::Network,

@@ -10,7 +10,7 @@ use super::server::{Log, Server};
 use super::*;
 
 #[tokio::test]
-async fn a_refused_connection_names_the_host_and_counts_one_attempt() {
+async fn a_refused_connection_to_this_machine_is_final_and_counts_one_attempt() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
@@ -18,8 +18,8 @@ async fn a_refused_connection_names_the_host_and_counts_one_attempt() {
     let error = fails(&transport(), &format!("http://127.0.0.1:{port}/v1")).await;
 
     assert_eq!(error.kind, Network);
-    assert_eq!(error.message, format!("connection refused by 127.0.0.1:{port}: nothing listens there"));
-    assert_eq!(error.cost, AttemptCost::Nothing);
+    assert_eq!(error.message, format!("nothing listens at 127.0.0.1:{port}"));
+    assert_eq!((error.is_passing(), error.cost), (false, AttemptCost::Nothing));
 }
 
 #[tokio::test]
