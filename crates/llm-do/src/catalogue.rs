@@ -14,6 +14,8 @@ use llm_do_tools::{
 };
 use llm_do_trust::Power;
 
+use crate::user_models::UserModels;
+
 /// Keys of model providers that other programs read.
 const OTHER_KEYS: &[&str] = &["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
@@ -28,6 +30,7 @@ pub struct StandardCatalogue {
     inputs: Vec<ProgramInput>,
     /// Whether a program adds tools and toolsets of its own.
     is_embedded: bool,
+    user: UserModels,
 }
 
 impl StandardCatalogue {
@@ -105,6 +108,13 @@ impl StandardCatalogue {
         self
     }
 
+    /// Lets projects name the models and providers of the user, which they cannot redeclare.
+    #[must_use]
+    pub fn user_models(mut self, user: UserModels) -> Self {
+        self.user = user;
+        self
+    }
+
     /// Looks programs up in these directories, written as in `PATH`; otherwise none is looked up.
     #[must_use]
     pub fn search_path(mut self, path: impl Into<OsString>) -> Self {
@@ -131,8 +141,10 @@ impl Catalogue for StandardCatalogue {
         let mut around = self.around.clone();
         let is_withheld = |name: &OsString| {
             let built_in = providers().iter().flat_map(|provider| provider.key_env.iter().copied());
-            let keys =
-                built_in.chain(wanted.keys.iter().map(String::as_str)).chain(OTHER_KEYS.iter().copied());
+            let keys = built_in
+                .chain(self.user.key_variables())
+                .chain(wanted.keys.iter().map(String::as_str))
+                .chain(OTHER_KEYS.iter().copied());
             keys.into_iter().any(|key| name == key)
                 && !wanted.variables.iter().any(|variable| name == variable.as_str())
         };
@@ -158,6 +170,7 @@ impl Catalogue for StandardCatalogue {
             .flat_map(|provider| provider.key_env)
             .copied()
             .chain(OTHER_KEYS.iter().copied())
+            .chain(self.user.key_variables())
             .collect()
     }
 
@@ -200,7 +213,12 @@ impl Catalogue for StandardCatalogue {
     }
 
     fn providers(&self) -> Vec<&str> {
-        provider_names()
+        let own = self.user.providers.iter().map(|provider| provider.name.as_str());
+        provider_names().into_iter().chain(own).collect()
+    }
+
+    fn alias(&self, name: &str) -> Option<&str> {
+        self.user.aliases.get(name).map(String::as_str)
     }
 
     fn model_problem(&self, model: &str, root: &Path) -> Option<String> {

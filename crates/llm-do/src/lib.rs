@@ -28,6 +28,7 @@ mod builtins;
 mod catalogue;
 mod loader;
 mod trusted;
+mod user_models;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub use builtins::ProjectBuilderExt;
 pub use catalogue::StandardCatalogue;
 pub use loader::{Loader, loader};
 pub use trusted::{LoadError, TrustPolicy};
+pub use user_models::UserModels;
 
 pub use llm_do_core::macros;
 pub use llm_do_core::{
@@ -60,9 +62,9 @@ pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
     BuiltinProvider, Cassette, CassetteError, CassetteMode, Condition, DeclaredProvider, Describe,
     DescribedModel, DescribedProvider, Environment, HttpSettings, HttpTransport, PROTOCOLS, Reply, Script,
-    ScriptFileError, StandardModels, StandardPrices, TestModel, Transport, Variable, asks, asks_all,
-    asks_raw, contains, cut, fails, instructed, profile_of, provider_names, providers, replies, result_of,
-    says, thinks,
+    ScriptFileError, StandardModels, StandardPrices, TestModel, Transport, Variable, account_of, asks,
+    asks_all, asks_raw, contains, cut, fails, instructed, profile_of, provider_names, providers, replies,
+    result_of, says, thinks,
 };
 pub use llm_do_project::{
     AgentDraft, AttachmentSection, Catalogue, ClassPurpose, Code, CodeClass, CodeModel, CodePlace,
@@ -128,14 +130,24 @@ pub fn runtime_of(loaded: &LoadedProject) -> RuntimeBuilder {
 
 /// The models that a project from files may name: the built-in providers, its own, and scripts below its directory.
 pub fn models_of(loaded: &LoadedProject, environment: Environment) -> StandardModels {
-    let models =
-        StandardModels::new(&loaded.root).environment(environment).overrides(loaded.model_overrides.clone());
+    models_for_user(loaded, environment, &UserModels::default())
+}
+
+/// The models that a project from files may name, and those of the user, which it cannot redeclare.
+pub fn models_for_user(
+    loaded: &LoadedProject,
+    environment: Environment,
+    user: &UserModels,
+) -> StandardModels {
+    let models = user.add_to(StandardModels::new(&loaded.root).environment(environment));
+    let models = models.overrides(loaded.model_overrides.clone());
     let declared = |(name, provider): (&String, &Provider)| DeclaredProvider {
         name: name.clone(),
         protocol: provider.api.clone(),
         base_url: provider.base_url.clone(),
         key_env: provider.api_key_env.clone(),
         headers: provider.headers.clone(),
+        is_users: false,
     };
     let models = loaded.providers.iter().map(declared).fold(models, StandardModels::provider);
     loaded.code_providers().iter().map(described).fold(models, StandardModels::described)

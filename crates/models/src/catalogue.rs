@@ -31,6 +31,7 @@ const MAX_SCRIPT_BYTES: u64 = 16 * 1024 * 1024;
 pub struct StandardModels {
     directory: PathBuf,
     added: BTreeMap<Name, Arc<dyn Model>>,
+    aliases: BTreeMap<String, String>,
     scripts: Mutex<HashMap<PathBuf, Arc<dyn Model>>>,
     environment: Environment,
     declared: Vec<DeclaredProvider>,
@@ -47,6 +48,7 @@ impl StandardModels {
         Self {
             directory: directory.into(),
             added: BTreeMap::new(),
+            aliases: BTreeMap::new(),
             scripts: Mutex::default(),
             environment: Environment::empty(),
             declared: Vec::new(),
@@ -68,6 +70,13 @@ impl StandardModels {
     #[must_use]
     pub fn provider(mut self, provider: DeclaredProvider) -> Self {
         self.declared.push(provider);
+        self
+    }
+
+    /// Adds another name for a model. It may be written wherever a model is named.
+    #[must_use]
+    pub fn alias(mut self, alias: impl Into<String>, model: impl Into<String>) -> Self {
+        self.aliases.insert(alias.into(), model.into());
         self
     }
 
@@ -178,7 +187,12 @@ impl StandardModels {
     fn endpoint(&self, provider: &str, needs_keys: bool) -> Result<Endpoint, ModelError> {
         let declared = self.declared.iter().find(|declared| declared.name == provider);
         match (declared, built_in(provider)) {
-            (Some(declared), _) => Endpoint::declared(declared, &self.environment, needs_keys),
+            (Some(declared), _) => {
+                if let Some(owner) = self.declared.iter().find(|owner| declared.borrows_from(owner)) {
+                    return Err(borrowed_key(declared, owner));
+                }
+                Endpoint::declared(declared, &self.environment, needs_keys)
+            }
             (None, Some(built_in)) => Endpoint::built_in(built_in, &self.environment, needs_keys),
             (None, None) => Err(no_model(format!("there is no provider `{provider}`"))),
         }
@@ -200,7 +214,11 @@ impl StandardModels {
 
     fn unknown(&self, name: &Name) -> ModelError {
         let own = ["test", "test:echo", "script:FILE"];
-        let known: Vec<&str> = own.into_iter().chain(self.added.keys().map(Name::as_str)).collect();
+        let known: Vec<&str> = own
+            .into_iter()
+            .chain(self.added.keys().map(Name::as_str))
+            .chain(self.aliases.keys().map(String::as_str))
+            .collect();
         let providers = provider_names();
         let declared = self.declared.iter().map(|declared| declared.name.as_str());
         let described = self.described.iter().map(|described| described.name.as_str());
@@ -224,7 +242,7 @@ impl StandardModels {
 
 impl Models for StandardModels {
     fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
-        let name = canonical(name);
+        let name = canonical(self.aliases.get(name).map_or(name, String::as_str));
         if let Some(model) = self.added.get(&name) {
             return Ok(model.clone());
         }
@@ -264,6 +282,15 @@ fn read_limited(path: &Path) -> io::Result<String> {
         return Err(io::Error::other(format!("it is larger than {MAX_SCRIPT_BYTES} bytes")));
     }
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
+}
+
+fn borrowed_key(provider: &DeclaredProvider, owner: &DeclaredProvider) -> ModelError {
+    let (name, key) = (&provider.name, provider.key_env.as_deref().unwrap_or_default());
+    let message = format!(
+        "your key `{key}` belongs to your provider `{}`, and is not sent to the address of the project's provider `{name}`",
+        owner.name
+    );
+    ModelError::new(ModelErrorKind::Auth, message)
 }
 
 fn no_model(message: String) -> ModelError {

@@ -12,9 +12,11 @@ use std::sync::Arc;
 pub struct Environment {
     own: Option<Arc<Lookup>>,
     project: HashMap<String, String>,
+    stored: Option<Arc<StoredKeys>>,
 }
 
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
+type StoredKeys = dyn Fn(&str) -> Result<Option<String>, String> + Send + Sync;
 
 /// A variable's value and whose it is.
 #[derive(Clone, PartialEq, Eq)]
@@ -38,7 +40,7 @@ impl Environment {
 
     /// Variables that a function finds.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
-        Self { own: Some(Arc::new(lookup)), project: HashMap::new() }
+        Self { own: Some(Arc::new(lookup)), ..Self::default() }
     }
 
     /// Adds what a project sets. The user's own variables go before it.
@@ -46,6 +48,28 @@ impl Environment {
     pub fn with_project(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         self.project.extend(variables);
         self
+    }
+
+    /// Adds the user's store of keys, which is asked by the name of an account. Every variable takes precedence, so it
+    /// is asked only when a key is needed and no variable holds it.
+    #[must_use]
+    pub fn with_stored_keys(
+        mut self,
+        lookup: impl Fn(&str) -> Result<Option<String>, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.stored = Some(Arc::new(lookup));
+        self
+    }
+
+    /// Returns whether there is a store of keys.
+    pub(crate) fn has_store(&self) -> bool {
+        self.stored.is_some()
+    }
+
+    /// Returns the key of an account ([`account_of`](crate::account_of)) from the store, or why it cannot be read.
+    pub fn stored_key(&self, account: &str) -> Result<Option<String>, String> {
+        let found = self.stored.as_ref().map_or(Ok(None), |stored| stored(account))?;
+        Ok(found.filter(|key| !key.trim().is_empty()))
     }
 
     /// Returns a variable that is set and not blank.

@@ -90,7 +90,7 @@ pub use http::{HttpSettings, HttpTransport};
 pub use prices::StandardPrices;
 pub use profiles::profile_of;
 pub use provider::{
-    BuiltinProvider, DeclaredProvider, Describe, DescribedModel, DescribedProvider, PROTOCOLS,
+    BuiltinProvider, DeclaredProvider, Describe, DescribedModel, DescribedProvider, PROTOCOLS, account_of,
     provider_names, providers,
 };
 pub use reply::{Reply, asks, asks_all, asks_raw, cut, fails, replies, says, thinks};

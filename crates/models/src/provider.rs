@@ -7,6 +7,7 @@
 //! provider's address, or to one that the user's own environment names, never to one that a project chose.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -38,7 +39,7 @@ pub struct BuiltinProvider {
     pub needs_key: bool,
 }
 
-/// A provider that a project declares.
+/// A provider that a project declares, or the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredProvider {
     /// The prefix of its models.
@@ -51,6 +52,21 @@ pub struct DeclaredProvider {
     pub key_env: Option<String>,
     /// Headers to send with each request.
     pub headers: BTreeMap<String, String>,
+    /// Whether the user declared it. Then its address may get any key of the user, and a project cannot redeclare it.
+    pub is_users: bool,
+}
+
+impl DeclaredProvider {
+    /// Checks protocol, address and headers. No key is looked at.
+    pub fn check(&self) -> Result<(), ModelError> {
+        Endpoint::declared(self, &Environment::empty(), false).map(drop)
+    }
+
+    /// Returns whether this provider of a project names the key of a provider of the user, and another address.
+    pub(crate) fn borrows_from(&self, other: &Self) -> bool {
+        let same_key = self.key_env.is_some() && self.key_env == other.key_env;
+        !self.is_users && other.is_users && same_key && host_of(&self.base_url) != host_of(&other.base_url)
+    }
 }
 
 /// A provider whose models code describes, such as the Python files of a project.
@@ -168,6 +184,12 @@ pub(crate) fn built_in(name: &str) -> Option<&'static BuiltinProvider> {
     BUILT_IN.iter().find(|provider| provider.name == name || provider.aliases.contains(&name))
 }
 
+/// Returns the name under which the key of a provider is stored: providers that share a key share it.
+pub fn account_of(provider: &str) -> &str {
+    let Some(found) = built_in(provider) else { return provider };
+    BUILT_IN.iter().find(|other| other.key_env == found.key_env).map_or(provider, |first| first.name)
+}
+
 /// Where requests to a provider go, and with which key.
 pub(crate) struct Endpoint {
     pub(crate) provider: String,
@@ -195,7 +217,10 @@ impl Endpoint {
             None if provider.base_url.is_empty() => format!("https://{}.invalid/v1", provider.name),
             None => provider.base_url.to_owned(),
         };
-        let key = first_set(provider.key_env, environment);
+        let key = match first_set(provider.key_env, environment) {
+            None if needs_keys => stored(provider.name, provider.key_env, environment)?,
+            set => set,
+        };
         if let (Some((address, chosen)), Some((key, own))) = (&address, &key)
             && needs_keys
             && chosen.is_projects
@@ -205,7 +230,9 @@ impl Endpoint {
         }
         let key = match key {
             Some((_, key)) => Some(key.value),
-            None if provider.needs_key && needs_keys => return Err(no_key(provider.name, provider.key_env)),
+            None if provider.needs_key && needs_keys => {
+                return Err(no_key(provider.name, provider.key_env, environment));
+            }
             None => None,
         };
         Self::new(provider.name, provider.protocol, base_url, key, &BTreeMap::new())
@@ -219,8 +246,8 @@ impl Endpoint {
     ) -> Result<Self, ModelError> {
         let base_url = normalised(&provider.name, &provider.base_url)?;
         let key = provider.key_env.as_deref().filter(|_| needs_keys).map(|name| {
-            let key = environment.get(name).ok_or_else(|| no_key(&provider.name, &[name]))?;
-            if !key.is_projects && !is_home_of(name, &base_url, environment) {
+            let key = declared_key(provider, name, environment)?;
+            if !provider.is_users && !key.is_projects && !is_home_of(name, &base_url, environment) {
                 return Err(not_sent(name, &format!("providers.{}.base_url", provider.name)));
             }
             Ok(key.value)
@@ -303,6 +330,42 @@ pub(crate) fn headers_of(written: &BTreeMap<String, String>) -> Result<HeaderMap
     Ok(headers)
 }
 
+/// Returns the stored key of a built-in provider, under the name of its first variable.
+fn stored<'a>(
+    provider: &str,
+    variables: &[&'a str],
+    environment: &Environment,
+) -> Result<Option<(&'a str, Variable)>, ModelError> {
+    let found = environment.stored_key(account_of(provider)).map_err(unreadable_store)?;
+    let name = variables.first().copied().unwrap_or_default();
+    Ok(found.map(|value| (name, Variable { value, is_projects: false })))
+}
+
+/// Returns the key of a declared provider: its variable, else what the store has for a provider of the user.
+///
+/// The store is not asked for a provider of a project, whatever its name: the user stored a key for somebody else.
+fn declared_key(
+    provider: &DeclaredProvider,
+    variable: &str,
+    environment: &Environment,
+) -> Result<Variable, ModelError> {
+    if let Some(set) = environment.get(variable) {
+        return Ok(set);
+    }
+    let found = match provider.is_users {
+        true => stored(&provider.name, &[variable], environment)?,
+        false => None,
+    };
+    found.map(|(_, key)| key).ok_or_else(|| match provider.is_users {
+        true => no_key(&provider.name, &[variable], environment),
+        false => no_key(&provider.name, &[variable], &Environment::empty()),
+    })
+}
+
+fn unreadable_store(reason: String) -> ModelError {
+    ModelError::new(ModelErrorKind::Auth, reason)
+}
+
 fn first_set<'a>(names: &[&'a str], environment: &Environment) -> Option<(&'a str, Variable)> {
     names.iter().find_map(|name| Some((*name, environment.get(name)?)))
 }
@@ -379,12 +442,15 @@ fn authorisation(provider: &str, api: Api, key: &str) -> (HeaderName, String) {
     }
 }
 
-fn no_key(provider: &str, names: &[&str]) -> ModelError {
+fn no_key(provider: &str, names: &[&str], environment: &Environment) -> ModelError {
     let names = names.join("` or `");
-    let message = format!(
+    let mut message = format!(
         "`{names}` is not set, and provider `{provider}` needs it; set it in the environment, or in a `.env` file \
          beside the project"
     );
+    if environment.has_store() {
+        let _ = write!(message, ", or store the key with `llm-do auth login {}`", account_of(provider));
+    }
     ModelError::new(ModelErrorKind::Auth, message)
 }
 
@@ -414,6 +480,8 @@ fn invalid(message: String) -> ModelError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     fn environment(own: &[(&str, &str)], project: &[(&str, &str)]) -> Environment {
@@ -503,6 +571,76 @@ mod tests {
         assert!(endpoint("openai", &users).is_ok());
     }
 
+    /// An environment with a store that has one key and counts how often it is asked.
+    fn with_store(environment: Environment, account: &'static str) -> (Environment, Arc<AtomicUsize>) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let lookup = move |wanted: &str| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok((wanted == account).then(|| "stored".to_owned()))
+        };
+        (environment.with_stored_keys(lookup), asked)
+    }
+
+    fn key(endpoint: &Endpoint) -> &str {
+        &endpoint.secrets[0]
+    }
+
+    #[test]
+    fn the_store_is_asked_last_and_only_if_a_key_is_needed() {
+        let (none, asked) = with_store(Environment::empty(), "openai");
+        assert_eq!(key(&endpoint("openai-chat", &none).unwrap()), "stored");
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        let gemini = [("GOOGLE_API_KEY", "mine")];
+        for variables in [environment(&gemini, &[]), environment(&[], &gemini)] {
+            let (variables, asked) = with_store(variables, "gemini");
+            assert_eq!(key(&endpoint("google", &variables).unwrap()), "mine");
+            assert_eq!(asked.load(Ordering::Relaxed), 0, "a variable holds the key");
+        }
+        let message = refusal(endpoint("groq", &none));
+        assert!(message.contains("store the key with `llm-do auth login groq`"), "{message}");
+        let without_store = refusal(endpoint("groq", &Environment::empty()));
+        assert!(!without_store.contains("auth login"), "{without_store}");
+    }
+
+    #[test]
+    fn a_stored_key_goes_to_no_address_that_a_project_chose() {
+        let chosen = environment(&[], &[("OPENAI_BASE_URL", "https://evil.example")]);
+        let (chosen, _) = with_store(chosen, "openai");
+        assert!(refusal(endpoint("openai", &chosen)).contains("is not sent"));
+        let declared = |is_users| DeclaredProvider {
+            name: "box".into(),
+            protocol: "openai-chat".into(),
+            base_url: "https://box.example/v1".into(),
+            key_env: Some("BOX_KEY".into()),
+            headers: BTreeMap::new(),
+            is_users,
+        };
+        let (stored, asked) = with_store(Environment::empty(), "box");
+        let refused = refusal(Endpoint::declared(&declared(false), &stored, true));
+        assert!(refused.contains("`BOX_KEY` is not set") && !refused.contains("auth login"), "{refused}");
+        assert_eq!(asked.load(Ordering::Relaxed), 0);
+        assert_eq!(key(&Endpoint::declared(&declared(true), &stored, true).unwrap()), "stored");
+        let theirs = DeclaredProvider { base_url: "https://evil.example".into(), ..declared(false) };
+        assert!(theirs.borrows_from(&declared(true)) && !declared(false).borrows_from(&declared(true)));
+    }
+
+    #[test]
+    fn the_users_own_provider_may_get_any_key_of_the_user() {
+        let proxy = DeclaredProvider {
+            name: "proxy".into(),
+            protocol: "openai".into(),
+            base_url: "https://proxy.example".into(),
+            key_env: Some("OPENAI_API_KEY".into()),
+            headers: BTreeMap::new(),
+            is_users: true,
+        };
+        let keys = environment(&[("OPENAI_API_KEY", "mine")], &[]);
+        assert!(Endpoint::declared(&proxy, &keys, true).is_ok());
+        let theirs = DeclaredProvider { is_users: false, ..proxy };
+        assert!(Endpoint::declared(&theirs, &keys, true).is_err());
+    }
+
     #[test]
     fn a_declared_provider_may_not_borrow_the_key_of_another() {
         let acme = |base_url: &str, key: &str| DeclaredProvider {
@@ -511,6 +649,7 @@ mod tests {
             base_url: base_url.into(),
             key_env: Some(key.into()),
             headers: BTreeMap::new(),
+            is_users: false,
         };
         let keys = environment(&[("OPENAI_API_KEY", "mine"), ("ACME_KEY", "a")], &[]);
         assert!(Endpoint::declared(&acme("https://acme.example", "ACME_KEY"), &keys, true).is_ok());

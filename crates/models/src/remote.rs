@@ -522,6 +522,7 @@ mod tests {
             base_url: "http://box.lan:9000/nowhere".into(),
             key_env: Some("BOX_KEY".into()),
             headers: BTreeMap::new(),
+            is_users: false,
         };
         let keys = [("BOX_KEY".to_owned(), KEY.to_owned())].into_iter().collect::<Environment>();
         let endpoint = Endpoint::declared(&provider, &keys, true).unwrap();

@@ -99,6 +99,11 @@ pub trait Catalogue: Send + Sync {
         Vec::new()
     }
 
+    /// Returns the model that the user gave another name.
+    fn alias(&self, _name: &str) -> Option<&str> {
+        None
+    }
+
     /// Says what is wrong with a model's name beyond its provider, as far as that is known without asking it.
     fn model_problem(&self, _model: &str, _root: &Path) -> Option<String> {
         None

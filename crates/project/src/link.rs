@@ -182,6 +182,12 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
+    /// Replaces aliases of the user by the models that they name.
+    pub(crate) fn expand_aliases(&mut self, catalogue: &dyn Catalogue) {
+        let models = self.header.model.iter_mut().chain(&mut self.header.fallback_models);
+        models.for_each(|model| expand_alias(model, catalogue));
+    }
+
     /// Says whether an agent or code created it: it says so, and lies where such agents are kept.
     pub(crate) fn is_generated(&self) -> bool {
         self.header.generated && self.file.generated
@@ -206,7 +212,7 @@ pub(crate) fn link(
     catalogue: &dyn Catalogue,
     out: &mut Diagnostics,
 ) -> Option<LoadedProject> {
-    let headers = read_headers(std::mem::take(&mut files.agents), out);
+    let headers = read_agents(&mut files, catalogue, out);
     let wanted = wanted_code(&mut files, &headers.agents);
     if wanted.is_empty() {
         let root = files.root.clone();
@@ -240,7 +246,7 @@ pub(crate) fn link_static(
     catalogue: &dyn Catalogue,
     out: &mut Diagnostics,
 ) -> Option<LoadedProject> {
-    let headers = read_headers(std::mem::take(&mut files.agents), out);
+    let headers = read_agents(&mut files, catalogue, out);
     let wanted = wanted_code(&mut files, &headers.agents);
     if wanted.is_empty() {
         return linked(files, &headers, KnownCode::Absent, None, catalogue, out);
@@ -255,9 +261,9 @@ pub(crate) fn link_restricted(
     catalogue: &dyn Catalogue,
     out: &mut Diagnostics,
 ) -> Option<LoadedProject> {
-    let mut headers = read_headers(std::mem::take(&mut files.agents), out);
+    let mut headers = read_agents(&mut files, catalogue, out);
     restricted::restrict(&mut files, &mut headers.agents, catalogue);
-    let wanted = Wanted::of(&files, &headers.agents);
+    let wanted = wanted_code(&mut files, &headers.agents);
     let known = if wanted.is_empty() { KnownCode::Absent } else { KnownCode::Withheld(&wanted) };
     let root = files.root.clone();
     let mut loaded = linked(files, &headers, known, None, catalogue, out)?;
@@ -274,7 +280,7 @@ pub(crate) fn link_restricted(
 
 /// Checks files without running any of them, and lists what only running them would show.
 pub(crate) fn check(mut files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
-    let headers = read_headers(std::mem::take(&mut files.agents), out);
+    let headers = read_agents(&mut files, catalogue, out);
     let wanted = wanted_code(&mut files, &headers.agents);
     if wanted.is_empty() {
         if let Some(project) = linked(files, &headers, KnownCode::Absent, None, catalogue, out) {
@@ -288,6 +294,22 @@ pub(crate) fn check(mut files: Files, catalogue: &dyn Catalogue, out: &mut Diagn
         let problems = catalogue.syntax_problems(&wanted.files(), &files.root);
         out.0.extend(problems.into_iter().map(|problem| python::diagnostic(problem, &files.root)));
         out.0.extend(wanted.unverified(&found.assumed, &files.root));
+    }
+}
+
+/// Reads the headers of all agents, with models by their own names instead of the user's aliases.
+fn read_agents(files: &mut Files, catalogue: &dyn Catalogue, out: &mut Diagnostics) -> Headers {
+    let mut headers = read_headers(std::mem::take(&mut files.agents), out);
+    if let Some(model) = files.manifest.as_mut().and_then(|file| file.manifest.model.as_mut()) {
+        expand_alias(model, catalogue);
+    }
+    headers.agents.iter_mut().for_each(|agent| agent.expand_aliases(catalogue));
+    headers
+}
+
+fn expand_alias(model: &mut String, catalogue: &dyn Catalogue) {
+    if let Some(named) = catalogue.alias(model) {
+        *model = named.to_owned();
     }
 }
 

@@ -76,7 +76,8 @@ fn provider_problems(name: &str, provider: &Provider, catalogue: &dyn Catalogue)
     let mut problems = Vec::new();
     let protocols = catalogue.protocols();
     if catalogue.providers().contains(&name) {
-        problems.push("this is the name of a built-in provider".to_owned());
+        problems
+            .push("this is the name of a built-in provider, or of one in your own configuration".to_owned());
     }
     if name.is_empty() || name.contains([':', '/', ' ']) {
         problems.push("a provider's name has no `:`, `/` or blanks".to_owned());
@@ -241,6 +242,7 @@ impl<'a> ModelNames<'a> {
 
     /// Says what is wrong with the name of a model, and what can be done.
     pub(crate) fn problem(&self, model: &str) -> Option<(String, Option<String>)> {
+        let model = self.catalogue.alias(model).unwrap_or(model);
         let provider = model.split([':', '/']).next().unwrap_or_default();
         if self.known.is_empty() || self.known.contains(&provider) {
             let problem = self.catalogue.model_problem(model, self.root)?;

@@ -91,7 +91,8 @@ impl Workshop {
         }
         let file = agent_file::read(source).map_err(|diagnostic| out.push(*diagnostic)).ok()?;
         let header = check::read(&file.source, &file.header, out)?;
-        let agent = [Agent { file: file.generated(), header }];
+        let mut agent = [Agent { file: file.generated(), header }];
+        agent[0].expand_aliases(&*self.catalogue);
         if agent[0].header.name != name {
             let message = format!("the agent in `{name}.agent` is called `{}`", agent[0].header.name);
             out.push(Diagnostic::error(&agent[0].file.source.path, message));
