@@ -1,5 +1,7 @@
 //! The arguments of the command line.
 
+mod user;
+
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,6 +16,8 @@ use crate::output;
 use crate::problem::Problem;
 use crate::python_flags;
 use crate::screen::Paint;
+
+pub(crate) use user::{AuthAction, AuthArguments, ConfigAction, ConfigArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,7 +58,11 @@ pub(crate) enum Command {
     Models(ModelsArguments),
     /// Shows what a project does without a question, and agrees to it
     Trust(TrustArguments),
-    /// Prints the JSON Schemas of project files, for editors, and of the output
+    /// Shows and changes your own settings: default model, aliases, providers, prices
+    Config(ConfigArguments),
+    /// Stores keys of providers, and lists which keys are found
+    Auth(AuthArguments),
+    /// Prints the JSON Schemas of project files, of your configuration and of the output
     Schema(SchemaArguments),
     /// Tries configured providers, the models that a project names, and the sandbox
     Doctor(DoctorArguments),
@@ -375,6 +383,8 @@ pub(crate) enum SchemaKind {
     Agent,
     /// The object of `--output json`, which also ends `--output jsonl`
     Output,
+    /// Your configuration, `config.toml`
+    Config,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -1,12 +1,14 @@
 //! The environment as one value: the process's own, and beneath it what counts of the `.env` of the project.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 use llm_do::trust::Power;
 use llm_do::{Environment, LoadedProject};
 
+use crate::config;
+use crate::credentials::Credentials;
 use crate::dotenv::Dotenv;
 use crate::problem::Problem;
 
@@ -43,5 +45,20 @@ pub(crate) fn of_project(project: &LoadedProject) -> Result<Environment, Problem
     let declared = project.providers.values().filter_map(|provider| provider.api_key_env.as_deref());
     let names: Vec<&str> = agreed.chain(declared).collect();
     let variables = if names.is_empty() { Vec::new() } else { Dotenv::read(&project.root)?.only(&names) };
-    Ok(Environment::of_process().with_project(variables))
+    Ok(of_user(Some(&project.root))?.with_project(variables))
+}
+
+/// The variables of the process, the addresses that the user's configuration gives to built-in providers, and the
+/// user's store of keys, which is opened when a key is needed that no variable holds.
+pub(crate) fn of_user(project: Option<&Path>) -> Result<Environment, Problem> {
+    let addresses = config::current(project)?.addresses();
+    let environment = Environment::from_lookup(move |name| {
+        let own = std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let configured = || addresses.iter().find(|(variable, _)| *variable == name);
+        own.or_else(|| configured().map(|(_, address)| address.clone()))
+    });
+    Ok(match Credentials::of_user(project) {
+        Some(store) => environment.with_stored_keys(move |account| store.key(account)),
+        None => environment,
+    })
 }

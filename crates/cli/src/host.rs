@@ -8,13 +8,14 @@ use std::time::Duration;
 use llm_do::{
     ApprovalMode, Cassette, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input, Limits,
     LoadedProject, Money, Name, NoticeSink, Outline, PythonSettings, Run, RunBuilder, Runtime,
-    StandardCatalogue, StandardModels, provider_names,
+    StandardCatalogue, StandardModels, UserModels, provider_names,
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover};
 use crate::arguments::{Approve, Output, ProjectArguments, RunOptions, command_like};
-use crate::dotenv::Dotenv;
 use crate::caught_up::CaughtUp;
+use crate::config::{self, UserDirectory};
+use crate::dotenv::Dotenv;
 use crate::environment;
 use crate::exit::Exit;
 use crate::narration::Narration;
@@ -147,6 +148,10 @@ fn catalogue(arguments: &ProjectArguments, env_file: EnvFile) -> Result<Standard
     } else {
         arguments.path.parent().unwrap_or(Path::new(""))
     };
+    let user = config::current(Some(root))?;
+    let own = [UserDirectory::Config, UserDirectory::Data].map(|kind| kind.find(Some(root)).path);
+    catalogue = own.into_iter().flatten().fold(catalogue, StandardCatalogue::protect);
+    catalogue = catalogue.user_models(user.models());
     close_to_others();
     let python = PythonSettings {
         environment: match env_file {
@@ -175,11 +180,19 @@ fn no_project(path: &Path) -> Problem {
 enum ChosenModel {
     /// By the flag: for the entry agent, whatever its file says, and for agents that name none.
     Flag(String),
-    /// By the environment: only for agents that name none.
+    /// By the environment or the configuration: only for agents that name none.
     Default(String),
 }
 
 impl ChosenModel {
+    /// The model itself, if an alias was named.
+    fn resolved(self, user: &UserModels) -> Self {
+        match self {
+            Self::Flag(name) => Self::Flag(user.resolve(&name).to_owned()),
+            Self::Default(name) => Self::Default(user.resolve(&name).to_owned()),
+        }
+    }
+
     fn name(&self) -> &str {
         match self {
             Self::Flag(name) | Self::Default(name) => name,
@@ -228,13 +241,18 @@ impl Plan {
         // First of all: nothing else may have opened a descriptor of that number.
         let desk = options.approvals_from.as_deref().map(ProgramApprover::open).transpose()?;
         let environment = environment::of_project(&project)?;
+        let user = config::current(Some(&project.root))?;
         let by_default =
             || environment.get("LLM_DO_MODEL").map(|variable| ChosenModel::Default(variable.value));
-        let model = options.model.clone().map(ChosenModel::Flag).or_else(by_default);
+        // The manifest's own model takes precedence over that of the configuration.
+        let configured = || user.default_model().filter(|_| project.model.is_none());
+        let configured = || configured().map(|model| ChosenModel::Default(model.to_owned()));
+        let model = options.model.clone().map(ChosenModel::Flag).or_else(by_default).or_else(configured);
+        let model = model.map(|model| model.resolved(&user.models()));
         if let Some(model) = &model {
             check_provider(&project, model.name())?;
         }
-        let mode = mode(options).unwrap_or_else(|| project.approval_mode());
+        let mode = mode(options).unwrap_or_else(|| config::mode_of(&project, user));
         let limits = limits(&project, options);
         let (timeout, output, verbose) = (options.timeout, options.output, options.verbose);
         let tape = options.cassette.tape()?;
@@ -277,7 +295,8 @@ impl Plan {
         }
         Err(Problem::with_hint(
             format!("no model: the agent `{agent}` names none, and neither does anything else"),
-            "write `model: provider:model` in the agent or the manifest, use `--model`, or set LLM_DO_MODEL",
+            "write `model: provider:model` in the agent or the manifest, use `--model`, set LLM_DO_MODEL, or run \
+             `llm-do config set model provider:model`",
         ))
     }
 }
@@ -288,7 +307,8 @@ fn models_for(
     environment: Environment,
     tape: Option<&Cassette>,
 ) -> Result<StandardModels, Problem> {
-    let models = llm_do::models_of(project, environment.clone());
+    let user = config::current(Some(&project.root))?.models();
+    let models = llm_do::models_for_user(project, environment.clone(), &user);
     let Some(tape) = tape else { return Ok(models) };
     let network = HttpTransport::new(HttpSettings::from_environment(&environment));
     let network = network.map_err(|error| Problem::usage(error.message))?;
@@ -296,8 +316,15 @@ fn models_for(
 }
 
 pub(crate) fn check_provider(project: &LoadedProject, model: &str) -> Result<(), Problem> {
+    let user = config::current(Some(&project.root))?.models();
+    let model = user.resolve(model);
     let provider = model.split([':', '/']).next().unwrap_or_default();
-    let known: Vec<&str> = provider_names().into_iter().chain(project.provider_names()).collect();
+    let own = user
+        .providers
+        .iter()
+        .map(|provider| provider.name.as_str())
+        .chain(user.aliases.keys().map(String::as_str));
+    let known: Vec<&str> = provider_names().into_iter().chain(project.provider_names()).chain(own).collect();
     if known.contains(&provider) {
         let problem = StandardModels::new(&project.root).offline_problem(model);
         return problem
@@ -379,8 +406,12 @@ impl Host {
         let unread = Arc::new(AtomicBool::new(false));
         // The narration and the answer on stdout.
         let readers = Arc::new(CaughtUp::new(2));
-        let mut builder =
-            llm_do::runtime_of(&plan.project).models(models).approval_mode(plan.mode).limits(plan.limits);
+        let user = config::current(Some(&plan.project.root))?.models();
+        let mut builder = llm_do::runtime_of(&plan.project)
+            .models(models)
+            .prices(user.prices(plan.project.model_overrides.clone()))
+            .approval_mode(plan.mode)
+            .limits(plan.limits);
         builder = match &ui {
             Some(ui) => builder.on_event(ui.desk.reader()),
             None => {

@@ -8,7 +8,10 @@ mod answer_text;
 mod approvals;
 mod arguments;
 mod caught_up;
+mod child;
 mod commands;
+mod config;
+mod credentials;
 #[cfg(unix)]
 mod descriptors;
 mod dotenv;
@@ -25,6 +28,7 @@ mod progress;
 mod python_flags;
 mod run_object;
 mod screen;
+mod secret_input;
 mod signals;
 mod stdin;
 mod stream;

@@ -3,6 +3,7 @@
 //! One function decides for every command that runs something of a project, [`decide`]. Commands that only look ask
 //! [`may_run_code`], which never asks a person.
 
+mod content;
 mod question;
 mod text;
 mod view;
@@ -76,8 +77,7 @@ pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<Deci
     if let Lookup::Trusted(entry) = &found
         && foreign.is_empty()
     {
-        tell_changed_code(project, entry);
-        return Ok(Decision::Trusted);
+        return content::decide(project, &identity, entry).map(|()| Decision::Trusted);
     }
     let asked = question::Question { project, identity: &identity, found: &found, foreign: &foreign };
     match question::ask(&asked) {
@@ -261,15 +261,6 @@ fn changed(project: &LoadedProject, entry: &Entry) -> Vec<String> {
     let now = digests(project);
     let names = now.keys().chain(entry.code.keys().filter(|name| !now.contains_key(*name)));
     names.filter(|name| now.get(*name) != entry.code.get(*name)).cloned().collect()
-}
-
-fn tell_changed_code(project: &LoadedProject, entry: &Entry) {
-    let changed = if entry.code.is_empty() { Vec::new() } else { changed(project, entry) };
-    if !changed.is_empty() && !entry.own {
-        let names = crate::text::visible_line(&changed.join(", "));
-        let line = format!("notice: {names} changed since the last run of this project");
-        output::to_stderr(&Paint::for_stderr().message(&line));
-    }
 }
 
 fn warn(text: &str) {

@@ -68,11 +68,11 @@ pub use llm_do_models::{
 };
 pub use llm_do_project::{
     AgentDraft, AttachmentSection, Catalogue, ClassPurpose, Code, CodeClass, CodeModel, CodePlace,
-    CodeProblem, CodeProvider, Defined, Diagnostic, Diagnostics, LimitsSection, LoadedProject, Machine,
-    McpServer, NoToolsets, PYTHON_NAMES, ProjectFiles, Provider, PythonEra, PythonName, PythonNameKind,
-    Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, Severity, WantedClass,
-    WantedCode, WantedFunction, WantedToolset, Workshop, check_static, find_python_name, header_schema,
-    load_agreed, load_restricted, load_static, manifest_schema, python_names,
+    CodeProblem, CodeProvider, Defined, Diagnostic, Diagnostics, HeaderProblem, LimitsSection, LoadedProject,
+    Machine, McpServer, NoToolsets, PYTHON_NAMES, ProjectFiles, Provider, PythonEra, PythonName,
+    PythonNameKind, Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, Severity,
+    WantedClass, WantedCode, WantedFunction, WantedToolset, Workshop, check_static, find_python_name,
+    header_problem, header_schema, load_agreed, load_restricted, load_static, manifest_schema, python_names,
 };
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, ApprovalBuilder, ApprovalController, ApprovalControllerBuilder,

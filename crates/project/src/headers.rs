@@ -1,9 +1,12 @@
-//! Headers that a project adds to requests: they are sent as they stand, and carry no keys.
+//! Headers that a project or a user adds to requests: they are sent as they stand, and carry no keys.
 
 /// What is wrong with a header.
-pub(crate) struct HeaderProblem {
-    pub(crate) message: String,
-    pub(crate) hint: &'static str,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderProblem {
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: &'static str,
 }
 
 /// Headers that carry keys. A project's files are shared and recorded, so keys never stand in them.
@@ -33,8 +36,8 @@ const OF_THE_CONNECTION: [&str; 12] = [
     "upgrade",
 ];
 
-/// Says why a header may not be sent.
-pub(crate) fn header_problem(name: &str, value: &str) -> Option<HeaderProblem> {
+/// Returns why a header may not be sent.
+pub fn header_problem(name: &str, value: &str) -> Option<HeaderProblem> {
     let lower = name.to_ascii_lowercase();
     let problem = |message: String, hint| Some(HeaderProblem { message, hint });
     match () {
@@ -43,7 +46,7 @@ pub(crate) fn header_problem(name: &str, value: &str) -> Option<HeaderProblem> {
         }
         () if WITH_KEYS.contains(&lower.as_str()) => problem(
             format!("`{name}` may not be set here, since keys come from the environment"),
-            "name the variable that holds the key: `api_key_env` of a provider in the manifest",
+            "name the variable that holds the key: `api_key_env` of a provider",
         ),
         () if OF_THE_CONNECTION.contains(&lower.as_str()) => {
             problem(format!("`{name}` may not be set, since the connection makes it"), "leave it out")

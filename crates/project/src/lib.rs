@@ -55,6 +55,7 @@ pub use code::{
     WantedClass, WantedCode, WantedFunction,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use headers::{HeaderProblem, header_problem};
 pub use link::LoadedProject;
 pub use manifest::{AttachmentSection, LimitsSection, McpServer, Provider};
 pub use python_names::{PYTHON_NAMES, PythonEra, PythonName, PythonNameKind, find_python_name, python_names};

@@ -169,6 +169,12 @@ impl LoadedProject {
         found
     }
 
+    /// Returns the approval mode that the manifest names, if it names one.
+    pub fn named_approval_mode(&self) -> Option<llm_do_core::ApprovalMode> {
+        self.manifest.as_ref()?.manifest.runtime.approval_mode.as_ref()?;
+        Some(self.settings.mode)
+    }
+
     /// Returns how the manifest treats what must ask.
     pub fn approval_mode(&self) -> llm_do_core::ApprovalMode {
         self.settings.mode

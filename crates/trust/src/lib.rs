@@ -20,4 +20,4 @@ pub use entry::{Entry, Source};
 pub use identity::{Identity, is_too_wide};
 pub use owner::{ForeignFile, foreign_files, is_private_to};
 pub use power::{Changes, DeclaredPower, Location, Power, PowerClass, Powers};
-pub use store::{Lookup, StoreError, TrustStore};
+pub use store::{Lookup, StoreError, TrustStore, make_private};

@@ -259,8 +259,9 @@ fn private() -> OpenOptions {
     OpenOptions::new()
 }
 
+/// Makes a directory that only the user can look into, or takes the rights of others away.
 #[cfg(unix)]
-fn make_private(directory: &Path) -> io::Result<()> {
+pub fn make_private(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let metadata = directory.metadata()?;
@@ -273,8 +274,9 @@ fn make_private(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes a directory.
 #[cfg(not(unix))]
-fn make_private(directory: &Path) -> io::Result<()> {
+pub fn make_private(directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,6 +40,15 @@ pub(super) fn edit(arguments: &Value, terminal: &File) -> Result<Value, String> 
     }
     let text = std::fs::read_to_string(file.path()).map_err(|error| error.to_string())?;
     llm_do::parse_strict(&text).map_err(|error| format!("the text is no JSON: {error}"))
+}
+
+/// Opens a file in `$VISUAL` or `$EDITOR`, on the streams of this process, and waits for the end of the editor.
+pub(crate) fn edit_file(path: &Path) -> Result<(), String> {
+    let words = editor();
+    let (program, rest) = words.split_first().ok_or("`$EDITOR` names no program")?;
+    let status = Command::new(program).args(rest).arg(path).status();
+    let status = status.map_err(|error| format!("`{program}` cannot be started: {error}; set `EDITOR`"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{program}` did not end well: {status}")) }
 }
 
 /// How long an editor has to give the terminal back.

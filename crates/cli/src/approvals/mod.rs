@@ -6,7 +6,7 @@ mod terminal;
 
 use std::sync::Arc;
 
-pub(crate) use editor::{abandon as abandon_editor, edit_at_terminal};
+pub(crate) use editor::{abandon as abandon_editor, edit_at_terminal, edit_file};
 pub(crate) use program::ProgramApprover;
 pub(crate) use terminal::TerminalApprover;
 

@@ -1,8 +1,10 @@
 //! The commands, one module each.
 
+mod auth;
 mod call;
 mod chat;
 mod check;
+mod config;
 mod doctor;
 mod init;
 mod list;
@@ -31,6 +33,8 @@ pub(crate) fn execute(command: Command) -> Exit {
         Command::Init(arguments) => init::init(&arguments),
         Command::Models(arguments) => models::models(&arguments),
         Command::Trust(arguments) => trust::trust(&arguments),
+        Command::Config(arguments) => config::config(&arguments),
+        Command::Auth(arguments) => auth::auth(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Completions(arguments) => {

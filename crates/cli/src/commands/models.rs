@@ -1,14 +1,18 @@
 //! `llm-do models`: providers with their addresses and keys; what one model can do and costs. Nobody is asked.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use llm_do::{
     Effort, Environment, LoadedProject, ModelChoice, ModelOverride, ModelProfile, NativeOutput, PriceList,
-    StandardPrices, ThinkingStyle, Variable, nearest, profile_of, provider_names, providers,
+    StandardPrices, ThinkingStyle, UserModels, Variable, account_of, nearest, profile_of, provider_names,
+    providers,
 };
 use serde_json::{Value, json};
 
 use crate::arguments::{ListOutput, ModelsArguments, ProjectArguments};
+use crate::config;
+use crate::credentials::Credentials;
 use crate::exit::Exit;
 use crate::host;
 use crate::output;
@@ -41,6 +45,8 @@ pub(crate) fn models(arguments: &ModelsArguments) -> Result<Exit, Problem> {
 struct View {
     providers: Vec<ShownProvider>,
     project: Option<LoadedProject>,
+    user: UserModels,
+    overrides: Vec<ModelOverride>,
     prices: StandardPrices,
 }
 
@@ -62,6 +68,8 @@ struct Key {
     found: Option<String>,
     is_projects: bool,
     is_needed: bool,
+    /// Whether the user's store has it, and no variable.
+    is_stored: bool,
     /// Whether it would not be sent, since the project chose the address.
     is_held_back: bool,
 }
@@ -81,18 +89,17 @@ impl View {
             }
             None => None,
         };
+        let root = project.as_ref().map(|project| project.root.as_path());
         let environment = match &project {
             Some(project) if trust::is_trusted(project) => crate::environment::of_project(project)?,
-            Some(_) => Environment::of_process(),
-            None => Environment::of_process(),
+            _ => crate::environment::of_user(root)?,
         };
-        let overrides = project.as_ref().map(|project| project.model_overrides.clone()).unwrap_or_default();
-        let prices = StandardPrices::new().with_overrides(overrides);
-        Ok(Self { providers: shown_providers(project.as_ref(), &environment), project, prices })
-    }
-
-    fn overrides(&self) -> &[ModelOverride] {
-        self.project.as_ref().map(|project| &project.model_overrides[..]).unwrap_or_default()
+        let user = config::current(root)?.models();
+        let of_project = project.as_ref().map(|project| project.model_overrides.clone()).unwrap_or_default();
+        let prices = user.prices(of_project.clone());
+        let overrides = [user.overrides.clone(), of_project].concat();
+        let providers = shown_providers(project.as_ref(), &user, &environment)?;
+        Ok(Self { providers, project, user, overrides, prices })
     }
 
     /// The models that the project names, each once.
@@ -113,6 +120,7 @@ impl View {
     }
 
     fn model(&self, name: &str) -> Result<ShownModel<'_>, Problem> {
+        let name = self.user.resolve(name);
         let (prefix, model) = name.split_once([':', '/']).unwrap_or((name, ""));
         let provider = self
             .providers
@@ -127,7 +135,7 @@ impl View {
             return Err(Problem::with_hint(format!("`{}` names no model", visible_line(name)), hint));
         }
         let profile =
-            provider.map(|provider| profile_of(&provider.protocol, &provider.name, model, self.overrides()));
+            provider.map(|provider| profile_of(&provider.protocol, &provider.name, model, &self.overrides));
         Ok(ShownModel {
             name: name.to_owned(),
             provider,
@@ -184,6 +192,13 @@ impl View {
             text.push('\n');
         }
         let _ = writeln!(text, "\noffline\n  {}", OFFLINE.join(", "));
+        if !self.user.aliases.is_empty() {
+            text.push_str("\naliases\n");
+        }
+        let width = self.user.aliases.keys().map(|alias| alias.chars().count()).max().unwrap_or_default();
+        for (alias, model) in &self.user.aliases {
+            let _ = writeln!(text, "  {alias:width$}  {model}");
+        }
         let named = self.named();
         if !named.is_empty() {
             text.push_str("\nmodels of this project\n");
@@ -199,14 +214,26 @@ impl View {
         let providers: Vec<Value> = self.providers.iter().map(ShownProvider::value).collect();
         let models: Vec<Value> =
             self.named().iter().map(|name| json!({"model": name, "price": self.prices.list(name)})).collect();
-        json!({"providers": providers, "offline": OFFLINE, "models": models})
+        json!({"providers": providers, "offline": OFFLINE, "aliases": self.user.aliases, "models": models})
     }
 }
 
-fn shown_providers(project: Option<&LoadedProject>, environment: &Environment) -> Vec<ShownProvider> {
+fn shown_providers(
+    project: Option<&LoadedProject>,
+    user: &UserModels,
+    environment: &Environment,
+) -> Result<Vec<ShownProvider>, Problem> {
+    let root = project.map(|project| project.root.as_path());
+    let configured = config::current(root)?.addresses();
+    let stored = Credentials::of_user(root).map_or(Ok(BTreeMap::new()), |store| store.keys());
+    let stored = stored.map_err(Problem::usage)?;
     let built_in = providers().iter().map(|provider| {
         let address = first_set(provider.base_url_env, environment);
+        let is_configured = |name: &str| {
+            configured.iter().any(|(variable, _)| *variable == name) && std::env::var_os(name).is_none()
+        };
         let mut key = Key::find(provider.key_env, provider.needs_key, environment);
+        key.is_stored = key.found.is_none() && stored.contains_key(account_of(provider.name));
         key.is_held_back =
             address.as_ref().is_some_and(|(_, variable)| variable.is_projects) && !key.is_projects;
         ShownProvider {
@@ -220,7 +247,10 @@ fn shown_providers(project: Option<&LoadedProject>, environment: &Environment) -
                 }
                 None => provider.base_url.to_owned(),
             },
-            address_from: address.map(|(name, _)| name.to_owned()),
+            address_from: address.map(|(name, _)| match is_configured(name) {
+                true => "your configuration".to_owned(),
+                false => name.to_owned(),
+            }),
             key,
             is_declared: false,
         }
@@ -237,7 +267,21 @@ fn shown_providers(project: Option<&LoadedProject>, environment: &Environment) -
             is_declared: true,
         }
     });
-    built_in.chain(declared).collect()
+    let own = user.providers.iter().map(|provider| {
+        let variables: Vec<&str> = provider.key_env.iter().map(String::as_str).collect();
+        let mut key = Key::find(&variables, !variables.is_empty(), environment);
+        key.is_stored = key.found.is_none() && stored.contains_key(&provider.name);
+        ShownProvider {
+            name: provider.name.clone(),
+            aliases: &[],
+            protocol: provider.protocol.clone(),
+            address: without_user(&provider.base_url),
+            address_from: Some("your configuration".to_owned()),
+            key,
+            is_declared: true,
+        }
+    });
+    Ok(built_in.chain(own).chain(declared).collect())
 }
 
 fn first_set<'a>(names: &[&'a str], environment: &Environment) -> Option<(&'a str, Variable)> {
@@ -263,6 +307,7 @@ impl Key {
             is_projects: found.as_ref().is_some_and(|(_, variable)| variable.is_projects),
             found: found.map(|(name, _)| name.to_owned()),
             is_needed,
+            is_stored: false,
             is_held_back: false,
         }
     }
@@ -270,6 +315,7 @@ impl Key {
     fn state(&self) -> &'static str {
         match (&self.found, self.is_needed) {
             (Some(_), _) => "set",
+            (None, _) if self.is_stored => "stored",
             (None, true) => "not set",
             (None, false) => "not needed",
         }
@@ -282,17 +328,25 @@ impl Key {
             }
             Some(name) if self.is_projects => format!("{name} set in .env"),
             Some(name) => format!("{name} set"),
+            None if self.is_stored && self.is_held_back => {
+                "key stored, and not sent to an address that the project chose".to_owned()
+            }
+            None if self.is_stored => "key stored".to_owned(),
             None if self.is_needed => format!("{} not set", self.variables.join(" or ")),
             None => "no key needed".to_owned(),
         }
     }
 
     fn value(&self) -> Value {
-        let from = if self.is_projects { "project" } else { "environment" };
+        let from = match (&self.found, self.is_projects) {
+            (Some(_), true) => Some("project"),
+            (Some(_), false) => Some("environment"),
+            (None, _) => self.is_stored.then_some("store"),
+        };
         json!({
             "state": self.state().replace(' ', "_"),
             "variable": self.found,
-            "from": self.found.as_ref().map(|_| from),
+            "from": from,
             "variables": self.variables,
         })
     }

@@ -40,12 +40,7 @@ enum Choice {
 
 /// Asks at the terminal. Enter, the end of the input and everything unknown mean no.
 pub(super) fn ask(question: &Question<'_>) -> Reply {
-    if !stderr().is_terminal() && !stdin().is_terminal() && !stdout().is_terminal() {
-        return Reply::NobodyToAsk;
-    }
-    let Ok(mut terminal) = File::options().read(true).write(true).open("/dev/tty") else {
-        return Reply::NobodyToAsk;
-    };
+    let Some(mut terminal) = open_terminal() else { return Reply::NobodyToAsk };
     let shown = shown(question);
     let may_remember = question.foreign.is_empty();
     let mut is_seen = fits(&shown, &terminal);
@@ -65,6 +60,31 @@ pub(super) fn ask(question: &Question<'_>) -> Reply {
             None => return Reply::NobodyToAsk,
         }
     }
+}
+
+/// Asks whether something that changed may run. The run itself remembers what it ran.
+pub(super) fn ask_once(shown: &str) -> Reply {
+    match answer(&format!("{shown}\n\nRun the changed code?  [y] yes  [N] no > ")).as_deref() {
+        None => Reply::NobodyToAsk,
+        Some("y" | "Y" | "yes") => Reply::Once,
+        Some(_) => Reply::No,
+    }
+}
+
+/// Shows a question at the terminal and reads one line; nothing if there is no terminal.
+fn answer(question: &str) -> Option<String> {
+    let mut terminal = open_terminal()?;
+    // What was typed before the question could be read is not an answer to it.
+    let _ = tcflush(&terminal, QueueSelector::IFlush);
+    terminal.write_all(question.as_bytes()).ok()?;
+    Some(read_line(&mut terminal).trim().to_owned())
+}
+
+fn open_terminal() -> Option<File> {
+    if !stderr().is_terminal() && !stdin().is_terminal() && !stdout().is_terminal() {
+        return None;
+    }
+    File::options().read(true).write(true).open("/dev/tty").ok()
 }
 
 /// Shows the choices and reads one; nothing if the terminal is gone.

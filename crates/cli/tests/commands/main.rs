@@ -4,9 +4,11 @@
 #![allow(missing_docs, unreachable_pub, reason = "nobody else uses these tests")]
 
 mod approvals;
+mod auth;
 mod call;
 mod chat;
 mod check;
+mod config;
 mod contract;
 mod corpus;
 mod descriptors;

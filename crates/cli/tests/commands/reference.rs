@@ -39,10 +39,20 @@ fn the_command_line_is_documented_as_it_is() {
         "models",
         "doctor",
         "trust",
+        "config",
+        "config get",
+        "config set",
+        "config unset",
+        "config edit",
+        "config path",
+        "auth",
+        "auth login",
+        "auth logout",
+        "auth list",
         "schema",
         "completions",
     ] {
-        let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+        let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let help = sandbox.command(&arguments).env("COLUMNS", "110").output().unwrap().stdout;
         let title = if command.is_empty() { "llm-do".to_owned() } else { format!("llm-do {command}") };
         let help = String::from_utf8(help).unwrap();
@@ -94,6 +104,14 @@ fn the_page_about_the_output_has_every_field_status_and_stop_reason() {
     for name in names {
         assert!(written.contains(&format!("`{name}`")), "`{name}` is not explained in output.md");
     }
+}
+
+#[test]
+fn the_configuration_is_documented_as_it_is_read() {
+    let schema = Sandbox::new().run(&["schema", "config"]).json();
+    let opening = "# The configuration\n\n`~/.config/llm-do/config.toml` (`llm-do config path`). Made from its JSON Schema \
+        (`llm-do schema config`); a test keeps it so. The [guide](../guide/configuration.md) has examples.\n\n";
+    compare("configuration.md", &keys_page(opening, &schema));
 }
 
 fn keys_page(opening: &str, schema: &Value) -> String {

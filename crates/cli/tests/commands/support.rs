@@ -86,11 +86,31 @@ impl Sandbox {
         self.home().join("state")
     }
 
+    /// Writes the configuration of the person.
+    pub fn config(self, text: &str) -> Self {
+        std::fs::create_dir_all(self.config_path().parent().unwrap()).unwrap();
+        std::fs::write(self.config_path(), text).unwrap();
+        self
+    }
+
+    /// Where the configuration of the person is.
+    pub fn config_path(&self) -> PathBuf {
+        self.home().join(".config/llm-do/config.toml")
+    }
+
     /// The binary in this directory, away from the environment of whoever runs the tests.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_llm-do"));
         command.args(arguments).current_dir(self.root()).stdin(Stdio::null());
-        for name in ["LLM_DO_MODEL", "NO_COLOR", "VISUAL", "EDITOR"] {
+        for name in [
+            "LLM_DO_MODEL",
+            "NO_COLOR",
+            "VISUAL",
+            "EDITOR",
+            "XDG_CONFIG_HOME",
+            "XDG_DATA_HOME",
+            "LLM_DO_CHILD",
+        ] {
             command.env_remove(name);
         }
         command.env("XDG_STATE_HOME", self.state()).env("HOME", self.home());

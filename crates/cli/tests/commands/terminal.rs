@@ -12,6 +12,7 @@ fn at_terminal(sandbox: &Sandbox, line: &str) -> OsSession {
     let mut command = Command::new("sh");
     command.args(["-c", line]).current_dir(sandbox.root()).env("LLM_DO", env!("CARGO_BIN_EXE_llm-do"));
     command.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("LLM_DO_MODEL");
+    command.env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
     command.env("XDG_STATE_HOME", sandbox.state()).env("HOME", sandbox.home());
     let mut session = Session::spawn(command).unwrap();
     session.set_expect_timeout(Some(Duration::from_secs(30)));
@@ -218,4 +219,53 @@ fn a_question_comes_after_the_lines_about_what_led_to_it() {
             assert!(ended(session).contains("code 0"));
         }
     }
+}
+
+#[test]
+fn a_key_is_typed_without_being_shown() {
+    let sandbox = Sandbox::new();
+    let line = "stty echo; \"$LLM_DO\" auth login openai; echo code $?; stty -a | grep -o ' echo '; \"$LLM_DO\" auth list";
+    let mut session = at_terminal(&sandbox, line);
+    session.expect("Key of openai: ").unwrap();
+    session.send_line("sk-typed-canary-4321").unwrap();
+    let rest = ended(session);
+    assert!(rest.contains("stored the key of openai") && rest.contains("code 0"), "{rest}");
+    assert!(rest.contains(" echo ") && rest.contains("...4321  stored"), "{rest}");
+    assert!(!rest.contains("canary"), "{rest}");
+
+    let mut session = at_terminal(
+        &sandbox,
+        "stty echo; \"$LLM_DO\" auth login groq; echo code $?; stty -a | grep -o ' echo '",
+    );
+    session.expect("Key of groq: ").unwrap();
+    session.send("sk-can\x03").unwrap();
+    let rest = ended(session);
+    assert!(
+        rest.contains("nothing was stored") && rest.contains("code 2") && rest.contains(" echo "),
+        "{rest}"
+    );
+}
+
+#[test]
+fn changed_code_runs_after_a_yes() {
+    let manifest = "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\npython_files: [tools.py]\n";
+    let sandbox = Sandbox::untrusted()
+        .file("project.yaml", manifest)
+        .file("main.agent", "---\nname: main\nmodel: test:echo\n---\nEcho.\n")
+        .file("tools.py", "ONE = 1\n")
+        .config("[trust]\ncontent = \"ask\"\n");
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hi --headless; echo code $?");
+    session.expect("[y] yes, remember").unwrap();
+    session.send_line("y").unwrap();
+    assert!(ended(session).contains("code 0"));
+    let sandbox = sandbox.file("tools.py", "TWO = 2\n");
+    for (answer, code) in [("", "code 2"), ("y", "code 0")] {
+        let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hi --headless; echo code $?");
+        session.expect("Run the changed code?").unwrap();
+        session.send_line(answer).unwrap();
+        let rest = ended(session);
+        assert!(rest.contains(code), "{rest}");
+    }
+    let rest = ended(at_terminal(&sandbox, "\"$LLM_DO\" run . hi --headless; echo code $?"));
+    assert!(rest.contains("code 0") && !rest.contains("changed"), "{rest}");
 }

@@ -131,6 +131,27 @@ fn changed_code_runs_with_a_notice_and_is_not_run_by_looking() {
 }
 
 #[test]
+fn changed_code_is_asked_about_if_the_configuration_says_so() {
+    let sandbox = marked().config("[trust]\ncontent = \"ask\"\n");
+    agree(&sandbox);
+    assert_eq!(sandbox.run(&["run", "p", "hi"]).code, Some(0));
+    assert_eq!(sandbox.run(&["run", "p", "hi"]).code, Some(0), "unchanged code runs");
+    std::fs::remove_file(sandbox.path("p/MARK")).unwrap();
+    let code = std::fs::read_to_string(sandbox.path("p/tools.py")).unwrap();
+    std::fs::write(sandbox.path("p/tools.py"), format!("{code}\n# changed\n")).unwrap();
+    let refused =
+        sandbox.run(&["run", "p", "hi"]).ended(2).told("tools.py changed since the last run of `p`");
+    assert!(
+        refused.stderr.contains("`trust.content`") && refused.stderr.contains("--trust="),
+        "{refused:#?}"
+    );
+    assert!(!was_run(&sandbox));
+    let start = refused.stderr.find("--trust=").unwrap();
+    sandbox.run(&["run", "p", "hi", &refused.stderr[start..start + 20]]).ended(0);
+    assert!(was_run(&sandbox));
+}
+
+#[test]
 fn the_environment_of_the_process_trusts_and_a_dot_env_does_not() {
     let sandbox = marked().file("p/.env", "LLM_DO_TRUST=all\n");
     assert_eq!(sandbox.run(&["run", "p", "hi"]).code, Some(2));

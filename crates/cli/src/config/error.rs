@@ -1,0 +1,114 @@
+//! What is wrong with a configuration, and where.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::file::shown;
+use crate::problem::Problem;
+use crate::text::visible_line;
+
+/// What is wrong with the text of a configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SettingsError {
+    /// What is wrong.
+    pub(crate) message: String,
+    /// What to do.
+    pub(crate) hint: Option<String>,
+    /// The key that is wrong, part by part.
+    key: Vec<String>,
+    /// Line and column, from 1.
+    position: Option<(usize, usize)>,
+}
+
+/// What is wrong with the configuration of the user.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ConfigError {
+    path: PathBuf,
+    position: Option<(usize, usize)>,
+    message: String,
+    hint: Option<String>,
+}
+
+impl SettingsError {
+    /// A problem with the value of a key.
+    pub(crate) fn at<'k>(key: impl IntoIterator<Item = &'k str>, message: impl Into<String>) -> Self {
+        let key = key.into_iter().map(str::to_owned).collect();
+        Self { message: message.into(), hint: None, key, position: None }
+    }
+
+    /// Adds what to do.
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Returns the key that is wrong, part by part; empty if it is known otherwise where it is.
+    pub(crate) fn key(&self) -> &[String] {
+        &self.key
+    }
+
+    /// Adds where it is.
+    pub(crate) fn located(self, text: &str, span: Option<&Range<usize>>) -> Self {
+        Self { position: span.map(|span| position(text, span)), ..self }
+    }
+
+    /// What the reader of TOML found.
+    pub(crate) fn of_toml(error: &toml_edit::de::Error, text: &str) -> Self {
+        let position = error.span().map(|span| position(text, &span));
+        let (message, hint) = unknown_key(error.message())
+            .unwrap_or_else(|| (error.message().trim().replace('\n', ", "), None));
+        Self { message, hint, key: Vec::new(), position }
+    }
+
+    /// The problem of a file.
+    pub(crate) fn in_file(self, path: &Path) -> ConfigError {
+        let Self { message, hint, position, .. } = self;
+        ConfigError { path: path.to_path_buf(), position, message, hint }
+    }
+}
+
+impl ConfigError {
+    /// A file that cannot be read.
+    pub(crate) fn new(path: &Path, message: impl Into<String>) -> Self {
+        Self { path: path.to_path_buf(), position: None, message: message.into(), hint: None }
+    }
+}
+
+impl From<ConfigError> for Problem {
+    fn from(error: ConfigError) -> Self {
+        let ConfigError { path, position, message, hint } = error;
+        let message = visible_line(&message);
+        let at = position.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
+        let message = format!("your configuration cannot be used: {message}\n  at {}{at}", shown(&path));
+        let fallback = || "`llm-do config edit` opens it".to_owned();
+        Self::with_hint(message, hint.map_or_else(fallback, |hint| visible_line(&hint)))
+    }
+}
+
+impl From<SettingsError> for Problem {
+    fn from(error: SettingsError) -> Self {
+        let message = visible_line(&error.message);
+        match error.hint {
+            Some(hint) => Self::with_hint(message, visible_line(&hint)),
+            None => Self::usage(message),
+        }
+    }
+}
+
+/// Reads serde's message about an unknown key: the one way to learn which keys were expected there.
+fn unknown_key(message: &str) -> Option<(String, Option<String>)> {
+    let rest = message.trim().strip_prefix("unknown field `")?;
+    let (key, rest) = rest.split_once('`')?;
+    let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    let hint = match llm_do::nearest(key, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known here: {}", known.join(", ")),
+    };
+    Some((format!("unknown key `{key}`"), Some(hint)))
+}
+
+fn position(text: &str, span: &Range<usize>) -> (usize, usize) {
+    let before = text.get(..span.start).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |index| index + 1);
+    (line, before[start..].chars().count() + 1)
+}

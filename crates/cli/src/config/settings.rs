@@ -1,0 +1,164 @@
+//! The format of the configuration. The JSON Schema and the reference page are made from these types.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use llm_do::{ApprovalMode, DeclaredProvider, PriceList, ProfileOverride};
+use schemars::JsonSchema;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// The protocol of a provider that says nothing else.
+const DEFAULT_API: &str = "openai-chat";
+
+/// The settings of a user.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Settings {
+    /// The model of agents that name none, as `provider:model` or an alias. `LLM_DO_MODEL` and the `model` of a
+    /// manifest take precedence.
+    pub(crate) model: Option<String>,
+    /// Other names for models (`fast = "openai:gpt-5-mini"`), which can be written wherever a model is named.
+    pub(crate) aliases: BTreeMap<String, String>,
+    /// What holds for single models instead of what llm-do knows, by name or glob (`openai:gpt-5*`). The first one
+    /// that matches wins, and takes precedence over what a project says.
+    #[serde(deserialize_with = "in_order")]
+    #[schemars(with = "BTreeMap<String, ModelSection>")]
+    pub(crate) models: Vec<(String, ModelSection)>,
+    /// Providers of models by the prefix of their models: others than the built-in ones, or another address for a
+    /// built-in one. A project cannot redeclare them.
+    pub(crate) providers: BTreeMap<String, ProviderSection>,
+    /// How calls are approved.
+    pub(crate) approvals: ApprovalsSection,
+    /// How projects are trusted.
+    pub(crate) trust: TrustSection,
+}
+
+/// What holds for some models.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ModelSection {
+    /// What they cost.
+    pub(crate) price: Option<PriceList>,
+    /// What they can do.
+    pub(crate) profile: ProfileOverride,
+}
+
+/// A provider of the user.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProviderSection {
+    /// Its address.
+    pub(crate) base_url: String,
+    /// The protocol that it speaks, by the prefix of a built-in provider; `openai-chat` by default.
+    #[serde(default)]
+    pub(crate) api: Option<String>,
+    /// The environment variable that holds its key. `llm-do auth login` can store the key instead.
+    #[serde(default)]
+    pub(crate) api_key_env: Option<String>,
+    /// Headers that are sent with each request.
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, String>,
+}
+
+/// How calls are approved.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ApprovalsSection {
+    /// What happens to calls that must ask: the mode of projects that name none, and the loosest one that a project
+    /// may name. `--approve` takes precedence. Without it a project's own mode holds, else `prompt`.
+    pub(crate) mode: Option<Mode>,
+}
+
+/// What happens to calls that must ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Mode {
+    /// They are asked about.
+    Prompt,
+    /// They are denied.
+    RejectAll,
+    /// They are allowed; what is blocked stays blocked.
+    ApproveAll,
+}
+
+/// How projects are trusted.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct TrustSection {
+    /// What happens if the code of a trusted project changed since its last run: `notice` (the default) names the
+    /// files, `ask` asks first and refuses without a terminal.
+    pub(crate) content: ContentTrust,
+}
+
+/// What happens to changed code of a trusted project.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ContentTrust {
+    /// It runs, and the files are named.
+    #[default]
+    Notice,
+    /// A person is asked first.
+    Ask,
+}
+
+impl ProviderSection {
+    /// The provider as the models know it.
+    pub(crate) fn declared(&self, name: &str) -> DeclaredProvider {
+        DeclaredProvider {
+            name: name.to_owned(),
+            protocol: self.api.clone().unwrap_or_else(|| DEFAULT_API.to_owned()),
+            base_url: self.base_url.clone(),
+            key_env: self.api_key_env.clone(),
+            headers: self.headers.clone(),
+            is_users: true,
+        }
+    }
+}
+
+/// Returns whether a name is that of a provider that needs no declaration, or of an offline one.
+pub(crate) fn is_built_in(name: &str) -> bool {
+    llm_do::provider_names().contains(&name)
+}
+
+impl Mode {
+    /// The word by which it is written.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::RejectAll => "reject_all",
+            Self::ApproveAll => "approve_all",
+        }
+    }
+}
+
+impl From<Mode> for ApprovalMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Prompt => Self::Prompt,
+            Mode::RejectAll => Self::RejectAll,
+            Mode::ApproveAll => Self::ApproveAll,
+        }
+    }
+}
+
+/// Reads a table in the order in which it is written.
+fn in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, ModelSection)>, D::Error> {
+    struct InOrder;
+    impl<'de> Visitor<'de> for InOrder {
+        type Value = Vec<(String, ModelSection)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a table of models")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut entries = Vec::new();
+            while let Some(entry) = map.next_entry()? {
+                entries.push(entry);
+            }
+            Ok(entries)
+        }
+    }
+    deserializer.deserialize_map(InOrder)
+}

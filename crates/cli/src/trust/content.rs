@@ -1,0 +1,46 @@
+//! What happens if the code of a trusted project changed since its last run: a notice, or a question.
+
+use llm_do::LoadedProject;
+use llm_do::trust::{Entry, Identity};
+
+use super::question::{self, Reply};
+use super::{changed, text};
+use crate::config;
+use crate::output;
+use crate::problem::Problem;
+use crate::screen::Paint;
+use crate::text::visible_line;
+
+/// Lets changed code run with a notice, or after a question if the user's configuration says so.
+pub(super) fn decide(project: &LoadedProject, identity: &Identity, entry: &Entry) -> Result<(), Problem> {
+    let changed = if entry.code.is_empty() || entry.own { Vec::new() } else { changed(project, entry) };
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let names = visible_line(&changed.join(", "));
+    if !config::current(Some(&project.root))?.trust_content_asks() {
+        let line = format!("notice: {names} changed since the last run of this project");
+        output::to_stderr(&Paint::for_stderr().message(&line));
+        return Ok(());
+    }
+    let shown = visible_line(&identity.path.to_string_lossy());
+    match question::ask_once(&format!("{shown}: {names} changed since the last run of this project")) {
+        Reply::Remember | Reply::Once => Ok(()),
+        Reply::No | Reply::Without => {
+            Err(Problem::usage("the changed code was not agreed to, so nothing of it was run"))
+        }
+        Reply::NobodyToAsk => Err(refused(project, &names)),
+    }
+}
+
+fn refused(project: &LoadedProject, names: &str) -> Problem {
+    let root = text::shown_root(&project.root);
+    let digest = text::shown_digest(&project.powers);
+    Problem::with_hint(
+        format!(
+            "{names} changed since the last run of `{root}`, `trust.content` in your configuration is `ask`, and there \
+             is no terminal to ask at"
+        ),
+        format!("look at the changes, then run it at a terminal; for this run only: `--trust={digest}`"),
+    )
+}
