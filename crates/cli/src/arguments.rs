@@ -64,7 +64,7 @@ pub(crate) enum Command {
     Auth(AuthArguments),
     /// Prints the JSON Schemas of project files, of your configuration and of the output
     Schema(SchemaArguments),
-    /// Tries configured providers, the models that a project names, and the sandbox
+    /// Shows what is set up, and tries providers, local servers and models
     Doctor(DoctorArguments),
     /// Prints completions for a shell
     Completions(CompletionArguments),

@@ -1,16 +1,21 @@
-//! `llm-do doctor`: can the providers be reached, are the keys good, and what confines commands?
+//! `llm-do doctor`: what is set up here, can the providers be reached, are the keys good, and what confines commands?
+
+mod facts;
+mod sandbox;
+mod servers;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use llm_do::{
     AgentSpec, Environment, LoadedProject, ModelError, ModelSettings, Project, RetryPolicy, Runtime,
-    SandboxStatus, StandardModels, provider_names, providers, sandbox_status,
+    StandardModels, UserModels, account_of, providers, sandbox_status,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::arguments::{DoctorArguments, ListOutput, ProjectArguments};
+use crate::config;
 use crate::environment;
 use crate::exit::Exit;
 use crate::host;
@@ -18,6 +23,10 @@ use crate::output;
 use crate::problem::Problem;
 use crate::text::visible_line;
 use crate::trust;
+
+use facts::{Fact, FactState, facts};
+use sandbox::{sandbox_lines, sandbox_value};
+use servers::Server;
 
 /// How long one try may take.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -30,48 +39,62 @@ struct Tried {
     result: Result<String, String>,
 }
 
-/// Tries the providers for which a key is set, and the models of a project.
+/// Everything that was looked at and tried.
+struct Report {
+    facts: Vec<Fact>,
+    servers: Vec<Server>,
+    tried: Vec<Tried>,
+    /// Whether a project was named.
+    has_project: bool,
+}
+
+/// Shows what is set up here, and tries the providers for which a key is set and the models of a project.
 pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, Problem> {
     let project = arguments
         .path
         .as_ref()
         .map(|path| host::load_for_looking(&ProjectArguments { path: path.clone(), set: Vec::new() }));
     let project = project.transpose()?;
+    let root = project.as_ref().map(|project| project.root.as_path());
+    let own = environment::of_user(root)?;
     let environment = match &project {
         Some(project) if trust::is_trusted(project) => environment::of_project(project)?,
-        Some(_) => Environment::of_process(),
-        None => Environment::of_process(),
+        _ => own.clone(),
     };
+    // Who names models, and no project, wants to know about these.
+    let is_general = arguments.model.is_empty() || project.is_some();
+    let facts = if is_general { facts(project.as_ref(), arguments.path.as_deref())? } else { Vec::new() };
+    let user = config::current(root)?.models();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Problem::Other(error.into()))?;
-    let tried = runtime.block_on(examine(arguments, project.as_ref(), &environment));
-    let is_well = tried.iter().all(|tried| tried.result.is_ok());
+    let report = runtime.block_on(async {
+        let servers = if is_general { servers::servers(&own).await } else { Vec::new() };
+        let tried = examine(arguments, project.as_ref(), &user, &environment).await;
+        Report { facts, servers, tried, has_project: project.is_some() }
+    });
     match arguments.output {
-        ListOutput::Text => {
-            print_text(&tried);
-            output::to_stdout(&sandbox_lines(sandbox_status()).join("\n"));
-        }
-        ListOutput::Json => print_json(&tried, sandbox_status()),
+        ListOutput::Text => report.print_text(is_general),
+        ListOutput::Json => report.print_json(),
     }
-    Ok(if is_well { Exit::Done } else { Exit::Provider })
+    Ok(if report.is_well() { Exit::Done } else { Exit::Provider })
 }
 
 async fn examine(
     arguments: &DoctorArguments,
     project: Option<&LoadedProject>,
+    user: &UserModels,
     environment: &Environment,
 ) -> Vec<Tried> {
     // Nothing is sent to an address that a project chose before somebody trusts it.
     let is_trusted = project.is_none_or(trust::is_trusted);
     let models = || match project {
-        Some(project) if is_trusted => llm_do::models_of(project, environment.clone()),
-        Some(project) => StandardModels::new(&project.root).environment(environment.clone()),
-        None => StandardModels::new(".").environment(environment.clone()),
+        Some(project) if is_trusted => llm_do::models_for_user(project, environment.clone(), user),
+        Some(project) => user.add_to(StandardModels::new(&project.root).environment(environment.clone())),
+        None => user.add_to(StandardModels::new(".").environment(environment.clone())),
     };
     let mut tried = Vec::new();
-    // Who names models, and no project, wants to know about these.
     let are_named = !arguments.model.is_empty() && project.is_none();
-    let asked = if are_named { Vec::new() } else { configured(project, environment) };
+    let asked = if are_named { Vec::new() } else { configured(project, user, environment) };
     let is_withheld = |provider: &str| {
         !is_trusted && project.is_some_and(|project| project.provider_names().any(|name| name == provider))
     };
@@ -100,17 +123,18 @@ fn not_tried(kind: &'static str, name: &str) -> Tried {
     Tried { kind, name: name.to_owned(), took: Duration::ZERO, result: Err(reason) }
 }
 
-/// Providers that something is set for, and those that the project declares.
-fn configured(project: Option<&LoadedProject>, environment: &Environment) -> Vec<String> {
+/// Providers with a key, those of the user, and those that the project declares.
+fn configured(project: Option<&LoadedProject>, user: &UserModels, environment: &Environment) -> Vec<String> {
     let is_set = |names: &[&str]| names.iter().any(|name| environment.get(name).is_some());
-    // An address alone does not help where a key is needed.
-    let built_in = providers().iter().filter(|provider| {
-        is_set(provider.key_env) || (!provider.needs_key && is_set(provider.base_url_env))
-    });
-    // Two prefixes of one host share key and address.
-    let distinct = built_in.filter(|provider| provider.name != "openai-chat");
+    let is_stored = |name: &str| environment.stored_key(name).is_ok_and(|key| key.is_some());
+    // An address alone does not help if a key is needed. Two prefixes of one host share key and address.
+    let hosted = providers()
+        .iter()
+        .filter(|provider| provider.needs_key && account_of(provider.name) == provider.name);
+    let built_in = hosted.filter(|provider| is_set(provider.key_env) || is_stored(provider.name));
+    let own = user.providers.iter().map(|provider| provider.name.clone());
     let declared = project.into_iter().flat_map(|project| project.providers.keys().cloned());
-    distinct.map(|provider| provider.name.to_owned()).chain(declared).collect()
+    built_in.map(|provider| provider.name.to_owned()).chain(own).chain(declared).collect()
 }
 
 fn wanted_models(arguments: &DoctorArguments, project: Option<&LoadedProject>) -> BTreeSet<String> {
@@ -159,114 +183,70 @@ fn words(error: &ModelError) -> String {
     error.to_string()
 }
 
-fn print_text(tried: &[Tried]) {
-    if tried.is_empty() {
-        let known = provider_names().into_iter().filter(|name| !matches!(*name, "test" | "script"));
-        let known: Vec<&str> = known.collect();
-        output::to_stdout("no provider is configured: no key is set, and no project is named");
-        output::to_stdout(&format!(
-            "known providers: {}; `llm-do models` shows their variables",
-            known.join(", ")
-        ));
-        return;
+impl Report {
+    fn is_well(&self) -> bool {
+        let states =
+            self.facts.iter().map(|fact| fact.state).chain(self.servers.iter().map(|server| server.state));
+        self.tried.iter().all(|tried| tried.result.is_ok())
+            && states.into_iter().all(|state| state != FactState::Fail)
     }
+
+    fn print_text(&self, is_general: bool) {
+        let mut lines: Vec<String> = self.facts.iter().map(Fact::line).collect();
+        lines.extend(servers::lines(&self.servers));
+        lines.extend(tried_lines(&self.tried));
+        if self.tried.is_empty() && is_general {
+            lines.push(format!("none  provider  {}", self.no_provider()));
+        }
+        lines.extend(sandbox_lines(sandbox_status()));
+        output::to_stdout(&lines.join("\n"));
+    }
+
+    /// Why nobody on the network was asked.
+    fn no_provider(&self) -> &'static str {
+        match self.has_project {
+            true => {
+                "no key is set or stored, and the project names no model of a provider; `llm-do models` lists them"
+            }
+            false => "no key is set or stored; `llm-do models` lists providers and their variables",
+        }
+    }
+
+    fn print_json(&self) {
+        let facts: Vec<Value> = self.facts.iter().map(Fact::value).collect();
+        let servers: Vec<Value> = self.servers.iter().map(servers::value).collect();
+        let tried: Vec<Value> = self.tried.iter().map(Tried::value).collect();
+        let sandbox = sandbox_value(sandbox_status());
+        let value = json!({"facts": facts, "servers": servers, "tried": tried, "sandbox": sandbox});
+        output::to_stdout(&serde_json::to_string_pretty(&value).unwrap_or_default());
+    }
+}
+
+impl Tried {
+    fn value(&self) -> Value {
+        let (ok, text) = match &self.result {
+            Ok(text) => (true, text),
+            Err(text) => (false, text),
+        };
+        json!({
+            "kind": self.kind,
+            "name": self.name,
+            "ok": ok,
+            "duration_ms": u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX),
+            "result": text,
+        })
+    }
+}
+
+fn tried_lines(tried: &[Tried]) -> Vec<String> {
     let width = tried.iter().map(|tried| tried.name.chars().count()).max().unwrap_or(0);
-    for tried in tried {
+    let line = |tried: &Tried| {
         let (mark, text) = match &tried.result {
             Ok(text) => ("ok  ", text.clone()),
             Err(text) => ("fail", visible_line(text)),
         };
         let took = tried.took.as_secs_f64();
-        output::to_stdout(&format!(
-            "{mark}  {:8}  {:width$}  {took:5.1} s  {text}",
-            tried.kind,
-            visible_line(&tried.name)
-        ));
-    }
-}
-
-/// What confines the programs that agents run. Nothing missing here is a failure: commands run with a notice.
-fn sandbox_lines(status: &SandboxStatus) -> Vec<String> {
-    let landlock = match status.landlock_level {
-        Some(level) => format!("ok    sandbox   Landlock, level {level}"),
-        None => "none  sandbox   Landlock".to_owned(),
+        format!("{mark}  {:8}  {:width$}  {took:5.1} s  {text}", tried.kind, visible_line(&tried.name))
     };
-    let filter = if status.filters_calls { "ok  " } else { "none" };
-    let mut lines = vec![landlock, format!("{filter}  sandbox   seccomp")];
-    if status.is_partly_active() {
-        lines.push(format!("      confined: {}", status.covers().join(", ")));
-    }
-    lines.extend(status.missing.iter().map(|missing| format!("      {missing}")));
-    lines.extend(sandbox_hint(status).map(|hint| format!("hint: {hint}")));
-    lines
-}
-
-fn sandbox_hint(status: &SandboxStatus) -> Option<&'static str> {
-    if !cfg!(target_os = "linux") {
-        return (!status.is_active())
-            .then_some("commands are judged and approved as everywhere, and not confined");
-    }
-    match (status.landlock_level, status.filters_calls) {
-        (None, _) => Some(
-            "Landlock needs Linux 5.13 or newer, started with `lsm=landlock,...`, and a container that allows it",
-        ),
-        (_, false) => {
-            Some("seccomp needs x86-64, ARM or RISC-V with 64 bits, and a container that allows it")
-        }
-        (Some(level), true) if level < 6 => {
-            Some("signals to other processes are confined from Linux 6.12 on")
-        }
-        _ => None,
-    }
-}
-
-fn print_json(tried: &[Tried], status: &SandboxStatus) {
-    let entry = |tried: &Tried| {
-        let (ok, text) = match &tried.result {
-            Ok(text) => (true, text),
-            Err(text) => (false, text),
-        };
-        json!({
-            "kind": tried.kind,
-            "name": tried.name,
-            "ok": ok,
-            "duration_ms": u64::try_from(tried.took.as_millis()).unwrap_or(u64::MAX),
-            "result": text,
-        })
-    };
-    let tried: Vec<Value> = tried.iter().map(entry).collect();
-    let sandbox = json!({
-        "active": status.is_active(),
-        "landlock_level": status.landlock_level,
-        "seccomp": status.filters_calls,
-        "covers": status.covers(),
-        "missing": status.missing,
-        "hint": sandbox_hint(status),
-    });
-    output::to_stdout(
-        &serde_json::to_string_pretty(&json!({"tried": tried, "sandbox": sandbox})).unwrap_or_default(),
-    );
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lines(landlock_level: Option<u32>, filters_calls: bool, missing: &[&str]) -> String {
-        let missing = missing.iter().map(|words| (*words).to_owned()).collect();
-        sandbox_lines(&SandboxStatus { landlock_level, filters_calls, missing }).join("\n")
-    }
-
-    #[test]
-    fn what_confines_commands_is_said_and_what_to_do_where_it_is_missing() {
-        let newest = lines(Some(7), true, &[]);
-        assert!(newest.starts_with("ok    sandbox   Landlock, level 7\nok    sandbox   seccomp"), "{newest}");
-        assert!(newest.contains("signals") && !newest.contains("hint"), "{newest}");
-        let older = lines(Some(3), true, &[]);
-        assert!(older.contains("hint: signals") && older.contains("truncation"), "{older}");
-        let none = lines(None, false, &["files are not confined: the kernel has no Landlock"]);
-        assert!(none.contains("none  sandbox   Landlock") && none.contains("no Landlock"), "{none}");
-        assert_eq!(none.contains("hint: Landlock needs"), cfg!(target_os = "linux"), "{none}");
-        assert!(!none.contains("\n      confined: "), "{none}");
-    }
+    tried.iter().map(line).collect()
 }

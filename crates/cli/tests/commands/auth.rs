@@ -164,6 +164,8 @@ fn a_store_that_others_can_read_is_not_used() {
     login(&sandbox, "openai").ended(0);
     std::fs::set_permissions(store(&sandbox), std::fs::Permissions::from_mode(0o644)).unwrap();
     sandbox.run(&["auth", "list"]).ended(2).told("others can read it").told("chmod 600");
+    let shown = sandbox.run(&["doctor"]).ended(3).stdout;
+    assert!(shown.contains("fail  keys      your keys in"), "{shown}");
     let (ran, keys) = beside(&sandbox, says("There."), "OPENAI_BASE_URL", &["run", ".", "hi"]);
     ran.ended(3).told("others can read it");
     assert!(keys.is_empty());

@@ -12,6 +12,7 @@ mod config;
 mod contract;
 mod corpus;
 mod descriptors;
+mod doctor;
 mod dotenv;
 mod examples;
 mod exit_codes;

@@ -1,4 +1,4 @@
-//! Providers through the binary: answers, failures, keys that stay secret, recordings, `llm-do doctor`.
+//! Providers through the binary: answers, failures, keys that stay secret, recordings.
 
 use std::time::{Duration, Instant};
 
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::support::{Ran, Sandbox};
 
-const KEY: &str = "sk-canary-77aa12";
+pub const KEY: &str = "sk-canary-77aa12";
 
-fn agent() -> Sandbox {
+pub fn agent() -> Sandbox {
     Sandbox::new().file("main.agent", "---\nname: main\nmodel: openai-chat:small\n---\nAnswer.\n")
 }
 
@@ -25,12 +25,12 @@ pub fn says(text: &str) -> MockResponse {
     MockResponse::events(format!("{first}{last}data: {usage}\n\ndata: [DONE]\n\n"))
 }
 
-fn refuses(status: u16, message: &str) -> MockResponse {
+pub fn refuses(status: u16, message: &str) -> MockResponse {
     MockResponse::json(status, &json!({"error": {"message": message, "type": "error"}}))
 }
 
 /// Runs the binary beside a provider that answers so.
-fn run_beside(sandbox: &Sandbox, responses: Vec<MockResponse>, arguments: &[&str]) -> (Ran, usize) {
+pub fn run_beside(sandbox: &Sandbox, responses: Vec<MockResponse>, arguments: &[&str]) -> (Ran, usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let provider = runtime.block_on(MockProvider::start(responses));
     let ran = asking(sandbox, &format!("{}/v1", provider.base_url()), Some(KEY), arguments);
@@ -38,7 +38,7 @@ fn run_beside(sandbox: &Sandbox, responses: Vec<MockResponse>, arguments: &[&str
     (ran, requests)
 }
 
-fn asking(sandbox: &Sandbox, address: &str, key: Option<&str>, arguments: &[&str]) -> Ran {
+pub fn asking(sandbox: &Sandbox, address: &str, key: Option<&str>, arguments: &[&str]) -> Ran {
     let mut command = sandbox.command(arguments);
     for name in
         ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "OPENAI_API_KEY"]
@@ -154,42 +154,4 @@ fn a_recording_never_replaces_what_is_worth_more() {
     let failed = failed.ended(3);
     assert!(failed.stderr.contains("is left as it was"), "{failed:#?}");
     assert_eq!(std::fs::read_to_string(sandbox.path("tape.jsonl")).unwrap(), recorded);
-}
-
-#[test]
-fn the_doctor_tries_providers_and_models() {
-    let models = MockResponse::json(200, &json!({"data": [{"id": "small"}, {"id": "large"}]}));
-    let (ran, requests) = run_beside(&agent(), vec![models, says("OK")], &["doctor", "."]);
-    let ran = ran.ended(0);
-    assert_eq!(requests, 2);
-    assert!(ran.stdout.contains("2 models") && ran.stdout.contains("said `OK`"), "{ran:#?}");
-
-    let (ran, _) =
-        run_beside(&agent(), vec![refuses(401, &format!("bad key {KEY}"))], &["doctor", "--output", "json"]);
-    let ran = ran.ended(3);
-    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(report["tried"][0]["ok"], false, "{report}");
-    assert!(!ran.stdout.contains(KEY), "{ran:#?}");
-
-    let other = MockResponse::json(200, &json!({"x": 1}));
-    let (ran, _) = run_beside(&agent(), vec![other], &["doctor"]);
-    assert!(ran.ended(3).stdout.contains("something else than a list of models"));
-}
-
-#[test]
-fn the_doctor_tries_no_more_than_was_asked_for() {
-    let (ran, requests) = run_beside(
-        &agent(),
-        vec![says("OK")],
-        &["doctor", "--model", "openai-chat:small", "--output", "json"],
-    );
-    let report: Value = serde_json::from_str(&ran.ended(0).stdout).unwrap();
-    let tried: Vec<&Value> = report["tried"].as_array().unwrap().iter().map(|tried| &tried["name"]).collect();
-    assert_eq!((tried, requests), (vec![&json!("openai-chat:small")], 1));
-    assert!(report["sandbox"]["active"].is_boolean() && report["sandbox"]["covers"].is_array(), "{report}");
-
-    // An address without the key that is needed is no provider to try.
-    let ran = asking(&agent(), "http://127.0.0.1:9/v1", None, &["doctor"]).ended(0);
-    assert!(ran.stdout.starts_with("no provider is configured"), "{ran:#?}");
-    assert!(ran.stdout.contains("  sandbox   Landlock"), "{ran:#?}");
 }

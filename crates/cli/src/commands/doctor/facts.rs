@@ -1,0 +1,177 @@
+//! What is set up on this machine: files of the user, trust, Python. Nothing is started, and nobody is asked.
+
+use std::path::{Path, PathBuf};
+
+use llm_do::trust::Power;
+use llm_do::{Catalogue, LoadedProject, PythonSettings, StandardCatalogue, counted};
+use serde_json::{Value, json};
+
+use crate::config::{self, shown};
+use crate::credentials::Credentials;
+use crate::environment::state_directory;
+use crate::problem::Problem;
+use crate::text::visible_line;
+use crate::trust;
+
+/// Something that was looked at.
+pub(super) struct Fact {
+    pub(super) state: FactState,
+    kind: &'static str,
+    text: String,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FactState {
+    /// As it should be.
+    Ok,
+    /// Not there, which is no failure.
+    None,
+    /// Wrong.
+    Fail,
+}
+
+impl FactState {
+    /// The word at the beginning of a line.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::None => "none",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+impl Fact {
+    fn new(state: FactState, kind: &'static str, text: impl Into<String>) -> Self {
+        Self { state, kind, text: text.into() }
+    }
+
+    pub(super) fn line(&self) -> String {
+        format!("{:4}  {:8}  {}", self.state.as_str(), self.kind, self.text)
+    }
+
+    pub(super) fn value(&self) -> Value {
+        json!({"kind": self.kind, "state": self.state.as_str(), "result": self.text})
+    }
+}
+
+/// Looks at everything, with a project if one is named.
+pub(super) fn facts(project: Option<&LoadedProject>, path: Option<&Path>) -> Result<Vec<Fact>, Problem> {
+    let root = project.map(|project| project.root.as_path());
+    let mut facts = vec![configuration(root)?, keys(root), state(), python(project)];
+    facts.extend(project.zip(path).map(|(project, path)| project_fact(project, path)));
+    facts.extend(trust_variable());
+    Ok(facts)
+}
+
+fn configuration(root: Option<&Path>) -> Result<Fact, Problem> {
+    let config = config::current(root)?;
+    let path = config.shown_path();
+    let count = config::leaves(&config.text).len() as u64;
+    Ok(match config.path.as_ref().is_some_and(|path| path.exists()) {
+        true => Fact::new(FactState::Ok, "config", format!("{path} ({})", counted(count, "setting"))),
+        false => Fact::new(FactState::None, "config", format!("{path}; `llm-do config edit` makes it")),
+    })
+}
+
+fn keys(root: Option<&Path>) -> Fact {
+    let Some(store) = Credentials::of_user(root) else {
+        return Fact::new(FactState::None, "keys", "no stored keys here");
+    };
+    match store.keys() {
+        Err(reason) => Fact::new(FactState::Fail, "keys", visible_line(&reason)),
+        Ok(keys) if keys.is_empty() => {
+            Fact::new(FactState::None, "keys", "no key is stored; `llm-do auth login PROVIDER` stores one")
+        }
+        Ok(keys) => {
+            let names: Vec<&str> = keys.keys().map(String::as_str).collect();
+            let text = format!("{} ({})", store.shown_path(), visible_line(&names.join(", ")));
+            Fact::new(FactState::Ok, "keys", text)
+        }
+    }
+}
+
+/// The directory of what llm-do remembers, such as trusted projects.
+fn state() -> Fact {
+    let Some(directory) = state_directory() else {
+        return Fact::new(
+            FactState::Fail,
+            "state",
+            "there is no directory for it, so nothing is remembered; set HOME",
+        );
+    };
+    let text = shown(&directory);
+    // The first part that exists must be a directory that can be written to.
+    let existing =
+        directory.ancestors().find(|part| part.exists()).map(Path::to_path_buf).unwrap_or_default();
+    match (directory.is_dir(), is_writable(&existing)) {
+        (true, true) => Fact::new(FactState::Ok, "state", text),
+        (false, true) => {
+            Fact::new(FactState::None, "state", format!("{text}; made when something is remembered"))
+        }
+        (_, false) => Fact::new(FactState::Fail, "state", format!("{text} cannot be written to")),
+    }
+}
+
+#[cfg(unix)]
+fn is_writable(directory: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    directory.is_dir() && access(directory, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_writable(directory: &Path) -> bool {
+    directory.is_dir()
+}
+
+/// The interpreter of the project, or the one that a project here would get.
+fn python(project: Option<&LoadedProject>) -> Fact {
+    let of_project =
+        project.into_iter().flat_map(|project| project.powers.to_vec()).find_map(|power| match power {
+            Power::Code { interpreter } => Some(interpreter),
+            _ => None,
+        });
+    let root = project.map_or_else(PathBuf::new, |project| project.root.clone());
+    let interpreter = of_project.unwrap_or_else(|| {
+        let environment = std::env::vars_os().collect();
+        let settings = PythonSettings { environment, ..PythonSettings::default() };
+        let directory = std::env::current_dir().unwrap_or_else(|_| ".".into());
+        StandardCatalogue::new(directory).python(settings).interpreter(&root, None)
+    });
+    let shown = visible_line(&interpreter);
+    match root.join(&interpreter).is_file() {
+        true => Fact::new(FactState::Ok, "python", shown),
+        false => Fact::new(
+            FactState::None,
+            "python",
+            format!("{shown} was not found; only projects with Python files need it"),
+        ),
+    }
+}
+
+fn project_fact(project: &LoadedProject, path: &Path) -> Fact {
+    let shown = visible_line(&path.display().to_string());
+    let count = counted(project.powers.len() as u64, "power");
+    if project.powers.is_empty() {
+        return Fact::new(
+            FactState::Ok,
+            "project",
+            format!("{shown}: no powers, so there is nothing to trust"),
+        );
+    }
+    match trust::is_trusted(project) {
+        true => Fact::new(FactState::Ok, "project", format!("{shown}: trusted, {count}")),
+        false => {
+            let text = format!("{shown}: not trusted, {count}; `llm-do trust {shown}` shows them");
+            Fact::new(FactState::None, "project", text)
+        }
+    }
+}
+
+/// A variable that trusts projects is easily forgotten.
+fn trust_variable() -> Option<Fact> {
+    let value = std::env::var("LLM_DO_TRUST").ok().filter(|value| !value.trim().is_empty())?;
+    let text = format!("LLM_DO_TRUST is `{}`: what it covers runs without a question", visible_line(&value));
+    Some(Fact::new(FactState::Ok, "trust", text))
+}
