@@ -8,8 +8,7 @@ use llm_do::{EventBody, Failure, FailureKind, ModelErrorKind, ModelResult, RunRe
 use crate::exit::Exit;
 
 /// What to do if nobody could be asked.
-const NOBODY_TO_ASK: &str =
-    "run it in a terminal, answer through `--approvals-from`, or allow with `--approve all`";
+const NOBODY_TO_ASK: &str = "run it in a terminal, answer through `--approve-with` or `--approvals-from`, or allow with `--approve all`";
 
 /// What to do about a conversation that is longer than the model reads.
 const TOO_LONG: &str = "give it less input or a model with a larger context window; in a chat, `/clear` starts anew and \

@@ -259,6 +259,9 @@ pub(crate) struct RunOptions {
     /// Asks a program: JSON lines over a descriptor (`3`, or `3,4` to read and write) or a Unix socket
     #[arg(long, value_name = "FD|SOCKET", conflicts_with_all = ["approve_all", "reject_all", "approve"])]
     pub(crate) approvals_from: Option<String>,
+    /// Starts a program and asks it: JSON lines over its stdin and stdout, as for `--approvals-from`
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["approve_all", "reject_all", "approve", "approvals_from"])]
+    pub(crate) approve_with: Option<String>,
     /// Trusts the project for this run, or exactly the powers of a digest; `none` runs it without its powers
     #[arg(long, value_name = "DIGEST", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub(crate) trust: Option<String>,

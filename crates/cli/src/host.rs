@@ -11,7 +11,7 @@ use llm_do::{
     StandardCatalogue, StandardModels, UserModels, provider_names,
 };
 
-use crate::approvals::{Desk, ProgramApprover, TerminalApprover};
+use crate::approvals::{Desk, ProgramApprover, TerminalApprover, start_approver};
 use crate::arguments::{Approve, Output, ProjectArguments, RunOptions, command_like};
 use crate::caught_up::CaughtUp;
 use crate::config::{self, UserDirectory};
@@ -239,7 +239,11 @@ impl Plan {
         surface: Surface,
     ) -> Result<Self, Problem> {
         // First of all: nothing else may have opened a descriptor of that number.
-        let desk = options.approvals_from.as_deref().map(ProgramApprover::open).transpose()?;
+        let desk = match (options.approvals_from.as_deref(), options.approve_with.as_deref()) {
+            (Some(channel), _) => Some(ProgramApprover::open(channel)?),
+            (None, Some(command)) => Some(start_approver(command)?),
+            (None, None) => None,
+        };
         let environment = environment::of_project(&project)?;
         let user = config::current(Some(&project.root))?;
         let by_default =

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         Err(refused) => refused.show(),
     };
     approvals::abandon_editor();
+    approvals::end_approver();
     llm_do_tui::restore();
     // Whoever did not stop when it was told to.
     llm_do::end_all_commands();

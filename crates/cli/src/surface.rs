@@ -25,7 +25,7 @@ impl Surface {
         if options.tui {
             return forced(options);
         }
-        let wants_lines = options.headless || options.verbose > 0 || options.approvals_from.is_some();
+        let wants_lines = options.headless || options.verbose > 0 || asks_program(options);
         let is_watched = stdout().is_terminal() && stderr().is_terminal() && !is_dumb() && has_terminal();
         let is_tui = is_watched && !wants_lines && options.output == Output::Text;
         Ok(if is_tui { Self::Tui } else { Self::Lines })
@@ -42,6 +42,10 @@ impl Surface {
     pub(crate) fn of_call(options: &RunOptions) -> Result<Self, Problem> {
         if options.plain || options.tui { Self::of(options) } else { Ok(Self::Lines) }
     }
+}
+
+fn asks_program(options: &RunOptions) -> bool {
+    options.approvals_from.is_some() || options.approve_with.is_some()
 }
 
 fn forced(options: &RunOptions) -> Result<Surface, Problem> {

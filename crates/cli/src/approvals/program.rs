@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use llm_do::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Scope};
@@ -30,8 +31,10 @@ const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 const MAX_STRAY_LINES: u32 = 32;
 /// How much of a problem is reported: an unknown key may be as long as its line.
 const MAX_PROBLEM_CHARS: usize = 300;
+/// How long the end of the answers may take to be noticed after the program reads no more.
+const END_LIMIT: Duration = Duration::from_secs(2);
 /// Why requests end when the channel does.
-const GONE: &str = "the program that answers approvals has gone";
+pub(super) const GONE: &str = "the program that answers approvals has gone";
 
 /// A program that answers.
 pub(crate) struct ProgramApprover(Arc<Channel>);
@@ -119,14 +122,19 @@ impl ProgramApprover {
                 "name an open descriptor (`3`), two (`3,4`), or the path of a Unix socket",
             )
         })?;
-        Self::over(reader, writer).map_err(|error| Problem::Other(error.into()))
+        Self::over(reader, writer, || GONE.to_owned()).map_err(|error| Problem::Other(error.into()))
     }
 
-    fn over(reader: Box<dyn Read + Send>, writer: Box<dyn Write + Send>) -> std::io::Result<Self> {
+    /// Asks over two streams. Another function says why, when answers end.
+    pub(super) fn over(
+        reader: Box<dyn Read + Send>,
+        writer: Box<dyn Write + Send>,
+        describe_end: impl FnOnce() -> String + Send + 'static,
+    ) -> std::io::Result<Self> {
         let channel = Arc::new(Channel { writer: Mutex::new(writer), requests: Mutex::default() });
         let reading = channel.clone();
         let thread = std::thread::Builder::new().name("llm-do-approvals".to_owned());
-        thread.spawn(move || reading.read_answers(BufReader::new(reader)))?;
+        thread.spawn(move || reading.read_answers(BufReader::new(reader), describe_end))?;
         Ok(Self(channel))
     }
 }
@@ -183,8 +191,15 @@ impl Channel {
             requests.open.insert(id.clone(), Open { question, answer });
         }
         let _forget = Forget { id, channel: self };
-        self.write(request).map_err(|error| error.to_string())?;
-        match answered.await {
+        let answered = match self.write(request) {
+            Ok(()) => answered.await,
+            // A program that does not read any more has mostly ended: its answers end too, and say why.
+            Err(error) => match tokio::time::timeout(END_LIMIT, answered).await {
+                Ok(answered) => answered,
+                Err(_) => return Err(error.to_string()),
+            },
+        };
+        match answered {
             Ok(decided) => decided,
             Err(_closed) => Err(self.requests().closed.clone().unwrap_or_else(|| GONE.to_owned())),
         }
@@ -199,11 +214,11 @@ impl Channel {
     }
 
     /// Reads answers until the channel ends; then whatever is open is denied.
-    fn read_answers(&self, mut reader: BufReader<impl Read>) {
+    fn read_answers(&self, mut reader: BufReader<impl Read>, describe_end: impl FnOnce() -> String) {
         let reason = loop {
             let mut line = Vec::new();
             match reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => break GONE.to_owned(),
+                Ok(0) | Err(_) => break describe_end(),
                 Ok(read) if read as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") => {
                     break "the program that answers approvals wrote a line of more than 16 MiB".to_owned();
                 }
@@ -375,8 +390,6 @@ fn descriptor(number: RawFd) -> std::io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use futures::future::join_all;
     use llm_do::{Access, Exhausted, Key, Payload, Quantity};
 
@@ -472,8 +485,10 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         for seed in 0..200 {
             let (ours, theirs) = UnixStream::pair().unwrap();
-            let approver =
-                ProgramApprover::over(Box::new(ours.try_clone().unwrap()), Box::new(ours)).unwrap();
+            let approver = ProgramApprover::over(Box::new(ours.try_clone().unwrap()), Box::new(ours), || {
+                GONE.to_owned()
+            })
+            .unwrap();
             let program = std::thread::spawn(move || play(theirs, 4, Random(seed)));
             let requests: Vec<_> = (1..4).map(request).collect();
             let exhausted = Exhausted {

@@ -218,3 +218,70 @@ fn descriptors_work_like_a_socket() {
         .unwrap();
     Ran::from(output).ended(0).said("the end\n");
 }
+
+/// A script that answers approvals, made from lines of shell.
+fn approver(sandbox: &Sandbox, script: &str) -> String {
+    let path = sandbox.path("approver.sh");
+    std::fs::write(&path, script).unwrap();
+    format!("sh {}", path.display())
+}
+
+/// Answers each request as it says, and leaves a file when its stdin ends.
+fn answering(rest: &str) -> String {
+    format!(
+        "while read -r line; do\n  id=$(printf '%s' \"$line\" | sed 's/.*\"id\":\"\\([^\"]*\\)\".*/\\1/')\n  \
+         printf '{{\"id\": \"%s\", {rest}}}\\n' \"$id\"\ndone\necho done > ended\n"
+    )
+}
+
+#[test]
+fn a_program_is_started_asked_and_ended_with_the_run() {
+    let sandbox = Sandbox::asking();
+    let command = approver(&sandbox, &answering("\"decision\": \"once\""));
+    let ran = sandbox.run(&["run", ".", "x", "-v", "--approve-with", &command]).ended(0);
+    let ran = ran.said("the end\n").told("-> may I");
+    assert!(!ran.stderr.contains("which answers approvals"), "its end is no failure: {ran:#?}");
+    assert!(sandbox.path("ended").exists(), "the end of its stdin is told to it");
+    let command = approver(&sandbox, &answering("\"decision\": \"deny\", \"words\": \"not today\""));
+    sandbox.run(&["run", ".", "x", "-v", "--approve-with", &command]).ended(0).told("denied: not today");
+}
+
+#[test]
+fn the_failure_of_a_started_program_denies_with_its_message() {
+    let sandbox = Sandbox::asking();
+    for (script, message) in [
+        ("echo 'the policy server is down' >&2\nexit 3\n", "exit status: 3: the policy server is down"),
+        ("read -r line\necho first >&2\necho last >&2\nkill -9 $$\n", "signal: 9 (SIGKILL): last"),
+        ("exit 0\n", "ended with exit status: 0"),
+    ] {
+        let command = approver(&sandbox, script);
+        let ran =
+            sandbox.run(&["run", ".", "x", "-v", "--approve-with", &command]).ended(5).said("the end\n");
+        assert!(ran.stderr.contains("denied") && ran.stderr.contains(message), "{script}: {ran:#?}");
+    }
+    for (command, message) in
+        [("/no/such/program", "cannot be started"), ("'", "is not a command"), ("", "is not a command")]
+    {
+        sandbox.run(&["run", ".", "x", "--approve-with", command]).ended(2).told(message);
+    }
+    sandbox
+        .run(&["run", ".", "x", "--approve-with", "cat", "--approve", "all"])
+        .ended(2)
+        .told("cannot be used with");
+}
+
+#[test]
+fn a_started_program_that_does_not_leave_is_ended() {
+    let sandbox = Sandbox::asking();
+    let stubborn = format!(
+        "echo $$ > pid\n{}trap '' TERM\nwhile :; do sleep 0.1; done\n",
+        answering("\"decision\": \"once\"")
+    );
+    let command = approver(&sandbox, &stubborn);
+    let began = std::time::Instant::now();
+    sandbox.run(&["run", ".", "x", "--approve-with", &command]).ended(0).said("the end\n");
+    assert!(began.elapsed() < std::time::Duration::from_secs(20));
+    let id = std::fs::read_to_string(sandbox.path("pid")).unwrap();
+    let id = rustix::process::Pid::from_raw(id.trim().parse().unwrap()).unwrap();
+    assert!(rustix::process::test_kill_process(id).is_err(), "it still runs");
+}
