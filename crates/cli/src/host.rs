@@ -367,6 +367,8 @@ fn limits(project: &LoadedProject, options: &RunOptions) -> Limits {
     Limits {
         depth: smaller(options.max_depth, own.depth),
         turns: smaller(options.max_turns, own.turns),
+        tool_calls: smaller(options.max_calls, own.tool_calls),
+        tokens: smaller(options.max_tokens, own.tokens),
         cost: smaller(options.max_cost.map(Money::from_dollars), own.cost),
         ..own
     }

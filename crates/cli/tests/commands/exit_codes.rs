@@ -175,3 +175,19 @@ fn a_flag_of_the_python_programs_is_explained() {
     explained(&["--cost-limit=0.5"], "hint: `--cost-limit` of LLMProc is now: flag `--max-cost`");
     explained(&["-q"], "hint: `-q` of LLMProc is now: leave the flag `-v` out");
 }
+
+#[test]
+fn calls_and_tokens_of_a_run_have_flags() {
+    let sandbox = Sandbox::asking();
+    let approved = ["run", ".", "x", "--approve", "all"];
+    sandbox.run(&[&approved[..], &["--max-calls", "1", "--max-tokens", "100000"]].concat()).ended(0);
+    let run = |flags: &[&str]| sandbox.run(&[&approved[..], flags].concat());
+    // The model is told that no call is left, and may still answer.
+    run(&["--max-calls", "0", "-v"]).ended(0).told("the limit of 0 tool calls set by the run is used up");
+    run(&["--max-tokens", "1"]).ended(4).told("token");
+    run(&["--max-tokens", "0"]).ended(2).told("1..");
+    // A flag takes precedence over the manifest.
+    let set = ["--set", "runtime.limits.tokens=1"];
+    assert_eq!(run(&set).code, Some(4));
+    run(&[&set[..], &["--max-tokens", "100000"]].concat()).ended(0);
+}
