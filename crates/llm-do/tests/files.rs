@@ -201,12 +201,12 @@ async fn the_files_of_the_project_are_protected_under_whatever_name() {
     assert!(!words.contains("is protected"), "{words}");
 }
 
-/// The files that a page of the guide shows, by the name after the language of a block.
+/// The files that a page of the guide shows, by `file=` behind the language of a block.
 fn shown_files(page: &'static str) -> Vec<(&'static str, &'static str)> {
     let blocks = page.split("```").skip(1).step_by(2);
     let named = blocks.filter_map(|block| {
         let (words, text) = block.split_once('\n')?;
-        Some((words.split_once(' ')?.1, text))
+        Some((words.split_once(" file=")?.1, text))
     });
     named.collect()
 }

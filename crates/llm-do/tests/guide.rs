@@ -22,7 +22,8 @@ use serde_json::json;
 
 type Anything = Result<(), Box<dyn std::error::Error>>;
 
-const PAGES: [(&str, &str); 5] = [
+const PAGES: [(&str, &str); 6] = [
+    ("README.md", include_str!("../../../README.md")),
     ("embedding.md", include_str!("../../../docs/guide/embedding.md")),
     ("files.md", include_str!("../../../docs/guide/files.md")),
     ("typed-input.md", include_str!("../../../docs/guide/typed-input.md")),
@@ -47,6 +48,25 @@ fn every_rust_block_of_the_guide_is_code_of_this_file() {
         }
     }
     assert!(blocks > 25, "{blocks}");
+}
+
+#[tokio::test]
+async fn the_program_of_the_readme_runs() -> Anything {
+    use llm_do::prelude::*;
+
+    /// Counts the words of a text.
+    #[tool(access = "read", approval = "pre_approved", effect = "pure")]
+    fn count_words(text: String) -> usize {
+        text.split_whitespace().count()
+    }
+
+    let main = AgentSpec::new("main", "Use `count_words`.").tool("count_words").model("test");
+    let project = Project::builder().agent(main).tool(count_words).build()?;
+    let runtime = llm_do::runtime(project).build()?;
+    let report = runtime.run("main", "How long is this?").await?;
+    println!("{}\n{}", report.text(), report.trace());
+    assert!(report.trace().iter().any(|call| call.name == "count_words"));
+    Ok(())
 }
 
 /// Counts the words of a text.

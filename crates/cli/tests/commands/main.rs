@@ -13,6 +13,7 @@ mod contract;
 mod corpus;
 mod descriptors;
 mod doctor;
+mod documents;
 mod dotenv;
 mod examples;
 mod exit_codes;

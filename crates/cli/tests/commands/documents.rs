@@ -1,0 +1,135 @@
+//! README.md and the guide, followed from top to bottom: every command runs, every shown file and output is true.
+//!
+//! `documents/page.rs` says how a block is marked. `cargo test -p llm-do-cli --test commands documents` runs all pages.
+
+mod compare;
+mod page;
+mod reader;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use page::{Block, Step, blocks};
+use reader::{Reader, Tally};
+
+use crate::needs_python::needs_python;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn page(name: &str) -> String {
+    std::fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Follows a page, and prints what was not run.
+fn follow(name: &str) {
+    let tally = Reader::new(name).follow(&page(name));
+    eprintln!("{name}: {}", tally.describe());
+}
+
+macro_rules! pages {
+    ({$($test:ident: $page:literal,)+} python {$($python_test:ident: $python_page:literal,)+}) => {
+        /// The pages that are followed.
+        const PAGES: &[&str] = &[$($page,)+ $($python_page,)+];
+
+        $(#[test]
+        fn $test() {
+            follow($page);
+        })+
+
+        $(#[test]
+        fn $python_test() {
+            needs_python!();
+            follow($python_page);
+        })+
+    };
+}
+
+pages! {
+    {
+    readme: "README.md",
+    approvals: "docs/guide/approvals.md",
+    attachments: "docs/guide/attachments.md",
+    budgets: "docs/guide/budgets.md",
+    dynamic_agents: "docs/guide/dynamic-agents.md",
+    embedding: "docs/guide/embedding.md",
+    file_descriptors: "docs/guide/file-descriptors.md",
+    files: "docs/guide/files.md",
+    first_project: "docs/guide/first-project.md",
+    index: "docs/guide/README.md",
+    local_models: "docs/guide/local-models.md",
+    models: "docs/guide/models.md",
+    nested_agents: "docs/guide/nested-agents.md",
+    processes: "docs/guide/processes.md",
+    programs: "docs/guide/programs.md",
+    sandbox: "docs/guide/sandbox.md",
+    security: "docs/guide/security.md",
+    shell: "docs/guide/shell.md",
+    terminal: "docs/guide/terminal.md",
+    testing: "docs/guide/testing.md",
+    tools: "docs/guide/tools.md",
+    typed_input: "docs/guide/typed-input.md",
+    } python {
+    coming_from_python: "docs/guide/coming-from-python.md",
+    python_pages: "docs/guide/python.md",
+    python_context: "docs/guide/python-context.md",
+    examples_index: "examples/README.md",
+    }
+}
+
+#[test]
+fn every_page_of_the_guide_is_followed() {
+    let files = std::fs::read_dir(root().join("docs/guide")).unwrap();
+    let names = files.map(|entry| format!("docs/guide/{}", entry.unwrap().file_name().to_str().unwrap()));
+    let pages: BTreeSet<String> = names.filter(|name| name.ends_with(".md")).collect();
+    let followed: BTreeSet<String> =
+        PAGES.iter().filter(|name| name.starts_with("docs/")).map(|name| (*name).to_owned()).collect();
+    assert_eq!(pages, followed, "add the page to `pages!`");
+}
+
+#[test]
+fn the_index_lists_every_page_of_the_guide() {
+    let index = page("docs/guide/README.md");
+    let pages = PAGES.iter().filter_map(|name| name.strip_prefix("docs/guide/"));
+    for name in pages.filter(|name| *name != "README.md") {
+        assert!(index.contains(&format!("]({name})")), "docs/guide/README.md does not list {name}");
+    }
+}
+
+/// How many blocks of commands may stay unrun. A block that can be run belongs to those that are.
+const MAX_NOT_RUN: usize = 30;
+
+#[test]
+fn few_blocks_are_not_run() {
+    let mut sum = Tally::default();
+    for name in PAGES {
+        for block in blocks(&page(name)) {
+            match block.step() {
+                Some(Step::Run { .. }) => sum.add(&Tally { ran: 1, ..Tally::default() }),
+                Some(Step::Parse { reason, .. }) => {
+                    sum.add(&Tally { not_run: [(reason, 1)].into(), ..Tally::default() });
+                }
+                _ => {}
+            }
+        }
+    }
+    eprintln!("{}", sum.describe());
+    let not_run: usize = sum.not_run.values().sum();
+    assert!(not_run <= MAX_NOT_RUN && sum.ran > not_run, "{}", sum.describe());
+}
+
+#[test]
+fn the_readme_is_short_and_begins_with_the_main_job() {
+    let text = page("README.md");
+    assert!(text.lines().count() < 150, "{} lines", text.lines().count());
+    let steps: Vec<Step> = blocks(&text).iter().filter_map(Block::step).collect();
+    let first = steps.iter().find_map(|step| match step {
+        Step::Run { commands, .. } => Some(commands[0].text.as_str()),
+        _ => None,
+    });
+    let first = first.unwrap_or_default();
+    assert!(first.starts_with("cargo run -p llm-do-cli -- run examples/"), "{first}");
+    let ci = std::fs::read_to_string(root().join(".ci/run")).unwrap();
+    assert!(ci.contains(first), "`.ci/run` does not run `{first}`");
+}
