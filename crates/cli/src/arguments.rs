@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Talks with a project over several turns, with memory
     Chat(ChatArguments),
-    /// Finds every problem of a project; no model or tool is called
+    /// Finds every problem of a project, without running its code unless you trust it
     Check(CheckArguments),
     /// Lists agents, toolsets and tools with schemas, approvals and needs
     List(ListArguments),
@@ -54,7 +54,7 @@ pub(crate) enum Command {
     Call(CallArguments),
     /// Writes a project to start from
     Init(InitArguments),
-    /// Lists providers and their keys, or what one model can do and costs; nobody is asked
+    /// Lists providers and keys, or what one model can do and costs, without any request
     Models(ModelsArguments),
     /// Shows what a project does without a question, and agrees to it
     Trust(TrustArguments),
@@ -129,7 +129,7 @@ pub(crate) struct ListArguments {
 pub(crate) struct CallArguments {
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
-    /// The agent or tool, or `toolset.tool` where a name is ambiguous
+    /// The agent or tool, or `toolset.tool` if a name is ambiguous
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) input: InputArguments,
@@ -297,13 +297,13 @@ pub(crate) struct RunOptions {
     /// Shows lines on stderr instead of the terminal UI
     #[arg(long)]
     pub(crate) headless: bool,
-    /// Draws the terminal UI, also where stdout is no terminal
+    /// Draws the terminal UI, even if stdout is not a terminal
     #[arg(long, conflicts_with_all = ["headless", "plain"])]
     pub(crate) tui: bool,
     /// Says everything in plain lines that are never painted over, for screen readers
     #[arg(long, conflicts_with = "headless")]
     pub(crate) plain: bool,
-    /// Keeps no record of the run, as this version never does
+    /// Keeps no record of the run; this version never keeps one
     #[arg(long)]
     pub(crate) no_record: bool,
 }
@@ -311,7 +311,7 @@ pub(crate) struct RunOptions {
 /// A recording in the place of the network.
 #[derive(Debug, Args)]
 pub(crate) struct CassetteArguments {
-    /// Replays the traffic with providers from a file, without keys; records it where the file does not exist
+    /// Replays the traffic with providers from a file, without keys; records it if the file does not exist
     #[arg(long, value_name = "FILE")]
     pub(crate) cassette: Option<PathBuf>,
     /// What to do with the cassette
@@ -340,7 +340,7 @@ impl CassetteArguments {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Taping {
-    /// Replay where the file holds something, else record
+    /// Replay if the file has recordings, else record
     #[default]
     Auto,
     /// Record anew
