@@ -5,6 +5,7 @@
 mod compare;
 mod page;
 mod reader;
+mod tables;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -56,6 +57,11 @@ pages! {
     embedding: "docs/guide/embedding.md",
     file_descriptors: "docs/guide/file-descriptors.md",
     files: "docs/guide/files.md",
+    glossary: "docs/guide/glossary.md",
+    install: "docs/guide/install.md",
+    script_files: "docs/reference/script-files.md",
+    toolsets: "docs/guide/toolsets.md",
+    editors: "docs/guide/editors.md",
     first_project: "docs/guide/first-project.md",
     index: "docs/guide/README.md",
     local_models: "docs/guide/local-models.md",
@@ -71,6 +77,9 @@ pages! {
     tools: "docs/guide/tools.md",
     typed_input: "docs/guide/typed-input.md",
     } python {
+    ci: "docs/guide/ci.md",
+    cookbook: "docs/guide/cookbook.md",
+    troubleshooting: "docs/guide/troubleshooting.md",
     coming_from_python: "docs/guide/coming-from-python.md",
     python_pages: "docs/guide/python.md",
     python_context: "docs/guide/python-context.md",
@@ -84,7 +93,7 @@ fn every_page_of_the_guide_is_followed() {
     let names = files.map(|entry| format!("docs/guide/{}", entry.unwrap().file_name().to_str().unwrap()));
     let pages: BTreeSet<String> = names.filter(|name| name.ends_with(".md")).collect();
     let followed: BTreeSet<String> =
-        PAGES.iter().filter(|name| name.starts_with("docs/")).map(|name| (*name).to_owned()).collect();
+        PAGES.iter().filter(|name| name.starts_with("docs/guide/")).map(|name| (*name).to_owned()).collect();
     assert_eq!(pages, followed, "add the page to `pages!`");
 }
 
@@ -95,6 +104,36 @@ fn the_index_lists_every_page_of_the_guide() {
     for name in pages.filter(|name| *name != "README.md") {
         assert!(index.contains(&format!("]({name})")), "docs/guide/README.md does not list {name}");
     }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for name in PAGES {
+        let text = page(name);
+        let folder = root().join(name).parent().unwrap().to_owned();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
+            if link.contains("://") {
+                continue;
+            }
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if path.is_empty() { root().join(name) } else { folder.join(path) };
+            assert!(target.exists(), "{name}: `{link}` leads nowhere");
+            let has_anchor =
+                anchor.is_empty() || has_heading(&std::fs::read_to_string(target).unwrap(), anchor);
+            assert!(has_anchor, "{name}: there is no heading for `{link}`");
+        }
+    }
+}
+
+/// Headings become anchors as GitHub makes them.
+fn has_heading(text: &str, anchor: &str) -> bool {
+    let slug = |title: &str| -> String {
+        let kept = title.to_lowercase().replace(' ', "-");
+        kept.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()
+    };
+    text.lines()
+        .filter_map(|line| line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#')))
+        .any(|title| slug(title) == anchor)
 }
 
 /// How many blocks of commands may stay unrun. A block that can be run belongs to those that are.
