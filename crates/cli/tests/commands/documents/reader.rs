@@ -65,8 +65,14 @@ impl Reader {
 
     /// Takes every step of a page, from top to bottom.
     pub fn follow(mut self, text: &str) -> Tally {
-        if text.contains("examples/") {
-            copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples"), &self.path("work/examples"));
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        for name in
+            text.split("examples/").skip(1).filter_map(|rest| rest.split([' ', '/', '`', ')', '\n']).next())
+        {
+            let target = self.path("work/examples").join(name);
+            if examples.join(name).is_dir() && !target.exists() {
+                copy(&examples.join(name), &target);
+            }
         }
         for block in blocks(text) {
             if let Some(step) = block.step() {
