@@ -27,7 +27,7 @@ pub struct AgentSpec {
     pub model: Option<ModelChoice>,
     /// Globs that the model of the run or project must match, where the agent names none; empty: any.
     pub compatible_models: Vec<String>,
-    /// Models to turn to when the first one is down.
+    /// Models to use when the first one is down.
     pub fallback_models: Vec<ModelChoice>,
     /// Settings of its requests.
     pub settings: ModelSettings,

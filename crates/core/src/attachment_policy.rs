@@ -13,7 +13,7 @@ pub struct AttachmentPolicy {
     pub max_total_bytes: u64,
     /// Endings of names, such as `.png`; empty: all. Upper and lower case are the same.
     pub allowed_suffixes: Vec<String>,
-    /// Endings of names that are refused, also where they are allowed.
+    /// Suffixes of file names that are refused, even if they are allowed.
     pub denied_suffixes: Vec<String>,
 }
 

@@ -164,13 +164,13 @@ pub struct ModelProfile {
     /// Output tokens reserved where neither agent nor request says how many, and asked for where the provider
     /// wants a number.
     pub default_max_output: u64,
-    /// Whether it looks at images.
+    /// Whether it accepts images.
     pub images: bool,
-    /// Whether it reads PDF documents.
+    /// Whether it accepts PDF documents.
     pub documents: bool,
     /// Whether it takes the settings of sampling (`temperature`, `top_p`).
     pub sampling: bool,
-    /// How it is told to think.
+    /// How thinking is requested.
     pub thinking: ThinkingStyle,
     /// The levels of effort that it accepts. With only `none` among them, thinking is either on or off.
     pub effort_levels: EffortLevels,

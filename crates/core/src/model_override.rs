@@ -26,19 +26,19 @@ pub struct PriceList {
     /// Dollars per million output tokens.
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub output: f64,
-    /// Dollars per million tokens read from a cache; otherwise they cost what input costs.
+    /// Dollars per million tokens read from a cache; the default is the price of input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub cache_read: Option<f64>,
-    /// Dollars per million tokens written to a cache; otherwise they cost what input costs.
+    /// Dollars per million tokens written to a cache; the default is the price of input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub cache_write: Option<f64>,
-    /// Dollars per thousand searches on the web; otherwise they cost nothing.
+    /// Dollars per thousand searches on the web; the default is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub search: Option<f64>,
-    /// Dollars per request; otherwise it costs nothing.
+    /// Dollars per request; the default is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub request: Option<f64>,
@@ -51,20 +51,20 @@ pub struct ProfileOverride {
     /// Whether the provider enforces the schema of an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_output: Option<NativeOutput>,
-    /// Output tokens per request where neither agent nor run says how many.
+    /// Output tokens per request, if neither agent nor run sets a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub max_output: Option<u64>,
-    /// Whether it looks at images.
+    /// Whether it accepts images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<bool>,
-    /// Whether it reads PDF documents.
+    /// Whether it accepts PDF documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub documents: Option<bool>,
-    /// Whether it takes `temperature` and `top_p`.
+    /// Whether it accepts `temperature` and `top_p`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<bool>,
-    /// How it is told to think.
+    /// How thinking is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingStyle>,
     /// The levels of effort that it accepts; without `none` its thinking cannot be switched off.

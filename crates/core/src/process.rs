@@ -74,20 +74,20 @@ pub struct ToolOverride {
     pub tool: Name,
     /// The name under which it is offered instead.
     pub alias: Option<Name>,
-    /// What it does, in other words.
+    /// Replaces its description.
     pub description: Option<String>,
     /// What it needs at least, where that differs.
     pub access: Option<Access>,
-    /// What single parameters are, in other words.
+    /// Replaces descriptions of parameters.
     pub parameters: Vec<(String, String)>,
 }
 
 /// Which of its own settings the calls of an agent may change, and how far. By default none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
-    /// The least and the greatest temperature.
+    /// The lowest and the highest temperature.
     pub temperature: Option<(f64, f64)>,
-    /// The least and the greatest number of output tokens.
+    /// The lowest and the highest number of output tokens.
     pub max_tokens: Option<(u64, u64)>,
     /// Names or globs of models.
     pub models: Vec<String>,

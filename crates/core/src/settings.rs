@@ -25,14 +25,14 @@ pub struct ModelSettings {
     /// Texts at which the model stops.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
-    /// Makes answers repeatable, where the provider can.
+    /// Makes answers repeatable, if the provider supports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 4_294_967_295_u32))]
     pub seed: Option<u32>,
     /// Whether the model thinks before it answers, or for how many tokens at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
-    /// How much the model exerts itself.
+    /// How much effort the model makes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
     /// Whether the model may ask for several tools at once.
@@ -41,24 +41,24 @@ pub struct ModelSettings {
     /// Which tools the model may or must use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// Whether answers are streamed; they are, unless this says no.
+    /// Whether answers are streamed; the default is `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
-    /// Whether the provider is asked to cache the prompt, where it must be asked; it is, unless this says no.
+    /// Whether providers that cache on request are asked to; the default is `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<bool>,
     /// Seconds that one request may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86_400))]
     pub timeout: Option<u64>,
-    /// Seconds that a provider may be silent.
+    /// Seconds without data after which a request fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86_400))]
     pub idle_timeout: Option<u64>,
-    /// Headers to send besides.
+    /// Additional headers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub extra_headers: BTreeMap<String, String>,
-    /// Fields to put into the body of requests, over those of llm-do.
+    /// Additional fields of request bodies; they replace fields of llm-do.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub extra_body: Map<String, Value>,
 }

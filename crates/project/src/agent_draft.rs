@@ -14,7 +14,7 @@ pub struct AgentDraft {
     pub name: String,
     /// Whether an agent or code creates it, and may replace it later.
     pub generated: bool,
-    /// What the agent does, for whoever may call it.
+    /// What the agent does, as its callers read it.
     pub description: String,
     /// The model.
     pub model: Option<String>,

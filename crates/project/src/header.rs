@@ -21,23 +21,23 @@ pub(crate) struct Header {
     /// The name by which the agent is called: letters, digits, `_` and `-`.
     #[schemars(regex(pattern = Name::PATTERN))]
     pub(crate) name: String,
-    /// What the agent does, for whoever may call it.
+    /// What the agent does, as its callers read it.
     #[serde(default)]
     pub(crate) description: Option<String>,
     /// The model, as `provider:model`.
     #[serde(default)]
     pub(crate) model: Option<String>,
-    /// Globs that the model of the run or project must match, where `model` names none.
+    /// Globs that the model of the run or project must match, if `model` names none.
     #[serde(default)]
     pub(crate) compatible_models: Option<Vec<String>>,
-    /// Models to turn to when the first one is down.
+    /// Models to use when the first one is down.
     #[serde(default)]
     pub(crate) fallback_models: Vec<String>,
     /// Settings of the requests.
     #[serde(default)]
     pub(crate) model_settings: Option<ModelSettings>,
-    /// Single tools: names, or how the agent is offered a tool. A tool of a listed toolset can be named here to be
-    /// offered otherwise.
+    /// Single tools: names, or how the agent is offered a tool. A tool of a listed toolset can be named here to change
+    /// how it is offered.
     #[serde(default)]
     pub(crate) tools: Vec<ToolEntry>,
     /// Toolsets and other agents: names, or names with settings.
@@ -67,25 +67,25 @@ pub(crate) struct Header {
     /// What the agent and everything below it may do at most.
     #[serde(default)]
     pub(crate) access: Option<AccessLevel>,
-    /// Budgets of the agent and everything below it.
+    /// Limits of the agent and everything below it.
     #[serde(default)]
     pub(crate) limits: Option<LimitsSection>,
-    /// Which files the agent takes, with its input and with each result of its calls.
+    /// Which files the agent accepts, with its input and with each result of its calls.
     #[serde(default)]
     pub(crate) attachment_policy: Option<AttachmentSection>,
-    /// Names or globs of the agents that may be called from here, also of those that are created later; none: all.
+    /// Names or globs of the agents that may be called from here, including agents that are created later; empty: all.
     #[serde(default)]
     pub(crate) agents: Vec<String>,
     /// Whether this agent is the entry of the project.
     #[serde(default)]
     pub(crate) entry: bool,
-    /// Whether the instructions are a template over the input.
+    /// Whether the instructions are a template, filled from the input.
     #[serde(default)]
     pub(crate) template: bool,
-    /// Whether an agent or code created this file, and may replace it. Holds in the directory of such agents only.
+    /// Whether an agent or code created this file, and may replace it. Applies only in the directory of generated agents.
     #[serde(default)]
     pub(crate) generated: bool,
-    /// Whether tools that create agents must leave this file alone.
+    /// Whether tools that create agents must not replace this file.
     #[serde(default)]
     pub(crate) locked: bool,
     /// Agents that this one can start as programs.
@@ -94,10 +94,10 @@ pub(crate) struct Header {
     /// Whether long texts become file descriptors, or how.
     #[serde(default)]
     pub(crate) file_descriptors: Option<FileDescriptors>,
-    /// Files whose content stands before the instructions, relative to this file.
+    /// Files whose content is put before the instructions, relative to this file.
     #[serde(default)]
     pub(crate) preload: Vec<String>,
-    /// What the agent is told about its surroundings: everything, nothing, a list of facts, or in detail.
+    /// What the agent is told about its environment: everything, nothing, a list of facts, or details.
     #[serde(default)]
     pub(crate) env_info: Option<EnvironmentInfo>,
     /// Which of its own settings the agent may change while it runs, and how far.
@@ -213,17 +213,17 @@ impl ToolEntry {
 pub(crate) struct ToolSection {
     /// The tool's own name.
     pub(crate) name: String,
-    /// The name under which the model is offered it instead.
+    /// The name under which it is offered to the model.
     #[serde(default)]
     #[schemars(regex(pattern = Name::PATTERN))]
     pub(crate) alias: Option<String>,
-    /// What it does, in other words.
+    /// Replaces its description.
     #[serde(default)]
     pub(crate) description: Option<String>,
-    /// What it needs at least, where that is more than it says itself.
+    /// The access that it needs, if that is more than its own.
     #[serde(default)]
     pub(crate) access: Option<AccessLevel>,
-    /// What single parameters are, in other words.
+    /// Replaces descriptions of parameters.
     #[serde(default)]
     pub(crate) param_descriptions: BTreeMap<String, String>,
 }
@@ -237,7 +237,7 @@ pub(crate) struct Program {
     pub(crate) name: String,
     /// Its file, relative to this one: an agent file, or a program file (`.toml`, `.yaml`).
     pub(crate) file: String,
-    /// What it does; by default what the agent says itself.
+    /// What it does; the default is the description of the agent.
     #[serde(default)]
     pub(crate) description: Option<String>,
 }
@@ -339,10 +339,10 @@ pub(crate) enum AllFacts {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TuningSection {
-    /// The least and the greatest temperature.
+    /// The lowest and the highest temperature.
     #[serde(default)]
     pub(crate) temperature: Option<(f64, f64)>,
-    /// The least and the greatest number of output tokens.
+    /// The lowest and the highest number of output tokens.
     #[serde(default)]
     pub(crate) max_tokens: Option<(u64, u64)>,
     /// Names or globs of models.

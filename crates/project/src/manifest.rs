@@ -48,16 +48,16 @@ pub(crate) struct Manifest {
     /// Whether the command line may give the input.
     #[serde(default = "yes")]
     pub(crate) allow_cli_input: bool,
-    /// Where agents that agents create are kept.
+    /// The directory of agents that agents create.
     #[serde(default)]
     pub(crate) generated_agents_dir: Option<String>,
     /// MCP servers by name. Agents list such a name under `toolsets`.
     #[serde(default)]
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
-    /// Providers of models besides the built-in ones, by the prefix of their models.
+    /// Additional providers of models, by the prefix of their models.
     #[serde(default)]
     pub(crate) providers: BTreeMap<String, Provider>,
-    /// What holds for single models instead of what llm-do knows, by name or glob (`openai:gpt-5*`). The first one
+    /// Prices and profiles of models, by name or glob (`openai:gpt-5*`). The first one
     /// that matches wins.
     #[serde(default, deserialize_with = "in_order")]
     #[schemars(with = "BTreeMap<String, ModelSection>")]
@@ -94,7 +94,7 @@ pub(crate) struct Entry {
     /// A function, as `path.py:name`.
     #[serde(default)]
     pub(crate) function: Option<String>,
-    /// The input where the command line gives none.
+    /// The input if the command line gives none.
     #[serde(default)]
     pub(crate) args: Option<Map<String, Value>>,
 }
@@ -146,7 +146,7 @@ pub struct Provider {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ModelSection {
-    /// What they cost, where llm-do does not know it or knows it wrongly.
+    /// What they cost; replaces the built-in price.
     pub(crate) price: Option<PriceList>,
     /// What they can do.
     pub(crate) profile: ProfileOverride,
@@ -182,12 +182,12 @@ pub(crate) struct RuntimeSection {
     /// Nested agents on one path.
     #[schemars(range(min = 1, max = 64))]
     pub(crate) max_depth: Option<u32>,
-    /// Agents that agents may create while the program runs; 64 otherwise.
+    /// Agents that agents may create while the program runs; the default is 64.
     #[serde(default)]
     pub(crate) max_created_agents: Option<u64>,
-    /// Budgets of a run.
+    /// Limits of a run.
     pub(crate) limits: Option<LimitsSection>,
-    /// Requests to one model per turn where it fails in a way that may pass, the first among them; 5 otherwise.
+    /// Requests to one model per turn, including the first, if it fails transiently; the default is 5.
     #[schemars(range(min = 1, max = 20))]
     pub(crate) model_attempts: Option<u32>,
     /// Whether a denial is a result (the default) or ends the run.
@@ -196,11 +196,11 @@ pub(crate) struct RuntimeSection {
     pub(crate) agent_calls_require_approval: bool,
     /// Whether calls of agents with attachments must ask.
     pub(crate) agent_attachments_require_approval: bool,
-    /// What holds for single agents instead.
+    /// Exceptions for single agents.
     pub(crate) agent_approval_overrides: BTreeMap<String, AgentOverride>,
-    /// Which files agents take, where they do not say otherwise themselves.
+    /// Which files agents accept, if their own policy does not differ.
     pub(crate) attachment_policy: Option<AttachmentSection>,
-    /// How the provider is signed in to: only `oauth_off` is supported.
+    /// How to sign in to the provider; only `oauth_off` is supported.
     pub(crate) auth_mode: Option<String>,
 }
 
@@ -226,15 +226,15 @@ pub(crate) struct AgentOverride {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AttachmentSection {
-    /// How many at once; 4 otherwise.
+    /// The number of files; the default is 4.
     #[schemars(range(max = 1_000))]
     pub max_attachments: Option<u32>,
-    /// How many bytes together; 10,000,000 otherwise.
+    /// Their total size in bytes; the default is 10,000,000.
     #[schemars(range(max = 1_073_741_824_u64))]
     pub max_total_bytes: Option<u64>,
-    /// Endings of names, such as `.png`, in any case; none: all.
+    /// Suffixes of file names, such as `.png`, case-insensitive; empty: all.
     pub allowed_suffixes: Option<Vec<String>>,
-    /// Endings of names that are refused, also where they are allowed.
+    /// Suffixes of file names that are refused, even if they are allowed.
     pub denied_suffixes: Option<Vec<String>>,
 }
 
@@ -245,12 +245,12 @@ pub struct LimitsSection {
     /// Model turns of one agent call.
     #[schemars(range(min = 1, max = 4_294_967_295_u32))]
     pub turns: Option<u32>,
-    /// Equal failing calls in a row after which an agent is stopped; 3 otherwise.
+    /// Equal failing calls in a row after which an agent is stopped; the default is 3.
     #[schemars(range(min = 2, max = 4_294_967_295_u32))]
     pub repeats: Option<u32>,
-    /// Tool and agent calls; 10,000 for a run otherwise.
+    /// Tool and agent calls; the default is 10,000 for a run.
     pub tool_calls: Option<u64>,
-    /// Requests to models; 1,000 for a run otherwise.
+    /// Requests to models; the default is 1,000 for a run.
     pub requests: Option<u64>,
     /// Tokens, in and out.
     pub tokens: Option<u64>,

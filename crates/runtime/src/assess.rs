@@ -23,7 +23,7 @@ pub struct AgentCallPolicy {
     pub calls: bool,
     /// Calls with attachments ask.
     pub attachments: bool,
-    /// What holds for single agents instead.
+    /// Exceptions for single agents.
     pub overrides: Vec<AgentCallOverride>,
 }
 
