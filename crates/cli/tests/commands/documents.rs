@@ -2,7 +2,10 @@
 //!
 //! `documents/page.rs` says how a block is marked. `cargo test -p llm-do-cli --test commands documents` runs all pages.
 
+#![allow(clippy::print_stderr, reason = "what is not run is printed")]
+
 mod compare;
+mod fragments;
 mod page;
 mod reader;
 mod tables;
@@ -51,6 +54,7 @@ macro_rules! pages {
 pages! {
     {
     readme: "README.md",
+        contributing: "CONTRIBUTING.md",
     approvals: "docs/guide/approvals.md",
     attachments: "docs/guide/attachments.md",
     budgets: "docs/guide/budgets.md",
@@ -144,23 +148,39 @@ fn every_script_of_an_example_answers_any_prompt() {
     assert!(tried > 20, "{tried}");
 }
 
-#[test]
-fn links_between_documents_lead_somewhere() {
-    for name in PAGES {
-        let text = page(name);
-        let folder = root().join(name).parent().unwrap().to_owned();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
-            if link.contains("://") {
-                continue;
-            }
-            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-            let target = if path.is_empty() { root().join(name) } else { folder.join(path) };
-            assert!(target.exists(), "{name}: `{link}` leads nowhere");
-            let has_anchor =
-                anchor.is_empty() || has_heading(&std::fs::read_to_string(target).unwrap(), anchor);
-            assert!(has_anchor, "{name}: there is no heading for `{link}`");
+/// All Markdown files below a directory of the repository.
+fn documents(folder: &str, names: &mut Vec<String>) {
+    for entry in std::fs::read_dir(root().join(folder)).unwrap().map(Result::unwrap) {
+        let name = format!("{folder}/{}", entry.file_name().into_string().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            documents(&name, names);
+        } else if name.ends_with(".md") {
+            names.push(name);
         }
     }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut names: Vec<String> =
+        ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(str::to_owned).into();
+    documents("docs", &mut names);
+    documents("examples", &mut names);
+    assert!(names.len() > 70, "{names:?}");
+    for name in names {
+        let text = page(&name);
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+        links.filter(|link| !link.contains("://")).for_each(|link| follow_link(&name, link));
+    }
+}
+
+fn follow_link(name: &str, link: &str) {
+    let page = root().join(name);
+    let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let target = if path.is_empty() { page } else { page.parent().unwrap().join(path) };
+    assert!(target.exists(), "{name}: `{link}` leads nowhere");
+    let has_anchor = anchor.is_empty() || has_heading(&std::fs::read_to_string(target).unwrap(), anchor);
+    assert!(has_anchor, "{name}: there is no heading for `{link}`");
 }
 
 /// Headings become anchors as GitHub makes them.

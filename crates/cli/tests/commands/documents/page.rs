@@ -6,9 +6,10 @@
 //! - `shows=PATH` is a file that exists already, made by an earlier command, and is shown as it is;
 //! - `sh` is a script, and `console` commands behind `$ ` with the output that they print;
 //! - `exit=N` says which exit code the last command of the block has, if not 0;
+//! - `for=PROGRAM` is a file of another program, which nothing checks;
 //! - `norun=REASON` says why a block of commands cannot be run by a test. Its commands must still be valid.
 //!
-//! Other blocks are fragments, which other tests compile or compare.
+//! Other blocks are fragments: `fragments.rs` checks YAML, other tests compile Rust.
 
 use std::fmt;
 
@@ -109,7 +110,7 @@ fn block(line: usize, info: &str, text: String) -> Block {
 impl Block {
     /// Returns what to do with the block; `None` for a fragment.
     pub fn step(&self) -> Option<Step> {
-        let known = |name: &str| ["file", "shows", "exit", "norun"].contains(&name);
+        let known = |name: &str| ["file", "shows", "exit", "norun", "for"].contains(&name);
         let unknown = self.attributes.iter().find(|(name, _)| !known(name));
         assert_eq!(unknown, None, "line {}: unknown attribute", self.line);
         if let Some(path) = self.attribute("file") {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::compare::fits;
 use super::page::{Block, Command, Reason, Step, blocks};
+use crate::examples::copy;
 
 /// Only a command that hangs takes this long.
 const HANG: Duration = Duration::from_secs(120);
@@ -203,32 +204,18 @@ fn simple_commands(text: &str) -> Vec<String> {
         if comment {
             continue;
         }
-        match (quote, c) {
-            (None, '|' | ';' | '&' | '\n' | '(' | ')' | '<' | '>') => parts.push(String::new()),
-            (None, '\'' | '"') => quote = Some(c),
-            (Some(open), c) if open == c => quote = None,
+        if quote.is_none() && "|;&\n()<>".contains(c) {
+            parts.push(String::new());
+            continue;
+        }
+        match quote {
+            None if matches!(c, '\'' | '"') => quote = Some(c),
+            Some(open) if open == c => quote = None,
             _ => {}
         }
-        if !(quote.is_none() && "|;&\n()<>".contains(c)) {
-            if let Some(last) = parts.last_mut() {
-                last.push(c);
-            }
-        }
+        parts.last_mut().unwrap().push(c);
     }
     parts
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 impl Tally {
