@@ -15,7 +15,8 @@ pub struct UserModels {
     pub aliases: BTreeMap<String, String>,
     /// Providers besides the built-in ones.
     pub providers: Vec<DeclaredProvider>,
-    /// Prices and abilities of single models. They take precedence over those of a project.
+    /// Prices and abilities of single models. Abilities take precedence over those that a project states; a project's
+    /// price counts only if it is higher.
     pub overrides: Vec<ModelOverride>,
 }
 
@@ -28,9 +29,9 @@ impl UserModels {
         models.overrides(self.overrides.clone())
     }
 
-    /// Returns the prices of the user over those of a project.
+    /// Returns the prices of the user in place of the built-in ones, and those of a project where they are higher.
     pub fn prices(&self, project: impl IntoIterator<Item = ModelOverride>) -> StandardPrices {
-        StandardPrices::new().with_overrides(self.overrides.clone()).with_overrides(project)
+        StandardPrices::new().with_own(self.overrides.clone()).with_overrides(project)
     }
 
     /// Returns the model that a name stands for: that of an alias, or the name itself.

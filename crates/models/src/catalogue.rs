@@ -169,7 +169,12 @@ impl StandardModels {
         let declared = self.declared.iter().filter_map(|provider| provider.key_env.as_deref());
         let keys = built_in.chain(declared.filter_map(|name| self.environment.get(name)));
         let proxies = HttpSettings::from_environment(&self.environment).passwords();
-        own.into_iter().chain(keys.map(|key| key.value)).chain(proxies).collect()
+        let mut secrets: Vec<String> =
+            own.into_iter().chain(keys.map(|key| key.value)).chain(proxies).collect();
+        // Providers that share a key name the same variable.
+        secrets.sort_unstable();
+        secrets.dedup();
+        secrets
     }
 
     /// Asks a provider which models it has: whether its address and its key are good. It costs nothing.
@@ -318,6 +323,7 @@ mod tests {
             base_url: "http://acme.example".into(),
             key_env: Some("ACME_KEY".into()),
             headers: BTreeMap::new(),
+            is_users: false,
         };
         let models = StandardModels::new("/").environment(environment).provider(acme);
         let mut secrets = models.secrets(vec!["own".into()]);

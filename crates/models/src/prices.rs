@@ -26,6 +26,7 @@ use rates::Rates;
 #[derive(Clone, Default)]
 pub struct StandardPrices {
     given: Vec<(Patterns, Rates)>,
+    own: Vec<(Patterns, Rates)>,
 }
 
 impl StandardPrices {
@@ -38,11 +39,14 @@ impl StandardPrices {
     /// project must not lower what a user's cost limit is measured by. A pattern that is not a glob matches nothing.
     #[must_use]
     pub fn with_overrides(mut self, overrides: impl IntoIterator<Item = ModelOverride>) -> Self {
-        let given = overrides.into_iter().filter_map(|given| {
-            let patterns = Patterns::new(&given.pattern)?;
-            Some((patterns, Rates::of_list(&given.price?)))
-        });
-        self.given.extend(given);
+        self.given.extend(read_rates(overrides));
+        self
+    }
+
+    /// Adds prices of the user, which take the place of those of the table. The first whose pattern matches counts.
+    #[must_use]
+    pub fn with_own(mut self, overrides: impl IntoIterator<Item = ModelOverride>) -> Self {
+        self.own.extend(read_rates(overrides));
         self
     }
 
@@ -59,10 +63,19 @@ impl StandardPrices {
     /// Returns the rates that the project gives a model and those of the table, as far as there are any.
     fn rates(&self, model: &str) -> impl Iterator<Item = Rates> + use<> {
         let name = canonical(model);
-        let given = self.given.iter().find(|(patterns, _)| patterns.match_name(&name));
-        let given = given.map(|(_, rates)| rates.clone());
-        given.into_iter().chain(known_rates(&name))
+        let first = |list: &[(Patterns, Rates)]| {
+            list.iter().find(|(patterns, _)| patterns.match_name(&name)).map(|(_, rates)| rates.clone())
+        };
+        let known = first(&self.own).or_else(|| known_rates(&name));
+        first(&self.given).into_iter().chain(known)
     }
+}
+
+fn read_rates(overrides: impl IntoIterator<Item = ModelOverride>) -> impl Iterator<Item = (Patterns, Rates)> {
+    overrides.into_iter().filter_map(|given| {
+        let patterns = Patterns::new(&given.pattern)?;
+        Some((patterns, Rates::of_list(&given.price?)))
+    })
 }
 
 impl Prices for StandardPrices {

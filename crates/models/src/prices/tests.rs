@@ -229,6 +229,16 @@ fn the_first_price_of_the_project_that_fits_counts_if_it_is_higher() {
 }
 
 #[test]
+fn prices_of_the_user_replace_the_table_and_a_project_can_only_raise_them() {
+    let price = |pattern: &str, input: f64| over(pattern, Some(list(input, 0.0)));
+    let input = |prices: &StandardPrices| prices.list("openai:gpt-4o").unwrap().input;
+    let cheap = StandardPrices::new().with_own([price("openai:*", 0.001), price("*", 9.0)]);
+    assert_eq!(input(&cheap), 0.001);
+    assert_eq!(input(&cheap.clone().with_overrides([price("*", 0.0)])), 0.001);
+    assert_eq!(input(&cheap.with_overrides([price("*", 50.0)])), 50.0);
+}
+
+#[test]
 fn a_project_cannot_lower_a_price_of_the_table() {
     let free = StandardPrices::new().with_overrides([over("*", Some(list(0.0, 0.0)))]);
     let cheap = StandardPrices::new().with_overrides([over("anthropic:*", Some(list(0.1, 100.0)))]);
