@@ -23,11 +23,6 @@ pub(crate) fn cache_directory() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("llm-do"))
 }
 
-/// Returns the directory in which the user keeps the configuration of this binary.
-pub(crate) fn config_directory() -> Option<PathBuf> {
-    Some(etcetera::choose_base_strategy().ok()?.config_dir().join("llm-do"))
-}
-
 /// Returns the variables for the code of a project: those of its `.env`, and over them the process's own.
 pub(crate) fn for_code(dotenv: &Dotenv) -> Vec<(OsString, OsString)> {
     let file = dotenv.for_code().map(|(name, value)| (name.into(), value.into()));

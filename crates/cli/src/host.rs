@@ -137,9 +137,6 @@ fn catalogue(arguments: &ProjectArguments, env_file: EnvFile) -> Result<Standard
     if let Some(path) = std::env::var_os("PATH") {
         catalogue = catalogue.search_path(path);
     }
-    for path in [environment::state_directory(), environment::config_directory()].into_iter().flatten() {
-        catalogue = catalogue.private(path);
-    }
     if let Some(path) = environment::cache_directory() {
         catalogue = catalogue.unwritten(path);
     }
@@ -150,7 +147,8 @@ fn catalogue(arguments: &ProjectArguments, env_file: EnvFile) -> Result<Standard
     };
     let user = config::current(Some(root))?;
     let own = [UserDirectory::Config, UserDirectory::Data].map(|kind| kind.find(Some(root)).path);
-    catalogue = own.into_iter().flatten().fold(catalogue, StandardCatalogue::protect);
+    let private = own.into_iter().chain([environment::state_directory()]).flatten();
+    catalogue = private.fold(catalogue, StandardCatalogue::private);
     catalogue = catalogue.user_models(user.models());
     close_to_others();
     let python = PythonSettings {

@@ -193,3 +193,28 @@ fn a_program_that_llm_do_started_has_no_stored_keys() {
     let ran: Ran = command.output().unwrap().into();
     ran.ended(3).told("`OPENAI_API_KEY` is not set");
 }
+
+#[test]
+fn no_tool_reads_or_writes_the_store_or_the_configuration() {
+    let sandbox = Sandbox::new().config("model = \"test\"\n# canary\n");
+    login(&sandbox, "openai").ended(0);
+    // The whole home directory is the root of this project.
+    let agent = "---\nname: main\nmodel: test\ntoolsets: [filesystem_project]\n---\nRead.\n";
+    std::fs::write(sandbox.home().join("main.agent"), agent).unwrap();
+    for file in [".local/share/llm-do/credentials.toml", ".config/llm-do/config.toml"] {
+        let before = std::fs::read_to_string(sandbox.home().join(file)).unwrap();
+        for (tool, input) in [
+            ("read_file", json!({"path": file})),
+            ("search_files", json!({"pattern": "canary"})),
+            ("write_file", json!({"path": file, "content": "x"})),
+        ] {
+            let input = input.to_string();
+            let flags = ["--as", "main", "--approve", "all", "--trust", "--input-json", &input];
+            let ran = sandbox.run(&[&["call", "../home", tool][..], &flags].concat());
+            assert!(!ran.stdout.contains("canary"), "{tool} {file}: {ran:#?}");
+            let is_blocked = ran.stderr.contains("no tool reaches it");
+            assert!(tool == "search_files" || is_blocked, "{tool} {file}: {ran:#?}");
+        }
+        assert_eq!(std::fs::read_to_string(sandbox.home().join(file)).unwrap(), before);
+    }
+}
