@@ -207,6 +207,12 @@ impl Catalogue for StandardCatalogue {
         std::env::var(name).ok()
     }
 
+    fn is_private(&self, path: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let path = real(path);
+        self.around.private.iter().any(|directory| path.starts_with(real(directory)))
+    }
+
     fn machine(&self) -> Machine {
         let username = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| self.variable(name));
         Machine { directory: Some(self.around.directory.clone()), hostname: hostname(), username }

@@ -61,6 +61,12 @@ pub trait Catalogue: Send + Sync {
         None
     }
 
+    /// Returns whether a file belongs to llm-do itself, such as its records and the keys of the user: then no project
+    /// reads it.
+    fn is_private(&self, _path: &Path) -> bool {
+        false
+    }
+
     /// Returns what is known about the machine, for agents that are told about it.
     fn machine(&self) -> Machine {
         Machine::default()

@@ -31,7 +31,7 @@ pub(crate) fn preamble(
     out: &mut Diagnostics,
 ) -> Option<Preamble> {
     let environment = Environment::read(agent, root, out);
-    let preload = Preload::read(agent, root, out);
+    let preload = Preload::read(agent, root, catalogue, out);
     if environment.is_none() && preload.is_none() {
         return None;
     }
@@ -62,7 +62,7 @@ impl Parts {
 
     fn text(&self) -> Result<String, String> {
         let environment = self.environment.as_ref().map(|environment| environment.text(&*self.catalogue));
-        let preload = self.preload.as_ref().map(Preload::text).transpose()?;
+        let preload = self.preload.as_ref().map(|preload| preload.text(&*self.catalogue)).transpose()?;
         let texts = environment.flatten().into_iter().chain(preload);
         Ok(texts.collect::<Vec<_>>().join("\n\n"))
     }

@@ -65,6 +65,7 @@ const FILES: &[(&[&str], &str)] = &[
     (&["gh", "hosts.yml"], LOGIN),
     (&[".cargo", "credentials"], LOGIN),
     (&[".cargo", "credentials.toml"], LOGIN),
+    (&["llm-do", "credentials.toml"], LOGIN),
     (&[".gem", "credentials"], LOGIN),
     (&[".terraform.d", "credentials.tfrc.json"], LOGIN),
     (&["rclone", "rclone.conf"], LOGIN),

@@ -218,3 +218,21 @@ fn no_tool_reads_or_writes_the_store_or_the_configuration() {
         assert_eq!(std::fs::read_to_string(sandbox.home().join(file)).unwrap(), before);
     }
 }
+
+#[test]
+fn no_agent_begins_with_the_store_or_the_configuration() {
+    let sandbox = Sandbox::new().config("model = \"test\"\n# canary\n");
+    login(&sandbox, "openai").ended(0);
+    std::os::unix::fs::symlink(".local/share/llm-do", sandbox.home().join("linked")).unwrap();
+    let files =
+        [".local/share/llm-do/credentials.toml", ".config/llm-do/config.toml", "linked/credentials.toml"];
+    for file in files {
+        let agent = format!("---\nname: main\nmodel: test:echo\npreload: [{file}]\n---\nRead.\n");
+        std::fs::write(sandbox.home().join("main.agent"), agent).unwrap();
+        let ran = sandbox
+            .run(&["run", "../home", "hi", "-vvv", "--trust"])
+            .ended(2)
+            .told("belongs to llm-do itself");
+        assert!(!ran.stderr.contains("canary"), "{file}: {ran:#?}");
+    }
+}

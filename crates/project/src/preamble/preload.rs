@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
+use crate::catalogue::Catalogue;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
 use crate::link::Agent;
@@ -32,7 +33,12 @@ pub(super) struct Preload {
 
 impl Preload {
     /// Reads the list of an agent, and says what is wrong with the files.
-    pub(super) fn read(agent: &Agent, root: &Path, out: &mut Diagnostics) -> Option<Self> {
+    pub(super) fn read(
+        agent: &Agent,
+        root: &Path,
+        catalogue: &dyn Catalogue,
+        out: &mut Diagnostics,
+    ) -> Option<Self> {
         let names = &agent.header.preload;
         if names.len() > MOST {
             let message = format!("`{KEY}` names {} files, more than {MOST}", names.len());
@@ -57,7 +63,7 @@ impl Preload {
                 refuse(format!("duplicate entry `{name}`"));
                 continue;
             }
-            match preload.shown(&path, LARGEST) {
+            match preload.shown(&path, LARGEST, catalogue) {
                 Ok(_) => preload.files.push(path),
                 Err(message) => refuse(message),
             }
@@ -66,11 +72,11 @@ impl Preload {
     }
 
     /// Makes the block.
-    pub(super) fn text(&self) -> Result<String, String> {
+    pub(super) fn text(&self, catalogue: &dyn Catalogue) -> Result<String, String> {
         let mut text = "<preload>\n".to_owned();
         let mut room = LARGEST_TOGETHER;
         for path in &self.files {
-            let shown = self.shown(path, room.min(LARGEST))?;
+            let shown = self.shown(path, room.min(LARGEST), catalogue)?;
             room = room.saturating_sub(shown.text.len());
             let inner = without_tags(&shown.text);
             text.push_str(&format!("<file path=\"{}\">\n{inner}", escaped(path)));
@@ -88,8 +94,11 @@ impl Preload {
     }
 
     /// Reads the beginning of a file below the root. No link leads out of it.
-    fn shown(&self, path: &Path, most: usize) -> Result<Shown, String> {
+    fn shown(&self, path: &Path, most: usize, catalogue: &dyn Catalogue) -> Result<Shown, String> {
         let name = path.display();
+        if catalogue.is_private(&self.root.join(path)) {
+            return Err(format!("`{name}` belongs to llm-do itself, and no project reads it"));
+        }
         let refused = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => format!("`{name}` was not found"),
             ErrorKind::PermissionDenied if self.root.join(path).is_symlink() => {
