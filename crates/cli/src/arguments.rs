@@ -265,7 +265,7 @@ pub(crate) struct RunOptions {
     /// Trusts the project for this run, or exactly the powers of a digest; `none` runs it without its powers
     #[arg(long, value_name = "DIGEST", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub(crate) trust: Option<String>,
-    /// Nested agents on one path; a project can only lower it, as with the next two
+    /// Nested agents on one path; a project can only lower it, as with the other `--max` flags
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) max_depth: Option<u32>,
     /// Model turns of one agent call

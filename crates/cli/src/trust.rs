@@ -16,15 +16,13 @@ use llm_do::trust::{
     foreign_files,
 };
 
+use crate::child::is_child;
 use crate::environment::state_directory;
 use crate::output;
 use crate::problem::Problem;
 use crate::screen::Paint;
 
 pub(crate) use text::{list as powers_list, shown_digest};
-
-/// A process that llm-do started has this variable.
-const STARTED_BY_LLM_DO: &str = "LLM_DO_CHILD";
 
 /// More powers than these are not agreed to: nobody reads such a list.
 const MAX_POWERS: usize = 100;
@@ -165,17 +163,9 @@ fn accepted_owner(found: &Lookup) -> Option<u32> {
     }
 }
 
-/// Says that a process which llm-do started cannot trust anything.
-pub(crate) fn refuse_in_child() -> Result<(), Problem> {
-    match std::env::var_os(STARTED_BY_LLM_DO) {
-        Some(_) => Err(Problem::usage("a program that llm-do started cannot trust projects")),
-        None => Ok(()),
-    }
-}
-
 /// Reads `--trust` and `LLM_DO_TRUST`; the flag takes precedence. Neither counts in a process that llm-do started.
 fn word(flag: Option<&str>) -> Result<Option<(Word, &'static str)>, Problem> {
-    if std::env::var_os(STARTED_BY_LLM_DO).is_some() {
+    if is_child() {
         return Ok(None);
     }
     if let Some(flag) = flag {

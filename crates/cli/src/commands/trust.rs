@@ -10,11 +10,11 @@ use crate::environment::state_directory;
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::text::visible_line;
-use crate::{host, output, trust};
+use crate::{child, host, output, trust};
 
 /// Shows the powers of a project and agrees to them, lists agreements, or takes one back.
 pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, Problem> {
-    trust::refuse_in_child()?;
+    child::refuse("trust projects")?;
     if arguments.list {
         return list();
     }

@@ -21,7 +21,7 @@ pub(crate) struct Settings {
     /// Other names for models (`fast = "openai:gpt-5-mini"`), which can be written wherever a model is named.
     pub(crate) aliases: BTreeMap<String, String>,
     /// What holds for single models instead of what llm-do knows, by name or glob (`openai:gpt-5*`). The first one
-    /// that matches wins, and takes precedence over what a project says.
+    /// that matches wins. A project's `profile` does not change it, and its `price` only if that is higher.
     #[serde(deserialize_with = "in_order")]
     #[schemars(with = "BTreeMap<String, ModelSection>")]
     pub(crate) models: Vec<(String, ModelSection)>,
