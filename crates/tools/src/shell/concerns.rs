@@ -88,7 +88,11 @@ pub(crate) fn of_flags(arguments: &[Argument], root: &Root) -> Vec<Concern> {
 }
 
 /// The operands that are paths to be read.
-fn paths_among<'o>(grammar: Grammar, arguments: &[Argument], operands: &'o [&'o str]) -> &'o [&'o str] {
+pub(crate) fn paths_among<'o, 'w>(
+    grammar: Grammar,
+    arguments: &[Argument],
+    operands: &'o [&'w str],
+) -> &'o [&'w str] {
     match grammar {
         Grammar::Paths | Grammar::Unknown => operands,
         Grammar::Pattern { unless } if has_any(arguments, unless) => operands,

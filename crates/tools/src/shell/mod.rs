@@ -19,6 +19,7 @@ mod execute;
 mod family;
 mod flags;
 mod git;
+mod git_secrets;
 mod parse;
 mod place;
 mod policy;
@@ -29,6 +30,8 @@ mod reach;
 mod refusal;
 mod repository;
 mod root;
+mod secret_walk;
+mod secrets;
 mod session;
 mod settings;
 #[cfg(test)]
@@ -41,6 +44,7 @@ use std::sync::Arc;
 
 use futures::future::{self, BoxFuture};
 use llm_do_core::{Approval, Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
+use llm_do_secrets::SecretFiles;
 use serde_json::Value;
 
 use self::confinement::Confinement;
@@ -66,6 +70,7 @@ pub struct Shell {
     preset: Preset,
     settings: ShellSettings,
     guarded: Arc<Guarded>,
+    secret_files: Arc<SecretFiles>,
     definition: Arc<ToolDefinition>,
 }
 
@@ -116,6 +121,14 @@ impl Shell {
         Ok(self)
     }
 
+    /// Sets which files are secret: a command that would show one asks, whatever rules and modes say, and searches leave
+    /// them out. Without it, no file is an exception.
+    #[must_use]
+    pub fn secret_files(mut self, secret_files: SecretFiles) -> Self {
+        self.secret_files = Arc::new(secret_files);
+        self
+    }
+
     /// Adds settings to a preset; the words of an error say what is wrong with them.
     pub fn with_settings(self, settings: ShellSettings) -> Result<Self, String> {
         Self::with_preset(self.name, self.project, self.preset, settings)
@@ -128,23 +141,25 @@ impl Shell {
         settings: ShellSettings,
     ) -> Result<Self, String> {
         let guarded = Arc::new(Protected::default().below(&project)?);
-        let session = session(&project, &preset, &settings, guarded.clone())?;
+        let secret_files = Arc::new(SecretFiles::default());
+        let session = session(&project, &preset, &settings, guarded.clone(), secret_files.clone())?;
         let mut definition = definition(&name, &settings.prefix, &session.confinement)?;
         definition.notes.extend(free_programs(&settings));
         let definition = Arc::new(definition);
-        Ok(Self { name, project, preset, settings, guarded, definition })
+        Ok(Self { name, project, preset, settings, guarded, secret_files, definition })
     }
 
     fn session(&self, settings: &Value) -> Result<Session, String> {
+        let (guarded, secret_files) = (self.guarded.clone(), self.secret_files.clone());
         if settings.is_null() {
-            return session(&self.project, &self.preset, &self.settings, self.guarded.clone());
+            return session(&self.project, &self.preset, &self.settings, guarded, secret_files);
         }
         let own: ShellSettings =
             serde_json::from_value(settings.clone()).map_err(|error| error.to_string())?;
         if own.prefix != self.settings.prefix {
             return Err("`prefix` cannot be changed by an agent: set it where the toolset is made".to_owned());
         }
-        session(&self.project, &self.preset, &own, self.guarded.clone())
+        session(&self.project, &self.preset, &own, guarded, secret_files)
     }
 }
 
@@ -161,6 +176,7 @@ fn session(
     preset: &Preset,
     settings: &ShellSettings,
     guarded: Arc<Guarded>,
+    secret_files: Arc<SecretFiles>,
 ) -> Result<Session, String> {
     if !(1..=LONGEST_TIMEOUT).contains(&settings.timeout) {
         return Err(format!(
@@ -174,6 +190,7 @@ fn session(
         confinement: Confinement::new(settings, preset.only_reads, &place, sandbox_status())?,
         place,
         guarded,
+        secret_files,
         timeout: settings.timeout,
         max_output_bytes: settings.max_output_bytes,
     })

@@ -3,7 +3,7 @@
 //!
 //! The answers need no trust in the repository: neither question runs anything that it could choose.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::execute::{Bounds, Invocation, run_quietly};
@@ -30,9 +30,7 @@ const BOUNDS: Bounds = Bounds { time: Duration::from_secs(3), output: 1024 * 102
 impl Repository {
     /// Asks git, in the directory that the arguments of a command choose. Without git there is nothing to say.
     pub(crate) async fn of(arguments: &[String], place: &Place, sandbox: Option<PreparedSandbox>) -> Self {
-        let Ok(git) = place.find("git") else { return Self::default() };
-        let directory = chosen_directories(arguments);
-        let asked = Asked { git: &git, directory: &directory, place, sandbox };
+        let Some(asked) = Asked::new(arguments, place, sandbox) else { return Self::default() };
         let where_it_is = asked.about(&LOCATION).await;
         let what_it_names = asked.about(&CONFIGURATION).await;
         let version = asked.about(&["version"]).await;
@@ -104,20 +102,45 @@ const LOCATION: [&str; 6] = [
 const CONFIGURATION: [&str; 5] = ["config", "--list", "--show-scope", "--show-origin", "-z"];
 
 /// git in a directory, to be asked.
-struct Asked<'a> {
-    git: &'a Path,
-    directory: &'a [String],
+pub(crate) struct Asked<'a> {
+    git: PathBuf,
+    directory: Vec<String>,
     place: &'a Place,
     sandbox: Option<PreparedSandbox>,
 }
 
-impl Asked<'_> {
-    async fn about(&self, question: &[&str]) -> Option<(i32, Vec<u8>)> {
+impl<'a> Asked<'a> {
+    /// Finds git, in the directory that the arguments of a command choose; nothing if there is none.
+    pub(crate) fn new(
+        arguments: &[String],
+        place: &'a Place,
+        sandbox: Option<PreparedSandbox>,
+    ) -> Option<Self> {
+        let git = place.find("git").ok()?;
+        Some(Self { git, directory: chosen_directories(arguments), place, sandbox })
+    }
+
+    /// Returns what kind of object a word names: `blob`, `commit`; nothing if it names none.
+    pub(crate) async fn kind_of(&self, word: &str) -> String {
+        let answer = if word.starts_with('-') { None } else { self.about(&["cat-file", "-t", word]).await };
+        answer.map(|(_, kind)| lossy(kind).trim().to_owned()).unwrap_or_default()
+    }
+
+    /// Returns the content of the file that a word names, if it names one; the beginning of a long one is enough.
+    pub(crate) async fn content_of(&self, word: &str) -> Option<Vec<u8>> {
+        if word.starts_with('-') {
+            return None;
+        }
+        let (code, content) = self.about(&["cat-file", "blob", word]).await?;
+        (code == 0).then_some(content)
+    }
+
+    pub(crate) async fn about(&self, question: &[&str]) -> Option<(i32, Vec<u8>)> {
         let fixed = ["--no-pager", "-c", "core.fsmonitor=false", "-c", ANY_OWNER].map(str::to_owned);
         let question = question.iter().map(|word| (*word).to_owned());
         let invocation = Invocation {
             name: "git".to_owned(),
-            program: self.git.to_path_buf(),
+            program: self.git.clone(),
             arguments: fixed.into_iter().chain(self.directory.iter().cloned()).chain(question).collect(),
             environment: READER_ENVIRONMENT.to_vec(),
         };

@@ -2,19 +2,22 @@
 
 use std::sync::Arc;
 
-use llm_do_core::{Approval, Assessment, Scope, Subject};
+use llm_do_core::{Approval, Assessment, Scope, SecretFile, Subject};
+use llm_do_secrets::SecretFiles;
 use serde_json::{Value, json};
 
 use super::confinement::{Confinement, Purpose};
 use super::execute::{Invocation, Prepared, PreparedStep};
 use super::git;
+use super::git_secrets;
 use super::parse::{CommandLine, Words, parse};
 use super::place::Place;
 use super::policy::{Judgement, Policy};
 use super::private_paths::private_paths;
 use super::protection;
 use super::refusal::Refusal;
-use super::repository::Repository;
+use super::repository::{Asked, Repository};
+use super::secrets::{self, Judge, Secrets};
 use crate::filesystem::Guarded;
 
 /// What one agent call may run, and where.
@@ -24,6 +27,7 @@ pub(crate) struct Session {
     pub(crate) place: Place,
     pub(crate) confinement: Confinement,
     pub(crate) guarded: Arc<Guarded>,
+    pub(crate) secret_files: Arc<SecretFiles>,
     pub(crate) timeout: u64,
     pub(crate) max_output_bytes: usize,
 }
@@ -34,6 +38,8 @@ pub(crate) struct Considered {
     line: CommandLine,
     pub(crate) judgement: Judgement,
     repositories: Vec<Repository>,
+    /// What was found about secret files, by command.
+    secrets: Vec<Secrets>,
     /// Whether only a fresh approval lets it run.
     protected: bool,
 }
@@ -59,15 +65,42 @@ impl Session {
         if let Some(refusal) = self.confinement.refusal() {
             judgement = judgement.and(Judgement::new(Approval::Blocked, refusal));
         }
-        let mut repositories = Vec::new();
+        let (mut repositories, mut secrets) = (Vec::new(), Vec::new());
         if judgement.approval != Approval::Blocked {
             for words in line.commands() {
                 let repository = self.repository(words).await;
                 judgement = judgement.and(Judgement::of_concerns(repository.concerns.clone()));
                 repositories.push(repository);
+                let found = self.secrets_of(words).await;
+                judgement = judgement.and(Judgement::of_concerns(found.concerns.clone()));
+                secrets.push(found);
             }
         }
-        Ok(Considered { line, judgement, repositories, protected })
+        Ok(Considered { line, judgement, repositories, secrets, protected })
+    }
+
+    /// Looks for secret files that a command would show.
+    async fn secrets_of(self: &Arc<Self>, words: &[String]) -> Secrets {
+        if let Some(arguments) = git_arguments(words) {
+            let judge = Judge { root: &self.place.root, files: &self.secret_files };
+            let sandbox = self.confinement.sandbox(Purpose::Probe).ok();
+            let asked = sandbox.and_then(|sandbox| Asked::new(arguments, &self.place, sandbox));
+            return match asked {
+                Some(asked) => git_secrets::of_git(arguments, &judge, &asked).await,
+                None => Secrets::default(),
+            };
+        }
+        let (session, words) = (self.clone(), words.to_vec());
+        let looking = tokio::task::spawn_blocking(move || {
+            let judge = Judge { root: &session.place.root, files: &session.secret_files };
+            let (name, arguments) = words.split_first()?;
+            Some(secrets::of_command(bare_name(name), arguments, &judge))
+        });
+        let unseen = || Secrets {
+            concerns: vec!["nobody could look for secret files".to_owned()],
+            ..Secrets::default()
+        };
+        looking.await.map_or_else(|_| unseen(), Option::unwrap_or_default)
     }
 
     async fn repository(&self, words: &[String]) -> Repository {
@@ -83,9 +116,16 @@ impl Session {
     /// Finds the programs of a command line and writes down exactly what is executed.
     pub(crate) fn prepare(&self, considered: &Considered) -> Result<Prepared, String> {
         let mut repositories = considered.repositories.iter();
+        let mut secrets = considered.secrets.iter();
         let mut prepare_command = |words: &Words| {
             let repository = repositories.next().cloned().unwrap_or_default();
-            self.invocation(words, &repository)
+            let words = match (words.split_first(), secrets.next()) {
+                (Some((name, arguments)), Some(secrets)) => {
+                    [std::slice::from_ref(name), &secrets.complete(arguments)].concat()
+                }
+                _ => words.clone(),
+            };
+            self.invocation(&words, &repository)
         };
         let mut steps = Vec::new();
         for step in &considered.line.steps {
@@ -133,7 +173,13 @@ impl Session {
         assessment.preview = self.prepare(considered).ok().map(|prepared| preview(&prepared));
         assessment.subjects = considered.line.commands().cloned().map(Subject::Command).collect();
         assessment.scopes.extend(prefixes(&assessment.subjects));
-        assessment.precondition = Some(json!({ "asks_because": reasons }));
+        assessment.subjects.extend(considered.secret_files().cloned().map(Subject::SecretFile));
+        let allowed = considered.secrets.iter().flat_map(|secrets| &secrets.allowed);
+        let secret_files: Vec<&SecretFile> = considered.secret_files().chain(allowed).collect();
+        assessment.precondition = Some(match secret_files.is_empty() {
+            true => json!({ "asks_because": reasons }),
+            false => json!({ "asks_because": reasons, "secret_files": secret_files }),
+        });
         assessment
     }
 }
@@ -141,6 +187,9 @@ impl Session {
 impl Considered {
     /// Says whether a call still is what was approved: nothing speaks against it that was not known then.
     pub(crate) fn is_covered_by(&self, precondition: Option<&Value>) -> bool {
+        if !self.secret_files().all(|file| is_approved(file, precondition)) {
+            return false;
+        }
         let known = precondition.and_then(|value| value["asks_because"].as_array());
         let is_known = |reason: &String| known.is_some_and(|known| known.iter().any(|other| other == reason));
         match self.judgement.approval {
@@ -151,6 +200,32 @@ impl Considered {
             Approval::Blocked => false,
         }
     }
+
+    /// The secret files that the line would show.
+    fn secret_files(&self) -> impl Iterator<Item = &SecretFile> {
+        self.secrets.iter().flat_map(|secrets| &secrets.read)
+    }
+
+    /// Says why a line is not covered by what was approved.
+    pub(crate) fn reasons(&self) -> String {
+        let secret = |file: &SecretFile| format!("`{}` is a secret file ({})", file.path, file.what);
+        let reasons: Vec<String> =
+            self.judgement.reasons.iter().cloned().chain(self.secret_files().map(secret)).collect();
+        reasons.join("; ")
+    }
+
+    /// Says which secret files are left out of what the line shows.
+    pub(crate) fn left_out(&self) -> Option<String> {
+        let mut notes: Vec<&str> =
+            self.secrets.iter().filter_map(|secrets| secrets.left_out.as_deref()).collect();
+        notes.dedup();
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+}
+
+fn is_approved(file: &SecretFile, precondition: Option<&Value>) -> bool {
+    let approved = precondition.and_then(|value| value["secret_files"].as_array());
+    approved.is_some_and(|files| files.contains(&json!(file)))
 }
 
 fn git_arguments(words: &[String]) -> Option<&[String]> {
@@ -187,7 +262,14 @@ fn preview(prepared: &Prepared) -> String {
     let invocations = prepared.steps.iter().flat_map(|step| &step.pipeline);
     let line = |invocation: &Invocation| {
         let program = invocation.program.display().to_string();
-        show(std::iter::once(&program).chain(&invocation.arguments))
+        let is_exclusion = |word: &&String| word.starts_with(git_secrets::EXCLUDED);
+        let excluded = invocation.arguments.iter().filter(is_exclusion).count();
+        let arguments = invocation.arguments.iter().filter(|word| !is_exclusion(word));
+        let shown = show(std::iter::once(&program).chain(arguments));
+        match excluded {
+            0 => shown,
+            count => format!("{shown} (and {count} pathspecs that leave secret files out)"),
+        }
     };
     invocations.map(line).collect::<Vec<_>>().join("\n")
 }

@@ -350,7 +350,8 @@ async fn every_accepted_text_has_the_commands_and_words_that_bash_sees() {
         READERS.iter().map(|program| ShellRule::new(program, Approval::PreApproved)).collect();
     let preset = Preset { rules, only_reads: true };
     let guarded = Arc::new(Protected::default().below(&directory).unwrap());
-    let session = Arc::new(session(&directory, &preset, &ShellSettings::default(), guarded).unwrap());
+    let session =
+        Arc::new(session(&directory, &preset, &ShellSettings::default(), guarded, Arc::default()).unwrap());
     let (mut accepted, mut allowed) = (0_usize, 0_u64);
     let mut pending = Vec::new();
     for seed in first..first + count {

@@ -69,6 +69,9 @@ struct Printed {
     /// What may be the reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    /// What was left out because it is secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 /// The tool of one toolset instance.
@@ -102,7 +105,7 @@ impl ShellTool {
         let arguments = arguments(input.payload()).map_err(ToolError::new)?;
         let considered = self.session.consider(&arguments.command).await.map_err(ToolError::new)?;
         if !considered.is_covered_by(input.precondition()) {
-            let reasons = considered.judgement.reasons.join("; ");
+            let reasons = considered.reasons();
             return Err(ToolError::new(format!("not run, as this was not approved: {reasons}")));
         }
         let prepared = self.session.prepare(&considered).map_err(ToolError::new)?;
@@ -116,7 +119,8 @@ impl ShellTool {
         let bounds = Bounds { time: Duration::from_secs(seconds), output: self.session.max_output_bytes };
         let watcher = Watcher { cancellation: call.cancellation(), progress: call.progress() };
         let execution = execute(&prepared, &self.session.place, sandbox, bounds, &watcher).await;
-        reply(execution, seconds, |code, stderr| confinement.hint(purpose, code, stderr))
+        let note = considered.left_out();
+        reply(execution, seconds, note, |code, stderr| confinement.hint(purpose, code, stderr))
     }
 }
 
@@ -141,7 +145,12 @@ fn arguments(input: &Payload) -> Result<Arguments, String> {
 /// The exit code of shells for a program that cannot be executed.
 const NOT_EXECUTABLE: i32 = 126;
 
-fn reply(execution: Execution, seconds: u64, hint: impl FnOnce(i32, &str) -> Option<String>) -> ToolReply {
+fn reply(
+    execution: Execution,
+    seconds: u64,
+    note: Option<String>,
+    hint: impl FnOnce(i32, &str) -> Option<String>,
+) -> ToolReply {
     let Execution { ending, stdout, stderr } = execution;
     match ending {
         Ending::Exited(exit_code) => {
@@ -154,6 +163,7 @@ fn reply(execution: Execution, seconds: u64, hint: impl FnOnce(i32, &str) -> Opt
                 hint: hint(exit_code, &errors),
                 stderr: errors,
                 exit_code,
+                note,
             };
             Ok(Output::json(serde_json::to_value(printed)?))
         }

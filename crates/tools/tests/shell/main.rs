@@ -18,5 +18,6 @@ mod processes;
 mod repositories;
 #[cfg(target_os = "linux")]
 mod sandbox;
+mod secret_files;
 mod secrets;
 mod support;
