@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use llm_do_core::{Approval, Asker, Assessment, Failure, Name, Payload, Tool};
+use llm_do_core::{Approval, Asker, Assessment, Failure, Name, Payload, Subject, Tool};
 
 use crate::attachments::{Seen, digests};
 use crate::caller;
@@ -123,5 +123,10 @@ fn assess_agent(run: &RunState, call: &LiveCall, target: &Target, attached: &[Se
     }
     let files: Vec<&str> = attached.iter().map(|seen| seen.description.as_str()).collect();
     let description = format!("{description} with attachments: {}", files.join(", "));
-    Assessment { precondition: Some(digests(attached)), ..Assessment::new(approval, description) }
+    let secrets = attached.iter().filter_map(|seen| seen.secret.clone());
+    Assessment {
+        precondition: Some(digests(attached)),
+        subjects: secrets.map(Subject::SecretFile).collect(),
+        ..Assessment::new(approval, description)
+    }
 }

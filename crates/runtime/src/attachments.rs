@@ -15,8 +15,9 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use llm_do_core::{
     Asker, Attachment, AttachmentPolicy, AttachmentSource, Digest, Failure, FailureKind, Outcome, Output,
-    Payload, ShownAttachment, input_attachments, visible_line,
+    Payload, SecretFile, ShownAttachment, input_attachments, visible_line,
 };
+use llm_do_secrets::SecretFiles;
 use serde_json::{Value, json};
 
 use crate::live::LiveCall;
@@ -33,6 +34,8 @@ pub(crate) struct Seen {
     /// The same for programs that show it.
     pub(crate) shown: ShownAttachment,
     pub(crate) digest: Digest,
+    /// The file, if it is secret and no person named it.
+    pub(crate) secret: Option<SecretFile>,
 }
 
 /// Looks at the files that an agent is given, and refuses those that it does not take.
@@ -53,7 +56,7 @@ pub(crate) async fn look(
     if attachments.is_empty() {
         return Ok(Vec::new());
     }
-    let taker = Taker::new(call.name.as_str(), &target.attachment_policy, place(run, call, call.asker));
+    let taker = Taker::new(run, call.name.as_str(), &target.attachment_policy, place(run, call, call.asker));
     let files = taker.read(attachments).await?;
     Ok(files.iter().map(Seen::of).collect())
 }
@@ -70,7 +73,7 @@ pub(crate) async fn load(
         return Ok(Vec::new());
     }
     let files =
-        Taker::new(call.name.as_str(), policy, place(run, call, call.asker)).read(attachments).await?;
+        Taker::new(run, call.name.as_str(), policy, place(run, call, call.asker)).read(attachments).await?;
     let seen: Vec<Seen> = files.iter().map(Seen::of).collect();
     if let Some(approved) = precondition.filter(|approved| **approved != digests(&seen)) {
         return Err(changed(&files, &seen, approved));
@@ -96,8 +99,9 @@ pub(crate) async fn receive(run: &RunState, call: &LiveCall, outcome: Outcome) -
     };
     let read = match judged.is_empty() {
         true => Ok(Vec::new()),
-        false => Taker::new(name, &policy, place(run, call, Asker::Code)).read(judged).await,
+        false => Taker::new(run, name, &policy, place(run, call, Asker::Code)).read(judged).await,
     };
+    let read = read.and_then(without_secrets);
     match read {
         Ok(files) => {
             let mut files = files.into_iter().map(|file| file.attachment);
@@ -107,6 +111,13 @@ pub(crate) async fn receive(run: &RunState, call: &LiveCall, outcome: Outcome) -
         }
         Err(failure) => Outcome::Failed(not_passed_on(call, &output, failure)),
     }
+}
+
+/// Nobody is asked about files that a call gives back, so secret ones are refused.
+fn without_secrets(files: Vec<FileRead>) -> Result<Vec<FileRead>, Failure> {
+    let Some(file) = files.iter().find_map(|file| file.secret.as_ref()) else { return Ok(files) };
+    let message = format!("the attachment `{}` is a secret file ({})", shown(&file.path), file.what);
+    Err(refused(message, "if it is not really secret, add it to `secret_files.allow` in the manifest"))
 }
 
 /// What was done is done: the caller learns it, with the answer, so that nobody does it again for the file.
@@ -175,6 +186,8 @@ struct FileRead {
     attachment: Attachment,
     /// Where it lies, links resolved; none where the bytes were given.
     path: Option<PathBuf>,
+    /// The file, if it is secret and no person named it.
+    secret: Option<SecretFile>,
 }
 
 impl FileRead {
@@ -205,7 +218,7 @@ impl Seen {
             media_type: file.attachment.media_type.clone(),
             bytes: bytes.len() as u64,
         };
-        Self { description, shown, digest: Digest::of(bytes) }
+        Self { description, shown, digest: Digest::of(bytes), secret: file.secret.clone() }
     }
 }
 
@@ -221,11 +234,13 @@ struct Taker {
     name: String,
     policy: AttachmentPolicy,
     place: Place,
+    secret_files: SecretFiles,
 }
 
 impl Taker {
-    fn new(name: &str, policy: &AttachmentPolicy, place: Place) -> Self {
-        Self { name: name.to_owned(), policy: policy.clone(), place }
+    fn new(run: &RunState, name: &str, policy: &AttachmentPolicy, place: Place) -> Self {
+        let secret_files = run.shared.secret_files.clone();
+        Self { name: name.to_owned(), policy: policy.clone(), place, secret_files }
     }
 
     /// Reads attachments where it blocks nobody, or says which one is refused and why.
@@ -268,7 +283,7 @@ impl Taker {
             AttachmentSource::Data(_) => {
                 self.check_name(&attachment.name)?;
                 self.check_size(&attachment.name, attachment.size().unwrap_or_default() as u64, left)?;
-                return Ok(FileRead { attachment, path: None });
+                return Ok(FileRead { attachment, path: None, secret: None });
             }
         };
         let asked = path.to_string_lossy();
@@ -280,7 +295,16 @@ impl Taker {
         // It may have grown since its size was looked at.
         self.check_size(&asked, bytes.len() as u64, left)?;
         let kind = attachment.media_type.unwrap_or_else(|| media_type(&found.name(), &bytes));
-        Ok(FileRead { attachment: Attachment::bytes(attachment.name, kind, bytes), path: Some(found.path) })
+        let secret = self.secret(&found, &bytes);
+        let attachment = Attachment::bytes(attachment.name, kind, bytes);
+        Ok(FileRead { attachment, path: Some(found.path), secret })
+    }
+
+    /// Returns a file that is secret, unless a person named it: that is their own word.
+    fn secret(&self, found: &Found, bytes: &[u8]) -> Option<SecretFile> {
+        let kind = self.secret_files.judge(found.judged.as_ref()?, bytes)?;
+        let path = found.path.to_string_lossy().into_owned();
+        Some(SecretFile { path, what: kind.to_string(), content: Digest::of(bytes) })
     }
 
     fn check_name(&self, name: &str) -> Result<(), Failure> {
@@ -342,6 +366,8 @@ struct Found {
     below: PathBuf,
     /// For a person.
     path: PathBuf,
+    /// The whole path by which it is judged whether the file is secret; none if a person named it.
+    judged: Option<PathBuf>,
 }
 
 impl Place {
@@ -364,7 +390,7 @@ fn find_anywhere(root: Option<&Path>, path: &Path) -> Result<Found, Unreadable> 
         return Err(Unreadable::new("it is a directory", REGULAR));
     };
     let directory = Dir::open_ambient_dir(parent, ambient_authority()).map_err(failed)?;
-    Ok(Found { directory, below: name.into(), path: real })
+    Ok(Found { directory, below: name.into(), path: real, judged: None })
 }
 
 /// Keys, settings of tools and the history of the project lie in hidden files. No model sends them away unasked.
@@ -383,7 +409,8 @@ fn find_below(root: Option<&Path>, path: &Path) -> Result<Found, Unreadable> {
     if is_hidden(&real) {
         return Err(Unreadable::new("it is hidden", HIDDEN));
     }
-    Ok(Found { directory, below: real.clone(), path: real })
+    let judged = root.canonicalize().map_err(|error| Unreadable::new(error, BELOW))?.join(&real);
+    Ok(Found { directory, below: real.clone(), path: real, judged: Some(judged) })
 }
 
 /// What code names by its whole path may lie below the root as well as what it names from there.

@@ -366,7 +366,7 @@ impl<'a> Case<'a> {
         match (level.approval, run.options.mode) {
             (Approval::PreApproved, _) => Ok(Some(level.by)),
             // A mode is not a person who has seen which secret would go to the model.
-            (_, ApprovalMode::ApproveAll) if secret_files::are_read(assessment) => {
+            (_, ApprovalMode::ApproveAll) if secret_files::must_ask(call, assessment) => {
                 Err(self.rejected(run, assessment))
             }
             (_, ApprovalMode::ApproveAll) => Ok(Some(DecidedBy::Mode)),
@@ -429,7 +429,7 @@ impl<'a> Case<'a> {
         if [Some(defined), Some(assessment.approval), rule].contains(&Some(Approval::Blocked)) {
             return Err(self.blocked(assessment, rule));
         }
-        let reads_secrets = secret_files::are_read(assessment);
+        let reads_secrets = secret_files::must_ask(call, assessment);
         let never_loosen =
             assessment.protected || reads_secrets || run.options.mode == ApprovalMode::RejectAll;
         Ok(match rule {
@@ -465,10 +465,10 @@ impl<'a> Case<'a> {
     fn rejected(&self, run: &RunState, assessment: &Assessment) -> Failure {
         let why = because(assessment);
         let which = match run.options.mode {
-            ApprovalMode::ApproveAll => "asks nobody, and no mode allows secret files",
-            ApprovalMode::RejectAll | ApprovalMode::Prompt => "rejects everything that must ask",
+            ApprovalMode::ApproveAll => "no mode allows secret files",
+            ApprovalMode::RejectAll | ApprovalMode::Prompt => "this run rejects everything that must ask",
         };
-        let message = format!("denied: `{}` must ask, and this run {which}{why}", self.name);
+        let message = format!("denied: `{}` must ask, and {which}{why}", self.name);
         secret_files::with_way_out(Failure::new(FailureKind::Denied, message), run, assessment)
     }
 

@@ -10,6 +10,7 @@ use llm_do_core::{
     Grant, Input, Key, Limits, LinkedPrograms, ModelChoice, Models, Name, NeedSpec, NoModels, NoPrices,
     Payload, Prices, Random, RunId, Status, SystemClock, SystemRandom, Usage, UsageByModel, nearest,
 };
+use llm_do_secrets::SecretFiles;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
@@ -73,6 +74,7 @@ pub(crate) struct Shared {
     pub(crate) retry: RetryPolicy,
     pub(crate) grace: Duration,
     pub(crate) root: Option<PathBuf>,
+    pub(crate) secret_files: SecretFiles,
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) readings: Subscribers,
     /// Runs in progress: none of them can be resumed.
@@ -268,6 +270,7 @@ pub struct RuntimeBuilder {
     retry: RetryPolicy,
     grace: Duration,
     root: Option<PathBuf>,
+    secret_files: SecretFiles,
     subscribers: Vec<Subscriber>,
     kept_messages: usize,
 }
@@ -300,6 +303,7 @@ impl RuntimeBuilder {
             retry: RetryPolicy::default(),
             grace: DEFAULT_GRACE,
             root: linked.directory.clone(),
+            secret_files: SecretFiles::default(),
             subscribers: Vec::new(),
             kept_messages: 0,
         }
@@ -437,6 +441,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets which files below the root are secret: a model or code attaches one only after somebody agreed to it.
+    pub fn secret_files(mut self, secret_files: SecretFiles) -> Self {
+        self.secret_files = secret_files;
+        self
+    }
+
     /// Reads the events of all runs, in a task per run.
     pub fn on_event(mut self, subscriber: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.subscribers.push(Arc::new(subscriber));
@@ -481,6 +491,7 @@ impl RuntimeBuilder {
             retry: self.retry,
             grace: self.grace,
             root: self.root,
+            secret_files: self.secret_files,
             subscribers: self.subscribers,
             readings: Subscribers::default(),
             running: Mutex::default(),

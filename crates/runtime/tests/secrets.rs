@@ -6,7 +6,8 @@ use llm_do_core::{
     AgentSpec, Answer, Approval, ApprovalMode, Assessment, Attachment, Digest, FailureKind, Output,
     SecretFile, Subject, ToolError,
 };
-use llm_do_models::{asks, says};
+use llm_do_models::{Script, asks, says};
+use llm_do_secrets::SecretFiles;
 use llm_do_testing::{Approvals, FunctionTool, TestProject, TestRun, once};
 use serde_json::json;
 
@@ -138,4 +139,85 @@ async fn a_call_that_asks_anyway_cannot_be_granted_by_its_secret_file() {
     let run = project.approver(approvals.clone()).run("go").await;
     assert_eq!(run.tool_results(), ["done", "denied: no"]);
     assert!(approvals.requests().iter().all(|request| request.scopes.is_empty()));
+}
+
+#[tokio::test]
+async fn a_person_whose_prompt_names_the_file_is_not_asked() {
+    for (prompt, result) in [("what is in .env?", token()), ("go", "denied".to_owned())] {
+        let replies = [asks("show", json!({})), says("Done.")];
+        let project = TestProject::new().agent(agent()).tool(reader()).model_replies(replies);
+        let run =
+            project.runtime(|builder| builder.approval_mode(ApprovalMode::ApproveAll)).run(prompt).await;
+        assert!(run.tool_results()[0].starts_with(&result), "{prompt}: {:?}", run.tool_results());
+    }
+}
+
+/// A directory with a private key in it, removed at the end.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("llm-do-secrets-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join("key.txt"), private_key()).unwrap();
+        Self(path.canonicalize().unwrap())
+    }
+
+    /// An agent that gives the file to another one.
+    fn giving(&self) -> TestProject {
+        let path = self.0.clone();
+        let call = asks("child", json!({"input": "look", "attachments": ["key.txt"]}));
+        let main = AgentSpec::new("main", "You are main.").toolset("child");
+        TestProject::new()
+            .agent(main.model(Script::new([call, says("done")])))
+            .agent(AgentSpec::new("child", "You are child.").model(Script::new([says("seen")])))
+            .runtime(move |builder| builder.root(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn a_model_attaches_a_secret_file_only_after_a_question() {
+    let folder = Folder::new("model");
+    let project = folder.giving();
+    let run = project.runtime(|builder| builder.approval_mode(ApprovalMode::ApproveAll)).run("go").await;
+    assert!(run.tool_results()[0].starts_with("denied: `child` must ask"), "{:?}", run.tool_results());
+    assert!(!everything(&run).contains("MIIEvQIBADANBg"));
+    let approvals = Approvals::new([once()]);
+    let run = folder.giving().approver(approvals.clone()).run("go").await;
+    assert_eq!(run.tool_results(), ["seen"]);
+    assert_eq!(approvals.requests()[0].reason, "`key.txt` is a secret file (private key)");
+}
+
+#[tokio::test]
+async fn what_the_manifest_allows_and_what_a_person_attaches_is_not_asked_about() {
+    let folder = Folder::new("allowed");
+    let allowed = SecretFiles::new(&folder.0, ["key.txt"]).unwrap();
+    let run = folder.giving().runtime(move |builder| builder.secret_files(allowed)).run("go").await;
+    assert_eq!(run.tool_results(), ["seen"]);
+    let path = folder.0.clone();
+    let project = TestProject::new().agent(AgentSpec::new("main", "You are main."));
+    let runtime = project.model_replies([says("seen")]).runtime(move |builder| builder.root(path)).build();
+    let input = json!({"input": "look", "attachments": ["key.txt"]});
+    let report = runtime.run("main", input).approval_mode(ApprovalMode::RejectAll).await.unwrap();
+    assert_eq!(&*report.output.unwrap().to_text(), "seen");
+}
+
+#[tokio::test]
+async fn a_tool_gives_no_secret_file_back() {
+    let folder = Folder::new("back");
+    let path = folder.0.clone();
+    let tool = FunctionTool::new("show", |_, _| async move {
+        Ok(Output::text("see").with_attachment(Attachment::path("key.txt")))
+    });
+    let tool = tool.define(|definition| definition.approval = Approval::PreApproved);
+    let project = TestProject::new().agent(agent()).tool(tool).runtime(move |builder| builder.root(path));
+    let run = project.model_replies([asks("show", json!({})), says("Done.")]).run("go").await;
+    assert!(run.tool_results()[0].contains("`key.txt` is a secret file"), "{:?}", run.tool_results());
+    assert!(!everything(&run).contains("MIIEvQIBADANBg"));
 }
