@@ -73,6 +73,11 @@ fn keys_of_the_manifest_that_give_powers() {
         ("runtime:\n  approval_mode: approve_all\n", Power::ApproveAll {}, "project.yaml:6"),
         (provider, Power::Provider { origin: origin.clone() }, "project.yaml:6"),
         (
+            "secret_files:\n  allow:\n    - tests/fixtures/**\n",
+            Power::SecretFiles { glob: text("tests/fixtures/**") },
+            "project.yaml:7",
+        ),
+        (
             "mcp_servers:\n  issues: {command: npx, args: [-y, server], cwd: sub}\n",
             Power::McpCommand { argv: vec![text("npx"), text("-y"), text("server")], cwd: Some(text("sub")) },
             "project.yaml:6",
@@ -205,6 +210,7 @@ fn values_of_the_command_line_are_the_users_own() {
     let loaded =
         folder.load(&["runtime.approval_mode=approve_all", "agents.main.approval.write_file=pre_approved"]);
     assert_eq!(loaded.powers, Powers::default());
+    assert_eq!(folder.load(&[r#"secret_files.allow=["a/**"]"#]).powers, Powers::default());
     let folder = project("runtime: {approval_mode: approve_all}\n", "");
     assert_eq!(folder.load(&["runtime.approval_mode=prompt"]).powers, Powers::default());
 }

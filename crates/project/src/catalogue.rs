@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use llm_do_core::{Name, Prompt, Schema, Tool, Toolset};
 use llm_do_runtime::EntrySpec;
+use llm_do_secrets::SecretFiles;
 use llm_do_trust::Power;
 use serde_json::Value;
 
@@ -172,6 +173,20 @@ pub struct ProjectFiles {
     pub paths: Vec<PathBuf>,
     /// Globs relative to the project whose matches, also later ones, are read or run.
     pub globs: Vec<String>,
+    /// Globs relative to the project of files that look secret and may be read without a question.
+    pub allowed_secrets: Vec<String>,
+}
+
+impl ProjectFiles {
+    /// Returns which files of a project are secret.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with a glob, or why the root cannot be found.
+    pub fn secret_files(&self, root: &Path) -> Result<SecretFiles, String> {
+        let root = root.canonicalize().map_err(|error| format!("`{}`: {error}", root.display()))?;
+        SecretFiles::new(root, self.allowed_secrets.iter().map(String::as_str))
+    }
 }
 
 /// A catalogue of nothing.

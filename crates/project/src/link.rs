@@ -115,7 +115,8 @@ impl LoadedProject {
             .agent_calls(settings.policy.clone())
             .denials_end_runs(settings.denials_end_runs)
             .retry(settings.retry)
-            .root(&self.root);
+            .root(&self.root)
+            .secret_files(self.files.secret_files(&self.root).unwrap_or_default());
         let context = self.context.iter();
         context.fold(builder, |builder, (name, value)| builder.provide_named(name.as_str(), value.clone()))
     }
@@ -792,7 +793,7 @@ pub(crate) fn agent_spec(
     spec.programs = programs::programs(agent, project.linked, out);
     spec.descriptors = descriptors(header.file_descriptors.as_ref());
     toolsets.add_to(agent, &mut spec, out);
-    spec.preamble = preamble::preamble(agent, project.root, toolsets.catalogue(), out);
+    spec.preamble = preamble::preamble(agent, project.root, project.files, toolsets.catalogue(), out);
     spec.tuning = tuning::tuning(agent, out);
     notice_later_keys(agent, out);
     spec

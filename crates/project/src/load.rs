@@ -4,11 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
+use llm_do_secrets::SecretFiles;
+
 use crate::agent_file::{self, AgentFile};
 use crate::catalogue::ProjectFiles;
 use crate::check;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, shown_path};
-use crate::document::{self, Content, Field, Language, Node};
+use crate::document::{self, Content, Field, Language, Node, entry_place};
 use crate::listing::{Listing, is_glob};
 use crate::manifest::Manifest;
 use crate::older;
@@ -89,7 +91,7 @@ fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &
     let agents = with_generated(agents, &root, Path::new(GENERATED), out);
     let generated = PathBuf::from(GENERATED);
     let paths = agents.iter().cloned().chain([root.join(&generated)]).collect();
-    let mut own = ProjectFiles { paths, globs: Vec::new() };
+    let mut own = ProjectFiles { paths, ..ProjectFiles::default() };
     let agents = read_agents(&agents, &root, &generated, changes, false, out);
     own.paths.extend(linked_paths(&agents));
     let python = Vec::new();
@@ -111,6 +113,10 @@ fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &
         changes.apply_to_manifest(&mut source, &mut node, out);
         let manifest = check::read(&source, &node, out);
         files.broken_manifest = manifest.is_none();
+        if let Some(manifest) = &manifest {
+            check_secret_files(&source, &node, manifest, out);
+            files.own.allowed_secrets = manifest.secret_files.allow.clone();
+        }
         files.manifest = manifest.map(|manifest| ManifestFile { source, node, manifest });
     }
     files
@@ -185,6 +191,9 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     let listed = with_generated(&listed, &root, &generated, out);
     let agents = read_agents(&listed, &root, &generated, changes, !python.is_empty(), out);
     let broken_manifest = manifest.is_none();
+    if let Some(manifest) = &manifest {
+        check_secret_files(&source, &node, manifest, out);
+    }
     let mut own = manifest.as_ref().map(|manifest| named_files(&root, manifest)).unwrap_or_default();
     own.paths
         .extend([path.to_path_buf(), root.join(&generated)].into_iter().chain(listed).chain(python.clone()));
@@ -260,7 +269,21 @@ fn named_files(root: &Path, manifest: &Manifest) -> ProjectFiles {
     let programs = words.map(|word| root.join(word)).filter(|path| path.is_file());
     let globs = manifest.agent_files.iter().chain(&manifest.python_files);
     let globs = globs.filter(|name| is_glob(name)).cloned().collect();
-    ProjectFiles { paths: programs.collect(), globs }
+    ProjectFiles { paths: programs.collect(), globs, allowed_secrets: manifest.secret_files.allow.clone() }
+}
+
+/// Names the globs that cannot be read, or lead out of the project.
+fn check_secret_files(source: &Source, node: &Node, manifest: &Manifest, out: &mut Diagnostics) {
+    for glob in &manifest.secret_files.allow {
+        if let Err(problem) = SecretFiles::new("/", [glob.as_str()]) {
+            let place =
+                node.field("secret_files").map_or(0..0, |field| entry_place(&field.value, "allow", glob));
+            let message = format!("`secret_files.allow`: {problem}");
+            out.push(
+                Diagnostic::at(source, &place, message).with_hint("write a glob such as `tests/fixtures/**`"),
+            );
+        }
+    }
 }
 
 fn check_version(source: &Source, node: &Node, out: &mut Diagnostics) -> Option<()> {

@@ -65,6 +65,9 @@ pub(crate) struct Manifest {
     /// Toolsets by name: built-in ones with settings of this project.
     #[serde(default)]
     pub(crate) toolsets: BTreeMap<String, ToolsetSection>,
+    /// Which files may be read without a question though they look secret.
+    #[serde(default)]
+    pub(crate) secret_files: SecretFilesSection,
     /// How runs behave.
     #[serde(default)]
     pub(crate) runtime: RuntimeSection,
@@ -171,6 +174,14 @@ pub(crate) struct ToolsetSection {
     /// Names or globs of its tools that only a person or code may call: no model is offered them.
     #[serde(default)]
     pub(crate) manual_only: Vec<String>,
+}
+
+/// Which files may be read without a question though they look secret.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SecretFilesSection {
+    /// Globs relative to the manifest, such as `tests/fixtures/**`.
+    pub(crate) allow: Vec<String>,
 }
 
 /// How runs behave.

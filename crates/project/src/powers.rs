@@ -21,7 +21,9 @@ use crate::diagnostic::{Diagnostic, Source};
 use crate::document::{Node, entry_place, place_of};
 use crate::link::Agent;
 use crate::load::{Files, ManifestFile};
-use crate::manifest::{Entry, Manifest, McpServer, Mode, Provider, RuntimeSection, ToolsetSection};
+use crate::manifest::{
+    Entry, Manifest, McpServer, Mode, Provider, RuntimeSection, SecretFilesSection, ToolsetSection,
+};
 use crate::toolsets::Toolsets;
 
 use origin::origin;
@@ -96,6 +98,7 @@ impl Found<'_> {
             mcp_servers,
             providers,
             toolsets,
+            secret_files: SecretFilesSection { allow },
             runtime,
         } = &file.manifest;
         let ManifestFile { source, node, .. } = file;
@@ -122,6 +125,11 @@ impl Found<'_> {
             let ToolsetSection { toolset, settings, manual_only: _ } = section;
             let place = entry_place(node, "toolsets", name);
             self.toolset(source, &place, &format!("toolsets.{name}"), toolset, name, settings);
+        }
+        for glob in allow {
+            let place =
+                node.field("secret_files").map_or(0..0, |field| entry_place(&field.value, "allow", glob));
+            self.add(source, &place, "secret_files.allow", Power::SecretFiles { glob: glob.clone() });
         }
         self.runtime(file, runtime);
     }

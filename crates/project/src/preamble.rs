@@ -14,7 +14,7 @@ use std::sync::Arc;
 use llm_do_core::{Failure, FailureKind, Preamble};
 use serde_json::json;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, ProjectFiles};
 use crate::diagnostic::Diagnostics;
 use crate::link::Agent;
 
@@ -27,11 +27,12 @@ use preload::Preload;
 pub(crate) fn preamble(
     agent: &Agent,
     root: &Path,
+    files: &ProjectFiles,
     catalogue: &dyn Catalogue,
     out: &mut Diagnostics,
 ) -> Option<Preamble> {
     let environment = Environment::read(agent, root, out);
-    let preload = Preload::read(agent, root, catalogue, out);
+    let preload = Preload::read(agent, root, files, catalogue, out);
     if environment.is_none() && preload.is_none() {
         return None;
     }

@@ -78,6 +78,7 @@ fn wrong_values_are_refused_with_their_line_and_what_to_do() {
         ("e-custom", "env_info: {motto: 3}", "expected string, got a number"),
         ("l-missing", "preload: [notes.md]", "`preload`: `notes.md` was not found"),
         ("l-outside", "preload: [../notes.md]", "`preload`: `../notes.md` lies outside the project"),
+        ("l-secret", "preload: [.netrc]", "`.netrc` is a secret file (stored login)"),
         ("l-folder", "preload: [sub]", "`sub` is no regular file"),
         ("l-root", "preload: [.]", "`.` lies outside the project"),
         ("l-twice", "preload: [main.agent, main.agent]", "duplicate entry `main.agent`"),
@@ -95,6 +96,7 @@ fn wrong_values_are_refused_with_their_line_and_what_to_do() {
     ] {
         let folder = agent(id, lines);
         folder.write("main.txt", "x");
+        folder.write(".netrc", "machine example.com login ada");
         folder.write("sub/x.txt", "x");
         let said = said(&folder);
         assert!(said.contains(words), "{id}: {said}");

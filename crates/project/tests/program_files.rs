@@ -301,6 +301,7 @@ fn wrong_values_are_refused_with_their_line() {
         ("prompt", "prompt = 3\n[model]\nname = \"m\"\nprovider = \"test\"\n", "`prompt` must be a table"),
         ("system", "[prompt]\nsystem = 3\n", "`system` must be a text"),
         ("file", "[prompt]\nsystem_prompt_file = \"gone.md\"\n", "`gone.md` was not found"),
+        ("secret", "[prompt]\nsystem_prompt_file = \".netrc\"\n", "`.netrc` is a secret file (stored login)"),
         ("outside", "[prompt]\nsystem_prompt_file = \"../x.md\"\n", "lies outside the project"),
         ("temperature", "[parameters]\ntemperature = \"hot\"\n", "temperature"),
         ("tokens", "[parameters]\nmax_tokens = 1\nmax_completion_tokens = 1\n", "written twice"),
@@ -335,6 +336,7 @@ fn wrong_values_are_refused_with_their_line() {
         let has_model = text.contains("[model]");
         let text = if has_model { text.to_owned() } else { format!("{model}{text}") };
         folder.write("program.toml", text);
+        folder.write(".netrc", "machine example.com login ada");
         let result = load(folder.path().join("program.toml"), &Standard);
         let said = result.err().map(|said| said.to_string()).unwrap_or_default();
         assert!(said.contains(words) && said.contains("program.toml, line "), "{id}: {said}");

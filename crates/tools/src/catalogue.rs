@@ -146,7 +146,7 @@ fn make_filesystem(
     check_below(base, &settings.root)?;
     check_narrower::<FilesystemSettings>(wanted, base, &settings)?;
     let toolset = Filesystem::new(wanted.name, base, settings)?.protect(&protected(wanted, around)?)?;
-    Ok(Arc::new(toolset))
+    Ok(Arc::new(toolset.secret_files(wanted.files.secret_files(wanted.root)?)?))
 }
 
 /// What one agent sets may narrow what the manifest sets for the toolset, and not loosen it.
@@ -213,7 +213,7 @@ fn shell(
         }
         settings = settings.over(&section);
     }
-    let toolset = toolset.with_settings(settings)?;
+    let toolset = toolset.with_settings(settings)?.secret_files(wanted.files.secret_files(wanted.root)?);
     Ok(Arc::new(toolset.protect(&protected(wanted, around)?)?))
 }
 

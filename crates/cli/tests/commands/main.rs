@@ -36,6 +36,7 @@ mod python_output;
 mod python_starts;
 mod reference;
 mod schema;
+mod secret_files;
 mod streaming;
 mod support;
 mod terminal;

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use crate::catalogue::Catalogue;
+use llm_do_secrets::SecretFiles;
+
+use crate::catalogue::{Catalogue, ProjectFiles};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
 use crate::link::Agent;
@@ -29,6 +31,7 @@ pub(super) struct Preload {
     root: PathBuf,
     /// Paths below the root.
     files: Vec<PathBuf>,
+    secret_files: SecretFiles,
 }
 
 impl Preload {
@@ -36,6 +39,7 @@ impl Preload {
     pub(super) fn read(
         agent: &Agent,
         root: &Path,
+        own: &ProjectFiles,
         catalogue: &dyn Catalogue,
         out: &mut Diagnostics,
     ) -> Option<Self> {
@@ -45,7 +49,9 @@ impl Preload {
             out.push(Diagnostic::at(&agent.file.source, &place_of(&agent.file.header, KEY), message));
             return None;
         }
-        let mut preload = Self { root: root.to_path_buf(), files: Vec::new() };
+        // What is wrong with a glob is told about the manifest.
+        let secret_files = own.secret_files(root).unwrap_or_default();
+        let mut preload = Self { root: root.to_path_buf(), files: Vec::new(), secret_files };
         for (index, name) in names.iter().enumerate() {
             let mut refuse = |message: String| {
                 let place = entry_place(&agent.file.header, KEY, name);
@@ -114,6 +120,13 @@ impl Preload {
         let mut bytes = Vec::new();
         let file = root.open(path).map_err(refused)?;
         file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(refused)?;
+        let real = self.root.join(path).canonicalize().map_err(refused)?;
+        if let Some(kind) = self.secret_files.judge(&real, &bytes) {
+            return Err(format!(
+                "`{name}` is a secret file ({kind}); if it is not really secret, add it to `secret_files.allow` in the \
+                 manifest"
+            ));
+        }
         let size = bytes.len().max(usize::try_from(metadata.len()).unwrap_or(usize::MAX));
         bytes.truncate(most);
         let text = String::from_utf8(bytes).or_else(|error| whole_characters(error, size));

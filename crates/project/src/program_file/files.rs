@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use llm_do_secrets::secret_kind;
+
 use super::Reading;
 use super::parts::{field, list, table, text};
 use crate::diagnostic::Diagnostic;
@@ -109,6 +111,13 @@ impl Reading<'_> {
         match self.find(name) {
             Ok(path) => {
                 let text = read_source(&path, self.out)?.text;
+                if let Some(kind) =
+                    path.canonicalize().ok().and_then(|real| secret_kind(&real, text.as_bytes()))
+                {
+                    let message = format!("`system_prompt_file`: `{name}` is a secret file ({kind})");
+                    self.refuse(&found.value, message);
+                    return None;
+                }
                 self.program.files.push(path);
                 Some(text.trim().into())
             }
