@@ -317,6 +317,7 @@ fn a_program_loads_a_project_with_powers_only_under_a_policy_that_allows_them() 
 
 /// Lines of a manifest, of which a random project has some.
 const MANIFEST_LINES: &[&str] = &[
+    "secret_files: {allow: ['tests/**']}\n",
     "runtime: {approval_mode: approve_all}\n",
     "providers:\n  acme: {api: openai-chat, base_url: 'https://llm.example.com/v1', api_key_env: GITHUB_TOKEN}\n",
     "mcp_servers:\n  issues: {command: npx, args: [server]}\n  remote: {url: 'https://mcp.example.net/x'}\n",
@@ -353,7 +354,7 @@ fn the_powers_of_random_projects_are_known_before_their_code_runs_and_can_be_lef
     let mut with_powers = 0;
     for seed in 0..count {
         // Steps that share no factor with the numbers of choices reach all of them.
-        let (manifest, header) = (some(MANIFEST_LINES, seed * 7 % 32), some(HEADER_LINES, seed * 11 % 64));
+        let (manifest, header) = (some(MANIFEST_LINES, seed * 7 % 64), some(HEADER_LINES, seed * 11 % 64));
         let header = format!("{}{header}", TOOLSETS[seed * 3 % TOOLSETS.len()]);
         let folder = project(&format!("{manifest}python_files: [tools.py]\n"), &header);
         let code = "def count(text: str) -> int:\n    'Counts.'\n    return 1\nTOOLS = [count]\n";

@@ -19,7 +19,9 @@ use crate::toolsets::APPROVAL_CONFIG;
 /// Removes from parsed files what gives the project powers.
 pub(crate) fn restrict(files: &mut Files, agents: &mut [Agent], catalogue: &dyn Catalogue) {
     let reduced = reduced_sections(files, catalogue);
+    files.own.allowed_secrets.clear();
     if let Some(file) = &mut files.manifest {
+        file.manifest.secret_files.allow.clear();
         if file.manifest.runtime.approval_mode == Some(Mode::ApproveAll) {
             file.manifest.runtime.approval_mode = None;
         }
