@@ -22,6 +22,8 @@ mod hints;
 mod init;
 mod input;
 mod interrupts;
+#[cfg(target_os = "linux")]
+mod killed;
 mod large_numbers;
 mod list;
 mod looking;

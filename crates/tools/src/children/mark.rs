@@ -34,6 +34,7 @@ pub(crate) struct Mark {
 impl Mark {
     /// The mark of a new family.
     pub(crate) fn next() -> Self {
+        super::guardian::start();
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let limit = chance() * FAMILIES + number % FAMILIES;
         Self { text: format!("{:016x}-{number}\0", chance()), limits: limit..=limit }
@@ -48,6 +49,11 @@ impl Mark {
     pub(crate) fn of_this_process() -> Self {
         let first = chance() * FAMILIES;
         Self { text: format!("{:016x}-", chance()), limits: first..=first + FAMILIES - 1 }
+    }
+
+    /// Returns the limits on file locks that are the mark.
+    pub(super) fn limits(&self) -> RangeInclusive<u64> {
+        self.limits.clone()
     }
 
     /// Returns the value of the variable.

@@ -1,8 +1,9 @@
 //! Child processes of this program: none of them, and nothing that they start, outlives its purpose.
 //!
 //! What a call starts carries a [mark](mark::Mark) and leads a process group, whether it is a command of the shell
-//! toolset or the process that runs a project's Python files.
+//! toolset or the process that runs a project's Python files. If this program is killed, its [guardian] ends them.
 
+mod guardian;
 mod mark;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -14,7 +15,18 @@ pub(crate) use mark::{Mark, VARIABLE};
 pub fn end_all_commands() {
     if Mark::is_in_use() {
         Mark::of_this_process().kill_all();
+        guardian::dismiss();
     }
+}
+
+/// Has a process group killed if this program is killed.
+pub(crate) fn guard_group(group: Pid) {
+    guardian::add(group);
+}
+
+/// Notes that a process group has ended.
+pub(crate) fn forget_group(group: Pid) {
+    guardian::remove(group);
 }
 
 /// Kills a process group.

@@ -26,7 +26,7 @@ use super::outbox::Outbox;
 use super::outside::Outside;
 use super::watch::Watch;
 use super::wire::{Ask, FromHost, Lines, Loaded, Reply, SayKind, ToHost, WireProblem};
-use crate::children::{Mark, VARIABLE, kill_group};
+use crate::children::{Mark, VARIABLE, forget_group, guard_group, kill_group};
 
 /// How much of what code prints past its call is told, per call.
 const MOST_TOLD: usize = 256 * 1024;
@@ -246,6 +246,7 @@ impl Process {
         let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let id = id.ok_or_else(|| io::Error::other("the process has no id"))?;
         mark.put_on(id);
+        guard_group(id);
         let process = Arc::new(Self {
             id,
             mark,
@@ -290,6 +291,7 @@ impl Process {
         // Looked for first: with the death of a parent it is forgotten whose child a process was.
         let found = self.mark.find();
         kill_group(self.id);
+        forget_group(self.id);
         if found.kill() {
             self.mark.kill_all();
         }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::process::Pid;
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::children::{Mark, VARIABLE, kill_group};
+use crate::children::{Mark, VARIABLE, forget_group, guard_group, kill_group};
 use crate::sandbox::PreparedSandbox;
 
 /// The processes of one call. Dropping it kills them.
@@ -101,16 +101,23 @@ impl Groups {
     }
 
     fn add(&self, group: Pid) {
+        guard_group(group);
         self.change(|groups| groups.push(group));
     }
 
     fn kill(&self) {
-        self.change(|groups| groups.drain(..).for_each(kill_group));
+        self.change(|groups| {
+            groups.drain(..).for_each(|group| {
+                kill_group(group);
+                forget_group(group);
+            });
+        });
     }
 
     fn kill_and_forget(&self, group: Pid) {
         self.change(|groups| groups.retain(|other| *other != group));
         kill_group(group);
+        forget_group(group);
     }
 }
 

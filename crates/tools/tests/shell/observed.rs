@@ -316,7 +316,11 @@ impl Traces {
         while let Some(id) = threads.get(next).copied() {
             next += 1;
             for (child, is_thread) in children(&id).filter(|(child, _)| self.0.contains_key(child)) {
-                if is_thread { threads.push(child) } else { observed.push(child) }
+                if is_thread {
+                    threads.push(child);
+                } else if !self.is_guardian(child) {
+                    observed.push(child);
+                }
             }
         }
         let mut next = 0;
@@ -325,6 +329,13 @@ impl Traces {
             observed.extend(children(&id).map(|(child, _)| child).filter(|child| self.0.contains_key(child)));
         }
         observed.into_iter().collect()
+    }
+
+    /// Returns whether a process is no command, but the one that would end commands.
+    fn is_guardian(&self, id: u32) -> bool {
+        self.0[&id]
+            .iter()
+            .any(|line| line.starts_with("execve(\"/bin/sh\"") && line.contains("\"llm-do-guardian\""))
     }
 
     /// What was done that must not be done, and which programs were seen.
