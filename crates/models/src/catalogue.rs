@@ -5,7 +5,6 @@
 //! name a model share it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,6 +18,7 @@ use crate::profiles::profile_of;
 use crate::provider::{
     DeclaredProvider, DescribedProvider, Endpoint, built_in, key_variables, provider_names,
 };
+use crate::regular_file;
 use crate::remote::RemoteModel;
 use crate::script::Script;
 use crate::test_model::TestModel;
@@ -282,7 +282,7 @@ fn read_script(path: &Path) -> Result<Script, ModelError> {
 
 fn read_limited(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut bytes)?;
+    regular_file::open(path)?.take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_SCRIPT_BYTES {
         return Err(io::Error::other(format!("it is larger than {MAX_SCRIPT_BYTES} bytes")));
     }
@@ -328,6 +328,7 @@ mod tests {
         let models = StandardModels::new("/").environment(environment).provider(acme);
         let mut secrets = models.secrets(vec!["own".into()]);
         secrets.sort();
+        secrets.dedup();
         assert_eq!(secrets, ["acme-3", "own", "pass:word-4", "sk-anthropic-2", "sk-openai-1"]);
     }
 }

@@ -72,6 +72,7 @@ mod prices;
 mod probe;
 mod profiles;
 mod provider;
+mod regular_file;
 mod remote;
 mod reply;
 mod request_rules;

@@ -200,3 +200,14 @@ fn the_reach_agrees_with_the_gate() {
     assert!(reach(&strict).contains("helper  (agent): blocked by the approval mode"), "{}", reach(&strict));
     strict.run(&["run", ".", "x", "-v"]).ended(0).told("denied: `helper` must ask");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_instead_of_a_script_is_an_error_at_once() {
+    let sandbox = Sandbox::new().file("main.agent", "---\nname: main\nmodel: script:pipe\n---\nx\n");
+    let pipe = sandbox.root().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let begun = std::time::Instant::now();
+    sandbox.run(&["check", "."]).told("`./pipe`").told("it is not a regular file");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+}

@@ -1,7 +1,6 @@
 //! The file: a header, then one exchange per line.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -14,6 +13,7 @@ use serde_json::Value;
 
 use super::asked::Asked;
 use super::{CassetteError, Warnings};
+use crate::regular_file;
 
 /// The version of the format, raised when a reader of the old one would err.
 const VERSION: u64 = 1;
@@ -115,8 +115,8 @@ pub(super) fn header() -> String {
 
 /// Reads the exchanges of a file, in the order in which they began, each with its line.
 pub(super) fn read(path: &Path, warnings: &Warnings) -> Result<Vec<(usize, Exchange)>, CassetteError> {
-    let bytes =
-        fs::read(path).map_err(|source| CassetteError::Unreadable { path: path.to_owned(), source })?;
+    let bytes = regular_file::read(path)
+        .map_err(|source| CassetteError::Unreadable { path: path.to_owned(), source })?;
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').zip(1..);
     check_header(path, lines.next().map(|(line, _)| line))?;
     let mut exchanges = Vec::new();
@@ -138,7 +138,7 @@ pub(super) fn read(path: &Path, warnings: &Warnings) -> Result<Vec<(usize, Excha
 
 /// Says whether there is a cassette with exchanges. A file that is something else is an error.
 pub(super) fn holds_exchanges(path: &Path) -> Result<bool, CassetteError> {
-    let bytes = match fs::read(path) {
+    let bytes = match regular_file::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         read => read.map_err(|source| CassetteError::Unreadable { path: path.to_owned(), source })?,
     };
