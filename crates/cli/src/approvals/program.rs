@@ -366,9 +366,38 @@ fn streams(channel: &str) -> std::io::Result<Streams> {
         }
         _ => {
             let stream = UnixStream::connect(channel)?;
+            check_peer(&stream)?;
             Ok((Box::new(stream.try_clone()?), Box::new(stream)))
         }
     }
+}
+
+/// Refuses a socket at which another user answers: who approves calls acts for this user.
+fn check_peer(stream: &UnixStream) -> std::io::Result<()> {
+    may_approve(peer_user(stream)?, rustix::process::geteuid().as_raw())
+}
+
+fn may_approve(peer: u32, user: u32) -> std::io::Result<()> {
+    if peer == user || peer == 0 {
+        return Ok(());
+    }
+    Err(std::io::Error::other(format!(
+        "another user (id {peer}) answers at this socket; only you (id {user}) and root may approve calls"
+    )))
+}
+
+#[cfg(target_os = "linux")]
+fn peer_user(stream: &UnixStream) -> std::io::Result<u32> {
+    Ok(rustix::net::sockopt::socket_peercred(stream)?.uid.as_raw())
+}
+
+/// Without the credentials of the peer, the owner of the socket stands for it.
+#[cfg(not(target_os = "linux"))]
+fn peer_user(stream: &UnixStream) -> std::io::Result<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let address = stream.peer_addr()?;
+    let path = address.as_pathname().ok_or_else(|| std::io::Error::other("the socket has no path"))?;
+    Ok(std::fs::symlink_metadata(path)?.uid())
 }
 
 /// Takes over a descriptor that the calling program opened for this one.
@@ -478,6 +507,16 @@ mod tests {
             (&stream).write_all(&addressed(&id, &mut random)).unwrap();
         }
         stream
+    }
+
+    #[test]
+    fn only_the_user_and_root_answer_at_a_socket() {
+        assert!(may_approve(1000, 1000).is_ok() && may_approve(0, 1000).is_ok());
+        let refused = may_approve(1001, 1000).unwrap_err().to_string();
+        assert!(refused.contains("another user (id 1001) answers"), "{refused}");
+        assert!(may_approve(1000, 0).is_err(), "root does not take the word of a user");
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        assert_eq!(peer_user(&ours).unwrap(), rustix::process::geteuid().as_raw());
     }
 
     #[test]
