@@ -1,7 +1,7 @@
 //! Where commands run: the directory, the programs that are found, and the variables that they see.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::root::Root;
@@ -81,7 +81,29 @@ fn program_directory(directory: &Path, project: &Root) -> Result<PathBuf, String
             "`program_directories`: `{shown}` lies in the project, whose files are not trusted"
         ));
     }
+    check_owners(&resolved).map_err(|problem| format!("`program_directories`: `{shown}` {problem}"))?;
     Ok(resolved)
+}
+
+/// Checks that nobody but the user and root can put a program into a directory: not into the directory itself, nor by
+/// replacing one of those above it. Temporary directories are refused with this, since everybody can write to them.
+fn check_owners(directory: &Path) -> Result<(), String> {
+    let user = rustix::process::geteuid().as_raw();
+    for ancestor in directory.ancestors() {
+        let data = ancestor.metadata().map_err(|error| format!("cannot be looked at: {error}"))?;
+        let shown = ancestor.display();
+        if data.uid() != user && data.uid() != 0 {
+            return Err(format!("is not safe: `{shown}` belongs to another user (id {})", data.uid()));
+        }
+        if data.mode() & 0o002 != 0 {
+            return Err(format!("is not safe: everybody can write to `{shown}`"));
+        }
+        let is_own_group = data.gid() == rustix::process::getegid().as_raw() || data.gid() == 0;
+        if data.mode() & 0o020 != 0 && !is_own_group {
+            return Err(format!("is not safe: the group {} can write to `{shown}`", data.gid()));
+        }
+    }
+    Ok(())
 }
 
 /// Programs inherit nothing: they see these variables, and those of the settings.
@@ -104,8 +126,24 @@ fn environment(
 
 /// Why a variable may not be set: it changes what runs, or is a secret.
 fn problem(name: &str, value: &str) -> Option<&'static str> {
-    const CHANGES_WHAT_RUNS: [&str; 12] = [
+    const CHANGES_WHAT_RUNS: &[&str] = &[
         "PATH",
+        // Programs read their configuration there, and git runs what its configuration names.
+        "HOME",
+        "CARGO_HOME",
+        "CLASSPATH",
+        "CURL_HOME",
+        "GCONV_PATH",
+        "GLIBC_TUNABLES",
+        "INPUTRC",
+        "LOCPATH",
+        "NLSPATH",
+        "PROMPT_COMMAND",
+        "RUSTC",
+        "TERMINFO",
+        "TERMINFO_DIRS",
+        "WGETRC",
+        "ZDOTDIR",
         "IFS",
         "ENV",
         "SHELL",
@@ -118,7 +156,28 @@ fn problem(name: &str, value: &str) -> Option<&'static str> {
         "LESSOPEN",
         "LESSCLOSE",
     ];
-    const FAMILIES: [&str; 7] = ["LD_", "DYLD_", "GIT_", "BASH_", "LESS", "PERL5", "PYTHON"];
+    const FAMILIES: &[&str] = &[
+        "LD_",
+        "DYLD_",
+        "GIT_",
+        "BASH_",
+        "LESS",
+        "PERL",
+        "PYTHON",
+        "XDG_",
+        "NODE_",
+        "NPM_CONFIG_",
+        "RUBY",
+        "GEM_",
+        "JAVA_",
+        "_JAVA",
+        "JDK_",
+        "LUA_",
+        "RUSTC_",
+        "CARGO_BUILD_",
+        "CARGO_TARGET_",
+        "LLM_DO_",
+    ];
     let upper = name.to_uppercase();
     if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
         return Some("is no variable");
@@ -160,7 +219,12 @@ mod tests {
         ] {
             assert!(with(name).is_err(), "{name}");
         }
-        assert_eq!(with("HOME").unwrap().environment()["HOME"], "x");
+        for name in
+            ["HOME", "XDG_CONFIG_HOME", "xdg_data_dirs", "NODE_OPTIONS", "RUBYOPT", "JAVA_TOOL_OPTIONS"]
+        {
+            assert!(with(name).is_err(), "{name}");
+        }
+        assert_eq!(with("CI").unwrap().environment()["CI"], "x");
     }
 
     #[test]
@@ -174,6 +238,16 @@ mod tests {
         }
         let found = place(|settings| settings.program_directories.push("/usr/sbin".into())).unwrap();
         assert!(found.environment()["PATH"].ends_with(":/usr/sbin"));
+    }
+
+    #[test]
+    fn directories_that_others_can_write_to_hold_no_programs() {
+        let folder = std::env::temp_dir().join(format!("llm-do-programs-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let refused = check_owners(&folder.canonicalize().unwrap()).unwrap_err();
+        assert!(refused.contains("everybody can write to"), "{refused}");
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(check_owners(Path::new("/usr/sbin")), Ok(()));
     }
 
     #[test]

@@ -280,14 +280,18 @@ async fn a_program_that_cannot_be_executed_in_the_sandbox_says_why() {
         return;
     }
     let folder = Folder::new();
-    fs::create_dir(folder.path("bin")).unwrap();
     fs::copy("/bin/true", folder.path("outside/tool")).unwrap();
-    std::os::unix::fs::symlink("../outside/tool", folder.path("bin/tool")).unwrap();
+    // Not in a temporary directory, to which everybody could add programs.
+    let bin = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandbox-bin");
+    let _ = fs::remove_dir_all(&bin);
+    fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(folder.path("outside/tool"), bin.join("tool")).unwrap();
     let tool = trusting(&folder.root(), &["tool"], |settings| {
-        settings.program_directories.push(folder.path("bin"));
+        settings.program_directories.push(bin.clone());
     })
     .await;
     let error = run(&tool, "tool").await.error();
+    fs::remove_dir_all(&bin).unwrap();
     assert!(error.contains("the sandbox may be the reason") && error.contains("setting `reads`"), "{error}");
 }
 
