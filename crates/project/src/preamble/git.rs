@@ -26,14 +26,29 @@ pub(super) fn describe(directory: &Path) -> Option<String> {
     })
 }
 
-/// The directory of a repository; that of a linked working tree stands in a file.
+/// Returns the directory of a repository; that of a submodule or a linked working tree is named by a file.
+///
+/// The file comes with the project, and would make other repositories of the user tell their branches. So it counts
+/// only if it names a directory of the repository around it, or one that names this working tree itself.
 fn git_directory(tree: &Path) -> Option<PathBuf> {
     let path = tree.join(".git");
-    if path.is_dir() {
+    if path.symlink_metadata().ok()?.is_dir() {
         return Some(path);
     }
     let text = String::from_utf8(read(&path)?).ok()?;
-    Some(tree.join(text.strip_prefix("gitdir:")?.trim()))
+    let named = tree.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let is_around = |above: &Path| {
+        let git = above.join(".git");
+        git.symlink_metadata().is_ok_and(|data| data.is_dir()) && named.starts_with(git)
+    };
+    let is_submodule = tree.ancestors().skip(1).any(is_around);
+    (is_submodule || named.starts_with(tree) || is_worktree(&named, &path)).then_some(named)
+}
+
+/// Returns whether a repository has this working tree: it keeps the path of its `.git` file.
+fn is_worktree(named: &Path, file: &Path) -> bool {
+    let kept = read(&named.join("gitdir")).and_then(|path| String::from_utf8(path).ok());
+    kept.is_some_and(|kept| Path::new(kept.trim()).canonicalize().ok() == file.canonicalize().ok())
 }
 
 fn branch(git: &Path) -> Option<String> {
@@ -48,9 +63,10 @@ fn branch(git: &Path) -> Option<String> {
     }
 }
 
-/// Reads a regular file: opening a pipe would wait for whoever writes to it.
+/// Reads a regular file: opening a pipe would wait for whoever writes to it, and a link leads elsewhere.
 fn read(path: &Path) -> Option<Vec<u8>> {
-    let file = Some(path).filter(|path| path.is_file()).and_then(|path| std::fs::File::open(path).ok())?;
+    let is_file = |path: &&Path| path.symlink_metadata().is_ok_and(|data| data.is_file());
+    let file = Some(path).filter(is_file).and_then(|path| std::fs::File::open(path).ok())?;
     let mut bytes = Vec::new();
     file.take(LARGEST).read_to_end(&mut bytes).ok()?;
     Some(bytes)
@@ -203,6 +219,34 @@ mod tests {
             assert_eq!(describe(&tree.join("src")).as_deref(), expected, "{id}");
             std::fs::remove_dir_all(tree).unwrap();
         }
+    }
+
+    #[test]
+    fn a_file_that_names_another_repository_is_ignored() {
+        let other = repository("other-repository", "ref: refs/heads/secret-plan", 2, 0);
+        let tree = std::env::temp_dir().join(format!("llm-do-git-{}-clone", std::process::id()));
+        std::fs::create_dir_all(&tree).unwrap();
+        std::fs::write(tree.join(".git"), format!("gitdir: {}\n", other.join(".git").display())).unwrap();
+        assert_eq!(describe(&tree), None);
+
+        // A linked working tree is known to its repository.
+        let linked = other.join(".git/worktrees/clone");
+        std::fs::create_dir_all(&linked).unwrap();
+        std::fs::write(linked.join("HEAD"), "ref: refs/heads/topic").unwrap();
+        std::fs::write(tree.join(".git"), format!("gitdir: {}\n", linked.display())).unwrap();
+        assert_eq!(describe(&tree), None, "the repository does not name it");
+        std::fs::write(linked.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
+        assert_eq!(describe(&tree).as_deref(), Some("branch topic"));
+
+        // A submodule has its directory in the repository around it.
+        let module = other.join(".git/modules/sub");
+        std::fs::create_dir_all(&module).unwrap();
+        std::fs::create_dir_all(other.join("sub")).unwrap();
+        std::fs::write(module.join("HEAD"), "ref: refs/heads/of-sub").unwrap();
+        std::fs::write(other.join("sub/.git"), "gitdir: ../.git/modules/sub\n").unwrap();
+        assert_eq!(describe(&other.join("sub")).as_deref(), Some("branch of-sub"));
+        std::fs::remove_dir_all(tree).unwrap();
+        std::fs::remove_dir_all(other).unwrap();
     }
 
     #[cfg(unix)]
