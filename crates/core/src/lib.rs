@@ -79,7 +79,7 @@ pub use prompt::{AgentArgs, Prompt, input_fields};
 pub use schema::{Accepted, Problem, Schema, SchemaError, join_problems, schema_value_of};
 pub use server_tool::ServerTool;
 pub use settings::{Effort, EffortLevels, ModelSettings, Thinking, ToolChoice};
-pub use template::{Template, TemplateError};
+pub use template::{DEFAULT_TEMPLATE_BYTES, Template, TemplateError};
 pub use text::{counted, lookalikes, secret_word, visible, visible_json, visible_line, visible_prose};
 pub use tool::{
     Access, Approved, Effect, Opening, StatelessToolset, Tool, ToolDefinition, ToolReply, Toolset,

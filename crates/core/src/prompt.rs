@@ -121,7 +121,8 @@ impl From<&str> for Prompt {
     fn from(source: &str) -> Self {
         let text: Arc<str> = source.into();
         let rendered = text.clone();
-        let template = Template::new(source, move |input| template::render(&rendered, input));
+        let limit = template::DEFAULT_TEMPLATE_BYTES;
+        let template = Template::new(source, move |input| template::render(&rendered, input, limit));
         Self { template: Some(text), ..template.into() }
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use globset::GlobBuilder;
 use llm_do_core::{
-    Access, AgentSpec, Approval, ApprovalRule, DescriptorSettings, ModelOverride, Name, NeedSpec, Schema,
+    Access, AgentSpec, Approval, ApprovalRule, DEFAULT_TEMPLATE_BYTES, DescriptorSettings, ModelOverride,
+    Name, NeedSpec, Schema,
 };
 use llm_do_runtime::{
     EntrySpec, LinkError, LinkErrors, OutlinedCallable, Project, ProjectBuilder, RuntimeBuilder,
@@ -786,7 +787,7 @@ pub(crate) fn agent_spec(
     let general = project.manifest.and_then(|file| file.manifest.runtime.attachment_policy.as_ref());
     spec.attachment_policy = attachment_policy::policy(header.attachment_policy.as_ref(), general);
     add_schemas(agent, project, toolsets.catalogue(), &mut spec, out);
-    add_templates(agent, project.code, &mut spec, out);
+    add_templates(agent, project, &mut spec, out);
     model_settings::check(agent, out);
     offered::check_server_tools(checked(agent), out);
     attachment_policy::check_agent(agent, out);
@@ -873,8 +874,10 @@ fn schema(
         .ok()
 }
 
-fn add_templates(agent: &Agent, code: KnownCode<'_>, spec: &mut AgentSpec, out: &mut Diagnostics) {
-    let header = &agent.header;
+fn add_templates(agent: &Agent, project: Listed<'_>, spec: &mut AgentSpec, out: &mut Diagnostics) {
+    let (header, code) = (&agent.header, project.code);
+    let limit = project.manifest.and_then(|file| file.manifest.runtime.max_template_bytes);
+    let limit = limit.unwrap_or(DEFAULT_TEMPLATE_BYTES);
     // What the fields are is unknown until the code was run, or if the reference is wrong, which is reported.
     if header.input_model_ref.is_some() && (code.has_not_run() || spec.input.is_none()) {
         return;
@@ -884,7 +887,7 @@ fn add_templates(agent: &Agent, code: KnownCode<'_>, spec: &mut AgentSpec, out: 
     let source = &agent.file.source;
     if let Some(prompt) = &header.prompt {
         match template::compile("prompt", prompt, schema) {
-            Ok(prompt) => spec.prompt = Some(prompt.into()),
+            Ok(prompt) => spec.prompt = Some(prompt.max_bytes(limit).into()),
             Err(problem) => {
                 out.push(problem.at(source, &place_of(&agent.file.header, "prompt")));
             }
@@ -892,7 +895,7 @@ fn add_templates(agent: &Agent, code: KnownCode<'_>, spec: &mut AgentSpec, out: 
     }
     if header.template {
         match template::compile("the instructions", &agent.file.instructions, schema) {
-            Ok(template) => spec.template = Some(template),
+            Ok(template) => spec.template = Some(template.max_bytes(limit)),
             Err(problem) => {
                 out.push(problem.at(source, &place_of(&agent.file.header, "template")));
             }

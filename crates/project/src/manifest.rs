@@ -196,6 +196,9 @@ pub(crate) struct RuntimeSection {
     /// Agents that agents may create while the program runs; the default is 64.
     #[serde(default)]
     pub(crate) max_created_agents: Option<u64>,
+    /// Bytes that a prompt template may make; the default is 1 MiB.
+    #[schemars(range(min = 1, max = 67_108_864_u32))]
+    pub(crate) max_template_bytes: Option<usize>,
     /// Limits of a run.
     pub(crate) limits: Option<LimitsSection>,
     /// Requests to one model per turn, including the first, if it fails transiently; the default is 5.

@@ -196,6 +196,7 @@ impl Found<'_> {
             // Limits of the user are ceilings, and calls of agents are free by default: these only narrow.
             max_depth: _,
             max_created_agents: _,
+            max_template_bytes: _,
             limits: _,
             model_attempts: _,
             return_permission_errors: _,

@@ -1,25 +1,57 @@
 //! Finds the tags of a template, told apart from text, comments and raw text as the template library does it.
 
-/// Returns the length of the longest `{{ ... }}` or `{% ... %}`, in bytes. One that is never closed ends with
-/// the text.
-pub(crate) fn longest_tag(source: &str) -> usize {
-    let mut longest = 0;
-    let mut rest = source;
-    while let Some(start) = rest.find('{') {
-        rest = &rest[start..];
-        let length = match rest.as_bytes().get(1) {
-            Some(b'#') => rest[2..].find("#}").map_or(rest.len(), |end| end + 4),
-            Some(b'%') => raw_length(rest).unwrap_or_else(|| tag_length(rest, b"%}", &mut longest)),
-            Some(b'{') => tag_length(rest, b"}}", &mut longest),
-            _ => 1,
+/// A piece of a template.
+#[derive(Debug, PartialEq)]
+pub(super) enum Piece<'a> {
+    /// A `{{ ... }}` or `{% ... %}`.
+    Tag(&'a str),
+    /// Anything else: text, comments and raw text.
+    Text(&'a str),
+}
+
+/// Splits a template into its tags and what is between them. A tag that is never closed ends with the text.
+pub(super) fn pieces(source: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let (mut begin, mut at) = (0, 0);
+    while let Some(start) = source[at..].find('{') {
+        at += start;
+        let rest = &source[at..];
+        let (length, is_tag) = match rest.as_bytes().get(1) {
+            Some(b'#') => (rest[2..].find("#}").map_or(rest.len(), |end| end + 4), false),
+            Some(b'%') => {
+                raw_length(rest).map_or_else(|| (tag_length(rest, b"%}"), true), |length| (length, false))
+            }
+            Some(b'{') => (tag_length(rest, b"}}"), true),
+            _ => (1, false),
         };
-        rest = &rest[length..];
+        if is_tag {
+            pieces.extend((begin < at).then(|| Piece::Text(&source[begin..at])));
+            pieces.push(Piece::Tag(&source[at..at + length]));
+            begin = at + length;
+        }
+        at += length;
     }
-    longest
+    pieces.extend((begin < source.len()).then(|| Piece::Text(&source[begin..])));
+    pieces
+}
+
+/// Returns how often these characters are in a tag, outside of strings.
+pub(super) fn count_operators(tag: &str, operators: &[u8]) -> usize {
+    let bytes = tag.as_bytes();
+    let (mut at, mut count) = (0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' | b'\'' => at = string_end(bytes, at),
+            byte if operators.contains(&byte) => count += 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    count
 }
 
 /// The length of the tag at the start of a text. Its end counts outside of strings and brackets only.
-fn tag_length(text: &str, end: &[u8], longest: &mut usize) -> usize {
+fn tag_length(text: &str, end: &[u8]) -> usize {
     let bytes = text.as_bytes();
     let (mut at, mut open) = (2, 0_isize);
     while at < bytes.len() {
@@ -35,9 +67,7 @@ fn tag_length(text: &str, end: &[u8], longest: &mut usize) -> usize {
         }
         at += 1;
     }
-    let length = at.min(bytes.len());
-    *longest = (*longest).max(length);
-    length
+    at.min(bytes.len())
 }
 
 /// The place of the quote that ends a string.
@@ -92,7 +122,10 @@ mod tests {
             ("a {{ never closed", 15),
             ("{{ 'never closed }}", 19),
         ] {
-            assert_eq!(longest_tag(source), length, "{source}");
+            let tags = pieces(source)
+                .into_iter()
+                .map(|piece| if let Piece::Tag(tag) = piece { tag.len() } else { 0 });
+            assert_eq!(tags.max().unwrap_or(0), length, "{source}");
         }
     }
 }
