@@ -271,6 +271,12 @@ pub struct Limits {
     /// Agents that agents may create while a runtime lives; 64 if nothing is given. It holds for all runs together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_agents: Option<u64>,
+    /// Requests to models, and tools that call nothing, that run side by side; 32 if nothing is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<u32>,
+    /// Bytes of results that no model has seen yet; 256 MiB if nothing is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_bytes: Option<u64>,
     /// Tokens, in and out, of the subtree.
     pub tokens: Option<u64>,
     /// Cost of the subtree.

@@ -196,6 +196,11 @@ pub(crate) struct RuntimeSection {
     /// Agents that agents may create while the program runs; the default is 64.
     #[serde(default)]
     pub(crate) max_created_agents: Option<u64>,
+    /// Requests to models, and tools that call nothing, that run side by side; the default is 32.
+    #[schemars(range(min = 1, max = 4096))]
+    pub(crate) max_parallel: Option<u32>,
+    /// Bytes of results of calls at the same time; the default is 256 MiB.
+    pub(crate) max_result_bytes: Option<u64>,
     /// Bytes that a prompt template may make; the default is 1 MiB.
     #[schemars(range(min = 1, max = 67_108_864_u32))]
     pub(crate) max_template_bytes: Option<usize>,

@@ -196,6 +196,8 @@ impl Found<'_> {
             // Limits of the user are ceilings, and calls of agents are free by default: these only narrow.
             max_depth: _,
             max_created_agents: _,
+            max_parallel: _,
+            max_result_bytes: _,
             max_template_bytes: _,
             limits: _,
             model_attempts: _,

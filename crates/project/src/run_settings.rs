@@ -74,6 +74,8 @@ pub(crate) fn run_settings(file: &ManifestFile, out: &mut Diagnostics) -> RunSet
     let limits = Limits {
         depth: runtime.max_depth,
         created_agents: runtime.max_created_agents,
+        parallel: runtime.max_parallel,
+        result_bytes: runtime.max_result_bytes,
         ..runtime.limits.as_ref().map(LimitsSection::limits).unwrap_or_default()
     };
     let overrides = runtime.agent_approval_overrides.iter().map(|(agent, special)| AgentCallOverride {
@@ -119,6 +121,8 @@ impl LimitsSection {
             tool_calls: self.tool_calls,
             requests: self.requests,
             created_agents: None,
+            parallel: None,
+            result_bytes: None,
             tokens: self.tokens,
             cost: self.cost.map(Money::from_dollars),
             time: self.time.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),

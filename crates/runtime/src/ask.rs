@@ -180,6 +180,7 @@ impl Asking<'_> {
         let counted = self.unless_cancelled(extension::count_request(self.run, self.call)).await??;
         counted.map_err(Missed::Refused)?;
         let reservation = self.unless_cancelled(self.reserve(ask)).await??;
+        let _leaf = self.run.in_flight.leaf(self.call).await?;
         let max_output = reservation.as_ref().map(Reservation::output);
         self.announce(talk, model.name(), max_output).await?;
 

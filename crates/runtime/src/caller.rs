@@ -24,6 +24,7 @@ use crate::control;
 use crate::created::{Creator, refused};
 use crate::engine::Embedded;
 use crate::fork;
+use crate::in_flight::Leaf;
 use crate::instances::Opener;
 use crate::live::{Frame, LiveCall};
 use crate::plan::{Source, TargetKind};
@@ -220,6 +221,8 @@ pub(crate) struct ToolCaller {
     scope: CancellationToken,
     inner: TaskTracker,
     activity: Activity,
+    /// Gone once the tool has called something.
+    leaf: Mutex<Option<Leaf>>,
     in_flight: Mutex<usize>,
     halt: OnceLock<Halt>,
     halted: Notify,
@@ -229,8 +232,9 @@ pub(crate) struct ToolCaller {
 }
 
 impl ToolCaller {
-    pub(crate) fn new(engine: &Embedded, call: &Arc<LiveCall>) -> Arc<Self> {
+    pub(crate) fn new(engine: &Embedded, call: &Arc<LiveCall>, leaf: Leaf) -> Arc<Self> {
         Arc::new(Self {
+            leaf: Mutex::new(Some(leaf)),
             engine: engine.clone(),
             call: call.clone(),
             scope: call.cancel.child_token(),
@@ -280,6 +284,7 @@ impl ToolCaller {
         }
         let token = self.scope.child_token();
         if !matches!(step.kind, StepKind::Sample(_)) {
+            drop(self.leaf.lock().take());
             self.call.prepare(step.key.clone(), token.clone());
         }
         let (caller, given_up) = (self.clone(), token.clone());

@@ -74,7 +74,9 @@ pub(crate) async fn do_over(engine: &Embedded, caller: &Arc<LiveCall>, step: &St
     let registered = run.register(Arc::new(live));
     let kind = StepKind::Effect { permit: permit.digest, precondition: permit.precondition.clone() };
     let again = step_of(&registered.call, step.key.clone(), kind, permit.arguments.clone(), effect);
-    let _ = effect::run(engine, &registered.call, &again, permit.digest, permit.precondition.clone()).await;
+    let Ok(leaf) = run.in_flight.leaf(&registered.call).await else { return };
+    let precondition = permit.precondition.clone();
+    let _ = effect::run(engine, &registered.call, &again, permit.digest, precondition, leaf).await;
 }
 
 /// Finds an agent that forks itself. A child takes a text, whatever the agent takes.

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::caller::{ToolCaller, tool_of};
 use crate::engine::Embedded;
+use crate::in_flight::Leaf;
 use crate::live::LiveCall;
 use crate::redaction::redacted;
 use crate::state::RunState;
@@ -36,6 +37,7 @@ pub(crate) async fn run(
     step: &Step,
     permit: Digest,
     precondition: Option<Value>,
+    leaf: Leaf,
 ) -> Performed {
     if step.payload.digest() != permit {
         return Err(Halt::Record(format!(
@@ -48,14 +50,17 @@ pub(crate) async fn run(
         Err(_) if call.cancel.is_cancelled() => return Err(Halt::Interrupted),
         Err(failure) => return Ok(Outcome::Failed(failure)),
     };
-    let caller = ToolCaller::new(engine, call);
+    let caller = ToolCaller::new(engine, call, leaf);
     let ended = supervise(engine, call, &caller, &*tool, seal(&step.payload, precondition.clone())).await;
     caller.settle().await;
     if let Some(halt) = caller.halt() {
         return Err(halt);
     }
     let outcome = match ended {
-        Ended::Reply(Ok(output)) => checked(definition_of(call, &*tool), output),
+        Ended::Reply(Ok(output)) => match engine.run.in_flight.keep(call, &output) {
+            Ok(()) => checked(definition_of(call, &*tool), output),
+            Err(failure) => Outcome::Failed(failure),
+        },
         Ended::Reply(Err(error)) => Outcome::Failed(error.into_failure()),
         Ended::Panicked(message) => {
             let message = format!("`{}` panicked: {message}", step.name);

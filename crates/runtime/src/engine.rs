@@ -105,8 +105,9 @@ impl Embedded {
     async fn effect(&self, step: &Step) -> Performed {
         let call = self.run.live(&step.call)?;
         let StepKind::Effect { permit, precondition } = &step.kind else { unreachable!("only effects run") };
+        let leaf = self.run.in_flight.leaf(&call).await?;
         self.begin_effect(&call, step).await?;
-        effect::run(self, &call, step, *permit, precondition.clone()).await
+        effect::run(self, &call, step, *permit, precondition.clone(), leaf).await
     }
 
     async fn sample(&self, call: Key, key: Key, sample: Sample) -> Performed {

@@ -25,6 +25,7 @@ mod entry;
 mod extension;
 mod fork;
 mod gate;
+mod in_flight;
 mod instances;
 mod link_error;
 mod live;
@@ -69,6 +70,7 @@ pub use descriptors::{
     reading_view,
 };
 pub use entry::{EntrySpec, PromptInput};
+pub use in_flight::{DEFAULT_PARALLEL, DEFAULT_RESULT_BYTES};
 pub use link_error::{LinkError, LinkErrors};
 pub use log::EventReader;
 pub use message_log::LoggedMessage;

@@ -1,6 +1,7 @@
 //! Calls that are running now, and what belongs to each.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -83,6 +84,8 @@ pub(crate) struct Seat {
     pub(crate) chosen: Mutex<Option<ModelChoice>>,
     /// The texts that are too long for the conversation, where the agent can read them.
     pub(crate) descriptors: OnceLock<Descriptors>,
+    /// The bytes of results of the current turn.
+    pub(crate) results: AtomicU64,
 }
 
 /// The conversation itself, and the caches that models keep of it.
@@ -188,6 +191,7 @@ impl Seat {
             tuned: Mutex::default(),
             chosen: Mutex::default(),
             descriptors: OnceLock::new(),
+            results: AtomicU64::new(0),
         }
     }
 }

@@ -323,6 +323,8 @@ fn merged(own: Limits, shared: &Limits) -> Limits {
         tool_calls: own.tool_calls.or(shared.tool_calls),
         requests: own.requests.or(shared.requests),
         created_agents: own.created_agents.or(shared.created_agents),
+        parallel: own.parallel.or(shared.parallel),
+        result_bytes: own.result_bytes.or(shared.result_bytes),
         tokens: own.tokens.or(shared.tokens),
         cost: own.cost.or(shared.cost),
         time: own.time.or(shared.time),

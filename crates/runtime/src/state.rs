@@ -10,6 +10,7 @@ use llm_do_core::{
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Amount, Budget, CeilingId, Ceilings};
+use crate::in_flight::InFlight;
 use crate::instances::Instances;
 use crate::live::{LiveCall, Seat};
 use crate::log::RunLog;
@@ -30,6 +31,7 @@ pub(crate) struct RunState {
     pub(crate) options: RunSettings,
     pub(crate) log: Arc<RunLog>,
     pub(crate) budget: Budget,
+    pub(crate) in_flight: InFlight,
     pub(crate) cancel: CancellationToken,
     /// The index of an earlier record, where the run goes on from one.
     pub(crate) replay: Option<Box<Replay>>,
@@ -75,6 +77,7 @@ impl RunState {
         replay: Option<Box<Replay>>,
         cancel: CancellationToken,
     ) -> Self {
+        let in_flight = InFlight::new(&options.limits);
         let budget = Budget::new(with_defaults(ceilings(&options.limits)));
         Self {
             id,
@@ -82,6 +85,7 @@ impl RunState {
             options,
             log,
             budget,
+            in_flight,
             cancel,
             replay,
             live: Mutex::default(),

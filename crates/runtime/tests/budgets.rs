@@ -443,3 +443,80 @@ async fn agents_create_64_agents_unless_a_limit_says_otherwise() {
         assert_eq!(run.tool_results(), [text]);
     }
 }
+
+/// Runs a turn with so many calls of a tool, under limits.
+async fn many_calls(tool: FunctionTool, calls: usize, limits: Limits) -> TestRun {
+    let requests = (0..calls).map(|n| ("work", json!({"n": n}))).collect::<Vec<_>>();
+    TestProject::new()
+        .agent(AgentSpec::new("main", "x").tool("work"))
+        .tool(tool.define(|tool| tool.approval = Approval::PreApproved))
+        .model_replies([llm_do_models::asks_all(requests), says("done")])
+        .runtime(move |runtime| runtime.limits(limits))
+        .run("go")
+        .await
+}
+
+#[tokio::test]
+async fn so_many_tools_run_side_by_side_as_the_limit_says() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    for (limit, most) in [(None, 32), (Some(3), 3)] {
+        let (running, highest) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let seen = highest.clone();
+        let work = FunctionTool::new("work", move |_, _| {
+            let (running, highest) = (running.clone(), highest.clone());
+            async move {
+                highest.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                for _ in 0..20 {
+                    tokio::task::yield_now().await;
+                }
+                running.fetch_sub(1, Ordering::SeqCst);
+                Ok(Output::text("done"))
+            }
+        });
+        let run = many_calls(work, 100, Limits { parallel: limit, ..Limits::default() }).await;
+        assert_eq!(run.status(), Status::Done);
+        assert_eq!(seen.load(Ordering::SeqCst), most);
+    }
+}
+
+#[tokio::test]
+async fn tools_that_call_do_not_keep_what_they_call_from_running() {
+    let outer = FunctionTool::new("work", |input, call| async move {
+        let inner = call.call("inner", input).await?;
+        Ok(Output::text(inner.to_text()))
+    });
+    let requests = (0..100).map(|n| ("work", json!({"n": n}))).collect::<Vec<_>>();
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x").tool("work").tool("inner"))
+        .tool(outer.define(|tool| tool.approval = Approval::PreApproved))
+        .tool(FunctionTool::new("inner", |_, _| async { Ok(Output::text("seen")) }).define(|tool| {
+            tool.approval = Approval::PreApproved;
+        }))
+        .model_replies([llm_do_models::asks_all(requests), says("done")])
+        .runtime(|runtime| runtime.limits(Limits { parallel: Some(2), ..Limits::default() }))
+        .run("go");
+    let run =
+        tokio::time::timeout(std::time::Duration::from_secs(60), run).await.expect("nobody waits for ever");
+    assert_eq!(run.status(), Status::Done);
+    assert!(run.tool_results().iter().all(|result| result == "seen"), "{:?}", run.tool_results());
+}
+
+#[tokio::test]
+async fn results_in_flight_are_limited_and_the_next_turn_begins_anew() {
+    let big = || FunctionTool::new("work", |_, _| async { Ok(Output::text("x".repeat(400))) });
+    let run = many_calls(big(), 5, Limits { result_bytes: Some(1_000), ..Limits::default() }).await;
+    let refused = run.tool_results().into_iter().filter(|result| result.contains("400 bytes")).count();
+    assert_eq!(refused, 3, "{:?}", run.tool_results());
+    let failure = run.failure_of("work");
+    assert!(failure.hint.unwrap().contains("`runtime.max_result_bytes`"));
+
+    let turns = (0..5).map(|n| asks("work", json!({"n": n}))).chain([says("done")]);
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "x").tool("work"))
+        .tool(big().define(|tool| tool.approval = Approval::PreApproved))
+        .model_replies(turns.collect::<Vec<_>>())
+        .runtime(|runtime| runtime.limits(Limits { result_bytes: Some(1_000), ..Limits::default() }))
+        .run("go")
+        .await;
+    assert!(run.tool_results().iter().all(|result| result.len() == 400), "{:?}", run.tool_results());
+}

@@ -58,6 +58,15 @@ fn more_telling(known: Option<Stopped>, new: Stopped) -> Stopped {
     }
 }
 
+/// Counts the results of a turn until its end, however it ends.
+struct TurnResults<'a, 'b>(&'a AgentLoop<'b>);
+
+impl Drop for TurnResults<'_, '_> {
+    fn drop(&mut self) {
+        self.0.engine.run.in_flight.forget(&self.0.frame.seat);
+    }
+}
+
 impl AgentLoop<'_> {
     pub(super) fn request<'a>(&self, index: usize, call: &'a ToolCall) -> CallRequest<'a> {
         let key = self.call.info.id.child(format_args!("t{}/tool/{index}", self.turn));
@@ -78,6 +87,7 @@ impl AgentLoop<'_> {
         response: &ModelResponse,
         requests: &[CallRequest<'_>],
     ) -> Called {
+        let _results = TurnResults(self);
         let mut results = Vec::with_capacity(requests.len());
         let mut stopped: Option<Stopped> = None;
         for batch in self.batches(requests) {
