@@ -69,7 +69,7 @@ pub use model::{
     StopReason, ThinkingStyle,
 };
 pub use model_override::{ModelOverride, PriceList, ProfileOverride};
-pub use name::{Key, Name, nearest};
+pub use name::{Key, Name, misspelled, nearest};
 pub use notices::NoticeSink;
 pub use numbers::{InexactNumber, find_inexact_number};
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};

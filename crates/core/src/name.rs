@@ -148,6 +148,26 @@ pub fn nearest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>)
         .map(|(_, candidate)| candidate)
 }
 
+/// Returns the candidate that was misspelled or cut short, for names that people type: at most one wrong character in
+/// three, or the beginning of a name.
+///
+/// [`nearest`] also finds names that mean something similar, which would be a wild guess for a short command.
+pub fn misspelled<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let written = written.to_lowercase();
+    let edits = |candidate: &str| {
+        let longest = written.chars().count().max(candidate.chars().count());
+        let is_beginning = written.len() >= 3 && candidate.starts_with(&written);
+        let edits = if is_beginning { 1 } else { strsim::damerau_levenshtein(&written, candidate) };
+        (is_beginning || edits <= longest / 3).then_some(edits)
+    };
+    candidates
+        .into_iter()
+        .filter(|candidate| written.len().max(candidate.len()) <= LONGEST_COMPARED)
+        .filter_map(|candidate| Some((edits(&candidate.to_lowercase())?, candidate)))
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, candidate)| candidate)
+}
+
 /// Likeness of two names. Being part of the other counts (`file_path` and `path`), and so does being an
 /// abbreviation of it (`cmd` and `command`).
 fn similarity(written: &str, candidate: &str) -> f64 {
@@ -170,6 +190,26 @@ fn is_subsequence(short: &str, long: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_misspelled_command_is_found_and_an_unrelated_one_is_not() {
+        const COMMANDS: [&str; 6] = ["run", "chat", "check", "list", "models", "doctor"];
+        for (written, meant) in [
+            ("rnu", Some("run")),
+            ("Run", Some("run")),
+            ("chekc", Some("check")),
+            ("lst", Some("list")),
+            ("mod", Some("models")),
+            ("docter", Some("doctor")),
+            ("test", None),
+            ("foo", None),
+            ("ls", None),
+            ("", None),
+            ("hello", None),
+        ] {
+            assert_eq!(misspelled(written, COMMANDS), meant, "{written}");
+        }
+    }
 
     #[test]
     fn a_near_miss_finds_the_name_that_was_meant() {
