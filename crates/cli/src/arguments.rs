@@ -11,6 +11,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use llm_do::{Cassette, CassetteMode};
 
+use crate::command_order::command_first;
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::Problem;
@@ -24,6 +25,7 @@ Examples:
   llm-do init hello                         a project to start from
   llm-do run hello \"Good morning\"           run it
   llm-do hello \"Good morning\"               the same, in short
+  cd hello && llm-do run \"Good morning\"     inside a project, PATH can be left out
   cat notes.txt | llm-do run summary.agent  input from a pipe
   cat err.log | llm-do run hello \"Why?\"     a prompt, followed by a pipe
   llm-do check hello --reach                what it can touch, before it runs
@@ -31,6 +33,10 @@ Examples:
 Exit codes: 0 done, 1 failed, 2 bad usage or project, 3 provider, 4 limit,
             5 denied, 6 output does not fit, 124 out of time, 129 hung up,
             130 interrupted, 143 terminated.";
+
+const PATH_OR_PROMPT: &str = "\
+One argument alone is PATH if it names a file or directory that exists or looks like a path (`a/b`, `x.agent`),
+and otherwise the prompt of the project of the current directory. `-p` gives the prompt in any case.";
 
 /// Runs agents (prompt files) and tools (code) under one calling convention.
 #[derive(Debug, Parser)]
@@ -71,11 +77,21 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = PATH_OR_PROMPT)]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
     /// The prompt. A pipe or file on stdin is added after it, or is the whole input without a prompt
     pub(crate) prompt: Option<String>,
+    /// The prompt, also one that looks like a path
+    #[arg(
+        short = 'p',
+        long = "prompt",
+        value_name = "TEXT",
+        conflicts_with = "prompt",
+        allow_hyphen_values = true
+    )]
+    pub(crate) prompt_flag: Option<String>,
     #[command(flatten)]
     pub(crate) input: InputArguments,
     #[command(flatten)]
@@ -86,11 +102,21 @@ pub(crate) struct RunArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = PATH_OR_PROMPT)]
 pub(crate) struct ChatArguments {
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
     /// The first message
     pub(crate) prompt: Option<String>,
+    /// The first message, also one that looks like a path
+    #[arg(
+        short = 'p',
+        long = "prompt",
+        value_name = "TEXT",
+        conflicts_with = "prompt",
+        allow_hyphen_values = true
+    )]
+    pub(crate) prompt_flag: Option<String>,
     /// Attaches a file to the first message (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
@@ -126,6 +152,7 @@ pub(crate) struct ListArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct CallArguments {
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
@@ -156,7 +183,8 @@ pub(crate) struct InitArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelsArguments {
-    /// A project file, a directory or an agent file: its providers, keys and prices count too
+    /// A project file, a directory or an agent file, whose providers, keys and prices count too; without one, the project
+    /// of the current directory if there is one
     pub(crate) path: Option<PathBuf>,
     /// Shows one model, as `provider:model`
     #[arg(long, value_name = "MODEL")]
@@ -171,9 +199,8 @@ pub(crate) struct ModelsArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustArguments {
-    /// A project file, a directory or an agent file
-    #[arg(default_value = ".")]
-    pub(crate) path: PathBuf,
+    /// A project file, a directory or an agent file; without one, the project of the current directory
+    pub(crate) path: Option<PathBuf>,
     /// Lists the directories that are trusted
     #[arg(long, conflicts_with_all = ["revoke", "own", "below", "expect", "owner"])]
     pub(crate) list: bool,
@@ -203,7 +230,7 @@ pub(crate) struct SchemaArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
-    /// A project whose providers and models are tried too
+    /// A project whose providers and models are tried too; without one, that of the current directory if there is one
     pub(crate) path: Option<PathBuf>,
     /// A model to try, as `provider:model` (repeatable); the request asks for one word
     #[arg(long, value_name = "MODEL")]
@@ -223,8 +250,8 @@ pub(crate) struct CompletionArguments {
 /// The project and changes to it.
 #[derive(Debug, Args)]
 pub(crate) struct ProjectArguments {
-    /// A project file, a directory or an agent file
-    pub(crate) path: PathBuf,
+    /// A project file, a directory or an agent file; without one, the project of the current directory or above it
+    pub(crate) path: Option<PathBuf>,
     /// Sets a key of the manifest (`runtime.max_depth=3`) or of an agent (`agents.NAME.model=test`), repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -248,7 +275,7 @@ pub(crate) struct RunOptions {
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// What happens to calls that must ask
-    #[arg(long, value_enum, value_name = "MODE")]
+    #[arg(short = 'a', long, value_enum, value_name = "MODE")]
     pub(crate) approve: Option<Approve>,
     /// The same as `--approve all`
     #[arg(long, conflicts_with_all = ["approve", "reject_all"])]
@@ -411,41 +438,41 @@ pub(crate) enum Template {
 
 /// Reads the arguments. What is no command and no flag of the whole program is a path to run.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Refused> {
-    let mut arguments: Vec<OsString> = arguments.collect();
-    if is_short_form(&arguments) {
-        arguments.insert(1, "run".into());
-    }
-    Cli::try_parse_from(arguments).map(|cli| cli.command).map_err(Refused)
-}
-
-fn is_short_form(arguments: &[OsString]) -> bool {
-    let Some(first) = arguments.get(1).and_then(|first| first.to_str()) else { return arguments.len() > 1 };
-    let command = Cli::command();
-    let is_command = command.get_subcommands().any(|command| command.get_name() == first);
-    !is_command && !matches!(first, "help" | "-h" | "--help" | "-V" | "--version")
+    let arguments = command_first(arguments.collect(), &mut Cli::command())
+        .map_err(|problem| Refused::Command(Box::new(problem)))?;
+    Cli::try_parse_from(arguments).map(|cli| cli.command).map_err(Refused::Arguments)
 }
 
 /// Returns the command that a mistyped path may have been meant as.
 pub(crate) fn command_like(path: &str) -> Option<String> {
     let command = Cli::command();
     let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-    llm_do::nearest(path, names).map(str::to_owned)
+    llm_do::misspelled(path, names).map(str::to_owned)
 }
 
 /// Arguments that are no command: a mistake, or a question for help.
 #[derive(Debug)]
-pub(crate) struct Refused(clap::Error);
+pub(crate) enum Refused {
+    /// What the parser says.
+    Arguments(clap::Error),
+    /// A command that does not exist.
+    Command(Box<Problem>),
+}
 
 impl Refused {
     /// Answers on the right stream.
     pub(crate) fn show(&self) -> Exit {
+        let error = match self {
+            Self::Arguments(error) => error,
+            Self::Command(problem) => return problem.show(),
+        };
         // clap leaves the text in the buffer of stdout, where an error of the last write would be lost.
-        let printed = self.0.print().and_then(|()| io::stdout().flush());
+        let printed = error.print().and_then(|()| io::stdout().flush());
         output::is_read(printed);
-        if let Some(hint) = python_flags::hint(&self.0) {
+        if let Some(hint) = python_flags::hint(error) {
             output::to_stderr(&Paint::for_stderr().message(&format!("hint: {hint}")));
         }
-        match self.0.kind() {
+        match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Done,
             _ => Exit::Usage,
         }
@@ -503,15 +530,5 @@ mod tests {
         for wrong in ["", "x", "-1", "5d", "0", "nan", "inf", "1e400"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_path_without_a_command_is_run() {
-        let short = |words: &[&str]| {
-            let words: Vec<OsString> = ["llm-do"].iter().chain(words).map(OsString::from).collect();
-            is_short_form(&words)
-        };
-        assert!(short(&["project", "hi"]) && short(&["-v", "project"]));
-        assert!(!short(&["run", "project"]) && !short(&["--help"]) && !short(&[]));
     }
 }

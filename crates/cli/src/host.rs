@@ -1,6 +1,5 @@
 //! Where runs take place: a runtime with its approver, its readers and its interrupts.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,12 +11,13 @@ use llm_do::{
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover, start_approver};
-use crate::arguments::{Approve, Output, ProjectArguments, RunOptions, command_like};
+use crate::arguments::{Approve, Output, RunOptions};
 use crate::caught_up::CaughtUp;
 use crate::config::{self, UserDirectory};
 use crate::dotenv::Dotenv;
 use crate::environment;
 use crate::exit::Exit;
+use crate::location::ProjectLocation;
 use crate::narration::Narration;
 use crate::output;
 use crate::problem::Problem;
@@ -30,65 +30,65 @@ use crate::text::{notice_line, visible_line};
 use crate::trust::{self, Decision};
 use crate::tui::{self, Ui};
 
-/// Reads the project that the arguments name to run something of it, and says what its author should know.
+/// Reads the project at a location to run something of it, and says what its author should know.
 ///
 /// It is read without running anything first. Only if its powers are trusted is its code run and its `.env` read.
-pub(crate) fn load(arguments: &ProjectArguments, trust: Option<&str>) -> Result<LoadedProject, Problem> {
-    let seen = load_static(arguments)?;
+pub(crate) fn load(location: &ProjectLocation, trust: Option<&str>) -> Result<LoadedProject, Problem> {
+    let seen = load_static(location)?;
     if trust::decide(&seen, trust)? == Decision::Restricted {
-        return load_restricted(arguments);
+        return load_restricted(location);
     }
     // Without code nothing is left to be found out, and what was decided about is what runs.
     if !seen.has_code() {
         show_notices(&seen);
         return Ok(seen);
     }
-    let catalogue = catalogue(arguments, EnvFile::Read)?;
+    let catalogue = catalogue(location, EnvFile::Read)?;
     let agreed = Some(&seen.powers);
-    let project = llm_do::load_agreed(&arguments.path, &arguments.set, agreed, &catalogue)?;
+    let project = llm_do::load_agreed(&location.path, &location.set, agreed, &catalogue)?;
     trust::remember_code(&project);
     show_notices(&project);
     Ok(project)
 }
 
-/// Reads the project that the arguments name without its powers.
-fn load_restricted(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
-    let catalogue = catalogue(arguments, EnvFile::Ignored)?;
-    let project = llm_do::load_restricted(&arguments.path, &arguments.set, &catalogue)?;
+/// Reads the project at a location without its powers.
+fn load_restricted(location: &ProjectLocation) -> Result<LoadedProject, Problem> {
+    let catalogue = catalogue(location, EnvFile::Ignored)?;
+    let project = llm_do::load_restricted(&location.path, &location.set, &catalogue)?;
     show_notices(&project);
     tell_unseen(&project);
     Ok(project)
 }
 
-/// Reads the project that the arguments name to look at it. Its code runs only if it is trusted and unchanged.
-pub(crate) fn load_for_looking(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
-    let project = load_static(arguments)?;
+/// Reads the project at a location to look at it. Its code runs only if it is trusted and unchanged.
+pub(crate) fn load_for_looking(location: &ProjectLocation) -> Result<LoadedProject, Problem> {
+    let project = load_static(location)?;
     if !project.has_code() || !trust::may_run_code(&project) {
         tell_unseen(&project);
         return Ok(project);
     }
-    load_with_code(arguments, &project)
+    load_with_code(location, &project)
 }
 
-/// Reads the project that the arguments name and runs its code, if it has the powers that were seen.
+/// Reads the project at a location and runs its code, if it has the powers that were seen.
 pub(crate) fn load_with_code(
-    arguments: &ProjectArguments,
+    location: &ProjectLocation,
     seen: &LoadedProject,
 ) -> Result<LoadedProject, Problem> {
-    let catalogue = catalogue(arguments, EnvFile::Read)?;
-    Ok(llm_do::load_agreed(&arguments.path, &arguments.set, Some(&seen.powers), &catalogue)?)
+    let catalogue = catalogue(location, EnvFile::Read)?;
+    Ok(llm_do::load_agreed(&location.path, &location.set, Some(&seen.powers), &catalogue)?)
 }
 
-/// Reads the project that the arguments name without running anything of it.
-pub(crate) fn load_static(arguments: &ProjectArguments) -> Result<LoadedProject, Problem> {
-    let catalogue = catalogue(arguments, EnvFile::Ignored)?;
-    Ok(llm_do::load_static(&arguments.path, &arguments.set, &catalogue)?)
+/// Reads the project at a location without running anything of it.
+pub(crate) fn load_static(location: &ProjectLocation) -> Result<LoadedProject, Problem> {
+    let catalogue = catalogue(location, EnvFile::Ignored)?;
+    Ok(llm_do::load_static(&location.path, &location.set, &catalogue)?)
 }
 
-/// Checks the project that the arguments name without running any of its code.
-pub(crate) fn check_static(arguments: &ProjectArguments) -> Result<Diagnostics, Problem> {
-    let catalogue = catalogue(arguments, EnvFile::Ignored)?;
-    Ok(llm_do::check_static(&arguments.path, &arguments.set, &catalogue))
+/// Checks the project at a location without running any of its code.
+pub(crate) fn check_static(location: &ProjectLocation) -> Result<Diagnostics, Problem> {
+    let catalogue = catalogue(location, EnvFile::Ignored)?;
+    Ok(llm_do::check_static(&location.path, &location.set, &catalogue))
 }
 
 /// Says what the author of a project should know.
@@ -127,11 +127,8 @@ fn close_to_others() {
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
-/// What the project that the arguments name is linked against.
-fn catalogue(arguments: &ProjectArguments, env_file: EnvFile) -> Result<StandardCatalogue, Problem> {
-    if !arguments.path.exists() {
-        return Err(no_project(&arguments.path));
-    }
+/// What the project at a location is linked against.
+fn catalogue(location: &ProjectLocation, env_file: EnvFile) -> Result<StandardCatalogue, Problem> {
     let directory = std::env::current_dir().unwrap_or_else(|_| ".".into());
     let mut catalogue = StandardCatalogue::new(directory);
     if let Some(path) = std::env::var_os("PATH") {
@@ -140,11 +137,7 @@ fn catalogue(arguments: &ProjectArguments, env_file: EnvFile) -> Result<Standard
     if let Some(path) = environment::cache_directory() {
         catalogue = catalogue.unwritten(path);
     }
-    let root = if arguments.path.is_dir() {
-        &*arguments.path
-    } else {
-        arguments.path.parent().unwrap_or(Path::new(""))
-    };
+    let root = location.root();
     let user = config::current(Some(root))?;
     let own = [UserDirectory::Config, UserDirectory::Data].map(|kind| kind.find(Some(root)).path);
     let private = own.into_iter().chain([environment::state_directory()]).flatten();
@@ -164,14 +157,6 @@ fn catalogue(arguments: &ProjectArguments, env_file: EnvFile) -> Result<Standard
         ..PythonSettings::default()
     };
     Ok(catalogue.python(python))
-}
-
-fn no_project(path: &Path) -> Problem {
-    let message = format!("there is no project at `{}`", visible_line(&path.to_string_lossy()));
-    match path.to_str().and_then(command_like) {
-        Some(command) => Problem::with_hint(message, format!("did you mean the command `{command}`?")),
-        None => Problem::with_hint(message, "name a project file, a directory or an agent file"),
-    }
 }
 
 /// The model that the user names.

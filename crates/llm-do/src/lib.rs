@@ -55,7 +55,7 @@ pub use llm_do_core::{
     StatelessToolset, Status, StopReason, Subject, SystemClock, SystemRandom, Template, TemplateError,
     Thinking, ThinkingStyle, Tool, ToolCall, ToolChoice, ToolDefinition, ToolError, ToolReply, ToolResult,
     Toolset, ToolsetChoice, ToolsetInstance, Trace, TraceCall, Usage, UsageByModel, counted,
-    input_attachments, lookalikes, nearest, parse_strict, schema_value_of, visible, visible_json,
+    input_attachments, lookalikes, misspelled, nearest, parse_strict, schema_value_of, visible, visible_json,
     visible_line, visible_prose,
 };
 pub use llm_do_macros::{tool, toolset};
@@ -71,8 +71,9 @@ pub use llm_do_project::{
     CodeProblem, CodeProvider, Defined, Diagnostic, Diagnostics, HeaderProblem, LimitsSection, LoadedProject,
     Machine, McpServer, NoToolsets, PYTHON_NAMES, ProjectFiles, Provider, PythonEra, PythonName,
     PythonNameKind, Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, Severity,
-    WantedClass, WantedCode, WantedFunction, WantedToolset, Workshop, check_static, find_python_name,
-    header_problem, header_schema, load_agreed, load_restricted, load_static, manifest_schema, python_names,
+    WantedClass, WantedCode, WantedFunction, WantedToolset, Workshop, check_static, discovery,
+    find_python_name, header_problem, header_schema, load_agreed, load_restricted, load_static,
+    manifest_schema, python_names,
 };
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, ApprovalBuilder, ApprovalController, ApprovalControllerBuilder,

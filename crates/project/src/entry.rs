@@ -36,8 +36,8 @@ pub(crate) fn find_entry(
     out: &mut Diagnostics,
 ) -> Option<Entry> {
     let root = &files.root;
-    let marked: Vec<&Agent> =
-        agents.iter().filter(|agent| agent.header.entry && agent.may_be_entry()).collect();
+    let is_marked = |agent: &&Agent| !files.entry_is_set && agent.header.entry && agent.may_be_entry();
+    let marked: Vec<&Agent> = agents.iter().filter(is_marked).collect();
     if let [_, _, ..] = &marked[..] {
         let names: Vec<String> = marked.iter().map(|agent| format!("`{}`", agent.header.name)).collect();
         for agent in &marked {

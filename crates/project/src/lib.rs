@@ -11,6 +11,7 @@ mod catalogue;
 mod check;
 mod code;
 mod diagnostic;
+pub mod discovery;
 mod document;
 mod entry;
 mod header;

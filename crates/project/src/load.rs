@@ -20,7 +20,7 @@ use crate::set::Changes;
 use crate::worker_file;
 
 /// The names under which a manifest is looked for in a directory.
-const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "project.yml", "project.toml"];
+pub(crate) const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "project.yml", "project.toml"];
 
 /// Where agents are kept that agents and code create, unless the manifest says otherwise.
 pub(crate) const GENERATED: &str = "agents/generated";
@@ -54,6 +54,8 @@ pub(crate) struct Files {
     pub(crate) code_changes: Changes,
     /// Where a program names files above its directory, so that the project is wider than that directory.
     pub(crate) widened: Option<(Source, Range<usize>)>,
+    /// Whether the command line chose the entry, which then goes before what agents say about themselves.
+    pub(crate) entry_is_set: bool,
 }
 
 /// A manifest with its document.
@@ -106,6 +108,7 @@ fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &
         python,
         code_changes,
         widened: None,
+        entry_is_set: changes.set_entry(),
     };
     if changes.change_manifest() {
         let mut source = Source::new("--set", "");
@@ -122,7 +125,8 @@ fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &
     files
 }
 
-fn is_agent_file(path: &Path) -> bool {
+/// Returns whether a path has the name of an agent file.
+pub fn is_agent_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "agent" || extension == "worker")
 }
 
@@ -200,8 +204,20 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     own.paths.extend(linked_paths(&agents));
     let manifest = manifest.map(|manifest| ManifestFile { source, node, manifest });
     let code_changes = if python.is_empty() { Changes::default() } else { changes.beyond(&agents) };
+    let entry_is_set = changes.set_entry();
     let widened = None;
-    Some(Files { root, manifest, agents, broken_manifest, generated, own, python, code_changes, widened })
+    Some(Files {
+        root,
+        manifest,
+        agents,
+        broken_manifest,
+        generated,
+        own,
+        python,
+        code_changes,
+        widened,
+        entry_is_set,
+    })
 }
 
 /// A program that is a project of its own, as far as the files reach that it names.

@@ -47,6 +47,17 @@ impl Changes {
         self.0.iter().any(|change| change.agent.is_none())
     }
 
+    /// Returns whether one of them names the agent that a run starts with.
+    pub(crate) fn set_entry(&self) -> bool {
+        let names_agent =
+            |change: &Change| match &change.path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                ["entry"] => change.value.get("agent").is_some(),
+                ["entry", "agent"] => true,
+                _ => false,
+            };
+        self.0.iter().any(|change| change.agent.is_none() && names_agent(change))
+    }
+
     /// Changes a manifest.
     pub(crate) fn apply_to_manifest(&self, source: &mut Source, node: &mut Node, out: &mut Diagnostics) {
         for change in self.0.iter().filter(|change| change.agent.is_none()) {

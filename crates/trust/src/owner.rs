@@ -51,13 +51,14 @@ pub fn foreign_files<'p>(_: impl IntoIterator<Item = &'p Path>, _: Option<u32>) 
 
 /// Returns whether somebody besides the owner can write to a file. A sticky directory (`/tmp`) counts.
 #[cfg(unix)]
-pub(crate) fn is_writable_by_others(path: &Path) -> bool {
+pub fn is_writable_by_others(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     path.metadata().is_ok_and(|metadata| is_writable(metadata.mode(), metadata.gid()))
 }
 
+/// Returns whether somebody besides the owner can write to a file. This system has no modes that llm-do knows.
 #[cfg(not(unix))]
-pub(crate) fn is_writable_by_others(_: &Path) -> bool {
+pub fn is_writable_by_others(_: &Path) -> bool {
     false
 }
 

@@ -7,14 +7,15 @@ use crate::exit::Exit;
 use crate::host::{self, Host, Plan};
 use crate::problem::Problem;
 use crate::surface::Surface;
-use crate::{input, output, tui};
+use crate::{input, location, output, tui};
 
 /// Calls an agent or tool, or says what the gate would answer.
 pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, Problem> {
     input::check(&arguments.input)?;
+    let location = location::locate(&arguments.project)?;
     let project = match arguments.dry_run {
-        true => host::load_for_looking(&arguments.project)?,
-        false => host::load(&arguments.project, arguments.options.trust.as_deref())?,
+        true => host::load_for_looking(&location)?,
+        false => host::load(&location, arguments.options.trust.as_deref())?,
     };
     let given = input::of_call(&project, &arguments.name, arguments.agent.as_deref(), &arguments.input)?;
     let surface = if arguments.dry_run { Surface::Lines } else { Surface::of_call(&arguments.options)? };

@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::history::History;
 use crate::host::{self, Host, Plan};
 use crate::input;
+use crate::location;
 use crate::output::{self, usage_line};
 use crate::problem::Problem;
 use crate::surface::Surface;
@@ -31,7 +32,12 @@ A line that ends in \\ goes on in the next one. Ctrl-C stops a turn.";
 
 /// Talks with a project.
 pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, Problem> {
-    let project = host::load(&arguments.project, arguments.options.trust.as_deref())?;
+    let (location, prompt) = location::locate_with_prompt(
+        &arguments.project,
+        arguments.prompt.as_deref(),
+        arguments.prompt_flag.as_deref(),
+    )?;
+    let project = host::load(&location, arguments.options.trust.as_deref())?;
     if !project.allow_cli_input {
         return Err(Problem::with_hint(
             "this project takes no input from the command line",
@@ -39,7 +45,7 @@ pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, Problem> {
         ));
     }
     let attachments = input::attachments(&arguments.attach)?;
-    let first = match &arguments.prompt {
+    let first = match &prompt {
         Some(prompt) => {
             let schema = input::own_schema(&project, &project.entry);
             Some(input::from_text(prompt, schema.as_ref())?.with_attachments(attachments))

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::arguments::{CheckArguments, CheckOutput};
 use crate::exit::Exit;
 use crate::host;
+use crate::location::{self, ProjectLocation};
 use crate::output;
 use crate::problem::Problem;
 use crate::screen::Paint;
@@ -18,7 +19,8 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<Exit, Problem> {
     if arguments.output == CheckOutput::Mermaid && !arguments.reach {
         return Err(Problem::with_hint("`--output mermaid` draws the reach", "add `--reach`"));
     }
-    let seen = match host::load_static(&arguments.project) {
+    let location = location::locate(&arguments.project)?;
+    let seen = match host::load_static(&location) {
         Ok(project) => Ok(project),
         Err(Problem::Project(diagnostics)) => Err(diagnostics),
         Err(problem) => return Err(problem),
@@ -27,13 +29,13 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<Exit, Problem> {
         project.has_code() && !arguments.is_static && (arguments.run_code || trust::may_run_code(project))
     };
     let loaded = match seen {
-        Ok(project) if runs_code(&project) => match host::load_with_code(&arguments.project, &project) {
+        Ok(project) if runs_code(&project) => match host::load_with_code(&location, &project) {
             Ok(project) => with_needs(project),
             Err(Problem::Project(diagnostics)) => Err(diagnostics),
             Err(problem) => return Err(problem),
         },
         Ok(project) if project.has_code() && !arguments.reach => {
-            return check_static(arguments, &project.powers);
+            return check_static(arguments, &location, &project.powers);
         }
         seen => seen,
     };
@@ -52,8 +54,12 @@ fn with_needs(project: LoadedProject) -> Result<LoadedProject, Diagnostics> {
 }
 
 /// Checks a project with code without running it, and lists what only running it would show.
-fn check_static(arguments: &CheckArguments, powers: &Powers) -> Result<Exit, Problem> {
-    let diagnostics = host::check_static(&arguments.project)?;
+fn check_static(
+    arguments: &CheckArguments,
+    location: &ProjectLocation,
+    powers: &Powers,
+) -> Result<Exit, Problem> {
+    let diagnostics = host::check_static(location)?;
     let ok = !diagnostics.has_errors();
     match arguments.output {
         CheckOutput::Json => {

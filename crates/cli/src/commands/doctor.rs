@@ -14,11 +14,12 @@ use llm_do::{
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::arguments::{DoctorArguments, ListOutput, ProjectArguments};
+use crate::arguments::{DoctorArguments, ListOutput};
 use crate::config;
 use crate::environment;
 use crate::exit::Exit;
 use crate::host;
+use crate::location;
 use crate::output;
 use crate::problem::Problem;
 use crate::text::visible_line;
@@ -50,11 +51,8 @@ struct Report {
 
 /// Shows what is set up here, and tries the providers for which a key is set and the models of a project.
 pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, Problem> {
-    let project = arguments
-        .path
-        .as_ref()
-        .map(|path| host::load_for_looking(&ProjectArguments { path: path.clone(), set: Vec::new() }));
-    let project = project.transpose()?;
+    let location = location::locate_if_any(arguments.path.as_deref())?;
+    let project = location.as_ref().map(host::load_for_looking).transpose()?;
     let root = project.as_ref().map(|project| project.root.as_path());
     let own = environment::of_user(root)?;
     let environment = match &project {
@@ -93,7 +91,8 @@ async fn examine(
         None => user.add_to(StandardModels::new(".").environment(environment.clone())),
     };
     let mut tried = Vec::new();
-    let are_named = !arguments.model.is_empty() && project.is_none();
+    // Who names models, and no project, wants to know about these.
+    let are_named = !arguments.model.is_empty() && arguments.path.is_none();
     let asked = if are_named { Vec::new() } else { configured(project, user, environment) };
     let is_withheld = |provider: &str| {
         !is_trusted && project.is_some_and(|project| project.provider_names().any(|name| name == provider))
@@ -106,7 +105,7 @@ async fn examine(
         output::to_stderr(&format!("asking {provider} for its models ..."));
         tried.push(try_provider(&models(), &provider).await);
     }
-    for model in wanted_models(arguments, project) {
+    for model in wanted_models(arguments, project.filter(|_| !are_named)) {
         if is_withheld(model.split(':').next().unwrap_or_default()) {
             tried.push(not_tried("model", &model));
             continue;

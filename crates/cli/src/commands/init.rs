@@ -5,8 +5,9 @@ use std::path::Path;
 
 use llm_do::trust::Source;
 
-use crate::arguments::{InitArguments, ProjectArguments, Template};
+use crate::arguments::{InitArguments, Template};
 use crate::exit::Exit;
+use crate::location::ProjectLocation;
 use crate::problem::Problem;
 use crate::{host, output, trust};
 
@@ -65,8 +66,7 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit, Problem> {
 
 /// Trusts a project that was just written. One that cannot be remembered asks at its first run.
 fn trust_own(directory: &Path) {
-    let named = ProjectArguments { path: directory.to_path_buf(), set: Vec::new() };
-    if let Ok(project) = host::load_static(&named) {
+    if let Ok(project) = host::load_static(&ProjectLocation::new(directory)) {
         let _ = trust::record(&project, &project.powers, |entry| {
             entry.own = true;
             entry.by = Source::Init;

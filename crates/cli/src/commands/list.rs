@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::arguments::{ListArguments, ListOutput};
 use crate::exit::Exit;
 use crate::host;
+use crate::location;
 use crate::output;
 use crate::problem::Problem;
 use crate::text::{printable, shortened, visible};
@@ -20,7 +21,7 @@ const SHOWN: usize = 100;
 
 /// Lists what a project has.
 pub(crate) fn list(arguments: &ListArguments) -> Result<Exit, Problem> {
-    let project = host::load_for_looking(&arguments.project)?;
+    let project = host::load_for_looking(&location::locate(&arguments.project)?)?;
     host::show_notices(&project);
     let text = match arguments.output {
         ListOutput::Text => as_text(&project),

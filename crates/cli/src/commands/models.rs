@@ -10,11 +10,12 @@ use llm_do::{
 };
 use serde_json::{Value, json};
 
-use crate::arguments::{ListOutput, ModelsArguments, ProjectArguments};
+use crate::arguments::{ListOutput, ModelsArguments};
 use crate::config;
 use crate::credentials::Credentials;
 use crate::exit::Exit;
 use crate::host;
+use crate::location;
 use crate::output;
 use crate::problem::Problem;
 use crate::text::{printable, visible_line};
@@ -76,11 +77,11 @@ struct Key {
 
 impl View {
     fn new(arguments: &ModelsArguments) -> Result<Self, Problem> {
-        let project = match &arguments.path {
-            Some(path) => Some(host::load_for_looking(&ProjectArguments {
-                path: path.clone(),
-                set: arguments.set.clone(),
-            })?),
+        let project = match location::locate_if_any(arguments.path.as_deref())? {
+            Some(mut location) => {
+                location.set.extend(arguments.set.iter().cloned());
+                Some(host::load_for_looking(&location)?)
+            }
             None if !arguments.set.is_empty() => {
                 return Err(Problem::with_hint(
                     "`--set` changes a project",

@@ -5,6 +5,7 @@ use crate::commands::chat;
 use crate::exit::Exit;
 use crate::host::{self, Host, Plan};
 use crate::input::{self, Stdin};
+use crate::location;
 use crate::problem::Problem;
 use crate::surface::Surface;
 use crate::tui;
@@ -14,11 +15,16 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Problem> {
     input::check(&arguments.input)?;
     let surface =
         if arguments.chat { Surface::of_chat(&arguments.options) } else { Surface::of(&arguments.options) }?;
-    let project = host::load(&arguments.project, arguments.options.trust.as_deref())?;
+    let (location, prompt) = location::locate_with_prompt(
+        &arguments.project,
+        arguments.prompt.as_deref(),
+        arguments.prompt_flag.as_deref(),
+    )?;
+    let project = host::load(&location, arguments.options.trust.as_deref())?;
     // The terminal UI reads its messages from the terminal.
     let holds_messages = arguments.chat && surface != Surface::Tui;
     let stdin = if holds_messages { Stdin::HoldsMessages } else { Stdin::FollowsPrompt };
-    let found = input::found(&project, arguments.prompt.as_deref(), &arguments.input, stdin)?;
+    let found = input::found(&project, prompt.as_deref(), &arguments.input, stdin)?;
     // In the terminal UI the person can still write it.
     let input = match (found, surface) {
         (None, surface) if surface != Surface::Tui || !project.allow_cli_input => return Err(input::none()),

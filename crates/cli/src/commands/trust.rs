@@ -1,7 +1,7 @@
 //! `llm-do trust`: what a project does without a question, and agreeing to it.
 
 use std::io::{IsTerminal, stderr, stdin};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use llm_do::trust::{TrustStore, is_too_wide};
 
@@ -10,7 +10,7 @@ use crate::environment::state_directory;
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::text::visible_line;
-use crate::{child, host, output, trust};
+use crate::{child, host, location, output, trust};
 
 /// Shows the powers of a project and agrees to them, lists agreements, or takes one back.
 pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, Problem> {
@@ -18,14 +18,14 @@ pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, Problem> {
     if arguments.list {
         return list();
     }
+    if arguments.below {
+        return trust_below(arguments.path.as_deref().unwrap_or(Path::new(".")));
+    }
     if arguments.revoke {
-        return revoke(&arguments.path);
+        return revoke(&revoked(arguments)?);
     }
     let named = ProjectArguments { path: arguments.path.clone(), set: Vec::new() };
-    if arguments.below {
-        return trust_below(&arguments.path);
-    }
-    let project = host::load_static(&named)?;
+    let project = host::load_static(&location::locate(&named)?)?;
     let shown = visible_line(&project.root.display().to_string());
     if project.powers.is_empty() && !arguments.own {
         output::to_stdout(&format!("{shown} does nothing without a question: there is nothing to agree to"));
@@ -116,6 +116,17 @@ fn list() -> Result<Exit, Problem> {
         output::to_stdout(&format!("{path}  {date}  {}{marks}", entry.digest.get(..12).unwrap_or_default()));
     }
     Ok(Exit::Done)
+}
+
+/// The directory whose trust is taken back: that of the project, or a path that is gone or never was a project.
+fn revoked(arguments: &TrustArguments) -> Result<PathBuf, Problem> {
+    match &arguments.path {
+        Some(path) if !path.is_file() => Ok(path.clone()),
+        path => {
+            let named = ProjectArguments { path: path.clone(), set: Vec::new() };
+            Ok(location::locate(&named)?.root().to_path_buf())
+        }
+    }
 }
 
 fn revoke(path: &Path) -> Result<Exit, Problem> {

@@ -30,6 +30,7 @@ mod looking;
 mod models;
 mod needs_python;
 mod output;
+mod paths;
 mod programs;
 mod projects;
 mod providers;

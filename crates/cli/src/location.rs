@@ -1,0 +1,235 @@
+//! Finds the project that a command works on: the one that is named, or that of the current directory.
+//!
+//! A path names a manifest, a directory or an agent file. An agent file that a manifest lists belongs to the project of
+//! that manifest; without a path, the current directory and its parents are searched. This module loads nothing.
+
+mod search;
+
+use std::path::{Path, PathBuf};
+
+use llm_do::discovery::{self, Membership};
+
+use crate::arguments::{self, ProjectArguments};
+use crate::output;
+use crate::problem::Problem;
+use crate::screen::Paint;
+use crate::text::visible_line;
+use search::Ancestors;
+
+/// Where a project is, and what the command line changes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProjectLocation {
+    /// A manifest, a directory or an agent file that exists.
+    pub(crate) path: PathBuf,
+    /// Changes, `KEY=VALUE` each.
+    pub(crate) set: Vec<String>,
+}
+
+impl ProjectLocation {
+    /// A project at a path, as its files describe it.
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), set: Vec::new() }
+    }
+
+    /// The directory of the project.
+    pub(crate) fn root(&self) -> &Path {
+        match self.path.parent() {
+            _ if self.path.is_dir() => &self.path,
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        }
+    }
+}
+
+/// Finds the project of a command that needs one.
+pub(crate) fn locate(arguments: &ProjectArguments) -> Result<ProjectLocation, Problem> {
+    let mut location = match &arguments.path {
+        Some(path) => named(path)?,
+        None => around().map_err(Border::problem)?,
+    };
+    location.set.extend(arguments.set.iter().cloned());
+    Ok(location)
+}
+
+/// Finds the project of a command that can do without one; none if no path is given and none is found.
+pub(crate) fn locate_if_any(path: Option<&Path>) -> Result<Option<ProjectLocation>, Problem> {
+    match path {
+        Some(path) => named(path).map(Some),
+        None => Ok(around().ok()),
+    }
+}
+
+/// Finds the project and the prompt of a command whose arguments are `[PATH] [PROMPT]`.
+///
+/// One argument alone is a path if it names something that exists or looks like a path, and otherwise the prompt.
+pub(crate) fn locate_with_prompt(
+    arguments: &ProjectArguments,
+    prompt: Option<&str>,
+    flag: Option<&str>,
+) -> Result<(ProjectLocation, Option<String>), Problem> {
+    let given = prompt.or(flag).map(str::to_owned);
+    let lone = arguments.path.as_deref().filter(|_| given.is_none()).and_then(Path::to_str);
+    match lone {
+        Some(text) if !Path::new(text).exists() && !is_like_path(text) => {
+            let here = ProjectArguments { path: None, set: arguments.set.clone() };
+            let location = locate(&here).map_err(|problem| neither_path_nor_project(text, problem))?;
+            Ok((location, Some(text.to_owned())))
+        }
+        Some(text) if Path::new(text).exists() && !is_loadable(Path::new(text)) => Err(not_a_project(text)),
+        _ => Ok((locate(arguments)?, given)),
+    }
+}
+
+/// Returns whether a text that names nothing was meant as a path: `a/b`, `./my notes`, `main.agent`.
+pub(crate) fn is_like_path(text: &str) -> bool {
+    let endings = [".agent", ".worker", ".yaml", ".yml", ".json", ".toml"];
+    let is_relative = ["./", "../"].iter().any(|start| text.starts_with(start));
+    let is_one_word = !text.is_empty() && !text.contains(char::is_whitespace);
+    let is_named = endings.iter().any(|ending| text.ends_with(ending));
+    !text.contains('\n') && (is_relative || (is_one_word && (text.contains(['/', '\\']) || is_named)))
+}
+
+/// Returns whether a path can be given to the loader at all.
+fn is_loadable(path: &Path) -> bool {
+    let is_document = |path: &Path| {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        matches!(ending, Some("json" | "yaml" | "yml" | "toml"))
+    };
+    if path.is_dir() {
+        return discovery::is_project_directory(path);
+    }
+    discovery::is_agent_file(path) || is_document(path)
+}
+
+/// The project at a path that somebody wrote.
+fn named(path: &Path) -> Result<ProjectLocation, Problem> {
+    if !path.exists() {
+        return Err(no_project(path));
+    }
+    if !discovery::is_agent_file(path) || path.is_dir() {
+        return Ok(ProjectLocation::new(path));
+    }
+    Ok(of_agent_file(path))
+}
+
+/// The project of an agent file: that of the nearest manifest, if it lists the file.
+fn of_agent_file(path: &Path) -> ProjectLocation {
+    let alone = ProjectLocation::new(path);
+    let Ok(real) = path.canonicalize() else { return alone };
+    let Some(directory) = real.parent() else { return alone };
+    let Some(manifest) = Ancestors::of(directory, home().as_deref()).manifest() else { return alone };
+    let manifest = relative_to(directory, path, &manifest);
+    let shown = visible_line(&manifest.display().to_string());
+    match discovery::membership(&manifest, path) {
+        Membership::NotListed => {
+            let file = visible_line(&path.display().to_string());
+            notice(&format!("`{shown}` does not list `{file}`, which is used alone"));
+            alone
+        }
+        Membership::Agent(Some(name)) => {
+            let entry = serde_json::json!({"agent": name});
+            ProjectLocation { path: manifest, set: vec![format!("entry={entry}")] }
+        }
+        _ => ProjectLocation::new(manifest),
+    }
+}
+
+/// Spells a manifest as the person spelled the agent file, if it lies in the same directory.
+fn relative_to(directory: &Path, written: &Path, manifest: &Path) -> PathBuf {
+    let name = manifest.file_name().filter(|_| manifest.parent() == Some(directory));
+    let is_link = written.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+    match name {
+        Some(name) if !is_link => written.with_file_name(name),
+        _ => manifest.to_path_buf(),
+    }
+}
+
+/// Why there is no project around the current directory.
+struct Border(Option<(PathBuf, &'static str)>);
+
+impl Border {
+    fn problem(self) -> Problem {
+        let message = match self.0 {
+            Some((directory, reason)) => format!(
+                "there is no project in the current directory or above it, as far as `{}` ({reason})",
+                visible_line(&directory.display().to_string())
+            ),
+            None => "there is no project in the current directory or above it".to_owned(),
+        };
+        Problem::with_hint(message, "name a project, or make one with `llm-do init`")
+    }
+}
+
+/// The project of the current directory. One that lies elsewhere is named on stderr.
+fn around() -> Result<ProjectLocation, Border> {
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).map_err(|_| Border(None))?;
+    let ancestors = Ancestors::of(&here, home().as_deref());
+    match ancestors.project() {
+        Some(directory) if directory == here => Ok(ProjectLocation::new(".")),
+        Some(directory) => {
+            let shown = visible_line(&directory.display().to_string());
+            notice(&format!("using the project `{shown}`, above the current directory"));
+            Ok(ProjectLocation::new(directory))
+        }
+        None => Err(Border(ancestors.stopped)),
+    }
+}
+
+fn home() -> Option<PathBuf> {
+    etcetera::home_dir().ok()?.canonicalize().ok()
+}
+
+fn notice(text: &str) {
+    output::to_stderr(&Paint::for_stderr().message(&format!("notice: {text}")));
+}
+
+fn no_project(path: &Path) -> Problem {
+    let message = format!("there is no project at `{}`", visible_line(&path.to_string_lossy()));
+    match path.to_str().and_then(arguments::command_like) {
+        Some(command) => Problem::with_hint(message, format!("did you mean the command `{command}`?")),
+        None if path.to_str().is_some_and(is_like_path) => Problem::with_hint(
+            message,
+            "name a project file, a directory or an agent file; a prompt that looks like a path is given with `-p`",
+        ),
+        None => Problem::with_hint(message, "name a project file, a directory or an agent file"),
+    }
+}
+
+/// The first argument names something that is not a project.
+fn not_a_project(text: &str) -> Problem {
+    let shown = visible_line(text);
+    let hint = if Path::new(text).is_dir() {
+        format!("make a project there with `llm-do init {shown}`, or give a prompt with `-p {shown}`")
+    } else {
+        format!("attach it with `--attach {shown}`, or give a prompt with `-p {shown}`")
+    };
+    Problem::with_hint(format!("`{shown}` is not a project or an agent file"), hint)
+}
+
+/// A lone argument is not a path, and there is no project to which it could be the prompt.
+fn neither_path_nor_project(text: &str, problem: Problem) -> Problem {
+    match problem {
+        Problem::Usage { message, hint: Some(hint) } => {
+            let shown = visible_line(&crate::text::shortened(text, 40));
+            Problem::with_hint(message, format!("{hint}; `{shown}` is neither a file nor a directory"))
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_told_from_a_path() {
+        for path in ["a/b", "/srv/x", "./my notes", "../x", "main.agent", "project.yaml", "x.toml", "a\\b"] {
+            assert!(is_like_path(path), "{path}");
+        }
+        for text in
+            ["", "Good morning", "hello", "What is 1/2?", "fix main.agent", "read a/b please", "./a\nb"]
+        {
+            assert!(!is_like_path(text), "{text}");
+        }
+    }
+}
