@@ -227,6 +227,10 @@ impl Catalogue for StandardCatalogue {
         self.user.aliases.get(name).map(String::as_str)
     }
 
+    fn full_model_names(&self, model: &str) -> Vec<String> {
+        llm_do_models::full_names(model)
+    }
+
     fn model_problem(&self, model: &str, root: &Path) -> Option<String> {
         StandardModels::new(root).offline_problem(model)
     }

@@ -61,10 +61,10 @@ pub use llm_do_core::{
 pub use llm_do_macros::{tool, toolset};
 pub use llm_do_models::{
     BuiltinProvider, Cassette, CassetteError, CassetteMode, Condition, DeclaredProvider, Describe,
-    DescribedModel, DescribedProvider, Environment, HttpSettings, HttpTransport, PROTOCOLS, Reply, Script,
-    ScriptFileError, StandardModels, StandardPrices, TestModel, Transport, Variable, account_of, asks,
-    asks_all, asks_raw, contains, cut, fails, instructed, profile_of, provider_names, providers, replies,
-    result_of, says, thinks,
+    DescribedModel, DescribedProvider, Environment, HttpSettings, HttpTransport, KnownModel, PROTOCOLS,
+    Reply, Script, ScriptFileError, StandardModels, StandardPrices, TestModel, Transport, Variable,
+    account_of, asks, asks_all, asks_raw, contains, cut, fails, full_names, instructed, known_models,
+    profile_of, provider_names, providers, replies, result_of, says, thinks,
 };
 pub use llm_do_project::{
     AgentDraft, AttachmentSection, Catalogue, ClassPurpose, Code, CodeClass, CodeModel, CodePlace,

@@ -88,7 +88,7 @@ pub use catalogue::StandardModels;
 pub use condition::{Condition, contains, instructed, result_of};
 pub use environment::{Environment, Variable};
 pub use http::{HttpSettings, HttpTransport};
-pub use prices::StandardPrices;
+pub use prices::{KnownModel, StandardPrices, full_names, known_models};
 pub use profiles::profile_of;
 pub use provider::{
     BuiltinProvider, DeclaredProvider, Describe, DescribedModel, DescribedProvider, PROTOCOLS, account_of,

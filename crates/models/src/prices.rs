@@ -9,6 +9,7 @@
 
 #[cfg(test)]
 mod extract;
+mod known;
 mod rates;
 mod table;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use llm_do_core::{ModelOverride, Money, PriceList, Prices, Usage};
 
 use crate::names::{Patterns, canonical, is_local, split};
 use crate::provider::built_in;
+pub use known::{KnownModel, full_names, known_models};
 use rates::Rates;
 
 /// The prices of the models that come with llm-do, and those that a project gives. Models on this machine are free.

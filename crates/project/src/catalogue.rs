@@ -111,6 +111,11 @@ pub trait Catalogue: Send + Sync {
         None
     }
 
+    /// Returns the names with a provider that a name without one may mean.
+    fn full_model_names(&self, _model: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Says what is wrong with a model's name beyond its provider, as far as that is known without asking it.
     fn model_problem(&self, _model: &str, _root: &Path) -> Option<String> {
         None

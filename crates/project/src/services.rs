@@ -252,6 +252,11 @@ impl<'a> ModelNames<'a> {
             self.assumed.borrow_mut().push(format!("the provider of the model `{model}`"));
             return None;
         }
+        let full = self.catalogue.full_model_names(model);
+        if !full.is_empty() {
+            let hint = format!("did you mean `{}`?", full.join("` or `"));
+            return Some((format!("names the model `{model}` without a provider"), Some(hint)));
+        }
         let hint = match nearest(provider, self.known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`? known: {}", several(&self.known)),
             None => format!("known: {}; others are declared under `providers`", several(&self.known)),

@@ -62,8 +62,13 @@ pub(super) fn table(data: &Value, version: &str, day: &str) -> String {
         let _ = writeln!(text, "@{section}");
         for model in provider["models"].as_array().unwrap() {
             let names: Vec<String> = alternatives(&model["match"]).iter().map(|all| all.join("&")).collect();
-            let is_free = model["id"].as_str().unwrap().ends_with(":free");
-            let _ = writeln!(text, "{}\t{}", names.join(" "), prices(&model["prices"], day, is_free));
+            let id = model["id"].as_str().unwrap();
+            let prices = prices(&model["prices"], day, id.ends_with(":free"));
+            let _ = write!(text, "{}\t{prices}\t{id}", names.join(" "));
+            if let Some(tokens) = model["context_window"].as_u64() {
+                let _ = write!(text, " {tokens}");
+            }
+            text.push('\n');
         }
     }
     text

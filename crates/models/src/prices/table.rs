@@ -1,7 +1,8 @@
 //! The table of prices, searched as it stands.
 //!
-//! A line `@section` begins the models of one provider. The others have two columns, apart by a tab: which names a model
-//! has, and what it costs. Of several lines that fit a name the first counts.
+//! A line `@section` begins the models of one provider. The others have three columns, apart by a tab: which names a model
+//! has, what it costs, and how it is listed: by which name, and with how many tokens of context if that is known. Of
+//! several lines that fit a name the first counts.
 //!
 //! Names are alternatives, apart by blanks, each of conditions that all hold, apart by `&`: `=` the name itself, `^` how
 //! it begins, `$` how it ends, `*` what it contains, `~` its form with `#` for a digit and a last `*` for anything, `!` a
@@ -35,9 +36,30 @@ pub(super) fn find(section: &str, model: &str) -> Option<Option<Rates>> {
     prices.map(read_rates)
 }
 
+/// A model as it is listed.
+pub(super) struct ListedModel {
+    pub(super) name: &'static str,
+    /// The most tokens of a conversation.
+    pub(super) context: Option<u64>,
+}
+
+/// Returns the models of a section, in the order of the table.
+pub(super) fn models(section: &str) -> impl Iterator<Item = ListedModel> {
+    let lines = SECTIONS.iter().find(|(name, _)| *name == section).map_or("", |(_, lines)| lines);
+    lines.lines().filter_map(columns).map(|[_, _, listed]| {
+        let (name, context) = listed.split_once(' ').unwrap_or((listed, ""));
+        ListedModel { name, context: context.parse().ok() }
+    })
+}
+
+fn columns(line: &str) -> Option<[&str; 3]> {
+    let mut columns = line.split('\t');
+    Some([columns.next()?, columns.next()?, columns.next()?])
+}
+
 fn line_of<'a>(lines: &'a str, model: &str) -> Option<&'a str> {
-    let columns = lines.lines().filter_map(|line| line.split_once('\t'));
-    columns.filter(|(names, _)| fits(names, model)).map(|(_, prices)| prices).next()
+    let mut fitting = lines.lines().filter_map(columns).filter(|[names, ..]| fits(names, model));
+    fitting.next().map(|[_, prices, _]| prices)
 }
 
 fn fits(names: &str, model: &str) -> bool {

@@ -296,7 +296,10 @@ fn absurd_usage_saturates_and_more_never_costs_less() {
 #[test]
 fn every_line_of_the_table_can_be_read() {
     for line in table::TABLE.lines().skip(1).filter(|line| !line.starts_with('@')) {
-        let (names, prices) = line.split_once('\t').unwrap_or_else(|| panic!("{line}"));
-        assert!(!names.is_empty() && (prices == "-" || table::read_rates(prices).is_some()), "{line}");
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [names, prices, listed] = columns[..] else { panic!("{line}") };
+        assert!(!names.is_empty() && !listed.is_empty(), "{line}");
+        assert!(listed.split_once(' ').is_none_or(|(_, tokens)| tokens.parse::<u64>().is_ok()), "{line}");
+        assert!((prices == "-" || table::read_rates(prices).is_some()), "{line}");
     }
 }
