@@ -20,15 +20,13 @@ const NESTED: Files = &[
     ("agents/main.agent", include_str!("../../templates/nested/agents/main.agent")),
     ("agents/writer.agent", include_str!("../../templates/nested/agents/writer.agent")),
     ("agents/critic.agent", include_str!("../../templates/nested/agents/critic.agent")),
-    ("scripts/main.yaml", include_str!("../../templates/nested/scripts/main.yaml")),
-    ("scripts/writer.yaml", include_str!("../../templates/nested/scripts/writer.yaml")),
-    ("scripts/critic.yaml", include_str!("../../templates/nested/scripts/critic.yaml")),
+    ("offline.yaml", include_str!("../../templates/nested/offline.yaml")),
 ];
 
 const TYPED_INPUT: Files = &[
     ("project.yaml", include_str!("../../templates/typed-input/project.yaml")),
     ("planner.agent", include_str!("../../templates/typed-input/planner.agent")),
-    ("scripts/planner.yaml", include_str!("../../templates/typed-input/scripts/planner.yaml")),
+    ("offline.yaml", include_str!("../../templates/typed-input/offline.yaml")),
 ];
 
 const PYTHON: Files = &[
@@ -36,8 +34,7 @@ const PYTHON: Files = &[
     ("main.agent", include_str!("../../templates/python/main.agent")),
     ("writer.agent", include_str!("../../templates/python/writer.agent")),
     ("tools.py", include_str!("../../templates/python/tools.py")),
-    ("scripts/main.yaml", include_str!("../../templates/python/scripts/main.yaml")),
-    ("scripts/writer.yaml", include_str!("../../templates/python/scripts/writer.yaml")),
+    ("offline.yaml", include_str!("../../templates/python/offline.yaml")),
 ];
 
 /// Writes a project. Nothing that exists is overwritten.

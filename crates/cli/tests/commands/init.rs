@@ -23,6 +23,22 @@ fn every_template_checks_and_runs_offline() {
         .told("missing required field `topic`");
 }
 
+#[test]
+fn the_model_flag_is_the_model_of_every_agent_of_a_template() {
+    let sandbox = Sandbox::new();
+    for template in ["minimal", "nested", "typed-input"] {
+        sandbox.run(&["init", template, "--template", template]).ended(0);
+        let ran = sandbox.run(&["run", template, "-p", "Go", "-v", "--model", "test:echo"]);
+        assert!(!ran.stderr.contains("agents with a model of their own"), "{ran:?}");
+    }
+    let ran = sandbox.run(&["run", "nested", "Go", "-v", "--model", "test:echo"]).ended(0).said("Go\n");
+    ran.told("with test:echo");
+    // A real model without a key is refused, and nothing scripted answers in its place.
+    let mut command = sandbox.command(&["run", "minimal", "Go", "--model", "anthropic:claude-sonnet-4-5"]);
+    let ran: crate::support::Ran = command.env_remove("ANTHROPIC_API_KEY").output().unwrap().into();
+    ran.ended(3).said("").told("ANTHROPIC_API_KEY");
+}
+
 /// Says whether Python files can be run here; a test that needs them says that it is skipped.
 fn has_python() -> bool {
     let found = std::process::Command::new("python3").arg("--version").output().is_ok();
