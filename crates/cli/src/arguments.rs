@@ -60,7 +60,7 @@ pub(crate) enum Command {
     Call(CallArguments),
     /// Writes a project to start from
     Init(InitArguments),
-    /// Lists providers and keys, or what one model can do and costs, without any request
+    /// Lists providers and known models, or shows what one model can do and costs, without any request
     Models(ModelsArguments),
     /// Shows what a project does without a question, and agrees to it
     Trust(TrustArguments),
@@ -186,9 +186,12 @@ pub(crate) struct ModelsArguments {
     /// A project file, a directory or an agent file, whose providers, keys and prices count too; without one, the project
     /// of the current directory if there is one
     pub(crate) path: Option<PathBuf>,
-    /// Shows one model, as `provider:model`
-    #[arg(long, value_name = "MODEL")]
+    /// Shows one model, as `provider:model`, or `model` if only one provider has it
+    #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+    /// Lists known models with prices and context sizes: of one provider, or of all
+    #[arg(long, value_name = "PROVIDER", num_args = 0..=1, default_missing_value = "", conflicts_with = "model")]
+    pub(crate) list: Option<String>,
     /// Sets a key of the manifest (`runtime.max_depth=3`) or of an agent (`agents.NAME.model=test`), repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -233,7 +236,7 @@ pub(crate) struct DoctorArguments {
     /// A project whose providers and models are tried too; without one, that of the current directory if there is one
     pub(crate) path: Option<PathBuf>,
     /// A model to try, as `provider:model` (repeatable); the request asks for one word
-    #[arg(long, value_name = "MODEL")]
+    #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Vec<String>,
     /// What stdout carries
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
@@ -271,7 +274,8 @@ pub(crate) struct InputArguments {
 /// How a run behaves.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// The model of the entry agent, and of agents that name none, as `provider:model`; LLM_DO_MODEL is only for agents that name none
+    /// The model of the entry agent, and of agents that name none, as `provider:model`, or `model` if only one provider has it;
+    /// LLM_DO_MODEL is only for agents that name none
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// What happens to calls that must ask

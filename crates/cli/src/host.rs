@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use llm_do::{
-    ApprovalMode, Cassette, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input, Limits,
-    LoadedProject, Money, Name, NoticeSink, Outline, PythonSettings, Run, RunBuilder, Runtime,
-    StandardCatalogue, StandardModels, UserModels, provider_names,
+    AgentSpec, ApprovalMode, Cassette, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input,
+    Limits, LoadedProject, Money, Name, NoticeSink, PythonSettings, Run, RunBuilder, Runtime,
+    StandardCatalogue, StandardModels,
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover, start_approver};
@@ -18,6 +18,7 @@ use crate::dotenv::Dotenv;
 use crate::environment;
 use crate::exit::Exit;
 use crate::location::ProjectLocation;
+use crate::model_name;
 use crate::narration::Narration;
 use crate::output;
 use crate::problem::Problem;
@@ -168,18 +169,19 @@ enum ChosenModel {
 }
 
 impl ChosenModel {
-    /// The model itself, if an alias was named.
-    fn resolved(self, user: &UserModels) -> Self {
-        match self {
-            Self::Flag(name) => Self::Flag(user.resolve(&name).to_owned()),
-            Self::Default(name) => Self::Default(user.resolve(&name).to_owned()),
-        }
-    }
-
     fn name(&self) -> &str {
         match self {
             Self::Flag(name) | Self::Default(name) => name,
         }
+    }
+
+    /// The model by its full name.
+    fn completed(self, project: &LoadedProject) -> Result<Self, Problem> {
+        let name = model_name::completed(self.name(), Some(project))?;
+        Ok(match self {
+            Self::Flag(_) => Self::Flag(name),
+            Self::Default(_) => Self::Default(name),
+        })
     }
 }
 
@@ -235,10 +237,7 @@ impl Plan {
         let configured = || user.default_model().filter(|_| project.model.is_none());
         let configured = || configured().map(|model| ChosenModel::Default(model.to_owned()));
         let model = options.model.clone().map(ChosenModel::Flag).or_else(by_default).or_else(configured);
-        let model = model.map(|model| model.resolved(&user.models()));
-        if let Some(model) = &model {
-            check_provider(&project, model.name())?;
-        }
+        let model = model.map(|model| model.completed(&project)).transpose()?;
         let mode = mode(options).unwrap_or_else(|| config::mode_of(&project, user));
         let limits = limits(&project, options);
         let (timeout, output, verbose) = (options.timeout, options.output, options.verbose);
@@ -262,22 +261,20 @@ impl Plan {
 
     /// Shows the run in the terminal UI, if that is its surface; `asks` where the first message is still to be written.
     pub(crate) fn shown(mut self, entry: &Name, chat: bool, asks: bool) -> Self {
-        let opening = || tui::opening(&self.project, entry.clone(), chat, asks, self.verbose);
+        let model = self.model_of(entry);
+        let opening = || llm_do_tui::Opening {
+            models: tui::offered_models(&self.project, &self.environment),
+            model,
+            ..tui::opening(&self.project, entry.clone(), chat, asks, self.verbose)
+        };
         self.opening = (self.surface == Surface::Tui).then(opening);
         self
     }
 
     /// Refuses to start an agent that has no model, before the first token.
     pub(crate) fn check_model(&self, agent: &Name) -> Result<(), Problem> {
-        let outlines = self.project.project.outline();
-        let is_agent = |outline: &Outline| outline.agent.as_ref().is_some_and(|spec| spec.name == *agent);
         // A function asks no model itself.
-        if !outlines.iter().any(is_agent) {
-            return Ok(());
-        }
-        let specs = outlines.into_iter().filter_map(|outline| outline.agent);
-        let has_own = specs.filter(|spec| spec.name == *agent).any(|spec| spec.model.is_some());
-        if has_own || self.model.is_some() || self.project.model.is_some() {
+        if self.spec(agent).is_none() || self.model_of(agent).is_some() {
             return Ok(());
         }
         Err(Problem::with_hint(
@@ -285,6 +282,22 @@ impl Plan {
             "write `model: provider:model` in the agent or the manifest, use `--model`, set LLM_DO_MODEL, or run \
              `llm-do config set model provider:model`",
         ))
+    }
+
+    /// The model that an agent starts with if it is what is run; none for a function.
+    pub(crate) fn model_of(&self, agent: &Name) -> Option<String> {
+        let spec = self.spec(agent)?;
+        match (&self.model, &spec.model) {
+            (Some(ChosenModel::Flag(name)), _) => Some(name.clone()),
+            (_, Some(own)) => Some(own.name().to_string()),
+            (Some(ChosenModel::Default(name)), None) => Some(name.clone()),
+            (None, None) => self.project.model.clone(),
+        }
+    }
+
+    fn spec(&self, agent: &Name) -> Option<Arc<AgentSpec>> {
+        let mut specs = self.project.project.outline().into_iter().filter_map(|outline| outline.agent);
+        specs.find(|spec| spec.name == *agent)
     }
 }
 
@@ -300,28 +313,6 @@ fn models_for(
     let network = HttpTransport::new(HttpSettings::from_environment(&environment));
     let network = network.map_err(|error| Problem::usage(error.message))?;
     Ok(models.transport(tape.transport(Arc::new(network))))
-}
-
-pub(crate) fn check_provider(project: &LoadedProject, model: &str) -> Result<(), Problem> {
-    let user = config::current(Some(&project.root))?.models();
-    let model = user.resolve(model);
-    let provider = model.split([':', '/']).next().unwrap_or_default();
-    let own = user
-        .providers
-        .iter()
-        .map(|provider| provider.name.as_str())
-        .chain(user.aliases.keys().map(String::as_str));
-    let known: Vec<&str> = provider_names().into_iter().chain(project.provider_names()).chain(own).collect();
-    if known.contains(&provider) {
-        let problem = StandardModels::new(&project.root).offline_problem(model);
-        return problem
-            .map_or(Ok(()), |problem| Err(Problem::usage(format!("the model `{model}`: {problem}"))));
-    }
-    let message = format!("the model `{model}` names the provider `{provider}`, which does not exist");
-    Err(match llm_do::nearest(provider, known.iter().copied()) {
-        Some(near) => Problem::with_hint(message, format!("did you mean `{near}`?")),
-        None => Problem::with_hint(message, format!("known: {}", known.join(", "))),
-    })
 }
 
 /// Whose text is written to stdout while it arrives. Those who listen get the answer as a whole, unless they ask for
@@ -364,6 +355,8 @@ fn smaller<T: Ord>(flag: Option<T>, own: Option<T>) -> Option<T> {
 /// A runtime at work.
 pub(crate) struct Host {
     pub(crate) project: LoadedProject,
+    /// The model of the entry, unless the person chooses another; none for a function.
+    pub(crate) model: Option<String>,
     pub(crate) runtime: Runtime,
     pub(crate) screen: Arc<Screen>,
     pub(crate) output: Output,
@@ -381,6 +374,7 @@ pub(crate) struct Host {
 impl Host {
     /// Starts the runtime, and the terminal UI where that is wanted. Must be called inside a Tokio runtime.
     pub(crate) fn start(plan: Plan) -> Result<(Self, Option<Ui>), Problem> {
+        let model = plan.model_of(&plan.project.entry);
         let models = models_for(&plan.project, plan.environment, plan.tape.as_ref())?;
         let modes = terminal_modes();
         let ui = plan.opening.map(Ui::open).transpose()?;
@@ -434,7 +428,7 @@ impl Host {
         }
         if let Some(ChosenModel::Flag(model)) = &plan.model {
             builder = builder.entry_model(model.as_str());
-            if plan.verbose > 0 {
+            if plan.verbose > 0 || ui.is_some() {
                 notice_other_models(&plan.project, model, &screen);
             }
         }
@@ -455,6 +449,7 @@ impl Host {
         let tape = plan.tape;
         let host = Self {
             project,
+            model,
             runtime,
             screen,
             output,

@@ -23,6 +23,7 @@ mod history;
 mod host;
 mod input;
 mod location;
+mod model_name;
 mod narration;
 mod output;
 mod problem;

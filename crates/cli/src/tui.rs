@@ -5,16 +5,21 @@ use std::io::{IsTerminal, stdout};
 use std::path::Path;
 use std::sync::Arc;
 
-use llm_do::{Input, LoadedProject, Message, ModelChoice, Name, Part, Role, RunError, RunReport, Session};
-use llm_do_tui::{Desk, Opening, Theme, Told, Wish};
+use llm_do::{
+    BuiltinProvider, Environment, Input, KnownModel, LoadedProject, Message, ModelChoice, Name, Part, Role,
+    RunError, RunReport, Session, known_models, providers,
+};
+use llm_do_tui::{Desk, OfferedModel, Opening, Theme, Told, Wish};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::advice;
 use crate::approvals;
+use crate::commands::short_count;
 use crate::environment::state_directory;
 use crate::exit::Exit;
 use crate::host::Host;
 use crate::input;
+use crate::model_name;
 use crate::output;
 use crate::problem::Problem;
 use crate::screen::Paint;
@@ -66,6 +71,38 @@ pub(crate) fn opening(project: &LoadedProject, entry: Name, chat: bool, asks: bo
     }
 }
 
+/// The models that the person can choose from a list: those that the project names, then those of providers that can be
+/// asked; all known ones if no provider can.
+pub(crate) fn offered_models(project: &LoadedProject, environment: &Environment) -> Vec<OfferedModel> {
+    let outlines = project.project.outline();
+    let of_agents =
+        outlines.iter().filter_map(|outline| Some(outline.agent.as_ref()?.model.as_ref()?.name()));
+    let mut names: Vec<String> =
+        project.model.iter().cloned().chain(of_agents.map(|name| name.to_string())).collect();
+    names.sort_unstable();
+    names.dedup();
+    let of_project =
+        names.into_iter().map(|name| OfferedModel { name, description: "of this project".to_owned() });
+    let mut offered: Vec<OfferedModel> = of_project.collect();
+    let has_key =
+        |provider: &&BuiltinProvider| provider.key_env.iter().any(|name| environment.get(name).is_some());
+    let hosted =
+        || providers().iter().filter(|provider| provider.needs_key && provider.name != "openai-chat");
+    let is_any_set = hosted().any(|provider| has_key(&provider));
+    let usable = hosted().filter(|provider| !is_any_set || has_key(provider));
+    for model in usable.flat_map(|provider| known_models(provider.name)) {
+        if offered.iter().all(|other| other.name != model.name) {
+            offered.push(OfferedModel { description: describe_model(&model), name: model.name });
+        }
+    }
+    offered
+}
+
+fn describe_model(model: &KnownModel) -> String {
+    let context = model.context.map(|tokens| format!(", {} tokens", short_count(tokens))).unwrap_or_default();
+    format!("${} in, ${} out{context}", model.price.input, model.price.output)
+}
+
 /// The colours, where they are wanted, for the background that the terminal tells of.
 fn theme() -> Theme {
     let background = std::env::var("COLORFGBG").unwrap_or_default();
@@ -86,8 +123,8 @@ pub(crate) async fn converse(
     chat: bool,
 ) -> Exit {
     let session = host.runtime.session(host.project.entry.clone());
-    let mut table =
-        Table { host, ui, sessions: vec![session], current: 0, exit: Exit::Done, chat, leaves: false };
+    let sessions = vec![ChatSession { session, chosen: None }];
+    let mut table = Table { host, ui, sessions, current: 0, exit: Exit::Done, chat, leaves: false };
     table.begin(demo, first).await;
     table.work().await;
     table.end().await
@@ -101,11 +138,17 @@ pub(crate) async fn call(host: Host, ui: Ui, run: llm_do::RunBuilder) -> Exit {
     table.end().await
 }
 
+/// One conversation, and the model that the person chose for it.
+struct ChatSession {
+    session: Session,
+    chosen: Option<String>,
+}
+
 /// The conversations of a person, one of them in progress.
 struct Table {
     host: Host,
     ui: Ui,
-    sessions: Vec<Session>,
+    sessions: Vec<ChatSession>,
     current: usize,
     exit: Exit,
     chat: bool,
@@ -146,8 +189,8 @@ impl Table {
             output::to_stderr(&format!("error: {error}"));
             self.exit = Exit::Failed;
         }
-        for session in self.sessions {
-            let notices = session.close().await;
+        for chat in self.sessions {
+            let notices = chat.session.close().await;
             notices.iter().for_each(|text| output::to_stderr(&notice_line(text)));
         }
         self.host.runtime.shutdown().await;
@@ -188,7 +231,7 @@ impl Table {
     /// One message and its answer. Meanwhile the person may stop it, look at grants, or leave.
     async fn turn(&mut self, input: Input) {
         let Self { host, ui, sessions, current, .. } = self;
-        let Some(session) = sessions.get_mut(*current) else { return };
+        let Some(ChatSession { session, .. }) = sessions.get_mut(*current) else { return };
         ui.desk.tell(Told::Busy);
         let sent =
             session.send_watched(input, |run| host.with_timeout(run), |run| host.interrupts().watch(run));
@@ -227,19 +270,28 @@ impl Table {
         self.leaves |= leaves || !self.chat || self.host.interrupts().must_leave();
     }
 
-    async fn use_model(&mut self, model: Option<String>) {
-        let Some(session) = self.sessions.get_mut(self.current) else { return };
-        let words = match &model {
-            Some(model) => format!("from now on answers come from `{model}`"),
-            None => "from now on answers come from the agent's own model".to_owned(),
-        };
-        if let Some(model) = &model
-            && let Err(problem) = crate::host::check_provider(&self.host.project, model)
-        {
-            return self.remark(problem.to_string());
+    /// Has answers from another model, and shows which one it is.
+    async fn use_model(&mut self, model: String) {
+        match model_name::complete(&model, Some(&self.host.project)) {
+            Ok(name) => {
+                self.choose_model(&name).await;
+                self.remark(format!("from now on answers come from `{name}`"));
+            }
+            Err(problem) => self.remark(problem.to_string()),
         }
-        session.use_model(model.as_deref().map(ModelChoice::from)).await;
-        self.remark(words);
+    }
+
+    async fn choose_model(&mut self, name: &str) {
+        let Some(chat) = self.sessions.get_mut(self.current) else { return };
+        chat.session.use_model(Some(ModelChoice::from(name))).await;
+        chat.chosen = Some(name.to_owned());
+        self.show_model();
+    }
+
+    /// Shows which model answers in the current conversation.
+    fn show_model(&self) {
+        let chosen = self.sessions.get(self.current).and_then(|chat| chat.chosen.clone());
+        self.ui.desk.tell(Told::Model(chosen.or_else(|| self.host.model.clone())));
     }
 
     /// Goes on in a copy of the conversation, or in another one.
@@ -251,12 +303,13 @@ impl Table {
                 return self.remark(format!("there is no conversation {number}; {}", numbered(count)));
             }
             None => {
-                let Some(session) = self.sessions.get_mut(self.current) else { return };
-                let copy = session.fork().await;
+                let Some(chat) = self.sessions.get_mut(self.current) else { return };
+                let copy = ChatSession { session: chat.session.fork().await, chosen: chat.chosen.clone() };
                 self.sessions.push(copy);
                 self.current = count;
             }
         }
+        self.show_model();
         self.remark(format!(
             "this is conversation {} of {}; `/fork N` goes to another one",
             self.current + 1,
@@ -265,7 +318,7 @@ impl Table {
     }
 
     async fn go_back(&mut self, number: Option<u32>) {
-        let Some(session) = self.sessions.get_mut(self.current) else { return };
+        let Some(ChatSession { session, .. }) = self.sessions.get_mut(self.current) else { return };
         let Some(number) = number else {
             let turns = session.turns().await;
             let lines = turns.iter().map(|turn| format!("{}  {}", turn.ordinal, first_line(&turn.text)));
@@ -284,15 +337,19 @@ impl Table {
 
     async fn clear(&mut self) {
         let session = self.host.runtime.session(self.host.project.entry.clone());
-        if let Some(place) = self.sessions.get_mut(self.current) {
-            let notices = std::mem::replace(place, session).close().await;
+        if let Some(chat) = self.sessions.get_mut(self.current) {
+            let notices = std::mem::replace(&mut chat.session, session).close().await;
+            let chosen = chat.chosen.clone();
             notices.iter().for_each(|text| self.remark(notice_line(text)));
+            if let Some(chosen) = chosen {
+                self.choose_model(&chosen).await;
+            }
         }
         self.remark("a new conversation".to_owned());
     }
 
     async fn save(&mut self, path: &Path) {
-        let Some(session) = self.sessions.get(self.current) else { return };
+        let Some(ChatSession { session, .. }) = self.sessions.get(self.current) else { return };
         let messages = session.messages().await;
         let text = match path.extension().and_then(|extension| extension.to_str()) {
             Some("json") => serde_json::to_string_pretty(&messages).unwrap_or_default(),

@@ -131,7 +131,7 @@ impl App {
             transcript,
             questions: Questions::default(),
             editor: editor.with_history(history),
-            completion: Completion::new(COMMANDS, opening.directory.clone()),
+            completion: Completion::new(COMMANDS, opening.directory.clone()).with_models(&opening.models),
             form: None,
             tree: TreeView::default(),
             in_tree: false,
@@ -148,10 +148,16 @@ impl App {
             leaves: false,
             opening,
         };
+        app.set_model(app.opening.model.clone());
         if app.opening.asks {
             app.open_form();
         }
         app
+    }
+
+    fn set_model(&mut self, model: Option<String>) {
+        self.completion.set_current_model(model.clone());
+        self.opening.model = model;
     }
 
     /// A typed input is asked for by a form.
@@ -178,6 +184,7 @@ impl App {
             Told::Remark(text) => self.transcript.remark(&text),
             Told::Said(text) => self.transcript.message(&text),
             Told::Draft(text) => self.editor.set_text(&text),
+            Told::Model(model) => self.set_model(model),
             Told::Refused => self.give_back(),
             Told::Busy => self.busy = true,
             Told::Ready => self.ready(now),

@@ -7,7 +7,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "/help", description: "keys and commands" },
     Command {
         name: "/model",
-        description: "NAME: answers come from this model from now on; alone: from the agent's own",
+        description: "shows the model and offers others; NAME: answers come from this model from now on",
     },
     Command { name: "/approvals", description: "what you allowed for this session" },
     Command { name: "/revoke", description: "N: takes back what you allowed" },
@@ -21,7 +21,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
     Command { name: "/goto", description: "N: back to before your message N; alone: lists them" },
     Command { name: "/save", description: "FILE: writes the conversation as Markdown, or as JSON (.json)" },
-    Command { name: "/quit", description: "leaves (also Ctrl-D, or Ctrl-C twice)" },
+    Command { name: "/quit", description: "leaves (also exit, Ctrl-D, or Ctrl-C twice)" },
 ];
 
 /// Every key that is not plain editing, and what it does.
@@ -55,8 +55,21 @@ pub(crate) enum Line<'a> {
     Message,
 }
 
+/// What people type to leave, without a slash.
+const LEAVING: [&str; 2] = ["exit", "quit"];
+
+/// Returns the command that was misspelled, if one is near.
+pub(crate) fn misspelled(word: &str) -> Option<&'static str> {
+    let names = COMMANDS.iter().filter_map(|command| command.name.strip_prefix('/'));
+    let meant = llm_do::misspelled(word.trim_start_matches('/'), names)?;
+    COMMANDS.iter().map(|command| command.name).find(|name| name.strip_prefix('/') == Some(meant))
+}
+
 /// Tells commands from messages. A path is no command.
 pub(crate) fn read(line: &str) -> Line<'_> {
+    if LEAVING.contains(&line) {
+        return Line::Command("/quit", "");
+    }
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     if !word.starts_with('/') || word.len() == 1 || word[1..].contains('/') {
         return Line::Message;
@@ -79,5 +92,21 @@ mod tests {
         assert_eq!(read("/etc/passwd is what?"), Line::Message);
         assert_eq!(read("hello /quit"), Line::Message);
         assert_eq!(read("/"), Line::Message);
+    }
+
+    #[test]
+    fn exit_and_quit_alone_leave() {
+        assert_eq!(read("exit"), Line::Command("/quit", ""));
+        assert_eq!(read("quit"), Line::Command("/quit", ""));
+        assert_eq!(read("exit the building"), Line::Message);
+    }
+
+    #[test]
+    fn only_near_spellings_are_suggested() {
+        assert_eq!(misspelled("/qiut"), Some("/quit"));
+        assert_eq!(misspelled("/mod"), Some("/model"));
+        assert_eq!(misspelled("/hlep"), Some("/help"));
+        assert_eq!(misspelled("/foo"), None);
+        assert_eq!(misspelled("/x"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Offers how a word may go on: commands behind `/`, files behind `@`.
+//! Offers how a word may go on: commands behind `/`, models behind `/model`, files behind `@`.
 //!
 //! Directories are read when a word is changed, one level at a time and not beyond a bound. Which commands there are,
 //! and which directory is the root of files, is told by the owner.
@@ -7,6 +7,7 @@ mod files;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -18,10 +19,14 @@ use ratatui::style::Style;
 pub(crate) use self::files::{attachments, word_before};
 use crate::Theme;
 use crate::editor::{Edited, Editor};
+use crate::wish::OfferedModel;
 use crate::wrap::fitted;
 
-/// How many rows the list has at most.
-const MOST_ROWS: usize = 8;
+/// How many choices are shown at once at most.
+const MAX_ROWS: usize = 8;
+
+/// The command whose argument is a model.
+const MODEL_COMMAND: &str = "/model ";
 
 /// A command as it is typed, with its `/`, and what it does, in one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,12 +44,17 @@ pub(crate) enum Completed {
     Moved,
     /// The choice stands in the text now.
     Accepted,
+    /// The choice stands in the text now, which is a whole command: it can be sent.
+    Chosen,
 }
 
 /// The list of what the word before the cursor may become.
 #[derive(Debug, Clone)]
 pub(crate) struct Completion {
     commands: &'static [Command],
+    models: Vec<OfferedModel>,
+    /// The model that answers now.
+    current_model: Option<String>,
     root: PathBuf,
     choices: Vec<Choice>,
     chosen: usize,
@@ -60,16 +70,39 @@ struct Choice {
     /// What the word is replaced by.
     inserted: String,
     label: String,
-    description: &'static str,
+    description: Cow<'static, str>,
     /// Whether the word is then complete, and another may follow.
     whole: bool,
+    /// Whether Enter also sends it.
+    sends: bool,
 }
 
 impl Completion {
     /// A closed list.
     pub(crate) fn new(commands: &'static [Command], root: impl Into<PathBuf>) -> Self {
         let (choices, word) = (Vec::new(), String::new());
-        Self { commands, root: root.into(), choices, chosen: 0, word, dismissed: false }
+        let (models, current_model) = (Vec::new(), None);
+        Self {
+            commands,
+            models,
+            current_model,
+            root: root.into(),
+            choices,
+            chosen: 0,
+            word,
+            dismissed: false,
+        }
+    }
+
+    /// Offers these models behind `/model`.
+    pub(crate) fn with_models(mut self, models: &[OfferedModel]) -> Self {
+        self.models = models.to_vec();
+        self
+    }
+
+    /// Notes which model answers now.
+    pub(crate) fn set_current_model(&mut self, model: Option<String>) {
+        self.current_model = model;
     }
 
     /// Whether there is something to choose.
@@ -86,7 +119,7 @@ impl Completion {
     /// Looks at the text again, after each change of it or of the cursor.
     pub(crate) fn update(&mut self, editor: &Editor) {
         let word = editor.word();
-        if !word.starts_with(['/', '@']) {
+        if !word.starts_with(['/', '@']) && typed_model(editor).is_none() {
             self.dismissed = false;
         }
         if word == self.word && self.is_open() {
@@ -104,10 +137,40 @@ impl Completion {
         if self.word.starts_with('/') && first {
             return self.matching_commands();
         }
+        if let Some(typed) = typed_model(editor) {
+            return self.matching_models(&typed);
+        }
         match self.word.strip_prefix('@') {
             Some(path) => files::matching(&self.root, path),
             None => Vec::new(),
         }
+    }
+
+    fn matching_models(&self, typed: &str) -> Vec<Choice> {
+        if typed.is_empty() {
+            return self.all_models();
+        }
+        let rank = |model: &OfferedModel| {
+            let bare = model.name.split_once(':').map_or("", |(_, bare)| bare);
+            // `gpt-5` means the model of that name before all others that contain it.
+            if bare == typed || model.name == typed {
+                Some(0)
+            } else {
+                rank(&model.name, typed).map(|rank| rank + 1)
+            }
+        };
+        let ranked = self.models.iter().filter_map(|model| Some((rank(model)?, model)));
+        let mut ranked: Vec<(u8, &OfferedModel)> = ranked.collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        ranked.into_iter().map(|(_, model)| choice_of_model(model)).collect()
+    }
+
+    /// All models, and first of all the one that answers now: who presses Enter at once changes nothing.
+    fn all_models(&self) -> Vec<Choice> {
+        let description = "answers now".to_owned();
+        let current = self.current_model.clone().map(|name| OfferedModel { name, description });
+        let others = self.models.iter().filter(|model| Some(&model.name) != self.current_model.as_ref());
+        current.iter().chain(others).map(choice_of_model).collect()
     }
 
     fn matching_commands(&self) -> Vec<Choice> {
@@ -136,7 +199,13 @@ impl Completion {
             KeyCode::Char('n') if control => self.choose(self.chosen + 1),
             KeyCode::Esc => self.dismiss(),
             KeyCode::Tab => self.accept(editor),
-            KeyCode::Enter if key.modifiers.is_empty() && !self.is_written() => self.accept(editor),
+            KeyCode::Enter if key.modifiers.is_empty() && !self.is_written() => {
+                let sends = self.choices.get(self.chosen).is_some_and(|choice| choice.sends);
+                match self.accept(editor) {
+                    Completed::Accepted if sends => Completed::Chosen,
+                    completed => completed,
+                }
+            }
             _ => Completed::Nothing,
         }
     }
@@ -167,25 +236,33 @@ impl Completion {
         if edited == Edited::Changed { Completed::Accepted } else { Completed::Moved }
     }
 
-    /// Returns how many rows the list needs; none while it is closed.
+    /// Returns how many rows the list needs; none while it is closed. One more says that there are more choices.
     pub(crate) fn height(&self) -> u16 {
-        u16::try_from(self.choices.len().min(MOST_ROWS)).unwrap_or_default()
+        u16::try_from(self.choices.len().min(MAX_ROWS + 1)).unwrap_or_default()
     }
 
-    /// Draws the choices around the chosen one.
+    /// Draws the choices around the chosen one, and below them how many are not shown.
     pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer, theme: Theme) {
         let area = area.intersection(buffer.area);
-        let height = usize::from(area.height).min(MOST_ROWS);
-        let top = (self.chosen + 1).saturating_sub(height);
+        let room = usize::from(area.height);
+        let is_cut = self.choices.len() > room.min(MAX_ROWS);
+        let rows = if is_cut && room > 1 { (room - 1).min(MAX_ROWS) } else { room.min(MAX_ROWS) };
+        let top = (self.chosen + 1).saturating_sub(rows);
         let labels = self.label_width(usize::from(area.width));
-        for (y, (index, choice)) in
-            (area.y..area.bottom()).zip(self.choices.iter().enumerate().skip(top)).take(height)
-        {
+        let shown = self.choices.iter().enumerate().skip(top).take(rows);
+        for (y, (index, choice)) in (area.y..area.bottom()).zip(shown) {
             let row = Rect { y, height: 1, ..area };
             draw_choice(choice, row, labels, buffer, theme);
             if index == self.chosen {
                 buffer.set_style(row, theme.selected());
             }
+        }
+        if is_cut && room > rows {
+            let y = area.y + u16::try_from(rows).unwrap_or_default();
+            let note = format!("  {} of {}; ↑ ↓ for more", self.chosen + 1, self.choices.len());
+            let row = Rect { y, height: 1, ..area };
+            clear(row, buffer);
+            buffer.set_stringn(row.x, y, fitted(&note, row.width.into()), row.width.into(), theme.dim());
         }
     }
 
@@ -201,9 +278,7 @@ impl Completion {
 }
 
 fn draw_choice(choice: &Choice, row: Rect, labels: usize, buffer: &mut Buffer, theme: Theme) {
-    for x in row.x..row.right() {
-        buffer[(x, row.y)].reset();
-    }
+    clear(row, buffer);
     let mark = 2.min(usize::from(row.width));
     let x = row.x + 2.min(row.width);
     let room = usize::from(row.width) - mark;
@@ -211,7 +286,31 @@ fn draw_choice(choice: &Choice, row: Rect, labels: usize, buffer: &mut Buffer, t
     let at = end.max(x + u16::try_from(labels).unwrap_or_default()) + 2;
     if !choice.description.is_empty() && at < row.right() {
         let room = usize::from(row.right() - at);
-        buffer.set_stringn(at, row.y, fitted(choice.description, room), room, theme.dim());
+        buffer.set_stringn(at, row.y, fitted(&choice.description, room), room, theme.dim());
+    }
+}
+
+fn clear(row: Rect, buffer: &mut Buffer) {
+    for x in row.x..row.right() {
+        buffer[(x, row.y)].reset();
+    }
+}
+
+/// What stands behind `/model`, while nothing else does.
+fn typed_model(editor: &Editor) -> Option<String> {
+    let text = editor.text();
+    let typed = text.strip_prefix(MODEL_COMMAND)?;
+    let is_at_end = editor.cursor() == (0, text.chars().count());
+    (is_at_end && !typed.contains(char::is_whitespace)).then(|| typed.to_owned())
+}
+
+fn choice_of_model(model: &OfferedModel) -> Choice {
+    Choice {
+        inserted: model.name.clone(),
+        label: visible_line(&model.name),
+        description: visible_line(&model.description).into(),
+        whole: true,
+        sends: true,
     }
 }
 
@@ -219,8 +318,9 @@ fn choice_of(command: Command) -> Choice {
     Choice {
         inserted: command.name.to_owned(),
         label: visible_line(command.name),
-        description: command.description,
+        description: command.description.into(),
         whole: true,
+        sends: false,
     }
 }
 
@@ -233,6 +333,6 @@ fn rank(name: &str, typed: &str) -> Option<u8> {
     if name.contains(&typed) {
         return Some(1);
     }
-    let mut signs = name.chars();
-    typed.chars().all(|wanted| signs.any(|sign| sign == wanted)).then_some(2)
+    let mut rest = name.chars();
+    typed.chars().all(|wanted| rest.any(|c| c == wanted)).then_some(2)
 }

@@ -31,4 +31,4 @@ mod wrap;
 pub use desk::Desk;
 pub use terminal::restore;
 pub use theme::Theme;
-pub use wish::{EditOutside, Opening, Told, Wish};
+pub use wish::{EditOutside, OfferedModel, Opening, Told, Wish};

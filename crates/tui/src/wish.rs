@@ -24,6 +24,10 @@ pub struct Opening {
     pub asks: bool,
     /// The schema of a typed input, for which a form is shown.
     pub input_schema: Option<Schema>,
+    /// The model that answers; none if no model does.
+    pub model: Option<String>,
+    /// The models that can be chosen from a list.
+    pub models: Vec<OfferedModel>,
     /// What can be called by name, with the schema of its input.
     pub callables: Vec<(Name, Schema)>,
     /// Where `@file` looks.
@@ -45,6 +49,8 @@ impl Opening {
             chat: false,
             asks: false,
             input_schema: None,
+            model: None,
+            models: Vec::new(),
             callables: Vec::new(),
             directory: PathBuf::new(),
             history: None,
@@ -52,6 +58,15 @@ impl Opening {
             edit: Arc::new(|_| Err("there is no editor".to_owned())),
         }
     }
+}
+
+/// A model that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedModel {
+    /// The full name.
+    pub name: String,
+    /// What it costs and takes, in a few words.
+    pub description: String,
 }
 
 /// What the person wants.
@@ -82,8 +97,8 @@ pub enum Wish {
         /// The call.
         call: Key,
     },
-    /// To have answers from another model, or from the agent's own again.
-    UseModel(Option<String>),
+    /// To have answers from another model.
+    UseModel(String),
     /// To see what was allowed.
     ListGrants,
     /// To take one of them back.
@@ -121,6 +136,8 @@ pub enum Told {
     Said(String),
     /// A text for the input.
     Draft(String),
+    /// The model that answers from now on.
+    Model(Option<String>),
     /// What was sent last was refused before anything was done with it: the person gets it back.
     Refused,
     /// A run or another piece of work begins.

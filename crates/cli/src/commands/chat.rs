@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, IsTerminal, stdin};
 
-use llm_do::{Grant, Input, RunError, RunReport, Schema, Session};
+use llm_do::{Grant, Input, ModelChoice, RunError, RunReport, Schema, Session};
 use rustyline::error::ReadlineError;
 
 use crate::arguments::{ChatArguments, Output};
@@ -12,6 +12,7 @@ use crate::history::History;
 use crate::host::{self, Host, Plan};
 use crate::input;
 use crate::location;
+use crate::model_name;
 use crate::output::{self, usage_line};
 use crate::problem::Problem;
 use crate::surface::Surface;
@@ -23,11 +24,12 @@ const MAX_RECALLED: usize = 1_000;
 
 const HELP: &str = "\
 /help            this text
+/model           shows the model that answers; `/model NAME` chooses another
 /usage           what this conversation used so far
 /approvals       what you allowed for this session
 /revoke N        takes grant N back
 /call NAME JSON  calls an agent or tool beside the conversation
-/quit            leaves (also Ctrl-D)
+/quit            leaves (also exit, quit or Ctrl-D)
 A line that ends in \\ goes on in the next one. Ctrl-C stops a turn.";
 
 /// Talks with a project.
@@ -74,7 +76,7 @@ pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, Problem> {
 pub(crate) async fn converse(host: Host, demo: Vec<String>, first: Option<Input>) -> Exit {
     let session = host.runtime.session(host.project.entry.clone());
     let schema = input::own_schema(&host.project, &host.project.entry);
-    let mut chat = Chat { session, schema, host, exit: Exit::Done };
+    let mut chat = Chat { session, schema, model: host.model.clone(), host, exit: Exit::Done };
     for prompt in demo {
         chat.say(&format!("> {}", visible(&prompt)));
         chat.turn(Input::from(prompt)).await;
@@ -88,7 +90,7 @@ pub(crate) async fn converse(host: Host, demo: Vec<String>, first: Option<Input>
         lines = rest;
         match line {
             Line::Text(text) if text.trim().is_empty() => {}
-            Line::Text(text) if text.trim() == "/quit" => break,
+            Line::Text(text) if ["/quit", "exit", "quit"].contains(&text.trim()) => break,
             Line::Text(text) => chat.take(text.trim()).await,
             Line::Interrupted => chat.host.screen.line("/quit or Ctrl-D leaves"),
             Line::Unreadable => chat.refuse("error: a line is not UTF-8 text, so it was not sent"),
@@ -105,6 +107,8 @@ struct Chat {
     session: Session,
     /// The schema of a typed input, which may be written as JSON.
     schema: Option<Schema>,
+    /// The model that answers; none if the entry is a function.
+    model: Option<String>,
     host: Host,
     exit: Exit,
 }
@@ -118,13 +122,33 @@ impl Chat {
             "/approvals" | "/grants" => self.say(&grants(&self.host)),
             "/revoke" => self.say(&revoke(&self.host, rest.trim())),
             "/call" => self.call(rest.trim()).await,
+            "/model" => self.use_model(rest.trim()).await,
             _ if word.starts_with('/') && word.len() > 1 && !word[1..].contains('/') => {
-                self.say(&format!("there is no command `{word}`; /help lists them"));
+                self.say(&unknown_command(word));
             }
             _ => match input::from_text(line, self.schema.as_ref()) {
                 Ok(input) => self.turn(input).await,
                 Err(problem) => self.refuse(&problem.to_string()),
             },
+        }
+    }
+
+    /// Shows the model that answers, or chooses another.
+    async fn use_model(&mut self, name: &str) {
+        if name.is_empty() {
+            let shown = self.model.as_deref().map(visible);
+            return self.say(&match shown {
+                Some(model) => format!("the model is `{model}`; `/model NAME` chooses another"),
+                None => "no model answers here: the entry is a function".to_owned(),
+            });
+        }
+        match model_name::complete(name, Some(&self.host.project)) {
+            Ok(name) => {
+                self.session.use_model(Some(ModelChoice::from(name.as_str()))).await;
+                self.say(&format!("from now on answers come from `{}`", visible(&name)));
+                self.model = Some(name);
+            }
+            Err(problem) => self.refuse(&problem.to_string()),
         }
     }
 
@@ -172,6 +196,14 @@ impl Chat {
         } else {
             output::to_stderr(text);
         }
+    }
+}
+
+fn unknown_command(word: &str) -> String {
+    let names = HELP.lines().filter_map(|line| line.strip_prefix('/')?.split_whitespace().next());
+    match llm_do::misspelled(word.trim_start_matches('/'), names) {
+        Some(near) => format!("there is no command `{}`; did you mean `/{near}`?", visible(word)),
+        None => format!("there is no command `{}`; /help lists them", visible(word)),
     }
 }
 

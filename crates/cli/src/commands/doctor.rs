@@ -20,6 +20,7 @@ use crate::environment;
 use crate::exit::Exit;
 use crate::host;
 use crate::location;
+use crate::model_name;
 use crate::output;
 use crate::problem::Problem;
 use crate::text::visible_line;
@@ -59,6 +60,8 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, Problem> {
         Some(project) if trust::is_trusted(project) => environment::of_project(project)?,
         _ => own.clone(),
     };
+    let named = arguments.model.iter().map(|model| model_name::completed(model, project.as_ref()));
+    let named = named.collect::<Result<Vec<String>, Problem>>()?;
     // Who names models, and no project, wants to know about these.
     let is_general = arguments.model.is_empty() || project.is_some();
     let facts = if is_general { facts(project.as_ref(), arguments.path.as_deref())? } else { Vec::new() };
@@ -67,7 +70,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, Problem> {
     let runtime = runtime.map_err(|error| Problem::Other(error.into()))?;
     let report = runtime.block_on(async {
         let servers = if is_general { servers::servers(&own).await } else { Vec::new() };
-        let tried = examine(arguments, project.as_ref(), &user, &environment).await;
+        let tried = examine(arguments, named, project.as_ref(), &user, &environment).await;
         Report { facts, servers, tried, has_project: project.is_some() }
     });
     match arguments.output {
@@ -79,6 +82,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, Problem> {
 
 async fn examine(
     arguments: &DoctorArguments,
+    named: Vec<String>,
     project: Option<&LoadedProject>,
     user: &UserModels,
     environment: &Environment,
@@ -105,7 +109,7 @@ async fn examine(
         output::to_stderr(&format!("asking {provider} for its models ..."));
         tried.push(try_provider(&models(), &provider).await);
     }
-    for model in wanted_models(arguments, project.filter(|_| !are_named)) {
+    for model in wanted_models(named, project.filter(|_| !are_named)) {
         if is_withheld(model.split(':').next().unwrap_or_default()) {
             tried.push(not_tried("model", &model));
             continue;
@@ -136,7 +140,7 @@ fn configured(project: Option<&LoadedProject>, user: &UserModels, environment: &
     built_in.map(|provider| provider.name.to_owned()).chain(own).chain(declared).collect()
 }
 
-fn wanted_models(arguments: &DoctorArguments, project: Option<&LoadedProject>) -> BTreeSet<String> {
+fn wanted_models(by_person: Vec<String>, project: Option<&LoadedProject>) -> BTreeSet<String> {
     let outlines = project.map(|project| project.project.outline()).unwrap_or_default();
     let agents = outlines.iter().filter_map(|outline| outline.agent.as_ref());
     let named = agents.flat_map(|agent| agent.model.iter().chain(&agent.fallback_models));
@@ -146,7 +150,7 @@ fn wanted_models(arguments: &DoctorArguments, project: Option<&LoadedProject>) -
         let provider = model.split([':', '/']).next().unwrap_or_default();
         !matches!(provider, "test" | "script")
     };
-    named.chain(general).chain(arguments.model.clone()).filter(is_remote).collect()
+    named.chain(general).chain(by_person).filter(is_remote).collect()
 }
 
 async fn try_provider(models: &StandardModels, provider: &str) -> Tried {

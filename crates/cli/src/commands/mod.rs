@@ -14,6 +14,7 @@ mod schema;
 mod trust;
 
 pub(crate) use chat::{grants, revoke};
+pub(crate) use models::short_count;
 
 use crate::arguments::{self, Command, Output};
 use crate::exit::Exit;

@@ -1,12 +1,14 @@
-//! `llm-do models`: providers with their addresses and keys; what one model can do and costs. Nobody is asked.
+//! `llm-do models`: providers with their addresses and keys; known models; what one model can do and costs. Nobody is
+//! asked.
+
+mod list;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use llm_do::{
     Effort, Environment, LoadedProject, ModelChoice, ModelOverride, ModelProfile, NativeOutput, PriceList,
-    StandardPrices, ThinkingStyle, UserModels, Variable, account_of, nearest, profile_of, provider_names,
-    providers,
+    StandardPrices, ThinkingStyle, UserModels, Variable, account_of, profile_of, providers,
 };
 use serde_json::{Value, json};
 
@@ -16,10 +18,13 @@ use crate::credentials::Credentials;
 use crate::exit::Exit;
 use crate::host;
 use crate::location;
+use crate::model_name;
 use crate::output;
 use crate::problem::Problem;
 use crate::text::{printable, visible_line};
 use crate::trust;
+use list::ModelList;
+pub(crate) use list::short_count;
 
 /// Models that need no provider.
 const OFFLINE: [&str; 3] = ["test", "test:echo", "script:FILE"];
@@ -27,12 +32,16 @@ const OFFLINE: [&str; 3] = ["test", "test:echo", "script:FILE"];
 /// Shows providers, or one model.
 pub(crate) fn models(arguments: &ModelsArguments) -> Result<Exit, Problem> {
     let view = View::new(arguments)?;
-    let (text, value) = match &arguments.model {
-        Some(model) => {
+    let (text, value) = match (&arguments.model, &arguments.list) {
+        (Some(model), _) => {
             let shown = view.model(model)?;
             (shown.text(), shown.value())
         }
-        None => (view.text(), view.value()),
+        (None, Some(provider)) => {
+            let listed = ModelList::of(&view, provider)?;
+            (listed.text(), listed.value())
+        }
+        (None, None) => (view.text(), view.value()),
     };
     let text = match arguments.output {
         ListOutput::Text => text,
@@ -121,55 +130,28 @@ impl View {
     }
 
     fn model(&self, name: &str) -> Result<ShownModel<'_>, Problem> {
-        let name = self.user.resolve(name);
-        let (prefix, model) = name.split_once([':', '/']).unwrap_or((name, ""));
-        let provider = self
-            .providers
-            .iter()
-            .find(|provider| provider.name == prefix || provider.aliases.contains(&prefix));
-        let is_offline = ["test", "script"].contains(&prefix);
-        if provider.is_none() && !is_offline {
-            return Err(self.no_provider(name, prefix));
-        }
-        if model.is_empty() && !is_offline {
-            let hint = format!("write `{prefix}:MODEL`");
-            return Err(Problem::with_hint(format!("`{}` names no model", visible_line(name)), hint));
-        }
+        let name = model_name::completed(name, self.project.as_ref())?;
+        let (prefix, model) = name.split_once([':', '/']).unwrap_or((&name, ""));
+        let provider = self.providers.iter().find(|provider| provider.is_named(prefix));
         let profile =
             provider.map(|provider| profile_of(&provider.protocol, &provider.name, model, &self.overrides));
         Ok(ShownModel {
-            name: name.to_owned(),
             provider,
             profile,
-            price: self.prices.list(name),
-            long_prompts: self.prices.long_prompts(name),
+            price: self.prices.list(&name),
+            long_prompts: self.prices.long_prompts(&name),
+            name,
         })
     }
 
-    fn no_provider(&self, name: &str, prefix: &str) -> Problem {
-        if let Some(meant) = self.with_provider(name) {
-            let message = format!("`{}` names no provider", visible_line(name));
-            return Problem::with_hint(message, format!("did you mean `{meant}`?"));
-        }
-        let message = format!(
-            "the model `{}` names the provider `{}`, which does not exist",
-            visible_line(name),
-            visible_line(prefix)
-        );
-        let declared = self.providers.iter().filter(|provider| provider.is_declared);
-        let known: Vec<&str> =
-            provider_names().into_iter().chain(declared.map(|provider| provider.name.as_str())).collect();
-        match nearest(prefix, known.iter().copied()) {
-            Some(near) => Problem::with_hint(message, format!("did you mean `{near}`?")),
-            None => Problem::with_hint(message, format!("known: {}", known.join(", "))),
-        }
+    /// The name of a provider, by any of its names.
+    fn provider_name(&self, name: &str) -> Option<&str> {
+        let provider = self.providers.iter().find(|provider| provider.is_named(name));
+        provider.map(|provider| provider.name.as_str())
     }
 
-    /// Puts the provider before a model whose price is known. Those that run any model are not looked at.
-    fn with_provider(&self, model: &str) -> Option<String> {
-        let hosted = self.providers.iter().filter(|provider| provider.key.is_needed && !provider.is_declared);
-        let mut full = hosted.map(|provider| format!("{}:{model}", provider.name));
-        full.find(|name| self.prices.list(name).is_some())
+    fn provider_names(&self) -> impl Iterator<Item = &str> {
+        self.providers.iter().map(|provider| provider.name.as_str())
     }
 
     fn text(&self) -> String {
@@ -354,6 +336,10 @@ impl Key {
 }
 
 impl ShownProvider {
+    fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+
     fn value(&self) -> Value {
         json!({
             "name": self.name,

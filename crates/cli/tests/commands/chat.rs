@@ -31,6 +31,30 @@ fn commands_are_answered_on_stderr() {
 }
 
 #[test]
+fn exit_and_quit_alone_leave() {
+    for line in ["exit", "quit", " exit "] {
+        let lines = format!("one\n{line}\ntwo\n");
+        Sandbox::echo().run_with(&["chat"], lines.as_bytes()).ended(0).said("one\n");
+    }
+    Sandbox::echo().run_with(&["chat"], b"exit the room\n").ended(0).said("exit the room\n");
+}
+
+#[test]
+fn a_misspelled_command_is_suggested_and_an_unrelated_one_is_not() {
+    let ran = Sandbox::echo().run_with(&["chat"], b"/hlep\n/foo\n").ended(0).told("did you mean `/help`?");
+    assert!(ran.stderr.contains("there is no command `/foo`; /help lists them"), "{ran:?}");
+}
+
+#[test]
+fn the_model_is_shown_and_changed_and_never_reset() {
+    let sandbox = Sandbox::scripted("mode: by_turn\nreplies:\n  - say: first\n  - say: second\n");
+    let lines = b"/model\none\n/model test:echo\n/model\ntwo\n/model o3\n";
+    let ran = sandbox.run_with(&["chat"], lines).ended(2).said("first\ntwo\n");
+    let ran = ran.told("the model is `script:script.yaml`").told("from now on answers come from `test:echo`");
+    ran.told("the model is `test:echo`").told("did you mean `openai:o3` or `azure:o3`?");
+}
+
+#[test]
 fn a_call_stands_beside_the_conversation() {
     let ran =
         Sandbox::asking().run_with(&["chat", "."], b"/call helper {\"input\": \"aside\"}\n/call helper {\n");

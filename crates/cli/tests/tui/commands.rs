@@ -3,7 +3,7 @@
 use llm_do_testing::terminal::{Key, TerminalSession};
 
 use crate::sandbox::Sandbox;
-use crate::support::{at_rest, chat, leave, say};
+use crate::support::{at_rest, chat, ended, leave, say};
 
 fn remembering() -> Sandbox {
     Sandbox::scripted("mode: by_turn\nreplies:\n  - say: first\n  - say: second\n  - say: third\n")
@@ -37,7 +37,7 @@ fn help_and_usage_are_shown() {
 fn the_guide_lists_every_command() {
     let sandbox = remembering();
     let session = chat(&sandbox);
-    command(&session, "/help", "leaves (also Ctrl-D");
+    command(&session, "/help", "leaves (also exit, Ctrl-D");
     let help = session.scrollback_text();
     leave(&session);
     let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/terminal.md");
@@ -171,7 +171,30 @@ fn another_model_answers_from_now_on() {
     command(&session, "/model nobody:x", "does not exist");
     command(&session, "/model test:echo", "from now on answers come from `test:echo`");
     say(&session, "is anybody there", "\nis anybody there\n");
-    command(&session, "/model", "from the agent's own model");
-    say(&session, "two", "second");
+    // The current model stays, and is first in the list of others.
+    session.keys("/model\r");
+    session.wait_for("the model is `test:echo`");
+    session.wait_for_visible("answers now");
+    session.key(Key::Ctrl('u'));
+    at_rest(&session);
+    say(&session, "still there", "\nstill there\n");
+    command(&session, "/model script:script.yaml", "answers come from `script:script.yaml`");
+    say(&session, "two", "third");
     leave(&session);
+}
+
+#[test]
+fn a_model_is_picked_from_the_list() {
+    let sandbox = remembering();
+    let session = chat(&sandbox);
+    session.wait_for_visible("Ctrl-T tree · script:script.yaml");
+    session.keys("/model\r");
+    session.wait_for("the model is `script:script.yaml`");
+    session.keys("gpt-5-mi");
+    session.wait_for_visible("openai:gpt-5-mini");
+    session.key(Key::Enter);
+    session.wait_for("from now on answers come from `openai:gpt-5-mini`");
+    session.wait_for_visible("Ctrl-T tree · openai:gpt-5-mini");
+    session.keys("exit\r");
+    ended(&session, 0);
 }

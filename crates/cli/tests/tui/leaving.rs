@@ -1,12 +1,17 @@
 //! However it ends, the terminal is as it was.
 
-use llm_do_testing::terminal::{Key, Signal, TerminalModes, hang_up};
+use llm_do_testing::terminal::{Key, Signal, TerminalModes, TerminalSession, hang_up};
 
 use crate::sandbox::Sandbox;
 use crate::support::{AtTerminal, CHOICES, answer, at_rest, chat, ended, is_as_before, leave, say, start};
 
 fn slow() -> Sandbox {
     Sandbox::scripted("- say: late\n  delay: 60s\n")
+}
+
+/// Waits until a model is asked: the row of the call names it too, and not only the status line.
+fn asks_model(session: &TerminalSession) {
+    session.wait_until(|screen| screen.contents().matches("script:script.yaml").count() > 1);
 }
 
 #[test]
@@ -35,7 +40,7 @@ fn a_signal_during_a_run_ends_it_in_order() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
         let sandbox = slow();
         let session = start(&sandbox, &["run", ".", "hello"]);
-        session.wait_for_visible("script:script.yaml");
+        asks_model(&session);
         session.signal(signal);
         ended(&session, code);
         assert!(session.scrollback_text().contains("interrupted after"), "{}", session.scrollback_text());
@@ -55,7 +60,7 @@ fn a_signal_ends_a_chat_at_rest_and_at_work() {
         let sandbox = slow();
         let session = chat(&sandbox);
         session.keys("hello\r");
-        session.wait_for_visible("script:script.yaml");
+        asks_model(&session);
         session.signal(signal);
         ended(&session, code);
     }
@@ -75,7 +80,7 @@ fn a_signal_in_the_tree_gives_the_main_screen_back() {
     }
     let sandbox = slow();
     let session = start(&sandbox, &["run", ".", "hello"]);
-    session.wait_for_visible("script:script.yaml");
+    asks_model(&session);
     session.key(Key::Ctrl('t'));
     session.wait_for_visible("[Esc] back");
     session.signal(Signal::TERM);

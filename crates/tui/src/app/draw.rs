@@ -9,7 +9,7 @@ use ratatui::text::Line;
 
 use super::App;
 use crate::theme::Theme;
-use crate::view::{Live, Section, activity, status_line};
+use crate::view::{Live, Section, Status, activity};
 use crate::wish::Wish;
 use crate::wrap::{fitted, rule_width};
 
@@ -125,7 +125,15 @@ impl App {
             Some((words, _)) => {
                 Line::styled(fitted(&visible_line(words), width.into()), self.theme.waiting())
             }
-            None => status_line(&self.story, self.questions.count(), said, keys, now, width, self.theme),
+            None => {
+                let status = Status {
+                    waiting: self.questions.count(),
+                    said,
+                    model: self.opening.model.as_deref(),
+                    keys,
+                };
+                status.line(&self.story, now, width, self.theme)
+            }
         }
     }
 

@@ -295,9 +295,17 @@ impl App {
     }
 
     fn input_key(&mut self, key: KeyEvent, now: Instant) -> Step {
-        if self.completion.key(key, &mut self.editor) != Completed::Nothing {
-            self.completion.update(&self.editor);
-            return Step::Go;
+        match self.completion.key(key, &mut self.editor) {
+            Completed::Nothing => {}
+            Completed::Chosen => {
+                let step = self.take_line(now);
+                self.completion.update(&self.editor);
+                return step;
+            }
+            Completed::Moved | Completed::Accepted => {
+                self.completion.update(&self.editor);
+                return Step::Go;
+            }
         }
         if key.code == KeyCode::Esc {
             if self.busy {

@@ -6,7 +6,7 @@ use llm_do::{Input, parse_strict};
 use serde_json::{Value, json};
 
 use super::{App, Draft, Outgoing, Purpose, Step};
-use crate::commands::{self, COMMANDS};
+use crate::commands;
 use crate::completion::attachments;
 use crate::form::Form;
 use crate::transcript::usage_words;
@@ -101,7 +101,8 @@ impl App {
         let number = rest.parse().ok();
         match command {
             "/help" => self.transcript.glossary(commands::help()),
-            "/model" => self.ask_for(Wish::UseModel((!rest.is_empty()).then(|| rest.to_owned()))),
+            "/model" if rest.is_empty() => self.show_model(),
+            "/model" => self.ask_for(Wish::UseModel(rest.to_owned())),
             "/approvals" => self.wish(Wish::ListGrants),
             "/revoke" => self.wish(Wish::Revoke(rest.to_owned())),
             "/usage" => self.transcript.remark(&self.usage()),
@@ -122,6 +123,18 @@ impl App {
             _ => self.wish(Wish::Quit),
         }
         Step::Go
+    }
+
+    /// Says which model answers, and offers others.
+    fn show_model(&mut self) {
+        self.transcript.remark(&match &self.opening.model {
+            Some(model) => format!("the model is `{model}`"),
+            None => "no model answers here: this is a function".to_owned(),
+        });
+        if !self.opening.models.is_empty() {
+            self.editor.set_text("/model ");
+            self.completion.update(&self.editor);
+        }
     }
 
     /// Wishes for something that is told to be done: messages wait for that.
@@ -176,7 +189,7 @@ impl App {
 }
 
 fn unknown_command(word: &str) -> String {
-    match llm_do::nearest(word, COMMANDS.iter().map(|command| command.name)) {
+    match commands::misspelled(word) {
         Some(near) => format!("did you mean `{near}`? there is no `{word}`"),
         None => format!("there is no command `{word}`; /help lists them"),
     }

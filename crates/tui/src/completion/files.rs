@@ -64,7 +64,7 @@ fn offer(entry: &DirEntry, directory: &str, typed: &str) -> Option<(u8, Choice)>
     let slash = if is_directory { "/" } else { "" };
     let inserted = quoted(&format!("{directory}{name}{slash}"), !is_directory);
     let label = visible_line(&format!("{name}{slash}"));
-    Some((rank, Choice { inserted, label, description: "", whole: !is_directory }))
+    Some((rank, Choice { inserted, label, description: "".into(), whole: !is_directory, sends: false }))
 }
 
 fn is_directory(entry: &DirEntry) -> bool {

@@ -190,3 +190,61 @@ fn a_list_can_be_drawn_in_any_area() {
         }
     }
 }
+
+#[test]
+fn a_list_that_does_not_fit_says_so() {
+    const MANY: &[Command] = &[
+        Command { name: "/a1", description: "" },
+        Command { name: "/a2", description: "" },
+        Command { name: "/a3", description: "" },
+        Command { name: "/a4", description: "" },
+        Command { name: "/a5", description: "" },
+        Command { name: "/a6", description: "" },
+        Command { name: "/a7", description: "" },
+        Command { name: "/a8", description: "" },
+        Command { name: "/a9", description: "" },
+    ];
+    let drawn = |completion: &Completion| {
+        let area = Rect { x: 0, y: 0, width: 30, height: completion.height() };
+        let mut buffer = Buffer::empty(area);
+        completion.draw(area, &mut buffer, Theme::default());
+        let rows = (0..area.height).map(|y| (0..30).map(|x| buffer[(x, y)].symbol()).collect::<String>());
+        rows.map(|row| row.trim_end().to_owned()).collect::<Vec<_>>()
+    };
+    let (mut editor, mut completion) = (Editor::new(""), Completion::new(MANY, "."));
+    for key in keys("/") {
+        editor.key(key);
+        completion.update(&editor);
+    }
+    let rows = drawn(&completion);
+    assert_eq!(
+        (rows.len(), rows[0].trim(), rows[7].trim(), rows[8].trim()),
+        (9, "/a1", "/a8", "1 of 9; ↑ ↓ for more")
+    );
+    for key in keys("<Up>") {
+        completion.key(key, &mut editor);
+    }
+    let rows = drawn(&completion);
+    assert_eq!((rows[7].trim(), rows[8].trim()), ("/a9", "9 of 9; ↑ ↓ for more"));
+}
+
+#[test]
+fn models_are_offered_behind_their_command_and_chosen_by_one_key() {
+    let model = |name: &str| OfferedModel { name: name.to_owned(), description: "$1 in".to_owned() };
+    let models = [model("anthropic:claude-opus-5"), model("openai:gpt-5-mini"), model("openai:gpt-5")];
+    let open = |typed: &str| {
+        let mut input = input(&[]);
+        input.completion = Completion::new(COMMANDS, ".").with_models(&models);
+        input.press(typed);
+        input
+    };
+    assert_eq!(open("/model<Space>").labels().len(), 3);
+    assert_eq!(open("/model<Space>gpt").labels(), ["openai:gpt-5-mini", "openai:gpt-5"]);
+    assert_eq!(open("/model<Space>gpt-5").labels(), ["openai:gpt-5", "openai:gpt-5-mini"]);
+    assert_eq!(open("/model<Space>gpt<Space>x").labels(), [""; 0]);
+    assert_eq!(open("say<Space>/model<Space>gpt").labels(), [""; 0]);
+    let mut input = open("/model<Space>opus");
+    let enter = keys("<Enter>")[0];
+    assert_eq!(input.completion.key(enter, &mut input.editor), Completed::Chosen);
+    assert_eq!(input.editor.text().trim_end(), "/model anthropic:claude-opus-5");
+}

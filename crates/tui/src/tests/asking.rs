@@ -785,8 +785,9 @@ fn commands_become_wishes() {
         driver.press(keys);
         driver.wishes()
     };
-    assert_eq!(wished("/model openai:gpt-5<Enter>"), [Wish::UseModel(Some("openai:gpt-5".to_owned()))]);
-    assert_eq!(wished("/model <Enter>"), [Wish::UseModel(None)]);
+    assert_eq!(wished("/model openai:gpt-5<Enter>"), [Wish::UseModel("openai:gpt-5".to_owned())]);
+    assert_eq!(wished("/model <Enter>"), []);
+    assert_eq!(wished("exit<Enter>"), [Wish::Quit]);
     assert_eq!(wished("/approvals <Enter>"), [Wish::ListGrants]);
     assert_eq!(wished("/revoke 2<Enter>"), [Wish::Revoke("2".to_owned())]);
     assert_eq!(wished("/fork <Enter>"), [Wish::Fork(None)]);

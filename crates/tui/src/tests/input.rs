@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::driver::{Driver, on_three_screens, opening};
 use super::tale::{text, used};
-use crate::{Opening, Told};
+use crate::{OfferedModel, Opening, Told, Wish};
 
 #[test]
 fn an_empty_input_says_what_it_is_for() {
@@ -41,6 +41,55 @@ fn commands_are_offered_behind_a_slash() {
         driver.press("/<Down>");
         driver.all()
     }));
+}
+
+/// A chat that can choose between three models.
+fn with_models() -> Opening {
+    let model = |name: &str, description: &str| OfferedModel {
+        name: name.to_owned(),
+        description: description.to_owned(),
+    };
+    Opening {
+        model: Some("anthropic:claude-opus-5".to_owned()),
+        models: vec![
+            model("anthropic:claude-opus-5", "of this project"),
+            model("openai:gpt-5", "$1.25 in, $10 out, 400k tokens"),
+            model("openai:gpt-5-mini", "$0.25 in, $2 out, 400k tokens"),
+        ],
+        ..opening()
+    }
+}
+
+#[test]
+fn the_model_is_shown_and_others_are_offered() {
+    assert_snapshot!(on_three_screens(&with_models(), |driver| {
+        driver.press("/model<Enter>");
+        driver.all()
+    }));
+}
+
+#[test]
+fn a_model_is_chosen_with_the_arrow_keys_or_by_typing() {
+    for keys in ["/model<Enter><Down><Down><Enter>", "/model<Enter>mini<Enter>", "/model mini<Enter>"] {
+        let mut driver = Driver::new(with_models(), (80, 24));
+        driver.press(keys);
+        assert_eq!(driver.wishes(), [Wish::UseModel("openai:gpt-5-mini".to_owned())], "{keys}");
+        driver.tell(Told::Model(Some("openai:gpt-5-mini".to_owned())));
+        driver.tell(Told::Ready);
+        let screen = driver.screen();
+        assert!(screen.contains("· openai:gpt-5-mini\n") && !screen.contains("claude"), "{screen}");
+    }
+    // Leaving the list leaves the model as it is.
+    let mut driver = Driver::new(with_models(), (80, 24));
+    driver.press("/model<Enter><Esc><C-u>");
+    assert_eq!(driver.wishes(), []);
+    // So does Enter at once, whatever was chosen before.
+    driver.tell(Told::Model(Some("test:echo".to_owned())));
+    driver.press("/model<Enter><Enter>");
+    assert_eq!(driver.wishes(), [Wish::UseModel("test:echo".to_owned())]);
+    driver.tell(Told::Model(Some("anthropic:claude-opus-5".to_owned())));
+    driver.tell(Told::Ready);
+    assert!(driver.screen().contains("· anthropic:claude-opus-5\n"), "{}", driver.screen());
 }
 
 #[test]

@@ -6,5 +6,5 @@ mod status;
 mod tree;
 
 pub(crate) use live::{Live, Section, activity};
-pub(crate) use status::status_line;
+pub(crate) use status::Status;
 pub(crate) use tree::{TreeStep, TreeView};

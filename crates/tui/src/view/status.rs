@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use llm_do::{Limits, Money, Usage, counted};
+use llm_do::{Limits, Money, Usage, counted, visible_line};
 use ratatui::text::{Line, Span};
 
 use crate::story::{Run, Story};
@@ -20,34 +20,41 @@ pub(crate) fn spinner(run: &Run, now: Instant) -> &'static str {
     FRAMES[usize::try_from(frame).unwrap_or(0) % FRAMES.len()]
 }
 
-/// The status line: as many parts as fit, the most useful ones first. What was just said to the person comes before
-/// what is known anyway.
-pub(crate) fn status_line(
-    story: &Story,
-    waiting: usize,
-    said: &str,
-    keys: &'static str,
-    now: Instant,
-    width: u16,
-    theme: Theme,
-) -> Line<'static> {
-    let run = story.run().filter(|run| run.status.is_none());
-    let mut parts: Vec<Span<'static>> = Vec::new();
-    if waiting > 0 {
-        parts.push(Span::styled(format!("{waiting} waiting for you"), theme.waiting()));
+/// What the status line says besides the run.
+pub(crate) struct Status<'a> {
+    /// How many questions wait.
+    pub(crate) waiting: usize,
+    /// What was just said to the person.
+    pub(crate) said: &'a str,
+    /// The model that answers.
+    pub(crate) model: Option<&'a str>,
+    /// The keys that are of use now.
+    pub(crate) keys: &'static str,
+}
+
+impl Status<'_> {
+    /// The line: as many parts as fit, the most useful ones first. What was just said to the person comes before
+    /// what is known anyway.
+    pub(crate) fn line(&self, story: &Story, now: Instant, width: u16, theme: Theme) -> Line<'static> {
+        let run = story.run().filter(|run| run.status.is_none());
+        let mut parts: Vec<Span<'static>> = Vec::new();
+        if self.waiting > 0 {
+            parts.push(Span::styled(format!("{} waiting for you", self.waiting), theme.waiting()));
+        }
+        if !self.said.is_empty() {
+            parts.push(Span::styled(self.said.to_owned(), theme.strong()));
+        }
+        match run {
+            Some(run) => parts.extend(run_parts(run, story.has_earlier_runs(), now, theme)),
+            None => parts.extend(used_words(&story.total()).map(|words| Span::styled(words, theme.dim()))),
+        }
+        if !self.keys.is_empty() {
+            parts.push(Span::styled(self.keys, theme.dim()));
+        }
+        parts.extend(self.model.map(|model| Span::styled(visible_line(model), theme.dim())));
+        let mark = run.map(|run| Span::styled(format!("{} ", spinner(run, now)), theme.accent()));
+        fit(mark, parts, width.into())
     }
-    if !said.is_empty() {
-        parts.push(Span::styled(said.to_owned(), theme.strong()));
-    }
-    match run {
-        Some(run) => parts.extend(run_parts(run, story.has_earlier_runs(), now, theme)),
-        None => parts.extend(used_words(&story.total()).map(|words| Span::styled(words, theme.dim()))),
-    }
-    if !keys.is_empty() {
-        parts.push(Span::styled(keys, theme.dim()));
-    }
-    let mark = run.map(|run| Span::styled(format!("{} ", spinner(run, now)), theme.accent()));
-    fit(mark, parts, width.into())
 }
 
 fn run_parts(run: &Run, is_later: bool, now: Instant, theme: Theme) -> Vec<Span<'static>> {
