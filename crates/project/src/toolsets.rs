@@ -1,6 +1,7 @@
 //! Resolves the tools, toolsets and agents that an agent lists.
 
 mod single_tools;
+mod unlisted_code;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

@@ -211,3 +211,22 @@ fn a_pipe_instead_of_a_script_is_an_error_at_once() {
     sandbox.run(&["check", "."]).told("`./pipe`").told("it is not a regular file");
     assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
 }
+
+#[test]
+fn a_python_file_that_is_not_listed_is_named_where_a_tool_is_missing() {
+    let agent = "---\nname: main\nmodel: test\ntools: [count_words]\n---\nCount.\n";
+    let code = "def count_words(text: str) -> int:\n    return 1\n";
+    let alone = Sandbox::new().file("main.agent", agent).file("tools.py", code);
+    for path in [".", "main.agent"] {
+        let ran =
+            alone.run(&["check", path]).ended(2).told("names the tool `count_words`, which does not exist");
+        ran.told("`tools.py` defines it").told("project.yaml").told("`python_files: [tools.py]`");
+    }
+    let manifest = "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\n";
+    let listed =
+        Sandbox::new().file("main.agent", agent).file("tools.py", code).file("project.yaml", manifest);
+    listed.run(&["check"]).ended(2).told("add the key `python_files: [tools.py]` to `project.yaml`");
+    // Without such a file, only tools are offered as tools.
+    let ran = Sandbox::new().file("main.agent", agent).run(&["check"]).ended(2);
+    assert!(ran.stderr.contains("read_file") && !ran.stderr.contains("filesystem_cwd"), "{ran:?}");
+}

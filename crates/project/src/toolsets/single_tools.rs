@@ -7,7 +7,7 @@ use std::sync::Arc;
 use llm_do_core::{AgentSpec, Name, ToolDefinition, ToolOverride, ToolsetChoice};
 use serde_json::{Value, json};
 
-use super::{Refused, Toolsets, python_tool_hint, with_hint};
+use super::{Refused, Toolsets, python_tool_hint, unlisted_code, with_hint};
 use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::entry_place;
@@ -144,11 +144,27 @@ impl Toolsets<'_> {
         let listed = self.known().into_iter().find(|name| *name == tool);
         match listed {
             Some(name) => format!("list `{name}` under `toolsets`"),
-            None => python_tool_hint(tool).unwrap_or_else(|| {
+            None => self.unlisted_code_hint(tool).or_else(|| python_tool_hint(tool)).unwrap_or_else(|| {
                 let tools = self.single_tools().map(Name::as_str).chain(self.catalogue.lone_tools());
-                self.with_program_hint(meant(tool, tools.chain(self.known())))
+                self.with_program_hint(meant(tool, tools))
             }),
         }
+    }
+
+    /// Says that a Python file beside the manifest defines a tool, and how it becomes part of the project.
+    fn unlisted_code_hint(&self, tool: &str) -> Option<String> {
+        let file = unlisted_code::defining_file(self.root, &self.files.paths, tool)?;
+        let Some(manifest) = self.manifest else {
+            return Some(format!(
+                "`{file}` defines it: write a `project.yaml` beside it with the keys `version: 1`, \
+                 `agent_files: ['*.agent']` and `python_files: [{file}]`"
+            ));
+        };
+        let shown = manifest.source.path.display();
+        Some(match manifest.manifest.python_files.is_empty() {
+            true => format!("`{file}` defines it: add the key `python_files: [{file}]` to `{shown}`"),
+            false => format!("`{file}` defines it: add it to `python_files` in `{shown}`"),
+        })
     }
 
     /// Lists a built-in toolset of which the agent has some tools only.
