@@ -13,6 +13,7 @@ use crate::arguments::InputArguments;
 use crate::output;
 use crate::problem::Problem;
 use crate::stdin::{self, MAX_BYTES};
+use crate::typed_input::{TextSource, refuse_text};
 
 /// What stdin is for if there is a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +56,11 @@ pub(crate) fn of_call(
     arguments: &InputArguments,
 ) -> Result<Input, Problem> {
     let given = match &arguments.input_json {
-        Some(text) => Some(from_json(text)?),
+        Some(text) => {
+            let input = from_json(text)?;
+            refuse_text(&input, own_schema(project, name).as_ref(), TextSource::CommandLine)?;
+            Some(input)
+        }
         None if takes_text(project, name, caller) => stdin::read()?.map(Input::from),
         None => None,
     };
@@ -113,7 +118,9 @@ fn given(
         if prompt.is_some() {
             output::to_stderr("notice: the prompt is not used, as `--input-json` goes before it");
         }
-        return from_json(json).map(Some);
+        let input = from_json(json)?;
+        refuse_text(&input, own_schema(project, &project.entry).as_ref(), TextSource::CommandLine)?;
+        return Ok(Some(input));
     }
     let text = match (prompt, stdin) {
         (Some(prompt), Stdin::FollowsPrompt) => Some(with_stdin(prompt)?),
@@ -121,7 +128,7 @@ fn given(
         (None, _) => stdin::read()?,
     };
     let schema = own_schema(project, &project.entry);
-    text.map(|text| from_text(&text, schema.as_ref())).transpose()
+    text.map(|text| from_text(&text, schema.as_ref(), TextSource::CommandLine)).transpose()
 }
 
 /// The prompt, a blank line and stdin; the prompt alone if stdin gives nothing.
@@ -134,12 +141,13 @@ fn with_stdin(prompt: &str) -> Result<String, Problem> {
 
 /// Reads a text that somebody wrote: a JSON object is the input of an entry with a schema of its own, and text for all
 /// others.
-pub(crate) fn from_text(text: &str, schema: Option<&Schema>) -> Result<Input, Problem> {
+pub(crate) fn from_text(text: &str, schema: Option<&Schema>, source: TextSource) -> Result<Input, Problem> {
     let object = schema.and_then(|_| parse_strict(text).ok()).filter(Value::is_object);
     let input = object.map_or_else(|| text.into(), Input::Object);
     if input.names_files() {
         return Err(attaching("the input", "attach them with `--attach FILE`"));
     }
+    refuse_text(&input, schema, source)?;
     Ok(input)
 }
 

@@ -39,6 +39,7 @@ mod surface;
 mod text;
 mod trust;
 mod tui;
+mod typed_input;
 mod words;
 
 use std::process::ExitCode;

@@ -33,6 +33,7 @@ mod payload;
 mod process;
 mod prompt;
 mod schema;
+mod schema_fields;
 mod server_tool;
 mod settings;
 mod template;

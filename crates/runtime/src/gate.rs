@@ -241,7 +241,7 @@ fn check_arguments(call: &LiveCall, target: &Target, input: &Payload) -> Result<
     // Code may give an agent without a schema any object; its JSON becomes the prompt.
     let free = !target.has_own_input && call.asker != Asker::Model;
     let mut checked =
-        if free { check_free(input)? } else { check_schema(&call.name, &target.definition.input, input)? };
+        if free { check_free(input)? } else { check_schema(call, &target.definition.input, input)? };
     checked.repairs.extend(input.repair().map(str::to_owned));
     Ok(checked)
 }
@@ -253,7 +253,7 @@ fn check_free(input: &Payload) -> Result<Checked, Failure> {
     Ok(Checked::plain(input.clone()))
 }
 
-fn check_schema(name: &str, schema: &Schema, input: &Payload) -> Result<Checked, Failure> {
+fn check_schema(call: &LiveCall, schema: &Schema, input: &Payload) -> Result<Checked, Failure> {
     match schema.accept(input.value().clone()) {
         Ok(accepted) => {
             let unchanged = accepted.value == *input.value();
@@ -261,9 +261,13 @@ fn check_schema(name: &str, schema: &Schema, input: &Payload) -> Result<Checked,
             Ok(Checked { repairs: accepted.repairs, ..Checked::plain(arguments) })
         }
         Err(problems) => {
-            let message = format!("invalid arguments for `{name}`: {}", join_problems(&problems));
-            Err(Failure::new(FailureKind::Arguments, message)
-                .with_hint("fix the named fields and call it again"))
+            let message = format!("invalid arguments for `{}`: {}", call.name, join_problems(&problems));
+            let failure = Failure::new(FailureKind::Arguments, message);
+            // A person or a program knows what to do, and cannot "call it again" in a conversation.
+            Err(match call.asker {
+                Asker::Model => failure.with_hint("fix the named fields and call it again"),
+                Asker::Code | Asker::Embedder => failure,
+            })
         }
     }
 }

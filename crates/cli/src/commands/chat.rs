@@ -18,6 +18,7 @@ use crate::problem::Problem;
 use crate::surface::Surface;
 use crate::text::{notice_line, visible};
 use crate::tui;
+use crate::typed_input::TextSource;
 
 /// How many messages can be recalled.
 const MAX_RECALLED: usize = 1_000;
@@ -50,7 +51,8 @@ pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, Problem> {
     let first = match &prompt {
         Some(prompt) => {
             let schema = input::own_schema(&project, &project.entry);
-            Some(input::from_text(prompt, schema.as_ref())?.with_attachments(attachments))
+            let input = input::from_text(prompt, schema.as_ref(), TextSource::ChatLine)?;
+            Some(input.with_attachments(attachments))
         }
         None if attachments.is_empty() => None,
         None => {
@@ -126,7 +128,7 @@ impl Chat {
             _ if word.starts_with('/') && word.len() > 1 && !word[1..].contains('/') => {
                 self.say(&unknown_command(word));
             }
-            _ => match input::from_text(line, self.schema.as_ref()) {
+            _ => match input::from_text(line, self.schema.as_ref(), TextSource::ChatLine) {
                 Ok(input) => self.turn(input).await,
                 Err(problem) => self.refuse(&problem.to_string()),
             },

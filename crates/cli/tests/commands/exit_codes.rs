@@ -156,7 +156,7 @@ fn no_model_is_said_before_the_first_token() {
     sandbox.run(&["run", ".", "hello"]).ended(2).told("no model").told("LLM_DO_MODEL");
     sandbox.run(&["call", ".", "main", "--input-json", "\"x\""]).ended(2).told("no model");
     sandbox.run(&["run", ".", "hello", "--model", "test:echo"]).ended(0).said("hello\n");
-    sandbox.run(&["run", ".", "hello", "--model", "tset:echo"]).ended(2).told("did you mean `test`?");
+    sandbox.run(&["run", ".", "hello", "--model", "tset:echo"]).ended(2).told("did you mean `test:echo`?");
     let mut command = sandbox.command(&["run", ".", "hello"]);
     let ran: crate::support::Ran = command.env("LLM_DO_MODEL", "test:echo").output().unwrap().into();
     ran.ended(0).said("hello\n");

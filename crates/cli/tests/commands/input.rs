@@ -81,8 +81,8 @@ fn a_typed_input_may_come_as_json_in_the_prompt_or_from_stdin() {
     sandbox.run_with(&["run", "."], json.as_bytes()).ended(0).said("about Rust\n");
     // Both together are one text, and a text is not the object that the schema asks for.
     let both = run_reading(&sandbox, &["run", ".", json], full_pipe(b"more"));
-    both.ended(2).said("").told("missing required field `topic`");
-    sandbox.run(&["run", ".", "Rust"]).ended(2).said("").told("missing required field `topic`");
+    both.ended(2).said("").told("this takes `topic` (string), and not a text");
+    sandbox.run(&["run", ".", "Rust"]).ended(2).said("").told("this takes `topic` (string), and not a text");
 }
 
 #[test]
@@ -334,4 +334,51 @@ fn an_input_that_does_not_fit_is_read_page_by_page_with_a_notice() {
     let ran = limited.run_with(&["run", ".", "--output", "json"], "x".repeat(501).as_bytes()).ended(0);
     let notice = ran.json()["notices"][0]["text"].as_str().unwrap().to_owned();
     assert!(notice.contains("501 characters, more than the 500 of `input_limit`"), "{notice}");
+}
+
+/// A planner with one required text, and an agent with two required fields.
+fn typed() -> Sandbox {
+    Sandbox::new()
+        .file(
+            "planner.agent",
+            "---\nname: planner\nmodel: test:echo\ninput_schema:\n  type: object\n  properties: {topic: {type: string}, days: {type: integer}}\n  \
+             required: [topic]\n  additionalProperties: false\nprompt: '{{ topic }}'\n---\nPlan.\n",
+        )
+        .file(
+            "pair.agent",
+            "---\nname: pair\nmodel: test:echo\ninput_schema:\n  type: object\n  properties: {a: {type: string}, b: {type: string}}\n  \
+             required: [a, b]\nprompt: '{{ a }}{{ b }}'\n---\nPair.\n",
+        )
+}
+
+#[test]
+fn a_text_for_a_typed_agent_is_answered_with_its_fields() {
+    let sandbox = typed();
+    let one = "this takes `topic` (string), `days` (integer, optional), and not a text\nhint: use `--input-json '{\"topic\":\"Rust\"}'`\n";
+    sandbox.run(&["run", "planner.agent", "Rust"]).ended(2).said("").told(one);
+    sandbox.run_with(&["run", "planner.agent"], b"Rust").ended(2).said("").told(one);
+    sandbox.run(&["run", "planner.agent", "--input-json", "\"Rust\""]).ended(2).said("").told(one);
+    sandbox
+        .run(&["call", "planner.agent", "planner", "--input-json", "\"Rust\""])
+        .ended(2)
+        .said("")
+        .told(one);
+    sandbox.run(&["run", "planner.agent", "--input-json", "{\"topic\":\"Rust\"}"]).ended(0).said("Rust\n");
+    let two = "use `--input-json '{\"a\":\"..\",\"b\":\"..\"}'`";
+    sandbox.run(&["run", "pair.agent", "Rust"]).ended(2).told("`a` (string), `b` (string)").told(two);
+    let chat = sandbox.run_with(&["chat", "planner.agent"], b"Rust\n{\"topic\": \"Go\"}\n");
+    chat.ended(0).said("Go\n").told("write it as JSON: `{\"topic\":\"Rust\"}`");
+}
+
+#[test]
+fn hints_for_models_do_not_reach_people() {
+    let sandbox = typed();
+    for arguments in [
+        &["run", "planner.agent", "--input-json", "{\"topik\": \"x\"}"][..],
+        &["call", "planner.agent", "planner", "--input-json", "{\"days\": 1}"],
+        &["run", "planner.agent", "{\"topic\": 1}"],
+    ] {
+        let ran = sandbox.run(arguments).ended(2).told("`topi");
+        assert!(!ran.stderr.contains("call it again"), "{ran:?}");
+    }
 }

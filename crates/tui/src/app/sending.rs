@@ -58,15 +58,18 @@ impl App {
         {
             return Some("JSON in a line cannot attach files: use the form".to_owned());
         }
-        let (value, advice) = match wish {
-            Wish::Give(value) => (value.clone(), ""),
+        match wish {
+            Wish::Give(value) => Some(schema.accept(value.clone()).err()?.first()?.to_string()),
             Wish::Send { text, attachments } if attachments.is_empty() => {
-                (Input::from(text.as_str()).into_payload().value().clone(), "write the input as JSON: ")
+                let value = Input::from(text.as_str()).into_payload().value().clone();
+                let problems = schema.accept(value).err()?;
+                // The person wrote no field, so the first problem would be about one that nobody wrote.
+                let fields = schema.describe_fields().map(|fields| format!("it takes {fields}"));
+                let expected = fields.or_else(|| problems.first().map(ToString::to_string))?;
+                Some(format!("write the input as JSON: {expected}"))
             }
-            _ => return None,
-        };
-        let problems = schema.accept(value).err()?;
-        Some(format!("{advice}{}", problems.first()?))
+            _ => None,
+        }
     }
 
     /// A typed input can be written as JSON; for an agent that takes a text, JSON is text.
