@@ -35,8 +35,8 @@ Exit codes: 0 done, 1 failed, 2 bad usage or project, 3 provider, 4 limit,
             130 interrupted, 143 terminated.";
 
 const PATH_OR_PROMPT: &str = "\
-One argument alone is PATH if it names a file or directory that exists or looks like a path (`a/b`, `x.agent`),
-and otherwise the prompt of the project of the current directory. `-p` gives the prompt in any case.";
+One argument alone is PATH if it names a file or directory that exists, or looks like a path (`a/b`, `x.agent`); \
+otherwise it is the prompt for the project of the current directory. `-p` gives the prompt in any case.";
 
 /// Runs agents (prompt files) and tools (code) under one calling convention.
 #[derive(Debug, Parser)]

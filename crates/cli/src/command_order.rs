@@ -103,7 +103,7 @@ fn refuse_misspelled(arguments: &[OsString], program: &Command) -> Result<(), Pr
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Parser};
 
     use super::*;
     use crate::arguments::Cli;
@@ -137,6 +137,45 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(ordered(written), ordered_as, "{written}");
+        }
+    }
+
+    #[test]
+    fn flags_mean_the_same_before_and_behind_the_command() {
+        const FLAGS: [&[&str]; 10] = [
+            &["-v"],
+            &["-vvm", "test"],
+            &["--model", "run"],
+            &["--model=chat"],
+            &["-mtest:echo"],
+            &["--trust"],
+            &["--trust=0123456789ab"],
+            &["-a", "all"],
+            &["-p", "-1 is what"],
+            &["--set", "model=test"],
+        ];
+        let parsed = |words: Vec<&str>| {
+            let words = ["llm-do"].into_iter().chain(words).map(OsString::from).collect();
+            let ordered = command_first(words, &mut Cli::command()).map_err(|problem| problem.to_string())?;
+            Cli::try_parse_from(ordered).map(|cli| format!("{cli:?}")).map_err(|error| error.to_string())
+        };
+        for (first, second) in FLAGS.iter().flat_map(|first| FLAGS.iter().map(move |second| (first, second)))
+        {
+            for command in ["run", "chat"] {
+                let behind = parsed([&[command], *first, *second, &["src"]].concat());
+                assert_eq!(
+                    parsed([*first, *second, &[command], &["src"]].concat()),
+                    behind,
+                    "{first:?} {second:?}"
+                );
+                assert_eq!(
+                    parsed([*first, &[command], *second, &["src"]].concat()),
+                    behind,
+                    "{first:?} {second:?}"
+                );
+                let is_twice = |error: &String| error.contains("cannot be used multiple times");
+                assert!(behind.as_ref().err().is_none_or(is_twice), "{behind:?}");
+            }
         }
     }
 

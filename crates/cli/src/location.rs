@@ -80,6 +80,18 @@ pub(crate) fn locate_with_prompt(
     }
 }
 
+/// Refuses a project in the place of the name of what is to be called.
+pub(crate) fn refuse_project_as_name(arguments: &ProjectArguments, name: &str) -> Result<(), Problem> {
+    let path = Path::new(name);
+    if arguments.path.is_some() || !path.exists() || !is_loadable(path) {
+        return Ok(());
+    }
+    let shown = visible_line(name);
+    let message = format!("`{shown}` is a project, and nothing says what of it to call");
+    let hint = format!("name it: `llm-do call {shown} NAME`; `llm-do list {shown}` lists what there is");
+    Err(Problem::with_hint(message, hint))
+}
+
 /// Returns whether a text that names nothing was meant as a path: `a/b`, `./my notes`, `main.agent`.
 pub(crate) fn is_like_path(text: &str) -> bool {
     let endings = [".agent", ".worker", ".yaml", ".yml", ".json", ".toml"];
@@ -156,7 +168,11 @@ impl Border {
             ),
             None => "there is no project in the current directory or above it".to_owned(),
         };
-        Problem::with_hint(message, "name a project, or make one with `llm-do init`")
+        let hint = match discovery::is_project_directory(Path::new(".")) {
+            true => "the project of this directory is used only if you name it: `.`",
+            false => "name a project, or make one with `llm-do init`",
+        };
+        Problem::with_hint(message, hint)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{input, location, output, tui};
 /// Calls an agent or tool, or says what the gate would answer.
 pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, Problem> {
     input::check(&arguments.input)?;
+    location::refuse_project_as_name(&arguments.project, &arguments.name)?;
     let location = location::locate(&arguments.project)?;
     let project = match arguments.dry_run {
         true => host::load_for_looking(&location)?,

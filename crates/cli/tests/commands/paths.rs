@@ -53,13 +53,13 @@ fn the_search_does_not_enter_what_others_can_write_to() {
     let sandbox = with_inner();
     for mode in [0o777, 0o1777] {
         set_mode(&sandbox.root(), mode);
-        for directory in ["inner/deep", "."] {
+        for (directory, hint) in [("inner/deep", "llm-do init"), (".", "only if you name it: `.`")] {
             run_in(&sandbox, directory, &["run", "hi"])
                 .ended(2)
                 .said("")
                 .told("there is no project in the current directory or above it")
                 .told("others can write to it")
-                .told("llm-do init");
+                .told(hint);
         }
         // Whoever names it means it.
         sandbox.run(&["run", ".", "hi"]).ended(0).said("hi\n");
@@ -128,6 +128,13 @@ fn a_misspelled_command_gets_a_hint_however_many_arguments_follow() {
     }
     let ran = sandbox.run(&["test", "tk"]).ended(2).told("no command and no project `test`");
     assert!(!ran.stderr.contains("did you mean"), "{ran:?}");
+}
+
+#[test]
+fn a_project_in_the_place_of_a_name_is_refused() {
+    let sandbox = Sandbox::echo();
+    sandbox.run(&["call", "."]).ended(2).told("nothing says what of it to call").told("llm-do call . NAME");
+    sandbox.run(&["call", "main.agent"]).ended(2).told("llm-do call main.agent NAME");
 }
 
 #[test]

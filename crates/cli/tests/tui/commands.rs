@@ -3,7 +3,7 @@
 use llm_do_testing::terminal::{Key, TerminalSession};
 
 use crate::sandbox::Sandbox;
-use crate::support::{at_rest, chat, ended, leave, say};
+use crate::support::{at_rest, chat, ended, leave, say, start};
 
 fn remembering() -> Sandbox {
     Sandbox::scripted("mode: by_turn\nreplies:\n  - say: first\n  - say: second\n  - say: third\n")
@@ -180,6 +180,14 @@ fn another_model_answers_from_now_on() {
     say(&session, "still there", "\nstill there\n");
     command(&session, "/model script:script.yaml", "answers come from `script:script.yaml`");
     say(&session, "two", "third");
+    leave(&session);
+}
+
+#[test]
+fn agents_that_keep_their_own_model_are_named() {
+    let sandbox = Sandbox::asking();
+    let session = start(&sandbox, &["chat", ".", "--model", "test"]);
+    session.wait_for("agents with a model of their own: helper (test:echo)");
     leave(&session);
 }
 
