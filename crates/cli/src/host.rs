@@ -13,12 +13,12 @@ use llm_do::{
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover, start_approver};
 use crate::arguments::{Approve, Output, RunOptions};
 use crate::caught_up::CaughtUp;
+use crate::chosen_model::{self, ChosenModel};
 use crate::config::{self, UserDirectory};
 use crate::dotenv::Dotenv;
 use crate::environment;
 use crate::exit::Exit;
 use crate::location::ProjectLocation;
-use crate::model_name;
 use crate::narration::Narration;
 use crate::output;
 use crate::problem::Problem;
@@ -160,45 +160,6 @@ fn catalogue(location: &ProjectLocation, env_file: EnvFile) -> Result<StandardCa
     Ok(catalogue.python(python))
 }
 
-/// The model that the user names.
-enum ChosenModel {
-    /// By the flag: for the entry agent, whatever its file says, and for agents that name none.
-    Flag(String),
-    /// By the environment or the configuration: only for agents that name none.
-    Default(String),
-}
-
-impl ChosenModel {
-    fn name(&self) -> &str {
-        match self {
-            Self::Flag(name) | Self::Default(name) => name,
-        }
-    }
-
-    /// The model by its full name.
-    fn completed(self, project: &LoadedProject) -> Result<Self, Problem> {
-        let name = model_name::completed(self.name(), Some(project))?;
-        Ok(match self {
-            Self::Flag(_) => Self::Flag(name),
-            Self::Default(_) => Self::Default(name),
-        })
-    }
-}
-
-/// Names the agents that keep a model of their own although the user chose one.
-fn notice_other_models(project: &LoadedProject, chosen: &str, screen: &Screen) {
-    let outlines = project.project.outline();
-    let agents = outlines.iter().filter_map(|outline| outline.agent.as_ref());
-    let own = agents.filter(|spec| spec.name != project.entry).filter_map(|spec| {
-        let model = spec.model.as_ref()?.name();
-        (model != chosen).then(|| format!("{} ({model})", spec.name))
-    });
-    let own: Vec<String> = own.collect();
-    if !own.is_empty() {
-        screen.line(&format!("agents with a model of their own: {}", own.join(", ")));
-    }
-}
-
 /// What a host is made of, before anything is started.
 pub(crate) struct Plan {
     pub(crate) project: LoadedProject,
@@ -287,12 +248,8 @@ impl Plan {
     /// The model that an agent starts with if it is what is run; none for a function.
     pub(crate) fn model_of(&self, agent: &Name) -> Option<String> {
         let spec = self.spec(agent)?;
-        match (&self.model, &spec.model) {
-            (Some(ChosenModel::Flag(name)), _) => Some(name.clone()),
-            (_, Some(own)) => Some(own.name().to_string()),
-            (Some(ChosenModel::Default(name)), None) => Some(name.clone()),
-            (None, None) => self.project.model.clone(),
-        }
+        let own = spec.model.as_ref().map(|own| own.name().to_string());
+        ChosenModel::effective(self.model.as_ref(), own, self.project.model.as_deref())
     }
 
     fn spec(&self, agent: &Name) -> Option<Arc<AgentSpec>> {
@@ -428,8 +385,9 @@ impl Host {
         }
         if let Some(ChosenModel::Flag(model)) = &plan.model {
             builder = builder.entry_model(model.as_str());
-            if plan.verbose > 0 || ui.is_some() {
-                notice_other_models(&plan.project, model, &screen);
+            let others = chosen_model::other_models(&plan.project, model);
+            if let Some(line) = others.filter(|_| plan.verbose > 0 || ui.is_some()) {
+                screen.line(&line);
             }
         }
         let person = || {

@@ -9,6 +9,7 @@ mod approvals;
 mod arguments;
 mod caught_up;
 mod child;
+mod chosen_model;
 mod command_order;
 mod commands;
 mod config;
