@@ -25,6 +25,7 @@ mod interrupts;
 #[cfg(target_os = "linux")]
 mod killed;
 mod large_numbers;
+mod limits;
 mod list;
 mod looking;
 mod models;
