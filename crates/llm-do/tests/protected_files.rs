@@ -1,6 +1,11 @@
 //! Files that are run later, and directories of the program itself: each path by each writing tool in each mode.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "what a test does not expect stops it, and what it skips is worth reading"
+)]
 
 use std::fs;
 use std::path::Path;

@@ -31,7 +31,11 @@ mod looking;
 mod models;
 mod needs_python;
 mod output;
+<<<<<<< ours
 mod paths;
+=======
+mod own_directories;
+>>>>>>> theirs
 mod programs;
 mod projects;
 mod providers;

@@ -6,7 +6,12 @@
 //!
 //! `LLM_DO_INHERITED_RULES` sets the number of projects, `LLM_DO_SEED` the first seed.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test does not expect stops it")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "what a test does not expect stops it, and what it counted is worth reading"
+)]
 
 mod oracle;
 mod random;
@@ -165,7 +170,7 @@ fn load(folder: &Path) -> LoadedProject {
 }
 
 async fn verdict(runtime: &Runtime, agent: &str, called: &str, tool: &HeldTool) -> VerdictKind {
-    let verdict = runtime.run(called, arguments(&tool.base)).as_agent(agent).judge().await;
+    let verdict = runtime.run(called, arguments(tool.base)).as_agent(agent).judge().await;
     let wrong = [Some(FailureKind::Arguments), Some(FailureKind::Unknown)].contains(&verdict.failure);
     assert!(!wrong || tool.base.starts_with("agent_"), "the test calls `{called}` wrongly: {verdict:?}");
     verdict.decision

@@ -59,7 +59,8 @@ impl RandomProject {
         let created = chance.one_of(&access).map_or(Value::Null, |access| json!({"access": access}));
         self.add("dynamic_agents", "", &CREATING, created);
         if chance.percent(70) {
-            self.add_files("filesystem_project", *chance.one_of(&["", "", "p_"]), chance);
+            let prefix = if chance.percent(33) { "p_" } else { "" };
+            self.add_files("filesystem_project", prefix, chance);
         }
         if chance.percent(40) {
             self.manifest["toolsets"] =

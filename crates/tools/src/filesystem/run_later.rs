@@ -227,7 +227,8 @@ fn by_path(path: &Path) -> Option<Reason> {
         let wanted: Vec<&str> = wanted.split('/').collect();
         parts.windows(wanted.len()).any(|window| *window == *wanted)
     };
-    PATHS.iter().find(|(_, paths)| paths.iter().any(|path| is_on_the_way(&path))).map(|(reason, _)| *reason)
+    let found = PATHS.iter().find(|(_, paths)| paths.iter().any(is_on_the_way));
+    found.map(|(reason, _)| *reason)
 }
 
 fn normal(part: Component<'_>) -> Option<&str> {

@@ -87,7 +87,7 @@ impl<'c> Reach<'c> {
     }
 
     fn is_private(&self, path: &str) -> bool {
-        self.places(path).any(|path| match self.may_write {
+        self.resolved_paths(path).any(|path| match self.may_write {
             true => self.guarded.is_unwritable(&path),
             false => self.guarded.is_unreadable(&path),
         })
@@ -99,11 +99,11 @@ impl<'c> Reach<'c> {
             true => self.guarded.leads_to_unwritable(path),
             false => self.guarded.leads_to_unreadable(path),
         };
-        is_deep && self.places(path).any(|path| holds(&path))
+        is_deep && self.resolved_paths(path).any(|path| holds(&path))
     }
 
     /// A path as it is written, and where it leads.
-    fn places(&self, path: &str) -> impl Iterator<Item = std::path::PathBuf> {
+    fn resolved_paths(&self, path: &str) -> impl Iterator<Item = std::path::PathBuf> {
         self.root.resolve(Path::new(path)).into_iter().chain([self.root.path().join(path)])
     }
 
