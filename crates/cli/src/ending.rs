@@ -36,7 +36,7 @@ impl Host {
         match self.output {
             Output::Text => self.answer.finish(report),
             Output::Json => drop(output::to_stdout(&RunObject::new(&ended).to_line())),
-            Output::Jsonl => drop(output::to_stdout(&RunObject::new(&ended).as_last_line().to_line())),
+            Output::Jsonl => drop(output::to_stdout(&RunObject::new(&ended).into_last_line().to_line())),
         }
         self.explain(&ended);
         ended.exit

@@ -37,7 +37,7 @@ pub(crate) struct RunObject {
     /// The last answer of the model, if it does not fit the output schema of the agent.
     raw: Option<String>,
     /// Why the model of the agent stopped. `null` if no model answered.
-    stop: Option<Stop>,
+    stop: Option<StopKind>,
     /// What went wrong, in one sentence. `null` if nothing did.
     error: Option<String>,
     /// What can be done about the error.
@@ -120,7 +120,7 @@ impl RunStatus {
 /// Why a model stopped, the same for all providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Stop {
+enum StopKind {
     /// The answer is complete.
     EndTurn,
     /// It called tools; also if it gave a structured answer through a tool.
@@ -137,7 +137,7 @@ enum Stop {
     Other,
 }
 
-impl From<&StopReason> for Stop {
+impl From<&StopReason> for StopKind {
     fn from(reason: &StopReason) -> Self {
         match reason {
             StopReason::EndTurn => Self::EndTurn,
@@ -299,7 +299,7 @@ impl RunObject {
     }
 
     /// Marks it as the last line of `--output jsonl`.
-    pub(crate) fn as_last_line(mut self) -> Self {
+    pub(crate) fn into_last_line(mut self) -> Self {
         self.kind = Some(LineKind::Result);
         self
     }

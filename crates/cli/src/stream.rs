@@ -161,11 +161,7 @@ impl AnswerStream {
         }
         match &event.body {
             EventBody::CallStarted { name, .. } => state.is_live = self.streamed.contains(name),
-            EventBody::ModelRequest { .. } => {
-                if state.text.begin_attempt() {
-                    self.end_line(&mut state);
-                }
-            }
+            EventBody::ModelRequest { .. } => self.begin_attempt(&mut state),
             EventBody::ThinkingDelta(delta) => state.text.pass_over(delta),
             EventBody::TextDelta(delta) => self.apply(&mut state, |answer| answer.push(delta)),
             EventBody::ModelResponse { result: ModelResult::Response(response), .. } => {
@@ -177,6 +173,13 @@ impl AnswerStream {
             }
             EventBody::ModelResponse { .. } => self.free_terminal(&mut state),
             _ => {}
+        }
+    }
+
+    /// Ends the line of a message that is complete, before another one.
+    fn begin_attempt(&self, state: &mut State) {
+        if state.text.begin_attempt() {
+            self.end_line(state);
         }
     }
 

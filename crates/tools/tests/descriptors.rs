@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use llm_do_core::{
-    Access, AgentSpec, Answer, ApprovalMode, ApprovalRequest, EventBody, Failure, FailureKind, Scope,
+    Access, AgentSpec, Answer, ApprovalMode, ApprovalRequest, EventBody, Failure, FailureKind, ModelProfile,
+    Scope,
 };
 use llm_do_models::{Script, asks, says};
 use llm_do_project::{ProjectFiles, WantedToolset};
@@ -531,11 +532,14 @@ async fn a_resumed_run_does_not_write_a_file_again() {
             .agent(AgentSpec::new("main", "You write.").toolset("file_descriptors").tool("remove"))
             .toolset(folder.toolset())
             .tool(remove)
-            .model(Script::by_turn([
-                asks("fd_to_file", json!({"fd": "fd:input", "path": "a.txt"})),
-                asks("remove", json!({})),
-                says("done"),
-            ]))
+            .model(
+                Script::by_turn([
+                    asks("fd_to_file", json!({"fd": "fd:input", "path": "a.txt"})),
+                    asks("remove", json!({})),
+                    says("done"),
+                ])
+                .with_profile(ModelProfile::default()),
+            )
             .runtime(|builder| builder.store(store).approval_mode(ApprovalMode::ApproveAll))
             .build()
     };
@@ -553,4 +557,78 @@ async fn a_resumed_run_does_not_write_a_file_again() {
     let again = make(cut).resume(report.id).await.unwrap().await.unwrap();
     assert_eq!(&*again.text(), "done");
     assert!(!folder.0.join("a.txt").exists(), "a change that was recorded was made again");
+}
+
+/// What the model of an agent with tools is shown of an input, and the notices.
+async fn shown(input: &str, context_window: Option<u64>) -> (String, Vec<String>) {
+    let folder = Folder::new();
+    let profile = ModelProfile { context_window, ..ModelProfile::default() };
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "You read.").toolset("file_descriptors"))
+        .toolset(folder.toolset())
+        .model(Script::by_turn([says("done")]).with_profile(profile))
+        .run(input)
+        .await;
+    let (mut text, mut notices) = (String::new(), Vec::new());
+    for event in run.events() {
+        match &event.body {
+            EventBody::ModelRequest { messages, .. } => text = messages[0].text(),
+            EventBody::Notice { text } => notices.push(text.clone()),
+            _ => {}
+        }
+    }
+    (text, notices)
+}
+
+#[tokio::test]
+async fn an_input_is_shown_whole_or_a_notice_says_what_is_shown() {
+    let mut chance = Chance::new(7);
+    for _ in 0..40 {
+        let window = [None, Some(4_000), Some(30_000), Some(200_000)][chance.below(4)];
+        let input = ["x", "ä ", "日本"][chance.below(3)].repeat(chance.below(120_000) + 1);
+        let (text, notices) = shown(&input, window).await;
+        let is_whole = text == input;
+        assert_eq!(is_whole, notices.is_empty(), "{window:?}, {} bytes: {notices:?}", input.len());
+        // Half of the window holds any input that has fewer bytes than tokens fit there.
+        let fits = window.is_some_and(|window| (input.len() as u64) < window / 4);
+        assert!(is_whole || !(fits || input.chars().count() <= 8_000), "{window:?}, {} bytes", input.len());
+        assert!(
+            !is_whole
+                || window
+                    .is_none_or(|window| input.chars().count() <= 8_000 || input.len() as u64 <= window * 3)
+        );
+        if let [notice] = &notices[..] {
+            assert!(
+                notice.contains(&format!("the input has {} characters", input.chars().count())),
+                "{notice}"
+            );
+            assert!(notice.contains("the first 4000") && notice.contains("page_user_input"), "{notice}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_an_agent_gives_to_another_is_paged_as_before_and_without_a_notice() {
+    let folder = Folder::new();
+    let long = "word ".repeat(2_000);
+    let run = TestProject::new()
+        .agent(AgentSpec::new("main", "You ask.").toolset("helper"))
+        .agent(
+            AgentSpec::new("helper", "You read.")
+                .toolset("file_descriptors")
+                .model(Script::by_turn([says("read")])),
+        )
+        .toolset(folder.toolset())
+        .model(Script::by_turn([asks("helper", json!({"input": long})), says("done")]))
+        .run("go")
+        .await;
+    let events = run.events();
+    let asked = events.iter().rev().find_map(|event| match &event.body {
+        EventBody::ModelRequest { messages, .. } if event.call.path.contains("helper") => {
+            Some(messages[0].text())
+        }
+        _ => None,
+    });
+    assert!(asked.unwrap().starts_with("<fd_result"));
+    assert!(!events.iter().any(|event| matches!(&event.body, EventBody::Notice { .. })));
 }

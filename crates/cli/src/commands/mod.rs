@@ -52,7 +52,7 @@ fn refuse(problem: &Problem, form: Output) -> Exit {
     match form {
         Output::Text => {}
         Output::Json => drop(output::to_stdout(&object.to_line())),
-        Output::Jsonl => drop(output::to_stdout(&object.as_last_line().to_line())),
+        Output::Jsonl => drop(output::to_stdout(&object.into_last_line().to_line())),
     }
     problem.show()
 }

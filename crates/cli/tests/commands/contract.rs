@@ -152,6 +152,7 @@ fn check(object: &Value, ran: &Ran) {
 }
 
 #[test]
+#[allow(clippy::print_stdout, reason = "`--nocapture` shows how many runs of each kind there were")]
 fn random_runs_print_what_the_schema_says() {
     let schema = Sandbox::new().run(&["schema", "output"]).ended(0).json();
     let validator = jsonschema::validator_for(&closed(schema)).unwrap();

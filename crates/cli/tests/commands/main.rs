@@ -31,11 +31,8 @@ mod looking;
 mod models;
 mod needs_python;
 mod output;
-<<<<<<< ours
-mod paths;
-=======
 mod own_directories;
->>>>>>> theirs
+mod paths;
 mod programs;
 mod projects;
 mod providers;

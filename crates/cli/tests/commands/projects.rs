@@ -123,7 +123,7 @@ fn the_gate_judges_single_commands() {
     let sandbox = Sandbox::new()
         .file("main.agent", "---\nname: main\nmodel: test:echo\ntoolsets: [shell_readonly]\n---\nx");
     for (command, decision, exit) in
-        [("ls -la", "allow", 0), ("find . -delete", "ask", 5), ("curl x", "block", 1), ("ls > x", "block", 1)]
+        [("ls -la", "allow", 0), ("find . -delete", "ask", 5), ("curl x", "block", 5), ("ls > x", "block", 5)]
     {
         let verdict =
             called(&sandbox, "shell", &json!({"command": command}), &["--dry-run", "--output", "json"]);

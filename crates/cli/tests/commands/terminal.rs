@@ -269,3 +269,19 @@ fn changed_code_runs_after_a_yes() {
     let rest = ended(at_terminal(&sandbox, "\"$LLM_DO\" run . hi --headless; echo code $?"));
     assert!(rest.contains("code 0") && !rest.contains("changed"), "{rest}");
 }
+
+#[test]
+fn an_answer_that_streams_to_a_terminal_is_not_mixed_with_other_lines() {
+    let sandbox = Sandbox::scripted("- say: \"one two three\\nfour \\u001b[31mfive\"\n  pace: 150ms\n");
+    let line = "NO_COLOR=1 \"$LLM_DO\" run . hello --headless -vv; echo code $?";
+    let mut session = at_terminal(&sandbox, line);
+    session.expect("one two").unwrap();
+    let rest = ended(session);
+    // What `-vv` says about the same text waits until the answer has its line end.
+    assert!(rest.starts_with(" three\nfour \\u{1b}[31mfive\n"), "{rest}");
+    assert!(rest.contains("[main] one two three") && rest.contains("code 0"), "{rest}");
+    // Without `-v` a status line is drawn until the answer begins, and never behind it.
+    let mut session = at_terminal(&sandbox, "\"$LLM_DO\" run . hello --headless; echo code $?");
+    session.expect("one two").unwrap();
+    assert_eq!(ended(session), " three\nfour \\u{1b}[31mfive\ncode 0\n");
+}

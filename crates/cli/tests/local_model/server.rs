@@ -122,7 +122,10 @@ impl Local {
     /// Runs the greeter and reads the events.
     pub fn events(&self, arguments: &[&str]) -> Events {
         let all: Vec<&str> = ["run", "--output", "jsonl"].iter().chain(arguments).copied().collect();
-        Events(self.run(&all).ended(0).lines())
+        let mut lines = self.run(&all).ended(0).lines();
+        let result = lines.pop().unwrap();
+        assert_eq!((&result["type"], &result["status"]), (&"result".into(), &"done".into()), "{result}");
+        Events(lines)
     }
 }
 
