@@ -490,7 +490,7 @@ fn duration(text: &str) -> Result<Duration, String> {
         "ms" => 0.001,
         "m" => 60.0,
         "h" => 3600.0,
-        unit => return Err(format!("`{unit}` is no unit: write `90`, `90s`, `5m` or `1h`")),
+        unit => return Err(format!("`{unit}` is not a unit: write `90`, `90s`, `5m` or `1h`")),
     };
     let amount: f64 =
         number.parse().map_err(|_| "expected a number of seconds, or `90s`, `5m`".to_owned())?;

@@ -272,7 +272,7 @@ impl<'a> JsonSource<'a> {
         };
         let input = parse_input(&text).map_err(|reason| {
             Problem::with_hint(
-                format!("{name} is no JSON input: {reason}"),
+                format!("{name} is not valid JSON input: {reason}"),
                 "give an object such as '{\"input\": \"hello\"}', `@FILE`, or `-` for stdin",
             )
         })?;

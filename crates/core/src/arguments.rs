@@ -22,7 +22,7 @@ pub struct Arguments {
     pub repair: Option<&'static str>,
 }
 
-/// Why a text is no JSON, in words that can follow such a statement.
+/// Why a text is not valid JSON, in words that can follow such a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JsonError {
     /// The text ends in the middle.
@@ -308,11 +308,11 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_json_is_told_in_words_that_can_follow_such_a_statement() {
-        let words = |text: &str| format!("this is no JSON: {}", parse_strict(text).unwrap_err());
-        assert_eq!(words("{"), "this is no JSON: it ends too early");
-        assert_eq!(words(r#"{"a": {"b": 1,"#), "this is no JSON: it ends too early at `a`");
-        assert_eq!(words(r#"{"a": 1, "a": 2}"#), "this is no JSON: the key `a` stands twice");
-        assert_eq!(words("{a}"), "this is no JSON: key must be a string at line 1 column 2");
+        let words = |text: &str| format!("this is not valid JSON: {}", parse_strict(text).unwrap_err());
+        assert_eq!(words("{"), "this is not valid JSON: it ends too early");
+        assert_eq!(words(r#"{"a": {"b": 1,"#), "this is not valid JSON: it ends too early at `a`");
+        assert_eq!(words(r#"{"a": 1, "a": 2}"#), "this is not valid JSON: the key `a` stands twice");
+        assert_eq!(words("{a}"), "this is not valid JSON: key must be a string at line 1 column 2");
         let error = parse_arguments("{a}").unwrap_err().to_string();
         assert_eq!(error, "the arguments are not valid JSON: key must be a string at line 1 column 2");
     }

@@ -346,7 +346,7 @@ fn condition_of(file: Spanned<FileCondition>) -> Result<Condition, ScriptFileErr
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let duration = parse_duration(&text).ok_or_else(|| {
-        D::Error::custom(format!("`{text}` is no duration: write one such as `200ms`, `1.5s` or `2m`"))
+        D::Error::custom(format!("`{text}` is not a duration: write one such as `200ms`, `1.5s` or `2m`"))
     });
     duration.map(Some)
 }

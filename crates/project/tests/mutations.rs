@@ -204,7 +204,7 @@ fn is_about_whole_file(message: &str) -> bool {
         "is a directory",
         "the agent file is empty",
         "no entry: ",
-        "is no project",
+        "is not a project",
     ]
     .iter()
     .any(|words| message.contains(words))

@@ -487,7 +487,7 @@ fn value_in(text: &str, schema: &Schema) -> Result<Output, String> {
     let trimmed = text.trim();
     let fenced = trimmed.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let body = fenced.map_or(trimmed, |rest| rest.trim_start_matches("json").trim());
-    let value = parse_strict(body).map_err(|error| format!("the answer is no JSON: {error}"))?;
+    let value = parse_strict(body).map_err(|error| format!("the answer is not valid JSON: {error}"))?;
     accept_value(value, schema)
 }
 

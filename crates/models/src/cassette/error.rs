@@ -23,7 +23,7 @@ pub enum CassetteError {
         source: io::Error,
     },
     /// The file does not begin as a cassette.
-    #[error("`{}` is no cassette: its first line is no header", path.display())]
+    #[error("`{}` is not a cassette: its first line is not a header", path.display())]
     NoCassette {
         /// The file.
         path: PathBuf,

@@ -136,11 +136,11 @@ fn a_mistake_is_named_with_its_place_and_what_was_meant() {
         ("- text\n", "line 1, column 3: expected a mapping"),
         (
             "- say: a\n  delay: 5\n",
-            "line 2, column 10: `5` is no duration: write one such as `200ms`, `1.5s` or `2m`",
+            "line 2, column 10: `5` is not a duration: write one such as `200ms`, `1.5s` or `2m`",
         ),
         (
             "- say: a\n  delay: 1.2.3s\n",
-            "line 2, column 10: `1.2.3s` is no duration: write one such as `200ms`, `1.5s` or `2m`",
+            "line 2, column 10: `1.2.3s` is not a duration: write one such as `200ms`, `1.5s` or `2m`",
         ),
         ("- {say: a, usage: {input: -1}}\n", "line 1, column 27: expected a whole number"),
         ("- {say: a, usage: {inptu: 1}}\n", "line 1, column 20: unknown key `inptu`, did you mean `input`?"),

@@ -153,7 +153,7 @@ fn shell_settings(config: &Value, project: &Path) -> Result<Value, Remark> {
     };
     let rules = config.rules.iter().map(|rule| shell_rule(rule, project)).collect::<Result<_, _>>()?;
     let settings = ShellSettings { rules, unlisted, ..ShellSettings::default() };
-    serde_json::to_value(settings).map_err(|error| Remark::new(error.to_string(), "mend the rules"))
+    serde_json::to_value(settings).map_err(|error| Remark::new(error.to_string(), "fix the rules"))
 }
 
 fn shell_rule(config: &RuleConfig, project: &Path) -> Result<ShellRule, Remark> {
