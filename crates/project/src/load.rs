@@ -143,8 +143,10 @@ fn load_directory(directory: &Path, changes: &Changes, out: &mut Diagnostics) ->
         if let Some(files) = load_workers(&root, changes, out) {
             return Some(files);
         }
-        let message =
-            format!("`{}` is not a project: it has neither a manifest nor an agent file", directory.display());
+        let message = format!(
+            "`{}` is not a project: it has neither a manifest nor an agent file",
+            directory.display()
+        );
         let hint = format!("looked for {}, main.agent, *.agent and workers/*.yaml", MANIFESTS.join(", "));
         out.push(Diagnostic::error(directory, message).with_hint(hint));
         return None;

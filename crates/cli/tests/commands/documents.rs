@@ -58,6 +58,7 @@ pages! {
     approvals: "docs/guide/approvals.md",
     attachments: "docs/guide/attachments.md",
     budgets: "docs/guide/budgets.md",
+    configuration: "docs/guide/configuration.md",
     dynamic_agents: "docs/guide/dynamic-agents.md",
     embedding: "docs/guide/embedding.md",
     file_descriptors: "docs/guide/file-descriptors.md",

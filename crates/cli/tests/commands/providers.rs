@@ -144,7 +144,10 @@ fn a_recording_never_replaces_what_is_worth_more() {
     let sandbox = agent().file("diary.txt", "Dear diary\n");
     let diary = ["run", ".", "hello", "--cassette", "diary.txt", "--cassette-mode", "record"];
     let refused = asking(&sandbox, "http://127.0.0.1:9/v1", Some(KEY), &diary).ended(2);
-    assert!(refused.stderr.contains("is not a cassette") && refused.stderr.contains("hint: "), "{refused:#?}");
+    assert!(
+        refused.stderr.contains("is not a cassette") && refused.stderr.contains("hint: "),
+        "{refused:#?}"
+    );
     assert_eq!(std::fs::read_to_string(sandbox.path("diary.txt")).unwrap(), "Dear diary\n");
 
     let again = ["run", ".", "hello", "--cassette", "tape.jsonl", "--cassette-mode", "record"];

@@ -23,8 +23,9 @@ pub struct MockRequest {
 impl MockRequest {
     /// Returns the body as JSON.
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body)
-            .unwrap_or_else(|error| panic!("the body is not valid JSON ({error}): {}", self.body.escape_ascii()))
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| {
+            panic!("the body is not valid JSON ({error}): {}", self.body.escape_ascii())
+        })
     }
 
     /// Returns a header as text, or nothing where it is missing.
