@@ -63,7 +63,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, Problem> {
     let named = arguments.model.iter().map(|model| model_name::completed(model, project.as_ref()));
     let named = named.collect::<Result<Vec<String>, Problem>>()?;
     // Who names models, and no project, wants to know about these.
-    let is_general = arguments.model.is_empty() || project.is_some();
+    let is_general = arguments.model.is_empty() || arguments.path.is_some();
     let facts = if is_general { facts(project.as_ref(), arguments.path.as_deref())? } else { Vec::new() };
     let user = config::current(root)?.models();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
