@@ -118,7 +118,11 @@ impl Operation {
         let verb = if self == Self::Search { "search" } else { "read" };
         match found {
             Ok(file) => secret::assess_reading(verb, file),
-            Err(error) => change::refuse(error, self.name().to_owned()),
+            // The call answers with the error itself; whoever only asks beforehand learns that it is not permitted.
+            Err(error) if error.is_forbidden() => {
+                Assessment::cannot(Failure { kind: FailureKind::Blocked, ..error.into_failure() })
+            }
+            Err(error) => change::cannot(error.into_failure()),
         }
     }
 
