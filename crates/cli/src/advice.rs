@@ -66,9 +66,9 @@ fn usual(kind: FailureKind) -> Option<&'static str> {
             "`llm-do list PATH` shows what it takes; give that with `--input-json '{\"key\": \"value\"}'`",
         ),
         FailureKind::Depth => Some("raise it with `--max-depth N` or `runtime.max_depth`, at most 64"),
-        FailureKind::Limit => {
-            Some("raise it with `--max-turns`, `--max-cost`, or `limits` in the manifest or the agent file")
-        }
+        FailureKind::Limit => Some(
+            "raise it with `--max-turns`, `--max-calls`, `--max-tokens`, `--max-cost`, or `limits` in the manifest or the agent file",
+        ),
         FailureKind::TimedOut => Some("raise `limits.time` in the manifest or the agent file"),
         FailureKind::Blocked => Some("`llm-do check PATH --reach` shows which rule applies"),
         FailureKind::Context => Some("write the value under `context` of the manifest"),
