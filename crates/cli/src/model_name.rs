@@ -38,7 +38,7 @@ pub(crate) fn complete(name: &str, project: Option<&LoadedProject>) -> Result<St
     let full = full_names(name);
     match &full[..] {
         [one] => Ok(one.clone()),
-        [] => Err(no_provider(name, provider, &known)),
+        [] => Err(no_provider(name, provider, &known, &user)),
         several => {
             let message = format!("several providers have the model `{}`", visible_line(name));
             Err(Problem::with_hint(message, did_you_mean(several)))
@@ -67,11 +67,12 @@ fn check_known(name: &str, provider: &str, project: Option<&LoadedProject>) -> R
     }
 }
 
-fn no_provider(name: &str, provider: &str, known: &[&str]) -> Problem {
+fn no_provider(name: &str, provider: &str, known: &[&str], user: &UserModels) -> Problem {
     let shown = visible_line(name);
     if provider == name {
         let message = format!("the model `{shown}` names no provider, and no provider is known to have it");
-        return match misspelled_model(name) {
+        let alias = llm_do::nearest(name, user.aliases.keys().map(String::as_str)).map(str::to_owned);
+        return match alias.or_else(|| misspelled_model(name)) {
             Some(meant) => Problem::with_hint(message, did_you_mean(&[meant])),
             None => Problem::with_hint(
                 message,

@@ -46,7 +46,7 @@ fn the_doctor_tries_no_more_than_was_asked_for() {
 #[test]
 fn a_project_that_is_named_is_never_said_to_be_missing() {
     // An address without the key that is needed is no provider to try.
-    let none = asking(&agent(), "http://127.0.0.1:9/v1", None, &["doctor"]).stdout;
+    let none = asking(&Sandbox::new(), "http://127.0.0.1:9/v1", None, &["doctor"]).stdout;
     assert_eq!(
         line(&none, "none  provider"),
         "none  provider  no key is set or stored; `llm-do models` lists providers and their variables"
@@ -147,7 +147,8 @@ fn the_guide_shows_what_the_doctor_prints() {
     let shown = line(&ran.stdout, "ok    server    llamacpp").replace(&address, "http://127.0.0.1:43211/v1");
     assert!(squeeze(&guide).contains(&squeeze(&shown)), "{shown}");
 
-    let (ran, _) = run_beside(&agent(), vec![says("Hello")], &["doctor", "--model", "openai-chat:small"]);
+    let (ran, _) =
+        run_beside(&Sandbox::new(), vec![says("Hello")], &["doctor", "--model", "openai-chat:small"]);
     let model = line(&ran.stdout, "ok    model").replace("openai-chat:small", "llamacpp:smollm2");
     let shape = |text: &str| squeeze(text).split_whitespace().take(3).collect::<Vec<_>>().join(" ");
     assert!(guide.lines().any(|line| shape(line) == shape(&model) && line.contains(" s  said `")), "{model}");
