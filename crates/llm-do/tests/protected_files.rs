@@ -122,7 +122,8 @@ impl Project {
         let [state, config, cache] = ["state/llm-do", "config/llm-do", "cache/llm-do"];
         let loader = llm_do::loader(folder.path()).private(folder.path().join(state));
         let loader = loader.private(folder.path().join(config)).unwritten(folder.path().join(cache));
-        let project = loader.load().unwrap_or_else(|problems| panic!("{problems}"));
+        let project =
+            loader.trust(llm_do::TrustPolicy::All).load().unwrap_or_else(|problems| panic!("{problems}"));
         for path in paths.iter().filter(|path| !folder.path().join(path).exists()) {
             write(folder.path(), path, "old\n");
         }
@@ -424,7 +425,10 @@ async fn what_python_has_imported_by_a_name_that_it_made_up_asks() {
     ] {
         write(folder.path(), path, text);
     }
-    let project = llm_do::load(folder.path()).unwrap_or_else(|problems| panic!("{problems}"));
+    let project = llm_do::loader(folder.path())
+        .trust(llm_do::TrustPolicy::All)
+        .load()
+        .unwrap_or_else(|problems| panic!("{problems}"));
     let runtime = llm_do::runtime_of(&project).build().unwrap();
     assert!(asks_before_writing(&runtime, "hidden/plug.py").await);
     assert!(!asks_before_writing(&runtime, "hidden/other.py").await);
@@ -449,7 +453,10 @@ async fn the_file_of_a_class_that_an_agent_names_asks() {
     ] {
         write(folder.path(), path, text);
     }
-    let project = llm_do::load(folder.path()).unwrap_or_else(|problems| panic!("{problems}"));
+    let project = llm_do::loader(folder.path())
+        .trust(llm_do::TrustPolicy::All)
+        .load()
+        .unwrap_or_else(|problems| panic!("{problems}"));
     let runtime = llm_do::runtime_of(&project).build().unwrap();
     for path in ["forms.py", "fields.py"] {
         assert!(asks_before_writing(&runtime, path).await, "{path}");

@@ -29,7 +29,7 @@ fn a_dry_run_says_what_the_gate_would_say() {
     assert_eq!((&unknown["decision"], &unknown["failure"]), (&json!("cannot_be_done"), &json!("unknown")));
     assert!(unknown["reason"].as_str().unwrap().contains("there is no tool or agent `nobody`"));
     let wrong = ["call", ".", "helper", "--input-json", "[1]", "--dry-run"];
-    sandbox.run(&wrong).ended(2).told("no JSON input");
+    sandbox.run(&wrong).ended(2).told("not valid JSON input");
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn a_flag_is_a_ceiling_that_a_project_can_only_lower() {
     for (project, flag) in [("1", "9"), ("9", "1")] {
         let set = format!("runtime.limits.turns={project}");
         let ran = sandbox.run(&["run", ".", "hello", "--set", &set, "--max-turns", flag]).ended(4);
-        ran.told("1 turns");
+        ran.told("1 turn ");
     }
 }
 

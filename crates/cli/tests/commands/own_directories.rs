@@ -28,7 +28,8 @@ fn no_mode_lets_a_tool_reach_state_configuration_or_cache() {
         let path = sandbox.home().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         if !path.exists() {
-            fs::write(path, "canary").unwrap();
+            // Valid TOML, since the program reads its own configuration.
+            fs::write(path, "# canary\n").unwrap();
         }
     }
     let before = WRITTEN.map(|path| fs::read_to_string(sandbox.home().join(path)).unwrap());

@@ -166,7 +166,10 @@ impl Expected {
 }
 
 fn load(folder: &Path) -> LoadedProject {
-    llm_do::load(folder).unwrap_or_else(|problems| panic!("{problems}"))
+    llm_do::loader(folder)
+        .trust(llm_do::TrustPolicy::All)
+        .load()
+        .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 async fn verdict(runtime: &Runtime, agent: &str, called: &str, tool: &HeldTool) -> VerdictKind {
