@@ -356,7 +356,9 @@ async fn a_long_input_and_marked_text_can_be_read() {
         says("<ref id=\"plan\">step one</ref>").and(asks("read_fd", json!({"fd": "ref:plan"}))),
         says("ok"),
     ]);
-    let run = project(main_agent()).model(model).run("abc".repeat(5_000)).await;
+    let settings = DescriptorSettings { input_limit: Some(8_000), ..DescriptorSettings::default() };
+    let main = main_agent().descriptors(settings);
+    let run = project(main).model(model).run("abc".repeat(5_000)).await;
     let results = run.tool_results();
     assert!(results[0].contains("cabca"), "{}", results[0]);
     assert!(results[1].contains("step one"), "{}", results[1]);

@@ -150,7 +150,7 @@ fn a_call_stands_beside_the_conversation() {
     let session = chat(&sandbox);
     command(&session, "/call helper {\"input\": \"aside\"}", "\naside\n");
     session.keys("/call helper {\r");
-    session.wait_for_visible("this is not valid JSON");
+    session.wait_for_visible("not valid JSON");
     session.wait_for_visible("> /call helper {");
     session.key(Key::Ctrl('u'));
     at_rest(&session);

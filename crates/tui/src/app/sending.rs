@@ -174,7 +174,7 @@ impl App {
             }
             Err(error) => {
                 self.editor.set_text(&format!("/call {rest}"));
-                self.say(&format!("this is not valid JSON: {error}"), now);
+                self.say(&format!("not valid JSON: {error}"), now);
             }
         }
     }

@@ -200,7 +200,7 @@ impl Questions {
             KeyCode::Char('x') if is_control => {
                 return match parse_strict(&editor.text()) {
                     Ok(value) => Asked::Edit(value),
-                    Err(error) => self.problem(&format!("this is not valid JSON: {error}")),
+                    Err(error) => self.problem(&format!("not valid JSON: {error}")),
                 };
             }
             KeyCode::Enter => drop(editor.insert("\n")),
@@ -219,7 +219,7 @@ impl Questions {
     fn revise_text(&mut self, text: &str) {
         match parse_strict(text) {
             Ok(value) => self.revise(value),
-            Err(error) => self.hint = Some(format!("this is not valid JSON: {error}")),
+            Err(error) => self.hint = Some(format!("not valid JSON: {error}")),
         }
     }
 
