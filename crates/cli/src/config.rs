@@ -1,7 +1,7 @@
 //! The user's own configuration, `config.toml`: which settings it has, and how they reach a run.
 //!
 //! It belongs to the user, so nothing in it is a power of a project. It is read once per process, and only by commands
-//! that need it. Where the file is and how it is opened is in [`file`], changing it in [`edit`].
+//! that need it. Where the file is and how it is opened is in [`mod@file`], changing it in [`edit`].
 
 mod check;
 mod edit;

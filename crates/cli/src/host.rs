@@ -136,7 +136,7 @@ fn catalogue(location: &ProjectLocation, env_file: EnvFile) -> Result<StandardCa
         catalogue = catalogue.search_path(path);
     }
     if let Some(path) = environment::cache_directory() {
-        catalogue = catalogue.unwritten(path);
+        catalogue = catalogue.read_only(path);
     }
     let root = location.root();
     let user = config::current(Some(root))?;

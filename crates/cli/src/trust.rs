@@ -129,20 +129,21 @@ pub(crate) fn remember_code(project: &LoadedProject) {
     }
 }
 
-/// The store of the user, unless it lies in the project: then anybody who wrote the project wrote the store.
+/// The store of the user, unless it is in the project: then anybody who wrote the project wrote the store.
 pub(crate) fn store(project: &LoadedProject) -> TrustStore {
-    let outside = |directory: &PathBuf| {
-        let root = project.root.canonicalize().unwrap_or_else(|_| project.root.clone());
+    let root = project.root.canonicalize().unwrap_or_else(|_| project.root.clone());
+    let is_usable = |directory: &PathBuf| {
         let real = directory.canonicalize().unwrap_or_else(|_| directory.clone());
-        !real.starts_with(root) || is_home_state(&real)
+        directory.is_absolute() && (!real.starts_with(&root) || holds_home(&root))
     };
-    TrustStore::new(state_directory().filter(|directory| directory.is_absolute()).filter(outside))
+    TrustStore::new(state_directory().filter(is_usable))
 }
 
-/// Returns whether a directory is the usual one of the user: a project in the home directory does not own it.
-fn is_home_state(directory: &Path) -> bool {
+/// Returns whether a directory is the home directory of the user or above it: such a project does not own what is kept
+/// there.
+fn holds_home(root: &Path) -> bool {
     let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
-    home.is_some_and(|home| directory.starts_with(&home))
+    home.is_some_and(|home| home.starts_with(root))
 }
 
 pub(crate) fn identity(project: &LoadedProject) -> Result<Identity, Problem> {

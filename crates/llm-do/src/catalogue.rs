@@ -96,8 +96,8 @@ impl StandardCatalogue {
 
     /// Keeps toolsets from writing to a directory of the process itself, such as its cache.
     #[must_use]
-    pub fn unwritten(mut self, path: impl Into<PathBuf>) -> Self {
-        self.around.unwritten.push(path.into());
+    pub fn read_only(mut self, path: impl Into<PathBuf>) -> Self {
+        self.around.read_only.push(path.into());
         self
     }
 

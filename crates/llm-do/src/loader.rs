@@ -101,8 +101,8 @@ impl Loader {
     }
 
     /// Keeps toolsets from writing to a directory of the program.
-    pub fn unwritten(self, path: impl Into<PathBuf>) -> Self {
-        self.catalogue(|catalogue| catalogue.unwritten(path))
+    pub fn read_only(self, path: impl Into<PathBuf>) -> Self {
+        self.catalogue(|catalogue| catalogue.read_only(path))
     }
 
     /// Sets what the project may do without a question; by default it is refused if it has any power.

@@ -121,7 +121,7 @@ impl Project {
         write(folder.path(), "main.agent", &format!("---\n{header}\n---\nWork.\n"));
         let [state, config, cache] = ["state/llm-do", "config/llm-do", "cache/llm-do"];
         let loader = llm_do::loader(folder.path()).private(folder.path().join(state));
-        let loader = loader.private(folder.path().join(config)).unwritten(folder.path().join(cache));
+        let loader = loader.private(folder.path().join(config)).read_only(folder.path().join(cache));
         let project =
             loader.trust(llm_do::TrustPolicy::All).load().unwrap_or_else(|problems| panic!("{problems}"));
         for path in paths.iter().filter(|path| !folder.path().join(path).exists()) {

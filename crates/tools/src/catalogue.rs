@@ -37,7 +37,7 @@ pub struct Surroundings {
     /// Directories of the process itself that no tool reads or writes, such as its records and configuration.
     pub private: Vec<PathBuf>,
     /// Directories of the process itself that no tool writes to, such as its cache.
-    pub unwritten: Vec<PathBuf>,
+    pub read_only: Vec<PathBuf>,
     /// What the Python host of the project has imported.
     pub python_report: PythonReport,
     /// How it runs Python files.
@@ -173,7 +173,7 @@ fn protected(wanted: &WantedToolset<'_>, around: &Surroundings) -> Result<Protec
     let globs = wanted.files.globs.iter().map(|glob| format!("{root}/{}", glob.trim_start_matches("./")));
     let protected = Protected::new(paths).and_matching(globs);
     let protected = protected.with_python(wanted.root.to_path_buf(), around.python_report.clone());
-    Ok(protected.and_private(&around.private, Reads::Blocked).and_private(&around.unwritten, Reads::Allowed))
+    Ok(protected.and_private(&around.private, Reads::Blocked).and_private(&around.read_only, Reads::Allowed))
 }
 
 /// The root of a toolset lies below the directory that its name says. A project that somebody cloned must not

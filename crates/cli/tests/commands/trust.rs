@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use llm_do::trust::{Entry, Identity, Source, TrustStore};
 use serde_json::Value;
 
 use crate::support::{Ran, Sandbox};
@@ -273,4 +274,19 @@ fn syntax_errors_of_code_that_is_not_run_are_found() {
     let ran: Ran = sandbox.command(&["check", "p"]).env("PATH", path).output().unwrap().into();
     ran.ended(2).told("syntax error");
     assert!(!was_run(&sandbox));
+}
+
+#[test]
+fn an_agreement_that_the_project_brings_itself_does_not_count() {
+    let sandbox = marked();
+    let mut entry = Entry::new(&Identity::of(&sandbox.path("p")).unwrap(), Vec::new(), Source::Command);
+    (entry.below, entry.own) = (true, true);
+    for state in [sandbox.path("p/.state"), sandbox.home().join("agreed")] {
+        TrustStore::new(Some(state.join("llm-do"))).record(entry.clone()).unwrap();
+        let ran: Ran =
+            sandbox.command(&["run", "p", "hi"]).env("XDG_STATE_HOME", &state).output().unwrap().into();
+        let is_own = state.starts_with(sandbox.root());
+        assert_eq!(ran.code, Some(if is_own { 2 } else { 0 }), "{ran:?}");
+        assert_eq!(was_run(&sandbox), !is_own);
+    }
 }
