@@ -345,7 +345,9 @@ async fn every_accepted_text_has_the_commands_and_words_that_bash_sees() {
     }
     let count: u64 = std::env::var("LLM_DO_SHELL_TEXTS").map_or(5_000, |text| text.parse().unwrap());
     let first: u64 = std::env::var("LLM_DO_SEED").map_or(0, |text| text.parse().unwrap());
-    let directory = std::env::temp_dir();
+    // A directory of its own: files of others below it could be secret, and reading them asks.
+    let directory = std::env::temp_dir().join(format!("llm-do-shell-texts-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
     let rules: Vec<ShellRule> =
         READERS.iter().map(|program| ShellRule::new(program, Approval::PreApproved)).collect();
     let preset = Preset { rules, only_reads: true };
@@ -380,6 +382,7 @@ async fn every_accepted_text_has_the_commands_and_words_that_bash_sees() {
         }
     }
     compare_with_bash(&pending, &directory);
+    std::fs::remove_dir_all(&directory).unwrap();
     println!("{count} texts, {accepted} accepted and read alike by bash, {allowed} of them pre-approved");
     assert!(
         accepted as u64 * 10 > count * 3,
