@@ -55,7 +55,7 @@ pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<Deci
         return Ok(Decision::Trusted);
     }
     if let Some((Word::Nothing, source)) = word {
-        tell_restricted(project, source);
+        tell_restricted(project, &format!("`{source}` is `none`"));
         return Ok(Decision::Restricted);
     }
     if powers.len() > MAX_POWERS {
@@ -86,11 +86,11 @@ pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<Deci
         }
         question::Reply::Once => Ok(Decision::Trusted),
         question::Reply::Without => {
-            tell_restricted(project, "your answer");
+            tell_restricted(project, "you chose so");
             Ok(Decision::Restricted)
         }
         question::Reply::No => Err(Problem::usage("the project is not trusted, so nothing of it was run")),
-        question::Reply::NobodyToAsk => Err(not_trusted(project)),
+        question::Reply::NobodyToAsk => Err(not_trusted(project, &found)),
     }
 }
 
@@ -201,7 +201,7 @@ fn by_word(project: &LoadedProject, word: &Word, source: &str) -> Result<(), Pro
     match word {
         Word::All => {}
         Word::Digests(digests) if digests.iter().any(|known| digest.starts_with(known.as_str())) => {}
-        Word::Digests(_) | Word::Nothing => return Err(not_trusted(project)),
+        Word::Digests(_) | Word::Nothing => return Err(other_digest(project, source)),
     }
     let paint = Paint::for_stderr();
     match source {
@@ -218,19 +218,40 @@ fn by_word(project: &LoadedProject, word: &Word, source: &str) -> Result<(), Pro
     Ok(())
 }
 
+/// A digest was given, and it is that of other powers.
+fn other_digest(project: &LoadedProject, source: &str) -> Problem {
+    let (shown, list) = (text::shown_root(&project.root), text::list(&project.powers));
+    let digest = shown_digest(&project.powers);
+    Problem::with_hint(
+        format!("the powers of `{shown}` have the digest {digest}, which `{source}` does not name\n{list}"),
+        format!("look with `llm-do check {shown}`; the Python interpreter counts as well"),
+    )
+}
+
 /// Says that a project runs without its powers, and which they are.
 fn tell_restricted(project: &LoadedProject, source: &str) {
     let list = text::list(&project.powers);
-    let line = format!("notice: by {source} the project runs without this:\n{list}");
+    let line = format!("notice: {source}, so the project runs without this:\n{list}");
     output::to_stderr(&Paint::for_stderr().message(&line));
 }
 
-fn not_trusted(project: &LoadedProject) -> Problem {
+fn not_trusted(project: &LoadedProject, found: &Lookup) -> Problem {
     let shown = text::shown_root(&project.root);
-    let list = text::list(&project.powers);
     let digest = shown_digest(&project.powers);
+    let message = match found {
+        Lookup::Beyond(entry, changes) => {
+            let (date, changes) = (text::date(entry), text::changes(changes));
+            format!(
+                "`{shown}` wants more than you agreed to on {date}, and there is no terminal to ask you\n{changes}"
+            )
+        }
+        _ => {
+            let list = text::list(&project.powers);
+            format!("`{shown}` is not trusted, and there is no terminal to ask you\n{list}")
+        }
+    };
     Problem::with_hint(
-        format!("`{shown}` is not trusted, and there is no terminal to ask at\n{list}"),
+        message,
         format!(
             "look with `llm-do check {shown}`, then run `llm-do trust {shown}`; for this run only: `--trust={digest}`"
         ),

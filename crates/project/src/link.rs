@@ -97,6 +97,11 @@ impl LoadedProject {
         !self.code_files.is_empty()
     }
 
+    /// Returns whether the code of the project was run to load it.
+    pub fn ran_code(&self) -> bool {
+        self.code.is_some()
+    }
+
     /// Returns the variables with keys of model providers that code sees.
     pub fn code_variables(&self) -> &[String] {
         self.manifest.as_ref().map(|file| file.manifest.python_env.as_slice()).unwrap_or_default()
@@ -366,7 +371,10 @@ fn linked(
     }
     let agents = &headers.agents;
     let project = parts.builder.build().map_err(|errors| report(&errors, agents, &files.root, out)).ok()?;
-    model_settings::check_tool_choices(&project, agents, out);
+    // Tools of code that is not run are missing here, and may be the ones that are meant.
+    if !known.is_withheld() {
+        model_settings::check_tool_choices(&project, agents, out);
+    }
     let checked: Vec<CheckedAgent<'_>> = agents.iter().map(checked).collect();
     offered::check(&project, &checked, files.manifest.as_ref().map(|file| &file.manifest), out);
     if out.has_errors() {

@@ -68,7 +68,9 @@ fn restrict_header(header: &mut Header) {
     // which ones depends on what is left of them.
     header.server_side_tools.clear();
     if let Some(settings) = &mut header.model_settings {
-        let ModelSettings { extra_headers, extra_body, .. } = settings;
+        let ModelSettings { extra_headers, extra_body, tool_choice, .. } = settings;
+        // The tool that it names may be one of code that is not run.
+        *tool_choice = None;
         extra_headers.clear();
         extra_body.retain(|name, _| is_sampling_field(name));
     }

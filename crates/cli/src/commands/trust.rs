@@ -62,7 +62,7 @@ pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, Problem> {
 fn confirm(digest: &str) -> Result<(), Problem> {
     if !stdin().is_terminal() || !stderr().is_terminal() {
         let hint = format!("look at the list, then say `--expect {digest}`");
-        return Err(Problem::with_hint("there is no terminal to ask at", hint));
+        return Err(Problem::with_hint("there is no terminal to ask you", hint));
     }
     output::to_stderr("Trust this directory?  y + Enter: yes, anything else: no");
     let mut line = String::new();
@@ -92,7 +92,7 @@ fn trust_below(path: &Path) -> Result<Exit, Problem> {
 
 fn confirm_below(shown: &str) -> Result<(), Problem> {
     if !stdin().is_terminal() || !stderr().is_terminal() {
-        return Err(Problem::with_hint("there is no terminal to ask at", "run it at a terminal"));
+        return Err(Problem::with_hint("there is no terminal to ask you", "run it at a terminal"));
     }
     output::to_stderr(&format!(
         "Every project below {shown}, also one that comes later, will do what it wants without a question."

@@ -130,20 +130,8 @@ fn shown(question: &Question<'_>) -> String {
     let mut lines: Vec<String> = foreign.iter().map(|file| format!("warning: {file}")).collect();
     match found {
         Lookup::Beyond(entry, changes) => {
-            let date = entry.agreed.to_string();
-            let date = date.split('T').next().unwrap_or_default();
-            lines.push(format!("{path} wants more than you agreed to on {date}:\n"));
-            lines.extend(changes.new.iter().map(|new| text::entry("new      ", new)));
-            lines.extend(
-                changes
-                    .changed
-                    .iter()
-                    .map(|(was, now)| format!("{}\n  was      {was}", text::entry("changed  ", now))),
-            );
-            if changes.kept > 0 {
-                let noun = if changes.kept == 1 { "power" } else { "powers" };
-                lines.push(format!("  ({} other {noun} as before)", changes.kept));
-            }
+            lines.push(format!("{path} wants more than you agreed to on {}:\n", text::date(entry)));
+            lines.push(text::changes(changes));
         }
         Lookup::Unknown | Lookup::Replaced | Lookup::Trusted(_) => {
             let seen = match found {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use llm_do::trust::{DeclaredPower, Powers};
+use llm_do::trust::{Changes, DeclaredPower, Entry, Powers};
 
 use crate::text::visible_line;
 
@@ -24,6 +24,24 @@ pub(super) fn entry(before: &str, declared: &DeclaredPower) -> String {
         let _ = write!(text, "\n  {:width$}{:8}{location}", "", "", width = before.chars().count());
     }
     text
+}
+
+/// Returns what is new, changed and as before.
+pub(super) fn changes(changes: &Changes) -> String {
+    let new = changes.new.iter().map(|new| entry("new      ", new));
+    let changed =
+        changes.changed.iter().map(|(was, now)| format!("{}\n  was      {was}", entry("changed  ", now)));
+    let mut lines: Vec<String> = new.chain(changed).collect();
+    if changes.kept > 0 {
+        let noun = if changes.kept == 1 { "power" } else { "powers" };
+        lines.push(format!("  ({} other {noun} as before)", changes.kept));
+    }
+    lines.join("\n")
+}
+
+/// Returns the day on which somebody agreed.
+pub(super) fn date(entry: &Entry) -> String {
+    entry.agreed.to_string().split('T').next().unwrap_or_default().to_owned()
 }
 
 /// Returns the directory of a project as a person would write it.

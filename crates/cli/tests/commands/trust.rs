@@ -75,7 +75,7 @@ fn without_a_terminal_a_run_is_refused_with_the_two_ways_out() {
     let sandbox = marked();
     let ran = sandbox.run(&["run", "p", "hi"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("`p` is not trusted, and there is no terminal to ask at"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`p` is not trusted, and there is no terminal to ask you"), "{}", ran.stderr);
     assert!(ran.stderr.contains("`llm-do trust p`"), "{}", ran.stderr);
     let digest = digest(&sandbox);
     let once = sandbox.run(&["run", "p", "hi", &format!("--trust={digest}")]);
@@ -289,4 +289,30 @@ fn an_agreement_that_the_project_brings_itself_does_not_count() {
         assert_eq!(ran.code, Some(if is_own { 2 } else { 0 }), "{ran:?}");
         assert_eq!(was_run(&sandbox), !is_own);
     }
+}
+
+#[test]
+fn without_a_terminal_the_difference_to_the_agreement_is_named() {
+    let sandbox = marked();
+    agree(&sandbox).ended(0);
+    let agent = "---\nname: main\nmodel: test:echo\ntools: [count]\ntoolsets: [filesystem_project]\n\
+                 approval: {write_file: pre_approved}\n---\nEcho.\n";
+    let sandbox = sandbox.file("p/main.agent", agent);
+    let ran = sandbox.run(&["run", "p", "hi"]).ended(2).told("wants more than you agreed to on");
+    let ran = ran.told("new      ALLOWS").told("(1 other power as before)");
+    assert!(!ran.stderr.contains("RUNS"), "{}", ran.stderr);
+    sandbox.run(&["run", "p", "hi", "--trust=000000000000"]).ended(2).told("which `--trust` does not name");
+    let json = sandbox.run(&["check", "p", "--output", "json"]).ended(0).json();
+    assert!(ran.stderr.contains(json["digest"].as_str().unwrap()), "{json}");
+}
+
+#[test]
+fn a_choice_may_name_a_tool_of_code_that_is_not_run() {
+    let sandbox = marked();
+    let agent = "---\nname: main\nmodel: test:echo\ntools: [count]\nmodel_settings: {tool_choice: {tool: count}}\n---\nEcho.\n";
+    let sandbox = sandbox.file("p/main.agent", agent);
+    sandbox.run(&["check", "p"]).ended(0);
+    sandbox.run(&["run", "p", "hi", "--trust=none"]).ended(0).said("hi\n");
+    let wrong = sandbox.file("p/main.agent", &agent.replace("{tool: count}", "{tool: cuont}"));
+    wrong.run(&["run", "p", "hi", "--trust"]).ended(2).told("`tool_choice` names the tool `cuont`");
 }
