@@ -100,8 +100,8 @@ pub(crate) fn show_notices(project: &LoadedProject) {
 }
 
 /// Says that code was not run, so that something is missing.
-fn tell_unseen(project: &LoadedProject) {
-    if project.has_code() {
+pub(crate) fn tell_unseen(project: &LoadedProject) {
+    if project.has_code() && !project.ran_code() {
         let missing = if project.unseen.is_empty() {
             String::new()
         } else {

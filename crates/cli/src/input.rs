@@ -125,7 +125,8 @@ fn given(
     let text = match (prompt, stdin) {
         (Some(prompt), Stdin::FollowsPrompt) => Some(with_stdin(prompt)?),
         (Some(prompt), Stdin::HoldsMessages) => Some(prompt.to_owned()),
-        (None, _) => stdin::read()?,
+        (None, Stdin::HoldsMessages) => None,
+        (None, Stdin::FollowsPrompt) => stdin::read()?,
     };
     let schema = own_schema(project, &project.entry);
     text.map(|text| from_text(&text, schema.as_ref(), TextSource::CommandLine)).transpose()

@@ -118,6 +118,9 @@ fn named(path: &Path) -> Result<ProjectLocation, Problem> {
     if !path.exists() {
         return Err(no_project(path));
     }
+    if path.is_file() && !is_loadable(path) {
+        return Err(not_a_project(&path.to_string_lossy()));
+    }
     if !discovery::is_agent_file(path) || path.is_dir() {
         return Ok(ProjectLocation::new(path));
     }

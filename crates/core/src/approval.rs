@@ -373,11 +373,10 @@ impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let show = |amount| self.what.show(amount);
         let (owner, limit, used) = (&self.owner, show(self.limit), show(self.used));
-        write!(
-            f,
-            "the limit of {limit} set by {owner} is used up ({used} used, {} more needed)",
-            show(self.needed)
-        )
+        // A limit can be too low for the first step: then nothing was used up.
+        let state = if self.used == 0 { "too low" } else { "used up" };
+        let needed = show(self.needed);
+        write!(f, "the limit of {limit} set by {owner} is {state} ({used} used, {needed} more needed)")
     }
 }
 

@@ -445,8 +445,8 @@ fn authorisation(provider: &str, api: Api, key: &str) -> (HeaderName, String) {
 fn no_key(provider: &str, names: &[&str], environment: &Environment) -> ModelError {
     let names = names.join("` or `");
     let mut message = format!(
-        "`{names}` is not set, and provider `{provider}` needs it; set it in the environment, or in a `.env` file \
-         beside the project"
+        "`{names}` is not set, and provider `{provider}` needs it; set it in the environment, or in the `.env` of \
+         the project's directory"
     );
     if environment.has_store() {
         let _ = write!(message, ", or store the key with `llm-do auth login {}`", account_of(provider));

@@ -81,8 +81,14 @@ impl Wanted {
         let classes = self.classes.iter().map(|class| {
             notice(&class.file, format!("not run, so the fields of `{}` are not known", class.name))
         });
+        // Without a directory of its own to name, a notice is about the first file.
+        let place = if shown_path(root) == Path::new("") {
+            self.files.first().map_or(root, |file| file)
+        } else {
+            root
+        };
         let assumed =
-            assumed.iter().map(|what| notice(root, format!("not verified: {what} must be defined by code")));
+            assumed.iter().map(|what| notice(place, format!("not verified: {what} must be defined by code")));
         files.chain(classes).chain(assumed).collect()
     }
 

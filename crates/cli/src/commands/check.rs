@@ -63,7 +63,7 @@ fn check_static(
     let ok = !diagnostics.has_errors();
     match arguments.output {
         CheckOutput::Json => {
-            let value = json!({"ok": ok, "static": true, "diagnostics": diagnostics.0, "powers": powers});
+            let value = json!({"ok": ok, "static": true, "diagnostics": diagnostics.0, "powers": powers, "digest": digest(powers)});
             output::to_stdout(&serde_json::to_string_pretty(&value).unwrap_or_default());
         }
         _ => {
@@ -77,12 +77,19 @@ fn check_static(
     Ok(if ok { Exit::Done } else { Exit::Usage })
 }
 
+/// The digest of powers as `--trust` takes it; nothing without powers.
+fn digest(powers: &Powers) -> Option<String> {
+    (!powers.is_empty()).then(|| trust::shown_digest(powers))
+}
+
 /// Prints what the project does without a question.
 fn show_powers(powers: &Powers) {
     if !powers.is_empty() {
         let digest = trust::shown_digest(powers);
         let list = trust::powers_list(powers);
-        output::to_stdout(&printable(&format!("powers, which nobody is asked about ({digest}):\n{list}")));
+        output::to_stdout(&printable(&format!(
+            "powers: what it does without a question ({digest}):\n{list}"
+        )));
     }
 }
 
@@ -94,6 +101,9 @@ fn print_json(loaded: &Result<LoadedProject, Diagnostics>, reach: bool) {
     let mut value = json!({"ok": loaded.is_ok(), "diagnostics": diagnostics.0});
     if let Ok(project) = loaded {
         value["powers"] = json!(project.powers);
+        if let Some(digest) = digest(&project.powers) {
+            value["digest"] = json!(digest);
+        }
     }
     if let (Ok(project), true) = (loaded, reach) {
         value["reach"] = serde_json::to_value(project.reach()).unwrap_or(Value::Null);
@@ -106,6 +116,7 @@ fn print_text(loaded: &Result<LoadedProject, Diagnostics>, reach: bool) {
         Ok(project) => {
             show(&project.notices);
             if reach {
+                host::tell_unseen(project);
                 output::to_stdout(&printable(&project.reach().to_string()));
             } else {
                 output::to_stdout(&summary(project));

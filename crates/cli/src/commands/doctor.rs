@@ -53,7 +53,14 @@ struct Report {
 /// Shows what is set up here, and tries the providers for which a key is set and the models of a project.
 pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, Problem> {
     let location = location::locate_if_any(arguments.path.as_deref())?;
-    let project = location.as_ref().map(host::load_for_looking).transpose()?;
+    // A project that was only found around here must not keep the rest from being looked at.
+    let project = match location.as_ref().map(host::load_for_looking).transpose() {
+        Err(problem) if arguments.path.is_none() => {
+            problem.show();
+            None
+        }
+        loaded => loaded?,
+    };
     let root = project.as_ref().map(|project| project.root.as_path());
     let own = environment::of_user(root)?;
     let environment = match &project {

@@ -77,7 +77,7 @@ fn refuse_existing(directory: &Path, files: Files) -> Result<(), Problem> {
     match existing {
         Some(path) => Err(Problem::with_hint(
             format!("`{}` exists already, and nothing is overwritten", path.display()),
-            "name an empty directory: `llm-do init hello`",
+            "name another directory, which may be new: `llm-do init DIRECTORY`",
         )),
         None => Ok(()),
     }

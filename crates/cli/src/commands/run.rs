@@ -27,6 +27,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Problem> {
     let found = input::found(&project, prompt.as_deref(), &arguments.input, stdin)?;
     // In the terminal UI the person can still write it.
     let input = match (found, surface) {
+        // The first line of a chat is its first message.
+        (None, _) if holds_messages && project.allow_cli_input => None,
         (None, surface) if surface != Surface::Tui || !project.allow_cli_input => return Err(input::none()),
         (found, _) => found,
     };

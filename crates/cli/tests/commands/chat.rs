@@ -112,3 +112,9 @@ fn a_call_in_a_line_attaches_no_files() {
     let ran = sandbox.run_with(&["chat", "."], line.as_bytes()).ended(2).said("");
     ran.told("names files to attach").told("llm-do call");
 }
+
+#[test]
+fn a_run_that_is_a_chat_takes_a_message_from_each_line() {
+    let ran = Sandbox::echo().run_with(&["run", ".", "--chat"], b"one\ntwo\n").ended(0);
+    assert_eq!(ran.stdout, "one\ntwo\n");
+}

@@ -183,7 +183,7 @@ fn calls_and_tokens_of_a_run_have_flags() {
     sandbox.run(&[&approved[..], &["--max-calls", "1", "--max-tokens", "100000"]].concat()).ended(0);
     let run = |flags: &[&str]| sandbox.run(&[&approved[..], flags].concat());
     // The model is told that no call is left, and may still answer.
-    run(&["--max-calls", "0", "-v"]).ended(0).told("the limit of 0 tool calls set by the run is used up");
+    run(&["--max-calls", "0", "-v"]).ended(0).told("the limit of 0 tool calls set by the run is too low");
     run(&["--max-tokens", "1"]).ended(4).told("token");
     run(&["--max-tokens", "0"]).ended(2).told("1..");
     // A flag is a ceiling: the project can only be stricter.

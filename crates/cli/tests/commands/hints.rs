@@ -52,7 +52,7 @@ fn limits_name_the_flags_that_raise_them() {
     let turns = scripted("toolsets: [main]\n", again);
     assert!(hint(&turns, &["run", ".", "x", "--max-turns", "1"], 4).contains("turns"));
     let tokens = scripted("limits: {tokens: 5}\n", "[{say: x}]");
-    assert!(hint(&tokens, &["run", ".", "x"], 4).contains("limits.tokens`"));
+    assert!(hint(&tokens, &["run", ".", "x"], 4).contains("`limits`"));
 }
 
 #[test]
