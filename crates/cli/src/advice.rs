@@ -51,14 +51,25 @@ const NOT_FOR_PEOPLE: &[&str] = &[
     "read the results first",
     "an approver",
     "the runtime builder",
-    // Whoever gave a flag does not raise the limit by a key.
-    "sets the limit",
 ];
 
 fn for_person(failure: &Failure) -> Option<String> {
     let is_for_people = |hint: &String| !NOT_FOR_PEOPLE.iter().any(|phrase| hint.contains(phrase));
-    let own = failure.hint.clone().filter(is_for_people);
+    let own = failure.hint.clone().filter(is_for_people).map(with_flag);
     own.or_else(|| usual(failure.kind).map(str::to_owned))
+}
+
+/// Names the flag beside the key of a limit: whoever gave the flag cannot raise the limit by the key.
+fn with_flag(hint: String) -> String {
+    let flags = [
+        ("limits.tokens`", "--max-tokens"),
+        ("limits.cost`", "--max-cost"),
+        ("limits.tool_calls`", "--max-calls"),
+    ];
+    match flags.iter().find(|(key, _)| hint.contains(key)) {
+        Some((_, flag)) => format!("{hint}; `{flag}` is a ceiling for it"),
+        None => hint,
+    }
 }
 
 /// What helps against a kind of failure in most cases.

@@ -52,7 +52,8 @@ fn limits_name_the_flags_that_raise_them() {
     let turns = scripted("toolsets: [main]\n", again);
     assert!(hint(&turns, &["run", ".", "x", "--max-turns", "1"], 4).contains("turns"));
     let tokens = scripted("limits: {tokens: 5}\n", "[{say: x}]");
-    assert!(hint(&tokens, &["run", ".", "x"], 4).contains("`limits`"));
+    let shown = hint(&tokens, &["run", ".", "x"], 4);
+    assert!(shown.contains("limits.tokens`") && shown.contains("`--max-tokens`"), "{shown}");
 }
 
 #[test]
