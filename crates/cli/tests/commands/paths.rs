@@ -219,3 +219,21 @@ fn trust_is_the_same_however_the_project_is_named() {
     sandbox.run(&["trust", "mine/agents/main.agent", "--revoke"]).ended(0);
     sandbox.run(&["trust", "mine", "--revoke"]).ended(2).told("was not trusted");
 }
+
+#[test]
+fn a_file_that_is_not_a_project_says_so_with_every_command() {
+    let sandbox = Sandbox::new().file("note.txt", "hello\n");
+    for arguments in
+        [&["run", "note.txt", "hi"][..], &["run", "note.txt"], &["check", "note.txt"], &["list", "note.txt"]]
+    {
+        sandbox.run(arguments).ended(2).told("`note.txt` is not a project or an agent file").told("hint: ");
+    }
+}
+
+#[test]
+fn a_broken_project_around_does_not_keep_the_doctor_from_looking() {
+    let sandbox = Sandbox::new().file("main.agent", "---\nname: main\nmodle: test\n---\nx\n");
+    let ran = sandbox.run(&["doctor"]).told("modle");
+    assert!(ran.stdout.contains("sandbox"), "{ran:?}");
+    sandbox.run(&["doctor", "."]).ended(2);
+}
