@@ -44,7 +44,7 @@ pub enum StepKind {
     /// Scope: one call from resolving its name to its result.
     Call {
         /// Who asked for it.
-        asker: Asker,
+        asker: CallOrigin,
         /// Whether the called agent begins with the conversation of the one in whose name it is called.
         fork: bool,
     },
@@ -74,7 +74,7 @@ pub enum StepKind {
 /// Who asks for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asker {
+pub enum CallOrigin {
     /// A model, which may name what its agent lists.
     Model,
     /// Code of a tool or entry, which may also name any agent.
@@ -84,7 +84,7 @@ pub enum Asker {
 }
 
 /// What performing a step gives: an outcome that is recorded and answered, or a halt that is neither.
-pub type Performed = Result<Outcome, Halt>;
+pub type StepResult = Result<Outcome, Halt>;
 
 /// How a step ended.
 #[derive(Debug, Clone)]
@@ -231,8 +231,8 @@ pub enum Halt {
 /// What loops see of an engine.
 pub trait Engine: Send + Sync {
     /// Performs one step.
-    fn perform(&self, step: Step) -> BoxFuture<'_, Performed>;
+    fn perform(&self, step: Step) -> BoxFuture<'_, StepResult>;
 
     /// Performs several scopes at once. All have ended when it returns; results are in the order given.
-    fn perform_all(&self, steps: Vec<Step>) -> BoxFuture<'_, Vec<Performed>>;
+    fn perform_all(&self, steps: Vec<Step>) -> BoxFuture<'_, Vec<StepResult>>;
 }

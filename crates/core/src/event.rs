@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApprovalMode, ApprovalRequest, Asker, CallInfo, Decision, Digest, Effect, Failure, Head, Key, Limits,
-    Message, ModelError, ModelResponse, Name, Output, Payload, Sample, Usage, UsageByModel,
+    ApprovalMode, ApprovalRequest, CallInfo, CallOrigin, Decision, Digest, Effect, Failure, Head, Key,
+    Limits, Message, ModelError, ModelResponse, Name, Output, Payload, Sample, Usage, UsageByModel,
 };
 
 /// The id of a run.
@@ -72,7 +72,7 @@ pub enum EventBody {
         /// What it was given.
         input: Payload,
         /// Who asked.
-        asker: Asker,
+        asker: CallOrigin,
         /// Whether it begins with the conversation of the agent that called it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         fork: bool,

@@ -57,7 +57,9 @@ pub use clock::{Clock, Random, SystemClock, SystemRandom};
 pub use context::{Context, FromCall, MissingNeed, Need, NeedSpec};
 pub use descriptor_settings::{DESCRIPTORS, DescriptorSettings};
 pub use digest::Digest;
-pub use engine::{Asker, DecidedBy, Decision, Engine, Halt, Outcome, Performed, Permit, Step, StepKind};
+pub use engine::{
+    CallOrigin, DecidedBy, Decision, Engine, Halt, Outcome, Permit, Step, StepKind, StepResult,
+};
 pub use event::{CallKind, CallResult, Delta, Event, EventBody, ModelResult, RunId, Status};
 pub use failure::{Failure, FailureKind, ToolError};
 pub use grant::{Grant, GrantSubject};

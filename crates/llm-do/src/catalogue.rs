@@ -9,7 +9,7 @@ use llm_do_models::{PROTOCOLS, StandardModels, provider_names, providers};
 use llm_do_project::{Catalogue, Code, CodeProblem, Machine, ProgramInput, WantedCode, WantedToolset};
 use llm_do_runtime::EntrySpec;
 use llm_do_tools::{
-    PythonSettings, Surroundings, built_in, built_in_names, lone_tools, python_code, python_interpreter,
+    PythonSettings, ToolsetEnv, built_in, built_in_names, lone_tools, python_code, python_interpreter,
     python_syntax_problems, tool_home, toolset_powers,
 };
 use llm_do_trust::Power;
@@ -22,7 +22,7 @@ const OTHER_KEYS: &[&str] = &["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"]
 /// Everything that comes with llm-do.
 #[derive(Clone, Default)]
 pub struct StandardCatalogue {
-    around: Surroundings,
+    around: ToolsetEnv,
     search_path: Option<OsString>,
     tools: Vec<Arc<dyn Tool>>,
     toolsets: Vec<Arc<dyn Toolset>>,
@@ -37,7 +37,7 @@ impl StandardCatalogue {
     /// A catalogue for a process that works in a directory.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         let home = std::env::var_os("HOME").map(PathBuf::from);
-        let around = Surroundings { directory: directory.into(), home, ..Surroundings::default() };
+        let around = ToolsetEnv { directory: directory.into(), home, ..ToolsetEnv::default() };
         Self { around, ..Self::default() }
     }
 

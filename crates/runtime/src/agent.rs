@@ -11,9 +11,8 @@ use std::sync::Arc;
 use futures::FutureExt;
 use llm_do_core::{
     AgentSpec, ArgumentsError, Attachment, Context, Conversation, Effect, Engine, FINAL_ANSWER, Failure,
-    FailureKind, Halt, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output, Part, Payload,
-    Performed, Schema, Step, StepKind, StopReason, ToolCall, ToolResult, counted, join_problems,
-    parse_strict,
+    FailureKind, Halt, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output, Part, Payload, Schema,
+    Step, StepKind, StepResult, StopReason, ToolCall, ToolResult, counted, join_problems, parse_strict,
 };
 
 use crate::caller::opener;
@@ -22,7 +21,7 @@ use crate::descriptors::{Descriptors, READER};
 use crate::engine::Embedded;
 use crate::fork;
 use crate::instances::Instances;
-use crate::live::{Frame, LiveCall, Seat};
+use crate::live::{AgentState, Frame, LiveCall};
 use crate::plan::{Plan, WRAPPED, is_wrapped};
 use crate::prompt::{self, Opening};
 use crate::server_tools;
@@ -41,7 +40,7 @@ const CUT_OFF: &str = "your message was cut off before it ended properly, so its
 const CUT_ANSWER: &str = "it was cut off at the output limit (`max_tokens`), so it must be shorter";
 
 /// Runs one agent call: opens what it needs, converses, closes on every way out.
-pub(crate) async fn run(engine: &Embedded, step: &Step) -> Performed {
+pub(crate) async fn run(engine: &Embedded, step: &Step) -> StepResult {
     let run = &engine.run;
     let call = run.live(&step.call)?;
     let frame = match frame_of(run, &call) {
@@ -69,7 +68,7 @@ pub(crate) async fn run(engine: &Embedded, step: &Step) -> Performed {
 
 /// A provider that stays down ends the run; in the child of a fork it is the failure of that child, so that what its
 /// siblings have done is not lost.
-fn outage_of_a_fork(performed: Performed, call: &LiveCall) -> Performed {
+fn outage_of_a_fork(performed: StepResult, call: &LiveCall) -> StepResult {
     match performed {
         Err(Halt::Provider(error)) if call.fork => {
             Ok(Outcome::Failed(Failure::new(FailureKind::Model, error.to_string())))
@@ -91,7 +90,7 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
     let instances =
         kept.instances.clone().filter(|_| call.is_top()).unwrap_or_else(|| Arc::new(Instances::of(&plan)));
     instances.send_notices_to(run.notices(&call.info));
-    let fresh = || Arc::new(Seat::new(Conversation::default()));
+    let fresh = || Arc::new(AgentState::new(Conversation::default()));
     let seat = kept.seat.clone().filter(|_| call.is_top()).unwrap_or_else(fresh);
     if call.is_top() {
         let _ = run.top.set(seat.clone());
@@ -103,7 +102,13 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
 }
 
 /// The context of an agent's tools: that of the run, and what belongs to this call alone.
-fn own_context(run: &RunState, call: &LiveCall, plan: &Plan, spec: &AgentSpec, seat: &Seat) -> Arc<Context> {
+fn own_context(
+    run: &RunState,
+    call: &LiveCall,
+    plan: &Plan,
+    spec: &AgentSpec,
+    seat: &AgentState,
+) -> Arc<Context> {
     if plan.reads_descriptors {
         let parents = call.callers_frame().seat.descriptors.get().filter(|_| call.fork);
         let reader = plan.reader.as_ref().map_or(READER, Name::as_str);
@@ -126,7 +131,7 @@ fn own_context(run: &RunState, call: &LiveCall, plan: &Plan, spec: &AgentSpec, s
 }
 
 /// An agent that its own time limit ended has failed; its caller goes on.
-fn timed_out_or(performed: Performed, run: &RunState, call: &LiveCall) -> Performed {
+fn timed_out_or(performed: StepResult, run: &RunState, call: &LiveCall) -> StepResult {
     let caller_goes_on = call.parent.as_ref().is_some_and(|parent| !parent.cancel.is_cancelled());
     if matches!(performed, Err(Halt::Interrupted)) && call.timed_out.get().is_some() && caller_goes_on {
         if call.is_top() && run.options.limits.time == call.time_limit {
@@ -169,7 +174,7 @@ enum Next {
     End(Outcome),
 }
 
-async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, step: &Step) -> Performed {
+async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, step: &Step) -> StepResult {
     if let Err(failure) = open(&engine.run, call, frame, step).await? {
         return Ok(Outcome::Failed(failure));
     }

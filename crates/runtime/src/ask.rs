@@ -14,7 +14,7 @@ use futures::StreamExt;
 use llm_do_core::{
     AgentSpec, AttemptCost, Delta, EventBody, Failure, FailureKind, Halt, Head, Key, Model, ModelChoice,
     ModelError, ModelErrorKind, ModelPart, ModelRequest, ModelResponse, ModelResult, ModelSettings,
-    ModelStream, Name, Outcome, Performed, ToolChoice, ToolDefinition, Tune,
+    ModelStream, Name, Outcome, StepResult, ToolChoice, ToolDefinition, Tune,
 };
 use tokio::time::Instant;
 
@@ -22,7 +22,7 @@ use crate::budget::{Ask, Reservation};
 use crate::control;
 use crate::engine::milliseconds;
 use crate::extension;
-use crate::live::{Frame, LiveCall, Measured, Partner, Talk};
+use crate::live::{ConversationState, Frame, LiveCall, Measured, ModelHandle};
 
 use crate::retry::Retry;
 use crate::rules::Pattern;
@@ -41,7 +41,7 @@ pub(crate) async fn ask_model(
     key: &Key,
     head: Head,
     turn: u32,
-) -> Performed {
+) -> StepResult {
     Asking { run, call, frame: call.frame(), key, turn }.ask(head).await
 }
 
@@ -79,7 +79,7 @@ impl From<Halt> for Missed {
 }
 
 impl Asking<'_> {
-    async fn ask(&self, head: Head) -> Performed {
+    async fn ask(&self, head: Head) -> StepResult {
         let mut talk = self.frame.seat.talk.lock().await;
         if talk.conversation.head() != head {
             return Err(Halt::Record("the conversation is not the one that the step names".to_owned()));
@@ -115,7 +115,7 @@ impl Asking<'_> {
     /// Asks one model, and again where its failure may pass. `attempts` counts those of the whole step.
     async fn ask_until_answered(
         &self,
-        talk: &mut Talk,
+        talk: &mut ConversationState,
         choice: &ModelChoice,
         attempts: &mut u32,
     ) -> Result<Arc<ModelResponse>, Missed> {
@@ -147,7 +147,7 @@ impl Asking<'_> {
     /// The model that a person chose for the conversation, else the one it was tuned to, else the one that the run sets
     /// for the agent it was started for, else the agent's, the run's or the project's; then those to turn to when it is
     /// down. One that answered takes precedence over those that were down.
-    fn candidates(&self, talk: &Talk) -> Vec<ModelChoice> {
+    fn candidates(&self, talk: &ConversationState) -> Vec<ModelChoice> {
         let spec = self.frame.plan.spec.as_ref();
         let own = spec.and_then(|spec| spec.model.clone());
         let run = || self.run.options.model.clone();
@@ -166,7 +166,7 @@ impl Asking<'_> {
 
     async fn attempt(
         &self,
-        talk: &mut Talk,
+        talk: &mut ConversationState,
         choice: &ModelChoice,
         attempt: u32,
     ) -> Result<Arc<ModelResponse>, Missed> {
@@ -220,8 +220,8 @@ impl Asking<'_> {
     }
 
     /// Finds or opens the session with a model.
-    fn partner(&self, talk: &mut Talk, choice: &ModelChoice) -> Result<usize, ModelError> {
-        let is_chosen = |partner: &Partner| match choice {
+    fn partner(&self, talk: &mut ConversationState, choice: &ModelChoice) -> Result<usize, ModelError> {
+        let is_chosen = |partner: &ModelHandle| match choice {
             ModelChoice::Given(model) => Arc::ptr_eq(&partner.model, model),
             ModelChoice::Named(name) => partner.name == *name,
         };
@@ -234,7 +234,7 @@ impl Asking<'_> {
         };
         let session = model.open();
         talk.partners.reserve_exact(1); // few agents ever turn to a second model
-        talk.partners.push(Partner { name: choice.name().clone(), model, session });
+        talk.partners.push(ModelHandle { name: choice.name().clone(), model, session });
         Ok(talk.partners.len() - 1)
     }
 
@@ -270,7 +270,12 @@ impl Asking<'_> {
     }
 
     /// Records that the model is asked, with the messages that are new to readers.
-    async fn announce(&self, talk: &mut Talk, model: &Name, max_output: Option<u64>) -> Result<(), Halt> {
+    async fn announce(
+        &self,
+        talk: &mut ConversationState,
+        model: &Name,
+        max_output: Option<u64>,
+    ) -> Result<(), Halt> {
         let is_first = !std::mem::replace(&mut talk.introduced, true);
         let instructions = self.frame.instructions().filter(|_| is_first).cloned();
         let body = EventBody::ModelRequest {
@@ -288,7 +293,7 @@ impl Asking<'_> {
 
     async fn converse(
         &self,
-        talk: &mut Talk,
+        talk: &mut ConversationState,
         position: usize,
         tools: &[Arc<ToolDefinition>],
         max_output: Option<u64>,
@@ -370,7 +375,7 @@ fn unusable(failure: &Failure, model: &Name) -> ModelError {
 
 /// A provider that is down ends the run; a request that it refuses is an answer. The first failure is the one to act on,
 /// and those of the fallbacks follow it.
-fn failed(failures: Vec<ModelError>) -> Performed {
+fn failed(failures: Vec<ModelError>) -> StepResult {
     let mut failures = failures.into_iter();
     let no_model = || ModelError::new(ModelErrorKind::NoModel, NO_MODEL);
     let mut error = failures.next().unwrap_or_else(no_model);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use llm_do_core::{Approval, Asker, Assessment, Failure, Name, Payload, Subject, Tool};
+use llm_do_core::{Approval, Assessment, CallOrigin, Failure, Name, Payload, Subject, Tool};
 
 use crate::attachments::{Seen, digests};
 use crate::caller;
@@ -114,7 +114,7 @@ fn blocked(target: &Target, arguments: &Payload, reason: &str) -> Assessment {
 /// Calls of agents are free unless the policy says otherwise; what the embedding program starts is its choice.
 /// Attachments are shown with their sizes, and only what was shown is sent.
 fn assess_agent(run: &RunState, call: &LiveCall, target: &Target, attached: &[Seen]) -> Assessment {
-    let asks = (call.asker != Asker::Embedder || run.options.agent.is_some())
+    let asks = (call.asker != CallOrigin::Embedder || run.options.agent.is_some())
         && run.shared.agent_calls.must_ask(&call.name, !attached.is_empty());
     let approval = if asks { Approval::Ask } else { Approval::PreApproved };
     let description = format!("call agent {}", target.definition.name);

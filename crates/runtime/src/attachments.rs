@@ -14,8 +14,8 @@ use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use llm_do_core::{
-    Asker, Attachment, AttachmentPolicy, AttachmentSource, Digest, Failure, FailureKind, Outcome, Output,
-    Payload, SecretFile, ShownAttachment, input_attachments, visible_line,
+    Attachment, AttachmentPolicy, AttachmentSource, CallOrigin, Digest, Failure, FailureKind, Outcome,
+    Output, Payload, SecretFile, ShownAttachment, input_attachments, visible_line,
 };
 use llm_do_secrets::SecretFiles;
 use serde_json::{Value, json};
@@ -99,7 +99,7 @@ pub(crate) async fn receive(run: &RunState, call: &LiveCall, outcome: Outcome) -
     };
     let read = match judged.is_empty() {
         true => Ok(Vec::new()),
-        false => Taker::new(run, name, &policy, place(run, call, Asker::Code)).read(judged).await,
+        false => Taker::new(run, name, &policy, place(run, call, CallOrigin::Code)).read(judged).await,
     };
     let read = read.and_then(without_secrets);
     match read {
@@ -157,12 +157,12 @@ enum Place {
     Below(Option<PathBuf>, Vec<PathBuf>),
 }
 
-fn place(run: &RunState, call: &LiveCall, asker: Asker) -> Place {
+fn place(run: &RunState, call: &LiveCall, asker: CallOrigin) -> Place {
     let root = run.shared.root.clone();
     match asker {
-        Asker::Embedder => Place::Anywhere(root),
-        Asker::Model => Place::Below(root, Vec::new()),
-        Asker::Code => Place::Below(root, given_to_run(call)),
+        CallOrigin::Embedder => Place::Anywhere(root),
+        CallOrigin::Model => Place::Below(root, Vec::new()),
+        CallOrigin::Code => Place::Below(root, given_to_run(call)),
     }
 }
 
@@ -170,7 +170,7 @@ fn place(run: &RunState, call: &LiveCall, asker: Asker) -> Place {
 fn given_to_run(call: &LiveCall) -> Vec<PathBuf> {
     match &call.parent {
         Some(parent) if !call.is_top() => given_to_run(parent),
-        _ if call.asker != Asker::Embedder => Vec::new(),
+        _ if call.asker != CallOrigin::Embedder => Vec::new(),
         _ => input_attachments(&call.input)
             .into_iter()
             .filter_map(|attachment| match attachment.source {

@@ -9,9 +9,9 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::{BoxFuture, join_all};
 use llm_do_core::{
-    Access, AgentSpec, Asker, BlockingWork, CallContext, CallableAgent, Caller, Cancellation, Delta, Effect,
-    Engine, Event, EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, ModelError, Name,
-    NoticeSink, Outcome, Parts, Payload, Performed, Remaining, Remark, Sample, Step, StepKind, Tool,
+    Access, AgentSpec, BlockingWork, CallContext, CallOrigin, CallableAgent, Caller, Cancellation, Delta,
+    Effect, Engine, Event, EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, ModelError,
+    Name, NoticeSink, Outcome, Parts, Payload, Remaining, Remark, Sample, Step, StepKind, StepResult, Tool,
     ToolDefinition, ToolError, ToolReply, Trace, Tune, UsageByModel,
 };
 use serde_json::json;
@@ -312,7 +312,7 @@ impl ToolCaller {
     }
 
     /// Notices a halt below, whether or not tool code looks. An inner call that was given up says nothing.
-    fn notice(&self, performed: &Performed, given_up: &CancellationToken) {
+    fn notice(&self, performed: &StepResult, given_up: &CancellationToken) {
         match performed {
             Err(Halt::Interrupted) if given_up.is_cancelled() => {}
             Err(halt) => self.set_halt(halt.clone()),
@@ -331,7 +331,7 @@ impl ToolCaller {
     }
 
     /// Gives an outcome to tool code; a halt stops here and goes up by another way.
-    async fn answer(&self, performed: Performed) -> Outcome {
+    async fn answer(&self, performed: StepResult) -> Outcome {
         match performed {
             Ok(outcome) => outcome,
             Err(halt) => {
@@ -359,8 +359,13 @@ impl ToolCaller {
 impl Caller for ToolCaller {
     fn call(self: Arc<Self>, name: Name, input: Payload) -> BoxFuture<'static, Outcome> {
         let key = self.call.inner_key(&name, &input);
-        let step =
-            self.step(key, StepKind::Call { asker: Asker::Code, fork: false }, name, input, Effect::Calls);
+        let step = self.step(
+            key,
+            StepKind::Call { asker: CallOrigin::Code, fork: false },
+            name,
+            input,
+            Effect::Calls,
+        );
         Box::pin(self.perform(step))
     }
 
@@ -373,7 +378,7 @@ impl Caller for ToolCaller {
         let child = |prompt: String| {
             let input = Payload::new(json!({ "input": prompt }));
             let key = self.call.inner_key("fork", &input);
-            let kind = StepKind::Call { asker: Asker::Code, fork: true };
+            let kind = StepKind::Call { asker: CallOrigin::Code, fork: true };
             self.clone().perform(self.step(key, kind, name.clone(), input, Effect::Calls))
         };
         let children: Vec<_> = prompts.into_iter().map(child).collect();

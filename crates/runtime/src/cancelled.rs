@@ -5,14 +5,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use llm_do_core::{Failure, FailureKind, Halt, Outcome, Performed};
+use llm_do_core::{Failure, FailureKind, Halt, Outcome, StepResult};
 
 use crate::live::LiveCall;
 use crate::sync::Mutex;
 
 /// Where a call stands. A person cancels it before it has ended, or not at all.
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct CancelState {
     stage: Mutex<Stage>,
     /// Whether it was let pass: before that it has done nothing.
     has_begun: AtomicBool,
@@ -26,7 +26,7 @@ enum Stage {
     Ended,
 }
 
-impl Standing {
+impl CancelState {
     /// Marks a call as let pass.
     pub(crate) fn begin(&self) {
         self.has_begun.store(true, Ordering::Relaxed);
@@ -61,7 +61,7 @@ impl Standing {
 }
 
 /// What came of a call, which was cancelled where a person did so before its end. A halt for another reason wins.
-pub(crate) fn unless_cancelled(call: &LiveCall, performed: Performed) -> Performed {
+pub(crate) fn unless_cancelled(call: &LiveCall, performed: StepResult) -> StepResult {
     if !call.standing.end() {
         return performed;
     }

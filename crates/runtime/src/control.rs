@@ -7,7 +7,7 @@ use llm_do_core::{
     Conversation, Failure, FailureKind, Jump, Message, ModelSettings, Part, Role, Tune, Tuning,
 };
 
-use crate::live::Talk;
+use crate::live::ConversationState;
 
 /// Marks a message with its place, by which the model can go back to it.
 pub(crate) fn mark(position: usize, text: &str) -> String {
@@ -37,7 +37,7 @@ pub(crate) fn target(jump: &Jump, conversation: &Conversation) -> Result<usize, 
 }
 
 /// Goes back: drops everything after a message, and goes on with a note in its place.
-pub(crate) fn go_back(talk: &mut Talk, position: usize, jump: &Jump) {
+pub(crate) fn go_back(talk: &mut ConversationState, position: usize, jump: &Jump) {
     let messages = talk.conversation.messages();
     let (dropped, target) = (messages.len() - position, messages[position].clone());
     let original = target.text();
@@ -150,8 +150,8 @@ mod tests {
 
     use super::*;
 
-    fn talk() -> Talk {
-        let mut talk = Talk::default();
+    fn talk() -> ConversationState {
+        let mut talk = ConversationState::default();
         talk.conversation.push(Message::user(mark(0, "begin")));
         talk.conversation.push(Message::assistant("working"));
         talk.conversation.push(Message::user(mark(2, "more")));
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn jumps_lose_nothing_of_a_message_that_holds_the_words_of_a_note() {
         let said = "before\n</original_message>\n<goto_message>\nafter</system_message>\n";
-        let mut talk = Talk::default();
+        let mut talk = ConversationState::default();
         talk.conversation.push(Message::user(mark(0, said)));
         for round in 0..3 {
             go_back(&mut talk, 0, &Jump { position: "msg_0".into(), message: format!("round {round}") });
@@ -218,7 +218,7 @@ mod tests {
 
         let file = Attachment::bytes("a.png", "image/png", vec![1]);
         let parts = vec![Part::text(mark(0, "see")), Part::Attachment(file.clone())];
-        let mut talk = Talk::default();
+        let mut talk = ConversationState::default();
         talk.conversation.push(Message { role: Role::User, parts, origin: None });
         go_back(&mut talk, 0, &Jump { position: "msg_0".into(), message: "again".into() });
         assert_eq!(talk.conversation.messages()[0].parts[1..], [Part::Attachment(file)]);

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Access, Asker, Content, Effect, Engine, EventBody, Failure, FailureKind, Halt, Key, NeedSpec, Outcome,
-    Output, Payload, Performed, Permit, Step, StepKind,
+    Access, CallOrigin, Content, Effect, Engine, EventBody, Failure, FailureKind, Halt, Key, NeedSpec,
+    Outcome, Output, Payload, Permit, Step, StepKind, StepResult,
 };
 use tokio::time::Instant;
 
@@ -23,7 +23,7 @@ use crate::state::RunState;
 use crate::unresolved;
 
 /// Performs one call: resolve, decide, execute, record.
-pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
+pub(crate) async fn call(engine: &Embedded, step: &Step) -> StepResult {
     let run = &engine.run;
     let caller = run.live(&step.call)?;
     let StepKind::Call { asker, fork } = step.kind else { unreachable!("only calls are dispatched") };
@@ -31,7 +31,7 @@ pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
 
     let target = if fork { resolve_itself(run, step) } else { resolve(run, &caller, step, asker) };
     // The time limit of a run is that of its top call.
-    let run_limit = run.options.limits.time.filter(|_| asker == Asker::Embedder);
+    let run_limit = run.options.limits.time.filter(|_| asker == CallOrigin::Embedder);
     let live = LiveCall::below(&caller, step, asker, target.as_ref().ok().cloned(), run_limit);
     let registered = run.register(Arc::new(live));
     let call = &registered.call;
@@ -61,7 +61,7 @@ pub(crate) async fn call(engine: &Embedded, step: &Step) -> Performed {
 ///
 /// Its answer is recorded; what it changed in the table is not. A tool that changes more than the table, such as one that
 /// writes a text to a file, is not run again.
-pub(crate) async fn do_over(engine: &Embedded, caller: &Arc<LiveCall>, step: &Step, asker: Asker) {
+pub(crate) async fn do_over(engine: &Embedded, caller: &Arc<LiveCall>, step: &Step, asker: CallOrigin) {
     let run = &engine.run;
     let Ok(target) = resolve(run, caller, step, asker) else { return };
     let is_in_memory = target.definition.needs.contains(&NeedSpec::typed::<Descriptors>())
@@ -91,13 +91,13 @@ pub(crate) fn resolve(
     run: &RunState,
     caller: &LiveCall,
     step: &Step,
-    asker: Asker,
+    asker: CallOrigin,
 ) -> Result<Target, Failure> {
     let (shared, plan) = (&run.shared, &caller.frame().plan);
     let is_agent = |target: &Target| matches!(target.kind, TargetKind::Agent);
     let listed = match asker {
-        Asker::Model => plan.target(&step.name),
-        Asker::Code | Asker::Embedder => plan.target_for_code(&step.name),
+        CallOrigin::Model => plan.target(&step.name),
+        CallOrigin::Code | CallOrigin::Embedder => plan.target_for_code(&step.name),
     };
     let found = match listed {
         // Another agent may have come in the place of the one that was listed.
@@ -105,11 +105,11 @@ pub(crate) fn resolve(
             shared.created_target(&step.name).or_else(|| Some(listed.clone()))
         }
         Some(tool) => Some(tool.clone()),
-        None if asker == Asker::Model && !shared.was_created_by(&plan.owner(), &step.name) => None,
+        None if asker == CallOrigin::Model && !shared.was_created_by(&plan.owner(), &step.name) => None,
         None => shared.agent_target(&step.name),
     };
     if let Some(steering) = found.as_ref().filter(|target| target.definition.control.is_some())
-        && asker != Asker::Model
+        && asker != CallOrigin::Model
     {
         return Err(control::for_models_only(&steering.definition.name));
     }
@@ -130,7 +130,7 @@ fn begin(run: &RunState, call: &LiveCall) {
 }
 
 /// Puts the call to the gate and executes what it allows.
-async fn permitted(engine: &Embedded, call: &Arc<LiveCall>) -> Performed {
+async fn permitted(engine: &Embedded, call: &Arc<LiveCall>) -> StepResult {
     let key = call.info.id.child("gate");
     let gate = step_of(call, key, StepKind::Gate { reason: None }, call.input.clone(), Effect::Pure);
     let permit = match engine.perform(gate).await?.into_permit() {
@@ -143,7 +143,7 @@ async fn permitted(engine: &Embedded, call: &Arc<LiveCall>) -> Performed {
     Ok(match outcome {
         // It is read as a jump or as settings, and shows itself what they are.
         Outcome::Value(_) if steers(call) => outcome,
-        _ if permit.edited && call.asker == Asker::Model => mention_edit(outcome, &permit.arguments),
+        _ if permit.edited && call.asker == CallOrigin::Model => mention_edit(outcome, &permit.arguments),
         _ => outcome,
     })
 }
@@ -154,7 +154,7 @@ fn steers(call: &LiveCall) -> bool {
 }
 
 /// Runs the loop of an agent, or the effect of a tool or entry.
-async fn execute(engine: &Embedded, call: &Arc<LiveCall>, permit: &Permit) -> Performed {
+async fn execute(engine: &Embedded, call: &Arc<LiveCall>, permit: &Permit) -> StepResult {
     let Some(target) = &call.target else { unreachable!("only what was resolved passes the gate") };
     let arguments = permit.arguments.clone();
     if matches!(target.kind, TargetKind::Agent) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use llm_do_core::{
     Approved, CallContext, Cancellation, Digest, EventBody, Failure, FailureKind, Halt, Key, Outcome, Output,
-    Payload, Performed, Sample, Step, Tool, ToolDefinition, ToolReply, join_problems,
+    Payload, Sample, Step, StepResult, Tool, ToolDefinition, ToolReply, join_problems,
 };
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub(crate) async fn run(
     permit: Digest,
     precondition: Option<Value>,
     leaf: Leaf,
-) -> Performed {
+) -> StepResult {
     if step.payload.digest() != permit {
         return Err(Halt::Record(format!(
             "the arguments of `{}` are not those that were approved",
@@ -155,7 +155,7 @@ fn checked(definition: &ToolDefinition, output: Output) -> Outcome {
 }
 
 /// Takes a recorded sample of the clock or of chance.
-pub(crate) async fn sample(run: &RunState, call: &LiveCall, key: &Key, sample: Sample) -> Performed {
+pub(crate) async fn sample(run: &RunState, call: &LiveCall, key: &Key, sample: Sample) -> StepResult {
     let value = match sample {
         Sample::Clock => u64::try_from(run.shared.clock.now().as_millisecond()).unwrap_or_default(),
         Sample::Random => run.shared.random.bits(),

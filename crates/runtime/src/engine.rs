@@ -10,8 +10,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use llm_do_core::{
-    CallResult, Engine, EventBody, Failure, FailureKind, Halt, Head, Key, Outcome, Performed, Sample, Step,
-    StepKind,
+    CallResult, Engine, EventBody, Failure, FailureKind, Halt, Head, Key, Outcome, Sample, Step, StepKind,
+    StepResult,
 };
 use tokio::time::Instant;
 
@@ -28,7 +28,7 @@ pub(crate) struct Embedded {
 }
 
 impl Engine for Embedded {
-    fn perform(&self, step: Step) -> BoxFuture<'_, Performed> {
+    fn perform(&self, step: Step) -> BoxFuture<'_, StepResult> {
         match self.run.replay.as_ref().map(|replay| replay.known(&step)) {
             Some(Known::Done(outcome)) => Box::pin(self.read_back(step, outcome)),
             // What must happen at most once is never repeated silently.
@@ -44,7 +44,7 @@ impl Engine for Embedded {
         }
     }
 
-    fn perform_all(&self, mut steps: Vec<Step>) -> BoxFuture<'_, Vec<Performed>> {
+    fn perform_all(&self, mut steps: Vec<Step>) -> BoxFuture<'_, Vec<StepResult>> {
         if steps.len() == 1
             && let Some(step) = steps.pop()
         {
@@ -56,7 +56,7 @@ impl Engine for Embedded {
 
 impl Embedded {
     /// Begins a step. Each kind is a future of its own: while it waits, it takes the memory of its kind.
-    fn begin(&self, step: Step) -> BoxFuture<'_, Performed> {
+    fn begin(&self, step: Step) -> BoxFuture<'_, StepResult> {
         match step.kind {
             StepKind::Agent { .. } => Box::pin(self.spawn(step)),
             StepKind::Call { .. } => Box::pin(async move { dispatch::call(self, &step).await }),
@@ -68,7 +68,7 @@ impl Embedded {
     }
 
     /// Answers with the recorded end of a step, and books what it had used.
-    async fn read_back(&self, step: Step, outcome: Outcome) -> Performed {
+    async fn read_back(&self, step: Step, outcome: Outcome) -> StepResult {
         let call = self.run.live(&step.call)?;
         match step.kind {
             StepKind::Call { asker, .. } => {
@@ -91,18 +91,18 @@ impl Embedded {
         Ok(outcome)
     }
 
-    async fn decide(&self, step: &Step) -> Performed {
+    async fn decide(&self, step: &Step) -> StepResult {
         let call = self.run.live(&step.call)?;
         let StepKind::Gate { reason } = &step.kind else { unreachable!("only calls are decided about") };
         gate::decide(&self.run, &call, step, reason.as_deref()).await
     }
 
-    async fn ask(&self, call: Key, key: Key, head: Head, turn: u32) -> Performed {
+    async fn ask(&self, call: Key, key: Key, head: Head, turn: u32) -> StepResult {
         let call = self.run.live(&call)?;
         ask::ask_model(&self.run, &call, &key, head, turn).await
     }
 
-    async fn effect(&self, step: &Step) -> Performed {
+    async fn effect(&self, step: &Step) -> StepResult {
         let call = self.run.live(&step.call)?;
         let StepKind::Effect { permit, precondition } = &step.kind else { unreachable!("only effects run") };
         let leaf = self.run.in_flight.leaf(&call).await?;
@@ -110,7 +110,7 @@ impl Embedded {
         effect::run(self, &call, step, *permit, precondition.clone(), leaf).await
     }
 
-    async fn sample(&self, call: Key, key: Key, sample: Sample) -> Performed {
+    async fn sample(&self, call: Key, key: Key, sample: Sample) -> StepResult {
         let call = self.run.live(&call)?;
         effect::sample(&self.run, &call, &key, sample).await
     }
@@ -129,7 +129,7 @@ impl Embedded {
     }
 
     /// Runs a scope as a task of its own, which ends even where nobody waits for it any more.
-    async fn spawn(&self, step: Step) -> Performed {
+    async fn spawn(&self, step: Step) -> StepResult {
         let engine = self.clone();
         let task = self.run.shared.tasks.spawn(async move {
             match step.kind {
@@ -146,8 +146,8 @@ impl Embedded {
     }
 
     /// Performs scopes at once. A halt of one cancels the others, which are awaited.
-    async fn branches(&self, steps: Vec<Step>) -> Vec<Performed> {
-        let mut results: Vec<Option<Performed>> = steps.iter().map(|_| None).collect();
+    async fn branches(&self, steps: Vec<Step>) -> Vec<StepResult> {
+        let mut results: Vec<Option<StepResult>> = steps.iter().map(|_| None).collect();
         let caller = steps.first().map(|step| step.call.clone());
         let mut open: FuturesUnordered<_> = steps
             .into_iter()

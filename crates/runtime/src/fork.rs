@@ -9,7 +9,7 @@ use std::sync::Arc;
 use llm_do_core::{Conversation, Failure, FailureKind, Key, Message, Part, Payload, ToolCall, ToolResult};
 use serde_json::Value;
 
-use crate::live::{Frame, LiveCall, Partner, Seat, Talk};
+use crate::live::{AgentState, ConversationState, Frame, LiveCall, ModelHandle};
 
 /// The turn of an agent whose calls are being run.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ pub(crate) async fn begin(call: &LiveCall, frame: &Frame, input: &Payload) -> Re
 }
 
 /// Makes the seat of a session that goes on from where another one is.
-pub(crate) async fn seat(from: &Seat) -> Seat {
+pub(crate) async fn seat(from: &AgentState) -> AgentState {
     let talk = from.talk.lock().await;
     let history = talk.conversation.messages().len();
     let mut inherited = inherit(&talk);
@@ -57,7 +57,7 @@ pub(crate) async fn seat(from: &Seat) -> Seat {
     // What events have not shown yet of the one, those of the other show.
     inherited.announced = talk.announced;
     inherited.kept = talk.kept.or((history > 0).then_some(talk.announced));
-    let seat = Seat::of(inherited);
+    let seat = AgentState::of(inherited);
     if let Some(instructions) = from.instructions.get() {
         let _ = seat.instructions.set(instructions.clone());
     }
@@ -69,14 +69,14 @@ pub(crate) async fn seat(from: &Seat) -> Seat {
 }
 
 /// Makes the seat of a session that begins anew, with what was chosen for it.
-pub(crate) fn fresh_seat(from: &Seat) -> Seat {
-    let seat = Seat::of(Talk { kept: Some(0), ..Talk::default() });
+pub(crate) fn fresh_seat(from: &AgentState) -> AgentState {
+    let seat = AgentState::of(ConversationState { kept: Some(0), ..ConversationState::default() });
     *seat.tuned.lock() = from.tuned.lock().clone();
     *seat.chosen.lock() = from.chosen.lock().clone();
     seat
 }
 
-fn share_settings(from: &Seat, to: &Seat) {
+fn share_settings(from: &AgentState, to: &AgentState) {
     if let Some(tools) = from.server_tools.get() {
         let _ = to.server_tools.set(tools.clone());
     }
@@ -91,19 +91,19 @@ pub(crate) fn no_turn() -> Failure {
 }
 
 /// Shares the messages of a conversation and what models keep of it.
-fn inherit(talk: &Talk) -> Talk {
-    let partner = |partner: &Partner| {
+fn inherit(talk: &ConversationState) -> ConversationState {
+    let partner = |partner: &ModelHandle| {
         let session = partner.session.fork()?;
-        Some(Partner { name: partner.name.clone(), model: partner.model.clone(), session })
+        Some(ModelHandle { name: partner.name.clone(), model: partner.model.clone(), session })
     };
-    Talk {
+    ConversationState {
         conversation: Conversation::clone(&talk.conversation),
         introduced: true,
         measured: talk.measured.clone(),
         note: talk.note.clone(),
         partners: talk.partners.iter().filter_map(partner).collect(),
         answered: talk.answered.clone(),
-        ..Talk::default()
+        ..ConversationState::default()
     }
 }
 

@@ -9,9 +9,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use llm_do_core::{
-    Access, Answer, Approval, ApprovalMode, ApprovalRequest, Approver, Asker, Assessment, DecidedBy,
+    Access, Answer, Approval, ApprovalMode, ApprovalRequest, Approver, Assessment, CallOrigin, DecidedBy,
     Decision, Digest, EventBody, Failure, FailureKind, Grant, GrantSubject, Halt, Key, Name, Outcome,
-    Payload, Performed, Permit, Schema, Scope, Step, describe_call, join_problems, parse_arguments,
+    Payload, Permit, Schema, Scope, Step, StepResult, describe_call, join_problems, parse_arguments,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -58,7 +58,7 @@ pub(crate) async fn decide(
     call: &Arc<LiveCall>,
     step: &Step,
     reason: Option<&str>,
-) -> Performed {
+) -> StepResult {
     let considered = match (reason, &call.target) {
         (Some(reason), _) => consider_inner(run, call, step, reason).await,
         (None, Some(target)) => consider_call(run, call, target).await,
@@ -186,7 +186,7 @@ async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> 
         );
         return Err(Failure::new(FailureKind::Depth, message).into());
     }
-    if call.asker != Asker::Embedder {
+    if call.asker != CallOrigin::Embedder {
         extension::count_tool_call(run, call).await?;
     }
     Ok(())
@@ -194,7 +194,7 @@ async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> 
 
 /// No model calls what is for people and code, whether it was offered or not.
 fn check_asker(call: &LiveCall, target: &Target) -> Result<(), Failure> {
-    if call.asker != Asker::Model || !target.definition.manual_only {
+    if call.asker != CallOrigin::Model || !target.definition.manual_only {
         return Ok(());
     }
     let message = format!("blocked: `{}` is manual-only: only a person or code may call it", call.name);
@@ -239,7 +239,7 @@ fn check_arguments(call: &LiveCall, target: &Target, input: &Payload) -> Result<
         return Err(unreadable(&call.name, input));
     }
     // Code may give an agent without a schema any object; its JSON becomes the prompt.
-    let free = !target.has_own_input && call.asker != Asker::Model;
+    let free = !target.has_own_input && call.asker != CallOrigin::Model;
     let mut checked =
         if free { check_free(input)? } else { check_schema(call, &target.definition.input, input)? };
     checked.repairs.extend(input.repair().map(str::to_owned));
@@ -265,8 +265,8 @@ fn check_schema(call: &LiveCall, schema: &Schema, input: &Payload) -> Result<Che
             let failure = Failure::new(FailureKind::Arguments, message);
             // A person or a program knows what to do, and cannot "call it again" in a conversation.
             Err(match call.asker {
-                Asker::Model => failure.with_hint("fix the named fields and call it again"),
-                Asker::Code | Asker::Embedder => failure,
+                CallOrigin::Model => failure.with_hint("fix the named fields and call it again"),
+                CallOrigin::Code | CallOrigin::Embedder => failure,
             })
         }
     }

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use llm_do_core::{Asker, Attachment, Content, Failure, FailureKind, Halt, Limits, Output};
+use llm_do_core::{Attachment, CallOrigin, Content, Failure, FailureKind, Halt, Limits, Output};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::live::{LiveCall, Seat};
+use crate::live::{AgentState, LiveCall};
 
 /// Leaves of a run side by side, if no limit is set.
 pub const DEFAULT_PARALLEL: u32 = 32;
@@ -49,7 +49,7 @@ impl InFlight {
 
     /// Counts a result that a model asked for, or refuses it if there are too many already.
     pub(crate) fn keep(&self, call: &LiveCall, output: &Output) -> Result<(), Failure> {
-        if call.asker != Asker::Model {
+        if call.asker != CallOrigin::Model {
             return Ok(());
         }
         let size = size_of(output);
@@ -63,7 +63,7 @@ impl InFlight {
     }
 
     /// Forgets the results of a turn: the model is given them, or nobody is.
-    pub(crate) fn forget(&self, seat: &Seat) {
+    pub(crate) fn forget(&self, seat: &AgentState) {
         self.bytes.fetch_sub(seat.results.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     }
 

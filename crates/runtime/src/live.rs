@@ -6,13 +6,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use llm_do_core::{
-    Access, Asker, CallInfo, CallKind, Context, Conversation, Key, Message, Model, ModelChoice, ModelSession,
-    Name, Part, Payload, Role, RunId, ServerTool, Step, StepKind, ToolDefinition, Tune, Usage, UsageByModel,
+    Access, CallInfo, CallKind, CallOrigin, Context, Conversation, Key, Message, Model, ModelChoice,
+    ModelSession, Name, Part, Payload, Role, RunId, ServerTool, Step, StepKind, ToolDefinition, Tune, Usage,
+    UsageByModel,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::CeilingId;
-use crate::cancelled::Standing;
+use crate::cancelled::CancelState;
 use crate::control;
 use crate::descriptors::Descriptors;
 use crate::fork::Turn;
@@ -27,7 +28,7 @@ pub(crate) struct LiveCall {
     pub(crate) info: Arc<CallInfo>,
     pub(crate) name: Name,
     pub(crate) input: Payload,
-    pub(crate) asker: Asker,
+    pub(crate) asker: CallOrigin,
     pub(crate) target: Option<Target>,
     pub(crate) parent: Option<Arc<LiveCall>>,
     pub(crate) cancel: CancellationToken,
@@ -49,7 +50,7 @@ pub(crate) struct LiveCall {
     /// Set when the call's own time limit ended it.
     pub(crate) timed_out: OnceLock<()>,
     /// Whether a person cancelled it.
-    pub(crate) standing: Standing,
+    pub(crate) standing: CancelState,
     /// Whether the called agent begins with the conversation of its caller.
     pub(crate) fork: bool,
 }
@@ -59,7 +60,7 @@ pub(crate) struct Frame {
     pub(crate) plan: Arc<Plan>,
     pub(crate) ceiling: CeilingId,
     pub(crate) instances: Arc<Instances>,
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) seat: Arc<AgentState>,
     /// The tools that the model is offered.
     pub(crate) offered: Arc<[Arc<ToolDefinition>]>,
     /// The context values of its tools.
@@ -67,8 +68,8 @@ pub(crate) struct Frame {
 }
 
 /// The conversation of an agent with its models. A chat keeps it over turns.
-pub(crate) struct Seat {
-    pub(crate) talk: tokio::sync::Mutex<Talk>,
+pub(crate) struct AgentState {
+    pub(crate) talk: tokio::sync::Mutex<ConversationState>,
     pub(crate) repeats: Mutex<Repeats>,
     /// The model that answered last, for tools that look at their call.
     pub(crate) model: Mutex<Option<Name>>,
@@ -90,7 +91,7 @@ pub(crate) struct Seat {
 
 /// The conversation itself, and the caches that models keep of it.
 #[derive(Default)]
-pub(crate) struct Talk {
+pub(crate) struct ConversationState {
     pub(crate) conversation: Conversation,
     /// The messages of the user that still stand.
     pub(crate) turns: Vec<UserTurn>,
@@ -102,7 +103,7 @@ pub(crate) struct Talk {
     pub(crate) kept: Option<usize>,
     /// What the last answer reported about the length of the conversation.
     pub(crate) measured: Option<Measured>,
-    pub(crate) partners: Vec<Partner>,
+    pub(crate) partners: Vec<ModelHandle>,
     /// The model that answered last, by the name by which it was chosen.
     pub(crate) answered: Option<Name>,
     /// What the model is told with the next message: how the last turn of the session was ended early.
@@ -133,14 +134,14 @@ pub(crate) struct UserTurn {
 }
 
 /// A model that takes part in a conversation.
-pub(crate) struct Partner {
+pub(crate) struct ModelHandle {
     /// The name by which it was chosen.
     pub(crate) name: Name,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) session: Box<dyn ModelSession>,
 }
 
-impl Talk {
+impl ConversationState {
     /// Drops the messages from a place on. Events say so with the next request.
     pub(crate) fn cut(&mut self, position: usize) {
         self.conversation.truncate(position);
@@ -175,12 +176,12 @@ impl Talk {
     }
 }
 
-impl Seat {
+impl AgentState {
     pub(crate) fn new(conversation: Conversation) -> Self {
-        Self::of(Talk { conversation, ..Talk::default() })
+        Self::of(ConversationState { conversation, ..ConversationState::default() })
     }
 
-    pub(crate) fn of(talk: Talk) -> Self {
+    pub(crate) fn of(talk: ConversationState) -> Self {
         Self {
             talk: tokio::sync::Mutex::new(talk),
             repeats: Mutex::default(),
@@ -221,7 +222,7 @@ impl LiveCall {
             info: Arc::new(info),
             name: owner,
             input: Payload::null(),
-            asker: Asker::Embedder,
+            asker: CallOrigin::Embedder,
             target: None,
             parent: None,
             cancel,
@@ -234,7 +235,7 @@ impl LiveCall {
             occurrences: Mutex::default(),
             prepared: Mutex::default(),
             timed_out: OnceLock::new(),
-            standing: Standing::default(),
+            standing: CancelState::default(),
             fork: false,
         }
     }
@@ -243,7 +244,7 @@ impl LiveCall {
     pub(crate) fn below(
         parent: &Arc<LiveCall>,
         step: &Step,
-        asker: Asker,
+        asker: CallOrigin,
         target: Option<Target>,
         run_limit: Option<Duration>,
     ) -> Self {
@@ -284,7 +285,7 @@ impl LiveCall {
             occurrences: Mutex::default(),
             prepared: Mutex::default(),
             timed_out: OnceLock::new(),
-            standing: Standing::default(),
+            standing: CancelState::default(),
             fork: matches!(step.kind, StepKind::Call { fork: true, .. }),
         }
     }

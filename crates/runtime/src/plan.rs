@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
-    Access, AgentSpec, Approval, Asker, AttachmentPolicy, Control, Digest, Effect, FINAL_ANSWER, Failure,
-    FailureKind, Name, NeedSpec, Prompt, Schema, Tool, ToolDefinition, ToolOverride, Toolset, nearest,
+    Access, AgentSpec, Approval, AttachmentPolicy, CallOrigin, Control, Digest, Effect, FINAL_ANSWER,
+    Failure, FailureKind, Name, NeedSpec, Prompt, Schema, Tool, ToolDefinition, ToolOverride, Toolset,
+    nearest,
 };
 use serde_json::{Value, json};
 
@@ -488,16 +489,16 @@ impl Plan {
     }
 
     /// Returns the names that the asker may call, and others that it may call besides.
-    pub(crate) fn callable_names<'a>(&'a self, asker: Asker, others: &[&'a str]) -> Vec<&'a str> {
+    pub(crate) fn callable_names<'a>(&'a self, asker: CallOrigin, others: &[&'a str]) -> Vec<&'a str> {
         let callable = |name: &&str| match asker {
-            Asker::Model => self.is_for_models(name),
-            Asker::Code | Asker::Embedder => !self.is_agent(name) || self.may_call_agent(name),
+            CallOrigin::Model => self.is_for_models(name),
+            CallOrigin::Code | CallOrigin::Embedder => !self.is_agent(name) || self.may_call_agent(name),
         };
         self.names().filter(callable).chain(others.iter().copied()).collect()
     }
 
     /// Explains that a name means nothing here, with the nearest one that the asker may name.
-    pub(crate) fn unknown(&self, name: &str, asker: Asker, others: &[&str]) -> Failure {
+    pub(crate) fn unknown(&self, name: &str, asker: CallOrigin, others: &[&str]) -> Failure {
         if let Some(choices) = self.ambiguous.get(name) {
             let message = format!("`{name}` is ambiguous");
             return Failure::new(FailureKind::Unknown, message)

@@ -14,9 +14,9 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use llm_do_core::{
-    ApprovalMode, Approver, Asker, Attachment, CallInfo, Context, Conversation, Effect, Engine, Event,
+    ApprovalMode, Approver, Attachment, CallInfo, CallOrigin, Context, Conversation, Effect, Engine, Event,
     EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, Name, Outcome, Output,
-    Payload, Performed, RunId, Status, Step, StepKind, Trace, UsageByModel, nearest,
+    Payload, RunId, Status, Step, StepKind, StepResult, Trace, UsageByModel, nearest,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -28,7 +28,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::budget::Budget;
 use crate::engine::{Embedded, milliseconds};
 use crate::instances::Instances;
-use crate::live::{Frame, LiveCall, Seat};
+use crate::live::{AgentState, Frame, LiveCall};
 use crate::log::{EventReader, RunLog};
 use crate::message_log::call_messages;
 use crate::replay::Replay;
@@ -61,7 +61,7 @@ pub(crate) struct Options {
     pub(crate) timeout: Option<Duration>,
     pub(crate) context: Context,
     pub(crate) subscribers: Vec<Subscriber>,
-    pub(crate) seat: Option<Arc<Seat>>,
+    pub(crate) seat: Option<Arc<AgentState>>,
     pub(crate) instances: Option<Arc<Instances>>,
     /// The ordinal of the user's message: the first part of every key.
     pub(crate) ordinal: u32,
@@ -158,7 +158,7 @@ impl RunBuilder {
     /// Starts from the messages of an earlier run.
     pub fn messages(self, messages: impl IntoIterator<Item = Arc<Message>>) -> Self {
         let conversation = Conversation::from_messages(messages);
-        self.with_options(|options| options.seat = Some(Arc::new(Seat::new(conversation))))
+        self.with_options(|options| options.seat = Some(Arc::new(AgentState::new(conversation))))
     }
 
     /// What the run is given.
@@ -365,7 +365,7 @@ fn root_of(run: &Arc<RunState>) -> Arc<LiveCall> {
     let frame = Frame {
         ceiling: Budget::ROOT,
         instances: Arc::new(Instances::of(&plan)),
-        seat: Arc::new(Seat::new(Conversation::default())),
+        seat: Arc::new(AgentState::new(Conversation::default())),
         offered: plan.offered.clone(),
         context: run.options.context.clone(),
         plan,
@@ -405,7 +405,7 @@ async fn begin(
     Ok(())
 }
 
-async fn enter(run: &Arc<RunState>, entry: Name, input: Payload, ordinal: u32) -> Performed {
+async fn enter(run: &Arc<RunState>, entry: Name, input: Payload, ordinal: u32) -> StepResult {
     if let Some(failure) = unknown_agent(run) {
         return Ok(Outcome::Failed(failure));
     }
@@ -435,7 +435,7 @@ fn first_step(entry: Name, input: Payload, ordinal: u32) -> Step {
     Step {
         key: Key::root().child(ordinal),
         call: Key::root(),
-        kind: StepKind::Call { asker: Asker::Embedder, fork: false },
+        kind: StepKind::Call { asker: CallOrigin::Embedder, fork: false },
         name: entry,
         payload: input,
         effect: Effect::Calls,
@@ -463,9 +463,9 @@ async fn judge(run: &Arc<RunState>, entry: Name, input: Payload, ordinal: u32) -
     let step = first_step(entry, input, ordinal);
     let target = match unknown_agent(run) {
         Some(failure) => Err(failure),
-        None => dispatch::resolve(run, &root, &step, Asker::Embedder),
+        None => dispatch::resolve(run, &root, &step, CallOrigin::Embedder),
     };
-    let call = LiveCall::below(&root, &step, Asker::Embedder, target.as_ref().ok().cloned(), None);
+    let call = LiveCall::below(&root, &step, CallOrigin::Embedder, target.as_ref().ok().cloned(), None);
     let call = Arc::new(call);
     let verdict = match &target {
         Ok(target) => gate::judge(run, &call, target).await,
@@ -497,7 +497,7 @@ impl Drop for Alarm {
 async fn finish(
     run: &RunState,
     root: &Arc<LiveCall>,
-    performed: Performed,
+    performed: StepResult,
     started: Instant,
 ) -> Result<RunReport, RunError> {
     let mut ended = ending(run, performed);
@@ -543,7 +543,7 @@ struct Ending {
     error: Option<String>,
 }
 
-fn ending(run: &RunState, performed: Performed) -> Ending {
+fn ending(run: &RunState, performed: StepResult) -> Ending {
     match performed.map_err(|halt| run.cause_of(halt)).map(Outcome::into_output) {
         Ok(Ok(output)) => Ending { status: Status::Done, output: Some(output), failure: None, error: None },
         Ok(Err(failure)) => {

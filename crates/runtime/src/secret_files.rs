@@ -3,7 +3,7 @@
 //! The tool says which secret files a call reads ([`Subject::SecretFile`](llm_do_core::Subject)). No rule and no mode
 //! answers for a person here, and a grant covers a file only with the content that was shown.
 
-use llm_do_core::{Approval, Asker, Assessment, Digest, Failure, Scope, SecretFile, visible_line};
+use llm_do_core::{Approval, Assessment, CallOrigin, Digest, Failure, Scope, SecretFile, visible_line};
 use serde_json::Value;
 
 use crate::live::LiveCall;
@@ -37,7 +37,7 @@ fn is_in_prompt(call: &LiveCall, path: &str) -> bool {
         _ => {
             let is_agent =
                 call.target.as_ref().is_some_and(|target| matches!(target.kind, TargetKind::Agent));
-            is_agent && call.asker == Asker::Embedder && names_path(call.input.value(), path)
+            is_agent && call.asker == CallOrigin::Embedder && names_path(call.input.value(), path)
         }
     }
 }

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Approval, Asker, CallInfo, CallKind, CallResult, Effect, Engine, EventBody, Failure, FailureKind, Halt,
-    Key, Output, Payload, ServerCall, ServerTool, Step, StepKind, Usage,
+    Approval, CallInfo, CallKind, CallOrigin, CallResult, Effect, Engine, EventBody, Failure, FailureKind,
+    Halt, Key, Output, Payload, ServerCall, ServerTool, Step, StepKind, Usage,
 };
 use serde_json::Value;
 
@@ -71,7 +71,7 @@ pub(crate) fn show(run: &RunState, call: &LiveCall, request: &Key, calls: &[Serv
         let (kind, name) = (CallKind::ServerTool, used.name.clone());
         let input = Payload::new(used.input.clone());
         let started =
-            EventBody::CallStarted { kind, name: name.clone(), input, asker: Asker::Model, fork: false };
+            EventBody::CallStarted { kind, name: name.clone(), input, asker: CallOrigin::Model, fork: false };
         run.log.note(&info, &info.id, started);
         let (result, usage) = (result_of(used), Usage::default());
         run.log.note(&info, &info.id, EventBody::CallFinished { kind, name, result, duration_ms: 0, usage });

@@ -12,7 +12,7 @@ use llm_do_core::{Failure, FailureKind, Input, Message, ModelChoice, Name, Outpu
 
 use crate::fork;
 use crate::instances::Instances;
-use crate::live::{Seat, Talk, UserTurn};
+use crate::live::{AgentState, ConversationState, UserTurn};
 use crate::prompt::default_prompt;
 use crate::run::{Canceller, Run, RunBuilder, RunError, RunReport};
 use crate::runtime::Runtime;
@@ -21,7 +21,7 @@ use crate::runtime::Runtime;
 pub struct Session {
     runtime: Runtime,
     entry: Name,
-    seat: Arc<Seat>,
+    seat: Arc<AgentState>,
     instances: Option<Arc<Instances>>,
     /// The turn in progress. One whose caller gave it up is awaited before anything else happens.
     current: Option<Current>,
@@ -47,10 +47,10 @@ struct Current {
 
 impl Session {
     pub(crate) fn new(runtime: Runtime, entry: Name) -> Self {
-        Self::at(runtime, entry, Seat::of(Talk::default()), 0)
+        Self::at(runtime, entry, AgentState::of(ConversationState::default()), 0)
     }
 
-    fn at(runtime: Runtime, entry: Name, seat: Seat, turns: u32) -> Self {
+    fn at(runtime: Runtime, entry: Name, seat: AgentState, turns: u32) -> Self {
         let plan = runtime.shared().agent(&entry);
         let instances = plan.map(|plan| Arc::new(Instances::of(&plan)));
         Self {

@@ -4,15 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
-    ApprovalMode, Approver, Asker, CallInfo, Context, Cost, EventBody, Halt, Key, Limits, ModelChoice, Money,
-    Name, NoticeSink, RunId, Usage,
+    ApprovalMode, Approver, CallInfo, CallOrigin, Context, Cost, EventBody, Halt, Key, Limits, ModelChoice,
+    Money, Name, NoticeSink, RunId, Usage,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Amount, Budget, CeilingId, Ceilings};
 use crate::in_flight::InFlight;
 use crate::instances::Instances;
-use crate::live::{LiveCall, Seat};
+use crate::live::{AgentState, LiveCall};
 use crate::log::RunLog;
 use crate::replay::Replay;
 use crate::runtime::Shared;
@@ -39,7 +39,7 @@ pub(crate) struct RunState {
     /// Why the run was cancelled, where it was not simply interrupted.
     cause: OnceLock<Halt>,
     /// The conversation of the agent that the run was started for.
-    pub(crate) top: OnceLock<Arc<Seat>>,
+    pub(crate) top: OnceLock<Arc<AgentState>>,
     /// Whether something had to ask and nobody could be asked.
     unasked: OnceLock<()>,
     /// Whether a read of a secret file was denied.
@@ -59,7 +59,7 @@ pub(crate) struct RunSettings {
     pub(crate) limits: Limits,
     pub(crate) context: Arc<Context>,
     /// The conversation that the top agent continues.
-    pub(crate) seat: Option<Arc<Seat>>,
+    pub(crate) seat: Option<Arc<AgentState>>,
     /// The instances that a session keeps over its turns.
     pub(crate) instances: Option<Arc<Instances>>,
     /// The agent in whose name the call is made.
@@ -244,7 +244,7 @@ impl RunState {
 
     /// Counts a call whose decision is read back: it was made before this process.
     pub(crate) fn book_call(&self, call: &LiveCall) {
-        if call.asker != Asker::Embedder {
+        if call.asker != CallOrigin::Embedder {
             self.budget.book_tool_calls(call.callers_frame().ceiling, 1);
         }
     }

@@ -1,19 +1,19 @@
 //! Why a name cannot be called, in terms of what its author can change.
 
-use llm_do_core::{Asker, CallableAgent, Failure, FailureKind, Name, unknown_agent};
+use llm_do_core::{CallOrigin, CallableAgent, Failure, FailureKind, Name, unknown_agent};
 
 use crate::plan::Plan;
 use crate::runtime::Shared;
 
 /// Explains why a name cannot be called from an agent, or from code outside any.
-pub(crate) fn explain(shared: &Shared, plan: &Plan, name: &Name, asker: Asker) -> Failure {
+pub(crate) fn explain(shared: &Shared, plan: &Plan, name: &Name, asker: CallOrigin) -> Failure {
     let others = other_agents(shared, plan, asker);
     let others: Vec<&str> = others.iter().map(Name::as_str).collect();
     if is_outside_allow_list(shared, plan, name) {
         return not_allowed(plan, name, &plan.callable_names(asker, &others));
     }
     // A model that invents a name is helped by the names that it may use, not by what its agent could list.
-    let unlisted = if asker == Asker::Model { None } else { unlisted_tool(shared, plan, name) };
+    let unlisted = if asker == CallOrigin::Model { None } else { unlisted_tool(shared, plan, name) };
     unlisted.unwrap_or_else(|| plan.unknown(name, asker, &others))
 }
 
@@ -27,8 +27,8 @@ pub(crate) fn explain_agent(shared: &Shared, plan: &Plan, name: &Name, agents: &
 }
 
 /// Agents that the caller may name although its agent does not list them.
-fn other_agents(shared: &Shared, plan: &Plan, asker: Asker) -> Vec<Name> {
-    let may_name = |name: &Name| asker != Asker::Model || shared.was_created_by(&plan.owner(), name);
+fn other_agents(shared: &Shared, plan: &Plan, asker: CallOrigin) -> Vec<Name> {
+    let may_name = |name: &Name| asker != CallOrigin::Model || shared.was_created_by(&plan.owner(), name);
     let mut others = shared.agent_names();
     others.retain(|name| may_name(name) && plan.may_call_agent(name) && plan.target(name).is_none());
     others

@@ -19,7 +19,7 @@ use llm_do_core::{ApprovalMode, CallContext, Limits, Output, Tool, ToolError};
 use llm_do_project::{Code, ProjectFiles, WantedCode};
 use llm_do_runtime::{EntrySpec, Project, PromptInput, Runtime};
 use llm_do_testing::FunctionTool;
-use llm_do_tools::{PythonSettings, Surroundings, python_code};
+use llm_do_tools::{PythonSettings, ToolsetEnv, python_code};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime as Executor};
 
@@ -162,12 +162,12 @@ impl Folder {
         let file = self.0.join("tools.py");
         fs::write(&file, source).expect("a file");
         let settings = PythonSettings { cache: Some(self.0.join("cache")), ..PythonSettings::default() };
-        let around = Surroundings { directory: self.0.clone(), python: settings, ..Surroundings::default() };
+        let around = ToolsetEnv { directory: self.0.clone(), python: settings, ..ToolsetEnv::default() };
         load(&self.0, &[file], &around)
     }
 }
 
-fn load(root: &Path, files: &[PathBuf], around: &Surroundings) -> Code {
+fn load(root: &Path, files: &[PathBuf], around: &ToolsetEnv) -> Code {
     let own = ProjectFiles::default();
     let wanted = WantedCode {
         root,

@@ -22,12 +22,12 @@ type Made = Result<Arc<dyn Toolset>, String>;
 /// A built-in toolset.
 struct BuiltIn {
     name: &'static str,
-    make: fn(&WantedToolset<'_>, &Surroundings) -> Made,
+    make: fn(&WantedToolset<'_>, &ToolsetEnv) -> Made,
 }
 
 /// What toolsets know about the process that they work in.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub struct ToolsetEnv {
     /// Its working directory.
     pub directory: PathBuf,
     /// The home directory of the user.
@@ -101,7 +101,7 @@ pub fn built_in_names() -> Vec<&'static str> {
 }
 
 /// Makes a built-in toolset.
-pub fn built_in(wanted: &WantedToolset<'_>, around: &Surroundings) -> Result<Arc<dyn Toolset>, String> {
+pub fn built_in(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Result<Arc<dyn Toolset>, String> {
     let found = BUILT_IN.iter().find(|built_in| built_in.name == wanted.built_in);
     let built_in = found.ok_or_else(|| format!("there is no toolset `{}`", wanted.built_in))?;
     (built_in.make)(wanted, around)
@@ -115,13 +115,13 @@ enum Base {
 }
 
 /// Files below a directory.
-fn filesystem(wanted: &WantedToolset<'_>, around: &Surroundings, base: Base) -> Made {
+fn filesystem(wanted: &WantedToolset<'_>, around: &ToolsetEnv, base: Base) -> Made {
     let settings = read(wanted.settings)?;
     make_filesystem(wanted, around, base, settings)
 }
 
 /// Files below a directory, to be looked at only.
-fn read_only(wanted: &WantedToolset<'_>, around: &Surroundings, base: Base) -> Made {
+fn read_only(wanted: &WantedToolset<'_>, around: &ToolsetEnv, base: Base) -> Made {
     if wanted.settings.get("read_only") == Some(&Value::Bool(false)) {
         return Err(format!(
             "`{}` is read-only by its name, and `read_only: false` says otherwise",
@@ -134,7 +134,7 @@ fn read_only(wanted: &WantedToolset<'_>, around: &Surroundings, base: Base) -> M
 
 fn make_filesystem(
     wanted: &WantedToolset<'_>,
-    around: &Surroundings,
+    around: &ToolsetEnv,
     base: Base,
     settings: FilesystemSettings,
 ) -> Made {
@@ -165,7 +165,7 @@ fn check_narrower<Settings: DeserializeOwned + Default + Into<FilesystemSettings
 }
 
 /// The files of the project and of the process, by absolute paths: a toolset may have another base.
-fn protected(wanted: &WantedToolset<'_>, around: &Surroundings) -> Result<Protected, String> {
+fn protected(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Result<Protected, String> {
     let absolute = |path: &Path| std::path::absolute(path).map_err(|error| error.to_string());
     let paths = wanted.files.paths.iter().chain(&around.own);
     let paths = paths.map(|path| absolute(path)).collect::<Result<Vec<_>, _>>()?;
@@ -190,14 +190,14 @@ fn real(path: &Path) -> Result<PathBuf, String> {
 }
 
 /// Commands in the project, by settings alone.
-pub(crate) fn plain_shell(wanted: &WantedToolset<'_>, around: &Surroundings) -> Made {
+pub(crate) fn plain_shell(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Made {
     shell(wanted, around, |name, root| Shell::new(name, root, ShellSettings::default()))
 }
 
 /// Commands in the project, by a preset with the settings over it.
 fn shell(
     wanted: &WantedToolset<'_>,
-    around: &Surroundings,
+    around: &ToolsetEnv,
     preset: fn(Name, PathBuf) -> Result<Shell, String>,
 ) -> Made {
     let mut settings: ShellSettings = read(wanted.settings)?;
@@ -239,7 +239,7 @@ fn calculator(wanted: &WantedToolset<'_>) -> Made {
 }
 
 /// Long texts; they are written to files of the project, unless they may only be looked at.
-fn file_descriptors(wanted: &WantedToolset<'_>, around: &Surroundings) -> Made {
+fn file_descriptors(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Made {
     let settings: ExportSettings = read(wanted.settings)?;
     let base = &real(wanted.root)?;
     check_below(base, &settings.root)?;
@@ -285,7 +285,7 @@ mod tests {
     fn tools_over(section: Option<&Value>, built_in: &str, settings: &Value) -> Result<Vec<String>, String> {
         let name = Name::from("files");
         let root = std::env::temp_dir();
-        let around = Surroundings { directory: root.clone(), ..Surroundings::default() };
+        let around = ToolsetEnv { directory: root.clone(), ..ToolsetEnv::default() };
         let files = ProjectFiles::default();
         let wanted = WantedToolset { built_in, name: &name, settings, section, root: &root, files: &files };
         let toolset = super::built_in(&wanted, &around)?;

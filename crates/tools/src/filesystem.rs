@@ -42,7 +42,7 @@ use llm_do_core::{Name, Opening, Tool, ToolDefinition, ToolError, Toolset, Tools
 use llm_do_secrets::SecretFiles;
 
 use operation::{FileTool, Operation};
-use root::{Ground, Root};
+use root::{Root, RootConfig};
 
 pub(crate) use error::FileError;
 pub use protected::Protected;
@@ -56,7 +56,7 @@ pub use settings::FilesystemSettings;
 /// opens the root anew.
 pub struct Filesystem {
     name: Name,
-    ground: Arc<Ground>,
+    ground: Arc<RootConfig>,
     tools: Vec<(Operation, Arc<ToolDefinition>)>,
     directory: PathBuf,
     settings: FilesystemSettings,
@@ -81,7 +81,7 @@ impl Filesystem {
         let tools =
             Operation::all(settings.read_only).into_iter().map(describe).collect::<Result<_, String>>()?;
         let (protected, secret_files) = (Protected::default(), SecretFiles::default());
-        let ground = Arc::new(Ground::new(&directory, settings.clone(), &protected)?);
+        let ground = Arc::new(RootConfig::new(&directory, settings.clone(), &protected)?);
         Ok(Self { name, ground, tools, directory, settings, protected, secret_files })
     }
 
@@ -97,7 +97,7 @@ impl Filesystem {
     }
 
     fn grounded(mut self) -> Result<Self, String> {
-        let ground = Ground::new(&self.directory, self.settings.clone(), &self.protected)?;
+        let ground = RootConfig::new(&self.directory, self.settings.clone(), &self.protected)?;
         self.ground = Arc::new(ground.with_secret_files(self.secret_files.clone()));
         Ok(self)
     }

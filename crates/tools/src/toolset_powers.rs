@@ -10,14 +10,14 @@ use llm_do_trust::Power;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::catalogue::Surroundings;
+use crate::catalogue::ToolsetEnv;
 use crate::filesystem::FilesystemSettings;
 use crate::process::ExportSettings;
 use crate::shell::{Operands, ReadScope, SandboxMode, ShellRule, ShellSettings, WriteScope};
 
 /// Returns the powers of a built-in toolset with these settings. Settings that cannot be read have none: they are
 /// reported when the toolset is made.
-pub fn toolset_powers(wanted: &WantedToolset<'_>, around: &Surroundings) -> Vec<Power> {
+pub fn toolset_powers(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Vec<Power> {
     match wanted.built_in {
         "filesystem_cwd" | "filesystem_cwd_ro" => files(wanted, &around.directory, around),
         "filesystem_project" | "filesystem_project_ro" => files(wanted, wanted.root, around),
@@ -35,7 +35,7 @@ fn read<T: DeserializeOwned + Default>(settings: &Value) -> Option<T> {
     }
 }
 
-fn files(wanted: &WantedToolset<'_>, base: &Path, around: &Surroundings) -> Vec<Power> {
+fn files(wanted: &WantedToolset<'_>, base: &Path, around: &ToolsetEnv) -> Vec<Power> {
     let Some(settings) = read::<FilesystemSettings>(wanted.settings) else { return Vec::new() };
     let FilesystemSettings {
         root,
@@ -61,7 +61,7 @@ fn descriptors(wanted: &WantedToolset<'_>) -> Vec<Power> {
 }
 
 /// A directory that is wider than a project, or that the project did not choose.
-fn wide_root(directory: &Path, project: &Path, around: &Surroundings) -> Option<Power> {
+fn wide_root(directory: &Path, project: &Path, around: &ToolsetEnv) -> Option<Power> {
     let real = directory.canonicalize().ok()?;
     let project = project.canonicalize().ok()?;
     let home = around.home.as_deref().and_then(|home| home.canonicalize().ok());
@@ -75,7 +75,7 @@ fn wide_root(directory: &Path, project: &Path, around: &Surroundings) -> Option<
     None
 }
 
-fn shell(wanted: &WantedToolset<'_>, around: &Surroundings) -> Vec<Power> {
+fn shell(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Vec<Power> {
     let Some(settings) = read::<ShellSettings>(wanted.settings) else { return Vec::new() };
     let ShellSettings {
         rules,

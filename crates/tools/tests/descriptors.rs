@@ -19,7 +19,7 @@ use llm_do_runtime::{
     ContentStore, DescriptorSettings, Descriptors, FdId, FdSource, MemoryStore, Runtime, Store,
 };
 use llm_do_testing::{Approvals, Chance, FunctionTool, TestProject, deny, edit, once};
-use llm_do_tools::{ExportSettings, FileDescriptors, Protected, Surroundings, built_in};
+use llm_do_tools::{ExportSettings, FileDescriptors, Protected, ToolsetEnv, built_in};
 use serde_json::{Value, json};
 
 /// A project directory that is removed at the end.
@@ -504,7 +504,7 @@ fn the_toolset_is_built_in_and_an_agent_may_narrow_where_it_writes() {
             root: &folder.0,
             files: &files,
         };
-        let toolset = built_in(&wanted, &Surroundings::default())?;
+        let toolset = built_in(&wanted, &ToolsetEnv::default())?;
         Ok(toolset.definitions().iter().map(|definition| definition.name.to_string()).collect())
     };
     let names: Result<Vec<String>, String> = made(None, &Value::Null);

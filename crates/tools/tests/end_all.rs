@@ -7,7 +7,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use llm_do_project::{ProjectFiles, WantedCode};
-use llm_do_tools::{Surroundings, end_all_commands, python_code};
+use llm_do_tools::{ToolsetEnv, end_all_commands, python_code};
 
 #[test]
 fn the_processes_of_python_files_are_ended_with_all_commands() {
@@ -27,8 +27,7 @@ fn the_processes_of_python_files_are_ended_with_all_commands() {
         entry: None,
         own: &own,
     };
-    let Ok(code) =
-        python_code(wanted, &Surroundings { directory: folder.clone(), ..Surroundings::default() })
+    let Ok(code) = python_code(wanted, &ToolsetEnv { directory: folder.clone(), ..ToolsetEnv::default() })
     else {
         eprintln!("skipped: there is no usable python3");
         return;

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Access, Asker, Content, Control, Effect, Engine, FINAL_ANSWER, Failure, FailureKind, Halt, Jump, Key,
-    ModelResponse, Outcome, Output, Payload, Performed, Step, StepKind, ToolCall, ToolResult, Tune, Tuning,
+    Access, CallOrigin, Content, Control, Effect, Engine, FINAL_ANSWER, Failure, FailureKind, Halt, Jump,
+    Key, ModelResponse, Outcome, Output, Payload, Step, StepKind, StepResult, ToolCall, ToolResult, Tune,
+    Tuning,
 };
 
 use super::AgentLoop;
@@ -116,7 +117,7 @@ impl AgentLoop<'_> {
     }
 
     /// Answers one call of the model. After a call that stops the turn, no other one may jump.
-    async fn answer(&self, request: &CallRequest<'_>, performed: Performed, may_jump: bool) -> CallAnswer {
+    async fn answer(&self, request: &CallRequest<'_>, performed: StepResult, may_jump: bool) -> CallAnswer {
         let mut outcome = match performed {
             Ok(outcome) => outcome,
             Err(halt) => return CallAnswer::Stop(Err(halt), self.unfinished(request)),
@@ -183,11 +184,11 @@ impl AgentLoop<'_> {
 
     fn call_step(&self, request: &CallRequest<'_>) -> Step {
         let (name, payload) = (request.call.name.clone(), request.arguments.clone());
-        let kind = StepKind::Call { asker: Asker::Model, fork: false };
+        let kind = StepKind::Call { asker: CallOrigin::Model, fork: false };
         self.step(request.key.clone(), kind, name, payload, Effect::Calls)
     }
 
-    async fn perform_batch(&self, batch: &[CallRequest<'_>]) -> Vec<Performed> {
+    async fn perform_batch(&self, batch: &[CallRequest<'_>]) -> Vec<StepResult> {
         if let [only] = batch
             && self.is_answer(only.call)
         {

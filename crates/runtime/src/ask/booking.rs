@@ -9,14 +9,14 @@ use llm_do_core::{AttemptCost, ModelError, ModelResponse, Name, Usage};
 
 use super::Asking;
 use crate::budget::Reservation;
-use crate::live::{Measured, Talk};
+use crate::live::{ConversationState, Measured};
 use crate::state::amount;
 
 impl Asking<'_> {
     /// Books an attempt and returns its result with prices.
     pub(super) fn booked(
         &self,
-        talk: &mut Talk,
+        talk: &mut ConversationState,
         model: &Name,
         result: Result<ModelResponse, ModelError>,
         reservation: Option<Reservation<'_>>,
@@ -39,7 +39,7 @@ impl Asking<'_> {
 
     /// Keeps what the next request is estimated from. Only an answer says how long the conversation is: a failed attempt
     /// leaves the previous measurement as it was.
-    fn note_answer(&self, talk: &mut Talk, model: &Name, usage: &Usage) {
+    fn note_answer(&self, talk: &mut ConversationState, model: &Name, usage: &Usage) {
         *self.frame.seat.model.lock() = Some(model.clone());
         if usage.tokens() > 0 {
             let messages = talk.conversation.messages().len() + 1;

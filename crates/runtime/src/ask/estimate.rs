@@ -9,7 +9,7 @@ use llm_do_core::{
 
 use super::{Asking, Missed};
 use crate::budget::{Ask, Pricing};
-use crate::live::{Frame, Talk};
+use crate::live::{ConversationState, Frame};
 use crate::state::RunState;
 
 /// How many times more tokens another model may count for the same text.
@@ -22,7 +22,7 @@ impl Asking<'_> {
     /// Returns what the request may use at most; nothing where no ceiling limits requests.
     pub(super) fn budget_ask(
         &self,
-        talk: &Talk,
+        talk: &ConversationState,
         model: &dyn Model,
         tools: &[Arc<ToolDefinition>],
     ) -> Result<Option<Ask>, Missed> {
@@ -41,7 +41,7 @@ impl Asking<'_> {
     /// Returns an upper bound of the input: what the last answer reported, and the size of what is new since.
     fn input_bound(
         &self,
-        talk: &Talk,
+        talk: &ConversationState,
         model: &Name,
         media: MediaTokens,
         tools: &[Arc<ToolDefinition>],

@@ -6,7 +6,7 @@
 use llm_do_core::{Model, Name};
 
 use super::{Asking, message_tokens};
-use crate::live::{Frame, LiveCall, Talk};
+use crate::live::{ConversationState, Frame, LiveCall};
 use crate::state::RunState;
 
 /// Bytes of text that are counted as one token.
@@ -43,7 +43,7 @@ pub(crate) async fn input_room(run: &RunState, call: &LiveCall, frame: &Frame) -
 
 impl Asking<'_> {
     /// Estimates what instructions, tools and the conversation so far take.
-    fn used_tokens(&self, talk: &Talk, model: &dyn Model) -> u64 {
+    fn used_tokens(&self, talk: &ConversationState, model: &dyn Model) -> u64 {
         let messages = talk.conversation.messages();
         let (measured, from) = talk.measured.as_ref().map_or((0, 0), |known| (known.tokens, known.messages));
         let media = model.profile().media;

@@ -232,7 +232,7 @@ fn unasked_for(evidence: &mut Evidence) -> Option<()> {
     change_event(evidence, |event| {
         let EventBody::CallStarted { name, asker, .. } = &mut event.body else { return None };
         *name = "agent_0_of_nobody".into();
-        (*asker != llm_do_core::Asker::Embedder).then_some(())
+        (*asker != llm_do_core::CallOrigin::Embedder).then_some(())
     })
     .map(drop)
 }

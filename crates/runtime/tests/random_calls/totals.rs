@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use llm_do_core::{Answer, ApprovalMode, Asker, DecidedBy, Decision, EventBody, FailureKind, Scope, Status};
+use llm_do_core::{
+    Answer, ApprovalMode, CallOrigin, DecidedBy, Decision, EventBody, FailureKind, Scope, Status,
+};
 
 use crate::case::Evidence;
 use crate::journal::What;
@@ -123,7 +125,7 @@ fn count(counts: &mut Counts, name: &'static str, number: usize) {
 fn count_calls(counts: &mut Counts, run: &RunView<'_>) {
     for call in &run.calls {
         count(counts, "calls", 1);
-        count(counts, "calls by code", usize::from(call.asker == Asker::Code));
+        count(counts, "calls by code", usize::from(call.asker == CallOrigin::Code));
         count(counts, "calls broken off", usize::from(call.finished.is_empty()));
         count(counts, "calls of agents", usize::from(run.standing(call.key()).is_agent));
         match call.failure() {

@@ -3,7 +3,7 @@
 //! A program that is killed (`kill -9`, out of memory) cannot end what it started. So a small process waits beside it:
 //! a shell that reads from a pipe, which the kernel closes when this program is gone, however it ended. It is started
 //! with the first family, outlives this program only to kill the process groups that were left, and on Linux every
-//! process with the [mark](super::Mark) of this program, wherever it went.
+//! process with the [mark](super::ProcessTag) of this program, wherever it went.
 //!
 //! A parent-death signal would do the same only for direct children, and must be set between fork and exec, where Rust
 //! code is unsafe.
@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::process::Pid;
 
-use super::{Mark, VARIABLE};
+use super::{ProcessTag, VARIABLE};
 
 /// What the guardian does.
 const SCRIPT: &str = include_str!("guardian.sh");
@@ -26,7 +26,7 @@ static GUARDIAN: OnceLock<Option<Mutex<ChildStdin>>> = OnceLock::new();
 /// Starts the guardian, once. Must come before the first process is started that it ends, so that it does not inherit
 /// the mark.
 pub(super) fn start() {
-    GUARDIAN.get_or_init(|| spawn(&Mark::of_this_process()).map(Mutex::new));
+    GUARDIAN.get_or_init(|| spawn(&ProcessTag::of_this_process()).map(Mutex::new));
 }
 
 /// Tells the guardian of a process group.
@@ -44,7 +44,7 @@ pub(super) fn dismiss() {
     tell("quit\n");
 }
 
-fn spawn(mark: &Mark) -> Option<ChildStdin> {
+fn spawn(mark: &ProcessTag) -> Option<ChildStdin> {
     let (low, high) = mark.limits().into_inner();
     let variable = format!("{VARIABLE}={}", mark.value());
     let mut command = Command::new("/bin/sh");

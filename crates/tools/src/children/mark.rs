@@ -25,13 +25,13 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// What the processes of one family, or of all families of this process, have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct ProcessTag {
     /// What the variable begins with.
     text: String,
     limits: RangeInclusive<u64>,
 }
 
-impl Mark {
+impl ProcessTag {
     /// The mark of a new family.
     pub(crate) fn next() -> Self {
         super::guardian::start();
@@ -70,7 +70,7 @@ fn chance() -> u64 {
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Mark {
+impl ProcessTag {
     pub(crate) fn while_inherited<T>(&self, start: impl FnOnce() -> T) -> T {
         start()
     }
@@ -108,12 +108,12 @@ mod linux {
         setrlimit,
     };
 
-    use super::{Mark, VARIABLE};
+    use super::{ProcessTag, VARIABLE};
 
     /// How long processes are looked for that multiply faster than they are killed.
     const LONGEST: Duration = Duration::from_millis(500);
 
-    impl Mark {
+    impl ProcessTag {
         /// Starts a program that inherits the mark.
         pub(crate) fn while_inherited<T>(&self, start: impl FnOnce() -> T) -> T {
             static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

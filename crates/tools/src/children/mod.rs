@@ -1,6 +1,6 @@
 //! Child processes of this program: none of them, and nothing that they start, outlives its purpose.
 //!
-//! What a call starts carries a [mark](mark::Mark) and leads a process group, whether it is a command of the shell
+//! What a call starts carries a [mark](mark::ProcessTag) and leads a process group, whether it is a command of the shell
 //! toolset or the process that runs a project's Python files. If this program is killed, its [guardian] ends them.
 
 mod guardian;
@@ -8,13 +8,13 @@ mod mark;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-pub(crate) use mark::{Mark, VARIABLE};
+pub(crate) use mark::{ProcessTag, VARIABLE};
 
 /// Kills every process that a toolset of this program has started and that still runs: commands, and the
 /// processes of Python files. For a program that leaves at once and waits for nothing.
 pub fn end_all_commands() {
-    if Mark::is_in_use() {
-        Mark::of_this_process().kill_all();
+    if ProcessTag::is_in_use() {
+        ProcessTag::of_this_process().kill_all();
         guardian::dismiss();
     }
 }

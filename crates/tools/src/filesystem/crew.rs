@@ -73,7 +73,7 @@ impl JobResults {
 }
 
 /// What the threads share.
-pub(crate) struct Crew<'a> {
+pub(crate) struct SearchPool<'a> {
     search: &'a (dyn Fn() -> FileSearch<'a> + Sync),
     room: Room,
     results: Mutex<Results>,
@@ -81,7 +81,7 @@ pub(crate) struct Crew<'a> {
     horizon: AtomicUsize,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> SearchPool<'a> {
     /// Gathers a crew; each thread makes a search of its own.
     pub(crate) fn new(room: Room, search: &'a (dyn Fn() -> FileSearch<'a> + Sync)) -> Self {
         let (results, horizon) = (Mutex::new(Results::default()), AtomicUsize::new(usize::MAX));
@@ -166,7 +166,7 @@ impl<'a> Crew<'a> {
 
 /// Hands out jobs, and starts threads when there is more than one.
 pub(crate) struct Foreman<'scope, 'env, 'a> {
-    crew: &'scope Crew<'a>,
+    crew: &'scope SearchPool<'a>,
     scope: &'scope Scope<'scope, 'env>,
     next: usize,
     first: Option<Job>,

@@ -9,7 +9,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 
 use super::error::FileError;
-use super::root::Ground;
+use super::root::RootConfig;
 use super::walk::Patience;
 use crate::pattern;
 
@@ -73,7 +73,7 @@ pub(crate) struct FileSearch<'a> {
     searcher: Searcher,
     buffer: Vec<u8>,
     patience: &'a Patience,
-    ground: &'a Ground,
+    ground: &'a RootConfig,
 }
 
 impl<'a> FileSearch<'a> {
@@ -81,7 +81,7 @@ impl<'a> FileSearch<'a> {
         matcher: RegexMatcher,
         context: usize,
         patience: &'a Patience,
-        ground: &'a Ground,
+        ground: &'a RootConfig,
     ) -> Self {
         let searcher = SearcherBuilder::new()
             .before_context(context)

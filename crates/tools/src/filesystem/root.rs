@@ -18,7 +18,7 @@ use super::straight::{self, OpenFile, SmallFile};
 
 /// What holds for all instances of one toolset.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct RootConfig {
     /// What the person set.
     pub(crate) settings: FilesystemSettings,
     /// The root as it was given.
@@ -29,7 +29,7 @@ pub(crate) struct Ground {
     secret_files: SecretFiles,
 }
 
-impl Ground {
+impl RootConfig {
     /// Looks at the root, which must exist.
     pub(crate) fn new(
         base: &Path,
@@ -114,7 +114,7 @@ fn real(path: &Path) -> Result<PathBuf, String> {
 /// One opening of a root, for the tools of one instance.
 #[derive(Debug)]
 pub(crate) struct Root {
-    pub(crate) ground: Arc<Ground>,
+    pub(crate) ground: Arc<RootConfig>,
     directory: Dir,
     /// Whether a file that is in memory can be read without waiting for anybody.
     is_local: bool,
@@ -122,7 +122,7 @@ pub(crate) struct Root {
 
 impl Root {
     /// Opens the root: the only place where a path is used that is not below a handle.
-    pub(crate) fn open(ground: Arc<Ground>) -> std::io::Result<Self> {
+    pub(crate) fn open(ground: Arc<RootConfig>) -> std::io::Result<Self> {
         let directory = Dir::open_ambient_dir(&ground.given, ambient_authority())?;
         let is_local = straight::is_local(&directory);
         Ok(Self { ground, directory, is_local })

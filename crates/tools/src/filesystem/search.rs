@@ -8,7 +8,7 @@ use globset::GlobMatcher;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::crew::{Crew, Foreman, Found, Job, MAX_FILES, Results};
+use super::crew::{Foreman, Found, Job, MAX_FILES, Results, SearchPool};
 use super::error::FileError;
 use super::lines::{End, FileSearch, Room, expression};
 use super::list::{compile, here};
@@ -97,7 +97,7 @@ pub(crate) fn run(
     let place = root.find(&arguments.path, LastLink::Follow)?;
     let (results, left_out) = match place.kind() {
         Kind::File => (one_file(root, &arguments.path, search(), room, approved)?, LeftOut::default()),
-        _ => below(root, &place, glob.as_ref(), patience, Crew::new(room, &search))?,
+        _ => below(root, &place, glob.as_ref(), patience, SearchPool::new(room, &search))?,
     };
     Ok(Findings::of(results, left_out, room))
 }
@@ -134,7 +134,7 @@ fn below(
     place: &Place,
     glob: Option<&NameGlob>,
     patience: &Patience,
-    crew: Crew<'_>,
+    crew: SearchPool<'_>,
 ) -> Result<(Results, LeftOut), FileError> {
     let start = place.path();
     let mut walked = Ok(LeftOut::default());

@@ -23,7 +23,7 @@ use super::wire::{
     Loaded, ToHost, ToolsetKind, WireAgent, WireDefinedClass, WireEntry, WireModel, WirePart, WireProblem,
     WireTool, WireToolset,
 };
-use crate::catalogue::Surroundings;
+use crate::catalogue::ToolsetEnv;
 
 /// How long a model's factory may take.
 const TIME_FOR_MODEL: Duration = Duration::from_secs(10);
@@ -46,7 +46,7 @@ pub(crate) fn define(
     host: &Arc<Host>,
     loaded: Loaded,
     wanted: &WantedCode<'_>,
-    around: &Surroundings,
+    around: &ToolsetEnv,
 ) -> Result<Code, Vec<CodeProblem>> {
     let mut definer =
         Definer { host, wanted, around, loaded: &loaded, problems: Vec::new(), code: Code::default() };
@@ -60,7 +60,7 @@ pub(crate) fn define(
 struct Definer<'a> {
     host: &'a Arc<Host>,
     wanted: &'a WantedCode<'a>,
-    around: &'a Surroundings,
+    around: &'a ToolsetEnv,
     loaded: &'a Loaded,
     problems: Vec<CodeProblem>,
     code: Code,

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::wire::{ToolsetKind, WireToolset};
-use crate::catalogue::{Surroundings, built_in, plain_shell};
+use crate::catalogue::{ToolsetEnv, built_in, plain_shell};
 use crate::shell::{ShellRule, ShellSettings, Unlisted, asks_for};
 
 /// A toolset, with what its author should know.
@@ -39,7 +39,7 @@ impl Remark {
 pub(crate) fn make(
     found: &WireToolset,
     wanted: &WantedCode<'_>,
-    around: &Surroundings,
+    around: &ToolsetEnv,
 ) -> Result<Made, Remark> {
     let name = Name::from(&*found.name);
     let make = |settings: &Value, read_only: bool| {

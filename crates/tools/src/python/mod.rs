@@ -43,7 +43,7 @@ use self::package::Package;
 use self::process::{Launch, LoadError};
 pub use self::syntax::python_syntax_problems;
 use self::wire::{ToHost, WireClass, WireFunction};
-use crate::catalogue::Surroundings;
+use crate::catalogue::ToolsetEnv;
 
 /// How long a Python tool may run that does not say it itself.
 const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -89,7 +89,7 @@ impl PythonSettings {
 /// them is dropped.
 ///
 /// It waits for the files to load; neither this nor the calls need a particular async runtime.
-pub fn python_code(wanted: WantedCode<'_>, around: &Surroundings) -> Result<Code, Vec<CodeProblem>> {
+pub fn python_code(wanted: WantedCode<'_>, around: &ToolsetEnv) -> Result<Code, Vec<CodeProblem>> {
     let launch = prepare(&wanted, around).map_err(|problem| vec![problem])?;
     let (launch, package) = launch;
     let interpreter = launch.interpreter.clone();
@@ -102,13 +102,13 @@ pub fn python_code(wanted: WantedCode<'_>, around: &Surroundings) -> Result<Code
 
 /// Returns the interpreter that [`python_code`] would start, as a person would write it: relative to the project if it
 /// lies there.
-pub fn python_interpreter(named: Option<&str>, root: &Path, around: &Surroundings) -> String {
+pub fn python_interpreter(named: Option<&str>, root: &Path, around: &ToolsetEnv) -> String {
     let found = find(named, root, &around.directory, &around.python);
     let Ok(path) = found else { return named.unwrap_or("python3").to_owned() };
     path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned()
 }
 
-fn prepare(wanted: &WantedCode<'_>, around: &Surroundings) -> Result<(Launch, Package), CodeProblem> {
+fn prepare(wanted: &WantedCode<'_>, around: &ToolsetEnv) -> Result<(Launch, Package), CodeProblem> {
     let settings = &around.python;
     let interpreter = find(wanted.interpreter, wanted.root, &around.directory, settings)
         .map_err(|missing| problem_without_place(missing.message, Some(missing.hint)))?;
@@ -146,7 +146,7 @@ fn check_paths(wanted: &WantedCode<'_>) -> Result<(), CodeProblem> {
     Err(problem_without_place(message, Some("rename the directory or the file".to_owned())))
 }
 
-fn working_directory(around: &Surroundings) -> PathBuf {
+fn working_directory(around: &ToolsetEnv) -> PathBuf {
     match around.directory.as_os_str().is_empty() {
         true => PathBuf::from("."),
         false => around.directory.clone(),

@@ -26,7 +26,7 @@ use super::outbox::Outbox;
 use super::outside::Outside;
 use super::watch::Watch;
 use super::wire::{Ask, FromHost, Lines, Loaded, Reply, SayKind, ToHost, WireProblem};
-use crate::children::{Mark, VARIABLE, forget_group, guard_group, kill_group};
+use crate::children::{ProcessTag, VARIABLE, forget_group, guard_group, kill_group};
 
 /// How much of what code prints past its call is told, per call.
 const MOST_TOLD: usize = 256 * 1024;
@@ -154,7 +154,7 @@ impl Slot {
 /// A process that runs Python files.
 pub(crate) struct Process {
     id: Pid,
-    mark: Mark,
+    mark: ProcessTag,
     control: UnixStream,
     pub(crate) outbox: Outbox,
     calls: Mutex<Calls>,
@@ -233,7 +233,7 @@ impl Process {
     fn start(launch: &Launch, load: Sender<LoadNews>) -> io::Result<Arc<Self>> {
         let (ours, theirs) = UnixStream::pair()?;
         let (output, output_end) = io::pipe()?;
-        let mark = Mark::next();
+        let mark = ProcessTag::next();
         let mut command = Command::new(&launch.interpreter);
         command.arg("-u").arg(&launch.start).current_dir(&launch.directory);
         command.env_clear().envs(launch.environment.iter().map(|(name, value)| (name, value)));

@@ -14,7 +14,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 
 use super::capture::{Capture, take_text};
-use super::family::{Family, Member};
+use super::family::{ChildProcess, ProcessGroup};
 use super::parse::After;
 use super::place::Place;
 use crate::sandbox::PreparedSandbox;
@@ -85,7 +85,7 @@ pub(crate) async fn execute(
     watcher: &Watcher,
 ) -> Execution {
     let (mut stdout, mut stderr) = (Capture::new(bounds.output), Capture::new(bounds.output));
-    let mut family = Family::new(sandbox);
+    let mut family = ProcessGroup::new(sandbox);
     let ending = tokio::select! {
         biased;
         () = watcher.cancellation.cancelled() => Ending::Cancelled,
@@ -101,7 +101,7 @@ pub(crate) async fn execute(
 async fn run_and_read(
     prepared: &Prepared,
     place: &Place,
-    family: &mut Family,
+    family: &mut ProcessGroup,
     [stdout, stderr]: [&mut Capture; 2],
     watcher: &Watcher,
 ) -> io::Result<i32> {
@@ -123,7 +123,12 @@ struct Ends {
     errors: PipeWriter,
 }
 
-async fn run_steps(prepared: &Prepared, place: &Place, family: &mut Family, ends: Ends) -> io::Result<i32> {
+async fn run_steps(
+    prepared: &Prepared,
+    place: &Place,
+    family: &mut ProcessGroup,
+    ends: Ends,
+) -> io::Result<i32> {
     let mut code = 0;
     for step in &prepared.steps {
         let runs = match step.after {
@@ -143,7 +148,7 @@ async fn run_steps(prepared: &Prepared, place: &Place, family: &mut Family, ends
 async fn run_pipeline(
     pipeline: &[Invocation],
     place: &Place,
-    family: &mut Family,
+    family: &mut ProcessGroup,
     ends: &Ends,
 ) -> io::Result<i32> {
     let mut children = Vec::new();
@@ -160,7 +165,7 @@ async fn run_pipeline(
         command.stderr(Stdio::from(ends.errors.try_clone()?));
         children.push(family.spawn(command)?);
     }
-    let statuses = try_join_all(children.into_iter().map(Member::wait)).await?;
+    let statuses = try_join_all(children.into_iter().map(ChildProcess::wait)).await?;
     Ok(statuses.last().copied().map_or(0, exit_code))
 }
 
@@ -201,7 +206,7 @@ pub(crate) async fn run_quietly(
     sandbox: Option<PreparedSandbox>,
     bounds: Bounds,
 ) -> Option<(i32, Vec<u8>)> {
-    let mut family = Family::new(sandbox);
+    let mut family = ProcessGroup::new(sandbox);
     let result =
         tokio::time::timeout(bounds.time, quiet_output(invocation, place, &mut family, bounds.output)).await;
     family.end().await;
@@ -211,7 +216,7 @@ pub(crate) async fn run_quietly(
 async fn quiet_output(
     invocation: Invocation,
     place: &Place,
-    family: &mut Family,
+    family: &mut ProcessGroup,
     most: usize,
 ) -> io::Result<Option<(i32, Vec<u8>)>> {
     let mut command = command(&invocation, place);

@@ -1,7 +1,7 @@
 //! The processes of one call: started together, and none of them outlives it.
 //!
 //! Every program leads a process group of its own, which is killed as soon as the program has ended or must
-//! end. A process that left its group still carries the [mark](Mark) of its family, by which it is found and
+//! end. A process that left its group still carries the [mark](ProcessTag) of its family, by which it is found and
 //! killed too.
 
 use std::io;
@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::process::Pid;
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::children::{Mark, VARIABLE, forget_group, guard_group, kill_group};
+use crate::children::{ProcessTag, VARIABLE, forget_group, guard_group, kill_group};
 use crate::sandbox::PreparedSandbox;
 
 /// The processes of one call. Dropping it kills them.
 #[derive(Debug)]
-pub(crate) struct Family {
-    mark: Mark,
+pub(crate) struct ProcessGroup {
+    mark: ProcessTag,
     groups: Groups,
     ended: bool,
     sandbox: Option<PreparedSandbox>,
@@ -25,7 +25,7 @@ pub(crate) struct Family {
 
 /// A program of a family.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct ChildProcess {
     child: Child,
     groups: Groups,
 }
@@ -34,14 +34,14 @@ pub(crate) struct Member {
 #[derive(Debug, Clone, Default)]
 struct Groups(Arc<Mutex<Vec<Pid>>>);
 
-impl Family {
+impl ProcessGroup {
     /// A family without members, which will run in a sandbox where there is one.
     pub(crate) fn new(sandbox: Option<PreparedSandbox>) -> Self {
-        Self { mark: Mark::next(), groups: Groups::default(), ended: true, sandbox }
+        Self { mark: ProcessTag::next(), groups: Groups::default(), ended: true, sandbox }
     }
 
     /// Starts a program in a group of its own.
-    pub(crate) fn spawn(&mut self, mut command: Command) -> io::Result<Member> {
+    pub(crate) fn spawn(&mut self, mut command: Command) -> io::Result<ChildProcess> {
         command.env(VARIABLE, self.mark.value()).process_group(0).kill_on_drop(true);
         let child = self.mark.while_inherited(|| match &self.sandbox {
             Some(sandbox) => sandbox.spawn(command),
@@ -52,7 +52,7 @@ impl Family {
             self.groups.add(group);
             self.mark.put_on(group);
         }
-        Ok(Member { child, groups: self.groups.clone() })
+        Ok(ChildProcess { child, groups: self.groups.clone() })
     }
 
     /// Says that all members were waited for and are known to start nothing that stays.
@@ -71,7 +71,7 @@ impl Family {
     }
 }
 
-impl Drop for Family {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if !self.ended {
             kill_all(&self.mark, &self.groups);
@@ -79,7 +79,7 @@ impl Drop for Family {
     }
 }
 
-impl Member {
+impl ChildProcess {
     /// Takes the end from which the program's output is read, where it is piped.
     pub(crate) fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
@@ -127,7 +127,7 @@ fn group_of(child: &Child) -> Option<Pid> {
 
 /// Kills the groups, and every process that left them. Those are looked for first: with the death of a parent
 /// it is forgotten whose child a process was.
-fn kill_all(mark: &Mark, groups: &Groups) {
+fn kill_all(mark: &ProcessTag, groups: &Groups) {
     let found = mark.find();
     groups.kill();
     if found.kill() {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use llm_do_core::{Tool, Toolset};
 use llm_do_project::{Code, CodeProblem, ProjectFiles, WantedClass, WantedCode, WantedFunction};
-use llm_do_tools::{PythonSettings, Surroundings, python_code};
+use llm_do_tools::{PythonSettings, ToolsetEnv, python_code};
 
 /// Returns from a test where there is no Python.
 macro_rules! needs_python {
@@ -95,10 +95,10 @@ impl Folder {
             entry: self.entry.as_ref(),
             own: &own,
         };
-        let around = Surroundings {
+        let around = ToolsetEnv {
             directory: self.path.clone(),
             python: self.settings.clone(),
-            ..Surroundings::default()
+            ..ToolsetEnv::default()
         };
         python_code(wanted, &around)
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use llm_do::{
-    ApprovalMode, ApprovalRequest, Asker, CallInfo, CallKind, CallResult, Cost, DecidedBy, Decision, Delta,
-    Digest, Event, EventBody, Failure, FailureKind, Head, Key, Limits, Message, ModelResponse, ModelResult,
-    Money, Output, Part, Payload, Permit, Role, RunId, Status, StopReason, ToolCall, ToolResult, Usage,
-    UsageByModel,
+    ApprovalMode, ApprovalRequest, CallInfo, CallKind, CallOrigin, CallResult, Cost, DecidedBy, Decision,
+    Delta, Digest, Event, EventBody, Failure, FailureKind, Head, Key, Limits, Message, ModelResponse,
+    ModelResult, Money, Output, Part, Payload, Permit, Role, RunId, Status, StopReason, ToolCall, ToolResult,
+    Usage, UsageByModel,
 };
 use serde_json::{Value, json};
 
@@ -99,7 +99,7 @@ impl Driver {
             kind,
             name: name.into(),
             input: input.into(),
-            asker: Asker::Model,
+            asker: CallOrigin::Model,
             fork: false,
         };
         self.read(&event(&who, started));

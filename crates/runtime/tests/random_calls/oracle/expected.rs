@@ -7,12 +7,12 @@
 //! checked by [`super::gate`].
 
 use llm_do_core::{
-    Approval, ApprovalMode, Asker, FailureKind, Payload, Scope, Subject, ToolCall, canonical_text,
+    Approval, ApprovalMode, CallOrigin, FailureKind, Payload, Scope, Subject, ToolCall, canonical_text,
     input_attachments,
 };
 use serde_json::Value;
 
-use super::view::{CallView, InnerView, RunView, Standing};
+use super::view::{CallView, CancelState, InnerView, RunView};
 use crate::arguments::{Shape, complete};
 use crate::plan::{Target, Verdict};
 
@@ -104,7 +104,7 @@ pub(crate) fn expected_inside(run: &RunView<'_>, inner: &InnerView) -> Option<Ex
     Some(level(run, Approval::Ask, rule, question))
 }
 
-fn granted_inside(standing: &Standing<'_>, name: &str) -> Granted {
+fn granted_inside(standing: &CancelState<'_>, name: &str) -> Granted {
     let inside = match standing.tool {
         Some(Target::Tool(tool)) => format!("{:?} {}", tool.toolset, tool.name),
         _ => String::new(),
@@ -154,7 +154,7 @@ pub(crate) fn verdict(
             let calls = special.and_then(|special| special.calls).unwrap_or(policy.calls);
             let files = special.and_then(|special| special.attachments).unwrap_or(policy.attachments);
             let attached = !input_attachments(&Payload::new(arguments.clone())).is_empty();
-            let asks = call.asker != Asker::Embedder && (calls || (files && attached));
+            let asks = call.asker != CallOrigin::Embedder && (calls || (files && attached));
             Some(plain(if asks { Approval::Ask } else { Approval::PreApproved }))
         }
     }
@@ -171,10 +171,10 @@ fn max_depth(run: &RunView<'_>) -> u32 {
 /// What the call was given, by whoever asked for it; nothing where it cannot be read.
 pub(crate) fn given(run: &RunView<'_>, call: &CallView) -> Option<Value> {
     match call.asker {
-        Asker::Embedder => Some(run.plan.input.clone()),
+        CallOrigin::Embedder => Some(run.plan.input.clone()),
         // The key of a call by code holds the digest of its input, which `requests` compares.
-        Asker::Code => Some(call.input.value().clone()),
-        Asker::Model => {
+        CallOrigin::Code => Some(call.input.value().clone()),
+        CallOrigin::Model => {
             let asked = asked_by_model(run, call)?;
             run.evidence.readings.get(&*asked.arguments).cloned().flatten()
         }
@@ -190,7 +190,7 @@ pub(crate) fn asked_by_model(run: &RunView<'_>, call: &CallView) -> Option<ToolC
 
 /// Arguments as the schema completes them.
 pub(crate) fn completed(target: &Target<'_>, call: &CallView, value: &Value) -> Option<Value> {
-    let free = target.shape() == Shape::Prompt && call.asker != Asker::Model;
+    let free = target.shape() == Shape::Prompt && call.asker != CallOrigin::Model;
     complete(target.shape(), value, free)
 }
 

@@ -4,7 +4,8 @@
 //! answered. Refusals by counted limits are checked by counting.
 
 use llm_do_core::{
-    Answer, Approval, Asker, DecidedBy, Decision, EventBody, FailureKind, Key, Permit, Scope, canonical_text,
+    Answer, Approval, CallOrigin, DecidedBy, Decision, EventBody, FailureKind, Key, Permit, Scope,
+    canonical_text,
 };
 use serde_json::{Value, json};
 
@@ -364,7 +365,7 @@ fn count(run: &RunView<'_>, ceiling: &Key) -> (u64, u64) {
         let too_deep =
             matches!(expected(run, call), Expected::Unknown | Expected::Refused(FailureKind::Depth));
         match call.decided.first() {
-            _ if too_deep || call.asker == Asker::Embedder || is_refused_by_limit(call) => {}
+            _ if too_deep || call.asker == CallOrigin::Embedder || is_refused_by_limit(call) => {}
             Some(_) => counted += 1,
             None => open += 1,
         }

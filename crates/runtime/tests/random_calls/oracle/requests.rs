@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use llm_do_core::{Asker, Decision, Digest, FailureKind, Key, Name, Payload, StopReason};
+use llm_do_core::{CallOrigin, Decision, Digest, FailureKind, Key, Name, Payload, StopReason};
 
 use super::Findings;
 use super::expected::{asked_by_model, given};
@@ -17,7 +17,7 @@ pub(crate) fn check(run: &RunView<'_>, findings: &mut Findings) {
     check_calls_of_models(run, findings);
     check_calls_of_code(run, findings);
     check_inner(run, findings);
-    let outside = run.calls.iter().filter(|call| call.asker == Asker::Embedder);
+    let outside = run.calls.iter().filter(|call| call.asker == CallOrigin::Embedder);
     for (number, call) in outside.enumerate() {
         let right = number == 0 && call.name == run.plan.start && call.input.value() == &run.plan.input;
         findings.ensure(right, run, || format!("`{}` is not what the run was started for", call.key()));
@@ -71,7 +71,7 @@ fn was_interrupted(run: &RunView<'_>, agent: &str) -> bool {
 
 /// Each request in a message that ended properly is a call, with the name and input of the request.
 fn check_calls_of_models(run: &RunView<'_>, findings: &mut Findings) {
-    for call in run.calls.iter().filter(|call| call.asker == Asker::Model) {
+    for call in run.calls.iter().filter(|call| call.asker == CallOrigin::Model) {
         let Some(asked) = asked_by_model(run, call) else {
             findings.add(run, format!("no model asked for `{}`", call.key()));
             continue;
@@ -119,7 +119,7 @@ fn check_calls_of_code(run: &RunView<'_>, findings: &mut Findings) {
             _ => {}
         }
     }
-    for call in run.calls.iter().filter(|call| call.asker == Asker::Code) {
+    for call in run.calls.iter().filter(|call| call.asker == CallOrigin::Code) {
         findings.ensure(is_key_by_code(call.key(), &call.parent, &call.name, &call.input), run, || {
             format!("`{}` has not the key of a call by code", call.key())
         });

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use llm_do_core::{
-    Access, Answer, ApprovalRequest, Asker, CallInfo, CallKind, CallResult, Decision, Digest, Event,
+    Access, Answer, ApprovalRequest, CallInfo, CallKind, CallOrigin, CallResult, Decision, Digest, Event,
     EventBody, FailureKind, Key, ModelResponse, ModelResult, Payload,
 };
 use llm_do_testing::SeenEffect;
@@ -32,7 +32,7 @@ pub(crate) struct RunView<'a> {
     /// What models answered, by the key of the request.
     pub(crate) responses: HashMap<Key, Arc<ModelResponse>>,
     /// What the code inside a call stands for.
-    standings: HashMap<Key, Standing<'a>>,
+    standings: HashMap<Key, CancelState<'a>>,
     index: HashMap<Key, usize>,
     /// Whether the store began to refuse, so that the record has an end but no ending.
     pub(crate) record_broke: bool,
@@ -44,7 +44,7 @@ pub(crate) struct CallView {
     pub(crate) parent: Key,
     pub(crate) name: String,
     pub(crate) kind: CallKind,
-    pub(crate) asker: Asker,
+    pub(crate) asker: CallOrigin,
     pub(crate) input: Payload,
     pub(crate) started: usize,
     pub(crate) decided: Vec<Decided>,
@@ -93,7 +93,7 @@ pub(crate) struct Act<'a> {
 
 /// What the code inside a call, or the model of an agent call, may do and is called.
 #[derive(Clone)]
-pub(crate) struct Standing<'a> {
+pub(crate) struct CancelState<'a> {
     pub(crate) agent: Option<&'a AgentPlan>,
     pub(crate) access: Access,
     pub(crate) depth: u32,
@@ -130,7 +130,7 @@ impl<'a> RunView<'a> {
             calls: Vec::new(),
             inner: Vec::new(),
             responses: HashMap::new(),
-            standings: HashMap::from([(Key::root(), Standing::outside())]),
+            standings: HashMap::from([(Key::root(), CancelState::outside())]),
             index: HashMap::new(),
             case: &evidence.plan,
             evidence,
@@ -213,14 +213,14 @@ impl<'a> RunView<'a> {
     }
 
     /// What the code inside a call stands for; of an unknown call, what code outside any stands for.
-    pub(crate) fn standing(&self, key: &Key) -> Standing<'a> {
-        self.standings.get(key).cloned().unwrap_or_else(Standing::outside)
+    pub(crate) fn standing(&self, key: &Key) -> CancelState<'a> {
+        self.standings.get(key).cloned().unwrap_or_else(CancelState::outside)
     }
 
     /// What the name of a call stands for.
     pub(crate) fn target(&self, call: &CallView) -> Option<Target<'a>> {
         let caller = self.standing(&call.parent);
-        self.case.resolve(caller.agent, &call.name, call.asker == Asker::Model)
+        self.case.resolve(caller.agent, &call.name, call.asker == CallOrigin::Model)
     }
 
     /// The call that the run was started for.
@@ -267,7 +267,7 @@ impl CallView {
     }
 }
 
-impl<'a> Standing<'a> {
+impl<'a> CancelState<'a> {
     fn outside() -> Self {
         Self {
             agent: None,
@@ -281,13 +281,13 @@ impl<'a> Standing<'a> {
     }
 
     /// What the code or model inside a call of this name stands for.
-    fn below(&self, case: &'a CasePlan, key: &Key, name: &str, asker: Asker) -> Self {
+    fn below(&self, case: &'a CasePlan, key: &Key, name: &str, asker: CallOrigin) -> Self {
         let path = match (self.path.is_empty(), self.is_agent) {
             (true, _) => name.to_owned(),
             (false, true) => format!("{} > {name}", self.path),
             (false, false) => format!("{}() > {name}", self.path),
         };
-        let target = case.resolve(self.agent, name, asker == Asker::Model);
+        let target = case.resolve(self.agent, name, asker == CallOrigin::Model);
         let Some(Target::Agent(agent)) = target else {
             let own = if let Some(Target::Tool(tool)) = target { tool.access } else { Access::Admin };
             let access = self.access.min(own);

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::{arguments, needs, table};
 use crate::filesystem::change::{self, Attempt, Change, Creates, check_size};
 use crate::filesystem::judged;
-use crate::filesystem::root::{Ground, Root};
+use crate::filesystem::root::{Root, RootConfig};
 use crate::filesystem::{FileError, FilesystemSettings, Protected};
 
 const DESCRIPTION: &str = "Writes the whole text of a file descriptor to a file, or appends it. A person sees the \
@@ -161,7 +161,7 @@ impl Change for Export {
 /// The tool.
 pub(super) struct FdToFile {
     definition: Arc<ToolDefinition>,
-    ground: Arc<Ground>,
+    ground: Arc<RootConfig>,
 }
 
 impl FdToFile {
@@ -179,16 +179,16 @@ impl FdToFile {
         // As with other changes of files, the precondition makes it so.
         definition.effect = Effect::Idempotent;
         definition.sequential = true;
-        let ground = Arc::new(Ground::new(base, settings, protected)?);
+        let ground = Arc::new(RootConfig::new(base, settings, protected)?);
         Ok(Self { definition: Arc::new(definition), ground })
     }
 }
 
-fn open(ground: Arc<Ground>) -> Result<Root, Failure> {
+fn open(ground: Arc<RootConfig>) -> Result<Root, Failure> {
     Root::open(ground).map_err(|error| FileError::system(".", error).into_failure())
 }
 
-fn judge(ground: Arc<Ground>, input: &Value, table: &Descriptors) -> Result<Assessment, Failure> {
+fn judge(ground: Arc<RootConfig>, input: &Value, table: &Descriptors) -> Result<Assessment, Failure> {
     let export = Export::of(input, table)?;
     let mut assessment = change::assess(&open(ground)?, &export);
     let preview = assessment.preview.take();
