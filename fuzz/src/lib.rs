@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llm_do_core::{StatelessToolset, Toolset};
-use llm_do_project::{Catalogue, Diagnostic, Diagnostics, WantedToolset, load};
+use llm_do_project::{Catalog, Diagnostic, Diagnostics, WantedToolset, load};
 
 /// A folder for the projects of this process.
 pub fn folder(target: &str) -> PathBuf {
@@ -43,13 +43,13 @@ fn check_one(diagnostic: &Diagnostic) {
     assert!(!diagnostic.file.as_os_str().is_empty(), "no file: {diagnostic:?}");
     assert_eq!(diagnostic.line.is_some(), diagnostic.column.is_some(), "{diagnostic:?}");
     assert!(diagnostic.line != Some(0) && diagnostic.column != Some(0), "{diagnostic:?}");
-    assert!(!shown.chars().any(|sign| sign.is_control() && sign != '\n'), "{shown:?}");
+    assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
 }
 
 /// The names of some toolsets, without their tools.
 struct Names;
 
-impl Catalogue for Names {
+impl Catalog for Names {
     fn toolsets(&self) -> Vec<&str> {
         vec!["filesystem_project", "shell_readonly"]
     }

@@ -218,9 +218,9 @@ mod tests {
 
     /// Sends a text in pieces, some of which are lost.
     fn send(answer: &mut AnswerText, seen: &mut Seen, text: &str, chance: &mut Chance) {
-        for (index, sign) in text.chars().enumerate() {
+        for (index, c) in text.chars().enumerate() {
             if chance.below(20) > 0 {
-                seen.take(answer.push(&delta(index as u64, &sign.to_string())));
+                seen.take(answer.push(&delta(index as u64, &c.to_string())));
             }
         }
     }

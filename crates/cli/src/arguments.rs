@@ -440,7 +440,7 @@ pub(crate) enum Template {
     Python,
 }
 
-/// Reads the arguments. What is no command and no flag of the whole program is a path to run.
+/// Reads the arguments. What is not a command and no flag of the whole program is a path to run.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Refused> {
     let arguments = command_first(arguments.collect(), &mut Cli::command())
         .map_err(|problem| Refused::Command(Box::new(problem)))?;
@@ -454,7 +454,7 @@ pub(crate) fn command_like(path: &str) -> Option<String> {
     llm_do::misspelled(path, names).map(str::to_owned)
 }
 
-/// Arguments that are no command: a mistake, or a question for help.
+/// Arguments that are not a command: a mistake, or a question for help.
 #[derive(Debug)]
 pub(crate) enum Refused {
     /// What the parser says.
@@ -484,7 +484,7 @@ impl Refused {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    let number = text.trim_end_matches(|sign: char| sign.is_ascii_alphabetic());
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let seconds = match &text[number.len()..] {
         "" | "s" => 1.0,
         "ms" => 0.001,

@@ -66,7 +66,7 @@ impl Exit {
     }
 }
 
-/// Says whether what the person named or gave was refused at the door, so that nothing ran.
+/// Returns whether what the person named or gave was refused at the door, so that nothing ran.
 fn was_refused(report: &RunReport) -> bool {
     let at_the_door = report
         .failure

@@ -7,7 +7,7 @@ use std::time::Duration;
 use llm_do::{
     AgentSpec, ApprovalMode, Cassette, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input,
     Limits, LoadedProject, Money, Name, NoticeSink, PythonSettings, Run, RunBuilder, Runtime,
-    StandardCatalogue, StandardModels,
+    StandardCatalog, StandardModels,
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover, start_approver};
@@ -44,9 +44,9 @@ pub(crate) fn load(location: &ProjectLocation, trust: Option<&str>) -> Result<Lo
         show_notices(&seen);
         return Ok(seen);
     }
-    let catalogue = catalogue(location, EnvFile::Read)?;
+    let catalog = catalog(location, EnvFile::Read)?;
     let agreed = Some(&seen.powers);
-    let project = llm_do::load_agreed(&location.path, &location.set, agreed, &catalogue)?;
+    let project = llm_do::load_agreed(&location.path, &location.set, agreed, &catalog)?;
     trust::remember_code(&project);
     show_notices(&project);
     Ok(project)
@@ -54,8 +54,8 @@ pub(crate) fn load(location: &ProjectLocation, trust: Option<&str>) -> Result<Lo
 
 /// Reads the project at a location without its powers.
 fn load_restricted(location: &ProjectLocation) -> Result<LoadedProject, Problem> {
-    let catalogue = catalogue(location, EnvFile::Ignored)?;
-    let project = llm_do::load_restricted(&location.path, &location.set, &catalogue)?;
+    let catalog = catalog(location, EnvFile::Ignored)?;
+    let project = llm_do::load_restricted(&location.path, &location.set, &catalog)?;
     show_notices(&project);
     tell_unseen(&project);
     Ok(project)
@@ -76,20 +76,20 @@ pub(crate) fn load_with_code(
     location: &ProjectLocation,
     seen: &LoadedProject,
 ) -> Result<LoadedProject, Problem> {
-    let catalogue = catalogue(location, EnvFile::Read)?;
-    Ok(llm_do::load_agreed(&location.path, &location.set, Some(&seen.powers), &catalogue)?)
+    let catalog = catalog(location, EnvFile::Read)?;
+    Ok(llm_do::load_agreed(&location.path, &location.set, Some(&seen.powers), &catalog)?)
 }
 
 /// Reads the project at a location without running anything of it.
 pub(crate) fn load_static(location: &ProjectLocation) -> Result<LoadedProject, Problem> {
-    let catalogue = catalogue(location, EnvFile::Ignored)?;
-    Ok(llm_do::load_static(&location.path, &location.set, &catalogue)?)
+    let catalog = catalog(location, EnvFile::Ignored)?;
+    Ok(llm_do::load_static(&location.path, &location.set, &catalog)?)
 }
 
 /// Checks the project at a location without running any of its code.
 pub(crate) fn check_static(location: &ProjectLocation) -> Result<Diagnostics, Problem> {
-    let catalogue = catalogue(location, EnvFile::Ignored)?;
-    Ok(llm_do::check_static(&location.path, &location.set, &catalogue))
+    let catalog = catalog(location, EnvFile::Ignored)?;
+    Ok(llm_do::check_static(&location.path, &location.set, &catalog))
 }
 
 /// Says what the author of a project should know.
@@ -129,21 +129,21 @@ fn close_to_others() {
 }
 
 /// What the project at a location is linked against.
-fn catalogue(location: &ProjectLocation, env_file: EnvFile) -> Result<StandardCatalogue, Problem> {
+fn catalog(location: &ProjectLocation, env_file: EnvFile) -> Result<StandardCatalog, Problem> {
     let directory = std::env::current_dir().unwrap_or_else(|_| ".".into());
-    let mut catalogue = StandardCatalogue::new(directory);
+    let mut catalog = StandardCatalog::new(directory);
     if let Some(path) = std::env::var_os("PATH") {
-        catalogue = catalogue.search_path(path);
+        catalog = catalog.search_path(path);
     }
     if let Some(path) = environment::cache_directory() {
-        catalogue = catalogue.read_only(path);
+        catalog = catalog.read_only(path);
     }
     let root = location.root();
     let user = config::current(Some(root))?;
     let own = [UserDirectory::Config, UserDirectory::Data].map(|kind| kind.find(Some(root)).path);
     let private = own.into_iter().chain([environment::state_directory()]).flatten();
-    catalogue = private.fold(catalogue, StandardCatalogue::private);
-    catalogue = catalogue.user_models(user.models());
+    catalog = private.fold(catalog, StandardCatalog::private);
+    catalog = catalog.user_models(user.models());
     close_to_others();
     let python = PythonSettings {
         environment: match env_file {
@@ -157,7 +157,7 @@ fn catalogue(location: &ProjectLocation, env_file: EnvFile) -> Result<StandardCa
         }),
         ..PythonSettings::default()
     };
-    Ok(catalogue.python(python))
+    Ok(catalog.python(python))
 }
 
 /// What a host is made of, before anything is started.

@@ -307,7 +307,7 @@ fn part(value: Value) -> Result<InputPart, String> {
                 map.insert("name".to_owned(), name.into());
             }
             let read = serde_json::from_value(Value::Object(map));
-            read.map(InputPart::Attachment).map_err(|error| format!("a piece is no attachment: {error}"))
+            read.map(InputPart::Attachment).map_err(|error| format!("a piece is not an attachment: {error}"))
         }
         other => Err(format!("a piece of the list is {other}, expected a text or an attachment")),
     }

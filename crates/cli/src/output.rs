@@ -1,4 +1,4 @@
-//! Writing to stdout and stderr. A reader that went away is no error worth a word.
+//! Writing to stdout and stderr. A reader that went away is not an error worth a word.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ pub(crate) fn is_read(written: io::Result<()>) -> bool {
     }
 }
 
-/// Says whether stdout could not be written.
+/// Returns whether stdout could not be written.
 pub(crate) fn has_failed() -> bool {
     FAILED.load(Ordering::Relaxed)
 }

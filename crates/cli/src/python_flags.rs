@@ -18,7 +18,7 @@ mod tests {
     use std::collections::HashSet;
 
     use clap::{CommandFactory, Parser};
-    use llm_do::{Catalogue, StandardCatalogue, header_schema, manifest_schema, python_names};
+    use llm_do::{Catalog, StandardCatalog, header_schema, manifest_schema, python_names};
     use serde_json::Value;
 
     use crate::arguments::Cli;
@@ -59,8 +59,8 @@ mod tests {
     fn what_replaces_a_python_name_exists() {
         let (flags, command) = (flags(), Cli::command());
         let commands: HashSet<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-        let catalogue = StandardCatalogue::new(".");
-        let (tools, toolsets) = (catalogue.lone_tools(), catalogue.toolsets());
+        let catalog = StandardCatalog::new(".");
+        let (tools, toolsets) = (catalog.lone_tools(), catalog.toolsets());
         let (agent, manifest) = (header_schema(), manifest_schema());
         let mut wrong = Vec::new();
         for row in python_names() {

@@ -1,4 +1,4 @@
-//! The terminal behind stderr: lines, a status line that is redrawn, and colours where they are wanted.
+//! The terminal behind stderr: lines, a status line that is redrawn, and colors where they are wanted.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,7 +45,7 @@ impl Screen {
         Self { desk: Some(desk), ..Self::plain() }
     }
 
-    /// Says whether a status line can be drawn.
+    /// Returns whether a status line can be drawn.
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
     }
@@ -140,28 +140,28 @@ impl Drop for Suspended {
     }
 }
 
-/// Colours, or none.
+/// Colors, or none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
-    colours: bool,
+    colors: bool,
 }
 
 impl Paint {
-    /// Colours on a terminal, unless `NO_COLOR` is set.
+    /// Colors on a terminal, unless `NO_COLOR` is set.
     pub(crate) fn for_stderr() -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self { colours: stderr().is_terminal() && !refused && !dumb }
+        Self { colors: stderr().is_terminal() && !refused && !dumb }
     }
 
-    /// No colours.
+    /// No colors.
     pub(crate) fn none() -> Self {
-        Self { colours: false }
+        Self { colors: false }
     }
 
-    /// Says whether there are colours.
-    pub(crate) fn has_colours(self) -> bool {
-        self.colours
+    /// Returns whether there are colors.
+    pub(crate) fn has_colors(self) -> bool {
+        self.colors
     }
 
     pub(crate) fn bold(self, text: &str) -> String {
@@ -188,7 +188,7 @@ impl Paint {
         self.with("36;1", text)
     }
 
-    /// Colours the words with which messages begin.
+    /// Colors the words with which messages begin.
     pub(crate) fn message(self, text: &str) -> String {
         let lines = text.lines().map(|line| match line.split_once(": ") {
             Some(("error", rest)) => format!("{}: {rest}", self.red("error")),
@@ -199,7 +199,7 @@ impl Paint {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Colours a diff, line by line.
+    /// Colors a diff, line by line.
     pub(crate) fn diff_line(self, line: &str) -> String {
         match line.as_bytes().first() {
             Some(b'+') => self.green(line),
@@ -210,6 +210,6 @@ impl Paint {
     }
 
     fn with(self, code: &str, text: &str) -> String {
-        if self.colours { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+        if self.colors { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 }

@@ -1,9 +1,9 @@
-//! Text for a terminal: nothing in it moves the cursor, changes colours or turns the reading direction.
+//! Text for a terminal: nothing in it moves the cursor, changes colors or turns the reading direction.
 
 use llm_do::visible_prose;
 pub(crate) use llm_do::{visible, visible_line};
 
-/// Shows an answer as it is, but for signs that a terminal would obey.
+/// Shows an answer as it is, but for characters that a terminal would obey.
 pub(crate) fn printable(text: &str) -> String {
     text.split('\t').map(visible_prose).collect::<Vec<_>>().join("\t")
 }
@@ -13,7 +13,7 @@ pub(crate) fn notice_line(text: &str) -> String {
     format!("notice: {}", visible(text).replace('\n', "\n    "))
 }
 
-/// One line of at most so many signs.
+/// One line of at most so many characters.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let line = visible(&text.replace(['\n', '\r', '\t'], " "));
     match line.char_indices().nth(most) {

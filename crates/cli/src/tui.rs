@@ -103,15 +103,15 @@ fn describe_model(model: &KnownModel) -> String {
     format!("${} in, ${} out{context}", model.price.input, model.price.output)
 }
 
-/// The colours, where they are wanted, for the background that the terminal tells of.
+/// The colors, where they are wanted, for the background that the terminal tells of.
 fn theme() -> Theme {
     let background = std::env::var("COLORFGBG").unwrap_or_default();
-    Theme { colours: Paint::for_stderr().has_colours(), light: is_light(&background) }
+    Theme { colours: Paint::for_stderr().has_colors(), light: is_light(&background) }
 }
 
-/// Reads `foreground;background`, numbers of the sixteen colours.
-fn is_light(colours: &str) -> bool {
-    matches!(colours.rsplit(';').next(), Some("7" | "15"))
+/// Reads `foreground;background`, numbers of the sixteen colors.
+fn is_light(colors: &str) -> bool {
+    matches!(colors.rsplit(';').next(), Some("7" | "15"))
 }
 
 /// Talks with a project, or runs it once, until the person leaves or the run is over.
@@ -481,7 +481,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_light_background_is_known_by_its_colour() {
+    fn a_light_background_is_known_by_its_color() {
         assert!(is_light("0;15") && is_light("0;default;7"));
         assert!(!is_light("15;0") && !is_light("") && !is_light("7;default"));
     }

@@ -83,7 +83,7 @@ impl Words {
     }
 }
 
-/// Says whether words are what a call gave, in whichever way they write a value.
+/// Returns whether words are what a call gave, in whichever way they write a value.
 fn is_same(output: &Output, words: &str) -> bool {
     match &output.content {
         Content::Text(text) => text.trim() == words.trim(),

@@ -48,7 +48,7 @@ pub enum ApprovalMode {
     RejectAll,
 }
 
-/// A tool's own judgement of one call: what would it do?
+/// A tool's own judgment of one call: what would it do?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assessment {
     /// Stricter or looser than the definition, but never looser than a block.
@@ -146,7 +146,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Says whether a call that touches these subjects lies within the scope. [`Scope::Exact`] is compared
+    /// Returns whether a call that touches these subjects lies within the scope. [`Scope::Exact`] is compared
     /// by digest, not here.
     pub fn covers(&self, subjects: &[Subject]) -> bool {
         match self {
@@ -206,7 +206,7 @@ fn begins_with(subject: &Subject, prefix: &[String]) -> bool {
 pub struct ApprovalRequest {
     /// The id, unique in its run: the key of the call.
     pub id: Key,
-    /// The chain of callers, such as `main > organise() > namer > write_file`. Written as `chain`, as the
+    /// The chain of callers, such as `main > organize() > namer > write_file`. Written as `chain`, as the
     /// event that carries the request has a `path` of its own.
     #[serde(rename = "chain")]
     pub path: String,

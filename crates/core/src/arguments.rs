@@ -70,7 +70,7 @@ pub enum ArgumentsError {
         /// What the parser says.
         reason: String,
     },
-    /// The value is no object.
+    /// The value is not an object.
     #[error("the arguments must be a JSON object, not {found}")]
     NotAnObject {
         /// What was found.

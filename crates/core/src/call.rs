@@ -31,7 +31,7 @@ pub struct CallInfo {
     pub parent: Option<Key>,
     /// How many agents stand on the path: 0 for code outside any agent.
     pub depth: u32,
-    /// The chain of callers, such as `main > organise() > namer`.
+    /// The chain of callers, such as `main > organize() > namer`.
     pub path: Arc<str>,
     /// The agent in whose name it acts.
     pub agent: Name,
@@ -433,7 +433,7 @@ impl Cancellation {
         Self { token, observed: Arc::default() }
     }
 
-    /// Says whether the call shall stop.
+    /// Returns whether the call shall stop.
     pub fn is_cancelled(&self) -> bool {
         self.token.is_cancelled()
     }
@@ -443,7 +443,7 @@ impl Cancellation {
         self.token.cancelled().await;
     }
 
-    /// Says whether tool code holds the signal, and so deserves time to react to it.
+    /// Returns whether tool code holds the signal, and so deserves time to react to it.
     pub fn is_observed(&self) -> bool {
         self.observed.load(Ordering::Relaxed)
     }

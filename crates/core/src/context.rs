@@ -68,7 +68,7 @@ impl Context {
         self.named.iter()
     }
 
-    /// Says whether a need is met.
+    /// Returns whether a need is met.
     pub fn meets(&self, need: &NeedSpec) -> bool {
         match need.id {
             _ if need.built_in => true,
@@ -85,7 +85,7 @@ impl Context {
         all
     }
 
-    /// Says whether nothing is provided.
+    /// Returns whether nothing is provided.
     pub fn is_empty(&self) -> bool {
         self.typed.is_empty() && self.named.is_empty()
     }
@@ -140,7 +140,7 @@ impl NeedSpec {
         Self { id, label, of_conversation: true, built_in: false }
     }
 
-    /// Says whether only the conversation of an agent has it.
+    /// Returns whether only the conversation of an agent has it.
     pub fn is_of_conversation(&self) -> bool {
         self.of_conversation
     }

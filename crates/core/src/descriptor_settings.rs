@@ -64,7 +64,7 @@ impl DescriptorSettings {
         }
     }
 
-    /// Says whether a result is so long that it becomes a descriptor.
+    /// Returns whether a result is so long that it becomes a descriptor.
     pub fn pages_result(&self, text: &str) -> bool {
         self.enabled && is_longer(text, self.limit)
     }

@@ -44,7 +44,7 @@ pub enum StepKind {
     /// Scope: one call from resolving its name to its result.
     Call {
         /// Who asked for it.
-        asker: CallOrigin,
+        origin: CallOrigin,
         /// Whether the called agent begins with the conversation of the one in whose name it is called.
         fork: bool,
     },
@@ -179,7 +179,7 @@ pub struct Permit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
-    /// The definition or the tool's own judgement.
+    /// The definition or the tool's own judgment.
     Definition,
     /// A rule of the agent.
     Rule,

@@ -72,7 +72,7 @@ pub enum EventBody {
         /// What it was given.
         input: Payload,
         /// Who asked.
-        asker: CallOrigin,
+        origin: CallOrigin,
         /// Whether it begins with the conversation of the agent that called it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         fork: bool,
@@ -307,7 +307,7 @@ impl fmt::Display for Status {
 }
 
 impl EventBody {
-    /// Says whether the event stands in the record. Deltas and progress do not.
+    /// Returns whether the event stands in the record. Deltas and progress do not.
     pub fn is_recorded(&self) -> bool {
         !matches!(self, Self::TextDelta(_) | Self::ThinkingDelta(_) | Self::ToolProgress(_))
     }

@@ -24,7 +24,7 @@ pub enum FailureKind {
     Unknown,
     /// The input does not fit the callable's schema.
     Arguments,
-    /// The definition, a rule or the tool's own judgement blocks the call.
+    /// The definition, a rule or the tool's own judgment blocks the call.
     Blocked,
     /// The approval was denied, by a person or by the mode of the run.
     Denied,
@@ -91,7 +91,7 @@ impl Failure {
         self
     }
 
-    /// Says whether an approval was refused, for whatever reason.
+    /// Returns whether an approval was refused, for whatever reason.
     pub fn is_denial(&self) -> bool {
         matches!(self.kind, FailureKind::Denied | FailureKind::Unasked | FailureKind::Blocked)
     }

@@ -37,6 +37,6 @@ pub use parameter::{
 };
 pub use probe::Probe;
 pub use reply::{
-    DescribedValue, FallibleReturn, NoValue, OutputValue, PlainReturn, Reply, Returned, SerialisedValue,
+    DescribedValue, FallibleReturn, NoValue, OutputValue, PlainReturn, Reply, Returned, SerializedValue,
     ToolFailure, ToolValue, UnknownErrorReturn, Written,
 };

@@ -175,7 +175,7 @@ impl Message {
     fn digest(&self) -> Digest {
         // Most messages fit, so that nothing is copied while they are written.
         let mut text = Vec::with_capacity(1_024);
-        // Serialising a message cannot fail: it holds no map with other keys than strings.
+        // Serializing a message cannot fail: it holds no map with other keys than strings.
         drop(serde_json::to_writer(&mut text, self));
         Digest::of(text)
     }

@@ -207,7 +207,7 @@ pub enum ThinkingStyle {
 }
 
 impl ModelProfile {
-    /// Says whether the provider enforces the schema of an answer, with or without tools beside it.
+    /// Returns whether the provider enforces the schema of an answer, with or without tools beside it.
     pub fn enforces_output(&self, has_tools: bool) -> bool {
         match self.native_output {
             NativeOutput::Never => false,
@@ -216,7 +216,7 @@ impl ModelProfile {
         }
     }
 
-    /// Says whether the provider enforces this schema on an answer, with or without tools beside it.
+    /// Returns whether the provider enforces this schema on an answer, with or without tools beside it.
     pub fn enforces(&self, schema: &Schema, has_tools: bool) -> bool {
         let source = schema.source();
         let is_closed = source.get("type").is_some_and(|kind| kind == "object") && !is_open(source);
@@ -227,7 +227,7 @@ impl ModelProfile {
 /// The keywords that say what a value is; a schema without any of them takes whatever comes.
 const SAYING: &[&str] = &["type", "properties", "enum", "const", "$ref", "anyOf", "allOf", "oneOf"];
 
-/// Says whether a schema takes fields that it does not name, anywhere in it. An object that names its fields and is
+/// Returns whether a schema takes fields that it does not name, anywhere in it. An object that names its fields and is
 /// silent about others counts as closed.
 fn is_open(schema: &Value) -> bool {
     let Value::Object(map) = schema else { return schema != &Value::Bool(false) };
@@ -401,12 +401,12 @@ impl ModelErrorKind {
         }
     }
 
-    /// Says whether the provider, not the request, is at fault: another model may do, and the run cannot go on.
+    /// Returns whether the provider, not the request, is at fault: another model may do, and the run cannot go on.
     pub fn is_outage(self) -> bool {
         self.class() != ErrorClass::Permanent
     }
 
-    /// Says whether the same request may succeed a little later.
+    /// Returns whether the same request may succeed a little later.
     pub fn is_passing(self) -> bool {
         self.class() == ErrorClass::Passing
     }
@@ -464,7 +464,7 @@ pub trait Models: Send + Sync {
     fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError>;
 }
 
-/// A catalogue that knows no model.
+/// A catalog that knows no model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoModels;
 
@@ -472,7 +472,7 @@ impl Models for NoModels {
     fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         Err(ModelError::new(
             ModelErrorKind::NoModel,
-            format!("no catalogue of models is set, so `{name}` cannot be found"),
+            format!("no catalog of models is set, so `{name}` cannot be found"),
         ))
     }
 }

@@ -104,7 +104,7 @@ impl Name {
     /// The rule for names as people read it.
     pub const RULE: &'static str = "1 to 64 letters, digits, `_` and `-`";
 
-    /// Says whether the text may name an agent or a tool: `[A-Za-z0-9_-]{1,64}`.
+    /// Returns whether the text may name an agent or a tool: `[A-Za-z0-9_-]{1,64}`.
     pub fn is_valid(text: &str) -> bool {
         (1..=64).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
@@ -112,7 +112,7 @@ impl Name {
 }
 
 impl Key {
-    /// Says whether it is the key of a call or of something below it.
+    /// Returns whether it is the key of a call or of something below it.
     pub fn is_within(&self, call: &Self) -> bool {
         let rest = self.as_str().strip_prefix(call.as_str());
         rest.is_some_and(|rest| call.as_str().is_empty() || rest.is_empty() || rest.starts_with('/'))

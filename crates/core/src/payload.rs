@@ -49,7 +49,7 @@ impl Payload {
     }
 
     fn repaired(mut value: Value, repair: Option<&'static str>) -> Self {
-        normalise(&mut value);
+        normalize(&mut value);
         let text = canonical_text(&value);
         let digest = Digest::of(&text);
         Self(Arc::new(Canonical { value, text: text.into(), digest, unparsed: false, repair }))
@@ -61,7 +61,7 @@ impl Payload {
         Self(Arc::new(Canonical { value, text: text.into(), digest, unparsed: true, repair: None }))
     }
 
-    /// Serialises a value into a payload.
+    /// Serializes a value into a payload.
     pub fn from_serialize(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         serde_json::to_value(value).map(Self::new)
     }
@@ -101,7 +101,7 @@ impl Payload {
         self.0.repair
     }
 
-    /// Says whether this is the text of arguments that could not be read.
+    /// Returns whether this is the text of arguments that could not be read.
     pub fn is_unparsed(&self) -> bool {
         self.0.unparsed
     }
@@ -146,13 +146,13 @@ impl<'de> Deserialize<'de> for Payload {
 }
 
 /// Brings a value itself into canonical form: what a tool walks over is what its text shows.
-fn normalise(value: &mut Value) {
+fn normalize(value: &mut Value) {
     match value {
         Value::Object(map) => {
             map.sort_keys();
-            map.values_mut().for_each(normalise);
+            map.values_mut().for_each(normalize);
         }
-        Value::Array(items) => items.iter_mut().for_each(normalise),
+        Value::Array(items) => items.iter_mut().for_each(normalize),
         Value::Number(number) => {
             if let Some(whole) = number.as_f64().filter(|_| number.is_f64()).and_then(whole) {
                 *value = whole.into();
@@ -197,7 +197,7 @@ fn write_canonical(value: &Value, out: &mut Vec<u8>) {
 
 /// Writes compact JSON, in which strings are escaped as RFC 8785 asks.
 fn write_plain(value: &impl Serialize, out: &mut Vec<u8>) {
-    // Neither serialising plain values nor writing into memory can fail.
+    // Neither serializing plain values nor writing into memory can fail.
     let _ = serde_json::to_writer(out, value);
 }
 

@@ -127,7 +127,7 @@ pub struct Tune {
 }
 
 impl Tuning {
-    /// Says whether nothing may be changed.
+    /// Returns whether nothing may be changed.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -143,7 +143,7 @@ impl ToolOverride {
     pub fn described(&self, schema: &Value) -> Value {
         let mut schema = schema.clone();
         for (name, words) in &self.parameters {
-            // By its name and not by a pointer, in which some signs mean something else.
+            // By its name and not by a pointer, in which some characters mean something else.
             let parameter = schema.get_mut("properties").and_then(|parameters| parameters.get_mut(name));
             if let Some(Value::Object(parameter)) = parameter {
                 parameter.insert("description".into(), words.as_str().into());

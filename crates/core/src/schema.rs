@@ -98,7 +98,7 @@ impl Schema {
 
     /// Builds an object schema from properties and the names of the required ones.
     ///
-    /// A property that is no schema makes the object accept nothing, which a first test shows.
+    /// A property that is not a schema makes the object accept nothing, which a first test shows.
     pub fn object(
         properties: impl IntoIterator<Item = (String, Value)>,
         required: impl IntoIterator<Item = String>,
@@ -123,7 +123,7 @@ impl Schema {
         &self.source
     }
 
-    /// Says whether a value fits as it is.
+    /// Returns whether a value fits as it is.
     pub fn fits(&self, value: &Value) -> bool {
         self.validator.is_valid(value)
     }
@@ -268,7 +268,7 @@ fn meant_form<'e>(
     }
 }
 
-/// Says whether nothing but `null` would have been right.
+/// Returns whether nothing but `null` would have been right.
 fn wants_null(error: &ValidationError<'_>) -> bool {
     matches!(error.kind(), ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
 }
@@ -306,7 +306,7 @@ fn expected(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(one) => one.to_string(),
         TypeKind::Multiple(several) => {
-            // That a value may be left out is no news to whoever wrote one.
+            // That a value may be left out is not news to whoever wrote one.
             let words = several.iter().map(|one| one.to_string()).filter(|word| word != "null");
             words.collect::<Vec<_>>().join(" or ")
         }

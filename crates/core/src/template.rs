@@ -2,7 +2,7 @@
 
 mod bounds;
 mod guard;
-mod tags;
+mod template_tags;
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::{Digest, Failure, FailureKind, Payload};
 use bounds::BoundedOutput;
-use tags::{Piece, count_operators, pieces};
+use template_tags::{Piece, count_operators, pieces};
 
 /// The work that one rendering may do: a template may come with a project that nobody has read.
 const FUEL: u64 = 100_000;

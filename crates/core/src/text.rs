@@ -1,7 +1,7 @@
-//! Text that is shown to people: nothing in it moves a cursor, changes colours, turns the reading direction or
+//! Text that is shown to people: nothing in it moves a cursor, changes colors, turns the reading direction or
 //! passes for something that it is not.
 //!
-//! What a sign looks like is known for signs that are hidden (see [`visible`]). That a letter looks like another is
+//! What a character looks like is known for characters that are hidden (see [`visible`]). That a letter looks like another is
 //! no reason to write it out, as it may be meant; [`lookalikes`] names the words that a person should look at twice.
 
 mod emoji;
@@ -27,7 +27,7 @@ pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(count: N, thing: &st
     format!("{count} {thing}{plural}")
 }
 
-/// Shows control, direction and invisible signs, and spaces other than the usual one, instead of obeying them. Line
+/// Shows control, direction and invisible characters, and spaces other than the usual one, instead of obeying them. Line
 /// ends stay.
 pub fn visible(text: &str) -> String {
     written_out(text, is_hidden)
@@ -39,7 +39,7 @@ pub fn visible_line(text: &str) -> String {
 }
 
 /// The same for prose that is read and not decided about: spaces of other widths stay, as many languages use them, and
-/// so do the invisible signs that join pictures to one or say how a picture is drawn. Anywhere else they are written
+/// so do the invisible characters that join pictures to one or say how a picture is drawn. Anywhere else they are written
 /// out.
 pub fn visible_prose(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -47,51 +47,51 @@ pub fn visible_prose(text: &str) -> String {
         if is_emoji {
             shown.push_str(piece);
         } else {
-            shown.push_str(&written_out(piece, |sign| is_hidden(sign) && !is_space(sign)));
+            shown.push_str(&written_out(piece, |c| is_hidden(c) && !is_space(c)));
         }
     }
     shown
 }
 
-/// Writes a value as indented JSON in which every hidden sign is an escape: what is shown is JSON, and is read as
+/// Writes a value as indented JSON in which every hidden character is an escape: what is shown is JSON, and is read as
 /// exactly this value.
 pub fn visible_json(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let mut shown = String::with_capacity(text.len());
-    for sign in text.chars() {
-        if sign == '\n' || !is_hidden(sign) {
-            shown.push(sign);
+    for c in text.chars() {
+        if c == '\n' || !is_hidden(c) {
+            shown.push(c);
             continue;
         }
-        // Only strings hold such signs, and there an escape means the same.
+        // Only strings hold such characters, and there an escape means the same.
         let mut units = [0; 2];
         let escape = |unit: &u16| format!("\\u{unit:04x}");
-        shown.extend(sign.encode_utf16(&mut units).iter().map(escape));
+        shown.extend(c.encode_utf16(&mut units).iter().map(escape));
     }
     shown
 }
 
 fn written_out(text: &str, is_hidden: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
-    for sign in text.chars() {
-        if sign == '\n' || !is_hidden(sign) {
-            shown.push(sign);
+    for c in text.chars() {
+        if c == '\n' || !is_hidden(c) {
+            shown.push(c);
         } else {
-            shown.extend(sign.escape_default());
+            shown.extend(c.escape_default());
         }
     }
     shown
 }
 
-/// Says whether a sign cannot be seen, looks like a space, changes what is around it, or means what its font says.
-fn is_hidden(sign: char) -> bool {
-    if matches!(sign, ' '..='~') {
+/// Returns whether a character cannot be seen, looks like a space, changes what is around it, or means what its font says.
+fn is_hidden(c: char) -> bool {
+    if matches!(c, ' '..='~') {
         return false;
     }
-    is_blank(sign)
-        || is_noncharacter(sign)
+    is_blank(c)
+        || is_noncharacter(c)
         || matches!(
-            get_general_category(sign),
+            get_general_category(c),
             GeneralCategory::Control
                 | GeneralCategory::Format
                 | GeneralCategory::LineSeparator
@@ -101,14 +101,14 @@ fn is_hidden(sign: char) -> bool {
         )
 }
 
-fn is_space(sign: char) -> bool {
-    get_general_category(sign) == GeneralCategory::SpaceSeparator
+fn is_space(c: char) -> bool {
+    get_general_category(c) == GeneralCategory::SpaceSeparator
 }
 
 /// Letters, marks and symbols by their category that show nothing, and what is reserved for such.
-fn is_blank(sign: char) -> bool {
+fn is_blank(c: char) -> bool {
     matches!(
-        sign,
+        c,
         '\u{34f}'
             | '\u{115f}'..='\u{1160}'
             | '\u{17b4}'..='\u{17b5}'
@@ -126,8 +126,8 @@ fn is_blank(sign: char) -> bool {
     )
 }
 
-fn is_noncharacter(sign: char) -> bool {
-    matches!(sign, '\u{fdd0}'..='\u{fdef}') || u32::from(sign) & 0xfffe == 0xfffe
+fn is_noncharacter(c: char) -> bool {
+    matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
 #[cfg(test)]
@@ -187,11 +187,11 @@ mod tests {
             (0xe0000, 0xe0fff),
             (0xf0000, 0x10_ffff),
         ];
-        for sign in ranges.iter().flat_map(|(first, last)| *first..=*last).filter_map(char::from_u32) {
-            assert!(is_hidden(sign), "U+{:04X}", u32::from(sign));
+        for c in ranges.iter().flat_map(|(first, last)| *first..=*last).filter_map(char::from_u32) {
+            assert!(is_hidden(c), "U+{:04X}", u32::from(c));
         }
-        for sign in "aZ09~é\u{301}ßЖλ漢字🦀€«»—…\u{fffd}".chars() {
-            assert!(!is_hidden(sign), "{sign}");
+        for c in "aZ09~é\u{301}ßЖλ漢字🦀€«»—…\u{fffd}".chars() {
+            assert!(!is_hidden(c), "{c}");
         }
     }
 
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(visible_json(&value), shown);
     }
 
-    /// Random texts of signs that deceive, that JSON escapes, and any others.
+    /// Random texts of characters that deceive, that JSON escapes, and any others.
     struct Texts(u64);
 
     impl Texts {
@@ -253,7 +253,7 @@ mod tests {
             (self.0 >> 33) % below
         }
 
-        fn sign(&mut self) -> char {
+        fn character(&mut self) -> char {
             let odd =
                 ['\u{202e}', '\u{a0}', '\u{e0020}', '\u{7f}', '\u{85}', '"', '\\', '\n', '\u{10ffff}', 'a'];
             match self.number(3) {
@@ -264,7 +264,7 @@ mod tests {
         }
 
         fn text(&mut self) -> String {
-            (0..self.number(12)).map(|_| self.sign()).collect()
+            (0..self.number(12)).map(|_| self.character()).collect()
         }
     }
 
@@ -276,7 +276,7 @@ mod tests {
                 json!({ texts.text(): [texts.text(), number, null], "b": { texts.text(): texts.text() } });
             let shown = visible_json(&value);
             assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value, "{number}: {shown}");
-            let hidden = shown.chars().find(|sign| *sign != '\n' && is_hidden(*sign));
+            let hidden = shown.chars().find(|c| *c != '\n' && is_hidden(*c));
             assert_eq!(hidden, None, "{number}: {shown}");
         }
     }

@@ -51,7 +51,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Says whether a call with a recorded intent but no result may be run again.
+    /// Returns whether a call with a recorded intent but no result may be run again.
     pub fn may_repeat(self) -> bool {
         !matches!(self, Self::Once)
     }
@@ -149,7 +149,7 @@ impl ToolDefinition {
 pub fn describe_call(name: &str, input: &Payload) -> String {
     let arguments = match input.object() {
         Some(map) => {
-            let plain = |sign: char| sign.is_ascii_alphanumeric() || sign == '_' || sign == '-';
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             // A key that a model made up is shown as JSON, so that it cannot dress up the line.
             let shown = |key: &str| {
                 if key.chars().all(plain) { key.to_owned() } else { Value::from(key).to_string() }
@@ -178,7 +178,7 @@ pub trait Tool: Send + Sync {
         Box::pin(std::future::ready(assessment))
     }
 
-    /// Says whether [`Tool::assess`] is more than the definition, so that the gate can skip it.
+    /// Returns whether [`Tool::assess`] is more than the definition, so that the gate can skip it.
     fn assesses(&self) -> bool {
         true
     }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use llm_do_core::{Name, Toolset};
-use llm_do_project::{Catalogue, ProjectFiles, WantedToolset, Workshop};
+use llm_do_project::{Catalog, ProjectFiles, WantedToolset, Workshop};
 use llm_do_runtime::{ProjectBuilder, ToolsetSource};
 use serde_json::Value;
 
-use crate::StandardCatalogue;
+use crate::StandardCatalog;
 
 /// What this crate adds to [`ProjectBuilder`].
 pub trait ProjectBuilderExt {
@@ -34,28 +34,26 @@ pub trait ProjectBuilderExt {
 impl ProjectBuilderExt for ProjectBuilder {
     fn builtins(self, directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
-        let catalogue = StandardCatalogue::new(".");
-        let source = BuiltIns { catalogue: catalogue.clone(), directory: directory.clone() };
-        self.directory(&directory)
-            .provide(Workshop::new(directory, Arc::new(catalogue)))
-            .toolset_source(source)
+        let catalog = StandardCatalog::new(".");
+        let source = BuiltIns { catalog: catalog.clone(), directory: directory.clone() };
+        self.directory(&directory).provide(Workshop::new(directory, Arc::new(catalog))).toolset_source(source)
     }
 }
 
 struct BuiltIns {
-    catalogue: StandardCatalogue,
+    catalog: StandardCatalog,
     directory: PathBuf,
 }
 
 impl ToolsetSource for BuiltIns {
     fn toolsets(&self) -> Vec<&str> {
-        self.catalogue.toolsets()
+        self.catalog.toolsets()
     }
 
     fn toolset(&self, name: &str, settings: &Value) -> Result<Arc<dyn Toolset>, String> {
         let files = ProjectFiles::default();
         let listed = Name::from(name);
-        self.catalogue.toolset(WantedToolset {
+        self.catalog.toolset(WantedToolset {
             built_in: name,
             name: &listed,
             settings,
@@ -66,10 +64,10 @@ impl ToolsetSource for BuiltIns {
     }
 
     fn tools(&self) -> Vec<&str> {
-        self.catalogue.lone_tools()
+        self.catalog.lone_tools()
     }
 
     fn toolset_of(&self, tool: &str) -> Option<&str> {
-        self.catalogue.tool_home(tool)
+        self.catalog.tool_home(tool)
     }
 }

@@ -25,7 +25,7 @@
 //! call passes the same gate, is budgeted, recorded and shown as events.
 
 mod builtins;
-mod catalogue;
+mod catalog;
 mod loader;
 mod trusted;
 mod user_models;
@@ -34,7 +34,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use builtins::ProjectBuilderExt;
-pub use catalogue::StandardCatalogue;
+pub use catalog::StandardCatalog;
 pub use loader::{Loader, loader};
 pub use trusted::{LoadError, TrustPolicy};
 pub use user_models::UserModels;
@@ -67,13 +67,12 @@ pub use llm_do_models::{
     profile_of, provider_names, providers, replies, result_of, says, thinks,
 };
 pub use llm_do_project::{
-    AgentDraft, AttachmentSection, Catalogue, ClassPurpose, Code, CodeClass, CodeModel, CodePlace,
-    CodeProblem, CodeProvider, Defined, Diagnostic, Diagnostics, HeaderProblem, LimitsSection, LoadedProject,
-    Machine, McpServer, NoToolsets, PYTHON_NAMES, ProjectFiles, Provider, PythonEra, PythonName,
-    PythonNameKind, Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, Severity,
-    WantedClass, WantedCode, WantedFunction, WantedToolset, Workshop, check_static, discovery,
-    find_python_name, header_problem, header_schema, load_agreed, load_restricted, load_static,
-    manifest_schema, python_names,
+    AgentDraft, AttachmentSection, Catalog, ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem,
+    CodeProvider, Defined, Diagnostic, Diagnostics, HeaderProblem, LimitsSection, LoadedProject, Machine,
+    McpServer, NoToolsets, PYTHON_NAMES, ProjectFiles, Provider, PythonEra, PythonName, PythonNameKind,
+    Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, Severity, WantedClass,
+    WantedCode, WantedFunction, WantedToolset, Workshop, check_static, discovery, find_python_name,
+    header_problem, header_schema, load_agreed, load_restricted, load_static, manifest_schema, python_names,
 };
 pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, ApprovalBuilder, ApprovalController, ApprovalControllerBuilder,
@@ -107,17 +106,17 @@ pub use llm_do_tools::{
 ///
 /// A project with powers is refused: [`loader`] takes a [`TrustPolicy`].
 pub fn load(path: impl AsRef<Path>) -> Result<LoadedProject, LoadError> {
-    trusted::load(path.as_ref(), &[], &TrustPolicy::Refuse, &StandardCatalogue::new("."))
+    trusted::load(path.as_ref(), &[], &TrustPolicy::Refuse, &StandardCatalog::new("."))
 }
 
 /// Reads a project with changes over its files (`runtime.max_depth=3`, `agents.NAME.model=test`), against a
-/// catalogue of one's own. Whatever powers it has are allowed.
+/// catalog of one's own. Whatever powers it has are allowed.
 pub fn load_changed(
     path: impl AsRef<Path>,
     changes: &[String],
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
 ) -> Result<LoadedProject, Diagnostics> {
-    llm_do_project::load_changed(path, changes, catalogue)
+    llm_do_project::load_changed(path, changes, catalog)
 }
 
 /// Begins a runtime for a project from files, as its manifest says. Script files are found below its directory.

@@ -8,7 +8,7 @@ use llm_do_project::LoadedProject;
 use llm_do_runtime::EntrySpec;
 use llm_do_tools::PythonSettings;
 
-use crate::StandardCatalogue;
+use crate::StandardCatalog;
 use crate::trusted::{self, LoadError, TrustPolicy};
 
 /// Begins to read a project of files: a manifest, a directory or a single agent file.
@@ -44,7 +44,7 @@ pub fn loader(path: impl Into<PathBuf>) -> Loader {
         path: path.into(),
         changes: Vec::new(),
         policy: TrustPolicy::default(),
-        catalogue: StandardCatalogue::new(".").embedded(),
+        catalog: StandardCatalog::new(".").embedded(),
     }
 }
 
@@ -54,28 +54,28 @@ pub struct Loader {
     path: PathBuf,
     changes: Vec<String>,
     policy: TrustPolicy,
-    catalogue: StandardCatalogue,
+    catalog: StandardCatalog,
 }
 
 impl Loader {
     /// Adds a tool, which agents list under `tools`.
     pub fn tool(self, tool: impl Into<Arc<dyn Tool>>) -> Self {
-        self.catalogue(|catalogue| catalogue.with_tool(tool))
+        self.catalog(|catalog| catalog.with_tool(tool))
     }
 
     /// Adds a toolset, which agents list under `toolsets`, with settings of their own if they give any.
     pub fn toolset(self, toolset: impl Toolset + 'static) -> Self {
-        self.catalogue(|catalogue| catalogue.with_toolset(toolset))
+        self.catalog(|catalog| catalog.with_toolset(toolset))
     }
 
     /// Adds code that can be the root of a run.
     pub fn entry(self, entry: EntrySpec) -> Self {
-        self.catalogue(|catalogue| catalogue.with_entry(entry))
+        self.catalog(|catalog| catalog.with_entry(entry))
     }
 
     /// Gives an agent in a file a typed input: its schema, and what the model reads.
     pub fn input_of<T: AgentArgs>(self, agent: impl Into<Name>) -> Self {
-        self.catalogue(|catalogue| catalogue.with_input_of::<T>(agent))
+        self.catalog(|catalog| catalog.with_input_of::<T>(agent))
     }
 
     /// Changes a value of the files, which is written as JSON, such as `runtime.max_depth=3` or
@@ -87,22 +87,22 @@ impl Loader {
 
     /// Sets how the Python files of the project are run.
     pub fn python(self, settings: PythonSettings) -> Self {
-        self.catalogue(|catalogue| catalogue.python(settings))
+        self.catalog(|catalog| catalog.python(settings))
     }
 
     /// Protects a file or directory of the program: toolsets write there only after a fresh approval.
     pub fn protect(self, path: impl Into<PathBuf>) -> Self {
-        self.catalogue(|catalogue| catalogue.protect(path))
+        self.catalog(|catalog| catalog.protect(path))
     }
 
     /// Keeps toolsets out of a directory of the program: they neither read nor write there, whatever is approved.
     pub fn private(self, path: impl Into<PathBuf>) -> Self {
-        self.catalogue(|catalogue| catalogue.private(path))
+        self.catalog(|catalog| catalog.private(path))
     }
 
     /// Keeps toolsets from writing to a directory of the program.
     pub fn read_only(self, path: impl Into<PathBuf>) -> Self {
-        self.catalogue(|catalogue| catalogue.read_only(path))
+        self.catalog(|catalog| catalog.read_only(path))
     }
 
     /// Sets what the project may do without a question; by default it is refused if it has any power.
@@ -113,11 +113,11 @@ impl Loader {
 
     /// Reads and links the files, or lists everything that is wrong with them, or the powers that nobody agreed to.
     pub fn load(self) -> Result<LoadedProject, LoadError> {
-        trusted::load(&self.path, &self.changes, &self.policy, &self.catalogue)
+        trusted::load(&self.path, &self.changes, &self.policy, &self.catalog)
     }
 
-    fn catalogue(mut self, change: impl FnOnce(StandardCatalogue) -> StandardCatalogue) -> Self {
-        self.catalogue = change(self.catalogue);
+    fn catalog(mut self, change: impl FnOnce(StandardCatalog) -> StandardCatalog) -> Self {
+        self.catalog = change(self.catalog);
         self
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use llm_do_project::{
-    Catalogue, Diagnostics, LoadedProject, load_agreed, load_changed, load_restricted, load_static,
+    Catalog, Diagnostics, LoadedProject, load_agreed, load_changed, load_restricted, load_static,
 };
 use llm_do_trust::Powers;
 
@@ -73,21 +73,21 @@ pub(crate) fn load(
     path: &Path,
     changes: &[String],
     policy: &TrustPolicy,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
 ) -> Result<LoadedProject, LoadError> {
     let agreed = match policy {
-        TrustPolicy::All => return Ok(load_changed(path, changes, catalogue)?),
-        TrustPolicy::Without => return Ok(load_restricted(path, changes, catalogue)?),
+        TrustPolicy::All => return Ok(load_changed(path, changes, catalog)?),
+        TrustPolicy::Without => return Ok(load_restricted(path, changes, catalog)?),
         TrustPolicy::Refuse => Powers::default(),
         TrustPolicy::Only(powers) => powers.clone(),
     };
-    let seen = load_static(path, changes, catalogue)?;
+    let seen = load_static(path, changes, catalog)?;
     if !seen.powers.beyond(&agreed.to_vec()).is_empty() {
         return Err(LoadError::Untrusted(seen.powers));
     }
     match seen.has_code() {
         // Files that change in the meantime must not gain a power.
-        true => Ok(load_agreed(path, changes, Some(&seen.powers), catalogue)?),
+        true => Ok(load_agreed(path, changes, Some(&seen.powers), catalog)?),
         false => Ok(seen),
     }
 }

@@ -1,6 +1,6 @@
 //! Models and providers that belong to the user, not to a project.
 //!
-//! They come from a configuration outside of every project, so they are no powers of a project, and no project
+//! They come from a configuration outside of every project, so they are not powers of a project, and no project
 //! redeclares them. Reading such a configuration is up to the program.
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Hostile arguments of every built-in tool are judged within bounds of memory and time.
 //!
-//! The judgement runs before anybody is asked, so a model that was led astray must not be able to end the process with
+//! The judgment runs before anybody is asked, so a model that was led astray must not be able to end the process with
 //! it. A child process judges arguments with 512 MB of address space; tools that run without a question are run too.
 //!
 //! `LLM_DO_ASSESS_SECONDS` sets how long (the full volume is 600), `LLM_DO_SEED` the first seed.
@@ -25,7 +25,7 @@ use serde_json::{Map, Value, json};
 const CHILD: &str = "LLM_DO_TEST_ASSESS_CHILD";
 /// The address space of the child, in KiB.
 const MEMORY_KIB: u64 = 512 * 1024;
-/// How long one judgement may take.
+/// How long one judgment may take.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
 const MANIFEST: &str = r#"{"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"]}"#;
@@ -83,7 +83,7 @@ fn hostile_arguments_end_no_process_before_anybody_is_asked() {
     fs::remove_dir_all(&folder).unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}; last case: {last}\n{text}\n{errors}", output.status);
-    println!("{}", text.lines().find(|line| line.contains("judgements")).unwrap());
+    println!("{}", text.lines().find(|line| line.contains("judgments")).unwrap());
 }
 
 fn test_name() -> &'static str {
@@ -209,7 +209,7 @@ impl Figures {
 
     fn summary(&self) -> String {
         let Self { judged, run, decisions, slowest, slowest_run } = self;
-        format!("{judged} judgements {decisions:?}, slowest {slowest:?}; {run} runs, slowest {slowest_run:?}")
+        format!("{judged} judgments {decisions:?}, slowest {slowest:?}; {run} runs, slowest {slowest_run:?}")
     }
 }
 

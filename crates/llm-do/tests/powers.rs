@@ -6,7 +6,7 @@ use std::path::Path;
 
 use llm_do::trust::{Power, PowerClass, Powers};
 use llm_do::{
-    Approval, ApprovalMode, LoadError, LoadedProject, StandardCatalogue, TrustPolicy, load_changed,
+    Approval, ApprovalMode, LoadError, LoadedProject, StandardCatalog, TrustPolicy, load_changed,
     load_restricted,
 };
 
@@ -29,13 +29,13 @@ impl Folder {
 
     fn load(&self, changes: &[&str]) -> LoadedProject {
         let changes: Vec<String> = changes.iter().map(|change| (*change).to_owned()).collect();
-        let loaded = load_changed(self.path(), &changes, &StandardCatalogue::new(self.path()));
+        let loaded = load_changed(self.path(), &changes, &StandardCatalog::new(self.path()));
         loaded.map_err(|problems| problems.to_string()).unwrap()
     }
 
     /// Loads the project without its powers. It fails if one of them would still take effect.
     fn load_restricted(&self, directory: &Path) -> LoadedProject {
-        let loaded = load_restricted(self.path(), &[], &StandardCatalogue::new(directory));
+        let loaded = load_restricted(self.path(), &[], &StandardCatalog::new(directory));
         loaded.map_err(|problems| problems.to_string()).unwrap()
     }
 }
@@ -219,7 +219,7 @@ fn values_of_the_command_line_are_the_users_own() {
 fn a_working_directory_outside_the_project_is_a_wider_root() {
     let folder = project("", "toolsets: [filesystem_cwd_ro]\n");
     let elsewhere = tempfile::tempdir().unwrap();
-    let loaded = load_changed(folder.path(), &[], &StandardCatalogue::new(elsewhere.path()));
+    let loaded = load_changed(folder.path(), &[], &StandardCatalog::new(elsewhere.path()));
     let loaded = loaded.map_err(|problems| problems.to_string()).unwrap();
     let (power, _) = only(&loaded.powers);
     assert_eq!(power.class(), PowerClass::Reaches);
@@ -359,10 +359,10 @@ fn the_powers_of_random_projects_are_known_before_their_code_runs_and_can_be_lef
         let folder = project(&format!("{manifest}python_files: [tools.py]\n"), &header);
         let code = "def count(text: str) -> int:\n    'Counts.'\n    return 1\nTOOLS = [count]\n";
         std::fs::write(folder.path().join("tools.py"), code).unwrap();
-        let catalogue = StandardCatalogue::new(folder.path());
+        let catalog = StandardCatalog::new(folder.path());
         let before =
-            llm_do::load_static(folder.path(), &[], &catalogue).map_err(|problems| problems.to_string());
-        let after = load_changed(folder.path(), &[], &catalogue).map_err(|problems| problems.to_string());
+            llm_do::load_static(folder.path(), &[], &catalog).map_err(|problems| problems.to_string());
+        let after = load_changed(folder.path(), &[], &catalog).map_err(|problems| problems.to_string());
         let (Ok(before), Ok(after)) = (before, after) else { continue };
         assert_eq!(before.powers, after.powers, "seed {seed}: {manifest}{header}");
         assert!(folder.load_restricted(folder.path()).powers.is_empty(), "seed {seed}: {manifest}{header}");

@@ -68,7 +68,7 @@ impl Tool {
             #[allow(unused_imports)]
             use #support::{
                 DescribedValue as _, FallibleReturn as _, NoValue as _, OutputValue as _, PlainReturn as _,
-                SerialisedValue as _, UnknownErrorReturn as _,
+                SerializedValue as _, UnknownErrorReturn as _,
             };
             let __returned = (&&&#support::Probe::<#returned>::new()).returned();
             __returned.written((&&&&__returned.value()).written())

@@ -74,7 +74,7 @@ use proc_macro::TokenStream;
 /// # Calling it from Rust
 ///
 /// `find_files::call(&call, "*.rs", 200).await?` calls the tool by its name, through the gate, and gives
-/// what the function returns. Injected parameters are left out; those that cannot be recognised by name are
+/// what the function returns. Injected parameters are left out; those that cannot be recognized by name are
 /// marked with `#[inject]`. `find_files::direct(..)` is the function itself, for tests of its code.
 #[proc_macro_attribute]
 pub fn tool(attributes: TokenStream, item: TokenStream) -> TokenStream {

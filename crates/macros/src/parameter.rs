@@ -74,12 +74,12 @@ impl Parameter {
         self.identifier.unraw().to_string()
     }
 
-    /// Says whether a typed caller leaves the parameter out.
+    /// Returns whether a typed caller leaves the parameter out.
     pub(crate) fn is_left_out_by_callers(&self) -> bool {
         self.source != Source::ByType
     }
 
-    /// Says whether the parameter is left out because of a name, which another type might have as well.
+    /// Returns whether the parameter is left out because of a name, which another type might have as well.
     pub(crate) fn is_injected_by_name(&self) -> bool {
         self.source == Source::InjectedByName
     }

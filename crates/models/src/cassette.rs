@@ -110,7 +110,7 @@ impl Cassette {
         }
     }
 
-    /// Says whether the cassette is played, so that neither a network nor a key is needed.
+    /// Returns whether the cassette is played, so that neither a network nor a key is needed.
     pub fn is_replaying(&self) -> bool {
         matches!(self.tape, Tape::Replay(_))
     }

@@ -41,7 +41,7 @@ impl Condition {
         self
     }
 
-    /// Says whether the condition holds for a request.
+    /// Returns whether the condition holds for a request.
     pub(crate) fn holds(&self, request: &ModelRequest<'_>) -> bool {
         let last = request.conversation.messages().last();
         self.0.iter().all(|test| match test {

@@ -1,4 +1,4 @@
-//! The models of llm-do: those of providers, those that need none, and the catalogue that finds them by name.
+//! The models of llm-do: those of providers, those that need none, and the catalog that finds them by name.
 //!
 //! - Models of providers ([`providers`]) are asked over a [`Transport`]: the network ([`HttpTransport`]), or a recording of it
 //!   ([`Cassette`]). Keys and addresses come from an [`Environment`].
@@ -35,7 +35,7 @@
 //!   - ask:                                               # the same tool twice
 //!       - {name: read_file, arguments: {path: b.txt}}
 //!       - {name: read_file, arguments: {path: c.txt}}
-//!   - raw: {name: read_file, text: '{"path": '}          # argument text that is no JSON
+//!   - raw: {name: read_file, text: '{"path": '}          # argument text that is not JSON
 //!   - say: Half of an answer, slowly
 //!     delay: 1.5s
 //!     pace: 20ms                                         # between its words
@@ -55,7 +55,6 @@
 //! those of [`StopReason`](llm_do_core::StopReason), both in `snake_case`.
 
 mod cassette;
-mod catalogue;
 mod condition;
 mod context_windows;
 mod delivery;
@@ -72,6 +71,7 @@ mod prices;
 mod probe;
 mod profiles;
 mod provider;
+mod registry;
 mod regular_file;
 mod remote;
 mod reply;
@@ -84,7 +84,6 @@ mod transport;
 mod wire;
 
 pub use cassette::{Cassette, CassetteError, CassetteMode};
-pub use catalogue::StandardModels;
 pub use condition::{Condition, contains, instructed, result_of};
 pub use environment::{Environment, Variable};
 pub use http::{HttpSettings, HttpTransport};
@@ -94,6 +93,7 @@ pub use provider::{
     BuiltinProvider, DeclaredProvider, Describe, DescribedModel, DescribedProvider, PROTOCOLS, account_of,
     provider_names, providers,
 };
+pub use registry::StandardModels;
 pub use reply::{Reply, asks, asks_all, asks_raw, cut, fails, replies, says, thinks};
 pub use script::Script;
 pub use script_file::ScriptFileError;

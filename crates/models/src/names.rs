@@ -17,7 +17,7 @@ pub(crate) fn split(name: &str) -> (&str, &str) {
     name.split_once(':').unwrap_or((name, ""))
 }
 
-/// Says whether the models of a provider run on machines of the user, who pays nobody for them.
+/// Returns whether the models of a provider run on machines of the user, who pays nobody for them.
 pub(crate) fn is_local(provider: &str) -> bool {
     matches!(provider, "test" | "script") || built_in(provider).is_some_and(|provider| !provider.needs_key)
 }
@@ -27,12 +27,12 @@ pub(crate) fn is_local(provider: &str) -> bool {
 pub(crate) struct Patterns(GlobMatcher);
 
 impl Patterns {
-    /// Reads a name or glob; nothing where it is no glob.
+    /// Reads a name or glob; nothing where it is not a glob.
     pub(crate) fn new(pattern: &str) -> Option<Self> {
         Some(Self(GlobBuilder::new(&canonical(pattern)).build().ok()?.compile_matcher()))
     }
 
-    /// Says whether a canonical name matches, under any spelling of its provider.
+    /// Returns whether a canonical name matches, under any spelling of its provider.
     pub(crate) fn match_name(&self, name: &str) -> bool {
         if self.0.is_match(name) {
             return true;

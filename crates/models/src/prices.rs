@@ -5,7 +5,7 @@
 //! takes longer than all else that a short run does. The table is searched as it stands, and nothing of it is read
 //! before somebody asks.
 //!
-//! A price that nobody knows is no price: it is never taken for 0.
+//! A price that nobody knows is not a price: it is never taken for 0.
 
 #[cfg(test)]
 mod extract;

@@ -80,7 +80,7 @@ async fn read(mut body: ByteStream) -> Result<Vec<u8>, ModelError> {
     Ok(text)
 }
 
-/// Finds the names in a list of any provider. None where it is no list of models.
+/// Finds the names in a list of any provider. None where it is not a list of models.
 fn names(listed: &Value) -> Option<Vec<String>> {
     let list = ["data", "models"].iter().find_map(|key| listed.get(*key)?.as_array()).or(listed.as_array())?;
     let name = |model: &Value| {

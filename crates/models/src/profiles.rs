@@ -49,7 +49,7 @@ fn rows_of(protocol: &str, provider: &str, model: &str) -> Vec<&'static Row> {
     TABLE.iter().filter(|row| row.fits(protocol, provider, &written, &plain)).collect()
 }
 
-/// Says whether a provider takes only schemas without open maps: servers that turn a schema into a grammar take all.
+/// Returns whether a provider takes only schemas without open maps: servers that turn a schema into a grammar take all.
 fn enforces_closed_only(protocol: &str, provider: &str) -> bool {
     match protocol {
         "anthropic" | "openai" => true,

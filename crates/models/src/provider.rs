@@ -212,7 +212,7 @@ impl Endpoint {
     ) -> Result<Self, ModelError> {
         let address = first_set(provider.base_url_env, environment);
         let base_url = match &address {
-            Some((_, variable)) => normalised(provider.name, &variable.value)?,
+            Some((_, variable)) => normalized(provider.name, &variable.value)?,
             None if provider.base_url.is_empty() && needs_keys => return Err(no_address(provider)),
             None if provider.base_url.is_empty() => format!("https://{}.invalid/v1", provider.name),
             None => provider.base_url.to_owned(),
@@ -244,7 +244,7 @@ impl Endpoint {
         environment: &Environment,
         needs_keys: bool,
     ) -> Result<Self, ModelError> {
-        let base_url = normalised(&provider.name, &provider.base_url)?;
+        let base_url = normalized(&provider.name, &provider.base_url)?;
         let key = provider.key_env.as_deref().filter(|_| needs_keys).map(|name| {
             let key = declared_key(provider, name, environment)?;
             if !provider.is_users && !key.is_projects && !is_home_of(name, &base_url, environment) {
@@ -257,7 +257,7 @@ impl Endpoint {
 
     /// The endpoint of a model that code describes.
     pub(crate) fn described(provider: &str, model: &DescribedModel) -> Result<Self, ModelError> {
-        let base_url = normalised(provider, &model.base_url)?;
+        let base_url = normalized(provider, &model.base_url)?;
         Self::new(provider, &model.protocol, base_url, model.key.clone(), &model.headers)
     }
 
@@ -323,7 +323,7 @@ impl Endpoint {
 pub(crate) fn headers_of(written: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in written {
-        let wrong = || format!("`{name}` is no header that can be sent");
+        let wrong = || format!("`{name}` is not a header that can be sent");
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
         headers.insert(name, HeaderValue::from_str(value).map_err(|_| wrong())?);
     }
@@ -370,7 +370,7 @@ fn first_set<'a>(names: &[&'a str], environment: &Environment) -> Option<(&'a st
     names.iter().find_map(|name| Some((*name, environment.get(name)?)))
 }
 
-/// Says whether a key may be sent to an address: it is no key of a built-in provider, or the address is that
+/// Returns whether a key may be sent to an address: it is not a key of a built-in provider, or the address is that
 /// provider's own or the one that the user gave it.
 fn is_home_of(key: &str, address: &str, environment: &Environment) -> bool {
     let mut owners = BUILT_IN.iter().filter(|provider| provider.key_env.contains(&key)).peekable();
@@ -391,7 +391,7 @@ fn host_of(address: &str) -> Option<(Option<String>, String, Option<u16>)> {
 }
 
 /// Completes an address as people write it: `localhost:11434`, or with a slash at the end.
-fn normalised(provider: &str, written: &str) -> Result<String, ModelError> {
+fn normalized(provider: &str, written: &str) -> Result<String, ModelError> {
     let trimmed = written.trim().trim_end_matches('/');
     let (scheme, rest) = trimmed.split_once("://").unwrap_or(("http", trimmed));
     if rest.contains(['?', '#']) {
@@ -417,9 +417,11 @@ fn normalised(provider: &str, written: &str) -> Result<String, ModelError> {
         }
         // Where an address cannot be read, nobody knows which part of it is a password.
         _ if written.contains('@') => {
-            Err(invalid(format!("the address of provider `{provider}` is no http address")))
+            Err(invalid(format!("the address of provider `{provider}` is not an HTTP address")))
         }
-        _ => Err(invalid(format!("the address of provider `{provider}` is no http address: `{written}`"))),
+        _ => {
+            Err(invalid(format!("the address of provider `{provider}` is not an HTTP address: `{written}`")))
+        }
     }
 }
 
@@ -470,7 +472,7 @@ fn not_sent(key: &str, address: &str) -> ModelError {
 fn unusable_key(provider: &str) -> ModelError {
     ModelError::new(
         ModelErrorKind::Auth,
-        format!("the key of provider `{provider}` has signs that no header can hold"),
+        format!("the key of provider `{provider}` has characters that no header can hold"),
     )
 }
 
@@ -545,8 +547,8 @@ mod tests {
             ("canary@a.example", "holds a user or a password"),
             ("https://a.example/v1?key=canary", "has a query or a fragment"),
             ("https://me:canary@a.example/#canary", "has a query or a fragment"),
-            ("http:/me:canary@a.example", "is no http address"),
-            ("ftp://a.example", "is no http address: `ftp://a.example`"),
+            ("http:/me:canary@a.example", "is not an HTTP address"),
+            ("ftp://a.example", "is not an HTTP address: `ftp://a.example`"),
         ] {
             let variables = environment(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", written)], &[]);
             let message = refusal(endpoint("openai", &variables));

@@ -144,7 +144,7 @@ impl Session {
         }
         let written = format!("{}{path}", self.remote.endpoint.base_url);
         let address: Uri = written.parse().map_err(|_| {
-            let words = format!("`{}` is no name that an address can hold", self.remote.model);
+            let words = format!("`{}` is not a name that an address can hold", self.remote.model);
             ModelError::new(ModelErrorKind::Invalid, words)
         })?;
         self.place = Some((path.to_owned(), address.clone()));
@@ -592,7 +592,7 @@ mod tests {
         let (server, _) = asked(Server { status: 500, ..Server::default() }, "anthropic", &settings).await;
         let got = server.got.lock().unwrap();
         assert_eq!(got["anthropic-beta"], "web-fetch-2025-09-10,mine-1,mine-2");
-        assert_eq!(got["anthropic-version"], "2030-01-01", "a version is no list");
+        assert_eq!(got["anthropic-version"], "2030-01-01", "a version is not a list");
     }
 
     #[tokio::test]

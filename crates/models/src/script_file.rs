@@ -4,7 +4,7 @@
 //! with line, column and the nearest valid word; nothing unknown is ignored. Anchors, size and depth are
 //! limited, as a script may come with a project that nobody has read.
 //!
-//! This module does not open files: see [`crate::catalogue`].
+//! This module does not open files: see [`crate::catalog`].
 
 use std::fmt;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::condition::{Condition, contains, instructed, result_of};
 use crate::reply::{Reply, asks_all, asks_raw, cut, fails, says, thinks};
 use crate::script::{Mode, Script};
 
-/// Why a text is no script.
+/// Why a text is not a script.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}{message}", place(*line, *column))]
 pub struct ScriptFileError {

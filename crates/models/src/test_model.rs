@@ -104,7 +104,7 @@ fn call_or_answer(request: &ModelRequest<'_>) -> Reply {
     }
 }
 
-/// Says whether the answer came back as a result. Trying the same again would not end.
+/// Returns whether the answer came back as a result. Trying the same again would not end.
 fn was_refused(request: &ModelRequest<'_>) -> bool {
     unanswered_results(request.conversation).any(|result| result.name == FINAL_ANSWER)
 }

@@ -22,7 +22,7 @@ pub trait Transport: Send + Sync {
         request: http::Request<Chunks>,
     ) -> BoxFuture<'_, Result<http::Response<ByteStream>, ModelError>>;
 
-    /// Says whether requests reach providers, which want keys. A recording that is replayed needs none.
+    /// Returns whether requests reach providers, which want keys. A recording that is replayed needs none.
     fn needs_keys(&self) -> bool {
         true
     }
@@ -53,7 +53,7 @@ impl Chunks {
         self.length
     }
 
-    /// Says whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }

@@ -39,7 +39,7 @@
 //!
 //! A provider is the same where its name is the same; what merely speaks the same protocol is another one. An
 //! id that the target could not have given is derived from the old one, alike for call and result; an id that
-//! was made here ([`answer::MADE_ID`]) is not sent to APIs that give none. Arguments that are no JSON object are
+//! was made here ([`answer::MADE_ID`]) is not sent to APIs that give none. Arguments that are not a JSON object are
 //! sent as `{"invalid_arguments": text}`. A call without a result gets one that says so, and a result without a
 //! call becomes text. A message of the model of which nothing is left is not sent; one of the caller says
 //! `(empty)`.
@@ -167,7 +167,7 @@ trait Reader: Send {
         Ok(())
     }
 
-    /// Says whether nothing can follow any more.
+    /// Returns whether nothing can follow any more.
     fn is_complete(&self) -> bool;
 
     /// Returns whether the provider has named the reason why the answer ends. Usage, or a mark, may still follow.
@@ -220,7 +220,7 @@ impl Decoder {
         result.map_err(|error| self.fail(error))
     }
 
-    /// Says whether the answer is complete, so that the rest of the body need not be awaited.
+    /// Returns whether the answer is complete, so that the rest of the body need not be awaited.
     pub(crate) fn is_complete(&self) -> bool {
         self.reader.is_complete()
     }

@@ -68,7 +68,7 @@ fn check_suffixes(source: &Source, node: &Node, section: Option<&AttachmentSecti
         let is_bad = |suffix: &&String| suffix.len() < 2 || !suffix.starts_with('.') || suffix.contains('/');
         let Some(bad) = suffixes.iter().flatten().find(is_bad) else { continue };
         let place = place.map_or(0..0, |field| place_of(&field.value, key));
-        let message = format!("`{key}`: `{bad}` is no ending of a file name");
+        let message = format!("`{key}`: `{bad}` is not an ending of a file name");
         let hint = format!("begin with a dot: `.{}`", bad.trim_start_matches(['.', '*', '/']));
         out.push(Diagnostic::at(source, &place, message).with_hint(hint));
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{Content, Node};
-use crate::header::Header;
+use crate::front_matter::Header;
 use crate::manifest::Manifest;
 use crate::model_settings;
 use crate::python_names::{PythonName, PythonNameKind, find_python_name};

@@ -1,7 +1,7 @@
 //! The code of a project: what its Python files define, as whoever runs them found it.
 //!
 //! This crate runs nothing. It says which files and classes a project wants ([`WantedCode`]), after everything
-//! else about the project was found to be right; a [`Catalogue`](crate::Catalogue) runs them and answers with
+//! else about the project was found to be right; a [`Catalog`](crate::Catalog) runs them and answers with
 //! callables ([`Code`]) or with what is wrong ([`CodeProblem`]).
 
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use llm_do_core::{AgentSpec, Failure, Name, Prompt, Schema, Tool, Toolset};
 use llm_do_runtime::EntrySpec;
 
-use crate::catalogue::ProjectFiles;
+use crate::catalog::ProjectFiles;
 
 /// The Python files of a project that shall be run.
 #[derive(Debug, Clone, Copy)]

@@ -165,17 +165,17 @@ fn shortened(text: String) -> String {
     }
 }
 
-/// A path as JSON can hold it: names that are no UTF-8 lose what is not.
+/// A path as JSON can hold it: names that are not UTF-8 lose what is not.
 fn readable_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }
 
-/// One line, short and harmless: signs that a terminal would obey, or that hide, become one that shows.
+/// One line, short and harmless: characters that a terminal would obey, or that hide, become one that shows.
 fn shown(line: &str) -> String {
-    let one_sign = |sign: char| match sign {
+    let one_sign = |c: char| match c {
         '\t' => ' ',
-        sign if visible(sign.encode_utf8(&mut [0; 4])).chars().count() > 1 => '\u{fffd}',
-        sign => sign,
+        c if visible(c.encode_utf8(&mut [0; 4])).chars().count() > 1 => '\u{fffd}',
+        c => c,
     };
     line.chars().take(SHOWN).map(one_sign).collect()
 }
@@ -224,7 +224,7 @@ impl Diagnostics {
         }
     }
 
-    /// Says whether further errors would not be kept. Whoever goes through many things may stop then.
+    /// Returns whether further errors would not be kept. Whoever goes through many things may stop then.
     pub(crate) fn is_full(&self) -> bool {
         self.count(Severity::Error) >= MOST
     }
@@ -233,7 +233,7 @@ impl Diagnostics {
         self.0.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
 
-    /// Says whether the project cannot be used.
+    /// Returns whether the project cannot be used.
     pub fn has_errors(&self) -> bool {
         self.0.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
@@ -316,9 +316,9 @@ mod tests {
 
     #[test]
     fn signs_that_a_terminal_obeys_are_never_shown() {
-        let sign = "\u{1b}[2J\u{202e}\u{61c}\nerror: \r";
-        let source = Source::new(format!("{sign}.agent"), format!("name: {sign}"));
-        let diagnostic = Diagnostic::at(&source, &(0..4), format!("unknown `{sign}`")).with_hint(sign);
+        let c = "\u{1b}[2J\u{202e}\u{61c}\nerror: \r";
+        let source = Source::new(format!("{c}.agent"), format!("name: {c}"));
+        let diagnostic = Diagnostic::at(&source, &(0..4), format!("unknown `{c}`")).with_hint(c);
         let shown = diagnostic.to_string();
         assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{61c}', '\r']), "{shown}");
         assert_eq!(shown.matches("\nerror").count(), 0, "{shown}");

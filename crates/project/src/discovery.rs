@@ -9,7 +9,7 @@ use crate::agent_file::AgentFile;
 use crate::diagnostic::Diagnostics;
 pub use crate::load::is_agent_file;
 use crate::load::{self, MANIFESTS};
-use crate::set::Changes;
+use crate::overrides::Changes;
 use crate::worker_file;
 
 /// Returns the manifest of a directory, if it has one.

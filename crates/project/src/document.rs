@@ -74,7 +74,7 @@ pub(crate) fn entry_place(node: &Node, field: &str, name: &str) -> Range<usize> 
 }
 
 /// How deep the values of one document may stand. Reading YAML takes much of the stack for each level: these fit
-/// into that of any thread even where nothing is optimised.
+/// into that of any thread even where nothing is optimized.
 const DEEPEST: usize = 32;
 
 /// How many values one document may have.
@@ -217,11 +217,11 @@ impl JsonWalk<'_> {
         &self.text[self.at..]
     }
 
-    fn skip(&mut self, signs: &[char]) {
+    fn skip(&mut self, characters: &[char]) {
         let skipped = self.rest().len()
             - self
                 .rest()
-                .trim_start_matches(|sign: char| sign.is_ascii_whitespace() || signs.contains(&sign))
+                .trim_start_matches(|c: char| c.is_ascii_whitespace() || characters.contains(&c))
                 .len();
         self.at += skipped;
     }
@@ -296,7 +296,7 @@ fn scalar_length(rest: &str) -> usize {
         }
         return (at + 1).min(bytes.len());
     }
-    let end = |sign: char| sign.is_ascii_whitespace() || matches!(sign, ',' | '}' | ']' | ':');
+    let end = |c: char| c.is_ascii_whitespace() || matches!(c, ',' | '}' | ']' | ':');
     rest.find(end).unwrap_or(rest.len()).max(1).min(rest.len())
 }
 

@@ -1,21 +1,22 @@
 //! Reads manifests and agent files into a linked project, or says everything that is wrong with them.
 //!
 //! [`load`] reads a manifest (`project.json`, `.yaml`, `.toml`), a directory, a lone agent or program file, checks it
-//! against the schemas that its types make, and links it against a [`Catalogue`]. Nothing of the project is
+//! against the schemas that its types make, and links it against a [`Catalog`]. Nothing of the project is
 //! executed, and no model or tool is called.
 
 mod agent_draft;
 mod agent_file;
 mod attachment_policy;
-mod catalogue;
+mod catalog;
 mod check;
 mod code;
+mod deprecated_keys;
 mod diagnostic;
 pub mod discovery;
 mod document;
 mod entry;
-mod header;
-mod headers;
+mod front_matter;
+mod http_headers;
 mod input_schema;
 mod link;
 mod listing;
@@ -23,20 +24,19 @@ mod load;
 mod manifest;
 mod model_settings;
 mod offered;
-mod older;
+mod overrides;
 mod powers;
 mod preamble;
 mod program;
 mod program_file;
 mod programs;
+mod providers;
 mod python;
 mod python_names;
 mod reach;
 mod reach_text;
 mod restricted;
 mod run_settings;
-mod services;
-mod set;
 mod template;
 mod toolsets;
 mod tuning;
@@ -49,14 +49,14 @@ use std::path::Path;
 use llm_do_trust::Powers;
 
 pub use agent_draft::AgentDraft;
-pub use catalogue::{Catalogue, Machine, NoToolsets, ProgramInput, ProjectFiles, WantedToolset};
+pub use catalog::{Catalog, Machine, NoToolsets, ProgramInput, ProjectFiles, WantedToolset};
 pub use check::{header_schema, manifest_schema};
 pub use code::{
     ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, ReachModel,
     WantedClass, WantedCode, WantedFunction,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use headers::{HeaderProblem, header_problem};
+pub use http_headers::{HeaderProblem, header_problem};
 pub use link::LoadedProject;
 pub use manifest::{AttachmentSection, LimitsSection, McpServer, Provider};
 pub use python_names::{PYTHON_NAMES, PythonEra, PythonName, PythonNameKind, find_python_name, python_names};
@@ -64,16 +64,16 @@ pub use reach::{Reach, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider};
 pub use workshop::Workshop;
 
 /// Reads and links a project. All problems are found in one pass.
-pub fn load(path: impl AsRef<Path>, catalogue: &dyn Catalogue) -> Result<LoadedProject, Diagnostics> {
-    load_changed(path, &[], catalogue)
+pub fn load(path: impl AsRef<Path>, catalog: &dyn Catalog) -> Result<LoadedProject, Diagnostics> {
+    load_changed(path, &[], catalog)
 }
 
 /// Checks a project without running any of its code, and lists what only running it would show.
-pub fn check_static(path: impl AsRef<Path>, changes: &[String], catalogue: &dyn Catalogue) -> Diagnostics {
+pub fn check_static(path: impl AsRef<Path>, changes: &[String], catalog: &dyn Catalog) -> Diagnostics {
     let mut out = Diagnostics::default();
-    let changes = set::Changes::read(changes, &mut out);
+    let changes = overrides::Changes::read(changes, &mut out);
     if let Some(files) = load::load(path.as_ref(), &changes, &mut out) {
-        link::check(files, catalogue, &mut out);
+        link::check(files, catalog, &mut out);
     }
     out
 }
@@ -83,9 +83,9 @@ pub fn check_static(path: impl AsRef<Path>, changes: &[String], catalogue: &dyn 
 pub fn load_static(
     path: impl AsRef<Path>,
     changes: &[String],
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
 ) -> Result<LoadedProject, Diagnostics> {
-    read(path, changes, |files, out| link::link_static(files, catalogue, out))
+    read(path, changes, |files, out| link::link_static(files, catalog, out))
 }
 
 /// Reads and links a project without anything that nobody agreed to: its code is not run, its own providers are not known,
@@ -93,9 +93,9 @@ pub fn load_static(
 pub fn load_restricted(
     path: impl AsRef<Path>,
     changes: &[String],
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
 ) -> Result<LoadedProject, Diagnostics> {
-    read(path, changes, |files, out| link::link_restricted(files, catalogue, out))
+    read(path, changes, |files, out| link::link_restricted(files, catalog, out))
 }
 
 /// Reads and links a project with changes over its files: `KEY=VALUE` sets a key of the manifest,
@@ -103,9 +103,9 @@ pub fn load_restricted(
 pub fn load_changed(
     path: impl AsRef<Path>,
     changes: &[String],
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
 ) -> Result<LoadedProject, Diagnostics> {
-    load_agreed(path, changes, None, catalogue)
+    load_agreed(path, changes, None, catalog)
 }
 
 /// Reads and links a project as [`load_changed`] does, and refuses powers beyond those that somebody agreed to before
@@ -114,9 +114,9 @@ pub fn load_agreed(
     path: impl AsRef<Path>,
     changes: &[String],
     agreed: Option<&Powers>,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
 ) -> Result<LoadedProject, Diagnostics> {
-    read(path, changes, |files, out| link::link(files, agreed, catalogue, out))
+    read(path, changes, |files, out| link::link(files, agreed, catalog, out))
 }
 
 fn read(
@@ -125,7 +125,7 @@ fn read(
     link: impl FnOnce(load::Files, &mut Diagnostics) -> Option<LoadedProject>,
 ) -> Result<LoadedProject, Diagnostics> {
     let mut out = Diagnostics::default();
-    let changes = set::Changes::read(changes, &mut out);
+    let changes = overrides::Changes::read(changes, &mut out);
     match load::load(path.as_ref(), &changes, &mut out).and_then(|files| link(files, &mut out)) {
         Some(project) if !out.has_errors() => Ok(project),
         _ => Err(out),

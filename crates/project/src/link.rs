@@ -16,20 +16,20 @@ use llm_do_trust::Powers;
 use serde_json::{Map, Value};
 
 use crate::agent_file::AgentFile;
-use crate::catalogue::{Catalogue, ProjectFiles};
+use crate::catalog::{Catalog, ProjectFiles};
 use crate::check::{self, meant};
 use crate::code::{ClassPurpose, Code, CodeProblem, CodeProvider, Defined};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
 use crate::entry::{Entry, find_entry};
-use crate::header::{AccessLevel, FileDescriptors, Header, Level, OutputSchema, ToolEntry};
+use crate::front_matter::{AccessLevel, FileDescriptors, Header, Level, OutputSchema, ToolEntry};
 use crate::listing::LONGEST_GLOB;
 use crate::load::{Files, ManifestFile};
 use crate::manifest::{LimitsSection, McpServer, ModelSection, Provider};
 use crate::offered::CheckedAgent;
+use crate::providers::{self, ModelNames};
 use crate::python::{self, KnownCode, Wanted};
 use crate::run_settings::{RunSettings, run_settings};
-use crate::services::{self, ModelNames};
 use crate::toolsets::{Listed, Toolsets, check_sections};
 use crate::workshop::Workshop;
 use crate::{
@@ -72,7 +72,7 @@ pub struct LoadedProject {
     files: ProjectFiles,
     code: Option<Arc<Code>>,
     code_files: Vec<PathBuf>,
-    catalogue: Arc<dyn Catalogue>,
+    catalog: Arc<dyn Catalog>,
 }
 
 impl LoadedProject {
@@ -127,7 +127,7 @@ impl LoadedProject {
         context.fold(builder, |builder, (name, value)| builder.provide_named(name.as_str(), value.clone()))
     }
 
-    /// Returns the workshop in which agents are created while the project runs. They may name what the catalogue
+    /// Returns the workshop in which agents are created while the project runs. They may name what the catalog
     /// knows with which the project was loaded.
     pub fn workshop(&self) -> Workshop {
         Workshop {
@@ -136,7 +136,7 @@ impl LoadedProject {
             manifest: self.manifest.clone(),
             files: self.files.clone(),
             code: self.code.clone(),
-            catalogue: self.catalogue.clone(),
+            catalog: self.catalog.clone(),
         }
     }
 
@@ -150,7 +150,7 @@ impl LoadedProject {
         self.settings.judged(callable).0
     }
 
-    /// Says whether the project provides a context value: the manifest those under `context`, the project itself
+    /// Returns whether the project provides a context value: the manifest those under `context`, the project itself
     /// the workshop in which agents are created.
     pub fn provides(&self, need: &NeedSpec) -> bool {
         need.is_built_in()
@@ -196,17 +196,17 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// Replaces aliases of the user by the models that they name.
-    pub(crate) fn expand_aliases(&mut self, catalogue: &dyn Catalogue) {
+    pub(crate) fn expand_aliases(&mut self, catalog: &dyn Catalog) {
         let models = self.header.model.iter_mut().chain(&mut self.header.fallback_models);
-        models.for_each(|model| expand_alias(model, catalogue));
+        models.for_each(|model| expand_alias(model, catalog));
     }
 
-    /// Says whether an agent or code created it: it says so, and lies where such agents are kept.
+    /// Returns whether an agent or code created it: it says so, and lies where such agents are kept.
     pub(crate) fn is_generated(&self) -> bool {
         self.header.generated && self.file.generated
     }
 
-    /// Says whether a run may start with it although the manifest does not name it.
+    /// Returns whether a run may start with it although the manifest does not name it.
     pub(crate) fn may_be_entry(&self) -> bool {
         !self.is_generated() && !self.file.is_linked
     }
@@ -222,25 +222,25 @@ fn checked(agent: &Agent) -> CheckedAgent<'_> {
 pub(crate) fn link(
     mut files: Files,
     agreed: Option<&Powers>,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
     out: &mut Diagnostics,
 ) -> Option<LoadedProject> {
-    let headers = read_agents(&mut files, catalogue, out);
+    let headers = read_agents(&mut files, catalog, out);
     let wanted = wanted_code(&mut files, &headers.agents);
     if wanted.is_empty() {
         let root = files.root.clone();
-        let loaded = linked(files, &headers, KnownCode::Absent, None, catalogue, out)?;
+        let loaded = linked(files, &headers, KnownCode::Absent, None, catalog, out)?;
         return check_agreed(&loaded.powers, agreed, &root, out).map(|()| loaded);
     }
-    let powers = check_before(&files, &headers, &wanted, catalogue, out)?;
+    let powers = check_before(&files, &headers, &wanted, catalog, out)?;
     check_agreed(&powers, agreed, &files.root, out)?;
-    let code = wanted.run(files.manifest.as_ref(), &files.root, &files.own, catalogue, out)?;
+    let code = wanted.run(files.manifest.as_ref(), &files.root, &files.own, catalog, out)?;
     for notice in &code.notices {
         out.push(python::diagnostic(notice.clone(), &files.root).notice());
     }
     let known = KnownCode::run(&code, &wanted);
     files.python = wanted.files();
-    linked(files, &headers, known, Some(code.clone()), catalogue, out)
+    linked(files, &headers, known, Some(code.clone()), catalog, out)
 }
 
 /// Collects what the project wants of Python. Every file that is run decides what the project does, also one that
@@ -256,30 +256,30 @@ fn wanted_code(files: &mut Files, agents: &[Agent]) -> Wanted {
 /// Links files without running any of them. What only code defines is left out and listed in [`LoadedProject::unseen`].
 pub(crate) fn link_static(
     mut files: Files,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
     out: &mut Diagnostics,
 ) -> Option<LoadedProject> {
-    let headers = read_agents(&mut files, catalogue, out);
+    let headers = read_agents(&mut files, catalog, out);
     let wanted = wanted_code(&mut files, &headers.agents);
     if wanted.is_empty() {
-        return linked(files, &headers, KnownCode::Absent, None, catalogue, out);
+        return linked(files, &headers, KnownCode::Absent, None, catalog, out);
     }
     files.python = wanted.files();
-    linked(files, &headers, KnownCode::Withheld(&wanted), None, catalogue, out)
+    linked(files, &headers, KnownCode::Withheld(&wanted), None, catalog, out)
 }
 
 /// Links files without anything that nobody agreed to: no code, no addresses of the project, no rules that loosen.
 pub(crate) fn link_restricted(
     mut files: Files,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
     out: &mut Diagnostics,
 ) -> Option<LoadedProject> {
-    let mut headers = read_agents(&mut files, catalogue, out);
-    restricted::restrict(&mut files, &mut headers.agents, catalogue);
+    let mut headers = read_agents(&mut files, catalog, out);
+    restricted::restrict(&mut files, &mut headers.agents, catalog);
     let wanted = wanted_code(&mut files, &headers.agents);
     let known = if wanted.is_empty() { KnownCode::Absent } else { KnownCode::Withheld(&wanted) };
     let root = files.root.clone();
-    let mut loaded = linked(files, &headers, known, None, catalogue, out)?;
+    let mut loaded = linked(files, &headers, known, None, catalog, out)?;
     for left in restricted::remaining(&loaded.powers) {
         let message = format!("it cannot be run without this: {}", left.power);
         let hint = "look at the project with `llm-do check`, and agree to it with `llm-do trust`";
@@ -292,36 +292,36 @@ pub(crate) fn link_restricted(
 }
 
 /// Checks files without running any of them, and lists what only running them would show.
-pub(crate) fn check(mut files: Files, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
-    let headers = read_agents(&mut files, catalogue, out);
+pub(crate) fn check(mut files: Files, catalog: &dyn Catalog, out: &mut Diagnostics) {
+    let headers = read_agents(&mut files, catalog, out);
     let wanted = wanted_code(&mut files, &headers.agents);
     if wanted.is_empty() {
-        if let Some(project) = linked(files, &headers, KnownCode::Absent, None, catalogue, out) {
+        if let Some(project) = linked(files, &headers, KnownCode::Absent, None, catalog, out) {
             *out = project.notices;
         }
-    } else if check_before(&files, &headers, &wanted, catalogue, out).is_some() {
+    } else if check_before(&files, &headers, &wanted, catalog, out).is_some() {
         let mut unsaid = Diagnostics::default();
         let known = KnownCode::Unrun(&wanted);
-        let found = parts(&files, &headers, known, catalogue, &mut unsaid);
+        let found = parts(&files, &headers, known, catalog, &mut unsaid);
         out.0.extend(unsaid.0);
-        let problems = catalogue.syntax_problems(&wanted.files(), &files.root);
+        let problems = catalog.syntax_problems(&wanted.files(), &files.root);
         out.0.extend(problems.into_iter().map(|problem| python::diagnostic(problem, &files.root)));
         out.0.extend(wanted.unverified(&found.assumed, &files.root));
     }
 }
 
 /// Reads the headers of all agents, with models by their own names instead of the user's aliases.
-fn read_agents(files: &mut Files, catalogue: &dyn Catalogue, out: &mut Diagnostics) -> Headers {
+fn read_agents(files: &mut Files, catalog: &dyn Catalog, out: &mut Diagnostics) -> Headers {
     let mut headers = read_headers(std::mem::take(&mut files.agents), out);
     if let Some(model) = files.manifest.as_mut().and_then(|file| file.manifest.model.as_mut()) {
-        expand_alias(model, catalogue);
+        expand_alias(model, catalog);
     }
-    headers.agents.iter_mut().for_each(|agent| agent.expand_aliases(catalogue));
+    headers.agents.iter_mut().for_each(|agent| agent.expand_aliases(catalog));
     headers
 }
 
-fn expand_alias(model: &mut String, catalogue: &dyn Catalogue) {
-    if let Some(named) = catalogue.alias(model) {
+fn expand_alias(model: &mut String, catalog: &dyn Catalog) {
+    if let Some(named) = catalog.alias(model) {
         *model = named.to_owned();
     }
 }
@@ -344,11 +344,11 @@ fn check_before(
     files: &Files,
     headers: &Headers,
     wanted: &Wanted,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
     out: &mut Diagnostics,
 ) -> Option<Powers> {
     let mut beforehand = Diagnostics::default();
-    let found = parts(files, headers, KnownCode::Unrun(wanted), catalogue, &mut beforehand);
+    let found = parts(files, headers, KnownCode::Unrun(wanted), catalog, &mut beforehand);
     if beforehand.has_errors() || out.has_errors() {
         beforehand.0.into_iter().for_each(|diagnostic| out.push(diagnostic));
         return None;
@@ -362,10 +362,10 @@ fn linked(
     headers: &Headers,
     known: KnownCode<'_>,
     code: Option<Arc<Code>>,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
     out: &mut Diagnostics,
 ) -> Option<LoadedProject> {
-    let parts = parts(&files, headers, known, catalogue, out);
+    let parts = parts(&files, headers, known, catalog, out);
     if out.has_errors() {
         return None;
     }
@@ -384,7 +384,7 @@ fn linked(
     let entry = parts.entry?;
     let program = agents.iter().find(|agent| entry == agent.header.name.as_str());
     let program = program.and_then(|agent| agent.file.program.clone()).unwrap_or_default();
-    let mut loaded = loaded(project, entry, files, code, parts.settings, notices, catalogue.shared());
+    let mut loaded = loaded(project, entry, files, code, parts.settings, notices, catalog.shared());
     let input = program.input.map(|input| Map::from_iter([("input".to_owned(), input.into())]));
     loaded.args = loaded.args.or(input);
     loaded.demo = program.demo;
@@ -409,21 +409,21 @@ fn parts(
     files: &Files,
     headers: &Headers,
     code: KnownCode<'_>,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
     out: &mut Diagnostics,
 ) -> ProjectParts {
     let Headers { agents, unread } = headers;
     let manifest = files.manifest.as_ref();
-    check_names(agents, catalogue, out);
-    program::check(agents, catalogue, &files.root, out);
-    python::check_names(code, agents, manifest, catalogue, out);
+    check_names(agents, catalog, out);
+    program::check(agents, catalog, &files.root, out);
+    python::check_names(code, agents, manifest, catalog, out);
     // Without its manifest nobody can say what a project starts with.
     let start = if files.broken_manifest { None } else { find_entry(files, agents, unread, code, out) };
-    let models = ModelNames::new(manifest, code, catalogue, &files.root);
-    let settings = manifest.map(|file| check_manifest(file, code, catalogue, &models, &files.root, out));
+    let models = ModelNames::new(manifest, code, catalog, &files.root);
+    let settings = manifest.map(|file| check_manifest(file, code, catalog, &models, &files.root, out));
     let linked = programs::by_file(agents);
     let listed = Listed { manifest, root: &files.root, files: &files.own, code, linked: &linked };
-    let mut toolsets = Toolsets::new(listed, agents, unread, catalogue, out);
+    let mut toolsets = Toolsets::new(listed, agents, unread, catalog, out);
     let mut specs = add_agents(agents, listed, &models, &mut toolsets, out);
     specs.extend(code_agents(files, agents, listed, &models, &mut toolsets, out));
     check_agent_names(manifest, agents, unread, code, out);
@@ -435,15 +435,15 @@ fn parts(
     let entry = entry_name(start.as_ref(), function.as_ref());
     let input = function.as_ref().map(|function| python::input_of(&function.value));
     check_args(manifest, entry.as_ref(), input.as_ref(), &specs, out);
-    let powers = powers::powers(files, agents, &specs, &toolsets, catalogue);
+    let powers = powers::powers(files, agents, &specs, &toolsets, catalog);
     let mut assumed: Vec<String> = toolsets.take_assumed();
     assumed.extend(models.take_assumed());
     let empty =
         if code.is_withheld() { Project::builder().with_unchecked_rules() } else { Project::builder() };
     let builder = specs.into_iter().fold(empty, ProjectBuilder::agent);
     let builder = toolsets.shared().fold(builder, ProjectBuilder::shared_toolset);
-    let builder = catalogue.program_tools().iter().cloned().fold(builder, ProjectBuilder::tool);
-    let builder = catalogue.program_entries().iter().cloned().fold(builder, ProjectBuilder::entry);
+    let builder = catalog.program_tools().iter().cloned().fold(builder, ProjectBuilder::tool);
+    let builder = catalog.program_entries().iter().cloned().fold(builder, ProjectBuilder::entry);
     let builder = python::tools(code).fold(builder, ProjectBuilder::tool);
     let builder = function.into_iter().fold(builder, |builder, entry| builder.entry(entry.value));
     let builder = match manifest.and_then(|file| file.manifest.model.as_deref()) {
@@ -523,7 +523,7 @@ fn loaded(
     code: Option<Arc<Code>>,
     settings: RunSettings,
     notices: Diagnostics,
-    catalogue: Arc<dyn Catalogue>,
+    catalog: Arc<dyn Catalog>,
 ) -> LoadedProject {
     let mut loaded = LoadedProject {
         project,
@@ -546,7 +546,7 @@ fn loaded(
         files: files.own,
         code,
         code_files: files.python,
-        catalogue,
+        catalog,
     };
     if let Some(file) = files.manifest {
         let manifest = file.manifest.clone();
@@ -588,16 +588,16 @@ fn check_patterns(count: usize, agent: &Agent, out: &mut Diagnostics) {
 fn check_manifest(
     file: &ManifestFile,
     code: KnownCode<'_>,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
     models: &ModelNames<'_>,
     root: &Path,
     out: &mut Diagnostics,
 ) -> RunSettings {
-    services::check(file, catalogue, out);
+    providers::check(file, catalog, out);
     models.check_manifest(file, out);
     models.check_patterns(file, out);
     attachment_policy::check_manifest(file, root, out);
-    check_sections(file, catalogue, out);
+    check_sections(file, catalog, out);
     python::notice_settings(file, code, out);
     run_settings(file, out)
 }
@@ -706,7 +706,7 @@ fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &mut Diagnost
     }
 }
 
-/// Says whether an agent gives a tool that name.
+/// Returns whether an agent gives a tool that name.
 fn is_alias(agents: &[Agent], agent: &Name, name: &Name) -> bool {
     let found = agents.iter().find(|found| found.header.name == agent.as_str());
     let is_alias = |entry: &ToolEntry| match entry {
@@ -747,9 +747,9 @@ fn read_headers(files: Vec<AgentFile>, out: &mut Diagnostics) -> Headers {
     headers
 }
 
-pub(crate) fn check_names(agents: &[Agent], catalogue: &dyn Catalogue, out: &mut Diagnostics) {
-    let built_in = catalogue.toolsets();
-    let of_program = |name: &str| catalogue.program_toolsets().iter().any(|toolset| *toolset.name() == name);
+pub(crate) fn check_names(agents: &[Agent], catalog: &dyn Catalog, out: &mut Diagnostics) {
+    let built_in = catalog.toolsets();
+    let of_program = |name: &str| catalog.program_toolsets().iter().any(|toolset| *toolset.name() == name);
     let mut earlier: HashMap<&str, &Agent> = HashMap::new();
     for agent in agents {
         let (name, source) = (agent.header.name.as_str(), &agent.file.source);
@@ -794,7 +794,7 @@ pub(crate) fn agent_spec(
     spec.approval = header.approval.iter().map(|(pattern, level)| rule(pattern, *level)).collect();
     let general = project.manifest.and_then(|file| file.manifest.runtime.attachment_policy.as_ref());
     spec.attachment_policy = attachment_policy::policy(header.attachment_policy.as_ref(), general);
-    add_schemas(agent, project, toolsets.catalogue(), &mut spec, out);
+    add_schemas(agent, project, toolsets.catalog(), &mut spec, out);
     add_templates(agent, project, &mut spec, out);
     model_settings::check(agent, out);
     offered::check_server_tools(checked(agent), out);
@@ -802,7 +802,7 @@ pub(crate) fn agent_spec(
     spec.programs = programs::programs(agent, project.linked, out);
     spec.descriptors = descriptors(header.file_descriptors.as_ref());
     toolsets.add_to(agent, &mut spec, out);
-    spec.preamble = preamble::preamble(agent, project.root, project.files, toolsets.catalogue(), out);
+    spec.preamble = preamble::preamble(agent, project.root, project.files, toolsets.catalog(), out);
     spec.tuning = tuning::tuning(agent, out);
     notice_later_keys(agent, out);
     spec
@@ -827,7 +827,7 @@ fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
             Err(error) => error.kind().to_string(),
             Ok(_) => continue,
         };
-        let message = format!("`compatible_models`: `{glob}` is no glob: {problem}");
+        let message = format!("`compatible_models`: `{glob}` is not a glob: {problem}");
         if !refuse(message, "write names with `*`, such as `anthropic:claude-*`") {
             break;
         }
@@ -838,7 +838,7 @@ fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
 fn add_schemas(
     agent: &Agent,
     project: Listed<'_>,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
     spec: &mut AgentSpec,
     out: &mut Diagnostics,
 ) {
@@ -854,7 +854,7 @@ fn add_schemas(
     if let Some(OutputSchema::Inline(inline)) = &header.output_schema {
         spec.output = schema(agent, "output_schema", Some(inline), out);
     }
-    if let Some(given) = program::input_of(agent, catalogue, out) {
+    if let Some(given) = program::input_of(agent, catalog, out) {
         (spec.input, spec.prompt) = (Some(given.schema.clone()), Some(given.prompt.clone()));
     }
     for (key, reference, purpose) in header.classes() {

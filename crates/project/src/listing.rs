@@ -18,7 +18,7 @@ const MOST_GLOBS: usize = 64;
 /// one of this length cannot be.
 pub(crate) const LONGEST_GLOB: usize = 256;
 
-/// Says whether an entry of a list means whatever matches it.
+/// Returns whether an entry of a list means whatever matches it.
 pub(crate) fn is_glob(name: &str) -> bool {
     name.contains(['*', '?', '[', '{'])
 }
@@ -80,7 +80,7 @@ impl<'a> Listing<'a> {
         let glob: GlobMatcher = GlobBuilder::new(pattern)
             .literal_separator(true)
             .build()
-            .map_err(|error| format!("`{pattern}` is no glob: {}", error.kind()))?
+            .map_err(|error| format!("`{pattern}` is not a glob: {}", error.kind()))?
             .compile_matcher();
         let root = self.root;
         let files = self.files.get_or_insert_with(|| walk(root)).as_ref();

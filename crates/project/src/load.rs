@@ -7,16 +7,16 @@ use std::path::{Component, Path, PathBuf};
 use llm_do_secrets::SecretFiles;
 
 use crate::agent_file::{self, AgentFile};
-use crate::catalogue::ProjectFiles;
+use crate::catalog::ProjectFiles;
 use crate::check;
+use crate::deprecated_keys;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, shown_path};
 use crate::document::{self, Content, Field, Language, Node, entry_place};
 use crate::listing::{Listing, is_glob};
 use crate::manifest::Manifest;
-use crate::older;
+use crate::overrides::Changes;
 use crate::program_file;
 use crate::programs::Links;
-use crate::set::Changes;
 use crate::worker_file;
 
 /// The names under which a manifest is looked for in a directory.
@@ -185,7 +185,7 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
         return Some(lone_worker(path, &node, changes, out));
     }
     changes.apply_to_manifest(&mut source, &mut node, out);
-    older::rename_in_manifest(&source, &mut node, out);
+    deprecated_keys::rename_in_manifest(&source, &mut node, out);
     check_version(&source, &node, out)?;
     let manifest = check::read(&source, &node, out);
     // Files are listed even where another part of the manifest is wrong, so that all problems show at once.
@@ -448,7 +448,7 @@ fn read_agents(
         reading.follow_links(&mut agents, out);
     }
     for file in &mut agents {
-        older::rename_in_header(&file.source, &mut file.header, out);
+        deprecated_keys::rename_in_header(&file.source, &mut file.header, out);
     }
     agents
 }

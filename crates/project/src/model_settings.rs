@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Node, entry_place, place_of};
-use crate::headers::header_problem;
+use crate::http_headers::header_problem;
 use crate::link::Agent;
 
 /// The words of `effort`, from least to most.

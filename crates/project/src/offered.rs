@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{Content, Node, entry_place, place_of};
-use crate::header::Header;
+use crate::front_matter::Header;
 use crate::manifest::Manifest;
 
 /// The longest name of a parameter that Anthropic accepts.

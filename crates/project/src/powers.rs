@@ -16,7 +16,7 @@ use llm_do_core::AgentSpec;
 use llm_do_trust::{Location, Power, Powers};
 use serde_json::Value;
 
-use crate::catalogue::{Catalogue, ProjectFiles, WantedToolset};
+use crate::catalog::{Catalog, ProjectFiles, WantedToolset};
 use crate::diagnostic::{Diagnostic, Source};
 use crate::document::{Node, entry_place, place_of};
 use crate::link::Agent;
@@ -36,11 +36,11 @@ pub(crate) fn powers(
     agents: &[Agent],
     specs: &[AgentSpec],
     toolsets: &Toolsets<'_>,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
 ) -> Powers {
     let python = files.manifest.as_ref().and_then(|file| file.manifest.python.as_deref());
-    let interpreter = catalogue.interpreter(&files.root, python);
-    let mut found = Found { root: &files.root, own: &files.own, catalogue, interpreter, powers: Vec::new() };
+    let interpreter = catalog.interpreter(&files.root, python);
+    let mut found = Found { root: &files.root, own: &files.own, catalog, interpreter, powers: Vec::new() };
     if let Some(file) = &files.manifest {
         found.manifest(file);
     }
@@ -62,7 +62,7 @@ pub(crate) fn powers(
 struct Found<'a> {
     root: &'a Path,
     own: &'a ProjectFiles,
-    catalogue: &'a dyn Catalogue,
+    catalog: &'a dyn Catalog,
     interpreter: String,
     powers: Vec<(Power, Location)>,
 }
@@ -185,7 +185,7 @@ impl Found<'_> {
         let name = name.into();
         let (root, files) = (self.root, self.own);
         let wanted = WantedToolset { built_in, name: &name, settings, section: None, root, files };
-        for power in self.catalogue.toolset_powers(wanted) {
+        for power in self.catalog.toolset_powers(wanted) {
             self.add(source, place, key, power);
         }
     }
@@ -216,7 +216,7 @@ impl Found<'_> {
     }
 
     fn dotenv(&mut self) {
-        let keys = self.catalogue.key_variables();
+        let keys = self.catalog.key_variables();
         for (name, line) in dotenv::names(self.root) {
             if keys.contains(&name.as_str()) {
                 let location = Location {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use llm_do_core::{Failure, FailureKind, Preamble};
 use serde_json::json;
 
-use crate::catalogue::{Catalogue, ProjectFiles};
+use crate::catalog::{Catalog, ProjectFiles};
 use crate::diagnostic::Diagnostics;
 use crate::link::Agent;
 
@@ -28,18 +28,18 @@ pub(crate) fn preamble(
     agent: &Agent,
     root: &Path,
     files: &ProjectFiles,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
     out: &mut Diagnostics,
 ) -> Option<Preamble> {
     let environment = Environment::read(agent, root, out);
-    let preload = Preload::read(agent, root, files, catalogue, out);
+    let preload = Preload::read(agent, root, files, catalog, out);
     if environment.is_none() && preload.is_none() {
         return None;
     }
     let header = &agent.file.header;
     let written = |key: &str| header.field(key).map(|field| field.value.to_value());
     let source = json!([written("env_info"), written("preload")]).to_string();
-    let parts = Arc::new(Parts { environment, preload, catalogue: catalogue.shared() });
+    let parts = Arc::new(Parts { environment, preload, catalog: catalog.shared() });
     Some(Preamble::new(source, move || {
         let parts = parts.clone();
         Box::pin(async move { parts.text_aside().await })
@@ -50,7 +50,7 @@ pub(crate) fn preamble(
 struct Parts {
     environment: Option<Environment>,
     preload: Option<Preload>,
-    catalogue: Arc<dyn Catalogue>,
+    catalog: Arc<dyn Catalog>,
 }
 
 impl Parts {
@@ -62,8 +62,8 @@ impl Parts {
     }
 
     fn text(&self) -> Result<String, String> {
-        let environment = self.environment.as_ref().map(|environment| environment.text(&*self.catalogue));
-        let preload = self.preload.as_ref().map(|preload| preload.text(&*self.catalogue)).transpose()?;
+        let environment = self.environment.as_ref().map(|environment| environment.text(&*self.catalog));
+        let preload = self.preload.as_ref().map(|preload| preload.text(&*self.catalog)).transpose()?;
         let texts = environment.flatten().into_iter().chain(preload);
         Ok(texts.collect::<Vec<_>>().join("\n\n"))
     }

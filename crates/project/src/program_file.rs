@@ -58,7 +58,7 @@ pub(crate) fn language(path: &Path) -> Option<Language> {
     }
 }
 
-/// Says whether a document is a program, and no manifest.
+/// Returns whether a document is a program, and no manifest.
 pub(crate) fn is_program(node: &Node) -> bool {
     let is_table =
         |key: &str| node.field(key).is_some_and(|field| matches!(field.value.content, Content::Table(_)));
@@ -233,7 +233,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The texts of a list; nothing where it is no list of texts.
+/// The texts of a list; nothing where it is not a list of texts.
 fn texts(node: &Node) -> Option<Vec<String>> {
     let Content::List(items) = &node.content else { return None };
     let text = |item: &Node| match &item.content {
@@ -246,7 +246,7 @@ fn texts(node: &Node) -> Option<Vec<String>> {
 /// The stem of a file as a name that agents can have.
 pub(crate) fn agent_name(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let sign = |sign: char| if sign.is_ascii_alphanumeric() || "_-".contains(sign) { sign } else { '_' };
-    let name: String = stem.chars().map(sign).take(LONGEST_NAME).collect();
+    let c = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
+    let name: String = stem.chars().map(c).take(LONGEST_NAME).collect();
     if name.is_empty() { "program".to_owned() } else { name }
 }

@@ -108,7 +108,7 @@ pub(crate) fn below(root: &Path, from: &Path, name: &str) -> Option<PathBuf> {
 
 const INSIDE: &str = "name a file inside the project, relative to this one";
 
-/// Says whether a file is one that can be read as an agent.
+/// Returns whether a file is one that can be read as an agent.
 pub(crate) fn is_program(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     matches!(extension, Some("agent" | "worker" | "toml" | "yaml" | "yml"))

@@ -10,7 +10,7 @@ use llm_do_core::{CallContext, Name, Output, Schema, Tool, ToolError};
 use llm_do_runtime::EntrySpec;
 use serde_json::Value;
 
-use crate::catalogue::{Catalogue, ProjectFiles};
+use crate::catalog::{Catalog, ProjectFiles};
 use crate::check::meant;
 use crate::code::{
     ClassPurpose, Code, CodeClass, CodePlace, CodeProblem, Defined, WantedClass, WantedCode, WantedFunction,
@@ -55,7 +55,7 @@ impl Wanted {
         files
     }
 
-    /// Says whether no Python is needed.
+    /// Returns whether no Python is needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty() && self.classes.is_empty()
     }
@@ -98,7 +98,7 @@ impl Wanted {
         manifest: Option<&ManifestFile>,
         root: &Path,
         own: &ProjectFiles,
-        catalogue: &dyn Catalogue,
+        catalog: &dyn Catalog,
         out: &mut Diagnostics,
     ) -> Option<Arc<Code>> {
         let providers = manifest.iter().flat_map(|file| file.manifest.providers.values());
@@ -114,7 +114,7 @@ impl Wanted {
             entry: self.entry.as_ref(),
             own,
         };
-        match catalogue.code(wanted) {
+        match catalog.code(wanted) {
             Ok(code) => Some(Arc::new(code)),
             Err(problems) => {
                 problems.into_iter().for_each(|problem| out.push(diagnostic(problem, root)));
@@ -143,7 +143,7 @@ impl<'a> KnownCode<'a> {
         Self::Run(code, &wanted.classes)
     }
 
-    /// Says whether a name that nothing else defines may be defined by code that was not run yet.
+    /// Returns whether a name that nothing else defines may be defined by code that was not run yet.
     pub(crate) fn may_define(self) -> bool {
         matches!(self, Self::Unrun(wanted) | Self::Withheld(wanted) if !wanted.files.is_empty())
     }
@@ -306,14 +306,14 @@ fn split_reference(reference: &str) -> Option<(PathBuf, &str)> {
 
 fn is_name(text: &str) -> bool {
     !text.is_empty()
-        && text.chars().all(|sign| sign.is_alphanumeric() || sign == '_')
-        && !text.starts_with(|sign: char| sign.is_ascii_digit())
+        && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// What may have been meant by a name that a module does not have, as far as its text shows: whoever runs it
 /// has the last word.
 fn missing(name: &str, text: &str) -> Option<String> {
-    let is_part = |sign: char| !(sign.is_alphanumeric() || sign == '_');
+    let is_part = |c: char| !(c.is_alphanumeric() || c == '_');
     let is_there = text.split(is_part).any(|word| word == name) || text.contains("import *");
     (!is_there).then(|| meant(name, top_level_names(text)))
 }
@@ -325,7 +325,7 @@ fn top_level_names(text: &str) -> Vec<&str> {
 
 fn names_of_line(line: &str) -> Vec<&str> {
     let first_name = |rest: &'_ str| -> usize {
-        rest.find(|sign: char| !(sign.is_alphanumeric() || sign == '_')).unwrap_or(rest.len())
+        rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len())
     };
     let after = ["def ", "async def ", "class "].iter().find_map(|word| line.strip_prefix(word));
     if let Some(rest) = after {
@@ -357,11 +357,11 @@ pub(crate) fn check_names(
     code: KnownCode<'_>,
     agents: &[Agent],
     manifest: Option<&ManifestFile>,
-    catalogue: &dyn Catalogue,
+    catalog: &dyn Catalog,
     out: &mut Diagnostics,
 ) {
     let Some(code) = code.defined() else { return };
-    let built_in = catalogue.toolsets();
+    let built_in = catalog.toolsets();
     let mut taken: Vec<(Name, String)> =
         agents.iter().map(|agent| (agent.header.name.as_str().into(), "an agent".to_owned())).collect();
     for agent in &code.agents {
@@ -371,10 +371,10 @@ pub(crate) fn check_names(
     toolsets.extend(built_in.iter().map(|name| ((*name).into(), "a built-in toolset".to_owned())));
     let sections = manifest.into_iter().flat_map(|file| file.manifest.toolsets.keys());
     toolsets.extend(sections.map(|name| (name.as_str().into(), "a toolset of the manifest".to_owned())));
-    let of_program = catalogue.program_toolsets().iter();
+    let of_program = catalog.program_toolsets().iter();
     toolsets
         .extend(of_program.map(|toolset| (toolset.name().clone(), "a toolset of the program".to_owned())));
-    let of_program = catalogue.program_tools().iter().map(|tool| tool.definition().name.clone());
+    let of_program = catalog.program_tools().iter().map(|tool| tool.definition().name.clone());
     taken.extend(of_program.map(|name| (name, "a tool of the program".to_owned())));
     for toolset in &code.toolsets {
         claim(&mut toolsets, toolset.value.name(), "the toolset", &toolset.place, out);

@@ -255,7 +255,7 @@ impl<'a> Search<'a> {
         let mut found: Vec<(State, Way)> = Vec::new();
         let mut seen: HashSet<State> = HashSet::new();
         let mut open: VecDeque<(State, Way)> = VecDeque::new();
-        // A function at the start is no agent on the path.
+        // A function at the start is not an agent on the path.
         let is_agent = self.outlines.get(entry).is_none_or(|outline| outline.agent.is_some());
         let first = Way { depth: u32::from(is_agent), path: entry.to_string(), agents: vec![entry.clone()] };
         open.push_back(((entry.clone(), self.access_of(entry)), first));

@@ -158,7 +158,7 @@ impl ReachedProvider {
 }
 
 impl ReachedCall {
-    /// Says whether the call can ever be made.
+    /// Returns whether the call can ever be made.
     fn is_open(&self) -> bool {
         self.refused.is_none() && self.approval != Approval::Blocked
     }

@@ -8,8 +8,8 @@ use llm_do_core::ModelSettings;
 use llm_do_trust::{DeclaredPower, Power, Powers};
 use serde_json::{Map, Value};
 
-use crate::catalogue::{Catalogue, WantedToolset};
-use crate::header::{EnvironmentInfo, Header, Level, ToolsetEntry, Toolsets};
+use crate::catalog::{Catalog, WantedToolset};
+use crate::front_matter::{EnvironmentInfo, Header, Level, ToolsetEntry, Toolsets};
 use crate::link::Agent;
 use crate::load::Files;
 use crate::manifest::Mode;
@@ -17,8 +17,8 @@ use crate::powers::is_sampling_field;
 use crate::toolsets::APPROVAL_CONFIG;
 
 /// Removes from parsed files what gives the project powers.
-pub(crate) fn restrict(files: &mut Files, agents: &mut [Agent], catalogue: &dyn Catalogue) {
-    let reduced = reduced_sections(files, catalogue);
+pub(crate) fn restrict(files: &mut Files, agents: &mut [Agent], catalog: &dyn Catalog) {
+    let reduced = reduced_sections(files, catalog);
     files.own.allowed_secrets.clear();
     if let Some(file) = &mut files.manifest {
         file.manifest.secret_files.allow.clear();
@@ -34,11 +34,9 @@ pub(crate) fn restrict(files: &mut Files, agents: &mut [Agent], catalogue: &dyn 
     for agent in agents {
         restrict_header(&mut agent.header);
         let listed = std::mem::take(&mut agent.header.toolsets);
-        agent.header.toolsets = reduced_list(&listed, files, catalogue);
+        agent.header.toolsets = reduced_list(&listed, files, catalog);
         let is_harmless = |tool: &str| {
-            catalogue
-                .tool_home(tool)
-                .is_none_or(|home| gives_power(home, &Value::Null, files, catalogue) == 0)
+            catalog.tool_home(tool).is_none_or(|home| gives_power(home, &Value::Null, files, catalog) == 0)
         };
         agent.header.tools.retain(|entry| is_harmless(entry.name()));
     }
@@ -81,20 +79,20 @@ fn restrict_header(header: &mut Header) {
 
 /// The sections of the manifest with settings that give no power. A section that has one whatever its settings keeps them:
 /// no agent is given it.
-fn reduced_sections(files: &Files, catalogue: &dyn Catalogue) -> Vec<(String, Value)> {
+fn reduced_sections(files: &Files, catalog: &dyn Catalog) -> Vec<(String, Value)> {
     let sections = files.manifest.iter().flat_map(|file| &file.manifest.toolsets);
     let reduced = sections.filter_map(|(name, section)| {
-        let settings = reduced(&section.settings, |settings| gives_power(name, settings, files, catalogue))?;
+        let settings = reduced(&section.settings, |settings| gives_power(name, settings, files, catalog))?;
         Some((name.clone(), settings))
     });
     reduced.collect()
 }
 
 /// The toolsets that an agent lists, each with settings that give no power, without those that give one anyway.
-fn reduced_list(listed: &Toolsets, files: &Files, catalogue: &dyn Catalogue) -> Toolsets {
+fn reduced_list(listed: &Toolsets, files: &Files, catalog: &dyn Catalog) -> Toolsets {
     let entries = listed.entries().into_iter().filter_map(|(name, settings)| {
         let without_rules = without_rules(settings);
-        let settings = reduced(&without_rules, |settings| gives_power(name, settings, files, catalogue))?;
+        let settings = reduced(&without_rules, |settings| gives_power(name, settings, files, catalog))?;
         Some(match settings {
             Value::Null => ToolsetEntry::Name(name.to_owned()),
             settings => ToolsetEntry::WithSettings(Map::from_iter([(name.to_owned(), settings)])),
@@ -133,7 +131,7 @@ fn reduced(settings: &Value, gives_power: impl Fn(&Value) -> usize) -> Option<Va
 }
 
 /// Returns how many powers a toolset has with these settings.
-fn gives_power(name: &str, settings: &Value, files: &Files, catalogue: &dyn Catalogue) -> usize {
+fn gives_power(name: &str, settings: &Value, files: &Files, catalog: &dyn Catalog) -> usize {
     let section = files.manifest.as_ref().and_then(|file| file.manifest.toolsets.get(name));
     let built_in = section.map_or(name, |section| section.toolset.as_str());
     let name = name.into();
@@ -145,5 +143,5 @@ fn gives_power(name: &str, settings: &Value, files: &Files, catalogue: &dyn Cata
         root: &files.root,
         files: &files.own,
     };
-    catalogue.toolset_powers(wanted).len()
+    catalog.toolset_powers(wanted).len()
 }

@@ -13,7 +13,7 @@ use llm_do_core::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::{Catalogue, ProjectFiles, WantedToolset};
+use crate::catalog::{Catalog, ProjectFiles, WantedToolset};
 use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::entry_place;
@@ -43,7 +43,7 @@ pub(crate) struct Listed<'a> {
 pub(crate) struct Toolsets<'a> {
     manifest: Option<&'a ManifestFile>,
     agents: HashSet<&'a str>,
-    catalogue: &'a dyn Catalogue,
+    catalog: &'a dyn Catalog,
     root: &'a Path,
     files: &'a ProjectFiles,
     code: KnownCode<'a>,
@@ -68,8 +68,8 @@ impl From<String> for Refused {
 }
 
 /// Names of sections that something else has already.
-pub(crate) fn check_sections(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
-    let built_in = catalogue.toolsets();
+pub(crate) fn check_sections(file: &ManifestFile, catalog: &dyn Catalog, out: &mut Diagnostics) {
+    let built_in = catalog.toolsets();
     for name in file.manifest.toolsets.keys() {
         if out.is_full() {
             return;
@@ -77,7 +77,7 @@ pub(crate) fn check_sections(file: &ManifestFile, catalogue: &dyn Catalogue, out
         let place = entry_place(&file.node, "toolsets", name);
         let taken = match name.as_str() {
             name if built_in.contains(&name) => Some("a built-in toolset"),
-            name if catalogue.program_toolsets().iter().any(|toolset| *toolset.name() == name) => {
+            name if catalog.program_toolsets().iter().any(|toolset| *toolset.name() == name) => {
                 Some("a toolset of the program")
             }
             name if file.manifest.mcp_servers.contains_key(name) => Some("an MCP server"),
@@ -101,7 +101,7 @@ impl<'a> Toolsets<'a> {
         project: Listed<'a>,
         agents: &'a [Agent],
         unread: &'a [String],
-        catalogue: &'a dyn Catalogue,
+        catalog: &'a dyn Catalog,
         out: &mut Diagnostics,
     ) -> Self {
         let Listed { manifest, root, files, code, .. } = project;
@@ -109,11 +109,11 @@ impl<'a> Toolsets<'a> {
         let names = names.chain(unread.iter().map(String::as_str)).chain(code.agents().map(Name::as_str));
         let of_code =
             code.defined().into_iter().flat_map(|code| &code.toolsets).map(|toolset| &toolset.value);
-        let outside_files = catalogue.program_toolsets().iter().chain(of_code);
+        let outside_files = catalog.program_toolsets().iter().chain(of_code);
         let mut toolsets = Self {
             manifest,
             agents: names.collect(),
-            catalogue,
+            catalog,
             root,
             files,
             code,
@@ -147,8 +147,8 @@ impl<'a> Toolsets<'a> {
     }
 
     /// Returns what exists outside the files.
-    pub(crate) fn catalogue(&self) -> &'a dyn Catalogue {
-        self.catalogue
+    pub(crate) fn catalog(&self) -> &'a dyn Catalog {
+        self.catalog
     }
 
     /// Returns the toolsets that agents list without settings of their own.
@@ -163,7 +163,7 @@ impl<'a> Toolsets<'a> {
         }
         let section = self.manifest.and_then(|file| file.manifest.toolsets.get(name));
         let built_in = section.map_or(name, |section| section.toolset.as_str());
-        self.catalogue.toolsets().contains(&built_in).then(|| built_in.to_owned())
+        self.catalog.toolsets().contains(&built_in).then(|| built_in.to_owned())
     }
 
     /// Returns the settings of a toolset as one agent has it, without the approval rules of the older form.
@@ -198,7 +198,7 @@ impl<'a> Toolsets<'a> {
     /// They are taken from the header: code that was not run adds nothing to the linked agent.
     pub(crate) fn tools_of_code(&self, agent: &Agent, spec: &AgentSpec) -> Vec<(Name, Name)> {
         let of_program =
-            |tool: &Name| self.catalogue.program_tools().iter().any(|known| known.definition().name == *tool);
+            |tool: &Name| self.catalog.program_tools().iter().any(|known| known.definition().name == *tool);
         let definitions = self.definitions_of(spec);
         let of_toolset = |tool: &Name| definitions.iter().any(|(_, definition)| definition.name == *tool);
         let named = agent.header.tools.iter().map(|entry| {
@@ -265,7 +265,7 @@ impl<'a> Toolsets<'a> {
             return None;
         }
         let settings = json!({"read_only": true});
-        // An unusual catalogue has none, and then results are shown whole.
+        // An unusual catalog has none, and then results are shown whole.
         let own = self.make(DESCRIPTORS, DESCRIPTORS, &settings, None).ok()?;
         let held = self.held_from(spec, DESCRIPTORS);
         if own.definitions().iter().all(|definition| held.contains(&definition.name)) {
@@ -359,19 +359,19 @@ impl<'a> Toolsets<'a> {
 
     /// Adds to a hint how a program brings tools of its own.
     fn with_program_hint(&self, hint: String) -> String {
-        match self.catalogue.program_hint() {
+        match self.catalog.program_hint() {
             Some(how) => format!("{hint}; {how}"),
             None => hint,
         }
     }
 
     fn program_toolset(&self, name: &str) -> Option<&Arc<dyn Toolset>> {
-        self.catalogue.program_toolsets().iter().find(|toolset| *toolset.name() == name)
+        self.catalog.program_toolsets().iter().find(|toolset| *toolset.name() == name)
     }
 
     /// The names of the single tools that exist: those of the embedding program and those that code defines.
     fn single_tools(&self) -> impl Iterator<Item = &Name> {
-        let of_program = self.catalogue.program_tools().iter().map(|tool| &tool.definition().name);
+        let of_program = self.catalog.program_tools().iter().map(|tool| &tool.definition().name);
         of_program.chain(self.code.tools())
     }
 
@@ -399,14 +399,14 @@ impl<'a> Toolsets<'a> {
         Ok(toolset)
     }
 
-    /// Says whether only code that was not run yet can define a toolset.
+    /// Returns whether only code that was not run yet can define a toolset.
     fn is_assumed(&self, name: &str) -> bool {
         let manifest = self.manifest.map(|file| &file.manifest);
         let is_listed = manifest.is_some_and(|manifest| {
             manifest.toolsets.contains_key(name) || manifest.mcp_servers.contains_key(name)
         });
         let is_known = is_listed || self.program_toolset(name).is_some();
-        self.code.may_define() && !is_known && !self.catalogue.toolsets().contains(&name)
+        self.code.may_define() && !is_known && !self.catalog.toolsets().contains(&name)
     }
 
     fn make(
@@ -420,7 +420,7 @@ impl<'a> Toolsets<'a> {
         if manifest.is_some_and(|manifest| manifest.mcp_servers.contains_key(built_in)) {
             return Err(format!("`{built_in}` is an MCP server, and this version starts none").into());
         }
-        if !self.catalogue.toolsets().contains(&built_in) {
+        if !self.catalog.toolsets().contains(&built_in) {
             let message = format!("there is no toolset or agent `{built_in}`");
             let hint = python_tool_hint(built_in)
                 .unwrap_or_else(|| self.with_program_hint(meant(built_in, self.known())));
@@ -429,7 +429,7 @@ impl<'a> Toolsets<'a> {
         let name = Name::from(name);
         let (root, files) = (self.root, self.files);
         let wanted = WantedToolset { built_in, name: &name, settings, section, root, files };
-        self.catalogue.toolset(wanted).map_err(|words| format!("toolset `{name}`: {words}").into())
+        self.catalog.toolset(wanted).map_err(|words| format!("toolset `{name}`: {words}").into())
     }
 
     fn known(&self) -> Vec<&str> {
@@ -439,9 +439,9 @@ impl<'a> Toolsets<'a> {
         agents.sort_unstable();
         let of_code = self.code.defined().into_iter().flat_map(|code| &code.toolsets);
         let of_code = of_code.map(|toolset| toolset.value.name().as_str());
-        let of_program = self.catalogue.program_toolsets().iter().map(|toolset| toolset.name().as_str());
+        let of_program = self.catalog.program_toolsets().iter().map(|toolset| toolset.name().as_str());
         let outside_files = of_program.chain(of_code);
-        self.catalogue.toolsets().into_iter().chain(sections).chain(outside_files).chain(agents).collect()
+        self.catalog.toolsets().into_iter().chain(sections).chain(outside_files).chain(agents).collect()
     }
 }
 
@@ -510,7 +510,7 @@ fn merged(section: &Value, own: &Value) -> Value {
     }
 }
 
-/// Takes the approval rules of the older form out of the settings. Settings without a key are no settings: null.
+/// Takes the approval rules of the older form out of the settings. Settings without a key are not settings: null.
 fn split_rules(settings: &Value) -> Result<(Value, Map<String, Value>), Refused> {
     let Value::Object(map) = settings else { return Ok((settings.clone(), Map::new())) };
     let mut map = map.clone();

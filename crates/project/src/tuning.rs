@@ -40,7 +40,7 @@ pub(crate) fn tuning(agent: &Agent, out: &mut Diagnostics) -> Tuning {
     for glob in &section.models {
         if glob.len() > LONGEST_GLOB || GlobBuilder::new(glob).build().is_err() {
             let hint = "write names with `*`, such as `anthropic:*`";
-            refuse("models", format!("`{glob}` is no name or glob"), hint);
+            refuse("models", format!("`{glob}` is not a name or glob"), hint);
         }
     }
     Tuning {

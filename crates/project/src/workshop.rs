@@ -6,7 +6,7 @@ use std::sync::Arc;
 use llm_do_core::{AgentSpec, Name};
 
 use crate::agent_file;
-use crate::catalogue::{Catalogue, ProjectFiles};
+use crate::catalog::{Catalog, ProjectFiles};
 use crate::check;
 use crate::code::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
@@ -14,8 +14,8 @@ use crate::document::{Content, place_of};
 use crate::link::{Agent, agent_spec, check_agent_names, check_names};
 use crate::load::{GENERATED, ManifestFile};
 use crate::programs::LinkedAgents;
+use crate::providers::ModelNames;
 use crate::python::KnownCode;
-use crate::services::ModelNames;
 use crate::toolsets::{Listed, Toolsets};
 
 /// Where the agents of a project are kept that agents and code create, and what they are linked against.
@@ -26,7 +26,7 @@ pub struct Workshop {
     pub(crate) manifest: Option<Arc<ManifestFile>>,
     pub(crate) files: ProjectFiles,
     pub(crate) code: Option<Arc<Code>>,
-    pub(crate) catalogue: Arc<dyn Catalogue>,
+    pub(crate) catalog: Arc<dyn Catalog>,
 }
 
 /// No generated agent file is larger than this.
@@ -40,14 +40,14 @@ fn flag(text: &str, key: &str) -> Option<bool> {
 
 impl Workshop {
     /// A place for the agents of a project that is not made of files, below `agents/generated` of its directory.
-    pub fn new(root: impl Into<PathBuf>, catalogue: Arc<dyn Catalogue>) -> Self {
+    pub fn new(root: impl Into<PathBuf>, catalog: Arc<dyn Catalog>) -> Self {
         Self {
             root: root.into(),
             directory: PathBuf::from(GENERATED),
             manifest: None,
             files: ProjectFiles::default(),
             code: None,
-            catalogue,
+            catalog,
         }
     }
 
@@ -61,12 +61,12 @@ impl Workshop {
         self.directory.join(format!("{name}.agent"))
     }
 
-    /// Says whether the text of an agent file says that an agent or code created it.
+    /// Returns whether the text of an agent file says that an agent or code created it.
     pub fn is_generated(&self, text: &str) -> bool {
         flag(text, "generated") == Some(true)
     }
 
-    /// Says whether an agent file may be replaced by force only. One that cannot be read is left alone.
+    /// Returns whether an agent file may be replaced by force only. One that cannot be read is left alone.
     pub fn is_locked(&self, text: &str) -> bool {
         flag(text, "locked").unwrap_or(true)
     }
@@ -92,21 +92,21 @@ impl Workshop {
         let file = agent_file::read(source).map_err(|diagnostic| out.push(*diagnostic)).ok()?;
         let header = check::read(&file.source, &file.header, out)?;
         let mut agent = [Agent { file: file.generated(), header }];
-        agent[0].expand_aliases(&*self.catalogue);
+        agent[0].expand_aliases(&*self.catalog);
         if agent[0].header.name != name {
             let message = format!("the agent in `{name}.agent` is called `{}`", agent[0].header.name);
             out.push(Diagnostic::error(&agent[0].file.source.path, message));
         }
         let others: Vec<String> = others.iter().filter(|other| *other != name).map(Name::to_string).collect();
-        let (manifest, catalogue) = (self.manifest.as_deref(), &*self.catalogue);
-        check_names(&agent, catalogue, out);
+        let (manifest, catalog) = (self.manifest.as_deref(), &*self.catalog);
+        check_names(&agent, catalog, out);
         let code = self.code.as_deref().map_or(KnownCode::Absent, |code| KnownCode::Run(code, &[]));
-        ModelNames::new(manifest, code, catalogue, &self.root).check_agent(&agent[0], out);
+        ModelNames::new(manifest, code, catalog, &self.root).check_agent(&agent[0], out);
         refuse_classes(&agent[0], out);
         refuse_files(&agent[0], out);
         let linked = LinkedAgents::new();
         let listed = Listed { manifest, root: &self.root, files: &self.files, code, linked: &linked };
-        let mut toolsets = Toolsets::new(listed, &agent, &others, catalogue, out);
+        let mut toolsets = Toolsets::new(listed, &agent, &others, catalog, out);
         let mut spec = agent_spec(&agent[0], listed, &mut toolsets, out);
         toolsets.give_own(&mut spec);
         check_agent_names(None, &agent, &others, code, out);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use llm_do_core::{AgentSpec, Schema, Tool, Toolset};
 use llm_do_project::{
-    Catalogue, ClassPurpose, Code, CodeClass, CodePlace, CodeProblem, Defined, Diagnostics, LoadedProject,
+    Catalog, ClassPurpose, Code, CodeClass, CodePlace, CodeProblem, Defined, Diagnostics, LoadedProject,
     WantedCode, WantedToolset, check_static, load,
 };
 use llm_do_runtime::EntrySpec;
@@ -29,8 +29,8 @@ struct Fake {
     problem: Option<&'static str>,
 }
 
-impl Catalogue for Fake {
-    fn shared(&self) -> Arc<dyn Catalogue> {
+impl Catalog for Fake {
+    fn shared(&self) -> Arc<dyn Catalog> {
         Arc::new(self.clone())
     }
 

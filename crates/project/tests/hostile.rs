@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use parts::memory::{forget_peak, peak};
 use parts::{Folder, Names};
 
-/// Two seconds, and more for code that no compiler has optimised.
+/// Two seconds, and more for code that no compiler has optimized.
 const LONGEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 2 });
 
 /// How much smaller the projects are for such code: the test shall not take minutes.
@@ -119,7 +119,7 @@ const BOMBS: &[(&str, Write)] = &[
     ("a deep template", |f| prompt(f, &format!("{{{{ {}1{} }}}}", "(".repeat(400_000), ")".repeat(400_000)))),
     ("a template of deep blocks", |f| prompt(f, &"{% if input %}".repeat(50_000))),
     ("a template of many filters", |f| prompt(f, &format!("{{{{ input{} }}}}", "|trim".repeat(200_000)))),
-    ("a template of many signs", |f| prompt(f, &format!("{{{{ {}1 }}}}", "-".repeat(400_000)))),
+    ("a template of many characters", |f| prompt(f, &format!("{{{{ {}1 }}}}", "-".repeat(400_000)))),
     ("a template of many sums", |f| prompt(f, &format!("{{{{ 1{} }}}}", "+1".repeat(200_000)))),
     ("a template that repeats a text", |f| prompt(f, "{{ 'x' * 4000000000 }}")),
     ("a template of powers", |f| prompt(f, "{{ 9 ** 9 ** 9 ** 9 ** 9 }}")),

@@ -161,8 +161,8 @@ fn headers_carry_no_keys_and_cannot_break_a_request() {
         ("cookie", "cookie: x", "keys come from the environment"),
         ("length", "content-length: '3'", "the connection makes it"),
         ("host", "Host: example.com", "the connection makes it"),
-        ("line", "x-a: \"a\\r\\nauthorization: b\"", "signs that no header can carry"),
-        ("name", "'x y': z", "is no name of a header"),
+        ("line", "x-a: \"a\\r\\nauthorization: b\"", "characters that no header can carry"),
+        ("name", "'x y': z", "is not a valid header name"),
     ] {
         let said = refused(&format!("header-{id}"), &format!("  extra_headers:\n    {header}"));
         assert!(said.contains(words) && said.contains("line 6, column"), "{header}:\n{said}");
@@ -227,7 +227,7 @@ fn overrides_of_models_keep_their_order() {
 #[test]
 fn what_is_wrong_with_an_override_is_said_at_its_place() {
     for (id, entry, words) in [
-        ("glob", "'openai:[': {}", "is no glob"),
+        ("glob", "'openai:[': {}", "is not a glob"),
         ("provider", "opnai:gpt: {}", "there is no provider `opnai`"),
         ("bare", "gpt-5*: {}", "`gpt-5*` names no provider"),
         ("negative", "openai:a: {price: {input: -1, output: 1}}", "-1 is less than the minimum of 0"),

@@ -22,7 +22,7 @@ use parts::{Folder, Names, bytes_of, corpus, seeds};
 /// How many mutations are made where nobody says otherwise.
 const MUTATIONS: u64 = 2_000;
 
-/// Two seconds, and more for code that no compiler has optimised.
+/// Two seconds, and more for code that no compiler has optimized.
 const LONGEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 2 });
 
 /// The memory that loading may take, in kilobytes.
@@ -169,19 +169,19 @@ fn judge_diagnostics(diagnostics: &Diagnostics) -> Result<(), String> {
     let written = catch_unwind(|| (diagnostics.to_string(), serde_json::to_string(&diagnostics.0)));
     let (text, json) = written.map_err(|_| format!("cannot be shown: {:?}", diagnostics.0))?;
     json.map_err(|error| format!("cannot be written as JSON: {error}"))?;
-    match text.chars().find(|sign| *sign != '\n' && is_obeyed(*sign)) {
-        Some(sign) => Err(format!("shows {sign:?}: {text:?}")),
+    match text.chars().find(|c| *c != '\n' && is_obeyed(*c)) {
+        Some(c) => Err(format!("shows {c:?}: {text:?}")),
         None => diagnostics.0.iter().try_for_each(judge_diagnostic),
     }
 }
 
-/// Signs that a terminal or a reader's eye obeys instead of showing them.
-fn is_obeyed(sign: char) -> bool {
+/// Characters that a terminal or a reader's eye obeys instead of showing them.
+fn is_obeyed(c: char) -> bool {
     let direction = ['\u{61c}', '\u{200e}', '\u{200f}'];
-    sign.is_control()
-        || direction.contains(&sign)
-        || ('\u{202a}'..='\u{202e}').contains(&sign)
-        || ('\u{2066}'..='\u{2069}').contains(&sign)
+    c.is_control()
+        || direction.contains(&c)
+        || ('\u{202a}'..='\u{202e}').contains(&c)
+        || ('\u{2066}'..='\u{2069}').contains(&c)
 }
 
 fn judge_diagnostic(diagnostic: &Diagnostic) -> Result<(), String> {

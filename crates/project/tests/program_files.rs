@@ -69,7 +69,7 @@ fn every_documented_key_becomes_what_means_the_same() {
 }
 
 #[test]
-fn tools_are_those_of_the_catalogue_under_the_names_of_the_program() {
+fn tools_are_those_of_the_catalog_under_the_names_of_the_program() {
     let project = loaded("everything.toml");
     let outline = project.project.outline();
     let outline =
@@ -119,7 +119,7 @@ fn what_has_no_effect_is_said() {
         "`parameters.frequency_penalty` is not sent",
         "the fact `python_version` is unknown",
         "`commands` of `env_info` are never run",
-        "`env_info.level` is no text",
+        "`env_info.level` is not text",
         "`list_dir` is the tool `list_files`",
         "the tool `spawn` has no parameter `program_name` here",
         "`access: read` has no effect: the tool `read_file` needs write access",
@@ -153,10 +153,7 @@ fn a_name_is_made_of_the_stem_and_unknown_keys_are_passed_over_with_what_was_mea
     assert!(
         said.contains("`parameters.temprature` is unknown") && said.contains("did you mean `temperature`?")
     );
-    assert!(
-        said.contains("`colour` is unknown") && said.contains("`model.displayname` is unknown"),
-        "{said}"
-    );
+    assert!(said.contains("`color` is unknown") && said.contains("`model.displayname` is unknown"), "{said}");
     let settings = serde_json::to_value(&spec(&project, "small-program_v2").settings).unwrap();
     assert_eq!(settings, json!({"thinking": false}));
 }

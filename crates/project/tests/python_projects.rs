@@ -7,7 +7,7 @@ mod parts;
 use std::sync::Arc;
 
 use llm_do_core::{Approval, StatelessToolset, Toolset};
-use llm_do_project::{Catalogue, LoadedProject, WantedToolset, load};
+use llm_do_project::{Catalog, LoadedProject, WantedToolset, load};
 use llm_do_runtime::Outline;
 use llm_do_testing::FunctionTool;
 use serde_json::json;
@@ -103,8 +103,8 @@ fn an_allow_list_may_name_an_agent_that_does_not_exist_yet() {
 #[derive(Clone)]
 struct Tools;
 
-impl Catalogue for Tools {
-    fn shared(&self) -> Arc<dyn Catalogue> {
+impl Catalog for Tools {
+    fn shared(&self) -> Arc<dyn Catalog> {
         Arc::new(self.clone())
     }
 

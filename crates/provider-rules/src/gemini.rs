@@ -31,7 +31,7 @@ pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
     thinking::check(body, model.as_ref())
 }
 
-/// Returns whether the model signs what it answers: from Gemini 3 on it cannot be switched off.
+/// Returns whether the model characters what it answers: from Gemini 3 on it cannot be switched off.
 pub(crate) fn reasoning(request: &ProviderRequest<'_>) -> Reasoning {
     let is_since_3 = models::find(request.model()).is_some_and(|model| model.is_since_3());
     if is_since_3 { Reasoning::Always } else { Reasoning::Off }

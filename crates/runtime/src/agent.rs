@@ -91,14 +91,14 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
         kept.instances.clone().filter(|_| call.is_top()).unwrap_or_else(|| Arc::new(Instances::of(&plan)));
     instances.send_notices_to(run.notices(&call.info));
     let fresh = || Arc::new(AgentState::new(Conversation::default()));
-    let seat = kept.seat.clone().filter(|_| call.is_top()).unwrap_or_else(fresh);
+    let agent_state = kept.agent_state.clone().filter(|_| call.is_top()).unwrap_or_else(fresh);
     if call.is_top() {
-        let _ = run.top.set(seat.clone());
+        let _ = run.top.set(agent_state.clone());
     }
     let ceiling = run.ceiling_for(caller.ceiling, &spec.name, &spec.limits);
     let offered = plan.offered_within(call.access);
-    let context = own_context(run, call, &plan, spec, &seat);
-    Ok(Frame { plan, ceiling, instances, seat, offered, context })
+    let context = own_context(run, call, &plan, spec, &agent_state);
+    Ok(Frame { plan, ceiling, instances, agent_state, offered, context })
 }
 
 /// The context of an agent's tools: that of the run, and what belongs to this call alone.
@@ -107,24 +107,24 @@ fn own_context(
     call: &LiveCall,
     plan: &Plan,
     spec: &AgentSpec,
-    seat: &AgentState,
+    agent_state: &AgentState,
 ) -> Arc<Context> {
     if plan.reads_descriptors {
-        let parents = call.callers_frame().seat.descriptors.get().filter(|_| call.fork);
+        let parents = call.callers_frame().agent_state.descriptors.get().filter(|_| call.fork);
         let reader = plan.reader.as_ref().map_or(READER, Name::as_str);
         let fresh = || Descriptors::read_by(reader, spec.descriptors.clone(), run.shared.contents.clone());
         // A table that the embedder provides is that of the agent that it calls, and not of those below.
         let provided = run.options.context.get::<Descriptors>().filter(|_| call.is_top());
         let provided = provided.map(|provided| Descriptors::clone(&provided));
         let own = || provided.unwrap_or_else(|| parents.map_or_else(fresh, Descriptors::fork));
-        seat.descriptors.get_or_init(own);
+        agent_state.descriptors.get_or_init(own);
     }
     let common = &run.options.context;
-    if seat.descriptors.get().is_none() && spec.programs.is_empty() {
+    if agent_state.descriptors.get().is_none() && spec.programs.is_empty() {
         return common.clone();
     }
     let context = Context::clone(common).with(LinkedPrograms(spec.programs.as_slice().into()));
-    Arc::new(match seat.descriptors.get() {
+    Arc::new(match agent_state.descriptors.get() {
         Some(descriptors) => context.with(descriptors.clone()),
         None => context,
     })
@@ -220,17 +220,17 @@ async fn open(
         Err(_) if call.cancel.is_cancelled() => return Err(Halt::Interrupted),
         Err(failure) => return Ok(Err(failure)),
     };
-    let mut talk = frame.seat.talk.lock().await;
+    let mut conversation_state = frame.agent_state.conversation_state.lock().await;
     // What the user says now may be just what makes a failing call succeed.
-    frame.seat.repeats.lock().reset();
+    frame.agent_state.repeats.lock().reset();
     match opening {
         Opening::New(message) => {
-            let message = talk.with_note(message);
-            talk.append(message, frame.plan.shows_positions);
+            let message = conversation_state.with_note(message);
+            conversation_state.append(message, frame.plan.shows_positions);
         }
         // They show their numbers already.
         Opening::Recorded(messages) => {
-            messages.into_iter().for_each(|message| talk.conversation.push(message));
+            messages.into_iter().for_each(|message| conversation_state.conversation.push(message));
         }
     }
     Ok(Ok(()))
@@ -279,7 +279,7 @@ impl AgentLoop<'_> {
     }
 
     async fn ask(&self) -> Result<Result<Arc<ModelResponse>, Failure>, Halt> {
-        let head = self.frame.seat.talk.lock().await.conversation.head();
+        let head = self.frame.agent_state.conversation_state.lock().await.conversation.head();
         let key = self.call.info.id.child(format_args!("t{}/model", self.turn));
         let kind = StepKind::Model { head, turn: self.turn };
         let step = self.step(key, kind, self.call.name.clone(), self.call.input.clone(), Effect::Idempotent);
@@ -298,8 +298,10 @@ impl AgentLoop<'_> {
     }
 
     async fn append(&self, messages: impl IntoIterator<Item = Arc<Message>>) {
-        let mut talk = self.frame.seat.talk.lock().await;
-        messages.into_iter().for_each(|message| talk.append(message, self.frame.plan.shows_positions));
+        let mut conversation_state = self.frame.agent_state.conversation_state.lock().await;
+        messages
+            .into_iter()
+            .for_each(|message| conversation_state.append(message, self.frame.plan.shows_positions));
     }
 
     /// Lets a provider go on that paused. What was said so far belongs to the answer.
@@ -386,15 +388,19 @@ impl AgentLoop<'_> {
         let requests: Vec<CallRequest<'_>> =
             calls.iter().enumerate().map(|(index, call)| self.request(index, call)).collect();
         let called = self.perform_calls(response, &requests).await;
-        *self.frame.seat.turn.lock() = None;
+        *self.frame.agent_state.turn.lock() = None;
         match called {
             Called::Answered(results) => {
                 self.append([response.message.clone(), Arc::new(Message::results(results))]).await;
-                self.frame.seat.repeats.lock().end_turn();
+                self.frame.agent_state.repeats.lock().end_turn();
                 Ok(Next::Turn)
             }
             Called::Jumped(position, jump) => {
-                control::go_back(&mut *self.frame.seat.talk.lock().await, position, &jump);
+                control::go_back(
+                    &mut *self.frame.agent_state.conversation_state.lock().await,
+                    position,
+                    &jump,
+                );
                 Ok(Next::Turn)
             }
             // A session goes on after this turn, and its model must know what was done.
@@ -407,7 +413,7 @@ impl AgentLoop<'_> {
 
     /// Keeps what the model gave a name, for this turn's calls and for later ones.
     fn keep_references(&self, text: &str) {
-        if let Some(descriptors) = self.frame.seat.descriptors.get()
+        if let Some(descriptors) = self.frame.agent_state.descriptors.get()
             && let Err(failure) = descriptors.keep_references(text)
         {
             self.engine.run.notice(&self.call.info, format!("a reference was not kept: {failure}"));
@@ -451,7 +457,7 @@ fn remark(response: &ModelResponse, text: &str) -> Option<&'static str> {
     }
 }
 
-/// Says whether a message holds nothing for anybody.
+/// Returns whether a message holds nothing for anybody.
 fn is_empty(response: &ModelResponse) -> bool {
     response.message.text().trim().is_empty()
         && !response.message.parts.iter().any(|part| matches!(part, Part::Attachment(_)))

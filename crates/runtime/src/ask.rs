@@ -48,13 +48,14 @@ pub(crate) async fn ask_model(
 /// Brings the conversation up to a request whose answer is recorded, so that it is not announced again.
 pub(crate) async fn already_asked(call: &LiveCall, outcome: &Outcome, model: Option<&Name>) {
     let Outcome::Response(response) = outcome else { return };
-    let mut talk = call.frame().seat.talk.lock().await;
-    let length = talk.conversation.messages().len();
-    talk.announced = length;
-    talk.introduced = true;
-    talk.kept = None;
+    let mut conversation_state = call.frame().agent_state.conversation_state.lock().await;
+    let length = conversation_state.conversation.messages().len();
+    conversation_state.announced = length;
+    conversation_state.introduced = true;
+    conversation_state.kept = None;
     let model = model.cloned();
-    talk.measured = Some(Measured { model, tokens: response.usage.tokens(), messages: length + 1 });
+    conversation_state.measured =
+        Some(Measured { model, tokens: response.usage.tokens(), messages: length + 1 });
 }
 
 struct Asking<'a> {
@@ -80,17 +81,17 @@ impl From<Halt> for Missed {
 
 impl Asking<'_> {
     async fn ask(&self, head: Head) -> StepResult {
-        let mut talk = self.frame.seat.talk.lock().await;
-        if talk.conversation.head() != head {
+        let mut conversation_state = self.frame.agent_state.conversation_state.lock().await;
+        if conversation_state.conversation.head() != head {
             return Err(Halt::Record("the conversation is not the one that the step names".to_owned()));
         }
         let mut failures: Vec<ModelError> = Vec::new();
         let mut attempts = 0;
-        let mut candidates = self.candidates(&talk).into_iter().peekable();
+        let mut candidates = self.candidates(&conversation_state).into_iter().peekable();
         while let Some(choice) = candidates.next() {
-            let error = match self.ask_until_answered(&mut talk, &choice, &mut attempts).await {
+            let error = match self.ask_until_answered(&mut conversation_state, &choice, &mut attempts).await {
                 Ok(response) => {
-                    talk.answered = Some(choice.name().clone());
+                    conversation_state.answered = Some(choice.name().clone());
                     return Ok(Outcome::Response(response));
                 }
                 Err(Missed::Halted(halt)) => return Err(halt),
@@ -115,12 +116,12 @@ impl Asking<'_> {
     /// Asks one model, and again where its failure may pass. `attempts` counts those of the whole step.
     async fn ask_until_answered(
         &self,
-        talk: &mut ConversationState,
+        conversation_state: &mut ConversationState,
         choice: &ModelChoice,
         attempts: &mut u32,
     ) -> Result<Arc<ModelResponse>, Missed> {
         for own in 1.. {
-            let result = self.attempt(talk, choice, *attempts).await;
+            let result = self.attempt(conversation_state, choice, *attempts).await;
             *attempts += 1;
             let Err(Missed::Model(mut error)) = result else { return result };
             match self.run.shared.retry.after(own, &error, self.run.shared.random.bits()) {
@@ -147,47 +148,48 @@ impl Asking<'_> {
     /// The model that a person chose for the conversation, else the one it was tuned to, else the one that the run sets
     /// for the agent it was started for, else the agent's, the run's or the project's; then those to turn to when it is
     /// down. One that answered takes precedence over those that were down.
-    fn candidates(&self, talk: &ConversationState) -> Vec<ModelChoice> {
+    fn candidates(&self, conversation_state: &ConversationState) -> Vec<ModelChoice> {
         let spec = self.frame.plan.spec.as_ref();
         let own = spec.and_then(|spec| spec.model.clone());
         let run = || self.run.options.model.clone();
         let project = || self.run.shared.project.model.clone();
         let fallbacks = spec.map(|spec| spec.fallback_models.clone()).unwrap_or_default();
-        let tuned = self.frame.seat.tuned.lock().model.clone().map(ModelChoice::Named);
-        let chosen = self.frame.seat.chosen.lock().clone();
+        let tuned = self.frame.agent_state.tuned.lock().model.clone().map(ModelChoice::Named);
+        let chosen = self.frame.agent_state.chosen.lock().clone();
         let of_entry = self.run.options.entry_model.clone().filter(|_| self.call.is_top());
         let first = chosen.or(tuned).or(of_entry).or(own).or_else(run).or_else(project);
         let mut candidates: Vec<ModelChoice> =
             first.into_iter().chain(fallbacks).chain(self.run.options.fallbacks.clone()).collect();
-        candidates
-            .sort_by_key(|choice| talk.answered.as_ref().is_some_and(|answered| answered != choice.name()));
+        candidates.sort_by_key(|choice| {
+            conversation_state.answered.as_ref().is_some_and(|answered| answered != choice.name())
+        });
         candidates
     }
 
     async fn attempt(
         &self,
-        talk: &mut ConversationState,
+        conversation_state: &mut ConversationState,
         choice: &ModelChoice,
         attempt: u32,
     ) -> Result<Arc<ModelResponse>, Missed> {
         if let Some(spec) = &self.frame.plan.spec {
             check_compatible(spec, choice.name()).map_err(Missed::Model)?;
         }
-        let position = self.partner(talk, choice).map_err(Missed::Model)?;
-        let model = talk.partners[position].model.clone();
+        let position = self.model_handle(conversation_state, choice).map_err(Missed::Model)?;
+        let model = conversation_state.model_handles[position].model.clone();
         let tools = self.offered(&*model);
-        let ask = self.budget_ask(talk, &*model, tools)?;
+        let ask = self.budget_ask(conversation_state, &*model, tools)?;
         let counted = self.unless_cancelled(extension::count_request(self.run, self.call)).await??;
         counted.map_err(Missed::Refused)?;
         let reservation = self.unless_cancelled(self.reserve(ask)).await??;
         let _leaf = self.run.in_flight.leaf(self.call).await?;
         let max_output = reservation.as_ref().map(Reservation::output);
-        self.announce(talk, model.name(), max_output).await?;
+        self.announce(conversation_state, model.name(), max_output).await?;
 
         let started = Instant::now();
         // Waiting for the budget, or for a person to extend it, is not running.
         let _running = Activity::running(self.call.watch.as_ref());
-        let conversed = self.converse(talk, position, tools, max_output, attempt);
+        let conversed = self.converse(conversation_state, position, tools, max_output, attempt);
         let result = match self.unless_cancelled(conversed).await {
             Ok(result) => result,
             Err(halt) => {
@@ -195,7 +197,7 @@ impl Asking<'_> {
                 return Err(halt.into());
             }
         };
-        let result = self.booked(talk, model.name(), result, reservation);
+        let result = self.booked(conversation_state, model.name(), result, reservation);
         let recorded = match &result {
             Ok(response) => ModelResult::Response(response.clone()),
             Err(error) => ModelResult::Failed { error: error.clone() },
@@ -220,12 +222,16 @@ impl Asking<'_> {
     }
 
     /// Finds or opens the session with a model.
-    fn partner(&self, talk: &mut ConversationState, choice: &ModelChoice) -> Result<usize, ModelError> {
-        let is_chosen = |partner: &ModelHandle| match choice {
-            ModelChoice::Given(model) => Arc::ptr_eq(&partner.model, model),
-            ModelChoice::Named(name) => partner.name == *name,
+    fn model_handle(
+        &self,
+        conversation_state: &mut ConversationState,
+        choice: &ModelChoice,
+    ) -> Result<usize, ModelError> {
+        let is_chosen = |model_handle: &ModelHandle| match choice {
+            ModelChoice::Given(model) => Arc::ptr_eq(&model_handle.model, model),
+            ModelChoice::Named(name) => model_handle.name == *name,
         };
-        if let Some(position) = talk.partners.iter().position(is_chosen) {
+        if let Some(position) = conversation_state.model_handles.iter().position(is_chosen) {
             return Ok(position);
         }
         let model = match choice {
@@ -233,17 +239,17 @@ impl Asking<'_> {
             ModelChoice::Named(name) => self.run.shared.models.resolve(name)?,
         };
         let session = model.open();
-        talk.partners.reserve_exact(1); // few agents ever turn to a second model
-        talk.partners.push(ModelHandle { name: choice.name().clone(), model, session });
-        Ok(talk.partners.len() - 1)
+        conversation_state.model_handles.reserve_exact(1); // few agents ever turn to a second model
+        conversation_state.model_handles.push(ModelHandle { name: choice.name().clone(), model, session });
+        Ok(conversation_state.model_handles.len() - 1)
     }
 
     /// Where the provider enforces the schema of the answer, the tool for it is not offered.
     fn offered(&self, model: &dyn Model) -> &[Arc<ToolDefinition>] {
         let offered = &self.frame.offered;
         let output = self.frame.plan.spec.as_ref().and_then(|spec| spec.output.as_ref());
-        let has_tools =
-            offered.len() > 1 || self.frame.seat.server_tools.get().is_some_and(|tools| !tools.is_empty());
+        let has_tools = offered.len() > 1
+            || self.frame.agent_state.server_tools.get().is_some_and(|tools| !tools.is_empty());
         match output {
             Some(schema) if model.enforces(schema, has_tools) => &offered[..offered.len() - 1],
             _ => offered,
@@ -272,28 +278,34 @@ impl Asking<'_> {
     /// Records that the model is asked, with the messages that are new to readers.
     async fn announce(
         &self,
-        talk: &mut ConversationState,
+        conversation_state: &mut ConversationState,
         model: &Name,
         max_output: Option<u64>,
     ) -> Result<(), Halt> {
-        let is_first = !std::mem::replace(&mut talk.introduced, true);
+        let is_first = !std::mem::replace(&mut conversation_state.introduced, true);
         let instructions = self.frame.instructions().filter(|_| is_first).cloned();
         let body = EventBody::ModelRequest {
             model: model.clone(),
             turn: self.turn,
-            messages: talk.conversation.messages().iter().skip(talk.announced).cloned().collect(),
+            messages: conversation_state
+                .conversation
+                .messages()
+                .iter()
+                .skip(conversation_state.announced)
+                .cloned()
+                .collect(),
             instructions,
-            kept: talk.kept.take(),
-            head: talk.conversation.head(),
+            kept: conversation_state.kept.take(),
+            head: conversation_state.conversation.head(),
             max_output,
         };
-        talk.announced = talk.conversation.messages().len();
+        conversation_state.announced = conversation_state.conversation.messages().len();
         self.run.log.commit(&self.call.info, self.key, body, Durability::Process).await
     }
 
     async fn converse(
         &self,
-        talk: &mut ConversationState,
+        conversation_state: &mut ConversationState,
         position: usize,
         tools: &[Arc<ToolDefinition>],
         max_output: Option<u64>,
@@ -302,27 +314,27 @@ impl Asking<'_> {
         let Some(spec) = &self.frame.plan.spec else {
             return Err(ModelError::new(ModelErrorKind::NoModel, NO_MODEL));
         };
-        let partner = &mut talk.partners[position];
+        let model_handle = &mut conversation_state.model_handles[position];
         let native = tools.len() < self.frame.offered.len();
         let settings = self.settings(spec);
         let settings = settings.as_ref().unwrap_or(&spec.settings);
         let request = ModelRequest {
             instructions: self.frame.instructions().map_or("", |text| text),
-            conversation: &talk.conversation,
+            conversation: &conversation_state.conversation,
             tools,
-            server_tools: self.frame.seat.server_tools.get().map_or(&[], Vec::as_slice),
+            server_tools: self.frame.agent_state.server_tools.get().map_or(&[], Vec::as_slice),
             output_schema: spec.output.as_ref().filter(|_| native && !self.call.fork),
             settings,
             max_output: max_output.or(settings.max_tokens),
         };
-        let stream = partner.session.request(request).await?;
+        let stream = model_handle.session.request(request).await?;
         self.collect(stream, attempt).await
     }
 
     /// The settings of the request, where they are not those of the agent: what was tuned; and a tool that must be
     /// used is used once: after the first turn the model may answer.
     fn settings(&self, spec: &AgentSpec) -> Option<ModelSettings> {
-        let tune = self.frame.seat.tuned.lock().clone();
+        let tune = self.frame.agent_state.tuned.lock().clone();
         let is_forced = matches!(spec.settings.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
         let is_relaxed = is_forced && self.turn > 1;
         (is_relaxed || tune != Tune::default()).then(|| {

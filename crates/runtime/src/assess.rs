@@ -39,7 +39,7 @@ pub struct AgentCallOverride {
 }
 
 impl AgentCallPolicy {
-    /// Says whether a call of an agent must ask.
+    /// Returns whether a call of an agent must ask.
     pub fn must_ask(&self, agent: &Name, has_attachments: bool) -> bool {
         let special = self.overrides.iter().find(|special| special.agent == *agent);
         let calls = special.and_then(|special| special.calls).unwrap_or(self.calls);
@@ -90,8 +90,8 @@ async fn assess_by_tool(
     let judged = AssertUnwindSafe(async { tool.assess(arguments, &context).await }).catch_unwind();
     match tokio::time::timeout(LIMIT, judged).await {
         Ok(Ok(assessment)) => assessment,
-        Ok(Err(_panic)) => blocked(target, arguments, "its own judgement of the call panicked"),
-        Err(_late) => blocked(target, arguments, "its own judgement of the call took too long"),
+        Ok(Err(_panic)) => blocked(target, arguments, "its own judgment of the call panicked"),
+        Err(_late) => blocked(target, arguments, "its own judgment of the call took too long"),
     }
 }
 
@@ -114,7 +114,7 @@ fn blocked(target: &Target, arguments: &Payload, reason: &str) -> Assessment {
 /// Calls of agents are free unless the policy says otherwise; what the embedding program starts is its choice.
 /// Attachments are shown with their sizes, and only what was shown is sent.
 fn assess_agent(run: &RunState, call: &LiveCall, target: &Target, attached: &[Seen]) -> Assessment {
-    let asks = (call.asker != CallOrigin::Embedder || run.options.agent.is_some())
+    let asks = (call.origin != CallOrigin::Embedder || run.options.agent.is_some())
         && run.shared.agent_calls.must_ask(&call.name, !attached.is_empty());
     let approval = if asks { Approval::Ask } else { Approval::PreApproved };
     let description = format!("call agent {}", target.definition.name);

@@ -56,7 +56,7 @@ pub(crate) async fn look(
     if attachments.is_empty() {
         return Ok(Vec::new());
     }
-    let taker = Taker::new(run, call.name.as_str(), &target.attachment_policy, place(run, call, call.asker));
+    let taker = Taker::new(run, call.name.as_str(), &target.attachment_policy, place(run, call, call.origin));
     let files = taker.read(attachments).await?;
     Ok(files.iter().map(Seen::of).collect())
 }
@@ -73,7 +73,7 @@ pub(crate) async fn load(
         return Ok(Vec::new());
     }
     let files =
-        Taker::new(run, call.name.as_str(), policy, place(run, call, call.asker)).read(attachments).await?;
+        Taker::new(run, call.name.as_str(), policy, place(run, call, call.origin)).read(attachments).await?;
     let seen: Vec<Seen> = files.iter().map(Seen::of).collect();
     if let Some(approved) = precondition.filter(|approved| **approved != digests(&seen)) {
         return Err(changed(&files, &seen, approved));
@@ -157,9 +157,9 @@ enum Place {
     Below(Option<PathBuf>, Vec<PathBuf>),
 }
 
-fn place(run: &RunState, call: &LiveCall, asker: CallOrigin) -> Place {
+fn place(run: &RunState, call: &LiveCall, origin: CallOrigin) -> Place {
     let root = run.shared.root.clone();
-    match asker {
+    match origin {
         CallOrigin::Embedder => Place::Anywhere(root),
         CallOrigin::Model => Place::Below(root, Vec::new()),
         CallOrigin::Code => Place::Below(root, given_to_run(call)),
@@ -170,7 +170,7 @@ fn place(run: &RunState, call: &LiveCall, asker: CallOrigin) -> Place {
 fn given_to_run(call: &LiveCall) -> Vec<PathBuf> {
     match &call.parent {
         Some(parent) if !call.is_top() => given_to_run(parent),
-        _ if call.asker != CallOrigin::Embedder => Vec::new(),
+        _ if call.origin != CallOrigin::Embedder => Vec::new(),
         _ => input_attachments(&call.input)
             .into_iter()
             .filter_map(|attachment| match attachment.source {
@@ -224,7 +224,7 @@ impl Seen {
 
 /// Shows a name as it is where it is plain, and quoted where it could pass for something else.
 fn shown(name: &str) -> String {
-    let plain = |sign: char| sign.is_alphanumeric() || "._-/ ".contains(sign);
+    let plain = |c: char| c.is_alphanumeric() || "._-/ ".contains(c);
     if name.chars().all(plain) { name.to_owned() } else { visible_line(&format!("{name:?}")) }
 }
 

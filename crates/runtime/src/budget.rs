@@ -203,7 +203,7 @@ impl Budget {
         state.path(at).fold(Ceilings::default(), |least, id| least.min(&state.ceilings[id.0].left()))
     }
 
-    /// Says whether any ceiling on the path limits tokens or cost.
+    /// Returns whether any ceiling on the path limits tokens or cost.
     pub(crate) fn limits_requests(&self, at: CeilingId) -> bool {
         let state = self.state.lock();
         state
@@ -211,7 +211,7 @@ impl Budget {
             .any(|id| state.ceilings[id.0].limits.tokens.or(state.ceilings[id.0].limits.cost).is_some())
     }
 
-    /// Says whether any ceiling on the path limits cost.
+    /// Returns whether any ceiling on the path limits cost.
     pub(crate) fn limits_cost(&self, at: CeilingId) -> bool {
         let state = self.state.lock();
         state.path(at).any(|id| state.ceilings[id.0].limits.cost.is_some())
@@ -429,7 +429,7 @@ impl Ceilings {
         }
     }
 
-    /// Says whether nothing is limited.
+    /// Returns whether nothing is limited.
     pub(crate) fn is_unlimited(&self) -> bool {
         *self == Self::default()
     }

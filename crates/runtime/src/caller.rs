@@ -45,7 +45,7 @@ pub(crate) async fn tool_of(run: &RunState, call: &LiveCall) -> Result<Arc<dyn T
             frame.instances.tool(*slot, definition, &opener).await
         }
         Some(TargetKind::Agent) | None => {
-            Err(Failure::new(FailureKind::Unknown, format!("`{}` is no tool", call.name)))
+            Err(Failure::new(FailureKind::Unknown, format!("`{}` is not a tool", call.name)))
         }
     }
 }
@@ -105,7 +105,7 @@ fn context(
         info: call.info.clone(),
         input: input.clone(),
         agent: frame.plan.spec.clone(),
-        model: frame.seat.model.lock().clone(),
+        model: frame.agent_state.model.lock().clone(),
         context: frame.context.clone(),
         cancellation,
         caller,
@@ -361,7 +361,7 @@ impl Caller for ToolCaller {
         let key = self.call.inner_key(&name, &input);
         let step = self.step(
             key,
-            StepKind::Call { asker: CallOrigin::Code, fork: false },
+            StepKind::Call { origin: CallOrigin::Code, fork: false },
             name,
             input,
             Effect::Calls,
@@ -372,13 +372,13 @@ impl Caller for ToolCaller {
     fn fork(self: Arc<Self>, prompts: Vec<String>) -> BoxFuture<'static, Result<Vec<Outcome>, Failure>> {
         let frame = self.call.frame();
         let owner = frame.plan.spec.as_ref().map(|spec| spec.name.clone());
-        let (Some(name), true) = (owner, frame.seat.turn.lock().is_some()) else {
+        let (Some(name), true) = (owner, frame.agent_state.turn.lock().is_some()) else {
             return Box::pin(std::future::ready(Err(fork::no_turn())));
         };
         let child = |prompt: String| {
             let input = Payload::new(json!({ "input": prompt }));
             let key = self.call.inner_key("fork", &input);
-            let kind = StepKind::Call { asker: CallOrigin::Code, fork: true };
+            let kind = StepKind::Call { origin: CallOrigin::Code, fork: true };
             self.clone().perform(self.step(key, kind, name.clone(), input, Effect::Calls))
         };
         let children: Vec<_> = prompts.into_iter().map(child).collect();
@@ -443,7 +443,11 @@ impl Caller for ToolCaller {
 
     fn inspect(&self) -> Inspection {
         let (run, frame) = (&self.engine.run, self.call.frame());
-        let messages = frame.seat.talk.try_lock().map(|talk| talk.conversation.messages().to_vec());
+        let messages = frame
+            .agent_state
+            .conversation_state
+            .try_lock()
+            .map(|conversation_state| conversation_state.conversation.messages().to_vec());
         let agents = agents_of(&run.shared, &self.call);
         let names = agents.into_iter().map(|agent| agent.definition.name.clone());
         let mut callables: Vec<Name> = frame.plan.names().map(Name::from).chain(names).collect();

@@ -62,7 +62,7 @@ impl CancelState {
 
 /// What came of a call, which was cancelled where a person did so before its end. A halt for another reason wins.
 pub(crate) fn unless_cancelled(call: &LiveCall, performed: StepResult) -> StepResult {
-    if !call.standing.end() {
+    if !call.cancel_state.end() {
         return performed;
     }
     let name = &call.name;
@@ -78,7 +78,7 @@ pub(crate) fn unless_cancelled(call: &LiveCall, performed: StepResult) -> StepRe
         FailureKind::Cancelled,
         format!("the call of `{name}` was cancelled by a person{words}"),
     )
-    .with_hint(match call.standing.has_begun() {
+    .with_hint(match call.cancel_state.has_begun() {
         true => "go on without it; what it had done until then may remain",
         false => "go on without it; it had not begun",
     });
@@ -88,7 +88,7 @@ pub(crate) fn unless_cancelled(call: &LiveCall, performed: StepResult) -> StepRe
 /// How a call ended that was interrupted below one that a person cancelled.
 pub(crate) fn with_caller(call: &LiveCall) -> Option<Outcome> {
     let callers = std::iter::successors(call.parent.as_ref(), |caller| caller.parent.as_ref());
-    let cancelled = callers.into_iter().find(|caller| caller.standing.is_cancelled())?;
+    let cancelled = callers.into_iter().find(|caller| caller.cancel_state.is_cancelled())?;
     let message = format!("the call was ended, as a person cancelled `{}`", cancelled.name);
     Some(Outcome::Failed(Failure::new(FailureKind::Cancelled, message)))
 }

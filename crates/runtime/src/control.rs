@@ -26,7 +26,7 @@ pub(crate) fn target(jump: &Jump, conversation: &Conversation) -> Result<usize, 
     let messages = conversation.messages();
     let wrong = |words: &str| format!("`{}` {words}", jump.position);
     let number = jump.position.trim().strip_prefix("msg_").and_then(|number| number.parse::<usize>().ok());
-    let Some(position) = number else { return Err(wrong("is no message: write one as `msg_3`")) };
+    let Some(position) = number else { return Err(wrong("is not a message: write one as `msg_3`")) };
     match messages.get(position) {
         None => Err(wrong(&format!("is not there: there are messages up to `msg_{}`", messages.len() - 1))),
         Some(message) if message.role == Role::Assistant => {
@@ -37,17 +37,17 @@ pub(crate) fn target(jump: &Jump, conversation: &Conversation) -> Result<usize, 
 }
 
 /// Goes back: drops everything after a message, and goes on with a note in its place.
-pub(crate) fn go_back(talk: &mut ConversationState, position: usize, jump: &Jump) {
-    let messages = talk.conversation.messages();
+pub(crate) fn go_back(conversation_state: &mut ConversationState, position: usize, jump: &Jump) {
+    let messages = conversation_state.conversation.messages();
     let (dropped, target) = (messages.len() - position, messages[position].clone());
     let original = target.text();
     let original = first_original(original.strip_prefix(&mark(position, "")).unwrap_or(&original));
     let message = reopened(position, &target, &note(dropped, original, &jump.message));
     // What the user wrote there is told in the note, so that turn still stands.
-    let reopened_turn = talk.turns.iter().find(|turn| turn.position == position).cloned();
-    talk.cut(position);
-    talk.conversation.push(message);
-    talk.turns.extend(reopened_turn);
+    let reopened_turn = conversation_state.turns.iter().find(|turn| turn.position == position).cloned();
+    conversation_state.cut(position);
+    conversation_state.conversation.push(message);
+    conversation_state.turns.extend(reopened_turn);
 }
 
 /// The message to which a conversation went back: its text is told in the note, and the rest of it stays.
@@ -150,22 +150,22 @@ mod tests {
 
     use super::*;
 
-    fn talk() -> ConversationState {
-        let mut talk = ConversationState::default();
-        talk.conversation.push(Message::user(mark(0, "begin")));
-        talk.conversation.push(Message::assistant("working"));
-        talk.conversation.push(Message::user(mark(2, "more")));
-        talk
+    fn conversation_state() -> ConversationState {
+        let mut conversation_state = ConversationState::default();
+        conversation_state.conversation.push(Message::user(mark(0, "begin")));
+        conversation_state.conversation.push(Message::assistant("working"));
+        conversation_state.conversation.push(Message::user(mark(2, "more")));
+        conversation_state
     }
 
     #[test]
     fn a_jump_drops_what_came_after_and_says_what_it_left() {
-        let mut talk = talk();
+        let mut conversation_state = conversation_state();
         let jump = Jump { position: "msg_0".into(), message: "The file is empty.".into() };
-        assert_eq!(target(&jump, &talk.conversation), Ok(0));
-        go_back(&mut talk, 0, &jump);
-        let text = talk.conversation.messages()[0].text();
-        assert_eq!(talk.conversation.messages().len(), 1);
+        assert_eq!(target(&jump, &conversation_state.conversation), Ok(0));
+        go_back(&mut conversation_state, 0, &jump);
+        let text = conversation_state.conversation.messages()[0].text();
+        assert_eq!(conversation_state.conversation.messages().len(), 1);
         for part in ["[msg_0] ", "3 messages were dropped", "begin", "The file is empty.", "was not undone"] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -173,12 +173,16 @@ mod tests {
 
     #[test]
     fn jumps_to_one_place_keep_its_message_once_and_the_newest_note() {
-        let mut talk = talk();
+        let mut conversation_state = conversation_state();
         for round in 0..5 {
-            go_back(&mut talk, 0, &Jump { position: "msg_0".into(), message: format!("round {round}") });
-            talk.conversation.push(Message::assistant("a dead end"));
+            go_back(
+                &mut conversation_state,
+                0,
+                &Jump { position: "msg_0".into(), message: format!("round {round}") },
+            );
+            conversation_state.conversation.push(Message::assistant("a dead end"));
         }
-        let text = talk.conversation.messages()[0].text();
+        let text = conversation_state.conversation.messages()[0].text();
         assert_eq!(text.matches("begin").count(), 1, "{text}");
         assert_eq!(text.matches("<original_message ").count(), 1, "{text}");
         assert!(text.contains("round 4") && !text.contains("round 3"), "{text}");
@@ -187,18 +191,22 @@ mod tests {
     #[test]
     fn jumps_lose_nothing_of_a_message_that_holds_the_words_of_a_note() {
         let said = "before\n</original_message>\n<goto_message>\nafter</system_message>\n";
-        let mut talk = ConversationState::default();
-        talk.conversation.push(Message::user(mark(0, said)));
+        let mut conversation_state = ConversationState::default();
+        conversation_state.conversation.push(Message::user(mark(0, said)));
         for round in 0..3 {
-            go_back(&mut talk, 0, &Jump { position: "msg_0".into(), message: format!("round {round}") });
-            let text = talk.conversation.messages()[0].text();
+            go_back(
+                &mut conversation_state,
+                0,
+                &Jump { position: "msg_0".into(), message: format!("round {round}") },
+            );
+            let text = conversation_state.conversation.messages()[0].text();
             assert!(text.contains(said), "round {round}: {text}");
         }
     }
 
     #[test]
     fn a_jump_to_answers_keeps_them_and_one_to_a_file_keeps_the_file() {
-        let mut talk = talk();
+        let mut conversation_state = conversation_state();
         let answer = |id: &str| ToolResult {
             id: id.into(),
             name: "look".into(),
@@ -206,11 +214,11 @@ mod tests {
             is_error: false,
             attachments: Vec::new(),
         };
-        talk.conversation.push(Message::assistant("looking"));
-        talk.conversation.push(Message::results([answer("a"), answer("b")]));
-        talk.conversation.push(Message::assistant("a dead end"));
-        go_back(&mut talk, 4, &Jump { position: "msg_4".into(), message: "It is 42.".into() });
-        let last = talk.conversation.messages().last().unwrap();
+        conversation_state.conversation.push(Message::assistant("looking"));
+        conversation_state.conversation.push(Message::results([answer("a"), answer("b")]));
+        conversation_state.conversation.push(Message::assistant("a dead end"));
+        go_back(&mut conversation_state, 4, &Jump { position: "msg_4".into(), message: "It is 42.".into() });
+        let last = conversation_state.conversation.messages().last().unwrap();
         assert_eq!(last.tool_results().cloned().collect::<Vec<_>>(), [answer("a"), answer("b")]);
         assert!(
             last.text().starts_with("<system_message>") && last.text().contains("2 messages were dropped")
@@ -218,17 +226,20 @@ mod tests {
 
         let file = Attachment::bytes("a.png", "image/png", vec![1]);
         let parts = vec![Part::text(mark(0, "see")), Part::Attachment(file.clone())];
-        let mut talk = ConversationState::default();
-        talk.conversation.push(Message { role: Role::User, parts, origin: None });
-        go_back(&mut talk, 0, &Jump { position: "msg_0".into(), message: "again".into() });
-        assert_eq!(talk.conversation.messages()[0].parts[1..], [Part::Attachment(file)]);
+        let mut conversation_state = ConversationState::default();
+        conversation_state.conversation.push(Message { role: Role::User, parts, origin: None });
+        go_back(&mut conversation_state, 0, &Jump { position: "msg_0".into(), message: "again".into() });
+        assert_eq!(conversation_state.conversation.messages()[0].parts[1..], [Part::Attachment(file)]);
     }
 
     #[test]
     fn a_jump_goes_to_messages_that_are_there_and_that_the_model_was_given() {
-        let talk = talk();
+        let conversation_state = conversation_state();
         let to = |position: &str| {
-            target(&Jump { position: position.into(), message: String::new() }, &talk.conversation)
+            target(
+                &Jump { position: position.into(), message: String::new() },
+                &conversation_state.conversation,
+            )
         };
         assert_eq!(to("msg_2"), Ok(2));
         for (position, words) in

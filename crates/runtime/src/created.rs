@@ -77,7 +77,7 @@ impl Shared {
         names
     }
 
-    /// Says whether an agent was created in this runtime by another one.
+    /// Returns whether an agent was created in this runtime by another one.
     pub(crate) fn was_created_by(&self, creator: &Name, name: &str) -> bool {
         self.created.0.lock().get(name).is_some_and(|created| created.creator.as_ref() == Some(creator))
     }

@@ -26,13 +26,13 @@ use crate::unresolved;
 pub(crate) async fn call(engine: &Embedded, step: &Step) -> StepResult {
     let run = &engine.run;
     let caller = run.live(&step.call)?;
-    let StepKind::Call { asker, fork } = step.kind else { unreachable!("only calls are dispatched") };
+    let StepKind::Call { origin, fork } = step.kind else { unreachable!("only calls are dispatched") };
     let started = Instant::now();
 
-    let target = if fork { resolve_itself(run, step) } else { resolve(run, &caller, step, asker) };
+    let target = if fork { resolve_itself(run, step) } else { resolve(run, &caller, step, origin) };
     // The time limit of a run is that of its top call.
-    let run_limit = run.options.limits.time.filter(|_| asker == CallOrigin::Embedder);
-    let live = LiveCall::below(&caller, step, asker, target.as_ref().ok().cloned(), run_limit);
+    let run_limit = run.options.limits.time.filter(|_| origin == CallOrigin::Embedder);
+    let live = LiveCall::below(&caller, step, origin, target.as_ref().ok().cloned(), run_limit);
     let registered = run.register(Arc::new(live));
     let call = &registered.call;
     begin(run, call);
@@ -42,7 +42,7 @@ pub(crate) async fn call(engine: &Embedded, step: &Step) -> StepResult {
         Err(failure) => Ok(Outcome::Failed(failure)),
     };
     let performed = cancelled::unless_cancelled(call, performed);
-    if performed.is_err() && call.standing.has_begun() {
+    if performed.is_err() && call.cancel_state.has_begun() {
         run.mark_interrupted(&step.key);
     }
     match &performed {
@@ -61,16 +61,16 @@ pub(crate) async fn call(engine: &Embedded, step: &Step) -> StepResult {
 ///
 /// Its answer is recorded; what it changed in the table is not. A tool that changes more than the table, such as one that
 /// writes a text to a file, is not run again.
-pub(crate) async fn do_over(engine: &Embedded, caller: &Arc<LiveCall>, step: &Step, asker: CallOrigin) {
+pub(crate) async fn do_over(engine: &Embedded, caller: &Arc<LiveCall>, step: &Step, origin: CallOrigin) {
     let run = &engine.run;
-    let Ok(target) = resolve(run, caller, step, asker) else { return };
+    let Ok(target) = resolve(run, caller, step, origin) else { return };
     let is_in_memory = target.definition.needs.contains(&NeedSpec::typed::<Descriptors>())
         && target.own_access() == Access::Read
         && target.definition.effect.may_repeat();
     let permit = run.replay.as_ref().and_then(|replay| replay.permit_of(&step.key));
     let (Some(permit), true) = (permit, is_in_memory) else { return };
     let effect = target.definition.effect;
-    let live = LiveCall::below(caller, step, asker, Some(target), None);
+    let live = LiveCall::below(caller, step, origin, Some(target), None);
     let registered = run.register(Arc::new(live));
     let kind = StepKind::Effect { permit: permit.digest, precondition: permit.precondition.clone() };
     let again = step_of(&registered.call, step.key.clone(), kind, permit.arguments.clone(), effect);
@@ -91,11 +91,11 @@ pub(crate) fn resolve(
     run: &RunState,
     caller: &LiveCall,
     step: &Step,
-    asker: CallOrigin,
+    origin: CallOrigin,
 ) -> Result<Target, Failure> {
     let (shared, plan) = (&run.shared, &caller.frame().plan);
     let is_agent = |target: &Target| matches!(target.kind, TargetKind::Agent);
-    let listed = match asker {
+    let listed = match origin {
         CallOrigin::Model => plan.target(&step.name),
         CallOrigin::Code | CallOrigin::Embedder => plan.target_for_code(&step.name),
     };
@@ -105,16 +105,16 @@ pub(crate) fn resolve(
             shared.created_target(&step.name).or_else(|| Some(listed.clone()))
         }
         Some(tool) => Some(tool.clone()),
-        None if asker == CallOrigin::Model && !shared.was_created_by(&plan.owner(), &step.name) => None,
+        None if origin == CallOrigin::Model && !shared.was_created_by(&plan.owner(), &step.name) => None,
         None => shared.agent_target(&step.name),
     };
     if let Some(steering) = found.as_ref().filter(|target| target.definition.control.is_some())
-        && asker != CallOrigin::Model
+        && origin != CallOrigin::Model
     {
         return Err(control::for_models_only(&steering.definition.name));
     }
     let callable = found.filter(|target| !is_agent(target) || plan.may_call_agent(&step.name));
-    callable.ok_or_else(|| unresolved::explain(shared, plan, &step.name, asker))
+    callable.ok_or_else(|| unresolved::explain(shared, plan, &step.name, origin))
 }
 
 fn begin(run: &RunState, call: &LiveCall) {
@@ -125,7 +125,7 @@ fn begin(run: &RunState, call: &LiveCall) {
     run.note(
         call,
         &call.info.id,
-        EventBody::CallStarted { kind, name, input, asker: call.asker, fork: call.fork },
+        EventBody::CallStarted { kind, name, input, origin: call.origin, fork: call.fork },
     );
 }
 
@@ -137,18 +137,18 @@ async fn permitted(engine: &Embedded, call: &Arc<LiveCall>) -> StepResult {
         Ok(permit) => permit,
         Err(failure) => return Ok(Outcome::Failed(failure)),
     };
-    call.standing.begin();
+    call.cancel_state.begin();
     let outcome = execute(engine, call, &permit).await?;
     let outcome = attachments::receive(&engine.run, call, outcome).await;
     Ok(match outcome {
         // It is read as a jump or as settings, and shows itself what they are.
         Outcome::Value(_) if steers(call) => outcome,
-        _ if permit.edited && call.asker == CallOrigin::Model => mention_edit(outcome, &permit.arguments),
+        _ if permit.edited && call.origin == CallOrigin::Model => mention_edit(outcome, &permit.arguments),
         _ => outcome,
     })
 }
 
-/// Says whether the answer of a call changes the conversation of its caller.
+/// Returns whether the answer of a call changes the conversation of its caller.
 fn steers(call: &LiveCall) -> bool {
     call.target.as_ref().is_some_and(|target| target.definition.control.is_some())
 }

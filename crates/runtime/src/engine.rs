@@ -71,9 +71,9 @@ impl Embedded {
     async fn read_back(&self, step: Step, outcome: Outcome) -> StepResult {
         let call = self.run.live(&step.call)?;
         match step.kind {
-            StepKind::Call { asker, .. } => {
+            StepKind::Call { origin, .. } => {
                 self.run.book_finished(&call, &step.key);
-                Box::pin(dispatch::do_over(self, &call, &step, asker)).await;
+                Box::pin(dispatch::do_over(self, &call, &step, origin)).await;
             }
             StepKind::Gate { ref reason } => {
                 if reason.is_none() {

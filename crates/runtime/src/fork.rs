@@ -30,8 +30,8 @@ const LEFT_TO_PARENT: &str = "this call is left to the parent of this fork";
 /// Begins the conversation of a child: what its parent has said and heard so far, and a prompt.
 pub(crate) async fn begin(call: &LiveCall, frame: &Frame, input: &Payload) -> Result<(), Failure> {
     let parent = call.callers_frame();
-    let Some(turn) = parent.seat.turn.lock().clone() else { return Err(no_turn()) };
-    let mut inherited = inherit(&*parent.seat.talk.lock().await);
+    let Some(turn) = parent.agent_state.turn.lock().clone() else { return Err(no_turn()) };
+    let mut inherited = inherit(&*parent.agent_state.conversation_state.lock().await);
     let history = inherited.conversation.messages().len();
     let prompt = input.value().get("input").and_then(Value::as_str).unwrap_or_default();
     let answers = answers(&turn, call, prompt);
@@ -40,40 +40,40 @@ pub(crate) async fn begin(call: &LiveCall, frame: &Frame, input: &Payload) -> Re
     inherited.announced = history;
     inherited.kept = Some(history);
     if let Some(instructions) = parent.instructions() {
-        let _ = frame.seat.instructions.set(instructions.clone());
+        let _ = frame.agent_state.instructions.set(instructions.clone());
     }
-    share_settings(&parent.seat, &frame.seat);
-    *frame.seat.talk.lock().await = inherited;
+    share_settings(&parent.agent_state, &frame.agent_state);
+    *frame.agent_state.conversation_state.lock().await = inherited;
     Ok(())
 }
 
 /// Makes the seat of a session that goes on from where another one is.
-pub(crate) async fn seat(from: &AgentState) -> AgentState {
-    let talk = from.talk.lock().await;
-    let history = talk.conversation.messages().len();
-    let mut inherited = inherit(&talk);
-    inherited.turns.clone_from(&talk.turns);
-    inherited.introduced = talk.introduced;
+pub(crate) async fn agent_state(from: &AgentState) -> AgentState {
+    let conversation_state = from.conversation_state.lock().await;
+    let history = conversation_state.conversation.messages().len();
+    let mut inherited = inherit(&conversation_state);
+    inherited.turns.clone_from(&conversation_state.turns);
+    inherited.introduced = conversation_state.introduced;
     // What events have not shown yet of the one, those of the other show.
-    inherited.announced = talk.announced;
-    inherited.kept = talk.kept.or((history > 0).then_some(talk.announced));
-    let seat = AgentState::of(inherited);
+    inherited.announced = conversation_state.announced;
+    inherited.kept = conversation_state.kept.or((history > 0).then_some(conversation_state.announced));
+    let agent_state = AgentState::of(inherited);
     if let Some(instructions) = from.instructions.get() {
-        let _ = seat.instructions.set(instructions.clone());
+        let _ = agent_state.instructions.set(instructions.clone());
     }
     if let Some(descriptors) = from.descriptors.get() {
-        let _ = seat.descriptors.set(descriptors.fork());
+        let _ = agent_state.descriptors.set(descriptors.fork());
     }
-    share_settings(from, &seat);
-    seat
+    share_settings(from, &agent_state);
+    agent_state
 }
 
 /// Makes the seat of a session that begins anew, with what was chosen for it.
 pub(crate) fn fresh_seat(from: &AgentState) -> AgentState {
-    let seat = AgentState::of(ConversationState { kept: Some(0), ..ConversationState::default() });
-    *seat.tuned.lock() = from.tuned.lock().clone();
-    *seat.chosen.lock() = from.chosen.lock().clone();
-    seat
+    let agent_state = AgentState::of(ConversationState { kept: Some(0), ..ConversationState::default() });
+    *agent_state.tuned.lock() = from.tuned.lock().clone();
+    *agent_state.chosen.lock() = from.chosen.lock().clone();
+    agent_state
 }
 
 fn share_settings(from: &AgentState, to: &AgentState) {
@@ -91,18 +91,18 @@ pub(crate) fn no_turn() -> Failure {
 }
 
 /// Shares the messages of a conversation and what models keep of it.
-fn inherit(talk: &ConversationState) -> ConversationState {
-    let partner = |partner: &ModelHandle| {
-        let session = partner.session.fork()?;
-        Some(ModelHandle { name: partner.name.clone(), model: partner.model.clone(), session })
+fn inherit(conversation_state: &ConversationState) -> ConversationState {
+    let model_handle = |model_handle: &ModelHandle| {
+        let session = model_handle.session.fork()?;
+        Some(ModelHandle { name: model_handle.name.clone(), model: model_handle.model.clone(), session })
     };
     ConversationState {
-        conversation: Conversation::clone(&talk.conversation),
+        conversation: Conversation::clone(&conversation_state.conversation),
         introduced: true,
-        measured: talk.measured.clone(),
-        note: talk.note.clone(),
-        partners: talk.partners.iter().filter_map(partner).collect(),
-        answered: talk.answered.clone(),
+        measured: conversation_state.measured.clone(),
+        note: conversation_state.note.clone(),
+        model_handles: conversation_state.model_handles.iter().filter_map(model_handle).collect(),
+        answered: conversation_state.answered.clone(),
         ..ConversationState::default()
     }
 }

@@ -151,7 +151,7 @@ async fn consider_inner(
         name: &step.name,
         target: None,
         access: target.map_or(Access::Write, |target| target.definition.access),
-        // An effect inside a tool is no call of that tool, even where it has the same name.
+        // An effect inside a tool is not a call of that tool, even where it has the same name.
         definition: target
             .map_or_else(|| Digest::of(b""), |target| target.digest)
             .then(&Digest::of(b"inside")),
@@ -186,7 +186,7 @@ async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> 
         );
         return Err(Failure::new(FailureKind::Depth, message).into());
     }
-    if call.asker != CallOrigin::Embedder {
+    if call.origin != CallOrigin::Embedder {
         extension::count_tool_call(run, call).await?;
     }
     Ok(())
@@ -194,7 +194,7 @@ async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> 
 
 /// No model calls what is for people and code, whether it was offered or not.
 fn check_asker(call: &LiveCall, target: &Target) -> Result<(), Failure> {
-    if call.asker != CallOrigin::Model || !target.definition.manual_only {
+    if call.origin != CallOrigin::Model || !target.definition.manual_only {
         return Ok(());
     }
     let message = format!("blocked: `{}` is manual-only: only a person or code may call it", call.name);
@@ -239,7 +239,7 @@ fn check_arguments(call: &LiveCall, target: &Target, input: &Payload) -> Result<
         return Err(unreadable(&call.name, input));
     }
     // Code may give an agent without a schema any object; its JSON becomes the prompt.
-    let free = !target.has_own_input && call.asker != CallOrigin::Model;
+    let free = !target.has_own_input && call.origin != CallOrigin::Model;
     let mut checked =
         if free { check_free(input)? } else { check_schema(call, &target.definition.input, input)? };
     checked.repairs.extend(input.repair().map(str::to_owned));
@@ -264,7 +264,7 @@ fn check_schema(call: &LiveCall, schema: &Schema, input: &Payload) -> Result<Che
             let message = format!("invalid arguments for `{}`: {}", call.name, join_problems(&problems));
             let failure = Failure::new(FailureKind::Arguments, message);
             // A person or a program knows what to do, and cannot "call it again" in a conversation.
-            Err(match call.asker {
+            Err(match call.origin {
                 CallOrigin::Model => failure.with_hint("fix the named fields and call it again"),
                 CallOrigin::Code | CallOrigin::Embedder => failure,
             })

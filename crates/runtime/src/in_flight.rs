@@ -49,7 +49,7 @@ impl InFlight {
 
     /// Counts a result that a model asked for, or refuses it if there are too many already.
     pub(crate) fn keep(&self, call: &LiveCall, output: &Output) -> Result<(), Failure> {
-        if call.asker != CallOrigin::Model {
+        if call.origin != CallOrigin::Model {
             return Ok(());
         }
         let size = size_of(output);
@@ -58,13 +58,13 @@ impl InFlight {
             self.bytes.fetch_sub(size, Ordering::Relaxed);
             return Err(self.too_large(size));
         }
-        call.callers_frame().seat.results.fetch_add(size, Ordering::Relaxed);
+        call.callers_frame().agent_state.results.fetch_add(size, Ordering::Relaxed);
         Ok(())
     }
 
     /// Forgets the results of a turn: the model is given them, or nobody is.
-    pub(crate) fn forget(&self, seat: &AgentState) {
-        self.bytes.fetch_sub(seat.results.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    pub(crate) fn forget(&self, agent_state: &AgentState) {
+        self.bytes.fetch_sub(agent_state.results.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     }
 
     fn too_large(&self, size: u64) -> Failure {

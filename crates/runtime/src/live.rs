@@ -28,7 +28,7 @@ pub(crate) struct LiveCall {
     pub(crate) info: Arc<CallInfo>,
     pub(crate) name: Name,
     pub(crate) input: Payload,
-    pub(crate) asker: CallOrigin,
+    pub(crate) origin: CallOrigin,
     pub(crate) target: Option<Target>,
     pub(crate) parent: Option<Arc<LiveCall>>,
     pub(crate) cancel: CancellationToken,
@@ -50,7 +50,7 @@ pub(crate) struct LiveCall {
     /// Set when the call's own time limit ended it.
     pub(crate) timed_out: OnceLock<()>,
     /// Whether a person cancelled it.
-    pub(crate) standing: CancelState,
+    pub(crate) cancel_state: CancelState,
     /// Whether the called agent begins with the conversation of its caller.
     pub(crate) fork: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Frame {
     pub(crate) plan: Arc<Plan>,
     pub(crate) ceiling: CeilingId,
     pub(crate) instances: Arc<Instances>,
-    pub(crate) seat: Arc<AgentState>,
+    pub(crate) agent_state: Arc<AgentState>,
     /// The tools that the model is offered.
     pub(crate) offered: Arc<[Arc<ToolDefinition>]>,
     /// The context values of its tools.
@@ -69,7 +69,7 @@ pub(crate) struct Frame {
 
 /// The conversation of an agent with its models. A chat keeps it over turns.
 pub(crate) struct AgentState {
-    pub(crate) talk: tokio::sync::Mutex<ConversationState>,
+    pub(crate) conversation_state: tokio::sync::Mutex<ConversationState>,
     pub(crate) repeats: Mutex<Repeats>,
     /// The model that answered last, for tools that look at their call.
     pub(crate) model: Mutex<Option<Name>>,
@@ -103,7 +103,7 @@ pub(crate) struct ConversationState {
     pub(crate) kept: Option<usize>,
     /// What the last answer reported about the length of the conversation.
     pub(crate) measured: Option<Measured>,
-    pub(crate) partners: Vec<ModelHandle>,
+    pub(crate) model_handles: Vec<ModelHandle>,
     /// The model that answered last, by the name by which it was chosen.
     pub(crate) answered: Option<Name>,
     /// What the model is told with the next message: how the last turn of the session was ended early.
@@ -181,9 +181,9 @@ impl AgentState {
         Self::of(ConversationState { conversation, ..ConversationState::default() })
     }
 
-    pub(crate) fn of(talk: ConversationState) -> Self {
+    pub(crate) fn of(conversation_state: ConversationState) -> Self {
         Self {
-            talk: tokio::sync::Mutex::new(talk),
+            conversation_state: tokio::sync::Mutex::new(conversation_state),
             repeats: Mutex::default(),
             model: Mutex::default(),
             instructions: OnceLock::new(),
@@ -198,7 +198,7 @@ impl AgentState {
 }
 
 impl Frame {
-    /// Says whether long results are cut: nothing that the model is offered reads them. It may be that this call may not
+    /// Returns whether long results are cut: nothing that the model is offered reads them. It may be that this call may not
     /// use what does.
     pub(crate) fn cuts_results(&self) -> bool {
         let is_offered = |reader: &Name| self.offered.iter().any(|definition| definition.name == *reader);
@@ -207,7 +207,7 @@ impl Frame {
 
     /// The instructions of the agent; none for code outside any.
     pub(crate) fn instructions(&self) -> Option<&Arc<str>> {
-        self.seat.instructions.get().or_else(|| self.plan.spec.as_ref().map(|spec| &spec.instructions))
+        self.agent_state.instructions.get().or_else(|| self.plan.spec.as_ref().map(|spec| &spec.instructions))
     }
 }
 
@@ -222,7 +222,7 @@ impl LiveCall {
             info: Arc::new(info),
             name: owner,
             input: Payload::null(),
-            asker: CallOrigin::Embedder,
+            origin: CallOrigin::Embedder,
             target: None,
             parent: None,
             cancel,
@@ -235,7 +235,7 @@ impl LiveCall {
             occurrences: Mutex::default(),
             prepared: Mutex::default(),
             timed_out: OnceLock::new(),
-            standing: CancelState::default(),
+            cancel_state: CancelState::default(),
             fork: false,
         }
     }
@@ -244,7 +244,7 @@ impl LiveCall {
     pub(crate) fn below(
         parent: &Arc<LiveCall>,
         step: &Step,
-        asker: CallOrigin,
+        origin: CallOrigin,
         target: Option<Target>,
         run_limit: Option<Duration>,
     ) -> Self {
@@ -272,7 +272,7 @@ impl LiveCall {
             info: Arc::new(info),
             name,
             input: step.payload.clone(),
-            asker,
+            origin,
             target,
             parent: Some(parent.clone()),
             cancel,
@@ -285,7 +285,7 @@ impl LiveCall {
             occurrences: Mutex::default(),
             prepared: Mutex::default(),
             timed_out: OnceLock::new(),
-            standing: CancelState::default(),
+            cancel_state: CancelState::default(),
             fork: matches!(step.kind, StepKind::Call { fork: true, .. }),
         }
     }
@@ -350,7 +350,7 @@ impl LiveCall {
         self.prepared.lock().insert(key, token);
     }
 
-    /// Says whether this is the call that a run was started for.
+    /// Returns whether this is the call that a run was started for.
     pub(crate) fn is_top(&self) -> bool {
         self.parent.as_ref().is_some_and(|parent| parent.parent.is_none())
     }

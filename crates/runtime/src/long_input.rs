@@ -24,7 +24,7 @@ impl<'a> LongInput<'a> {
         frame: &'a Frame,
         given: &'a [InputPart],
     ) -> Option<Self> {
-        let own = frame.seat.descriptors.get().filter(|_| call.is_top() && !frame.cuts_results())?;
+        let own = frame.agent_state.descriptors.get().filter(|_| call.is_top() && !frame.cuts_results())?;
         let settings = own.settings();
         let text = given.iter().find_map(|part| match part {
             InputPart::Text(text) if settings.pages_input(text, None) => Some(text.as_str()),

@@ -15,8 +15,7 @@ pub(crate) fn media_type(name: &str, bytes: &[u8]) -> String {
 }
 
 fn is_text(bytes: &[u8]) -> bool {
-    let is_binary =
-        |sign: char| sign.is_control() && !matches!(sign, '\n' | '\r' | '\t' | '\u{c}' | '\u{1b}');
+    let is_binary = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\u{c}' | '\u{1b}');
     std::str::from_utf8(bytes).is_ok_and(|text| !text.contains(is_binary))
 }
 

@@ -180,7 +180,7 @@ impl Target {
         (self.definition.toolset.as_ref(), self.own_name.as_ref().unwrap_or(called))
     }
 
-    /// Says whether a pattern means it: by the name that the model uses, or by its toolset and own name.
+    /// Returns whether a pattern means it: by the name that the model uses, or by its toolset and own name.
     pub(crate) fn is_meant_by(&self, pattern: &Pattern, called: &Name) -> bool {
         let name = self.ruled_name(called);
         let own = self.own_name.as_ref().unwrap_or(name);
@@ -239,10 +239,10 @@ fn agent_description(spec: &AgentSpec) -> String {
     }
 }
 
-/// The field that holds an answer which is no object: what a tool takes always is one.
+/// The field that holds an answer which is not an object: what a tool takes always is one.
 pub(crate) const WRAPPED: &str = "value";
 
-/// Says whether an answer of that schema is given in a field of an object.
+/// Returns whether an answer of that schema is given in a field of an object.
 pub(crate) fn is_wrapped(schema: &Schema) -> bool {
     schema.source().get("type").and_then(Value::as_str) != Some("object")
 }
@@ -279,7 +279,7 @@ fn make_prompt_schema() -> Schema {
 impl Plan {
     pub(crate) fn new(spec: Option<Arc<AgentSpec>>) -> Self {
         let patterns = spec.as_ref().map(|spec| spec.agents.as_slice()).unwrap_or_default();
-        // A pattern that is no glob matches nothing, which narrows more and not less.
+        // A pattern that is not a glob matches nothing, which narrows more and not less.
         let narrowing = patterns.iter().filter_map(|pattern| Pattern::compile(pattern).ok()).collect();
         Self {
             spec,
@@ -442,7 +442,7 @@ impl Plan {
         self.names().filter(|name| !self.is_agent(name))
     }
 
-    /// Says whether there is a tool that a pattern means.
+    /// Returns whether there is a tool that a pattern means.
     pub(crate) fn has_tool(&self, pattern: &Pattern) -> bool {
         let is_tool = |target: &Target| matches!(target.kind, TargetKind::Tool(_));
         let mut tools = self.entries().filter(|(_, target)| is_tool(target));
@@ -466,19 +466,19 @@ impl Plan {
         self.table.values()
     }
 
-    /// Says whether the agent and the code of its tools may call an agent of this name.
+    /// Returns whether the agent and the code of its tools may call an agent of this name.
     pub(crate) fn may_call_agent(&self, name: &str) -> bool {
         let narrowed = self.spec.as_ref().is_some_and(|spec| !spec.agents.is_empty());
         !narrowed || self.narrowing.iter().any(|glob| glob.is_match(name))
     }
 
-    /// Says whether a model may name it: a manual-only tool and an agent out of reach are not for models.
+    /// Returns whether a model may name it: a manual-only tool and an agent out of reach are not for models.
     fn is_for_models(&self, name: &str) -> bool {
         let is_manual = self.table.get(name).is_some_and(|target| target.definition.manual_only);
         !is_manual && (self.may_call_agent(name) || !self.is_agent(name))
     }
 
-    /// Says whether a name means a tool or an entry here.
+    /// Returns whether a name means a tool or an entry here.
     pub(crate) fn has_tool_named(&self, name: &str) -> bool {
         self.ambiguous.contains_key(name)
             || self.table.get(name).is_some_and(|target| !matches!(target.kind, TargetKind::Agent))
@@ -489,8 +489,8 @@ impl Plan {
     }
 
     /// Returns the names that the asker may call, and others that it may call besides.
-    pub(crate) fn callable_names<'a>(&'a self, asker: CallOrigin, others: &[&'a str]) -> Vec<&'a str> {
-        let callable = |name: &&str| match asker {
+    pub(crate) fn callable_names<'a>(&'a self, origin: CallOrigin, others: &[&'a str]) -> Vec<&'a str> {
+        let callable = |name: &&str| match origin {
             CallOrigin::Model => self.is_for_models(name),
             CallOrigin::Code | CallOrigin::Embedder => !self.is_agent(name) || self.may_call_agent(name),
         };
@@ -498,13 +498,13 @@ impl Plan {
     }
 
     /// Explains that a name means nothing here, with the nearest one that the asker may name.
-    pub(crate) fn unknown(&self, name: &str, asker: CallOrigin, others: &[&str]) -> Failure {
+    pub(crate) fn unknown(&self, name: &str, origin: CallOrigin, others: &[&str]) -> Failure {
         if let Some(choices) = self.ambiguous.get(name) {
             let message = format!("`{name}` is ambiguous");
             return Failure::new(FailureKind::Unknown, message)
                 .with_hint(format!("name one of {}", choices.join(", ")));
         }
-        let known = self.callable_names(asker, others);
+        let known = self.callable_names(origin, others);
         let failure =
             Failure::new(FailureKind::Unknown, format!("there is no tool or agent `{name}` to call here"));
         match nearest(name, known.iter().copied()) {

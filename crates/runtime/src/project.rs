@@ -591,12 +591,12 @@ fn add(plan: &mut Plan, name: Name, target: Target, problems: &mut Vec<LinkError
     }
 }
 
-/// Says whether an agent has something of its own under a name, or will have.
+/// Returns whether an agent has something of its own under a name, or will have.
 fn is_taken(name: &Name, spec: &AgentSpec, plan: &Plan) -> bool {
     plan.target(name).is_some() || spec.overrides.iter().any(|change| change.alias.as_ref() == Some(name))
 }
 
-/// Says whether the name of the tool that reads long results means something else here.
+/// Returns whether the name of the tool that reads long results means something else here.
 fn has_another_reader(spec: &AgentSpec, plan: &Plan) -> bool {
     let need = NeedSpec::typed::<Descriptors>();
     let other = plan.target(READER).is_some_and(|target| !target.definition.needs.contains(&need));
@@ -615,7 +615,7 @@ fn origin_of(target: &Target) -> String {
 }
 
 /// The digest of everything that persons wrote. Agents that agents create come and go while a run lasts, and
-/// are no change of its project.
+/// are not a change of its project.
 fn pin(agents: &BTreeMap<Name, Arc<Plan>>, root: &Plan) -> Digest {
     let is_generated =
         |name: &Name| agents.get(name).and_then(|plan| plan.spec.as_ref()).is_some_and(|spec| spec.generated);

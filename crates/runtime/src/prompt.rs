@@ -40,7 +40,7 @@ pub(crate) async fn opening(
     let recorded = run.replay.as_ref().and_then(|replay| replay.request_messages(&first_request));
     if let Some(messages) = recorded.filter(|messages| !messages.is_empty()) {
         // What is shown of long texts is recorded, and the texts themselves are kept anew.
-        if frame.seat.descriptors.get().is_some() {
+        if frame.agent_state.descriptors.get().is_some() {
             let given = parts(call, prompt, &step.payload, root).await?;
             let long = LongInput::find(run, call, frame, &given).await;
             let room = long.as_ref().and_then(LongInput::room);
@@ -122,7 +122,8 @@ fn with_content(given: Vec<InputPart>, read: Vec<Attachment>) -> Vec<Part> {
 /// then. A chat keeps it over its turns.
 async fn introduce(run: &RunState, frame: &Frame, request: &Key, input: &Payload) -> Result<(), Failure> {
     let Some(spec) = frame.plan.spec.as_ref() else { return Ok(()) };
-    let Some(preamble) = spec.preamble.as_ref().filter(|_| frame.seat.instructions.get().is_none()) else {
+    let Some(preamble) = spec.preamble.as_ref().filter(|_| frame.agent_state.instructions.get().is_none())
+    else {
         return Ok(());
     };
     let recorded = run.replay.as_ref().and_then(|replay| replay.request_instructions(request));
@@ -138,7 +139,7 @@ async fn introduce(run: &RunState, frame: &Frame, request: &Key, input: &Payload
             texts.collect::<Vec<_>>().join("\n\n").into()
         }
     };
-    let _ = frame.seat.instructions.set(text);
+    let _ = frame.agent_state.instructions.set(text);
     Ok(())
 }
 
@@ -147,8 +148,8 @@ async fn introduce(run: &RunState, frame: &Frame, request: &Key, input: &Payload
 pub(crate) fn instruct(frame: &Frame, input: &Payload) -> Result<(), Failure> {
     let spec = frame.plan.spec.as_ref().filter(|spec| spec.preamble.is_none());
     let Some(template) = spec.and_then(|spec| spec.template.as_ref()) else { return Ok(()) };
-    if frame.seat.instructions.get().is_none() {
-        let _ = frame.seat.instructions.set(template.render(input)?.into());
+    if frame.agent_state.instructions.get().is_none() {
+        let _ = frame.agent_state.instructions.set(template.render(input)?.into());
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ pub(crate) fn check(call: &LiveCall, attachments: &[Attachment]) -> Result<(), F
 
 fn callers_table(call: &LiveCall) -> Result<&Descriptors, Failure> {
     let none = || Failure::new(FailureKind::Arguments, "the caller has no file descriptors to pass");
-    call.callers_frame().seat.descriptors.get().ok_or_else(none)
+    call.callers_frame().agent_state.descriptors.get().ok_or_else(none)
 }
 
 /// Puts the first page in the place of each text that lies behind a descriptor. Where the text of the input is that of
@@ -41,7 +41,8 @@ pub(crate) fn parts(
     let names: Vec<String> = given.iter().filter_map(passed).map(str::to_owned).collect();
     let passed_on = if names.is_empty() { Vec::new() } else { callers_table(call)?.pass(&names)? };
     let mut passed_on = passed_on.into_iter();
-    let own = frame.seat.descriptors.get().filter(|own| own.settings().enabled && !frame.cuts_results());
+    let own =
+        frame.agent_state.descriptors.get().filter(|own| own.settings().enabled && !frame.cuts_results());
     let shown = |part: InputPart| match (part, own) {
         (part, own) if passed(&part).is_some() => {
             let Some((id, content)) = passed_on.next() else { return Ok(part) };

@@ -120,7 +120,7 @@ impl Replay {
         }
     }
 
-    /// Says whether a recorded request continued another history than the step names.
+    /// Returns whether a recorded request continued another history than the step names.
     fn is_other_history(&self, step: &Step) -> bool {
         let StepKind::Model { head, .. } = step.kind else { return false };
         self.requests.get(&step.key).is_some_and(|request| request.head != head)
@@ -144,7 +144,7 @@ impl Replay {
         }
     }
 
-    /// Says whether the bracket of a call was opened.
+    /// Returns whether the bracket of a call was opened.
     pub(crate) fn was_started(&self, key: &Key) -> bool {
         self.started.contains(key)
     }

@@ -24,7 +24,7 @@ pub(crate) enum Pattern {
 impl Pattern {
     /// Compiles a pattern.
     pub(crate) fn compile(pattern: &str) -> Result<Self, String> {
-        if pattern.chars().all(|sign| sign.is_ascii_alphanumeric() || "_-. :/".contains(sign)) {
+        if pattern.chars().all(|c| c.is_ascii_alphanumeric() || "_-. :/".contains(c)) {
             return Ok(Self::Name(pattern.to_owned()));
         }
         if pattern.len() > LONGEST_GLOB {
@@ -34,12 +34,12 @@ impl Pattern {
         Ok(Self::Glob(glob.compile_matcher()))
     }
 
-    /// Says whether it is a name, and no glob.
+    /// Returns whether it is a name, and no glob.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Name(_))
     }
 
-    /// Says whether a name fits.
+    /// Returns whether a name fits.
     pub(crate) fn is_match(&self, name: &str) -> bool {
         match self {
             Self::Name(own) => own == name,

@@ -61,7 +61,7 @@ pub(crate) struct Options {
     pub(crate) timeout: Option<Duration>,
     pub(crate) context: Context,
     pub(crate) subscribers: Vec<Subscriber>,
-    pub(crate) seat: Option<Arc<AgentState>>,
+    pub(crate) agent_state: Option<Arc<AgentState>>,
     pub(crate) instances: Option<Arc<Instances>>,
     /// The ordinal of the user's message: the first part of every key.
     pub(crate) ordinal: u32,
@@ -158,7 +158,7 @@ impl RunBuilder {
     /// Starts from the messages of an earlier run.
     pub fn messages(self, messages: impl IntoIterator<Item = Arc<Message>>) -> Self {
         let conversation = Conversation::from_messages(messages);
-        self.with_options(|options| options.seat = Some(Arc::new(AgentState::new(conversation))))
+        self.with_options(|options| options.agent_state = Some(Arc::new(AgentState::new(conversation))))
     }
 
     /// What the run is given.
@@ -308,7 +308,7 @@ fn settings(shared: &Shared, options: Options) -> RunSettings {
         } else {
             Arc::new(Context::clone(&shared.context).and(&options.context))
         },
-        seat: options.seat,
+        agent_state: options.agent_state,
         instances: options.instances,
         agent: options.agent,
         reason: options.reason,
@@ -365,7 +365,7 @@ fn root_of(run: &Arc<RunState>) -> Arc<LiveCall> {
     let frame = Frame {
         ceiling: Budget::ROOT,
         instances: Arc::new(Instances::of(&plan)),
-        seat: Arc::new(AgentState::new(Conversation::default())),
+        agent_state: Arc::new(AgentState::new(Conversation::default())),
         offered: plan.offered.clone(),
         context: run.options.context.clone(),
         plan,
@@ -435,7 +435,7 @@ fn first_step(entry: Name, input: Payload, ordinal: u32) -> Step {
     Step {
         key: Key::root().child(ordinal),
         call: Key::root(),
-        kind: StepKind::Call { asker: CallOrigin::Embedder, fork: false },
+        kind: StepKind::Call { origin: CallOrigin::Embedder, fork: false },
         name: entry,
         payload: input,
         effect: Effect::Calls,
@@ -516,7 +516,7 @@ async fn finish(
     run.shared.messages.add_run(&run.log.events());
     run.shared.running.lock().remove(&run.id);
     let messages = match run.top.get() {
-        Some(seat) => seat.talk.lock().await.conversation.messages().to_vec(),
+        Some(agent_state) => agent_state.conversation_state.lock().await.conversation.messages().to_vec(),
         None => Vec::new(),
     };
     let report = RunReport {

@@ -333,7 +333,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets the catalogue in which models are found by name.
+    /// Sets the catalog in which models are found by name.
     pub fn models(mut self, models: impl Models + 'static) -> Self {
         self.models = Arc::new(models);
         self

@@ -37,7 +37,7 @@ fn is_in_prompt(call: &LiveCall, path: &str) -> bool {
         _ => {
             let is_agent =
                 call.target.as_ref().is_some_and(|target| matches!(target.kind, TargetKind::Agent));
-            is_agent && call.asker == CallOrigin::Embedder && names_path(call.input.value(), path)
+            is_agent && call.origin == CallOrigin::Embedder && names_path(call.input.value(), path)
         }
     }
 }

@@ -20,7 +20,7 @@ const REASON: &str = "it runs at the provider, which cannot be asked about each 
 /// Decides which tools of the provider an agent is offered; a conversation keeps the decision.
 pub(crate) async fn settle(engine: &Embedded, call: &LiveCall, frame: &Frame) -> Result<(), Halt> {
     let listed = frame.plan.spec.as_ref().map(|spec| spec.server_tools.as_slice()).unwrap_or_default();
-    if listed.is_empty() || frame.seat.server_tools.get().is_some() {
+    if listed.is_empty() || frame.agent_state.server_tools.get().is_some() {
         return Ok(());
     }
     let mut permitted = Vec::with_capacity(listed.len());
@@ -31,7 +31,7 @@ pub(crate) async fn settle(engine: &Embedded, call: &LiveCall, frame: &Frame) ->
             Some(Approval::PreApproved) | None => Some(tool.clone()),
         });
     }
-    let _ = frame.seat.server_tools.set(permitted);
+    let _ = frame.agent_state.server_tools.set(permitted);
     Ok(())
 }
 
@@ -70,8 +70,13 @@ pub(crate) fn show(run: &RunState, call: &LiveCall, request: &Key, calls: &[Serv
         });
         let (kind, name) = (CallKind::ServerTool, used.name.clone());
         let input = Payload::new(used.input.clone());
-        let started =
-            EventBody::CallStarted { kind, name: name.clone(), input, asker: CallOrigin::Model, fork: false };
+        let started = EventBody::CallStarted {
+            kind,
+            name: name.clone(),
+            input,
+            origin: CallOrigin::Model,
+            fork: false,
+        };
         run.log.note(&info, &info.id, started);
         let (result, usage) = (result_of(used), Usage::default());
         run.log.note(&info, &info.id, EventBody::CallFinished { kind, name, result, duration_ms: 0, usage });

@@ -21,7 +21,7 @@ use crate::runtime::Runtime;
 pub struct Session {
     runtime: Runtime,
     entry: Name,
-    seat: Arc<AgentState>,
+    agent_state: Arc<AgentState>,
     instances: Option<Arc<Instances>>,
     /// The turn in progress. One whose caller gave it up is awaited before anything else happens.
     current: Option<Current>,
@@ -50,13 +50,13 @@ impl Session {
         Self::at(runtime, entry, AgentState::of(ConversationState::default()), 0)
     }
 
-    fn at(runtime: Runtime, entry: Name, seat: AgentState, turns: u32) -> Self {
+    fn at(runtime: Runtime, entry: Name, agent_state: AgentState, turns: u32) -> Self {
         let plan = runtime.shared().agent(&entry);
         let instances = plan.map(|plan| Arc::new(Instances::of(&plan)));
         Self {
             runtime,
             entry,
-            seat: Arc::new(seat),
+            agent_state: Arc::new(agent_state),
             instances,
             current: None,
             turns,
@@ -110,14 +110,14 @@ impl Session {
 
     /// Returns the messages so far.
     pub async fn messages(&self) -> Vec<Arc<Message>> {
-        self.seat.talk.lock().await.conversation.messages().to_vec()
+        self.agent_state.conversation_state.lock().await.conversation.messages().to_vec()
     }
 
     /// Returns what the user wrote so far, as far as it still stands in the conversation. A code entry remembers
     /// nothing, so it has no turns.
     pub async fn turns(&self) -> Vec<SessionTurn> {
         let shown = |turn: &UserTurn| SessionTurn { ordinal: turn.ordinal, text: turn.text.clone() };
-        self.seat.talk.lock().await.turns.iter().map(shown).collect()
+        self.agent_state.conversation_state.lock().await.turns.iter().map(shown).collect()
     }
 
     /// Drops a turn and everything after it from the conversation, and returns what the user wrote: the next message
@@ -127,18 +127,18 @@ impl Session {
     /// calls have done to files, and what toolset instances keep, stays. What was used stays counted.
     pub async fn go_back(&mut self, turn: u32) -> Result<String, Failure> {
         self.settle().await;
-        let seat = self.seat.clone();
-        let mut talk = seat.talk.lock().await;
-        let Some(found) = talk.turns.iter().find(|other| other.ordinal == turn).cloned() else {
-            return Err(no_turn(turn, &talk.turns));
+        let agent_state = self.agent_state.clone();
+        let mut conversation_state = agent_state.conversation_state.lock().await;
+        let Some(found) = conversation_state.turns.iter().find(|other| other.ordinal == turn).cloned() else {
+            return Err(no_turn(turn, &conversation_state.turns));
         };
         if found.position == 0 {
             // Instructions that are made from the first message are made anew.
-            self.seat = Arc::new(fork::fresh_seat(&seat));
+            self.agent_state = Arc::new(fork::fresh_seat(&agent_state));
             return Ok(found.text);
         }
-        talk.cut(found.position);
-        if let (Some(table), Some(before)) = (seat.descriptors.get(), &found.descriptors) {
+        conversation_state.cut(found.position);
+        if let (Some(table), Some(before)) = (agent_state.descriptors.get(), &found.descriptors) {
             table.restore(before);
         }
         Ok(found.text)
@@ -151,8 +151,8 @@ impl Session {
     /// neither shared nor copied. Grants belong to the runtime and hold for both. Usage is counted from 0.
     pub async fn fork(&mut self) -> Session {
         self.settle().await;
-        let seat = fork::seat(&self.seat).await;
-        Self::at(self.runtime.clone(), self.entry.clone(), seat, self.turns)
+        let agent_state = fork::agent_state(&self.agent_state).await;
+        Self::at(self.runtime.clone(), self.entry.clone(), agent_state, self.turns)
     }
 
     /// Chooses the model of the top agent from the next turn on, also where its file names another; `None` leaves it
@@ -161,9 +161,9 @@ impl Session {
     /// A model that cannot be found makes the turn fail, and another can be chosen.
     pub async fn use_model(&mut self, model: Option<ModelChoice>) {
         self.settle().await;
-        *self.seat.chosen.lock() = model;
+        *self.agent_state.chosen.lock() = model;
         // The one that answered last has no right to be asked first.
-        self.seat.talk.lock().await.answered = None;
+        self.agent_state.conversation_state.lock().await.answered = None;
     }
 
     /// Returns what all turns and calls used.
@@ -191,9 +191,10 @@ impl Session {
 
     fn turn(&mut self, input: impl Into<Input>) -> RunBuilder {
         self.turns += 1;
-        let (seat, instances, ordinal) = (self.seat.clone(), self.instances.clone(), self.turns);
+        let (agent_state, instances, ordinal) =
+            (self.agent_state.clone(), self.instances.clone(), self.turns);
         self.runtime.run(self.entry.clone(), input).with_options(|options| {
-            options.seat = Some(seat);
+            options.agent_state = Some(agent_state);
             options.instances = instances;
             options.ordinal = ordinal;
         })
@@ -201,10 +202,10 @@ impl Session {
 
     /// Notes what the user wrote, and returns how many messages stand before it.
     async fn note_turn(&self, text: String) -> usize {
-        let mut talk = self.seat.talk.lock().await;
-        let position = talk.conversation.messages().len();
-        let descriptors = self.seat.descriptors.get().map(crate::descriptors::Descriptors::fork);
-        talk.turns.push(UserTurn { ordinal: self.turns, text, position, descriptors });
+        let mut conversation_state = self.agent_state.conversation_state.lock().await;
+        let position = conversation_state.conversation.messages().len();
+        let descriptors = self.agent_state.descriptors.get().map(crate::descriptors::Descriptors::fork);
+        conversation_state.turns.push(UserTurn { ordinal: self.turns, text, position, descriptors });
         position
     }
 
@@ -230,21 +231,22 @@ impl Session {
     /// A message that got no reply at all is not kept: the next turn would follow it as if it had. One that the model
     /// itself jumped over is gone already, and something else may stand in its place.
     async fn forget_unanswered(&self, before: usize) {
-        let mut talk = self.seat.talk.lock().await;
-        let stands = talk.turns.last().is_some_and(|turn| turn.ordinal == self.turns);
-        if stands && talk.conversation.messages().len() == before + 1 {
-            talk.conversation.truncate(before);
-            talk.announced = talk.announced.min(before);
-            talk.introduced &= before > 0;
-            talk.measured = talk.measured.take().filter(|measured| measured.messages <= before);
+        let mut conversation_state = self.agent_state.conversation_state.lock().await;
+        let stands = conversation_state.turns.last().is_some_and(|turn| turn.ordinal == self.turns);
+        if stands && conversation_state.conversation.messages().len() == before + 1 {
+            conversation_state.conversation.truncate(before);
+            conversation_state.announced = conversation_state.announced.min(before);
+            conversation_state.introduced &= before > 0;
+            conversation_state.measured =
+                conversation_state.measured.take().filter(|measured| measured.messages <= before);
         }
     }
 
     /// Lets the model know, with the next message, how a turn ended of which something is left in the conversation.
     async fn note_early_end(&self, before: usize, error: &RunError) {
-        let mut talk = self.seat.talk.lock().await;
-        if talk.conversation.messages().len() > before {
-            talk.note = Some(format!(
+        let mut conversation_state = self.agent_state.conversation_state.lock().await;
+        if conversation_state.conversation.messages().len() > before {
+            conversation_state.note = Some(format!(
                 "<system_message>The previous turn was ended before you answered: {error}. The results of its calls \
                  say what was done and what was not.</system_message>"
             ));
@@ -253,9 +255,9 @@ impl Session {
 
     /// A turn whose message did not come to stand in the conversation is none.
     async fn forget_unsaid(&self) {
-        let mut talk = self.seat.talk.lock().await;
-        let length = talk.conversation.messages().len();
-        talk.turns.retain(|turn| turn.position < length);
+        let mut conversation_state = self.agent_state.conversation_state.lock().await;
+        let length = conversation_state.conversation.messages().len();
+        conversation_state.turns.retain(|turn| turn.position < length);
     }
 
     fn count(&mut self, report: &Result<RunReport, RunError>) {

@@ -59,7 +59,7 @@ pub(crate) struct RunSettings {
     pub(crate) limits: Limits,
     pub(crate) context: Arc<Context>,
     /// The conversation that the top agent continues.
-    pub(crate) seat: Option<Arc<AgentState>>,
+    pub(crate) agent_state: Option<Arc<AgentState>>,
     /// The instances that a session keeps over its turns.
     pub(crate) instances: Option<Arc<Instances>>,
     /// The agent in whose name the call is made.
@@ -147,7 +147,7 @@ impl RunState {
             self.cancel.cancel();
             return true;
         }
-        let is_cancelled = call.standing.cancel();
+        let is_cancelled = call.cancel_state.cancel();
         if is_cancelled {
             call.cancel.cancel();
         }
@@ -227,7 +227,7 @@ impl RunState {
         }
     }
 
-    /// Says whether a session keeps the instances of this call.
+    /// Returns whether a session keeps the instances of this call.
     pub(crate) fn keeps_instances(&self, call: &LiveCall) -> bool {
         call.is_top() && self.options.instances.is_some()
     }
@@ -244,7 +244,7 @@ impl RunState {
 
     /// Counts a call whose decision is read back: it was made before this process.
     pub(crate) fn book_call(&self, call: &LiveCall) {
-        if call.asker != CallOrigin::Embedder {
+        if call.origin != CallOrigin::Embedder {
             self.budget.book_tool_calls(call.callers_frame().ceiling, 1);
         }
     }

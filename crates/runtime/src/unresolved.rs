@@ -6,15 +6,15 @@ use crate::plan::Plan;
 use crate::runtime::Shared;
 
 /// Explains why a name cannot be called from an agent, or from code outside any.
-pub(crate) fn explain(shared: &Shared, plan: &Plan, name: &Name, asker: CallOrigin) -> Failure {
-    let others = other_agents(shared, plan, asker);
+pub(crate) fn explain(shared: &Shared, plan: &Plan, name: &Name, origin: CallOrigin) -> Failure {
+    let others = other_agents(shared, plan, origin);
     let others: Vec<&str> = others.iter().map(Name::as_str).collect();
     if is_outside_allow_list(shared, plan, name) {
-        return not_allowed(plan, name, &plan.callable_names(asker, &others));
+        return not_allowed(plan, name, &plan.callable_names(origin, &others));
     }
     // A model that invents a name is helped by the names that it may use, not by what its agent could list.
-    let unlisted = if asker == CallOrigin::Model { None } else { unlisted_tool(shared, plan, name) };
-    unlisted.unwrap_or_else(|| plan.unknown(name, asker, &others))
+    let unlisted = if origin == CallOrigin::Model { None } else { unlisted_tool(shared, plan, name) };
+    unlisted.unwrap_or_else(|| plan.unknown(name, origin, &others))
 }
 
 /// Explains why code cannot call an agent.
@@ -27,8 +27,8 @@ pub(crate) fn explain_agent(shared: &Shared, plan: &Plan, name: &Name, agents: &
 }
 
 /// Agents that the caller may name although its agent does not list them.
-fn other_agents(shared: &Shared, plan: &Plan, asker: CallOrigin) -> Vec<Name> {
-    let may_name = |name: &Name| asker != CallOrigin::Model || shared.was_created_by(&plan.owner(), name);
+fn other_agents(shared: &Shared, plan: &Plan, origin: CallOrigin) -> Vec<Name> {
+    let may_name = |name: &Name| origin != CallOrigin::Model || shared.was_created_by(&plan.owner(), name);
     let mut others = shared.agent_names();
     others.retain(|name| may_name(name) && plan.may_call_agent(name) && plan.target(name).is_none());
     others

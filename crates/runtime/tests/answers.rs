@@ -29,7 +29,7 @@ async fn a_structured_answer_is_given_through_a_tool_and_validated() {
         .run("go")
         .await;
     assert_eq!(run.report().output, Some(Output::json(json!({"score": 3}))));
-    assert_eq!(run.report().trace().iter().count(), 1, "the answer is no call");
+    assert_eq!(run.report().trace().iter().count(), 1, "the answer is not a call");
 }
 
 #[tokio::test]

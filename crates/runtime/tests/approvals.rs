@@ -569,7 +569,7 @@ async fn calls_of_agents_ask_where_the_policy_says_so() {
 }
 
 #[tokio::test]
-async fn a_judgement_that_panics_blocks_the_call() {
+async fn a_judgment_that_panics_blocks_the_call() {
     let recorder = EffectRecorder::default();
     let judged = write(&recorder).assessed(|_| panic!("judge"));
     let run = TestProject::new()

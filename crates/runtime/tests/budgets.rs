@@ -424,7 +424,7 @@ async fn agents_create_64_agents_unless_a_limit_says_otherwise() {
             let created = (0..100).map(|n| call.add_agent(generated(&format!("made_{n}"))));
             let refused = created.filter_map(Result::err).collect::<Vec<_>>();
             let again = call.add_agent(generated("made_0"));
-            assert!(again.is_ok(), "replacing is no new agent: {again:?}");
+            assert!(again.is_ok(), "replacing is not a new agent: {again:?}");
             assert!(
                 refused[0].hint.as_deref().unwrap().contains("`runtime.max_created_agents`"),
                 "{refused:?}"

@@ -262,7 +262,7 @@ async fn equal_denials_stop_the_run() {
 
 #[tokio::test]
 async fn code_calls_tools_and_agents_by_the_same_names_through_the_same_gate() {
-    let organise = FunctionTool::new("organise", |_, call| async move {
+    let organize = FunctionTool::new("organize", |_, call| async move {
         let name: String = call.call("namer", "a file").await?.parse()?;
         let written = call.call("write", json!({ "name": name })).await?;
         Ok(Output::text(format!("{name}: {}", written.to_text())))
@@ -273,15 +273,15 @@ async fn code_calls_tools_and_agents_by_the_same_names_through_the_same_gate() {
     });
     let approvals = llm_do_testing::Approvals::new([once()]);
     let run = TestProject::new()
-        .agent(main_agent().tool("organise").tool("write"))
+        .agent(main_agent().tool("organize").tool("write"))
         .agent(AgentSpec::new("namer", "You name things."))
-        .tool(organise)
+        .tool(organize)
         .tool(FunctionTool::new("write", |input, _| async move {
             Ok(Output::text(format!("wrote {}", input["name"])))
         }))
         .model(Script::new([
             says("budget.txt").when(instructed("You name")),
-            asks("organise", json!({})),
+            asks("organize", json!({})),
             says("done"),
         ]))
         .approver(approvals.clone())
@@ -290,14 +290,14 @@ async fn code_calls_tools_and_agents_by_the_same_names_through_the_same_gate() {
 
     assert_eq!(run.tool_results(), ["budget.txt: wrote \"budget.txt\""]);
     let [request] = &approvals.requests()[..] else { panic!("one request") };
-    assert_eq!(request.path, "main > organise() > write");
+    assert_eq!(request.path, "main > organize() > write");
     let trace = run.report().trace();
     let names: Vec<_> = trace.iter().map(|call| (call.kind, call.name.as_str(), call.depth)).collect();
     assert_eq!(
         names,
         [
             (CallKind::Agent, "main", 1),
-            (CallKind::Tool, "organise", 1),
+            (CallKind::Tool, "organize", 1),
             (CallKind::Agent, "namer", 2),
             (CallKind::Tool, "write", 1)
         ]

@@ -67,9 +67,9 @@ pub fn stopped_askers_leave_nothing_behind() {
             }
         }
     });
-    for asker in askers {
+    for origin in askers {
         // Whoever was dropped has no reply.
-        let _ = block_on(asker);
+        let _ = block_on(origin);
     }
     person.join().expect("the person has answered");
     stopper.join().expect("the stopper has stopped");
@@ -78,8 +78,8 @@ pub fn stopped_askers_leave_nothing_behind() {
     scene.check_grants();
 }
 
-fn wait_for(asker: JoinHandle<()>) {
-    block_on(asker).expect("the asker has its reply");
+fn wait_for(origin: JoinHandle<()>) {
+    block_on(origin).expect("the asker has its reply");
 }
 
 /// What the tasks of a scenario share.
@@ -279,7 +279,7 @@ struct Gift {
 }
 
 impl Gift {
-    /// Says whether the grant was certainly gone at a place in the history: it was there when its giver had
+    /// Returns whether the grant was certainly gone at a place in the history: it was there when its giver had
     /// the reply, then somebody began to revoke it and had done so. Equal grants are listed once, so it does
     /// not matter who else gave it.
     fn is_revoked(&self, history: &[Happened], before: usize) -> bool {

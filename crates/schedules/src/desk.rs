@@ -78,7 +78,7 @@ impl Case {
         Scope::Directory(self.directory.to_owned())
     }
 
-    /// Says whether a grant answers this case, in other words than the broker's.
+    /// Returns whether a grant answers this case, in other words than the broker's.
     pub(crate) fn is_covered_by(&self, grant: &Grant) -> bool {
         let fits = match &grant.scope {
             Scope::Exact => grant.arguments == Some(self.arguments.digest()),

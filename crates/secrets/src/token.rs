@@ -171,7 +171,7 @@ impl Alphabet {
     }
 }
 
-/// Returns whether a token may begin behind this text: not in the middle of a word. `\n` and `%3D` are no letters.
+/// Returns whether a token may begin behind this text: not in the middle of a word. `\n` and `%3D` are not letters.
 fn is_boundary(before: &[u8]) -> bool {
     match before {
         [.., b'\\', b'n' | b'r' | b't'] => true,

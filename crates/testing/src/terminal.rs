@@ -189,7 +189,7 @@ impl TerminalSession {
         (column, row)
     }
 
-    /// Says whether the alternate screen is shown.
+    /// Returns whether the alternate screen is shown.
     pub fn is_alternate(&self) -> bool {
         self.shared.state().screen().alternate_screen()
     }

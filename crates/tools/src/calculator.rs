@@ -118,8 +118,8 @@ fn calculate(expression: &str) -> Result<f64, String> {
     let value = reader.sum()?;
     match reader.peek() {
         None => Ok(value),
-        Some('^') => Err("`^` is no operator here: write `**` for a power".to_owned()),
-        Some(sign) => Err(format!("unexpected `{sign}` after the expression{}", reader.place())),
+        Some('^') => Err("`^` is not an operator here: write `**` for a power".to_owned()),
+        Some(c) => Err(format!("unexpected `{c}` after the expression{}", reader.place())),
     }
 }
 
@@ -134,7 +134,7 @@ fn written(value: f64, places: u8) -> String {
 }
 
 fn factorial(number: f64) -> f64 {
-    // What is no count has no factorial; the caller refuses what is not finite.
+    // What is not a count has no factorial; the caller refuses what is not finite.
     if number < 0.0 || number.fract() != 0.0 || number > GREATEST_FACTORIAL {
         return f64::NAN;
     }
@@ -206,7 +206,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A sign binds less than a power: `-2 ** 2` is -4. Everything that is nested passes here, so depth is counted
+    /// A character binds less than a power: `-2 ** 2` is -4. Everything that is nested passes here, so depth is counted
     /// here.
     fn signed(&mut self) -> Result<f64, String> {
         self.depth += 1;
@@ -243,9 +243,9 @@ impl Reader<'_> {
                 let value = self.sum()?;
                 if self.takes(")") { Ok(value) } else { Err(format!("a `)` is missing{}", self.place())) }
             }
-            Some(sign) if sign.is_ascii_digit() || sign == '.' => self.number(),
-            Some(sign) if sign.is_ascii_alphabetic() || sign == '_' => self.named(),
-            Some(sign) => Err(format!("unexpected `{sign}`{}", self.place())),
+            Some(c) if c.is_ascii_digit() || c == '.' => self.number(),
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => self.named(),
+            Some(c) => Err(format!("unexpected `{c}`{}", self.place())),
             None => Err("the expression ends too early".to_owned()),
         }
     }
@@ -264,21 +264,20 @@ impl Reader<'_> {
             end = digits(end + 1);
         }
         if matches!(bytes.get(end), Some(b'e' | b'E')) {
-            let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
-            let after = digits(end + 1 + sign);
-            if after > end + 1 + sign {
+            let c = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+            let after = digits(end + 1 + c);
+            if after > end + 1 + c {
                 end = after;
             }
         }
         self.at = end;
         let text = self.text[start..end].replace('_', "");
-        finite(text.parse().map_err(|_| format!("`{text}` is no number"))?)
+        finite(text.parse().map_err(|_| format!("`{text}` is not a number"))?)
     }
 
     fn named(&mut self) -> Result<f64, String> {
         let rest = &self.text[self.at..];
-        let length =
-            rest.find(|sign: char| !sign.is_ascii_alphanumeric() && sign != '_').unwrap_or(rest.len());
+        let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
         let name = rest[..length].to_owned();
         self.at += length;
         if self.peek() == Some('(') {
@@ -348,11 +347,11 @@ fn apply(name: &str, arguments: &[f64]) -> Result<f64, String> {
 fn undefined(name: &str, argument: f64) -> String {
     match name {
         "factorial" => format!("`factorial` takes an integer from 0 to {GREATEST_FACTORIAL}"),
-        _ => format!("`{name}` of {argument} is no finite number"),
+        _ => format!("`{name}` of {argument} is not a finite number"),
     }
 }
 
-/// Halves go to the even neighbour, so that sums of rounded numbers do not drift.
+/// Halves go to the even neighbor, so that sums of rounded numbers do not drift.
 fn half_to_even(number: f64) -> f64 {
     number.round_ties_even()
 }
@@ -371,7 +370,7 @@ fn divisor(value: f64) -> Result<f64, String> {
 
 fn finite(value: f64) -> Result<f64, String> {
     match value {
-        value if value.is_nan() => Err("the result is no real number".to_owned()),
+        value if value.is_nan() => Err("the result is not a real number".to_owned()),
         value if value.abs() > 1e308 => Err("the result is greater than 1e308".to_owned()),
         value => Ok(value),
     }
@@ -431,7 +430,7 @@ mod tests {
             ("5 % 0", "division by zero"),
             ("0 ** -1", "division by zero"),
             ("(-1) ** 0.5", "no real number"),
-            ("sqrt(-1)", "`sqrt` of -1 is no finite number"),
+            ("sqrt(-1)", "`sqrt` of -1 is not a finite number"),
             ("log(0)", "`log` of 0"),
             ("factorial(171)", "from 0 to 170"),
             ("factorial(1.5)", "from 0 to 170"),
@@ -451,9 +450,9 @@ mod tests {
     #[test]
     fn long_and_deep_expressions_end_soon() {
         assert!(shown(&"1+".repeat(600), 6).contains("more than 1000 bytes"));
-        for sign in ["(", "-", "sqrt(", "2**"] {
-            let deep = sign.repeat(LONGEST / sign.len());
-            assert!(shown(&deep, 6).contains("nested more than 100"), "{sign}");
+        for c in ["(", "-", "sqrt(", "2**"] {
+            let deep = c.repeat(LONGEST / c.len());
+            assert!(shown(&deep, 6).contains("nested more than 100"), "{c}");
         }
     }
 }

@@ -8,16 +8,15 @@
 
 mod atomic;
 pub(crate) mod change;
-mod crew;
 pub(crate) mod diff;
 mod edit;
 mod error;
 mod folded_path;
 pub(crate) mod judged;
-pub(crate) mod kept;
 mod lines;
 mod list;
 mod lock;
+mod openat2;
 mod operation;
 mod place;
 mod protected;
@@ -26,10 +25,11 @@ mod read;
 pub(crate) mod root;
 mod run_later;
 mod search;
+mod search_pool;
 mod secret;
 mod settings;
+pub(crate) mod small_file;
 mod standard_library;
-mod straight;
 mod walk;
 mod write;
 mod writer;
@@ -56,7 +56,7 @@ pub use settings::FilesystemSettings;
 /// opens the root anew.
 pub struct Filesystem {
     name: Name,
-    ground: Arc<RootConfig>,
+    root_config: Arc<RootConfig>,
     tools: Vec<(Operation, Arc<ToolDefinition>)>,
     directory: PathBuf,
     settings: FilesystemSettings,
@@ -81,8 +81,8 @@ impl Filesystem {
         let tools =
             Operation::all(settings.read_only).into_iter().map(describe).collect::<Result<_, String>>()?;
         let (protected, secret_files) = (Protected::default(), SecretFiles::default());
-        let ground = Arc::new(RootConfig::new(&directory, settings.clone(), &protected)?);
-        Ok(Self { name, ground, tools, directory, settings, protected, secret_files })
+        let root_config = Arc::new(RootConfig::new(&directory, settings.clone(), &protected)?);
+        Ok(Self { name, root_config, tools, directory, settings, protected, secret_files })
     }
 
     /// Protects files, relative to the directory: they are written only after a fresh approval. Some names are
@@ -97,8 +97,8 @@ impl Filesystem {
     }
 
     fn grounded(mut self) -> Result<Self, String> {
-        let ground = RootConfig::new(&self.directory, self.settings.clone(), &self.protected)?;
-        self.ground = Arc::new(ground.with_secret_files(self.secret_files.clone()));
+        let root_config = RootConfig::new(&self.directory, self.settings.clone(), &self.protected)?;
+        self.root_config = Arc::new(root_config.with_secret_files(self.secret_files.clone()));
         Ok(self)
     }
 
@@ -125,9 +125,9 @@ impl Toolset for Filesystem {
         &'a self,
         _opening: Opening<'a>,
     ) -> BoxFuture<'a, Result<Arc<dyn ToolsetInstance>, ToolError>> {
-        let ground = self.ground.clone();
+        let root_config = self.root_config.clone();
         Box::pin(async move {
-            let opened = tokio::task::spawn_blocking(move || Root::open(ground)).await?;
+            let opened = tokio::task::spawn_blocking(move || Root::open(root_config)).await?;
             let root =
                 opened.map_err(|error| ToolError::new(format!("the root cannot be opened: {error}")))?;
             Ok(Arc::new(self.instance(root)) as Arc<dyn ToolsetInstance>)

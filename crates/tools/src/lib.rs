@@ -12,7 +12,7 @@
 //! them stand in one table ([`built_in_names`]).
 
 mod calculator;
-mod catalogue;
+mod catalog;
 mod children;
 mod dynamic_agents;
 mod filesystem;
@@ -23,7 +23,7 @@ mod sandbox;
 mod shell;
 mod toolset_powers;
 
-pub use catalogue::{ToolsetEnv, built_in, built_in_names, lone_tools, tool_home};
+pub use catalog::{ToolsetEnv, built_in, built_in_names, lone_tools, tool_home};
 pub use children::end_all_commands;
 pub use dynamic_agents::{
     AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,

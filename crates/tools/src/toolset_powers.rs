@@ -10,7 +10,7 @@ use llm_do_trust::Power;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::catalogue::ToolsetEnv;
+use crate::catalog::ToolsetEnv;
 use crate::filesystem::FilesystemSettings;
 use crate::process::ExportSettings;
 use crate::shell::{Operands, ReadScope, SandboxMode, ShellRule, ShellSettings, WriteScope};

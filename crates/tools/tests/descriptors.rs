@@ -262,7 +262,7 @@ async fn a_long_list_of_descriptors_is_shown_in_parts_that_are_results_shown_who
 }
 
 #[tokio::test]
-async fn lines_are_found_with_their_numbers_and_neighbours() {
+async fn lines_are_found_with_their_numbers_and_neighbors() {
     let text = "alpha\nbeta\ngamma\r\ndelta\nepsilon\nzeta\neta\ntheta\n";
     let gate = Gate::with(&[("fd:1.0", text)]);
     let grep = |arguments: Value| {

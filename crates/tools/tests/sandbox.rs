@@ -84,7 +84,7 @@ fn read_only() -> PreparedSandbox {
     prepared(Reads::Anywhere, Writes::Nowhere, false)
 }
 
-/// Says whether the kernel has what these tests are about.
+/// Returns whether the kernel has what these tests are about.
 fn is_active() -> bool {
     let status = sandbox_status();
     if !status.is_active() {
@@ -331,7 +331,7 @@ impl Listeners {
         listeners
     }
 
-    /// Says whether anybody came.
+    /// Returns whether anybody came.
     fn were_reached(&self) -> bool {
         let mut buffer = [0; 16];
         self.tcp.accept().map(|(mut stream, _)| stream.read(&mut buffer)).is_ok()

@@ -23,7 +23,7 @@ const MAX_MESSAGE_CHARS: usize = 300;
 /// The program that runs: a process that leaves ends it.
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 
-/// Whether this process leaves, so that the end of the program is no failure.
+/// Whether this process leaves, so that the end of the program is not a failure.
 static LEAVING: AtomicBool = AtomicBool::new(false);
 
 struct Running {

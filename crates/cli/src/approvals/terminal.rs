@@ -118,7 +118,7 @@ struct Conversation {
 impl Conversation {
     fn decide(&self, request: &ApprovalRequest) -> Result<Answer, ApproverError> {
         self.say(&question(request, self.paint, self.others))?;
-        // What was typed before the question could be read is no answer to it.
+        // What was typed before the question could be read is not an answer to it.
         let _ = tcflush(&*self.terminal, QueueSelector::IFlush);
         loop {
             self.say(&self.choices(request))?;
@@ -144,7 +144,7 @@ impl Conversation {
     }
 
     /// Lets the person edit the arguments. What would be done with them is shown with the next question; nothing
-    /// changed is no answer.
+    /// changed is not an answer.
     fn edit(&self, arguments: &Value) -> Result<Option<Value>, ApproverError> {
         match editor::edit(arguments, &self.terminal) {
             Ok(edited) if edited == *arguments => {

@@ -251,7 +251,7 @@ struct LineEditor {
 enum Line {
     Text(String),
     Interrupted,
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     Unreadable,
     End,
 }

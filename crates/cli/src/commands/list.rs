@@ -50,7 +50,7 @@ fn tools(project: &LoadedProject) -> BTreeMap<String, Vec<OutlinedCallable>> {
     tools
 }
 
-/// Says whether two agents list the same tool, whatever they keep from their models.
+/// Returns whether two agents list the same tool, whatever they keep from their models.
 fn is_same(one: &ToolDefinition, other: &ToolDefinition) -> bool {
     *one == ToolDefinition { manual_only: one.manual_only, ..other.clone() }
 }

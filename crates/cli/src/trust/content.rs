@@ -39,7 +39,7 @@ fn refused(project: &LoadedProject, names: &str) -> Problem {
     Problem::with_hint(
         format!(
             "{names} changed since the last run of `{root}`, `trust.content` in your configuration is `ask`, and there \
-             is no terminal to ask you"
+             is not a terminal to ask you"
         ),
         format!("look at the changes, then run it at a terminal; for this run only: `--trust={digest}`"),
     )

@@ -84,7 +84,7 @@ fn what_is_wrong_is_said_with_its_position_and_what_was_meant() {
             ":3:1",
             "`openai`",
         ),
-        ("[providers.box]\nbase_url = \"ftp://x\"\n", "is no http address", ":2:1", ""),
+        ("[providers.box]\nbase_url = \"ftp://x\"\n", "is not an HTTP address", ":2:1", ""),
         (
             "[providers.box]\nbase_url = \"http://x\"\nheaders = { Authorization = \"Bearer canary\" }\n",
             "`Authorization` may not be set here",

@@ -45,7 +45,7 @@ fn the_doctor_tries_no_more_than_was_asked_for() {
 
 #[test]
 fn a_project_that_is_named_is_never_said_to_be_missing() {
-    // An address without the key that is needed is no provider to try.
+    // An address without the key that is needed is not a provider to try.
     let none = asking(&Sandbox::new(), "http://127.0.0.1:9/v1", None, &["doctor"]).stdout;
     assert_eq!(
         line(&none, "none  provider"),

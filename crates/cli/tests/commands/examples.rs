@@ -61,14 +61,14 @@ fn bootstrapping_creates_its_helper_and_finds_it_again() {
     let denied = run(&sandbox, &[]).ended(5);
     denied.said("Nobody may help me, so there is no summary.\n").told("denied: `agent_create` must ask");
     for _ in 0..2 {
-        let ran = run(&sandbox, &["--approve", "all"]).ended(0).told("[main > agent_call() > summariser]");
+        let ran = run(&sandbox, &["--approve", "all"]).ended(0).told("[main > agent_call() > summarizer]");
         assert!(ran.stdout.starts_with("From the notes:"), "{ran:?}");
     }
-    let created = std::fs::read_to_string(sandbox.path("agents/generated/summariser.agent")).unwrap();
+    let created = std::fs::read_to_string(sandbox.path("agents/generated/summarizer.agent")).unwrap();
     assert!(created.contains("toolsets:\n") && created.contains("You sum up text files."), "{created}");
-    assert!(!sandbox.path("agents/generated/summariser.agent.old-1").exists(), "nothing has changed");
+    assert!(!sandbox.path("agents/generated/summarizer.agent.old-1").exists(), "nothing has changed");
     let listed = sandbox.run(&["list", "."]).ended(0).stdout;
-    assert!(listed.contains("summariser  (generated)"), "{listed}");
+    assert!(listed.contains("summarizer  (generated)"), "{listed}");
 }
 
 #[test]
@@ -97,9 +97,9 @@ fn delegation_hands_out_attachments() {
 }
 
 #[test]
-fn recursive_summariser_calls_itself() {
+fn recursive_summarizer_calls_itself() {
     let ran =
-        run(&copied("recursive-summariser"), &[]).ended(0).told("[summariser > summariser] -> The train");
+        run(&copied("recursive-summarizer"), &[]).ended(0).told("[summarizer > summarizer] -> The train");
     assert!(ran.stdout.starts_with("Errands for Monday"), "{ran:?}");
 }
 

@@ -39,7 +39,7 @@ fn the_model_flag_is_the_model_of_every_agent_of_a_template() {
     ran.ended(3).said("").told("ANTHROPIC_API_KEY");
 }
 
-/// Says whether Python files can be run here; a test that needs them says that it is skipped.
+/// Returns whether Python files can be run here; a test that needs them says that it is skipped.
 fn has_python() -> bool {
     let found = std::process::Command::new("python3").arg("--version").output().is_ok();
     if !found {

@@ -161,7 +161,7 @@ fn more_v_tells_more() {
 }
 
 #[test]
-fn nothing_is_coloured_in_a_pipe() {
+fn nothing_is_colored_in_a_pipe() {
     let ran = Sandbox::asking().run(&["run", ".", "hello", "-vv"]);
     assert!(!ran.stderr.contains('\u{1b}') && !ran.stdout.contains('\u{1b}'), "{ran:?}");
 }

@@ -186,7 +186,7 @@ fn what_is_wrong_with_toolsets_is_said_at_its_place() {
         ("limits: {turns: 99999999999}", "limits.turns"),
         ("limits: {turns: 0}", "limits.turns"),
         ("server_side_tools: [{tool_type: web_search, max_use: 3}]", "did you mean `max_uses`?"),
-        ("compatible_models: ['[']", "is no glob"),
+        ("compatible_models: ['[']", "is not a glob"),
         ("template: true\ndescription: x", "uses `nme`"),
     ];
     for (header, words) in cases {

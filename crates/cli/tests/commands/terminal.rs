@@ -1,4 +1,4 @@
-//! Lines at a real terminal: approvals, colours, the chat's editor.
+//! Lines at a real terminal: approvals, colors, the chat's editor.
 
 use std::process::Command;
 use std::time::Duration;
@@ -147,10 +147,10 @@ fn control_signs_are_shown_and_not_obeyed() {
 }
 
 #[test]
-fn colours_come_on_a_terminal_and_not_with_no_color() {
+fn colors_come_on_a_terminal_and_not_with_no_color() {
     let sandbox = Sandbox::echo();
-    let coloured = ended(at_terminal(&sandbox, "\"$LLM_DO\" check nowhere"));
-    assert!(coloured.contains("\u{1b}[31;1merror\u{1b}[0m: "), "{coloured}");
+    let colored = ended(at_terminal(&sandbox, "\"$LLM_DO\" check nowhere"));
+    assert!(colored.contains("\u{1b}[31;1merror\u{1b}[0m: "), "{colored}");
     let plain = ended(at_terminal(&sandbox, "NO_COLOR=1 \"$LLM_DO\" check nowhere"));
     assert!(plain.contains("error: ") && !plain.contains("\u{1b}[31"), "{plain}");
 }

@@ -102,7 +102,7 @@ impl Local {
         Self { sandbox: self.sandbox.file(name, text), ..self }
     }
 
-    /// Writes a file that is no text.
+    /// Writes a file that is not text.
     pub fn write(&self, name: &str, bytes: &[u8]) {
         std::fs::write(self.sandbox.path(name), bytes).unwrap();
     }

@@ -102,7 +102,7 @@ impl Environment {
     }
 }
 
-/// Says whether pip failed because there was no connection.
+/// Returns whether pip failed because there was no connection.
 fn is_unreachable(output: &str) -> bool {
     ["connection broken by", "Network is unreachable", "took longer than"]
         .iter()

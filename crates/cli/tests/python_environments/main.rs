@@ -88,12 +88,12 @@ fn check(events: &[Value]) {
         ("add", json!([3, "arguments", 42])),
         (
             "paint",
-            json!([{"colour": "blue", "finish": "gloss", "at": {"x": 1, "y": 0, "tags": ["t"]}}, "arguments"]),
+            json!([{"color": "blue", "finish": "gloss", "at": {"x": 1, "y": 0, "tags": ["t"]}}, "arguments"]),
         ),
         (
             "shape",
             json!([
-                {"corners": [{"x": 3, "y": 6, "tags": []}, {"x": 9, "y": 0, "tags": []}], "colour": "blue"}, "arguments"
+                {"corners": [{"x": 3, "y": 6, "tags": []}, {"x": 9, "y": 0, "tags": []}], "color": "blue"}, "arguments"
             ]),
         ),
         ("trip", json!([{"miles": 3.5, "stops": "two", "extra": 0.25}, "arguments"])),

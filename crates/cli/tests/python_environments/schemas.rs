@@ -26,7 +26,7 @@ fn object(fields: &Map<String, Value>, definitions: &Value) -> Value {
         match key.as_str() {
             "title" | "description" | "$defs" | "$ref" => {}
             "required" => drop(plain.insert(key.clone(), sorted(value))),
-            // The names of fields are no keywords.
+            // The names of fields are not keywords.
             "properties" => {
                 let properties = value.as_object().unwrap().iter();
                 let properties =

@@ -155,19 +155,19 @@ fn stopping_at_a_question_ends_the_run() {
 }
 
 #[test]
-fn a_change_of_a_file_is_shown_as_a_coloured_diff() {
+fn a_change_of_a_file_is_shown_as_a_colored_diff() {
     let sandbox = one_note().file("notes/a.md", "first\nold\n");
     let session = run(&sandbox);
     session.wait_for_visible(CHOICES);
-    assert_eq!(colour_of(&session, "-old"), vt100::Color::Idx(1), "{}", session.screen_text());
-    assert_eq!(colour_of(&session, "+second"), vt100::Color::Idx(2), "{}", session.screen_text());
+    assert_eq!(color_of(&session, "-old"), vt100::Color::Idx(1), "{}", session.screen_text());
+    assert_eq!(color_of(&session, "+second"), vt100::Color::Idx(2), "{}", session.screen_text());
     session.key(Key::Char('y'));
     ended(&session, 0);
 }
 
-/// The colour of the first sign of a text on the screen.
+/// The color of the first character of a text on the screen.
 #[track_caller]
-fn colour_of(session: &TerminalSession, text: &str) -> vt100::Color {
+fn color_of(session: &TerminalSession, text: &str) -> vt100::Color {
     let screen = session.screen();
     let rows: Vec<String> = screen.rows(0, screen.size().1.get()).collect();
     let (row, column) = rows

@@ -44,7 +44,7 @@ fn the_guide_lists_every_command() {
     let guide = std::fs::read_to_string(guide).unwrap();
     let words = help.split_whitespace().filter(|word| {
         word.strip_prefix('/')
-            .is_some_and(|rest| rest.len() > 1 && rest.chars().all(|sign| sign.is_ascii_lowercase()))
+            .is_some_and(|rest| rest.len() > 1 && rest.chars().all(|c| c.is_ascii_lowercase()))
     });
     let commands: std::collections::BTreeSet<&str> = words.collect();
     assert!(commands.len() > 10, "{commands:?}");

@@ -18,15 +18,15 @@ fn a_headless_run_prints_its_answer_and_leaves_the_terminal_as_it_was() {
 #[test]
 fn errors_are_red_at_a_terminal_and_plain_with_no_color() {
     let sandbox = Sandbox::echo();
-    let coloured = start(&sandbox, &["check", "nowhere"]);
-    assert_ne!(coloured.wait_exit(), 0);
-    let screen = coloured.screen();
+    let colored = start(&sandbox, &["check", "nowhere"]);
+    assert_ne!(colored.wait_exit(), 0);
+    let screen = colored.screen();
     let first = screen.cell(0, 0).unwrap();
     assert_eq!(
         (first.contents(), first.fgcolor(), first.bold()),
         ("e", vt100::Color::Idx(1), true),
         "{}",
-        coloured.screen_text()
+        colored.screen_text()
     );
     let plain = AtTerminal::new(&sandbox, &["check", "nowhere"]).env("NO_COLOR", "1").size(40, 10).start();
     assert_ne!(plain.wait_exit(), 0);

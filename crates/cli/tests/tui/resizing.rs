@@ -20,10 +20,10 @@ fn resize_with_input(session: &TerminalSession) {
 /// No rule is longer: it would be two rows after the window has become narrower.
 const LONGEST_RULE: u16 = 72;
 
-/// Says whether exactly one row is a rule, as long as the width allows.
-fn has_rule(screen: &vt100::Screen, sign: char, columns: u16) -> bool {
+/// Returns whether exactly one row is a rule, as long as the width allows.
+fn has_rule(screen: &vt100::Screen, c: char, columns: u16) -> bool {
     let rows: Vec<String> = screen.rows(0, columns).collect();
-    let is_part = |row: &&String| row.trim_end().ends_with(sign);
+    let is_part = |row: &&String| row.trim_end().ends_with(c);
     let parts: Vec<&String> = rows.iter().filter(is_part).collect();
     parts.len() == 1 && parts[0].trim_end().chars().count() == usize::from(columns.min(LONGEST_RULE))
 }
@@ -44,7 +44,7 @@ fn a_question_stands_once_whatever_the_size() {
             has_rule(screen, '━', columns) && words.iter().all(|words| shown.matches(words).count() == 1)
         });
     }
-    // It takes keys again after a pause; keys that come together are no answer.
+    // It takes keys again after a pause; keys that come together are not answer.
     session.wait_for_visible("Ctrl-C stops");
     session.key(Key::Up);
     answer(&session, 'y');

@@ -38,34 +38,34 @@ fn a_chat_in_plain_lines_has_no_escape_sequences_either() {
 }
 
 #[test]
-fn no_color_leaves_every_colour_out() {
+fn no_color_leaves_every_color_out() {
     let sandbox = Sandbox::asking();
     let session = AtTerminal::new(&sandbox, &["run", ".", "hello"]).env("NO_COLOR", "1").start();
     session.wait_for_visible(CHOICES);
     session.keys("y");
     ended(&session, 0);
     let raw = String::from_utf8(session.raw_output()).unwrap();
-    assert_eq!(colours_of(&raw), Vec::<&str>::new());
-    let coloured = start(&sandbox, &["run", ".", "hello"]);
-    coloured.wait_for_visible(CHOICES);
-    coloured.keys("y");
-    ended(&coloured, 0);
-    let raw = String::from_utf8(coloured.raw_output()).unwrap();
-    assert_ne!(colours_of(&raw), Vec::<&str>::new(), "the test finds colours where there are some");
+    assert_eq!(colors_of(&raw), Vec::<&str>::new());
+    let colored = start(&sandbox, &["run", ".", "hello"]);
+    colored.wait_for_visible(CHOICES);
+    colored.keys("y");
+    ended(&colored, 0);
+    let raw = String::from_utf8(colored.raw_output()).unwrap();
+    assert_ne!(colors_of(&raw), Vec::<&str>::new(), "the test finds colors where there are some");
 }
 
-/// The escape sequences that set a colour.
-fn colours_of(raw: &str) -> Vec<&str> {
+/// The escape sequences that set a color.
+fn colors_of(raw: &str) -> Vec<&str> {
     let sequences = raw.split("\u{1b}[").skip(1);
     let styles = sequences.filter_map(|rest| {
-        let end = rest.find(|sign: char| sign.is_ascii_alphabetic())?;
+        let end = rest.find(|c: char| c.is_ascii_alphabetic())?;
         rest[end..].starts_with('m').then(|| &rest[..end])
     });
-    let is_colour = |style: &&str| {
+    let is_color = |style: &&str| {
         let mut codes = style.split(';').filter_map(|code| code.parse::<u16>().ok());
         codes.any(|code| matches!(code, 30..=38 | 40..=48 | 90..=97 | 100..=107))
     };
-    styles.filter(is_colour).collect()
+    styles.filter(is_color).collect()
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl TypedCall {
     }
 }
 
-/// Says whether an argument may be absent and is then nothing else than null.
+/// Returns whether an argument may be absent and is then nothing else than null.
 fn is_optional(input: &Schema, name: &str) -> bool {
     let required = input.source().get("required").and_then(Value::as_array);
     let is_required = required.is_some_and(|names| names.iter().any(|required| required == name));
@@ -111,7 +111,7 @@ impl<T: DeserializeOwned> UnwritableArgument<T> for &Probe<T> {
     }
 }
 
-/// Last choice: the type is no parameter at all, which the definition of the tool explains.
+/// Last choice: the type is not a parameter at all, which the definition of the tool explains.
 pub trait NoArgument<T> {
     /// Returns how the argument is written.
     fn argument(&self) -> ArgumentWriter<T>;

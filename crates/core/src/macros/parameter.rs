@@ -190,7 +190,7 @@ impl Probe<Approved> {
     }
 }
 
-/// Last choice: the type is no parameter of a tool.
+/// Last choice: the type is not a parameter of a tool.
 pub trait NoParameter<T> {
     /// Cannot be called: nothing implements [`ToolParameter`].
     fn parameter(&self, facts: Facts) -> Parameter<T>
@@ -207,7 +207,7 @@ impl<T> NoParameter<T> for Probe<T> {
     }
 }
 
-/// Explains a type that is no parameter. Nothing implements it.
+/// Explains a type that is not a parameter. Nothing implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a tool",
     label = "neither taken from the model nor injected",

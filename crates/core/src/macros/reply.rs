@@ -148,18 +148,18 @@ impl<V: Serialize + JsonSchema> DescribedValue<V> for &&Probe<V> {
 }
 
 /// Third choice: a value without a schema.
-pub trait SerialisedValue<V> {
+pub trait SerializedValue<V> {
     /// Writes it.
     fn written(&self) -> Written<V>;
 }
 
-impl<V: Serialize> SerialisedValue<V> for &Probe<V> {
+impl<V: Serialize> SerializedValue<V> for &Probe<V> {
     fn written(&self) -> Written<V> {
         Written { write: write_json, schema: || None }
     }
 }
 
-/// Last choice: the type is no result of a tool.
+/// Last choice: the type is not a result of a tool.
 pub trait NoValue<V> {
     /// Cannot be called: nothing implements [`ToolValue`].
     fn written(&self) -> Written<V>

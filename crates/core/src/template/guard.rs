@@ -4,7 +4,7 @@
 //! that measures them and writes nothing.
 
 use super::bounds::MEASURE;
-use super::tags::{Piece, pieces};
+use super::template_tags::{Piece, pieces};
 
 /// A template whose bindings are measured.
 pub(super) struct Guarded {

@@ -1,6 +1,6 @@
-//! Finds the invisible signs that belong to an emoji.
+//! Finds the invisible characters that belong to an emoji.
 //!
-//! Whether a sign is a picture is decided by its category, which is wider than the list of emoji: a style or a joiner
+//! Whether a character is a picture is decided by its category, which is wider than the list of emoji: a style or a joiner
 //! behind another symbol is as harmless.
 
 use unicode_general_category::{GeneralCategory, get_general_category};
@@ -10,7 +10,7 @@ const TEXT_STYLE: char = '\u{fe0e}';
 const PICTURE_STYLE: char = '\u{fe0f}';
 const KEYCAP: char = '\u{20e3}';
 
-/// Splits a text into emoji that hold invisible signs, for which true is given, and what stands between them.
+/// Splits a text into emoji that hold invisible characters, for which true is given, and what stands between them.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut left = text;
     std::iter::from_fn(move || {
@@ -24,7 +24,7 @@ pub(super) fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// Where the next emoji with invisible signs begins, and its length.
+/// Where the next emoji with invisible characters begins, and its length.
 fn next_emoji(text: &str) -> Option<(usize, usize)> {
     let mut place = 0;
     // Most text has none.
@@ -42,19 +42,19 @@ fn next_emoji(text: &str) -> Option<(usize, usize)> {
     None
 }
 
-/// Where the picture begins with which a text ends: its last sign, or the one before the colour of its skin.
+/// Where the picture begins with which a text ends: its last character, or the one before the color of its skin.
 fn start_of_picture(text: &str) -> Option<usize> {
-    let mut signs = text.char_indices().rev();
-    let (start, last) = signs.next()?;
-    match signs.next() {
-        Some((before, sign)) if is_skin(last) && is_picture(sign) => Some(before),
+    let mut characters = text.char_indices().rev();
+    let (start, last) = characters.next()?;
+    match characters.next() {
+        Some((before, c)) if is_skin(last) && is_picture(c) => Some(before),
         _ => Some(start),
     }
 }
 
-/// The length of the emoji with which a text begins, up to its last sign that belongs there.
+/// The length of the emoji with which a text begins, up to its last character that belongs there.
 fn emoji_length(text: &str) -> usize {
-    let is_key = text.starts_with(|sign: char| sign.is_ascii_digit() || matches!(sign, '#' | '*'));
+    let is_key = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '#' | '*'));
     if is_key {
         let is_keycap = text[1..].starts_with(PICTURE_STYLE) && text[4..].starts_with(KEYCAP);
         return if is_keycap { 1 + PICTURE_STYLE.len_utf8() + KEYCAP.len_utf8() } else { 0 };
@@ -71,29 +71,29 @@ fn emoji_length(text: &str) -> usize {
     length
 }
 
-/// The length of a picture with the colour of its skin and its style.
+/// The length of a picture with the color of its skin and its style.
 fn picture_length(text: &str) -> Option<usize> {
-    let first = text.chars().next().filter(|sign| is_picture(*sign))?;
+    let first = text.chars().next().filter(|c| is_picture(*c))?;
     let mut length = first.len_utf8();
     for belongs in [is_skin as fn(char) -> bool, is_style] {
-        length += text[length..].chars().next().filter(|sign| belongs(*sign)).map_or(0, char::len_utf8);
+        length += text[length..].chars().next().filter(|c| belongs(*c)).map_or(0, char::len_utf8);
     }
     Some(length)
 }
 
-fn is_style(sign: char) -> bool {
-    matches!(sign, TEXT_STYLE | PICTURE_STYLE)
+fn is_style(c: char) -> bool {
+    matches!(c, TEXT_STYLE | PICTURE_STYLE)
 }
 
-fn is_skin(sign: char) -> bool {
-    matches!(sign, '\u{1f3fb}'..='\u{1f3ff}')
+fn is_skin(c: char) -> bool {
+    matches!(c, '\u{1f3fb}'..='\u{1f3ff}')
 }
 
-fn is_picture(sign: char) -> bool {
-    if sign.is_ascii() || super::is_blank(sign) {
+fn is_picture(c: char) -> bool {
+    if c.is_ascii() || super::is_blank(c) {
         return false;
     }
-    matches!(sign, '‼' | '⁉' | 'ℹ' | '〰')
-        || is_skin(sign)
-        || matches!(get_general_category(sign), GeneralCategory::OtherSymbol | GeneralCategory::MathSymbol)
+    matches!(c, '‼' | '⁉' | 'ℹ' | '〰')
+        || is_skin(c)
+        || matches!(get_general_category(c), GeneralCategory::OtherSymbol | GeneralCategory::MathSymbol)
 }

@@ -10,7 +10,7 @@ const MOST: usize = 20;
 /// `p<U+0430>ypal`. Each word once, at most 20.
 pub fn lookalikes(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    for word in text.split(|sign: char| !sign.is_alphanumeric()).filter(|word| is_suspicious(word)) {
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| is_suspicious(word)) {
         let named = named(word);
         if !words.contains(&named) {
             words.push(named);
@@ -34,26 +34,26 @@ enum Letter {
 }
 
 fn is_suspicious(word: &str) -> bool {
-    let has = |kind: Letter| word.chars().any(|sign| letter(sign) == kind);
+    let has = |kind: Letter| word.chars().any(|c| letter(c) == kind);
     has(Letter::Dressed) || (has(Letter::Latin) && has(Letter::Similar))
 }
 
 fn named(word: &str) -> String {
     let mut named = String::with_capacity(word.len());
-    for sign in word.chars() {
-        match letter(sign) {
+    for c in word.chars() {
+        match letter(c) {
             Letter::Similar | Letter::Dressed => {
                 // A text takes whatever is written to it.
-                let _ = write!(named, "<U+{:04X}>", u32::from(sign));
+                let _ = write!(named, "<U+{:04X}>", u32::from(c));
             }
-            Letter::Latin | Letter::Other => named.push(sign),
+            Letter::Latin | Letter::Other => named.push(c),
         }
     }
     named
 }
 
-fn letter(sign: char) -> Letter {
-    match sign {
+fn letter(c: char) -> Letter {
+    match c {
         'A'..='Z' | 'a'..='z' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => Letter::Latin,
         // Greek and Coptic, Cyrillic, Armenian, Cherokee, Lisu.
         '\u{370}'..='\u{58f}'

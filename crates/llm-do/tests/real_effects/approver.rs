@@ -35,7 +35,7 @@ impl Whim {
         self.log().iter().filter(|answered| matches!(answered.answer, Answer::Deny(_))).count()
     }
 
-    /// Says whether a call with this mark was allowed: itself, with the edited arguments, or by a grant that was
+    /// Returns whether a call with this mark was allowed: itself, with the edited arguments, or by a grant that was
     /// given for the same tool.
     pub(crate) fn allowed(&self, name: &str, mark: &str) -> bool {
         let tool = if name == "mv" { "shell" } else { name };

@@ -34,7 +34,7 @@ impl Rule {
     }
 }
 
-/// Says whether there is a Python for the tools in [`PYTHON`].
+/// Returns whether there is a Python for the tools in [`PYTHON`].
 pub(crate) fn has_python() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     *FOUND.get_or_init(|| Command::new("python3").arg("--version").output().is_ok())

@@ -82,7 +82,7 @@ pub(crate) fn marks_in(text: &str) -> Vec<String> {
     let mut marks = Vec::new();
     for (at, _) in text.match_indices("mark") {
         let rest = &text[at + 4..];
-        let digits = rest.find(|sign: char| !sign.is_ascii_digit() && sign != 'x').unwrap_or(rest.len());
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != 'x').unwrap_or(rest.len());
         if rest[digits..].starts_with('m') {
             let edited = usize::from(rest[digits + 1..].starts_with('e'));
             marks.push(text[at..at + 4 + digits + 1 + edited].to_owned());

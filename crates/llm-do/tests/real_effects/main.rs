@@ -18,7 +18,7 @@ mod witness;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use llm_do::{Approval, ApprovalMode, Script, StandardCatalogue, says};
+use llm_do::{Approval, ApprovalMode, Script, StandardCatalog, says};
 use llm_do_testing::Chance;
 
 use crate::approver::Whim;
@@ -66,7 +66,7 @@ async fn built_in_tools_change_nothing_that_was_not_allowed_and_shown() {
 
 fn number_from(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")))
 }
 
 #[expect(clippy::print_stdout, reason = "a person looks at the mix of cases")]
@@ -92,7 +92,7 @@ async fn case(seed: u64) -> Vec<(&'static str, usize)> {
     replies.extend((0..40).map(|_| says("done")));
     let whim = Whim::new(seed);
     let witness = Arc::new(Witness::new(&folder));
-    let project = llm_do::load_changed(folder.project(), &[], &StandardCatalogue::new(folder.project()))
+    let project = llm_do::load_changed(folder.project(), &[], &StandardCatalog::new(folder.project()))
         .unwrap_or_else(|problems| panic!("{problems}"));
     let runtime = llm_do::runtime_of(&project)
         .model(Script::new(replies))

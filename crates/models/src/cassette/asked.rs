@@ -52,12 +52,12 @@ impl Asked {
         }
     }
 
-    /// Says whether two requests ask for the same, wherever the provider is.
+    /// Returns whether two requests ask for the same, wherever the provider is.
     pub(super) fn asks_like(&self, other: &Self) -> bool {
         self.goes_where(other) && self.body == other.body
     }
 
-    /// Says whether two requests have the same method and path.
+    /// Returns whether two requests have the same method and path.
     pub(super) fn goes_where(&self, other: &Self) -> bool {
         self.method == other.method && self.target() == other.target()
     }

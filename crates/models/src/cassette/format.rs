@@ -40,7 +40,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// Says whether a provider did what it was asked.
+    /// Returns whether a provider did what it was asked.
     pub(super) fn is_answer(&self) -> bool {
         matches!(self, Self::Response(answered) if (200..300).contains(&answered.status))
     }
@@ -81,7 +81,7 @@ impl Ending {
 #[serde(untagged)]
 pub(super) enum Piece {
     Text(String),
-    /// Bytes that are no UTF-8, such as half of a letter.
+    /// Bytes that are not UTF-8, such as half of a letter.
     Bytes {
         base64: String,
     },
@@ -136,7 +136,7 @@ pub(super) fn read(path: &Path, warnings: &Warnings) -> Result<Vec<(usize, Excha
     Ok(exchanges)
 }
 
-/// Says whether there is a cassette with exchanges. A file that is something else is an error.
+/// Returns whether there is a cassette with exchanges. A file that is something else is an error.
 pub(super) fn holds_exchanges(path: &Path) -> Result<bool, CassetteError> {
     let bytes = match regular_file::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -168,10 +168,10 @@ fn exchange(line: &[u8]) -> Result<Option<Exchange>, String> {
     let exchange: Exchange = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     match &exchange.outcome {
         Outcome::Response(answered) if !answered.pieces.iter().all(Piece::is_readable) => {
-            Err("a piece of its body is no base64".to_owned())
+            Err("a piece of its body is not base64".to_owned())
         }
         Outcome::Response(answered) if http::StatusCode::from_u16(answered.status).is_err() => {
-            Err(format!("{} is no status", answered.status))
+            Err(format!("{} is not a status", answered.status))
         }
         _ => Ok(Some(exchange)),
     }

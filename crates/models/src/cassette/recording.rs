@@ -110,7 +110,7 @@ impl Recording {
     }
 }
 
-/// Says whether a path names a device or a pipe, which cannot be replaced.
+/// Returns whether a path names a device or a pipe, which cannot be replaced.
 fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
 }

@@ -153,7 +153,7 @@ pub(super) fn of_body(error: &hyper::Error, host: &Authority) -> ModelError {
 fn broken(error: &(dyn Error + 'static)) -> String {
     let protocol = find::<hyper::Error>(error);
     if protocol.is_some_and(hyper::Error::is_parse) {
-        return format!("sent what is no HTTP ({})", deepest(error));
+        return format!("sent what is not HTTP ({})", deepest(error));
     }
     match find::<io::Error>(error).map(io::Error::kind) {
         Some(ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe) => {

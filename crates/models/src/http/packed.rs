@@ -14,7 +14,7 @@ const SMALL: usize = 4 * 1024;
 /// The most bytes that are copied together.
 const PACKET: usize = 64 * 1024;
 
-/// Pieces of a request, of which small neighbours are sent as one. Large ones are not copied.
+/// Pieces of a request, of which small neighbors are sent as one. Large ones are not copied.
 pub(super) struct Packed {
     pieces: Chunks,
     next: Option<Bytes>,
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn small_neighbours_are_sent_as_one() {
+    fn small_neighbors_are_sent_as_one() {
         assert_eq!(packed(&[10, 20, 30]), [60]);
         assert_eq!(packed(&[10, 20, SMALL, 30, 40, SMALL + 1, SMALL]), [30, SMALL, 70, SMALL + 1, SMALL]);
         assert_eq!(packed(&[1]), [1]);

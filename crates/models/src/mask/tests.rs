@@ -43,7 +43,7 @@ fn base64_of_texts_around_it_tells_nothing_of_it() {
                 let text = engine.encode(format!("{before}{KEY}{after}"));
                 let masked = mask().text(&text).into_owned();
                 assert!(masked.contains(REMOVED), "{before:?} {after:?}: {text}");
-                // At most the letters that share bits with their neighbours are left.
+                // At most the letters that share bits with their neighbors are left.
                 assert!(masked.len() <= REMOVED.len() + 4 + (before.len() + after.len()) * 2, "{masked}");
             }
         }

@@ -54,7 +54,7 @@ fn platform() -> String {
 /// The table of a day, written as `2026-11-16`.
 pub(super) fn table(data: &Value, version: &str, day: &str) -> String {
     let mut text = format!(
-        "# Prices on {day}, from genai-prices {version} (MIT licence, Copyright (c) Pydantic Services Inc.). Made by \
+        "# Prices on {day}, from genai-prices {version} (MIT license, Copyright (c) Pydantic Services Inc.). Made by \
          `UPDATE_PRICES=1 cargo test -p llm-do-models prices`.\n"
     );
     for section in SECTIONS {

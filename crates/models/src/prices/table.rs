@@ -85,7 +85,7 @@ fn has_form(model: &str, form: &str) -> bool {
         None => (form, false),
     };
     let length_fits = if is_open { model.len() >= form.len() } else { model.len() == form.len() };
-    let same = |(sign, wanted): (u8, u8)| if wanted == b'#' { sign.is_ascii_digit() } else { sign == wanted };
+    let same = |(c, wanted): (u8, u8)| if wanted == b'#' { c.is_ascii_digit() } else { c == wanted };
     length_fits && model.bytes().zip(form.bytes()).all(same)
 }
 

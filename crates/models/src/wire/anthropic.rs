@@ -73,7 +73,7 @@ impl Reader for Messages {
     }
 
     fn usage(&self) -> Option<Usage> {
-        (!self.usage.is_empty()).then(|| normalised(&self.usage.clone().into()))
+        (!self.usage.is_empty()).then(|| normalized(&self.usage.clone().into()))
     }
 
     fn finish(mut self: Box<Self>, origin: &Origin) -> Option<Draft> {
@@ -204,7 +204,7 @@ impl Block {
         tool_call(&id, &name, arguments, raw, place)
     }
 
-    /// Puts the streamed input where a whole block has it; as text where it is no JSON.
+    /// Puts the streamed input where a whole block has it; as text where it is not JSON.
     fn complete_input(&mut self) {
         if !self.input.is_empty() {
             let input = serde_json::from_str(&self.input).unwrap_or_else(|_| self.input.clone().into());
@@ -221,7 +221,7 @@ impl Block {
     }
 }
 
-/// Says whether an event adds text to its block and nothing else.
+/// Returns whether an event adds text to its block and nothing else.
 fn holds_only_text(event: &Value) -> bool {
     let has_only = |value: Option<&Value>, known: &[&str]| {
         let fields = value.and_then(Value::as_object);
@@ -253,7 +253,7 @@ fn stop(word: &str) -> StopReason {
     }
 }
 
-fn normalised(usage: &Value) -> Usage {
+fn normalized(usage: &Value) -> Usage {
     let count = |path| count(usage, path).unwrap_or(0);
     Usage {
         requests: 1,

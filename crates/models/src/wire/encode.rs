@@ -61,7 +61,7 @@ impl Target {
         format!("{}:{}", self.provider, self.model)
     }
 
-    /// Says whether the provider can run a tool for the model.
+    /// Returns whether the provider can run a tool for the model.
     fn offers(&self, tool: &ServerTool) -> bool {
         self.profile.server_tools.contains(&tool.name())
     }
@@ -354,7 +354,7 @@ impl Frame {
     }
 }
 
-/// Says whether a field of the user is merged into the closing.
+/// Returns whether a field of the user is merged into the closing.
 fn is_late(writer: &dyn Writer, key: &str, value: &Value) -> bool {
     value.is_object() && writer.late_objects().contains(&key)
 }

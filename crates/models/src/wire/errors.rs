@@ -66,7 +66,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// Reads a body of any shape; `bytes` are its text where it is no JSON.
+    /// Reads a body of any shape; `bytes` are its text where it is not JSON.
     pub(super) fn of(body: &Value, status: Option<u16>, bytes: &[u8]) -> Self {
         let body = body.get(0).unwrap_or(body);
         let error = body.get("error").filter(|error| !error.is_null()).unwrap_or(body);

@@ -181,7 +181,7 @@ fn finish_whole(body: &[u8], each: &mut Each<'_>) -> Result<(), ModelError> {
     each(Frame::Data(body))
 }
 
-/// What the end of the body cut is no error of its own: the answer is then incomplete.
+/// What the end of the body cut is not an error of its own: the answer is then incomplete.
 fn unless_cut(error: ModelError) -> Result<(), ModelError> {
     if error.kind == ModelErrorKind::Truncated { Ok(()) } else { Err(error) }
 }

@@ -1,4 +1,4 @@
-//! What fuzz targets check about decoders and encoders. It is no part of the public surface.
+//! What fuzz targets check about decoders and encoders. It is not part of the public surface.
 
 use std::sync::Arc;
 

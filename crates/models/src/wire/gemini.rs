@@ -41,7 +41,7 @@ impl Reader for Generation {
     fn usage(&self) -> Option<Usage> {
         let usage = self.envelope.get("usageMetadata").filter(|usage| usage.is_object());
         let searches = u64::from(server_calls::has_searched(&self.candidate));
-        usage.map(|usage| Usage { searches, ..normalised(usage) })
+        usage.map(|usage| Usage { searches, ..normalized(usage) })
     }
 
     fn finish(mut self: Box<Self>, origin: &Origin) -> Option<Draft> {
@@ -136,7 +136,7 @@ fn is_thought(part: &Map<String, Value>) -> bool {
     part.get("thought").and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// Says whether a part is text or thought and nothing else, so that more of it may follow.
+/// Returns whether a part is text or thought and nothing else, so that more of it may follow.
 fn is_plain_text(part: &Map<String, Value>) -> bool {
     part.get("text").is_some_and(Value::is_string) && !holds_more(part, &["text", "thought"])
 }
@@ -192,7 +192,7 @@ fn stop(word: &str) -> StopReason {
     }
 }
 
-fn normalised(usage: &Value) -> Usage {
+fn normalized(usage: &Value) -> Usage {
     let count = |path| count(usage, path).unwrap_or(0);
     let (cache_read, reasoning) = (count("/cachedContentTokenCount"), count("/thoughtsTokenCount"));
     let prompt = count("/promptTokenCount").saturating_sub(cache_read);

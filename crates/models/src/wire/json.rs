@@ -96,7 +96,7 @@ pub(super) fn without(value: Value, keys: &[&str]) -> Map<String, Value> {
     map
 }
 
-/// Removes a text from an object; what is no text counts as none.
+/// Removes a text from an object; what is not text counts as none.
 pub(super) fn remove_text(map: &mut Map<String, Value>, key: &str) -> Option<String> {
     match map.shift_remove(key) {
         Some(Value::String(text)) => Some(text),
@@ -106,11 +106,11 @@ pub(super) fn remove_text(map: &mut Map<String, Value>, key: &str) -> Option<Str
 
 /// Returns the count that stands at a path such as `/details/cached_tokens`.
 pub(super) fn count(value: &Value, path: &str) -> Option<u64> {
-    // No key has signs that a JSON pointer would have to escape, so nothing is copied to look for them.
+    // No key has characters that a JSON pointer would have to escape, so nothing is copied to look for them.
     path.split('/').skip(1).try_fold(value, |value, key| value.get(key))?.as_u64()
 }
 
-/// Says whether a value holds no information.
+/// Returns whether a value holds no information.
 pub(super) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -120,7 +120,7 @@ pub(super) fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Says whether an object reports an error. Hosts fill the field with many kinds of nothing; some have no such field
+/// Returns whether an object reports an error. Hosts fill the field with many kinds of nothing; some have no such field
 /// and call the whole object an error.
 pub(super) fn has_error(object: &Value) -> bool {
     match object.get("error") {
@@ -131,7 +131,7 @@ pub(super) fn has_error(object: &Value) -> bool {
     }
 }
 
-/// Says whether an object holds more than these keys.
+/// Returns whether an object holds more than these keys.
 pub(super) fn holds_more(map: &Map<String, Value>, known: &[&str]) -> bool {
     map.iter().any(|(key, value)| !known.contains(&key.as_str()) && !is_nothing(value))
 }

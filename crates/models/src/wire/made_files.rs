@@ -44,7 +44,7 @@ fn image(item: &Value) -> Option<(String, &str)> {
     Some((format!("image/{format}"), data))
 }
 
-/// Returns the data of a part of Gemini. Drafts among its thoughts are no answer.
+/// Returns the data of a part of Gemini. Drafts among its thoughts are not part of the answer.
 fn inline(part: &Value) -> Option<(String, &str)> {
     let is_thought = part.get("thought").and_then(Value::as_bool).unwrap_or(false);
     let held = part.get("inlineData").filter(|_| !is_thought)?;

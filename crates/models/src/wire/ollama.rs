@@ -46,7 +46,7 @@ impl Reader for Chat {
 
     fn usage(&self) -> Option<Usage> {
         let is_known = COUNTS.iter().take(2).any(|key| self.envelope.contains_key(*key));
-        is_known.then(|| normalised(&self.envelope))
+        is_known.then(|| normalized(&self.envelope))
     }
 
     fn finish(mut self: Box<Self>, origin: &Origin) -> Option<Draft> {
@@ -117,7 +117,7 @@ fn stop(word: &str) -> StopReason {
     }
 }
 
-fn normalised(envelope: &Map<String, Value>) -> Usage {
+fn normalized(envelope: &Map<String, Value>) -> Usage {
     let envelope = |key: &str| envelope.get(key).and_then(Value::as_u64).unwrap_or(0);
     Usage {
         requests: 1,

@@ -80,7 +80,7 @@ impl Reader for Completion {
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.raw_usage().map(normalised)
+        self.raw_usage().map(normalized)
     }
 
     fn finish(mut self: Box<Self>, origin: &Origin) -> Option<Draft> {
@@ -416,7 +416,7 @@ impl Call {
     }
 }
 
-/// Says whether a choice brings more text and nothing else.
+/// Returns whether a choice brings more text and nothing else.
 fn holds_only_text(choice: &Value) -> bool {
     let delta = choice.get("delta").and_then(Value::as_object);
     let is_plain = |map: &Map<String, Value>, known: &[&str]| {
@@ -438,7 +438,7 @@ fn stop(word: &str) -> StopReason {
     }
 }
 
-fn normalised(usage: &Value) -> Usage {
+fn normalized(usage: &Value) -> Usage {
     let count = |path| count(usage, path);
     let prompt = count("/prompt_tokens").unwrap_or(0);
     let cached = count("/prompt_tokens_details/cached_tokens").or_else(|| count("/prompt_cache_hit_tokens"));

@@ -86,7 +86,7 @@ impl Reader for Response {
         let usage = self.envelope.get("usage").filter(|usage| usage.is_object());
         let searches = self.items.values().filter(|item| text(item, "type") == Some("web_search_call"));
         let searches = searches.count() as u64;
-        usage.map(|usage| Usage { searches, ..normalised(usage) })
+        usage.map(|usage| Usage { searches, ..normalized(usage) })
     }
 
     fn finish(mut self: Box<Self>, origin: &Origin) -> Option<Draft> {
@@ -217,7 +217,7 @@ fn stop(status: &str, reason: Option<&str>) -> StopReason {
     }
 }
 
-fn normalised(usage: &Value) -> Usage {
+fn normalized(usage: &Value) -> Usage {
     let count = |path| count(usage, path).unwrap_or(0);
     let cache_read = count("/input_tokens_details/cached_tokens");
     let cache_write = count("/input_tokens_details/cache_write_tokens");

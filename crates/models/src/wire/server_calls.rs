@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::json::{is_nothing, text};
 
-/// Beyond this many letters, a text in the letters of base64 is no word but data.
+/// Beyond this many letters, a text in the letters of base64 is not a word but data.
 const MOST_LETTERS: usize = 256;
 
 /// Items of Responses that the client has to run.
@@ -123,7 +123,7 @@ fn fetches(candidate: &Map<String, Value>) -> Vec<ServerCall> {
     pages.and_then(Value::as_array).into_iter().flatten().map(fetch).collect()
 }
 
-/// Says whether an answer of Gemini is grounded on a search.
+/// Returns whether an answer of Gemini is grounded on a search.
 pub(super) fn has_searched(candidate: &Map<String, Value>) -> bool {
     let queries = candidate.get("groundingMetadata").and_then(|grounding| grounding.get("webSearchQueries"));
     queries.is_some_and(|queries| !is_nothing(queries))

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a helper cannot do fails its test")]
 
-mod catalogue;
+mod registry;
 mod script;
 mod script_file;
 mod support;

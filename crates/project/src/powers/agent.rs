@@ -10,7 +10,7 @@ use llm_do_trust::Power;
 
 use super::{Found, place_at};
 use crate::document::entry_place;
-use crate::header::{EnvironmentInfo, EnvironmentSection, Header, OutputSchema};
+use crate::front_matter::{EnvironmentInfo, EnvironmentSection, Header, OutputSchema};
 use crate::link::Agent;
 use crate::toolsets::Toolsets;
 

@@ -6,11 +6,11 @@ use llm_do_core::{secret_word, visible_line};
 
 use super::file_map::FileMap;
 use super::git;
-use crate::catalogue::Catalogue;
+use crate::catalog::Catalog;
 use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
-use crate::header::{EnvironmentInfo, EnvironmentSection, Variables};
+use crate::front_matter::{EnvironmentInfo, EnvironmentSection, Variables};
 use crate::link::Agent;
 
 /// The key of the section.
@@ -38,7 +38,7 @@ const FACTS: [(&str, Fact); 7] = [
     ("file_map", Fact::FileMap),
 ];
 
-/// Says whether there is a fact of that name.
+/// Returns whether there is a fact of that name.
 pub(crate) fn is_fact(name: &str) -> bool {
     FACTS.iter().any(|(known, _)| *known == name)
 }
@@ -85,12 +85,12 @@ impl Environment {
     }
 
     /// Makes the block; nothing where there is nothing to tell.
-    pub(super) fn text(&self, catalogue: &dyn Catalogue) -> Option<String> {
-        let facts = self.facts.iter().filter_map(|fact| self.fact(*fact, catalogue));
+    pub(super) fn text(&self, catalog: &dyn Catalog) -> Option<String> {
+        let facts = self.facts.iter().filter_map(|fact| self.fact(*fact, catalog));
         let custom =
             self.custom.iter().map(|(key, text)| format!("{}: {}", visible_line(key), visible_line(text)));
         let variables = self.variables.iter().filter_map(|(label, name)| {
-            let value = catalogue.variable(name).filter(|value| !value.is_empty())?;
+            let value = catalog.variable(name).filter(|value| !value.is_empty())?;
             Some(format!("{}: {}", visible_line(label), one_line(&value)))
         });
         let map = self.facts.contains(&Fact::FileMap).then(|| self.file_map.text());
@@ -98,8 +98,8 @@ impl Environment {
         (!lines.is_empty()).then(|| format!("<env>\n{}\n</env>", without_tags(&lines.join("\n"))))
     }
 
-    fn fact(&self, fact: Fact, catalogue: &dyn Catalogue) -> Option<String> {
-        let machine = catalogue.machine();
+    fn fact(&self, fact: Fact, catalog: &dyn Catalog) -> Option<String> {
+        let machine = catalog.machine();
         let value = match fact {
             Fact::WorkingDirectory => machine.directory?.display().to_string(),
             Fact::Platform => format!("{} ({})", std::env::consts::OS, std::env::consts::ARCH),
@@ -119,7 +119,7 @@ fn without_tags(text: &str) -> String {
     text.replace("</env", "&lt;/env")
 }
 
-/// A value as one line without signs that nobody sees.
+/// A value as one line without characters that nobody sees.
 fn one_line(value: &str) -> String {
     let line = visible_line(value).to_string();
     match line.char_indices().nth(LONGEST_VALUE) {
@@ -170,7 +170,7 @@ fn check_variables(agent: &Agent, section: &EnvironmentSection, out: &mut Diagno
             out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
         }
         if name.is_empty() || name.contains(['=', '\0']) {
-            let message = format!("`env_vars`: `{name}` is no name of a variable");
+            let message = format!("`env_vars`: `{name}` is not a valid variable name");
             out.push(Diagnostic::at(&agent.file.source, &place, message));
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use llm_do_core::{counted, visible_line};
 
-use crate::header::EnvironmentSection;
+use crate::front_matter::EnvironmentSection;
 
 /// How many files are listed where nothing else is said.
 const USUAL: usize = 50;
@@ -49,7 +49,7 @@ impl FileMap {
         }
         let directory = real(&self.project.join(&self.below))?;
         match directory.starts_with(real(&self.project)?) {
-            _ if !directory.is_dir() => Err(format!("`file_map_root`: `{shown}` is no directory")),
+            _ if !directory.is_dir() => Err(format!("`file_map_root`: `{shown}` is not a directory")),
             false => Err(format!("`file_map_root`: `{shown}` lies outside the project")),
             true => Ok(directory),
         }

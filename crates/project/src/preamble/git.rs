@@ -72,7 +72,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Says whether a file differs in size or time from what the index knows of it; nothing where that cannot be read.
+/// Returns whether a file differs in size or time from what the index knows of it; nothing where that cannot be read.
 fn is_changed(tree: &Path, git: &Path) -> Option<bool> {
     let index = read(&git.join("index"))?;
     let entries = Entries::of(&index)?;

@@ -8,7 +8,7 @@ use cap_std::fs::Dir;
 
 use llm_do_secrets::SecretFiles;
 
-use crate::catalogue::{Catalogue, ProjectFiles};
+use crate::catalog::{Catalog, ProjectFiles};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
 use crate::link::Agent;
@@ -40,7 +40,7 @@ impl Preload {
         agent: &Agent,
         root: &Path,
         own: &ProjectFiles,
-        catalogue: &dyn Catalogue,
+        catalog: &dyn Catalog,
         out: &mut Diagnostics,
     ) -> Option<Self> {
         let names = &agent.header.preload;
@@ -69,7 +69,7 @@ impl Preload {
                 refuse(format!("duplicate entry `{name}`"));
                 continue;
             }
-            match preload.shown(&path, LARGEST, catalogue) {
+            match preload.shown(&path, LARGEST, catalog) {
                 Ok(_) => preload.files.push(path),
                 Err(message) => refuse(message),
             }
@@ -78,11 +78,11 @@ impl Preload {
     }
 
     /// Makes the block.
-    pub(super) fn text(&self, catalogue: &dyn Catalogue) -> Result<String, String> {
+    pub(super) fn text(&self, catalog: &dyn Catalog) -> Result<String, String> {
         let mut text = "<preload>\n".to_owned();
         let mut room = LARGEST_TOGETHER;
         for path in &self.files {
-            let shown = self.shown(path, room.min(LARGEST), catalogue)?;
+            let shown = self.shown(path, room.min(LARGEST), catalog)?;
             room = room.saturating_sub(shown.text.len());
             let inner = without_tags(&shown.text);
             text.push_str(&format!("<file path=\"{}\">\n{inner}", escaped(path)));
@@ -100,9 +100,9 @@ impl Preload {
     }
 
     /// Reads the beginning of a file below the root. No link leads out of it.
-    fn shown(&self, path: &Path, most: usize, catalogue: &dyn Catalogue) -> Result<Shown, String> {
+    fn shown(&self, path: &Path, most: usize, catalog: &dyn Catalog) -> Result<Shown, String> {
         let name = path.display();
-        if catalogue.is_private(&self.root.join(path)) {
+        if catalog.is_private(&self.root.join(path)) {
             return Err(format!("`{name}` belongs to llm-do itself, and no project reads it"));
         }
         let refused = |error: std::io::Error| match error.kind() {
@@ -115,7 +115,7 @@ impl Preload {
         let root = Dir::open_ambient_dir(&self.root, ambient_authority()).map_err(refused)?;
         let metadata = root.metadata(path).map_err(refused)?;
         if !metadata.is_file() {
-            return Err(format!("`{name}` is no regular file"));
+            return Err(format!("`{name}` is not a regular file"));
         }
         let mut bytes = Vec::new();
         let file = root.open(path).map_err(refused)?;
@@ -140,7 +140,7 @@ struct Shown {
     size: usize,
 }
 
-/// A cut may have gone through a character; everything else is no text.
+/// A cut may have gone through a character; everything else is not text.
 fn whole_characters(error: std::string::FromUtf8Error, size: usize) -> Result<String, ()> {
     let valid = error.utf8_error().valid_up_to();
     let is_cut = error.utf8_error().error_len().is_none();
@@ -161,14 +161,14 @@ fn without_tags(text: &str) -> String {
 fn escaped(path: &Path) -> String {
     let path = path.display().to_string();
     let mut text = String::with_capacity(path.len());
-    for sign in path.chars() {
-        match sign {
+    for c in path.chars() {
+        match c {
             '&' => text.push_str("&amp;"),
             '<' => text.push_str("&lt;"),
             '>' => text.push_str("&gt;"),
             '"' => text.push_str("&quot;"),
-            sign if sign.is_control() => text.push_str(&format!("&#{};", u32::from(sign))),
-            sign => text.push(sign),
+            c if c.is_control() => text.push_str(&format!("&#{};", u32::from(c))),
+            c => text.push(c),
         }
     }
     text

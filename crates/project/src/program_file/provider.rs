@@ -26,7 +26,7 @@ impl Reading<'_> {
                 let message = format!("`{provider}` is reached as `{plain}`, with the key of that provider");
                 self.notice(provider_place, message);
             }
-            // Vertex sets the date of a model apart with a sign that no other knows.
+            // Vertex sets the date of a model apart with a character that no other knows.
             let name = if provider.contains("vertex") { name.replace('@', "-") } else { name.to_owned() };
             let chosen = text(&place.value.place, &format!("{plain}:{name}"));
             self.header.push(field("model", &place.place, chosen));
@@ -57,8 +57,8 @@ impl Reading<'_> {
                 "stop" | "stop_sequences" => self.stop(parameters, found),
                 "reasoning_effort" => self.set(found, "effort"),
                 "thinking" => {
-                    let thinking =
-                        crate::older::thinking_of(&found.value).unwrap_or_else(|| found.value.clone());
+                    let thinking = crate::deprecated_keys::thinking_of(&found.value)
+                        .unwrap_or_else(|| found.value.clone());
                     self.settings.push(field("thinking", &found.place, thinking));
                 }
                 "thinking_budget" => self.thinking_budget(found),

@@ -147,7 +147,7 @@ impl Reading<'_> {
                 }
                 (key, _) if KEYS.contains(&key) => kept.push(found.clone()),
                 (_, Content::Text(_)) => kept.push(found.clone()),
-                (key, _) => self.notice(found, format!("`env_info.{key}` is no text, and passed over")),
+                (key, _) => self.notice(found, format!("`env_info.{key}` is not text, and passed over")),
             }
         }
         self.header.push(field("env_info", &section.place, table(&section.place, kept)));
@@ -204,7 +204,7 @@ impl Reading<'_> {
 /// The keys of `tools`; some of them are read with the model.
 const TOOLS: [&str; 6] = ["builtin", "enabled", "mcp", "aliases", "anthropic", "openai"];
 
-/// The keys of `env_info` that are no lines of the author.
+/// The keys of `env_info` that are not lines of the author.
 const KEYS: [&str; 6] =
     ["variables", "env_vars", "commands", "file_map_root", "file_map_max_files", "file_map_show_size"];
 

@@ -11,7 +11,7 @@ use super::{Refused, Toolsets, python_tool_hint, unlisted_code, with_hint};
 use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::entry_place;
-use crate::header::{ToolEntry, ToolSection};
+use crate::front_matter::{ToolEntry, ToolSection};
 use crate::link::{Agent, access};
 use llm_do_runtime::ToolsetSubset;
 
@@ -85,7 +85,7 @@ impl Toolsets<'_> {
         let toolsets = spec.toolsets.iter().filter_map(toolset);
         let of_code = self.code.defined().into_iter().flat_map(|code| &code.tools);
         let of_code = of_code.map(|tool| tool.value.definition().clone());
-        let of_program = self.catalogue.program_tools().iter().map(|tool| tool.definition().clone());
+        let of_program = self.catalog.program_tools().iter().map(|tool| tool.definition().clone());
         let single = of_program.chain(of_code);
         let definitions = toolsets.flat_map(|toolset| toolset.definitions()).chain(single);
         definitions.map(|definition| (definition.name.clone(), definition)).collect()
@@ -113,7 +113,7 @@ impl Toolsets<'_> {
     fn current_name<'t>(&self, tool: &'t str, held: &Held) -> &'t str {
         let is_own = held.contains_key(tool) || self.single_tools().any(|name| name == tool);
         let renamed = RENAMED_TOOLS.iter().find(|(old, _)| *old == tool && !is_own);
-        match renamed.filter(|(_, new)| self.catalogue.tool_home(new).is_some()) {
+        match renamed.filter(|(_, new)| self.catalog.tool_home(new).is_some()) {
             Some((_, new)) => new,
             None => tool,
         }
@@ -126,7 +126,7 @@ impl Toolsets<'_> {
         if held.contains_key(tool) {
             return Some(Origin::Listed);
         }
-        match self.catalogue.tool_home(tool) {
+        match self.catalog.tool_home(tool) {
             Some(home) => Some(Origin::Home(home.to_owned())),
             // What was not run yet may define anything.
             None => self.has_tool(tool).then_some(Origin::Code),
@@ -145,7 +145,7 @@ impl Toolsets<'_> {
         match listed {
             Some(name) => format!("list `{name}` under `toolsets`"),
             None => self.unlisted_code_hint(tool).or_else(|| python_tool_hint(tool)).unwrap_or_else(|| {
-                let tools = self.single_tools().map(Name::as_str).chain(self.catalogue.lone_tools());
+                let tools = self.single_tools().map(Name::as_str).chain(self.catalog.lone_tools());
                 self.with_program_hint(meant(tool, tools))
             }),
         }

@@ -1,4 +1,4 @@
-//! What the tests of whole projects share: a catalogue of names, and folders that vanish.
+//! What the tests of whole projects share: a catalog of names, and folders that vanish.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llm_do_core::{StatelessToolset, Toolset};
-use llm_do_project::{Catalogue, WantedToolset};
+use llm_do_project::{Catalog, WantedToolset};
 use serde_json::Value;
 
 /// The names of the built-in toolsets, without their tools.
@@ -27,8 +27,8 @@ const BUILT_IN: [&str; 7] = [
     "dynamic_agents",
 ];
 
-impl Catalogue for Names {
-    fn shared(&self) -> Arc<dyn Catalogue> {
+impl Catalog for Names {
+    fn shared(&self) -> Arc<dyn Catalog> {
         Arc::new(Self)
     }
 

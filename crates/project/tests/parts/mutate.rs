@@ -200,7 +200,7 @@ fn replace_value(text: &mut Vec<u8>, _: &[u8], chance: &mut Chance) {
     text.splice(start..end, value.into_bytes());
 }
 
-/// Signs that are invisible, wide, turn the direction, or end lines somewhere only.
+/// Characters that are invisible, wide, turn the direction, or end lines somewhere only.
 const SIGNS: [&[u8]; 22] = [
     "\u{feff}".as_bytes(),
     "\u{202e}".as_bytes(),
@@ -228,8 +228,8 @@ const SIGNS: [&[u8]; 22] = [
 
 fn insert_sign(text: &mut Vec<u8>, _: &[u8], chance: &mut Chance) {
     let at = chance.below(text.len() + 1);
-    let sign = *chance.one_of(&SIGNS);
-    text.splice(at..at, sign.iter().copied());
+    let c = *chance.one_of(&SIGNS);
+    text.splice(at..at, c.iter().copied());
 }
 
 /// Puts a deep nest where a value or a line begins.
@@ -263,9 +263,9 @@ fn anchors(text: &mut Vec<u8>, _: &[u8], chance: &mut Chance) {
 }
 
 fn lengthen(text: &mut Vec<u8>, _: &[u8], chance: &mut Chance) {
-    let sign = *chance.one_of(&["x", "9", " ", "\n", "ä", "{{", "\\u0041", "*", "#", "{a,b}", "("]);
+    let c = *chance.one_of(&["x", "9", " ", "\n", "ä", "{{", "\\u0041", "*", "#", "{a,b}", "("]);
     let count = *chance.one_of(&[100, 10_000, 500_000]);
-    put(text, &sign.repeat(count / sign.len()), chance);
+    put(text, &c.repeat(count / c.len()), chance);
 }
 
 /// Puts a text after a `:` or `=`, at the start of a line, or inside of a word.

@@ -1,14 +1,14 @@
-//! A catalogue with tools that can be listed alone, on a machine that is always the same.
+//! A catalog with tools that can be listed alone, on a machine that is always the same.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use llm_do_core::{Approval, StatelessToolset, Tool, Toolset};
-use llm_do_project::{Catalogue, Machine, WantedToolset};
+use llm_do_project::{Catalog, Machine, WantedToolset};
 use llm_do_testing::FunctionTool;
 use serde_json::json;
 
-/// The catalogue.
+/// The catalog.
 #[derive(Clone)]
 pub(crate) struct Standard;
 
@@ -25,8 +25,8 @@ const HOMES: [(&str, &str); 10] = [
     ("calculator", "calculator"),
 ];
 
-impl Catalogue for Standard {
-    fn shared(&self) -> Arc<dyn Catalogue> {
+impl Catalog for Standard {
+    fn shared(&self) -> Arc<dyn Catalog> {
         Arc::new(self.clone())
     }
 

@@ -64,7 +64,7 @@ struct TurnResults<'a, 'b>(&'a AgentLoop<'b>);
 
 impl Drop for TurnResults<'_, '_> {
     fn drop(&mut self) {
-        self.0.engine.run.in_flight.forget(&self.0.frame.seat);
+        self.0.engine.run.in_flight.forget(&self.0.frame.agent_state);
     }
 }
 
@@ -77,7 +77,8 @@ impl AgentLoop<'_> {
     /// Reads where a tool wants to go back to. A tool of anybody's own may name a message that is not there.
     async fn jump(&self, output: &Output) -> Result<(usize, Jump), Failure> {
         let jump: Jump = output.parse()?;
-        let target = control::target(&jump, &self.frame.seat.talk.lock().await.conversation);
+        let target =
+            control::target(&jump, &self.frame.agent_state.conversation_state.lock().await.conversation);
         let wrong = |problem: String| Failure::new(FailureKind::Arguments, problem);
         Ok((target.map_err(wrong)?, jump))
     }
@@ -175,7 +176,7 @@ impl AgentLoop<'_> {
 
     /// Keeps what is known of the turn for calls that go on from it. Only a call that runs alone may.
     fn show_turn(&self, response: &ModelResponse, requests: &[CallRequest<'_>], results: &[ToolResult]) {
-        *self.frame.seat.turn.lock() = Some(Turn {
+        *self.frame.agent_state.turn.lock() = Some(Turn {
             message: response.message.clone(),
             keys: requests.iter().map(|request| request.key.clone()).collect(),
             results: results.to_vec(),
@@ -184,7 +185,7 @@ impl AgentLoop<'_> {
 
     fn call_step(&self, request: &CallRequest<'_>) -> Step {
         let (name, payload) = (request.call.name.clone(), request.arguments.clone());
-        let kind = StepKind::Call { asker: CallOrigin::Model, fork: false };
+        let kind = StepKind::Call { origin: CallOrigin::Model, fork: false };
         self.step(request.key.clone(), kind, name, payload, Effect::Calls)
     }
 
@@ -224,7 +225,7 @@ impl AgentLoop<'_> {
             Err(_) => CallEnd::Failed,
         };
         let arguments = request.arguments.digest();
-        self.frame.seat.repeats.lock().count(&request.call.name, arguments, ended, self.repeat_limit())
+        self.frame.agent_state.repeats.lock().count(&request.call.name, arguments, ended, self.repeat_limit())
     }
 
     /// Writes the result that the model reads; stops a model that repeats a failing call.
@@ -270,7 +271,7 @@ impl AgentLoop<'_> {
         if self.pages_itself(request) {
             return text;
         }
-        let descriptors = self.frame.seat.descriptors.get();
+        let descriptors = self.frame.agent_state.descriptors.get();
         let keeps = |descriptors: &&Descriptors| descriptors.settings().enabled && !self.frame.cuts_results();
         let Some(descriptors) = descriptors.filter(keeps) else { return self.cut(text) };
         let paged = match content {
@@ -304,9 +305,9 @@ impl AgentLoop<'_> {
             return Err(Failure::new(FailureKind::Arguments, refusal));
         }
         if tune.model.is_some() {
-            self.frame.seat.talk.lock().await.answered = None;
+            self.frame.agent_state.conversation_state.lock().await.answered = None;
         }
-        let mut tuned = self.frame.seat.tuned.lock();
+        let mut tuned = self.frame.agent_state.tuned.lock();
         *tuned = control::tuned_further(&tuned, tune);
         Ok(())
     }

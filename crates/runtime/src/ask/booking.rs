@@ -16,7 +16,7 @@ impl Asking<'_> {
     /// Books an attempt and returns its result with prices.
     pub(super) fn booked(
         &self,
-        talk: &mut ConversationState,
+        conversation_state: &mut ConversationState,
         model: &Name,
         result: Result<ModelResponse, ModelError>,
         reservation: Option<Reservation<'_>>,
@@ -24,7 +24,7 @@ impl Asking<'_> {
         match result {
             Ok(mut response) => {
                 response.usage = self.run.priced_answer(model, response.usage);
-                self.note_answer(talk, model, &response.usage);
+                self.note_answer(conversation_state, model, &response.usage);
                 self.note_excess(&response, reservation.as_ref());
                 self.book(model, &cost_of_answer(response.usage), reservation);
                 Ok(Arc::new(response))
@@ -39,11 +39,12 @@ impl Asking<'_> {
 
     /// Keeps what the next request is estimated from. Only an answer says how long the conversation is: a failed attempt
     /// leaves the previous measurement as it was.
-    fn note_answer(&self, talk: &mut ConversationState, model: &Name, usage: &Usage) {
-        *self.frame.seat.model.lock() = Some(model.clone());
+    fn note_answer(&self, conversation_state: &mut ConversationState, model: &Name, usage: &Usage) {
+        *self.frame.agent_state.model.lock() = Some(model.clone());
         if usage.tokens() > 0 {
-            let messages = talk.conversation.messages().len() + 1;
-            talk.measured = Some(Measured { model: Some(model.clone()), tokens: usage.tokens(), messages });
+            let messages = conversation_state.conversation.messages().len() + 1;
+            conversation_state.measured =
+                Some(Measured { model: Some(model.clone()), tokens: usage.tokens(), messages });
         }
     }
 

@@ -22,7 +22,7 @@ impl Asking<'_> {
     /// Returns what the request may use at most; nothing where no ceiling limits requests.
     pub(super) fn budget_ask(
         &self,
-        talk: &ConversationState,
+        conversation_state: &ConversationState,
         model: &dyn Model,
         tools: &[Arc<ToolDefinition>],
     ) -> Result<Option<Ask>, Missed> {
@@ -30,9 +30,9 @@ impl Asking<'_> {
             return Ok(None);
         }
         let profile = model.profile();
-        let input = self.input_bound(talk, model.name(), profile.media, tools);
+        let input = self.input_bound(conversation_state, model.name(), profile.media, tools);
         let output = self.wanted_output().unwrap_or(profile.default_max_output);
-        let server_tools = self.frame.seat.server_tools.get().map_or(&[][..], Vec::as_slice);
+        let server_tools = self.frame.agent_state.server_tools.get().map_or(&[][..], Vec::as_slice);
         let allowance = server_tools.iter().map(allowance).sum();
         let cost = self.pricing(model.name(), input, searches(server_tools))?;
         Ok(Some(Ask { input, output, allowance, cost }))
@@ -41,15 +41,15 @@ impl Asking<'_> {
     /// Returns an upper bound of the input: what the last answer reported, and the size of what is new since.
     fn input_bound(
         &self,
-        talk: &ConversationState,
+        conversation_state: &ConversationState,
         model: &Name,
         media: MediaTokens,
         tools: &[Arc<ToolDefinition>],
     ) -> u64 {
-        let messages = talk.conversation.messages();
+        let messages = conversation_state.conversation.messages();
         let size = |from: usize| messages[from..].iter().map(|message| message_tokens(message, media)).sum();
         let whole = || self.opening_bytes(tools).saturating_add(size(0));
-        match talk.measured.as_ref().filter(|measured| measured.messages <= messages.len()) {
+        match conversation_state.measured.as_ref().filter(|measured| measured.messages <= messages.len()) {
             None => whole(),
             Some(measured) if measured.model.as_ref() == Some(model) => {
                 measured.tokens.saturating_add(size(measured.messages))
@@ -71,7 +71,7 @@ impl Asking<'_> {
     }
 
     pub(super) fn wanted_output(&self) -> Option<u64> {
-        let tuned = self.frame.seat.tuned.lock().max_tokens;
+        let tuned = self.frame.agent_state.tuned.lock().max_tokens;
         tuned.or_else(|| self.frame.plan.spec.as_ref().and_then(|spec| spec.settings.max_tokens))
     }
 

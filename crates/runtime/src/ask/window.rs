@@ -28,24 +28,25 @@ pub(crate) struct InputRoom {
 /// Returns how much text the model of an agent call can be given now; nothing if its window is not known.
 pub(crate) async fn input_room(run: &RunState, call: &LiveCall, frame: &Frame) -> Option<InputRoom> {
     let asking = Asking { run, call, frame, key: &call.info.id, turn: 0 };
-    let mut talk = frame.seat.talk.lock().await;
-    let choice = asking.candidates(&talk).into_iter().next()?;
+    let mut conversation_state = frame.agent_state.conversation_state.lock().await;
+    let choice = asking.candidates(&conversation_state).into_iter().next()?;
     // A model that cannot be opened fails with the first request, which says why.
-    let position = asking.partner(&mut talk, &choice).ok()?;
-    let model = talk.partners[position].model.clone();
+    let position = asking.model_handle(&mut conversation_state, &choice).ok()?;
+    let model = conversation_state.model_handles[position].model.clone();
     let profile = model.profile();
     let window = profile.context_window?;
     let reserve = asking.wanted_output().unwrap_or(profile.default_max_output).max(window / RESERVE);
-    let used = asking.used_tokens(&talk, &*model);
+    let used = asking.used_tokens(&conversation_state, &*model);
     let tokens = window.saturating_sub(reserve.min(window / 2)).saturating_sub(used);
     Some(InputRoom { model: choice.name().clone(), window, bytes: tokens.saturating_mul(BYTES_PER_TOKEN) })
 }
 
 impl Asking<'_> {
     /// Estimates what instructions, tools and the conversation so far take.
-    fn used_tokens(&self, talk: &ConversationState, model: &dyn Model) -> u64 {
-        let messages = talk.conversation.messages();
-        let (measured, from) = talk.measured.as_ref().map_or((0, 0), |known| (known.tokens, known.messages));
+    fn used_tokens(&self, conversation_state: &ConversationState, model: &dyn Model) -> u64 {
+        let messages = conversation_state.conversation.messages();
+        let (measured, from) =
+            conversation_state.measured.as_ref().map_or((0, 0), |known| (known.tokens, known.messages));
         let media = model.profile().media;
         let new = messages.iter().skip(from).map(|message| message_tokens(message, media)).sum::<u64>();
         let opening = if from == 0 { self.opening_bytes(self.offered(model)) } else { 0 };

@@ -198,7 +198,7 @@ impl StoredContent {
         self.0.lines
     }
 
-    /// Says whether the text lies in memory and not on the disk.
+    /// Returns whether the text lies in memory and not on the disk.
     pub fn is_in_memory(&self) -> bool {
         matches!(self.0.place, Place::Memory(_))
     }

@@ -59,7 +59,7 @@ impl FdId {
         Self::from(format!("{self}-{number}").as_str())
     }
 
-    /// Says whether it names a reference.
+    /// Returns whether it names a reference.
     pub fn is_reference(&self) -> bool {
         self.0.starts_with("ref:")
     }

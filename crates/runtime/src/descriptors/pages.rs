@@ -72,13 +72,13 @@ impl Pager {
 }
 
 impl Pager {
-    /// Says whether the page would be at least half full if it ended there.
+    /// Returns whether the page would be at least half full if it ended there.
     fn is_half_full(&self, end: &Position) -> bool {
         (end.character - self.start.character) >= self.size.div_ceil(2)
     }
 }
 
-/// Says whether a byte of UTF-8 goes on with a character.
+/// Returns whether a byte of UTF-8 goes on with a character.
 fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }

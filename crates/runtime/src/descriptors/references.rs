@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use llm_do_core::Name;
 
-/// How deep references lie in each other at most; what is deeper is no reference of its own.
+/// How deep references lie in each other at most; what is deeper is not a reference of its own.
 const DEEPEST: usize = 16;
 
 /// A part of an answer with a name.
@@ -19,7 +19,7 @@ pub struct Reference<'a> {
 /// Finds the references of a text, in the order in which they end.
 ///
 /// A reference within another one is found too, and the outer one holds its markup. Where a name occurs twice, the
-/// last one counts. What is not closed, or has no valid name, is no reference.
+/// last one counts. What is not closed, or has no valid name, is not a reference.
 pub fn find_references(text: &str) -> Vec<Reference<'_>> {
     let (mut open, mut found) = (Vec::<Tag<'_>>::new(), Vec::<Reference<'_>>::new());
     let mut at = 0;
@@ -90,8 +90,8 @@ impl<'a> Tag<'a> {
 
 /// Reads one attribute: its name, its value where it has one, and what follows.
 fn attribute(text: &str) -> Option<(&str, Option<&str>, &str)> {
-    let is_name = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '-' | ':' | '.');
-    let end = text.find(|sign: char| !is_name(sign))?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
+    let end = text.find(|c: char| !is_name(c))?;
     let (name, rest) = text.split_at(end);
     if name.is_empty() {
         return None;
@@ -100,13 +100,13 @@ fn attribute(text: &str) -> Option<(&str, Option<&str>, &str)> {
         return Some((name, None, rest));
     };
     let rest = rest.trim_start_matches(is_space);
-    let quote = rest.chars().next().filter(|sign| matches!(sign, '"' | '\''))?;
+    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let (value, rest) = rest[1..].split_once(quote)?;
     Some((name, Some(value), rest))
 }
 
-fn is_space(sign: char) -> bool {
-    sign.is_ascii_whitespace()
+fn is_space(c: char) -> bool {
+    c.is_ascii_whitespace()
 }
 
 #[cfg(test)]

@@ -105,16 +105,16 @@ impl Tag {
 /// Writes a value so that it ends where the attribute ends.
 fn escaped(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());
-    for sign in value.chars() {
-        match sign {
+    for c in value.chars() {
+        match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            sign if sign.is_control() => {
-                let _ = write!(escaped, "&#{};", u32::from(sign));
+            c if c.is_control() => {
+                let _ = write!(escaped, "&#{};", u32::from(c));
             }
-            sign => escaped.push(sign),
+            c => escaped.push(c),
         }
     }
     escaped

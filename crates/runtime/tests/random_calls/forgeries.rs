@@ -230,9 +230,9 @@ fn unanswered(evidence: &mut Evidence) -> Option<()> {
 /// Makes the record say that code or a model asked for something else.
 fn unasked_for(evidence: &mut Evidence) -> Option<()> {
     change_event(evidence, |event| {
-        let EventBody::CallStarted { name, asker, .. } = &mut event.body else { return None };
+        let EventBody::CallStarted { name, origin, .. } = &mut event.body else { return None };
         *name = "agent_0_of_nobody".into();
-        (*asker != llm_do_core::CallOrigin::Embedder).then_some(())
+        (*origin != llm_do_core::CallOrigin::Embedder).then_some(())
     })
     .map(drop)
 }

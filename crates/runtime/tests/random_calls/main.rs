@@ -59,7 +59,7 @@ fn random_calls_do_nothing_that_was_not_allowed_and_shown() {
 
 fn number_from(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")))
 }
 
 /// Runs cases side by side until all have ended or enough have failed.

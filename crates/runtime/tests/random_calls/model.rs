@@ -80,10 +80,10 @@ fn random_calls(seat: &RunSeat, name: &str, chance: &mut Chance) -> Vec<(Name, A
     calls
 }
 
-/// A random call; often one of the agent's few favourites, so that grants are met again.
+/// A random call; often one of the agent's few favorites, so that grants are met again.
 fn random_call(seat: &RunSeat, agent: &AgentPlan, chance: &mut Chance) -> (Name, Arc<str>) {
     let number = chance.below(9);
-    let mut habit = Chance::at(seat.world.plan.seed, &["favourite", &agent.name, &number.to_string()]);
+    let mut habit = Chance::at(seat.world.plan.seed, &["favorite", &agent.name, &number.to_string()]);
     let chance = if number < 3 { &mut habit } else { chance };
     let (name, value) = seat.world.random_call(Some(agent), chance);
     let (text, reading) = spelled(&value, chance);

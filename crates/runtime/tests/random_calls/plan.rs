@@ -36,7 +36,7 @@ pub(crate) struct CasePlan {
     pub(crate) waves: Vec<Vec<RunPlan>>,
 }
 
-/// A tool: its definition, its judgement and what it does.
+/// A tool: its definition, its judgment and what it does.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolPlan {
     pub(crate) name: String,
@@ -48,7 +48,7 @@ pub(crate) struct ToolPlan {
     pub(crate) sequential: bool,
     pub(crate) time_limit: Option<Duration>,
     pub(crate) needs_token: bool,
-    pub(crate) judgement: Judgement,
+    pub(crate) judgment: Judgment,
     pub(crate) conduct: Conduct,
 }
 
@@ -82,7 +82,7 @@ pub(crate) enum Conduct {
 
 /// How a tool judges its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Judgement {
+pub(crate) enum Judgment {
     /// As its definition says.
     None,
     Always(Approval),
@@ -253,13 +253,13 @@ impl CasePlan {
         names
     }
 
-    /// Says whether a toolset can be opened for a call. Decided by the place, so that it stays decided.
+    /// Returns whether a toolset can be opened for a call. Decided by the place, so that it stays decided.
     pub(crate) fn opens(&self, toolset: &ToolsetPlan, run: usize, opener: &str) -> bool {
         let place = ["open", &toolset.name, &run.to_string(), opener];
         toolset.stateless || !Chance::at(self.seed, &place).percent(toolset.fails_to_open)
     }
 
-    /// Says whether the toolset of a tool can be opened by code outside any agent.
+    /// Returns whether the toolset of a tool can be opened by code outside any agent.
     pub(crate) fn opens_outside(&self, tool: &ToolPlan, run: usize) -> bool {
         let toolset = tool.toolset.as_ref().and_then(|name| self.toolset(name));
         toolset.is_none_or(|toolset| self.opens(toolset, run, ""))
@@ -296,14 +296,14 @@ impl ToolPlan {
             subjects: Vec::new(),
             scopes: vec![Scope::Tool],
         };
-        match self.judgement {
-            Judgement::None => Some(plain(self.approval)),
-            Judgement::Always(approval) => Some(plain(approval)),
-            Judgement::Protected(approval) => Some(Verdict { protected: true, ..plain(approval) }),
-            Judgement::ByPath => Some(judge_path(arguments["path"].as_str().unwrap_or_default())),
-            Judgement::ByCommand => Some(judge_command(&arguments["n"])),
-            Judgement::Panics => None,
-            Judgement::Changes => Some(plain(if earlier == 0 { Approval::Ask } else { Approval::Blocked })),
+        match self.judgment {
+            Judgment::None => Some(plain(self.approval)),
+            Judgment::Always(approval) => Some(plain(approval)),
+            Judgment::Protected(approval) => Some(Verdict { protected: true, ..plain(approval) }),
+            Judgment::ByPath => Some(judge_path(arguments["path"].as_str().unwrap_or_default())),
+            Judgment::ByCommand => Some(judge_command(&arguments["n"])),
+            Judgment::Panics => None,
+            Judgment::Changes => Some(plain(if earlier == 0 { Approval::Ask } else { Approval::Blocked })),
         }
     }
 }

@@ -11,7 +11,7 @@ use llm_do_core::{
 use serde_json::{Value, json};
 
 use crate::journal::{Acted, What, Whose};
-use crate::plan::{Conduct, Judgement, ToolPlan, ToolsetPlan, inner_payload};
+use crate::plan::{Conduct, Judgment, ToolPlan, ToolsetPlan, inner_payload};
 use crate::world::{RunSeat, World, answer_of, give_way};
 use llm_do_testing::Chance;
 
@@ -227,7 +227,7 @@ impl Tool for PlannedTool {
     }
 
     fn assesses(&self) -> bool {
-        self.plan.judgement != Judgement::None
+        self.plan.judgment != Judgment::None
     }
 
     fn assess<'a>(&'a self, input: &'a Payload, call: &'a CallContext) -> BoxFuture<'a, Assessment> {

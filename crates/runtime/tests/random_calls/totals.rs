@@ -125,7 +125,7 @@ fn count(counts: &mut Counts, name: &'static str, number: usize) {
 fn count_calls(counts: &mut Counts, run: &RunView<'_>) {
     for call in &run.calls {
         count(counts, "calls", 1);
-        count(counts, "calls by code", usize::from(call.asker == CallOrigin::Code));
+        count(counts, "calls by code", usize::from(call.origin == CallOrigin::Code));
         count(counts, "calls broken off", usize::from(call.finished.is_empty()));
         count(counts, "calls of agents", usize::from(run.standing(call.key()).is_agent));
         match call.failure() {

@@ -50,7 +50,7 @@ impl World {
         })
     }
 
-    /// Says whether one more call may be asked for in this case.
+    /// Returns whether one more call may be asked for in this case.
     pub(crate) fn spend(&self) -> bool {
         self.asked.fetch_add(1, Ordering::Relaxed) < self.plan.calls
     }

@@ -154,7 +154,7 @@ impl MockResponse {
 
     /// The response, with one of the things that can go wrong at a provider.
     ///
-    /// The certificate is always trusted: that it is not is no fault that a retry could cure.
+    /// The certificate is always trusted: that it is not is not a fault that a retry could cure.
     #[must_use]
     pub fn broken(&self, chance: &mut Chance) -> Self {
         let length = self.pieces.iter().map(Bytes::len).sum::<usize>();

@@ -132,7 +132,7 @@ impl Canvas {
         if let Some((colours, parts)) = palette {
             encoder.set_palette(colours);
             encoder.set_trns(parts);
-            encoder.set_filter(png::Filter::NoFilter); // neighbours in a palette are no neighbours
+            encoder.set_filter(png::Filter::NoFilter); // neighbours in a palette are not neighbours
         }
         let mut writer = encoder.write_header().expect("a picture has a size");
         writer.write_image_data(data).expect("memory takes a picture");

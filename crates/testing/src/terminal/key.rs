@@ -3,11 +3,11 @@
 /// A key of the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    /// A sign as it is.
+    /// A character as it is.
     Char(char),
     /// A letter with Ctrl; also `'@'`, `'['`, `'\\'`, `']'`, `'^'` and `'_'`.
     Ctrl(char),
-    /// A sign with Alt; `Alt('\r')` is Enter with Alt.
+    /// A character with Alt; `Alt('\r')` is Enter with Alt.
     Alt(char),
     /// A function key, from 1 to 12.
     F(u8),
@@ -48,9 +48,9 @@ impl Key {
     pub(super) fn sequence(self, application_cursor: bool) -> String {
         let cursor = |letter: char| format!("\u{1b}{}{letter}", if application_cursor { 'O' } else { '[' });
         match self {
-            Self::Char(sign) => sign.to_string(),
-            Self::Ctrl(sign) => control(sign).to_string(),
-            Self::Alt(sign) => format!("\u{1b}{sign}"),
+            Self::Char(c) => c.to_string(),
+            Self::Ctrl(c) => control(c).to_string(),
+            Self::Alt(c) => format!("\u{1b}{c}"),
             Self::F(number) => function(number),
             Self::Enter => "\r".into(),
             Self::Esc => "\u{1b}".into(),
@@ -71,10 +71,10 @@ impl Key {
     }
 }
 
-fn control(sign: char) -> char {
-    let sign = sign.to_ascii_uppercase();
-    assert!(('@'..='_').contains(&sign), "there is no Ctrl-{sign}");
-    char::from(sign as u8 & 0x1f)
+fn control(c: char) -> char {
+    let c = c.to_ascii_uppercase();
+    assert!(('@'..='_').contains(&c), "there is no Ctrl-{c}");
+    char::from(c as u8 & 0x1f)
 }
 
 fn function(number: u8) -> String {

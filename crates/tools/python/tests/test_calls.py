@@ -27,7 +27,7 @@ class Values(HostCase):
         host, tools = self.tools(
             """
             import dataclasses, datetime, decimal, enum, pathlib, uuid, collections
-            class Colour(enum.Enum):
+            class Color(enum.Enum):
                 RED = "red"
             class Level(enum.IntEnum):
                 HIGH = 3
@@ -37,7 +37,7 @@ class Values(HostCase):
                 y: object
             Pair = collections.namedtuple("Pair", "a b")
             VALUES = {
-                "none": None, "text": "é", "true": True, "float": 1.5, "enum": Colour.RED, "intenum": Level.HIGH,
+                "none": None, "text": "é", "true": True, "float": 1.5, "enum": Color.RED, "intenum": Level.HIGH,
                 "path": pathlib.Path("a/b"), "date": datetime.date(2020, 1, 2), "decimal": decimal.Decimal("1.10"),
                 "uuid": uuid.UUID(int=1), "set": {1}, "tuple": (1, 2), "point": Point(1, Point(2, None)),
                 "keys": {1: "a", None: "b", True: "c"}, "pair": Pair(1, 2), "huge": 10**30, "surrogate": "a\\ud800b",

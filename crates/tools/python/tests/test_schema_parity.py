@@ -28,7 +28,7 @@ else:
 
 
 class Color(enum.Enum):
-    """Colours."""
+    """Colors."""
 
     RED = "red"
     BLUE = "blue"

@@ -44,9 +44,9 @@ pub(super) fn dismiss() {
     tell("quit\n");
 }
 
-fn spawn(mark: &ProcessTag) -> Option<ChildStdin> {
-    let (low, high) = mark.limits().into_inner();
-    let variable = format!("{VARIABLE}={}", mark.value());
+fn spawn(tag: &ProcessTag) -> Option<ChildStdin> {
+    let (low, high) = tag.limits().into_inner();
+    let variable = format!("{VARIABLE}={}", tag.value());
     let mut command = Command::new("/bin/sh");
     command.args(["-c", SCRIPT, "llm-do-guardian", &low.to_string(), &high.to_string(), &variable]);
     command.env_clear().env("PATH", "/usr/bin:/bin").current_dir("/");

@@ -1,14 +1,14 @@
 //! Child processes of this program: none of them, and nothing that they start, outlives its purpose.
 //!
-//! What a call starts carries a [mark](mark::ProcessTag) and leads a process group, whether it is a command of the shell
+//! What a call starts carries a [mark](process_tag::ProcessTag) and leads a process group, whether it is a command of the shell
 //! toolset or the process that runs a project's Python files. If this program is killed, its [guardian] ends them.
 
 mod guardian;
-mod mark;
+mod process_tag;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-pub(crate) use mark::{ProcessTag, VARIABLE};
+pub(crate) use process_tag::{ProcessTag, VARIABLE};
 
 /// Kills every process that a toolset of this program has started and that still runs: commands, and the
 /// processes of Python files. For a program that leaves at once and waits for nothing.

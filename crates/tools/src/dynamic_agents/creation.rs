@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::inheritance::Inheritance;
-use crate::filesystem::{FileError, kept};
+use crate::filesystem::{FileError, small_file};
 
 /// Held from the last look at an agent file to its replacement, so that creations do not undo each other.
 static WRITING: Mutex<()> = Mutex::new(());
@@ -214,7 +214,7 @@ impl Creation {
         agents: &[CallableAgent],
     ) -> Result<Self, Failure> {
         if !Name::is_valid(&new.name) {
-            let message = format!("`{}` is no name for an agent", new.name);
+            let message = format!("`{}` is not a name for an agent", new.name);
             return Err(wrong(message).with_hint("use 1 to 64 letters, digits, `_` and `-`"));
         }
         if new.instructions.trim().is_empty() {
@@ -239,7 +239,7 @@ impl Creation {
         }
         let (definition, spec) = read(&draft)?;
         let file = workshop.path_of(&new.name);
-        let before = kept::read(workshop.root(), &file).map_err(|error| error.into_failure())?;
+        let before = small_file::read(workshop.root(), &file).map_err(|error| error.into_failure())?;
         if before.as_ref().is_some_and(|text| !workshop.is_generated(text)) {
             let message = format!("`{}` was not created by an agent, and is never replaced", file.display());
             return Err(wrong(message).with_hint("choose another name"));
@@ -257,7 +257,7 @@ impl Creation {
         (self.before.as_ref().map(Digest::of), Digest::of(&self.definition))
     }
 
-    /// Says whether the agent that would be replaced is locked.
+    /// Returns whether the agent that would be replaced is locked.
     pub(super) fn replaces_locked(&self, workshop: &Workshop) -> bool {
         self.before.as_ref().is_some_and(|text| workshop.is_locked(text))
     }
@@ -284,7 +284,7 @@ impl Creation {
         let _alone = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         let root = workshop.root();
         let words = |error: FileError| error.into_failure();
-        let now = kept::read(root, &self.file).map_err(words)?;
+        let now = small_file::read(root, &self.file).map_err(words)?;
         if now != self.before {
             let message = format!("`{}` has changed meanwhile; nothing was written", self.file.display());
             return Err(Failure::new(FailureKind::Tool, message).with_hint("look at it and try again"));
@@ -292,12 +292,12 @@ impl Creation {
         let differs = self.before.as_ref().is_some_and(|before| *before != self.definition);
         let old = self.before.as_ref().filter(|_| differs);
         let replaced = old.map(|text| keep_old(root, &self.file, text)).transpose().map_err(words)?;
-        kept::write(root, &self.file, &self.definition, self.before.as_deref()).map_err(words)?;
+        small_file::write(root, &self.file, &self.definition, self.before.as_deref()).map_err(words)?;
         let agent = self.spec.name.clone();
         if let Err(failure) = add(self.spec) {
             let undone = match &self.before {
-                Some(text) => kept::write(root, &self.file, text, Some(&self.definition)),
-                None => kept::remove(root, &self.file, &self.definition),
+                Some(text) => small_file::write(root, &self.file, text, Some(&self.definition)),
+                None => small_file::remove(root, &self.file, &self.definition),
             };
             return Err(match undone {
                 Ok(()) => failure,
@@ -365,10 +365,10 @@ fn keep_old(root: &Path, file: &Path, text: &str) -> Result<PathBuf, FileError> 
         let mut old = file.as_os_str().to_owned();
         old.push(format!(".old-{number}"));
         let old = PathBuf::from(old);
-        if kept::read(root, &old)?.is_some() {
+        if small_file::read(root, &old)?.is_some() {
             continue;
         }
-        match kept::write(root, &old, text, None) {
+        match small_file::write(root, &old, text, None) {
             Ok(()) => return Ok(old),
             // Another process took the number meanwhile.
             Err(FileError::Changed { .. }) => {}

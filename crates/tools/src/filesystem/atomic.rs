@@ -71,7 +71,7 @@ pub(crate) fn holds(directory: &Dir, name: &OsStr, content: Content) -> bool {
 
 /// Waits until the names of a directory are on the disk.
 pub(crate) fn sync_directory(directory: &Dir) -> io::Result<()> {
-    // The handle itself only names the directory and cannot be synchronised.
+    // The handle itself only names the directory and cannot be synchronized.
     directory.open(".")?.sync_all()
 }
 

@@ -63,7 +63,7 @@ struct Target {
 impl Target {
     fn find(root: &Root, change: &dyn Change) -> Result<Self, FileError> {
         let place = root.find(change.path(), LastLink::Keep)?;
-        root.ground.check_writable(&place)?;
+        root.root_config.check_writable(&place)?;
         let old = match place.kind() {
             Kind::Missing => match change.creates() {
                 Creates::Nothing => return Err(place.missing_error()),
@@ -82,11 +82,11 @@ impl Target {
 
     /// Returns the file if its present content is secret.
     fn secret_file(&self, root: &Root) -> Option<SecretFile> {
-        root.ground.secret_file(&self.place.path(), self.before()?)
+        root.root_config.secret_file(&self.place.path(), self.before()?)
     }
 
     fn after(&self, root: &Root, change: &dyn Change) -> Result<Vec<u8>, FileError> {
-        let limit = root.ground.settings.max_write_bytes;
+        let limit = root.root_config.settings.max_write_bytes;
         let after = change.after(&self.place.shown(), self.before(), limit)?;
         check_size(after.len() as u64, limit)?;
         Ok(after)
@@ -148,7 +148,7 @@ fn propose(root: &Root, change: &dyn Change) -> Result<Assessment, FileError> {
         }
     };
     assessment.scopes = scopes(&target.place);
-    if let Some(reason) = root.ground.protection(&target.place) {
+    if let Some(reason) = root.root_config.protection(&target.place) {
         assessment.protected = true;
         assessment.reason = Some(format!("`{shown}` is protected: {reason}"));
     }

@@ -73,7 +73,7 @@ impl FileError {
         }
     }
 
-    /// Says whether the call may never be done, as opposed to: cannot be done now.
+    /// Returns whether the call may never be done, as opposed to: cannot be done now.
     pub(crate) fn is_forbidden(&self) -> bool {
         match self {
             Self::Nul

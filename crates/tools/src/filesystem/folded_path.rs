@@ -20,7 +20,7 @@ pub(super) fn folded(path: &Path) -> PathBuf {
 
 /// Folds case, leaves out characters that HFS+ does not look at, and dots and blanks at the end as Windows does.
 fn folded_name(name: &str) -> String {
-    let is_seen = |sign: &char| !matches!(sign, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let is_seen = |c: &char| !matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let seen: String = name.chars().filter(is_seen).flat_map(char::to_lowercase).collect();
     match seen.trim_end_matches(['.', ' ']) {
         "" => seen,

@@ -73,7 +73,7 @@ pub(crate) struct FileSearch<'a> {
     searcher: Searcher,
     buffer: Vec<u8>,
     patience: &'a Patience,
-    ground: &'a RootConfig,
+    root_config: &'a RootConfig,
 }
 
 impl<'a> FileSearch<'a> {
@@ -81,7 +81,7 @@ impl<'a> FileSearch<'a> {
         matcher: RegexMatcher,
         context: usize,
         patience: &'a Patience,
-        ground: &'a RootConfig,
+        root_config: &'a RootConfig,
     ) -> Self {
         let searcher = SearcherBuilder::new()
             .before_context(context)
@@ -89,7 +89,7 @@ impl<'a> FileSearch<'a> {
             .binary_detection(BinaryDetection::quit(0))
             .heap_limit(Some(MAX_BUFFER))
             .build();
-        Self { matcher, searcher, buffer: vec![0; BUFFER], patience, ground }
+        Self { matcher, searcher, buffer: vec![0; BUFFER], patience, root_config }
     }
 
     /// Returns the lines of a file as far as there is room. A file that turns out not to be text has none, nor has a
@@ -102,7 +102,7 @@ impl<'a> FileSearch<'a> {
             Err(error) => return lines.ended(Err(error)),
         };
         let (start, is_all) = (&self.buffer[..count], count as u64 == size && count < BUFFER);
-        if self.ground.judge_secret(path, start).is_some() {
+        if self.root_config.judge_secret(path, start).is_some() {
             return (Vec::new(), End::Secret);
         }
         let result = match is_all {

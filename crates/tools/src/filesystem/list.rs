@@ -64,10 +64,10 @@ pub(crate) fn run(root: &Root, arguments: &Arguments, patience: &Patience) -> Re
     let matcher = compile(&arguments.pattern)?;
     let place = root.find(&arguments.path, LastLink::Follow)?;
     let start = place.path();
-    let limit = arguments.limit.min(root.ground.settings.max_list);
+    let limit = arguments.limit.min(root.root_config.settings.max_list);
     let mut listing = Listing::default();
     let left_out = walk(&place, depth(&arguments.pattern), patience, &mut |entry| {
-        if root.ground.is_private(entry.path) {
+        if root.root_config.is_private(entry.path) {
             return ControlFlow::Continue(());
         }
         let matches = entry.path.strip_prefix(&start).is_ok_and(|path| matcher.is_match(path));
@@ -105,7 +105,9 @@ fn shown(root: &Root, entry: &Entry<'_>) -> Option<String> {
     };
     match kind {
         Kind::Directory => Some(format!("{path}/")),
-        Kind::File if root.ground.settings.allows(&entry.name.to_string_lossy()) => Some(path.into_owned()),
+        Kind::File if root.root_config.settings.allows(&entry.name.to_string_lossy()) => {
+            Some(path.into_owned())
+        }
         _ => None,
     }
 }

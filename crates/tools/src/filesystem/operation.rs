@@ -76,7 +76,7 @@ impl Operation {
         let name = format!("{prefix}{}", self.name());
         if !Name::is_valid(&name) {
             return Err(format!(
-                "`{name}` is no name for a tool: use letters, digits, `_` and `-` in `prefix`"
+                "`{name}` is not a name for a tool: use letters, digits, `_` and `-` in `prefix`"
             ));
         }
         let input = self.input().map_err(|error| error.to_string())?;

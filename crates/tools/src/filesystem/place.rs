@@ -14,7 +14,7 @@ use cap_std::fs::{Dir, File, FileType, Metadata};
 use llm_do_core::nearest;
 
 use super::error::FileError;
-use super::straight::{self, OpenFile};
+use super::openat2::{self, OpenFile};
 
 /// How many links one path may go through, as in the kernel.
 const MAX_LINKS: u32 = 40;
@@ -145,7 +145,7 @@ impl Place {
         std::iter::once((PathBuf::new(), &self.root)).chain(below)
     }
 
-    /// Says whether directories must be made first.
+    /// Returns whether directories must be made first.
     pub(crate) fn lacks_directories(&self) -> bool {
         !self.missing.is_empty()
     }
@@ -199,7 +199,7 @@ impl Place {
 /// end of a pipe that came in its place.
 pub(crate) fn open_file(directory: &Dir, name: &OsStr, shown: &str) -> Result<(File, Metadata), FileError> {
     let failed = |error| FileError::system(shown, error);
-    let file = straight::open_name(directory, name).map_err(failed)?;
+    let file = openat2::open_name(directory, name).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     match Kind::of(metadata.file_type()) {
         Kind::File => Ok((file, metadata)),
@@ -349,7 +349,7 @@ fn parts(path: &Path) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-/// Says whether a path ends with a slash or a dot, so that it can only name a directory.
+/// Returns whether a path ends with a slash or a dot, so that it can only name a directory.
 pub(crate) fn asks_for_directory(path: &Path) -> bool {
     let text = path.as_os_str().as_encoded_bytes();
     text.ends_with(b"/") || text.ends_with(b"/.")

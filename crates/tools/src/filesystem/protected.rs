@@ -102,7 +102,7 @@ fn compile(base: &str, glob: &str) -> Result<GlobMatcher, String> {
     let glob = glob.strip_prefix("./").unwrap_or(glob).to_lowercase();
     let whole = if Path::new(&glob).is_absolute() { glob } else { format!("{base}/{glob}") };
     let built = GlobBuilder::new(&whole).literal_separator(true).build();
-    Ok(built.map_err(|error| format!("`{whole}` is no glob: {}", error.kind()))?.compile_matcher())
+    Ok(built.map_err(|error| format!("`{whole}` is not a glob: {}", error.kind()))?.compile_matcher())
 }
 
 /// What is protected, by absolute paths in folded letters.

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::FileError;
+use super::openat2::{OpenFile, SmallFile};
 use super::root::{Root, read_up_to};
 use super::secret::ApprovedSecrets;
-use super::straight::{OpenFile, SmallFile};
 
 /// What the model reads about the tool.
 pub(crate) const DESCRIPTION: &str = "Reads a UTF-8 text file, or a part of it. \
@@ -78,7 +78,7 @@ pub(crate) fn run(
     approved: &ApprovedSecrets,
 ) -> Result<Reading, FileError> {
     let OpenFile { file, size, path } = root.open_to_read(&arguments.path)?;
-    let limit = root.ground.settings.max_read_bytes;
+    let limit = root.root_config.settings.max_read_bytes;
     let bytes =
         read_up_to(file, limit, size).map_err(|error| FileError::system(&path.to_string_lossy(), error))?;
     approved.check(root, &path, &bytes)?;

@@ -10,11 +10,11 @@ use llm_do_core::SecretFile;
 use llm_do_secrets::{SecretFiles, SecretKind, secret_kind};
 
 use super::error::FileError;
+use super::openat2::{self, OpenFile, SmallFile};
 use super::place::{LastLink, Place, asks_for_directory};
 use super::protected::{Guarded, Protected};
 use super::secret::{self, FoundSecret};
 use super::settings::FilesystemSettings;
-use super::straight::{self, OpenFile, SmallFile};
 
 /// What holds for all instances of one toolset.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ fn real(path: &Path) -> Result<PathBuf, String> {
 /// One opening of a root, for the tools of one instance.
 #[derive(Debug)]
 pub(crate) struct Root {
-    pub(crate) ground: Arc<RootConfig>,
+    pub(crate) root_config: Arc<RootConfig>,
     directory: Dir,
     /// Whether a file that is in memory can be read without waiting for anybody.
     is_local: bool,
@@ -122,10 +122,10 @@ pub(crate) struct Root {
 
 impl Root {
     /// Opens the root: the only place where a path is used that is not below a handle.
-    pub(crate) fn open(ground: Arc<RootConfig>) -> std::io::Result<Self> {
-        let directory = Dir::open_ambient_dir(&ground.given, ambient_authority())?;
-        let is_local = straight::is_local(&directory);
-        Ok(Self { ground, directory, is_local })
+    pub(crate) fn open(root_config: Arc<RootConfig>) -> std::io::Result<Self> {
+        let directory = Dir::open_ambient_dir(&root_config.given, ambient_authority())?;
+        let is_local = openat2::is_local(&directory);
+        Ok(Self { root_config, directory, is_local })
     }
 
     /// Finds what a path names.
@@ -138,7 +138,7 @@ impl Root {
     /// Opens a file to be read: in one step where no link is on the way, else from handle to handle.
     pub(crate) fn open_to_read(&self, text: &str) -> Result<OpenFile, FileError> {
         let path = self.relative(text)?;
-        let opened = match straight::open(&self.directory, &path) {
+        let opened = match openat2::open(&self.directory, &path) {
             Some(opened) => opened,
             None => Place::find(&self.directory, &path, LastLink::Follow)?.open_to_read()?,
         };
@@ -149,18 +149,18 @@ impl Root {
 
     /// Reads a small file where nothing has to be waited for; else it is left to [`Self::open_to_read`].
     pub(crate) fn read_at_once(&self, text: &str) -> Option<SmallFile> {
-        let path = self.ground.relative(text).filter(|_| self.is_local)?;
-        let file = straight::read_at_once(&self.directory, &path, self.ground.settings.max_read_bytes)?;
+        let path = self.root_config.relative(text).filter(|_| self.is_local)?;
+        let file = openat2::read_at_once(&self.directory, &path, self.root_config.settings.max_read_bytes)?;
         (self.check_readable(&file.path).is_ok() && self.check_suffix(&file.path).is_ok()).then_some(file)
     }
 
     fn relative(&self, text: &str) -> Result<PathBuf, FileError> {
-        self.ground.relative(text).ok_or_else(|| FileError::Outside { path: text.to_owned() })
+        self.root_config.relative(text).ok_or_else(|| FileError::Outside { path: text.to_owned() })
     }
 
     /// Refuses what is in a directory of the program itself in which no tool reads.
     fn check_readable(&self, path: &Path) -> Result<(), FileError> {
-        match self.ground.is_private(path) {
+        match self.root_config.is_private(path) {
             true => Err(FileError::Private { path: path.to_string_lossy().into_owned() }),
             false => Ok(()),
         }
@@ -168,7 +168,7 @@ impl Root {
 
     /// Refuses a file whose name does not have one of the permitted endings.
     pub(crate) fn check_suffix(&self, path: &Path) -> Result<(), FileError> {
-        let settings = &self.ground.settings;
+        let settings = &self.root_config.settings;
         if path.file_name().is_none_or(|name| settings.allows(&name.to_string_lossy())) {
             return Ok(());
         }
@@ -179,7 +179,7 @@ impl Root {
     /// Reads a whole file, or says that it is too large for that.
     pub(crate) fn read_whole(&self, place: &Place) -> Result<(Vec<u8>, Metadata), FileError> {
         let (file, metadata) = place.open()?;
-        let limit = self.ground.settings.max_read_bytes;
+        let limit = self.root_config.settings.max_read_bytes;
         let bytes = read_up_to(file, limit.saturating_add(1), metadata.len())
             .map_err(|error| FileError::system(&place.shown(), error))?;
         match bytes.len() as u64 > limit {

@@ -8,14 +8,14 @@ use globset::GlobMatcher;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::crew::{Foreman, Found, Job, MAX_FILES, Results, SearchPool};
 use super::error::FileError;
 use super::lines::{End, FileSearch, Room, expression};
 use super::list::{compile, here};
+use super::openat2::OpenFile;
 use super::place::{Kind, LastLink, Place};
 use super::root::{Root, read_up_to};
+use super::search_pool::{Foreman, Found, Job, MAX_FILES, Results, SearchPool};
 use super::secret::{self, ApprovedSecrets, FoundSecret};
-use super::straight::OpenFile;
 use super::walk::{Entry, LeftOut, Patience, walk};
 
 /// What the model reads about the tool.
@@ -90,10 +90,10 @@ pub(crate) fn run(
 ) -> Result<Findings, FileError> {
     let glob = arguments.glob.as_deref().map(NameGlob::new).transpose()?;
     let matcher = expression(&arguments.pattern)?;
-    let limit = arguments.limit.min(root.ground.settings.max_list);
+    let limit = arguments.limit.min(root.root_config.settings.max_list);
     let room = Room { matches: limit, bytes: MAX_SHOWN };
     let search =
-        || FileSearch::new(matcher.clone(), arguments.context.min(MAX_CONTEXT), patience, &root.ground);
+        || FileSearch::new(matcher.clone(), arguments.context.min(MAX_CONTEXT), patience, &root.root_config);
     let place = root.find(&arguments.path, LastLink::Follow)?;
     let (results, left_out) = match place.kind() {
         Kind::File => (one_file(root, &arguments.path, search(), room, approved)?, LeftOut::default()),
@@ -122,7 +122,7 @@ fn one_file(
 /// Reads a secret file again, so that what is searched is what was compared with the approved content.
 fn approved_content(root: &Root, path: &str, approved: &ApprovedSecrets) -> Result<Vec<u8>, FileError> {
     let OpenFile { file, size, path } = root.open_to_read(path)?;
-    let bytes = read_up_to(file, root.ground.settings.max_read_bytes, size)
+    let bytes = read_up_to(file, root.root_config.settings.max_read_bytes, size)
         .map_err(|error| FileError::system(&path.to_string_lossy(), error))?;
     approved.check(root, &path, &bytes)?;
     Ok(bytes)
@@ -143,8 +143,8 @@ fn below(
         walked = walk(place, usize::MAX, patience, &mut |entry| {
             let below = || entry.path.strip_prefix(&start).unwrap_or(entry.path);
             let wanted = entry.kind == Kind::File
-                && !root.ground.is_private(entry.path)
-                && root.ground.settings.allows(&entry.name.to_string_lossy())
+                && !root.root_config.is_private(entry.path)
+                && root.root_config.settings.allows(&entry.name.to_string_lossy())
                 && glob.is_none_or(|glob| glob.matches(below()));
             if !wanted || batch.add(&entry) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::error::FileError;
+use super::openat2::{OpenFile, SmallFile};
 use super::root::{Root, read_up_to};
-use super::straight::{OpenFile, SmallFile};
 
 /// The secret files that a call may read, as its precondition holds them.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ impl ApprovedSecrets {
 
     /// Refuses a file that is secret, unless it was approved with this content.
     pub(crate) fn check(&self, root: &Root, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-        match root.ground.secret_file(path, bytes) {
+        match root.root_config.secret_file(path, bytes) {
             Some(file) if !self.secret_files.contains(&file) => {
                 Err(FileError::Secret { path: file.path, what: file.what })
             }
@@ -64,22 +64,22 @@ pub(crate) fn assess_reading(verb: &str, found: Option<FoundSecret>) -> Assessme
 pub(crate) fn look(root: &Root, path: &str) -> Result<Option<FoundSecret>, FileError> {
     let OpenFile { mut file, size, path } = root.open_to_read(path)?;
     let failed = |error| FileError::system(&path.to_string_lossy(), error);
-    let limit = root.ground.settings.max_read_bytes;
+    let limit = root.root_config.settings.max_read_bytes;
     let mut bytes = Vec::with_capacity(HEAD_BYTES.min(usize::try_from(size).unwrap_or(0)) + 1);
     (&mut file).take(limit.min(HEAD_BYTES as u64)).read_to_end(&mut bytes).map_err(failed)?;
-    if root.ground.found_secret(&path, &bytes).is_none() {
+    if root.root_config.found_secret(&path, &bytes).is_none() {
         return Ok(None);
     }
     let rest = read_up_to(file, limit - bytes.len() as u64, size.saturating_sub(bytes.len() as u64))
         .map_err(failed)?;
     bytes.extend(rest);
-    Ok(root.ground.found_secret(&path, &bytes))
+    Ok(root.root_config.found_secret(&path, &bytes))
 }
 
 /// Does the same for a file that can be read without waiting; nothing if it cannot.
 pub(crate) fn look_at_once(root: &Root, path: &str) -> Option<Option<FoundSecret>> {
     let SmallFile { bytes, path } = root.read_at_once(path)?;
-    Some(root.ground.found_secret(&path, &bytes))
+    Some(root.root_config.found_secret(&path, &bytes))
 }
 
 /// Describes a file for a person and for the precondition of a call.

@@ -90,7 +90,7 @@ impl FilesystemSettings {
         loosened.into_iter().find_map(|(key, is_looser)| is_looser.then_some(key))
     }
 
-    /// Says whether a file of this name may be read and written.
+    /// Returns whether a file of this name may be read and written.
     pub(crate) fn allows(&self, name: &str) -> bool {
         self.suffixes.is_empty() || self.suffixes.iter().any(|suffix| name.ends_with(suffix.as_str()))
     }

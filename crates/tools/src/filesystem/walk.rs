@@ -38,7 +38,7 @@ impl Patience {
         Self { until: Instant::now() + TIME, cancellation }
     }
 
-    /// Says whether it is time to stop.
+    /// Returns whether it is time to stop.
     pub(crate) fn is_over(&self) -> bool {
         self.cancellation.is_cancelled() || Instant::now() >= self.until
     }
@@ -209,7 +209,7 @@ fn rules_of(directory: &Dir) -> Gitignore {
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// Adds the lines of an ignore file that can be read. As in git, a line that is no pattern is passed over.
+/// Adds the lines of an ignore file that can be read. As in git, a line that is not a pattern is passed over.
 fn add_lines(builder: &mut GitignoreBuilder, directory: &Dir, name: &str) {
     let Ok((file, metadata)) = open_file(directory, name.as_ref(), name) else { return };
     let Ok(bytes) = read_up_to(file, MAX_IGNORE_BYTES, metadata.len()) else { return };

@@ -38,7 +38,7 @@ async fn goto(arguments: Arguments, call: CallContext) -> ToolReply {
     let number = position.trim().strip_prefix("msg_").and_then(|number| number.parse::<usize>().ok());
     let Some(number) = number else {
         return Err(
-            wrong(format!("`{position}` is no message")).with_hint("write it as it is shown: `msg_3`")
+            wrong(format!("`{position}` is not a message")).with_hint("write it as it is shown: `msg_3`")
         );
     };
     let given: Vec<String> = messages
@@ -49,7 +49,7 @@ async fn goto(arguments: Arguments, call: CallContext) -> ToolReply {
         .collect();
     if !messages.get(number).is_some_and(|message| message.role == Role::User) {
         let hint = format!("you can go back to {}", given.join(", "));
-        return Err(wrong(format!("`{position}` is no message that you were given")).with_hint(hint));
+        return Err(wrong(format!("`{position}` is not a message that you were given")).with_hint(hint));
     }
     let jump = Jump { position: format!("msg_{number}"), message };
     Ok(Output::json(serde_json::to_value(jump)?))

@@ -16,14 +16,14 @@ use serde_json::Value;
 use super::blocking::wait_for;
 use super::call::Request;
 use super::host::Host;
-use super::made_here::{self, Remark};
+use super::native_toolsets::{self, Remark};
 use super::tool::{PythonTool, TIME_TO_LOOK};
 use super::toolset::PythonToolset;
 use super::wire::{
     Loaded, ToHost, ToolsetKind, WireAgent, WireDefinedClass, WireEntry, WireModel, WirePart, WireProblem,
     WireTool, WireToolset,
 };
-use crate::catalogue::ToolsetEnv;
+use crate::catalog::ToolsetEnv;
 
 /// How long a model's factory may take.
 const TIME_FOR_MODEL: Duration = Duration::from_secs(10);
@@ -141,7 +141,7 @@ impl<'a> Definer<'a> {
             message: remark.message,
             hint: Some(remark.hint),
         };
-        match made_here::make(toolset, self.wanted, self.around) {
+        match native_toolsets::make(toolset, self.wanted, self.around) {
             Ok(made) => {
                 self.code.notices.extend(made.notices.into_iter().map(said));
                 Some(made.toolset)
@@ -222,7 +222,7 @@ impl<'a> Definer<'a> {
             return Some(());
         }
         let hint = "a name has up to 64 letters, digits, `_` and `-`";
-        self.refuse(place, format!("`{name}` is no name that can be called"), Some(hint));
+        self.refuse(place, format!("`{name}` is not a name that can be called"), Some(hint));
         None
     }
 

@@ -54,7 +54,7 @@ fn find_named(named: &str, root: &Path, directory: &Path, search_path: Option<&O
     };
     found.ok_or_else(|| NotFound {
         message: format!(
-            "the manifest names `{named}` as its Python, which is no program that can be started"
+            "the manifest names `{named}` as its Python, which is not a program that can be started"
         ),
         hint: "`python` is a path relative to the project, or the name of a program on the search path"
             .to_owned(),

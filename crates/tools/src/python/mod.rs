@@ -14,7 +14,7 @@ mod define;
 mod ending;
 mod host;
 mod interpreter;
-mod made_here;
+mod native_toolsets;
 mod outbox;
 mod outside;
 mod package;
@@ -43,7 +43,7 @@ use self::package::Package;
 use self::process::{Launch, LoadError};
 pub use self::syntax::python_syntax_problems;
 use self::wire::{ToHost, WireClass, WireFunction};
-use crate::catalogue::ToolsetEnv;
+use crate::catalog::ToolsetEnv;
 
 /// How long a Python tool may run that does not say it itself.
 const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(10 * 60);

@@ -248,7 +248,7 @@ fn make_private(top: &Path, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file, a link or a directory. What is gone already is no failure.
+/// Removes a file, a link or a directory. What is gone already is not a failure.
 fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),

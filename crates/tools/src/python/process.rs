@@ -154,7 +154,7 @@ impl Slot {
 /// A process that runs Python files.
 pub(crate) struct Process {
     id: Pid,
-    mark: ProcessTag,
+    tag: ProcessTag,
     control: UnixStream,
     pub(crate) outbox: Outbox,
     calls: Mutex<Calls>,
@@ -233,23 +233,23 @@ impl Process {
     fn start(launch: &Launch, load: Sender<LoadNews>) -> io::Result<Arc<Self>> {
         let (ours, theirs) = UnixStream::pair()?;
         let (output, output_end) = io::pipe()?;
-        let mark = ProcessTag::next();
+        let tag = ProcessTag::next();
         let mut command = Command::new(&launch.interpreter);
         command.arg("-u").arg(&launch.start).current_dir(&launch.directory);
         command.env_clear().envs(launch.environment.iter().map(|(name, value)| (name, value)));
-        command.env(VARIABLE, mark.value()).process_group(0);
+        command.env(VARIABLE, tag.value()).process_group(0);
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         command.stdout(Stdio::from(output_end.try_clone()?)).stderr(Stdio::from(output_end));
-        let child = mark.while_inherited(|| command.spawn())?;
+        let child = tag.while_inherited(|| command.spawn())?;
         // The command holds the other ends of what the process was given.
         drop(command);
         let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let id = id.ok_or_else(|| io::Error::other("the process has no id"))?;
-        mark.put_on(id);
+        tag.put_on(id);
         guard_group(id);
         let process = Arc::new(Self {
             id,
-            mark,
+            tag,
             control: ours.try_clone()?,
             outbox: Outbox::new(ours.try_clone()?),
             calls: Mutex::default(),
@@ -289,11 +289,11 @@ impl Process {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(self.id), options) {}
         // Looked for first: with the death of a parent it is forgotten whose child a process was.
-        let found = self.mark.find();
+        let found = self.tag.find();
         kill_group(self.id);
         forget_group(self.id);
         if found.kill() {
-            self.mark.kill_all();
+            self.tag.kill_all();
         }
         let mut life = self.life();
         life.status = child.wait().ok();
@@ -320,7 +320,7 @@ impl Process {
         };
         if let Some(broken) = broken {
             let hint = "its code may have written to a descriptor that is not its own";
-            self.kill(&format!("was ended because it said what is no message ({hint}): {broken}"), false);
+            self.kill(&format!("was ended because it said what is not a message ({hint}): {broken}"), false);
         }
         if !self.wait_for_exit(TIME_TO_END) {
             self.kill("was ended because it closed its channel", false);
@@ -537,7 +537,7 @@ impl Process {
         self.calls().ended.clone()
     }
 
-    /// Says whether a call has succeeded in this process.
+    /// Returns whether a call has succeeded in this process.
     pub(crate) fn has_succeeded(&self) -> bool {
         self.calls().succeeded
     }
@@ -602,7 +602,7 @@ fn spawn(what: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name(format!("python-{what}")).spawn(work).map(drop)
 }
 
-/// The beginning of what is no message, for people.
+/// The beginning of what is not a message, for people.
 fn beginning(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line.get(..line.len().min(200)).unwrap_or_default()).into_owned();
     llm_do_core::visible_line(&text).chars().take(80).collect()

@@ -267,7 +267,7 @@ struct Line<'a> {
 const UNREADABLE: &str = "(a text that is not valid Unicode)";
 
 impl FromHost {
-    /// Reads a line, or says why it is no message.
+    /// Reads a line, or says why it is not a message.
     pub(crate) fn read(line: &[u8]) -> Result<Self, String> {
         let parts: Line<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         if parts.op == "loaded" {

@@ -14,12 +14,12 @@ pub struct SandboxStatus {
 }
 
 impl SandboxStatus {
-    /// Says whether files and network are both confined.
+    /// Returns whether files and network are both confined.
     pub fn is_active(&self) -> bool {
         self.landlock_level.is_some() && self.filters_calls
     }
 
-    /// Says whether at least one of them is.
+    /// Returns whether at least one of them is.
     pub fn is_partly_active(&self) -> bool {
         self.landlock_level.is_some() || self.filters_calls
     }

@@ -35,7 +35,7 @@ impl Capture {
         self.total
     }
 
-    /// Says whether something was left out.
+    /// Returns whether something was left out.
     pub(crate) fn is_cut(&self) -> bool {
         self.total > (self.first.len() + self.last.len()) as u64
     }
@@ -52,7 +52,7 @@ impl Capture {
     }
 }
 
-/// Splits off what can be shown: a sign that is not complete yet waits for its other bytes.
+/// Splits off what can be shown: a character that is not complete yet waits for its other bytes.
 pub(crate) fn take_text(pending: &mut Vec<u8>) -> String {
     let incomplete = match std::str::from_utf8(pending) {
         Err(error) if error.error_len().is_none() => pending.len() - error.valid_up_to(),

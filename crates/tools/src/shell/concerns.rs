@@ -22,12 +22,12 @@ pub(crate) enum Concern {
 }
 
 impl Concern {
-    /// Says whether an `allow_flags: ["*"]` answers it.
+    /// Returns whether an `allow_flags: ["*"]` answers it.
     pub(crate) fn is_about_flag(&self) -> bool {
         matches!(self, Self::UnknownFlag(_) | Self::RiskyFlag(_))
     }
 
-    /// Says whether more than a look may come of it.
+    /// Returns whether more than a look may come of it.
     pub(crate) fn is_about_effect(&self) -> bool {
         !matches!(self, Self::Outside(_) | Self::LinksOut(_))
     }
@@ -44,7 +44,7 @@ impl Concern {
                 format!("`{program}` follows links, and one below `{path}` leads out of the root")
             }
             Self::Effect(word) => format!("`{program}` would change something through `{word}`"),
-            Self::Unclear(word) => format!("`{word}` is no word that `{program}` is known to take here"),
+            Self::Unclear(word) => format!("`{word}` is not a word that `{program}` is known to take here"),
         }
     }
 }

@@ -14,9 +14,9 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 
 use super::capture::{Capture, take_text};
-use super::family::{ChildProcess, ProcessGroup};
 use super::parse::After;
 use super::place::Place;
+use super::process_group::{ChildProcess, ProcessGroup};
 use crate::sandbox::PreparedSandbox;
 
 /// A command line with everything that is needed to run it.
@@ -85,30 +85,30 @@ pub(crate) async fn execute(
     watcher: &Watcher,
 ) -> Execution {
     let (mut stdout, mut stderr) = (Capture::new(bounds.output), Capture::new(bounds.output));
-    let mut family = ProcessGroup::new(sandbox);
+    let mut group = ProcessGroup::new(sandbox);
     let ending = tokio::select! {
         biased;
         () = watcher.cancellation.cancelled() => Ending::Cancelled,
         () = tokio::time::sleep(bounds.time) => Ending::TimedOut,
-        result = run_and_read(prepared, place, &mut family, [&mut stdout, &mut stderr], watcher) => {
+        result = run_and_read(prepared, place, &mut group, [&mut stdout, &mut stderr], watcher) => {
             result.map_or_else(Ending::Failed, Ending::Exited)
         }
     };
-    family.end().await;
+    group.end().await;
     Execution { ending, stdout, stderr }
 }
 
 async fn run_and_read(
     prepared: &Prepared,
     place: &Place,
-    family: &mut ProcessGroup,
+    group: &mut ProcessGroup,
     [stdout, stderr]: [&mut Capture; 2],
     watcher: &Watcher,
 ) -> io::Result<i32> {
     let (output, output_end) = pipe()?;
     let (errors, errors_end) = pipe()?;
     let ends = Ends { output: output_end, errors: errors_end };
-    let work = run_steps(prepared, place, family, ends);
+    let work = run_steps(prepared, place, group, ends);
     let reading = futures::future::try_join(
         read(output, stdout, &watcher.progress),
         read(errors, stderr, &watcher.progress),
@@ -126,7 +126,7 @@ struct Ends {
 async fn run_steps(
     prepared: &Prepared,
     place: &Place,
-    family: &mut ProcessGroup,
+    group: &mut ProcessGroup,
     ends: Ends,
 ) -> io::Result<i32> {
     let mut code = 0;
@@ -137,18 +137,18 @@ async fn run_steps(
             After::Failure => code != 0,
         };
         if runs {
-            code = run_pipeline(&step.pipeline, place, family, &ends).await?;
+            code = run_pipeline(&step.pipeline, place, group, &ends).await?;
         }
     }
     // Whoever left its group might still hold the pipes open.
-    family.end().await;
+    group.end().await;
     Ok(code)
 }
 
 async fn run_pipeline(
     pipeline: &[Invocation],
     place: &Place,
-    family: &mut ProcessGroup,
+    group: &mut ProcessGroup,
     ends: &Ends,
 ) -> io::Result<i32> {
     let mut children = Vec::new();
@@ -163,7 +163,7 @@ async fn run_pipeline(
         let mut command = command(invocation, place);
         command.stdin(std::mem::replace(&mut input, next)).stdout(output);
         command.stderr(Stdio::from(ends.errors.try_clone()?));
-        children.push(family.spawn(command)?);
+        children.push(group.spawn(command)?);
     }
     let statuses = try_join_all(children.into_iter().map(ChildProcess::wait)).await?;
     Ok(statuses.last().copied().map_or(0, exit_code))
@@ -206,27 +206,27 @@ pub(crate) async fn run_quietly(
     sandbox: Option<PreparedSandbox>,
     bounds: Bounds,
 ) -> Option<(i32, Vec<u8>)> {
-    let mut family = ProcessGroup::new(sandbox);
+    let mut group = ProcessGroup::new(sandbox);
     let result =
-        tokio::time::timeout(bounds.time, quiet_output(invocation, place, &mut family, bounds.output)).await;
-    family.end().await;
+        tokio::time::timeout(bounds.time, quiet_output(invocation, place, &mut group, bounds.output)).await;
+    group.end().await;
     result.ok()?.ok()?
 }
 
 async fn quiet_output(
     invocation: Invocation,
     place: &Place,
-    family: &mut ProcessGroup,
+    group: &mut ProcessGroup,
     most: usize,
 ) -> io::Result<Option<(i32, Vec<u8>)>> {
     let mut command = command(&invocation, place);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = family.spawn(command)?;
+    let mut child = group.spawn(command)?;
     let mut printed = Vec::new();
     if let Some(output) = child.take_stdout() {
         output.take(most as u64 + 1).read_to_end(&mut printed).await?;
     }
     let status = child.wait().await?;
-    family.has_ended();
+    group.has_ended();
     Ok((printed.len() <= most).then(|| (exit_code(status), printed)))
 }

@@ -45,7 +45,7 @@ pub(crate) enum Argument {
     /// A known flag under its full name, with its value.
     /// `separate` says that the value is a word of its own.
     Flag { name: String, flag: Flag, value: Option<String>, separate: bool },
-    /// A word that is no flag.
+    /// A word that is not a flag.
     Operand(String),
     /// A flag that is not in the table, or not used as the table says.
     Unknown(String),
@@ -86,7 +86,7 @@ impl FlagTable {
             _ => (Takes::Nothing, rest),
         };
         let flag = Flag { takes, asks, follows_links };
-        for name in names(name).ok_or_else(|| format!("`{entry}` is no flag: write `-x` or `--name`"))? {
+        for name in names(name).ok_or_else(|| format!("`{entry}` is not a flag: write `-x` or `--name`"))? {
             self.flags.insert(name, flag);
         }
         Ok(())
@@ -130,8 +130,8 @@ impl FlagTable {
     }
 }
 
-fn strip(entry: &str, sign: char) -> (bool, &str) {
-    entry.strip_prefix(sign).map_or((false, entry), |rest| (true, rest))
+fn strip(entry: &str, c: char) -> (bool, &str) {
+    entry.strip_prefix(c).map_or((false, entry), |rest| (true, rest))
 }
 
 fn names(text: &str) -> Option<Vec<String>> {
@@ -231,7 +231,7 @@ impl Reader<'_> {
 }
 
 fn leading_number(text: &str) -> (&str, &str) {
-    let end = text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)
 }
 

@@ -11,7 +11,7 @@ pub(crate) fn subcommand_position(arguments: &[String]) -> usize {
     program("git").map_or(0, |git| git.flags.words_before_operand(arguments))
 }
 
-/// Says whether a command of git only reads, and is run in a way that keeps it so.
+/// Returns whether a command of git only reads, and is run in a way that keeps it so.
 pub(crate) fn is_reader(arguments: &[String]) -> bool {
     let subcommand = arguments.get(subcommand_position(arguments));
     subcommand.is_some_and(|word| GIT_READERS.contains(&word.as_str()))
@@ -47,12 +47,12 @@ fn risky_value(argument: &Argument) -> Option<Concern> {
     risky.then(|| Concern::RiskyFlag(format!("{name}={value}")))
 }
 
-/// Says whether merges are to be done again, which writes objects and may run merge drivers.
+/// Returns whether merges are to be done again, which writes objects and may run merge drivers.
 fn merges_again(value: &str) -> bool {
     matches!(value, "r" | "remerge")
 }
 
-/// Says whether a format asks for signatures, which are written to files and checked by programs, or for a
+/// Returns whether a format asks for signatures, which are written to files and checked by programs, or for a
 /// description, for which git runs itself.
 pub(crate) fn runs_programs(format: &str) -> bool {
     let placeholders = format.split('%').skip(1).map(|rest| rest.trim_start_matches(['+', '-', ' ']));

@@ -8,7 +8,7 @@
 //! killed with everything they started when their time is over or the call is cancelled ([`family`]). git is
 //! run so that a repository cannot choose programs ([`git`], [`repository`]).
 //!
-//! What is judged harmless, or approved, still runs in a sandbox ([`confinement`]), so that a wrong judgement
+//! What is judged harmless, or approved, still runs in a sandbox ([`confinement`]), so that a wrong judgment
 //! is not the end.
 
 mod capture;
@@ -16,7 +16,6 @@ mod characters;
 mod concerns;
 mod confinement;
 mod execute;
-mod family;
 mod flags;
 mod git;
 mod git_secrets;
@@ -24,6 +23,7 @@ mod parse;
 mod place;
 mod policy;
 mod private_paths;
+mod process_group;
 mod programs;
 mod protection;
 mod reach;

@@ -140,7 +140,7 @@ fn check_command_position(text: &str) -> Result<(), Refusal> {
         "!", "[[", "]]", "{", "}", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
         "function", "if", "select", "then", "time", "until", "while", "in",
     ];
-    let ends_word = |sign: char| "|&;()<> \t\n".contains(sign);
+    let ends_word = |ch: char| "|&;()<> \t\n".contains(ch);
     let word = text.split(ends_word).next().unwrap_or_default();
     if RESERVED.contains(&word) {
         return Err(Refusal::Syntax(format!("`{word}`")));
@@ -149,8 +149,8 @@ fn check_command_position(text: &str) -> Result<(), Refusal> {
 }
 
 fn is_assignment(word: &str) -> bool {
-    let name = word.trim_start_matches(|sign: char| sign.is_ascii_alphanumeric() || sign == '_');
-    let named = name.len() < word.len() && !word.starts_with(|sign: char| sign.is_ascii_digit());
+    let name = word.trim_start_matches(|ch: char| ch.is_ascii_alphanumeric() || ch == '_');
+    let named = name.len() < word.len() && !word.starts_with(|ch: char| ch.is_ascii_digit());
     named && (name.starts_with('=') || name.starts_with("+="))
 }
 

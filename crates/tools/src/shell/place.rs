@@ -180,7 +180,7 @@ fn problem(name: &str, value: &str) -> Option<&'static str> {
     ];
     let upper = name.to_uppercase();
     if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-        return Some("is no variable");
+        return Some("is not a variable");
     }
     if CHANGES_WHAT_RUNS.contains(&upper.as_str()) || FAMILIES.iter().any(|family| upper.starts_with(family))
     {

@@ -1,7 +1,7 @@
 //! Decides about a command line: runs at once, asks, or is blocked; and says why.
 //!
 //! Every command of the line is judged by the rules for its program, and a pre-approved one also by its
-//! words: flags must be positively known, paths must stay within the root. The strictest judgement holds for
+//! words: flags must be positively known, paths must stay within the root. The strictest judgment holds for
 //! the whole line.
 //!
 //! This module runs nothing. What only git itself can tell about a repository is asked in
@@ -22,12 +22,12 @@ use super::settings::{Operands, ShellRule, ShellSettings, Unlisted};
 
 /// What came out for a command line, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Judgement {
+pub(crate) struct Judgment {
     pub(crate) approval: Approval,
     pub(crate) reasons: Vec<String>,
 }
 
-impl Judgement {
+impl Judgment {
     pub(crate) fn new(approval: Approval, reason: impl Into<String>) -> Self {
         Self { approval, reasons: vec![reason.into()] }
     }
@@ -80,19 +80,19 @@ impl Policy {
     }
 
     /// Judges a command line.
-    pub(crate) fn judge(&self, line: &CommandLine, root: &Root) -> Judgement {
-        let judgements = line.commands().map(|words| self.judge_command(words, root));
-        let unseen = Judgement::of_concerns(unseen_repositories(line, root));
-        judgements.fold(Judgement::harmless(), Judgement::and).and(unseen)
+    pub(crate) fn judge(&self, line: &CommandLine, root: &Root) -> Judgment {
+        let judgments = line.commands().map(|words| self.judge_command(words, root));
+        let unseen = Judgment::of_concerns(unseen_repositories(line, root));
+        judgments.fold(Judgment::harmless(), Judgment::and).and(unseen)
     }
 
-    fn judge_command(&self, words: &[String], root: &Root) -> Judgement {
+    fn judge_command(&self, words: &[String], root: &Root) -> Judgment {
         let Some((first, arguments)) = words.split_first() else {
-            return Judgement::new(Approval::Blocked, "there is a command without a program");
+            return Judgment::new(Approval::Blocked, "there is a command without a program");
         };
         let Some(name) = bare_name(first) else {
             let reason = format!("`{first}` is a path: name a program by its bare name, such as `ls`");
-            return Judgement::new(Approval::Blocked, reason);
+            return Judgment::new(Approval::Blocked, reason);
         };
         let matching = self.matching(name, arguments);
         if matching.is_empty() {
@@ -101,9 +101,9 @@ impl Policy {
         let by_path = (name != first).then(|| format!("`{first}` names the program by its path"));
         let by_rules = matching.iter().map(|rule| rule.judge(words));
         by_rules
-            .fold(Judgement::harmless(), Judgement::and)
-            .and(Judgement::of_concerns(by_path.into_iter().collect()))
-            .and(Judgement::of_concerns(concerns_of(name, arguments, &matching, root)))
+            .fold(Judgment::harmless(), Judgment::and)
+            .and(Judgment::of_concerns(by_path.into_iter().collect()))
+            .and(Judgment::of_concerns(concerns_of(name, arguments, &matching, root)))
     }
 
     fn matching(&self, name: &str, arguments: &[String]) -> Vec<&Rule> {
@@ -112,21 +112,21 @@ impl Policy {
         self.rules.iter().filter(matches).collect()
     }
 
-    fn unlisted(&self, name: &str, arguments: &[String]) -> Judgement {
+    fn unlisted(&self, name: &str, arguments: &[String]) -> Judgment {
         let listed: Vec<&str> = self.rules.iter().map(|rule| rule.rule.program.as_str()).collect();
         let shown = match subcommand(name, arguments) {
             Some(word) if listed.contains(&name) => format!("{name} {word}"),
             _ => name.to_owned(),
         };
         match self.unlisted {
-            Unlisted::Ask => Judgement::new(Approval::Ask, format!("no rule names `{shown}`")),
+            Unlisted::Ask => Judgment::new(Approval::Ask, format!("no rule names `{shown}`")),
             Unlisted::Blocked if name == "cd" => {
                 let reason = "commands run in the project's directory; name paths instead, such as `ls sub`";
-                Judgement::new(Approval::Blocked, format!("`cd` is not listed: {reason}"))
+                Judgment::new(Approval::Blocked, format!("`cd` is not listed: {reason}"))
             }
             Unlisted::Blocked => {
                 let reason = format!("`{shown}` is not listed; listed are: {}", self.listed());
-                Judgement::new(Approval::Blocked, reason)
+                Judgment::new(Approval::Blocked, reason)
             }
         }
     }
@@ -147,7 +147,7 @@ impl Policy {
 impl Rule {
     fn new(rule: &ShellRule) -> Result<Self, String> {
         let plain = !rule.program.is_empty()
-            && !rule.program.contains(|sign: char| sign == '/' || sign.is_whitespace() || sign.is_control());
+            && !rule.program.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control());
         if !plain {
             return Err(format!("rule for `{}`: `program` is the bare name of a program", rule.program));
         }
@@ -157,14 +157,17 @@ impl Rule {
             allowed.add(flag).map_err(|error| format!("rule for `{}`: {error}", rule.program))?;
         }
         if let Some(flag) = rule.refuse_flags.iter().find(|flag| !flag.starts_with('-') || flag.len() < 2) {
-            return Err(format!("rule for `{}`: `{flag}` is no flag: write `-x` or `--name`", rule.program));
+            return Err(format!(
+                "rule for `{}`: `{flag}` is not a flag: write `-x` or `--name`",
+                rule.program
+            ));
         }
         let mut rule = rule.clone();
         rule.refuse_flags.iter_mut().for_each(|flag| *flag = without_value(flag).to_owned());
         Ok(Self { rule, allowed, all_flags })
     }
 
-    /// Says whether the rule is about a command of its program. One that allows needs its subcommand where the
+    /// Returns whether the rule is about a command of its program. One that allows needs its subcommand where the
     /// program takes it; a stricter one holds wherever the word stands, as nobody knows which flags of the
     /// program take a value: `cargo +nightly -q publish`.
     fn is_about(&self, subcommand: Option<&str>, arguments: &[String]) -> bool {
@@ -181,26 +184,26 @@ impl Rule {
         }
     }
 
-    fn judge(&self, words: &[String]) -> Judgement {
+    fn judge(&self, words: &[String]) -> Judgment {
         let name = self.shown();
         let refused = self.rule.refuse_flags.iter().find(|flag| words.iter().any(|word| uses(word, flag)));
         match (refused, self.rule.approval) {
-            (Some(flag), _) => Judgement::new(Approval::Blocked, format!("a rule refuses `{name} {flag}`")),
-            (None, Approval::PreApproved) => Judgement::harmless(),
-            (None, Approval::Ask) => Judgement::new(Approval::Ask, format!("a rule says that `{name}` asks")),
+            (Some(flag), _) => Judgment::new(Approval::Blocked, format!("a rule refuses `{name} {flag}`")),
+            (None, Approval::PreApproved) => Judgment::harmless(),
+            (None, Approval::Ask) => Judgment::new(Approval::Ask, format!("a rule says that `{name}` asks")),
             (None, Approval::Blocked) => {
-                Judgement::new(Approval::Blocked, format!("a rule says that `{name}` is blocked"))
+                Judgment::new(Approval::Blocked, format!("a rule says that `{name}` is blocked"))
             }
         }
     }
 }
 
-/// A flag in the notation of `allow_flags`, without the sign that says what it takes.
+/// A flag in the notation of `allow_flags`, without the character that says what it takes.
 fn without_value(flag: &str) -> &str {
     flag.strip_suffix(['=', '@', '?']).filter(|name| !name.trim_start_matches('-').is_empty()).unwrap_or(flag)
 }
 
-/// Says whether a word is a flag, or could be: as part of a cluster, or abbreviated.
+/// Returns whether a word is a flag, or could be: as part of a cluster, or abbreviated.
 fn uses(word: &str, flag: &str) -> bool {
     let name = word.split('=').next().unwrap_or_default();
     match flag.strip_prefix("--") {
@@ -248,7 +251,7 @@ fn seen_in(name: &str, arguments: &[String], rules: &[&Rule], root: &Root) -> Ve
     }
 }
 
-/// Says whether a command that a rule lets run asks all the same when it has an argument, whatever follows that.
+/// Returns whether a command that a rule lets run asks all the same when it has an argument, whatever follows that.
 pub(crate) fn asks_for(rule: &ShellRule, argument: &str, project: &Path) -> bool {
     let (Ok(root), Ok(checked)) = (Root::new(project), Rule::new(rule)) else { return false };
     let followed = |rest: &[&str]| {
@@ -260,7 +263,7 @@ pub(crate) fn asks_for(rule: &ShellRule, argument: &str, project: &Path) -> bool
     [&[][..], &["1"], &["x"], &["x", "y"]].into_iter().all(followed)
 }
 
-/// Says whether a command is known to leave all files as they are, whatever rules allow. What git records of
+/// Returns whether a command is known to leave all files as they are, whatever rules allow. What git records of
 /// them changes none that anybody acts on.
 pub(crate) fn keeps_files(words: &[String], root: &Root) -> bool {
     let Some((name, arguments)) = words.split_first() else { return true };

@@ -74,7 +74,7 @@ const GREP: &str = "-EFGPivwxyzsbnHhoqaILlcTZUuVr0123456789 +-R -e= -f@ -m= -d= 
     --quiet --silent --binary-files= --text --directories= --devices= --recursive +--dereference-recursive \
     --include= --exclude= --exclude-from@ --exclude-dir= --files-without-match --files-with-matches --count \
     --initial-tab --null --before-context= --after-context= --context= --group-separator= \
-    --no-group-separator --color? --colour? --binary --unix-byte-offsets";
+    --no-group-separator --color? --color? --binary --unix-byte-offsets";
 
 const RG: &str = "-abcFHhiIlnNopPqsSuUvVwx0. +-L -e= -f@ -g= -t= -T= -m= -A= -B= -C= -E= -M= -r= -j= -d= !-z \
     --regexp= --file@ --glob= --iglob= --type= --type-not= --type-add= --type-clear= --type-list --files \

@@ -12,7 +12,7 @@ use llm_do_core::Approval;
 
 use super::concerns::values_in;
 use super::parse::CommandLine;
-use super::policy::{Judgement, keeps_files};
+use super::policy::{Judgment, keeps_files};
 use super::root::Root;
 use crate::filesystem::Guarded;
 
@@ -20,8 +20,8 @@ use crate::filesystem::Guarded;
 const MOST_FILES: usize = 10_000;
 
 /// Says which protected files a command line names, and why they are protected.
-pub(crate) fn of(line: &CommandLine, judgement: &Judgement, root: &Root, guarded: &Guarded) -> Vec<String> {
-    let asks = judgement.approval != Approval::PreApproved;
+pub(crate) fn of(line: &CommandLine, judgment: &Judgment, root: &Root, guarded: &Guarded) -> Vec<String> {
+    let asks = judgment.approval != Approval::PreApproved;
     let may_write = |words: &&Vec<String>| asks || !keeps_files(words, root);
     line.commands()
         .filter(may_write)

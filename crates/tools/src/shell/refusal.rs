@@ -28,10 +28,10 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    /// Names the reason why a text cannot go on with its first sign; none where it may begin a word.
+    /// Names the reason why a text cannot go on with its first character; none where it may begin a word.
     pub(crate) fn of_sign(text: &str) -> Option<Self> {
-        let mut signs = text.chars();
-        Some(match (signs.next()?, signs.next()) {
+        let mut characters = text.chars();
+        Some(match (characters.next()?, characters.next()) {
             ('<' | '>', Some('(')) => Self::Substitution,
             ('<' | '>', _) | ('&', Some('>')) => Self::Redirect,
             ('&' | '|', _) => Self::Background,
@@ -50,8 +50,8 @@ impl fmt::Display for Refusal {
             Self::TooLong { longest } => {
                 write!(f, "the command is longer than {longest} bytes: make several calls")
             }
-            Self::ControlCharacter(sign) => {
-                write!(f, "the command holds the control character `{}`: leave it out", sign.escape_unicode())
+            Self::ControlCharacter(ch) => {
+                write!(f, "the command holds the control character `{}`: leave it out", ch.escape_unicode())
             }
             Self::InvisibleCharacter(c) => {
                 write!(f, "the command has the invisible character `{}`: leave it out", c.escape_unicode())
@@ -86,9 +86,9 @@ impl fmt::Display for Refusal {
                 "`&`: nothing runs in the background and standard error is captured anyway; \
                  leave it out, or quote it if it is data",
             ),
-            Self::Wildcard(sign) => write!(
+            Self::Wildcard(ch) => write!(
                 f,
-                "the wildcard `{sign}` outside quotes: nothing is expanded; quote it if it is data for the \
+                "the wildcard `{ch}` outside quotes: nothing is expanded; quote it if it is data for the \
                  program, or list the files first (`find . -name '*.txt'`) and name them"
             ),
             Self::Tilde => {

@@ -83,7 +83,7 @@ fn lossy(bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Says whether git knows `--attr-source`, which came with 2.41.
+/// Returns whether git knows `--attr-source`, which came with 2.41.
 fn takes_attribute_source(version: &str) -> bool {
     let number = version.split_whitespace().nth(2).unwrap_or_default();
     let mut parts = number.split('.').map_while(|part| part.parse::<u32>().ok());

@@ -27,7 +27,7 @@ impl Root {
         if resolved.is_dir() {
             return Ok(Self(resolved));
         }
-        Err(format!("`{}` is no directory", directory.display()))
+        Err(format!("`{}` is not a directory", directory.display()))
     }
 
     /// Returns the directory.
@@ -35,13 +35,13 @@ impl Root {
         &self.0
     }
 
-    /// Says whether a path, as a program in this directory understands it, leads out.
+    /// Returns whether a path, as a program in this directory understands it, leads out.
     pub(crate) fn is_outside(&self, path: &str) -> bool {
         self.resolve(Path::new(path)).is_none_or(|resolved| !resolved.starts_with(&self.0))
             && path != "/dev/null"
     }
 
-    /// Says whether a link below a path leads out; also when there is too much to look at.
+    /// Returns whether a link below a path leads out; also when there is too much to look at.
     pub(crate) fn has_links_out(&self, path: &str) -> bool {
         let Some(start) = self.resolve(Path::new(path)) else { return true };
         let mut seen = BTreeSet::from([start.clone()]);

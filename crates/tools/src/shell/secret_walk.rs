@@ -54,7 +54,7 @@ pub(crate) fn secrets_below(
         walked.seen += 1;
         walked.is_cut |= walked.seen > MAX_FILES || Instant::now() > until;
         let below = path.strip_prefix(judge.root.path()).unwrap_or(path);
-        // The directories on the way are no links; the file itself may be one.
+        // The directories on the way are not links; the file itself may be one.
         let target = path.is_symlink().then(|| judge.root.resolve(path)).flatten();
         if judge.file(target.as_deref().unwrap_or(path)).is_some_and(|(_, is_allowed)| !is_allowed) {
             walked.paths.push(below.to_path_buf());

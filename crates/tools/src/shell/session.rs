@@ -12,7 +12,7 @@ use super::git;
 use super::git_secrets;
 use super::parse::{CommandLine, Words, parse};
 use super::place::Place;
-use super::policy::{Judgement, Policy};
+use super::policy::{Judgment, Policy};
 use super::private_paths::private_paths;
 use super::protection;
 use super::refusal::Refusal;
@@ -36,7 +36,7 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) struct Considered {
     line: CommandLine,
-    pub(crate) judgement: Judgement,
+    pub(crate) judgment: Judgment,
     repositories: Vec<Repository>,
     /// What was found about secret files, by command.
     secrets: Vec<Secrets>,
@@ -50,33 +50,33 @@ impl Session {
         let line = parse(text)?;
         let (session, judged) = (self.clone(), line.clone());
         let judging = tokio::task::spawn_blocking(move || {
-            let mut judgement = session.policy.judge(&judged, &session.place.root);
+            let mut judgment = session.policy.judge(&judged, &session.place.root);
             for reason in private_paths(&judged, &session.place.root, &session.guarded) {
-                judgement = judgement.and(Judgement::new(Approval::Blocked, reason));
+                judgment = judgment.and(Judgment::new(Approval::Blocked, reason));
             }
-            let protection = protection::of(&judged, &judgement, &session.place.root, &session.guarded);
-            (judgement, protection)
+            let protection = protection::of(&judged, &judgment, &session.place.root, &session.guarded);
+            (judgment, protection)
         });
-        let (mut judgement, protection) = judging
+        let (mut judgment, protection) = judging
             .await
-            .unwrap_or_else(|_| (Judgement::new(Approval::Blocked, "it could not be judged"), Vec::new()));
+            .unwrap_or_else(|_| (Judgment::new(Approval::Blocked, "it could not be judged"), Vec::new()));
         let protected = !protection.is_empty();
-        judgement = judgement.and(Judgement::of_concerns(protection));
+        judgment = judgment.and(Judgment::of_concerns(protection));
         if let Some(refusal) = self.confinement.refusal() {
-            judgement = judgement.and(Judgement::new(Approval::Blocked, refusal));
+            judgment = judgment.and(Judgment::new(Approval::Blocked, refusal));
         }
         let (mut repositories, mut secrets) = (Vec::new(), Vec::new());
-        if judgement.approval != Approval::Blocked {
+        if judgment.approval != Approval::Blocked {
             for words in line.commands() {
                 let repository = self.repository(words).await;
-                judgement = judgement.and(Judgement::of_concerns(repository.concerns.clone()));
+                judgment = judgment.and(Judgment::of_concerns(repository.concerns.clone()));
                 repositories.push(repository);
                 let found = self.secrets_of(words).await;
-                judgement = judgement.and(Judgement::of_concerns(found.concerns.clone()));
+                judgment = judgment.and(Judgment::of_concerns(found.concerns.clone()));
                 secrets.push(found);
             }
         }
-        Ok(Considered { line, judgement, repositories, secrets, protected })
+        Ok(Considered { line, judgment, repositories, secrets, protected })
     }
 
     /// Looks for secret files that a command would show.
@@ -151,11 +151,11 @@ impl Session {
 
     /// What speaks against a command, and what a person should know about its sandbox.
     fn reason(&self, considered: &Considered) -> Option<String> {
-        let asks = considered.judgement.approval == Approval::Ask;
+        let asks = considered.judgment.approval == Approval::Ask;
         let loosened = self.confinement.loosened().into_iter();
         let missing = self.confinement.missing().filter(|_| asks);
         let words: Vec<String> =
-            considered.judgement.reasons.iter().cloned().chain(loosened).chain(missing).collect();
+            considered.judgment.reasons.iter().cloned().chain(loosened).chain(missing).collect();
         (!words.is_empty()).then(|| words.join("; "))
     }
 
@@ -164,10 +164,10 @@ impl Session {
         let commands: Vec<String> = considered.line.commands().map(show).collect();
         let place = show([&self.place.root.path().display().to_string()]);
         let mut assessment = Assessment::new(
-            considered.judgement.approval,
+            considered.judgment.approval,
             format!("run {} in {place}", commands.join(" and ")),
         );
-        let reasons = &considered.judgement.reasons;
+        let reasons = &considered.judgment.reasons;
         assessment.reason = self.reason(considered);
         assessment.protected = considered.protected;
         assessment.preview = self.prepare(considered).ok().map(|prepared| preview(&prepared));
@@ -185,18 +185,16 @@ impl Session {
 }
 
 impl Considered {
-    /// Says whether a call still is what was approved: nothing speaks against it that was not known then.
+    /// Returns whether a call still is what was approved: nothing speaks against it that was not known then.
     pub(crate) fn is_covered_by(&self, precondition: Option<&Value>) -> bool {
         if !self.secret_files().all(|file| is_approved(file, precondition)) {
             return false;
         }
         let known = precondition.and_then(|value| value["asks_because"].as_array());
         let is_known = |reason: &String| known.is_some_and(|known| known.iter().any(|other| other == reason));
-        match self.judgement.approval {
+        match self.judgment.approval {
             Approval::PreApproved => true,
-            Approval::Ask => {
-                !self.judgement.reasons.is_empty() && self.judgement.reasons.iter().all(is_known)
-            }
+            Approval::Ask => !self.judgment.reasons.is_empty() && self.judgment.reasons.iter().all(is_known),
             Approval::Blocked => false,
         }
     }
@@ -210,7 +208,7 @@ impl Considered {
     pub(crate) fn reasons(&self) -> String {
         let secret = |file: &SecretFile| format!("`{}` is a secret file ({})", file.path, file.what);
         let reasons: Vec<String> =
-            self.judgement.reasons.iter().cloned().chain(self.secret_files().map(secret)).collect();
+            self.judgment.reasons.iter().cloned().chain(self.secret_files().map(secret)).collect();
         reasons.join("; ")
     }
 
@@ -276,7 +274,7 @@ fn preview(prepared: &Prepared) -> String {
 
 /// Writes words so that each can be told from the next, and nothing invisible stays invisible.
 fn show<'w>(words: impl IntoIterator<Item = &'w String>) -> String {
-    let plain = |sign: char| sign.is_alphanumeric() || "-_./=:,+@%^~{}".contains(sign);
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^~{}".contains(c);
     let show = |word: &String| {
         let escaped = format!("{word:?}");
         let visible = escaped.len() == word.len() + 2;

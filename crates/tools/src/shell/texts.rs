@@ -1,7 +1,7 @@
 //! Command texts without number, held against bash: what is accepted has the words that bash sees.
 //!
 //! A text is made of words whose meaning is known, each written with whatever quotes chance gives; half of
-//! the texts also hold something that bash might expand or that is no word at all. Bash reads the accepted
+//! the texts also hold something that bash might expand or that is not a word at all. Bash reads the accepted
 //! ones with every command replaced by a function that prints its words, once with commands that succeed
 //! and once with commands that fail, so that `&&`, `||`, `;` and `|` are compared too.
 //!
@@ -135,10 +135,10 @@ fn argument(chance: &mut Chance) -> String {
 
 /// Writes a word with quotes of every kind, so that it means itself.
 fn write_word(word: &str, text: &mut String, chance: &mut Chance) {
-    let plain = |sign: char| {
-        sign.is_ascii_alphanumeric()
-            || "-_./=:,+@%^".contains(sign)
-            || (!sign.is_ascii() && !sign.is_control() && !is_odd_space(sign) && !is_joiner(sign))
+    let plain = |c: char| {
+        c.is_ascii_alphanumeric()
+            || "-_./=:,+@%^".contains(c)
+            || (!c.is_ascii() && !c.is_control() && !is_odd_space(c) && !is_joiner(c))
     };
     let reserved = RESERVED.contains(&word) || word.is_empty() || word.contains('=');
     if !reserved && word.chars().all(plain) && chance.percent(70) {
@@ -160,14 +160,14 @@ fn write_word(word: &str, text: &mut String, chance: &mut Chance) {
 fn write_piece(piece: &str, text: &mut String, chance: &mut Chance) {
     match chance.below(3) {
         0 if !piece.contains('\'') => text.extend(["'", piece, "'"]),
-        1 if !piece.contains('\n') => piece.chars().for_each(|sign| text.extend(['\\', sign])),
+        1 if !piece.contains('\n') => piece.chars().for_each(|c| text.extend(['\\', c])),
         _ => {
             text.push('"');
-            for sign in piece.chars() {
-                if "$`\"\\".contains(sign) {
+            for c in piece.chars() {
+                if "$`\"\\".contains(c) {
                     text.push('\\');
                 }
-                text.push(sign);
+                text.push(c);
             }
             text.push('"');
         }
@@ -212,15 +212,15 @@ fn script(code: u8) -> String {
     for name in functions.filter(|name| is_function_name(name)) {
         let _ = writeln!(script, "function {name} {{ say {name} \"$@\"; }}");
     }
-    // What is no function, but built into bash, is switched off: then it is not found.
+    // What is not a function, but built into bash, is switched off: then it is not found.
     script.push_str("builtin enable -n $own\n");
     script
 }
 
 fn is_function_name(name: &str) -> bool {
-    let sign = |sign: char| sign.is_ascii_alphanumeric() || "-_/:.".contains(sign);
-    name.starts_with(|sign: char| sign == '/' || sign.is_ascii_alphabetic())
-        && name.chars().all(sign)
+    let c = |c: char| c.is_ascii_alphanumeric() || "-_/:.".contains(c);
+    name.starts_with(|c: char| c == '/' || c.is_ascii_alphabetic())
+        && name.chars().all(c)
         && !RESERVED.contains(&name)
 }
 
@@ -271,7 +271,7 @@ fn unprivileged(program: &str) -> Command {
     command
 }
 
-/// Says whether the order of commands is the same; within a pipeline there is none.
+/// Returns whether the order of commands is the same; within a pipeline there is none.
 fn same(steps: &[Vec<Words>], seen: &[Words]) -> bool {
     let mut seen = seen;
     for step in steps {
@@ -318,7 +318,7 @@ async fn check_invocations(session: &Arc<Session>, read: &Read) -> bool {
         return false;
     }
     let considered = session.consider(&read.text).await.unwrap();
-    assert_eq!(considered.judgement.approval, Approval::PreApproved, "seed {}", read.seed);
+    assert_eq!(considered.judgment.approval, Approval::PreApproved, "seed {}", read.seed);
     // A program that is not installed cannot be prepared.
     if let Ok(prepared) = session.prepare(&considered) {
         let invocations = prepared.steps.iter().flat_map(|step| &step.pipeline);

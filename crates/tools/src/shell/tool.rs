@@ -110,7 +110,7 @@ impl ShellTool {
         }
         let prepared = self.session.prepare(&considered).map_err(ToolError::new)?;
         let confinement = &self.session.confinement;
-        let purpose = Purpose::of_call(considered.judgement.approval);
+        let purpose = Purpose::of_call(considered.judgment.approval);
         let sandbox = confinement.sandbox(purpose).map_err(ToolError::new)?;
         if let Some(notice) = confinement.notice_for(call.run_id()) {
             call.notice(notice);

@@ -7,18 +7,18 @@ use super::refusal::Refusal;
 
 /// Reads the word with which a text begins: returns the argument that it stands for, and the rest.
 pub(crate) fn read_word(text: &str) -> Result<(String, &str), Refusal> {
-    let mut reader = Reader { signs: text.chars(), word: String::new(), braces: Braces::default() };
+    let mut reader = Reader { characters: text.chars(), word: String::new(), braces: Braces::default() };
     reader.read()?;
-    Ok((reader.word, reader.signs.as_str()))
+    Ok((reader.word, reader.characters.as_str()))
 }
 
-/// Says whether a sign outside quotes ends a word.
-fn ends_word(sign: char) -> bool {
-    matches!(sign, ' ' | '\t' | '\n' | '|' | '&' | ';' | '(' | ')' | '<' | '>')
+/// Returns whether a character outside quotes ends a word.
+fn ends_word(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '|' | '&' | ';' | '(' | ')' | '<' | '>')
 }
 
 struct Reader<'a> {
-    signs: Chars<'a>,
+    characters: Chars<'a>,
     word: String,
     braces: Braces,
 }
@@ -27,89 +27,87 @@ impl Reader<'_> {
     fn read(&mut self) -> Result<(), Refusal> {
         // A tilde means a home directory at the start of a word, and in what looks like an assignment.
         let mut tilde = true;
-        while let Some(sign) = self.peek().filter(|sign| !ends_word(*sign)) {
-            self.signs.next();
-            match sign {
+        while let Some(c) = self.peek().filter(|c| !ends_word(*c)) {
+            self.characters.next();
+            match c {
                 '\'' => self.single_quoted()?,
                 '"' => self.double_quoted()?,
                 '\\' => self.escaped()?,
                 '~' if tilde => return Err(Refusal::Tilde),
-                _ => self.plain(sign)?,
+                _ => self.plain(c)?,
             }
-            tilde = matches!(sign, '=' | ':');
+            tilde = matches!(c, '=' | ':');
         }
         Ok(())
     }
 
     fn peek(&self) -> Option<char> {
-        self.signs.clone().next()
+        self.characters.clone().next()
     }
 
     fn single_quoted(&mut self) -> Result<(), Refusal> {
         loop {
-            match self.signs.next().ok_or(Refusal::Unreadable)? {
+            match self.characters.next().ok_or(Refusal::Unreadable)? {
                 '\'' => return Ok(()),
-                sign => self.word.push(sign),
+                c => self.word.push(c),
             }
         }
     }
 
     fn double_quoted(&mut self) -> Result<(), Refusal> {
         loop {
-            match self.signs.next().ok_or(Refusal::Unreadable)? {
+            match self.characters.next().ok_or(Refusal::Unreadable)? {
                 '"' => return Ok(()),
                 '`' => return Err(Refusal::Substitution),
                 '$' => self.dollar("")?,
                 '\\' => self.escaped_in_quotes()?,
-                sign => self.word.push(sign),
+                c => self.word.push(c),
             }
         }
     }
 
     /// Inside double quotes a backslash protects only what would be special there.
     fn escaped_in_quotes(&mut self) -> Result<(), Refusal> {
-        match self.signs.next().ok_or(Refusal::Unreadable)? {
+        match self.characters.next().ok_or(Refusal::Unreadable)? {
             '\n' => return Err(Refusal::Newline),
-            sign @ ('$' | '`' | '"' | '\\') => self.word.push(sign),
-            sign => self.word.extend(['\\', sign]),
+            c @ ('$' | '`' | '"' | '\\') => self.word.push(c),
+            c => self.word.extend(['\\', c]),
         }
         Ok(())
     }
 
     fn escaped(&mut self) -> Result<(), Refusal> {
-        match self.signs.next().ok_or(Refusal::Unreadable)? {
+        match self.characters.next().ok_or(Refusal::Unreadable)? {
             '\n' => return Err(Refusal::Newline),
-            sign => self.word.push(sign),
+            c => self.word.push(c),
         }
         Ok(())
     }
 
-    fn plain(&mut self, sign: char) -> Result<(), Refusal> {
-        match sign {
-            _ if is_odd_space(sign) || is_joiner(sign) => return Err(Refusal::UnquotedSpace(sign)),
-            '*' | '?' | '[' => return Err(Refusal::Wildcard(sign)),
+    fn plain(&mut self, c: char) -> Result<(), Refusal> {
+        match c {
+            _ if is_odd_space(c) || is_joiner(c) => return Err(Refusal::UnquotedSpace(c)),
+            '*' | '?' | '[' => return Err(Refusal::Wildcard(c)),
             '`' => return Err(Refusal::Substitution),
             '$' => return self.dollar("'\""),
             _ => {}
         }
-        if self.braces.would_expand(sign) {
+        if self.braces.would_expand(c) {
             return Err(Refusal::Braces);
         }
-        self.word.push(sign);
+        self.word.push(c);
         Ok(())
     }
 
-    /// A dollar sign is data unless what follows it makes an expansion; outside quotes, quotes do too.
+    /// A dollar character is data unless what follows it makes an expansion; outside quotes, quotes do too.
     fn dollar(&mut self, also: &str) -> Result<(), Refusal> {
-        let quotes = |sign: char| also.contains(sign);
+        let quotes = |c: char| also.contains(c);
         match self.peek() {
-            Some('(') if self.signs.as_str().starts_with("((") => Err(Refusal::Arithmetic),
+            Some('(') if self.characters.as_str().starts_with("((") => Err(Refusal::Arithmetic),
             Some('(') => Err(Refusal::Substitution),
             Some('[') => Err(Refusal::Arithmetic),
-            Some(sign) if quotes(sign) => Err(Refusal::AnsiQuoting),
-            Some(sign) if sign.is_ascii_alphanumeric() || "_{@*#?-$!".contains(sign) => {
-                Err(Refusal::Variable)
-            }
+            Some(c) if quotes(c) => Err(Refusal::AnsiQuoting),
+            Some(c) if c.is_ascii_alphanumeric() || "_{@*#?-$!".contains(c) => Err(Refusal::Variable),
             _ => {
                 self.word.push('$');
                 Ok(())
@@ -127,11 +125,11 @@ struct Braces {
 }
 
 impl Braces {
-    fn would_expand(&mut self, sign: char) -> bool {
-        let dots = sign == '.' && self.after_dot;
-        self.after_dot = sign == '.';
-        self.open |= sign == '{';
-        self.separated |= self.open && (sign == ',' || dots);
-        self.separated && sign == '}'
+    fn would_expand(&mut self, c: char) -> bool {
+        let dots = c == '.' && self.after_dot;
+        self.after_dot = c == '.';
+        self.open |= c == '{';
+        self.separated |= self.open && (c == ',' || dots);
+        self.separated && c == '}'
     }
 }

@@ -108,7 +108,7 @@ fn settings_that_cannot_work_are_refused() {
     let file = error(FilesystemSettings { root: "a.txt".into(), ..Default::default() });
     assert!(file.contains("is not a directory"), "{file}");
     let prefix = error(FilesystemSettings { prefix: "my files/".into(), ..Default::default() });
-    assert!(prefix.contains("is no name for a tool"), "{prefix}");
+    assert!(prefix.contains("is not a name for a tool"), "{prefix}");
 }
 
 #[tokio::test]

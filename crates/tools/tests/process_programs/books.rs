@@ -613,7 +613,7 @@ impl Books {
             }
             Call::Goto { .. } => {
                 self.count("jumped nowhere");
-                Foretold::Failure("is no message")
+                Foretold::Failure("is not a message")
             }
             Call::Spawn { tag, attach, .. } => match self.end_of(entry, turn, tag, attach) {
                 End::Says(text) => Foretold::Text(text),

@@ -83,7 +83,7 @@ impl Plan {
         }
     }
 
-    /// Says whether tokens or cost are limited, so that any request may be refused.
+    /// Returns whether tokens or cost are limited, so that any request may be refused.
     pub(crate) fn has_budget(&self) -> bool {
         self.tokens.or(self.agent_tokens).is_some()
     }

@@ -185,9 +185,9 @@ async fn long_errors_of_functions_are_read_in_pages() {
         .model_replies([asks(names[0], json!({})), asks(names[1], json!({})), says("done")])
         .run("start")
         .await;
-    for (result, sign) in run.results().iter().zip(["e", "f"]) {
+    for (result, c) in run.results().iter().zip(["e", "f"]) {
         assert!(result.is_error && result.text.contains("<fd_result"), "{:.300}", result.text);
-        assert!(result.text.contains(&sign.repeat(3_000)), "{:.300}", result.text);
+        assert!(result.text.contains(&c.repeat(3_000)), "{:.300}", result.text);
         assert!(result.text.contains("total_chars=\"20"), "{:.300}", result.text);
     }
 }

@@ -54,7 +54,7 @@ async fn a_crash_is_an_error_of_its_call_and_the_next_call_runs_in_a_new_process
         ("reads_null", "SIGSEGV"),
         ("leaves", "left with exit code 3 while it ran `leaves`"),
         ("aborts", "SIGABRT"),
-        ("writes_everywhere", "what is no message"),
+        ("writes_everywhere", "what is not a message"),
     ] {
         let folder = Folder::of(CRASHING);
         let code = folder.load();

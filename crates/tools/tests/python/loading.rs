@@ -109,6 +109,6 @@ fn an_interpreter_that_talks_nonsense_is_a_problem() {
     std::fs::set_permissions(&odd, std::fs::Permissions::from_mode(0o755)).unwrap();
     folder.interpreter = Some("./odd".to_owned());
     let (message, _) = first_problem(&folder);
-    assert!(message.contains("what is no message") && message.contains("hello"), "{message}");
+    assert!(message.contains("what is not a message") && message.contains("hello"), "{message}");
     folder.assert_no_processes();
 }

@@ -15,7 +15,7 @@ const KINDS: [(&str, &str); 5] = [
     ("one line", "yes | tr -d '\\n' | head -c SIZE"),
     ("zeros", "yes | tr 'y\\n' '\\000\\000' | head -c SIZE"),
     ("no text", "yes | tr 'y\\n' '\\377\\300' | head -c SIZE"),
-    ("signs cut in two", "yes '\u{1f680}' | tr -d '\\n' | head -c SIZE"),
+    ("characters cut in two", "yes '\u{1f680}' | tr -d '\\n' | head -c SIZE"),
 ];
 
 const MOST: u64 = 64 * 1024;

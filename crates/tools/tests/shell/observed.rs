@@ -331,7 +331,7 @@ impl Traces {
         observed.into_iter().collect()
     }
 
-    /// Returns whether a process is no command, but the one that would end commands.
+    /// Returns whether a process is not a command, but the one that would end commands.
     fn is_guardian(&self, id: u32) -> bool {
         self.0[&id]
             .iter()

@@ -374,8 +374,8 @@ async fn wrong_settings_are_refused_by_name() {
     let folder = Folder::new();
     for (settings, word) in [
         (json!({"rules": [{"program": "a/b", "approval": "ask"}]}), "bare name"),
-        (json!({"rules": [{"program": "a", "approval": "ask", "allow_flags": ["x"]}]}), "`x` is no flag"),
-        (json!({"rules": [{"program": "a", "approval": "ask", "refuse_flags": ["x"]}]}), "`x` is no flag"),
+        (json!({"rules": [{"program": "a", "approval": "ask", "allow_flags": ["x"]}]}), "`x` is not a flag"),
+        (json!({"rules": [{"program": "a", "approval": "ask", "refuse_flags": ["x"]}]}), "`x` is not a flag"),
         (json!({"timeout": 601}), "`timeout`"),
         (json!({"timeout": 0}), "`timeout`"),
         (json!({"root": ".."}), "leads out"),

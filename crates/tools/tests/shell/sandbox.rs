@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, assess, open, output, read_only, run, trusting};
 
-/// Says whether the kernel has what these tests are about.
+/// Returns whether the kernel has what these tests are about.
 fn is_active() -> bool {
     let status = sandbox_status();
     if !status.is_active() {

@@ -99,7 +99,7 @@ impl Driver {
             kind,
             name: name.into(),
             input: input.into(),
-            asker: CallOrigin::Model,
+            origin: CallOrigin::Model,
             fork: false,
         };
         self.read(&event(&who, started));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use llm_do::trust::Power;
-use llm_do::{Catalogue, LoadedProject, PythonSettings, StandardCatalogue, counted};
+use llm_do::{Catalog, LoadedProject, PythonSettings, StandardCatalog, counted};
 use serde_json::{Value, json};
 
 use crate::config::{self, shown};
@@ -25,7 +25,7 @@ pub(super) struct Fact {
 pub(super) enum FactState {
     /// As it should be.
     Ok,
-    /// Not there, which is no failure.
+    /// Not there, which is not a failure.
     None,
     /// Wrong.
     Fail,
@@ -137,7 +137,7 @@ fn python(project: Option<&LoadedProject>) -> Fact {
         let environment = std::env::vars_os().collect();
         let settings = PythonSettings { environment, ..PythonSettings::default() };
         let directory = std::env::current_dir().unwrap_or_else(|_| ".".into());
-        StandardCatalogue::new(directory).python(settings).interpreter(&root, None)
+        StandardCatalog::new(directory).python(settings).interpreter(&root, None)
     });
     let shown = visible_line(&interpreter);
     match root.join(&interpreter).is_file() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use llm_do::{Catalogue, StandardCatalogue};
+use llm_do::{Catalog, StandardCatalog};
 use serde_json::Value;
 
 use super::{page, root};
@@ -34,8 +34,8 @@ fn with_approval(listed: &Value, toolset: &str, approval: &str) -> String {
 #[test]
 fn the_page_of_toolsets_lists_all_of_them_with_their_tools_and_approvals() {
     let text = page("docs/guide/toolsets.md");
-    let catalogue = StandardCatalogue::new(".");
-    let expected: Vec<Vec<String>> = catalogue
+    let catalog = StandardCatalog::new(".");
+    let expected: Vec<Vec<String>> = catalog
         .toolsets()
         .into_iter()
         .map(|name| {
@@ -56,10 +56,10 @@ fn the_page_of_toolsets_lists_all_of_them_with_their_tools_and_approvals() {
 #[test]
 fn the_page_of_toolsets_lists_every_tool_with_its_access() {
     let text = page("docs/guide/toolsets.md");
-    let catalogue = StandardCatalogue::new(".");
-    let alone = catalogue.lone_tools();
+    let catalog = StandardCatalog::new(".");
+    let alone = catalog.lone_tools();
     let mut expected = BTreeSet::new();
-    for toolset in catalogue.toolsets() {
+    for toolset in catalog.toolsets() {
         for tool in
             listed(toolset)["tools"].as_array().unwrap().iter().filter(|tool| tool["toolset"] == toolset)
         {

@@ -139,8 +139,8 @@ async fn a_broken_line_is_named() {
 
     for (from, to, why) in [
         ("\"method\"", "\"way\"", "missing field `method`"),
-        ("/w==", "/w*=", "a piece of its body is no base64"),
-        ("\"status\":200", "\"status\":20", "20 is no status"),
+        ("/w==", "/w*=", "a piece of its body is not base64"),
+        ("\"status\":200", "\"status\":20", "20 is not a status"),
     ] {
         let error = refused(
             &place,

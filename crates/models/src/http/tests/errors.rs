@@ -108,7 +108,7 @@ async fn an_answer_that_is_no_http_is_said_so() {
     let error = fails(&transport(), &server.address()).await;
 
     assert_eq!(error.kind, Network);
-    assert!(error.message.contains("sent what is no HTTP"), "{error}");
+    assert!(error.message.contains("sent what is not HTTP"), "{error}");
 }
 
 #[tokio::test]

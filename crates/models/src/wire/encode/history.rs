@@ -37,7 +37,7 @@ impl History {
         self.ends.len()
     }
 
-    /// Says whether there is no item.
+    /// Returns whether there is no item.
     pub(super) fn is_empty(&self) -> bool {
         self.sealed == 0 && self.tail.is_empty()
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// Writes a value.
 pub(super) fn value(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
-    // Writing into memory fails only for maps whose keys are no strings, and nothing here has such keys.
+    // Writing into memory fails only for maps whose keys are not strings, and nothing here has such keys.
     let _ = serde_json::to_writer(out, value);
 }
 
@@ -138,7 +138,7 @@ impl List<'_> {
         base64(self.out, "", bytes);
     }
 
-    /// Says whether it has no elements.
+    /// Returns whether it has no elements.
     pub(super) fn is_empty(&self) -> bool {
         self.is_empty
     }

@@ -311,7 +311,7 @@ struct Said<'a> {
 /// One piece of the content.
 enum Chunk<'a> {
     Text(&'a str),
-    /// A piece that the host gave and that is no text.
+    /// A piece that the host gave and that is not text.
     Own(&'a Map<String, Value>),
 }
 

@@ -111,7 +111,7 @@ fn check_block(block: &Value, case: &str) {
     match text(block, "type") {
         "text" => assert!(!text(block, "text").trim().is_empty(), "{case}: a blank text"),
         "tool_use" => {
-            let is_word = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '-');
+            let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
             assert!(text(block, "id").chars().all(is_word), "{case}: {block}");
             check_name(text(block, "name"), case);
             assert!(block["input"].is_object(), "{case}: {block}");

@@ -199,7 +199,7 @@ fn seen_calls(api: Api, response: &ModelResponse) -> Value {
     calls.map(|call| json!(call.id)).collect()
 }
 
-/// An empty id is no id.
+/// An empty id is not an id.
 fn without_empty_ids(expect: &Value) -> Value {
     let mut expect = expect.clone();
     let calls = expect["tool_calls"].as_array_mut().into_iter().flatten();

@@ -980,9 +980,7 @@ fn ids_and_arguments_are_made_acceptable_and_stay_paired() {
     let odd = "functions.read:0";
     for (api, provider, is_taken) in [
         (Api::Anthropic, "anthropic", (|id| id.len() == 30 && id.starts_with("toolu_")) as fn(&str) -> bool),
-        (Api::OpenAiChat, "mistral", |id| {
-            id.len() == 9 && id.chars().all(|sign| sign.is_ascii_alphanumeric())
-        }),
+        (Api::OpenAiChat, "mistral", |id| id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric())),
         (Api::OpenAiChat, "openai-chat", |id| id.len() <= 40),
         (Api::OpenAiResponses, "openai", |id| id.len() <= 64),
     ] {

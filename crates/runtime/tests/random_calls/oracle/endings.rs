@@ -74,7 +74,7 @@ fn status_of(kind: FailureKind) -> Status {
     }
 }
 
-/// Says whether a model made the same failing call three times, and was denied among them.
+/// Returns whether a model made the same failing call three times, and was denied among them.
 fn repeats_a_denied_call(run: &RunView<'_>) -> bool {
     let mut failed: HashMap<(&Key, &str, Digest), Vec<FailureKind>> = HashMap::new();
     for call in &run.calls {

@@ -112,7 +112,7 @@ fn check_broken_off(run: &RunView<'_>, call: &CallView, findings: &mut Findings)
     findings.ensure(given_up, run, || format!("`{}` has no end, and nobody gave it up", call.key()));
 }
 
-/// Says whether code asked for more calls like this one than it got answers, or has ended itself meanwhile.
+/// Returns whether code asked for more calls like this one than it got answers, or has ended itself meanwhile.
 fn is_given_up(run: &RunView<'_>, call: &CallView) -> bool {
     let same = |parent: &Key, name: &str, input: &llm_do_core::Payload| {
         *parent == call.parent && *name == *call.name && *input == call.input

@@ -1,7 +1,7 @@
 //! What the gate must decide about a call, worked out from the plan alone.
 //!
 //! This is the order of decision of the engine's design, written down a second time: resolve, depth,
-//! access, arguments, needs; then (1) any block blocks, (2) the strictest rule replaces the judgement,
+//! access, arguments, needs; then (1) any block blocks, (2) the strictest rule replaces the judgment,
 //! (3) `reject_all` ignores loosening and denies what must ask, (4) otherwise what is pre-approved runs and
 //! the rest is up to the mode, a grant or the approver. Counted limits depend on what else happens and are
 //! checked by [`super::gate`].
@@ -154,7 +154,7 @@ pub(crate) fn verdict(
             let calls = special.and_then(|special| special.calls).unwrap_or(policy.calls);
             let files = special.and_then(|special| special.attachments).unwrap_or(policy.attachments);
             let attached = !input_attachments(&Payload::new(arguments.clone())).is_empty();
-            let asks = call.asker != CallOrigin::Embedder && (calls || (files && attached));
+            let asks = call.origin != CallOrigin::Embedder && (calls || (files && attached));
             Some(plain(if asks { Approval::Ask } else { Approval::PreApproved }))
         }
     }
@@ -170,7 +170,7 @@ fn max_depth(run: &RunView<'_>) -> u32 {
 
 /// What the call was given, by whoever asked for it; nothing where it cannot be read.
 pub(crate) fn given(run: &RunView<'_>, call: &CallView) -> Option<Value> {
-    match call.asker {
+    match call.origin {
         CallOrigin::Embedder => Some(run.plan.input.clone()),
         // The key of a call by code holds the digest of its input, which `requests` compares.
         CallOrigin::Code => Some(call.input.value().clone()),
@@ -190,11 +190,11 @@ pub(crate) fn asked_by_model(run: &RunView<'_>, call: &CallView) -> Option<ToolC
 
 /// Arguments as the schema completes them.
 pub(crate) fn completed(target: &Target<'_>, call: &CallView, value: &Value) -> Option<Value> {
-    let free = target.shape() == Shape::Prompt && call.asker != CallOrigin::Model;
+    let free = target.shape() == Shape::Prompt && call.origin != CallOrigin::Model;
     complete(target.shape(), value, free)
 }
 
-/// Says whether a scope covers what a call touches, component by component and word by word.
+/// Returns whether a scope covers what a call touches, component by component and word by word.
 pub(crate) fn scope_covers(scope: &Scope, subjects: &[Subject]) -> bool {
     let whole = |covers: &dyn Fn(&Subject) -> bool| !subjects.is_empty() && subjects.iter().all(covers);
     match scope {

@@ -365,7 +365,7 @@ fn count(run: &RunView<'_>, ceiling: &Key) -> (u64, u64) {
         let too_deep =
             matches!(expected(run, call), Expected::Unknown | Expected::Refused(FailureKind::Depth));
         match call.decided.first() {
-            _ if too_deep || call.asker == CallOrigin::Embedder || is_refused_by_limit(call) => {}
+            _ if too_deep || call.origin == CallOrigin::Embedder || is_refused_by_limit(call) => {}
             Some(_) => counted += 1,
             None => open += 1,
         }

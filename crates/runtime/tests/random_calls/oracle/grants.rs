@@ -61,12 +61,12 @@ impl Ledger {
         held.for_each(|given| given.revoked = given.revoked.min(place));
     }
 
-    /// Says whether a grant may have covered a question in this span of time.
+    /// Returns whether a grant may have covered a question in this span of time.
     pub(crate) fn may_cover(&self, question: &Question, from: usize, to: usize) -> bool {
         self.0.iter().any(|given| given.answered < to && given.revoked > from && given.covers(question))
     }
 
-    /// Says whether a grant covers a question that is put at this place, without any doubt.
+    /// Returns whether a grant covers a question that is put at this place, without any doubt.
     pub(crate) fn must_cover(&self, question: &Question, at: usize) -> bool {
         let stands = |given: &Given| given.decided.is_some_and(|place| place < at) && given.revoked > at;
         self.0.iter().any(|given| stands(given) && given.covers(question))
@@ -88,7 +88,7 @@ impl Ledger {
     }
 }
 
-/// Says whether a person gave a grant whose decision a broken record does not hold.
+/// Returns whether a person gave a grant whose decision a broken record does not hold.
 fn was_answered(evidence: &Evidence, grant: &Grant) -> bool {
     let asked = |id: &Key| {
         evidence.entries.iter().any(|entry| match &entry.what {
@@ -121,7 +121,7 @@ fn given(ask: &Ask<'_>, question: &Question, decided: Option<usize>) -> Option<G
     })
 }
 
-/// Says whether a person may grant this scope for this question.
+/// Returns whether a person may grant this scope for this question.
 pub(crate) fn is_grantable(question: &Question, scope: &Scope) -> bool {
     !question.verdict.protected && (*scope == Scope::Exact || question.verdict.scopes.contains(scope))
 }

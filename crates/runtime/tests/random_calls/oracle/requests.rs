@@ -17,7 +17,7 @@ pub(crate) fn check(run: &RunView<'_>, findings: &mut Findings) {
     check_calls_of_models(run, findings);
     check_calls_of_code(run, findings);
     check_inner(run, findings);
-    let outside = run.calls.iter().filter(|call| call.asker == CallOrigin::Embedder);
+    let outside = run.calls.iter().filter(|call| call.origin == CallOrigin::Embedder);
     for (number, call) in outside.enumerate() {
         let right = number == 0 && call.name == run.plan.start && call.input.value() == &run.plan.input;
         findings.ensure(right, run, || format!("`{}` is not what the run was started for", call.key()));
@@ -64,14 +64,14 @@ fn check_answers_of_models(run: &RunView<'_>, findings: &mut Findings) {
     }
 }
 
-/// Says whether a call of an agent was broken off, or ended by its time limit.
+/// Returns whether a call of an agent was broken off, or ended by its time limit.
 fn was_interrupted(run: &RunView<'_>, agent: &str) -> bool {
     run.calls.iter().any(|call| call.name == agent && (call.finished.is_empty() || call.timed_out()))
 }
 
 /// Each request in a message that ended properly is a call, with the name and input of the request.
 fn check_calls_of_models(run: &RunView<'_>, findings: &mut Findings) {
-    for call in run.calls.iter().filter(|call| call.asker == CallOrigin::Model) {
+    for call in run.calls.iter().filter(|call| call.origin == CallOrigin::Model) {
         let Some(asked) = asked_by_model(run, call) else {
             findings.add(run, format!("no model asked for `{}`", call.key()));
             continue;
@@ -119,7 +119,7 @@ fn check_calls_of_code(run: &RunView<'_>, findings: &mut Findings) {
             _ => {}
         }
     }
-    for call in run.calls.iter().filter(|call| call.asker == CallOrigin::Code) {
+    for call in run.calls.iter().filter(|call| call.origin == CallOrigin::Code) {
         findings.ensure(is_key_by_code(call.key(), &call.parent, &call.name, &call.input), run, || {
             format!("`{}` has not the key of a call by code", call.key())
         });

@@ -44,7 +44,7 @@ pub(crate) struct CallView {
     pub(crate) parent: Key,
     pub(crate) name: String,
     pub(crate) kind: CallKind,
-    pub(crate) asker: CallOrigin,
+    pub(crate) origin: CallOrigin,
     pub(crate) input: Payload,
     pub(crate) started: usize,
     pub(crate) decided: Vec<Decided>,
@@ -172,10 +172,10 @@ impl<'a> RunView<'a> {
     }
 
     fn start(&mut self, place: usize, event: &Event) {
-        let EventBody::CallStarted { kind, name, input, asker, .. } = &event.body else { return };
+        let EventBody::CallStarted { kind, name, input, origin, .. } = &event.body else { return };
         let parent = event.call.parent.clone().unwrap_or_else(Key::root);
         let id = &event.call.id;
-        let standing = self.standing(&parent).below(self.case, id, name, *asker);
+        let standing = self.standing(&parent).below(self.case, id, name, *origin);
         self.standings.entry(id.clone()).or_insert(standing);
         self.index.entry(id.clone()).or_insert(self.calls.len());
         self.calls.push(CallView {
@@ -183,7 +183,7 @@ impl<'a> RunView<'a> {
             parent,
             name: name.to_string(),
             kind: *kind,
-            asker: *asker,
+            origin: *origin,
             input: input.clone(),
             started: place,
             decided: Vec::new(),
@@ -220,7 +220,7 @@ impl<'a> RunView<'a> {
     /// What the name of a call stands for.
     pub(crate) fn target(&self, call: &CallView) -> Option<Target<'a>> {
         let caller = self.standing(&call.parent);
-        self.case.resolve(caller.agent, &call.name, call.asker == CallOrigin::Model)
+        self.case.resolve(caller.agent, &call.name, call.origin == CallOrigin::Model)
     }
 
     /// The call that the run was started for.
@@ -228,7 +228,7 @@ impl<'a> RunView<'a> {
         self.calls.iter().find(|call| call.parent == Key::root())
     }
 
-    /// Says whether the run was ended before its call was.
+    /// Returns whether the run was ended before its call was.
     pub(crate) fn was_halted(&self) -> bool {
         self.top().is_none_or(|call| call.finished.is_empty())
     }
@@ -281,13 +281,13 @@ impl<'a> CancelState<'a> {
     }
 
     /// What the code or model inside a call of this name stands for.
-    fn below(&self, case: &'a CasePlan, key: &Key, name: &str, asker: CallOrigin) -> Self {
+    fn below(&self, case: &'a CasePlan, key: &Key, name: &str, origin: CallOrigin) -> Self {
         let path = match (self.path.is_empty(), self.is_agent) {
             (true, _) => name.to_owned(),
             (false, true) => format!("{} > {name}", self.path),
             (false, false) => format!("{}() > {name}", self.path),
         };
-        let target = case.resolve(self.agent, name, asker == CallOrigin::Model);
+        let target = case.resolve(self.agent, name, origin == CallOrigin::Model);
         let Some(Target::Agent(agent)) = target else {
             let own = if let Some(Target::Tool(tool)) = target { tool.access } else { Access::Admin };
             let access = self.access.min(own);
@@ -311,7 +311,7 @@ impl<'a> CancelState<'a> {
     }
 }
 
-/// Says whether a key is that of a call or inner effect by code: the caller's key, then the name, at least 12
+/// Returns whether a key is that of a call or inner effect by code: the caller's key, then the name, at least 12
 /// digits of the digest of the input, and the occurrence.
 pub(crate) fn is_key_by_code(key: &str, parent: &Key, name: &str, input: &Payload) -> bool {
     let below = key.strip_prefix(parent.as_str()).and_then(|rest| rest.strip_prefix('/'));

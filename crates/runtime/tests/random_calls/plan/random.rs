@@ -5,7 +5,7 @@ use std::time::Duration;
 use llm_do_core::{Access, Approval, ApprovalMode, Effect, Limits};
 use llm_do_runtime::{AgentCallOverride, AgentCallPolicy};
 
-use super::{AgentPlan, Cancel, CasePlan, Conduct, ENTRY, Judgement, RunPlan, Temper, ToolPlan, ToolsetPlan};
+use super::{AgentPlan, Cancel, CasePlan, Conduct, ENTRY, Judgment, RunPlan, Temper, ToolPlan, ToolsetPlan};
 use crate::arguments::{Shape, valid};
 use llm_do_testing::Chance;
 
@@ -130,22 +130,22 @@ fn random_tool(number: usize, toolset: Option<&str>, chance: &mut Chance) -> Too
             false => None,
         },
         needs_token: chance.percent(8),
-        judgement: random_judgement(shape, chance),
+        judgment: random_judgment(shape, chance),
         conduct,
     }
 }
 
-fn random_judgement(shape: Shape, chance: &mut Chance) -> Judgement {
+fn random_judgment(shape: Shape, chance: &mut Chance) -> Judgment {
     if chance.percent(40) {
-        return Judgement::None;
+        return Judgment::None;
     }
     match (shape, chance.below(10)) {
-        (Shape::Path, 0..=5) => Judgement::ByPath,
-        (Shape::Count, 0..=4) => Judgement::ByCommand,
-        (_, 6) => Judgement::Panics,
-        (_, 7) => Judgement::Changes,
-        (_, 8) if chance.percent(70) => Judgement::Protected(chance.weighted(&LEVELS)),
-        _ => Judgement::Always(chance.weighted(&LEVELS)),
+        (Shape::Path, 0..=5) => Judgment::ByPath,
+        (Shape::Count, 0..=4) => Judgment::ByCommand,
+        (_, 6) => Judgment::Panics,
+        (_, 7) => Judgment::Changes,
+        (_, 8) if chance.percent(70) => Judgment::Protected(chance.weighted(&LEVELS)),
+        _ => Judgment::Always(chance.weighted(&LEVELS)),
     }
 }
 

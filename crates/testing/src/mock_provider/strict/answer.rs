@@ -136,7 +136,7 @@ impl Answer<'_> {
             "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}})
     }
 
-    /// Gemini signs the first call of a turn that it reasoned about.
+    /// Gemini characters the first call of a turn that it reasoned about.
     fn gemini(&self) -> Value {
         let mut parts: Vec<Value> = Vec::new();
         parts.extend(self.text.map(|text| json!({"text": text})));

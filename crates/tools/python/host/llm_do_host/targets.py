@@ -84,7 +84,7 @@ class ToolsetTarget:
         return fitted(unwrapped(value), self._output)
 
     async def _assess(self, call, args, instance):
-        """Returns the judgement as the protocol writes it."""
+        """Returns the judgment as the protocol writes it."""
         tool, toolset = self._tool_of(instance), instance.toolset
         context = run_context(call, self._name)
         try:
@@ -92,7 +92,7 @@ class ToolsetTarget:
         except ArgumentProblem:
             pass  # The call itself will say so.
         result = await awaited(toolset.needs_approval(self._name, args, context, self._config))
-        approval, reason = judgement(result)
+        approval, reason = judgment(result)
         describe = getattr(toolset, "get_approval_description", None)
         asks = approval == "ask" and callable(describe)
         description = await awaited(describe(self._name, args, context)) if asks else None
@@ -172,7 +172,7 @@ def text_of_content(content):
     return "" if content is None else json.dumps(content, ensure_ascii=False, default=str)
 
 
-def judgement(result):
+def judgment(result):
     """Returns a toolset's word on a call: the approval it takes and the reason of a block."""
     if isinstance(result, bool):
         return ("ask" if result else "pre_approved"), None

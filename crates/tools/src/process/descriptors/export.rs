@@ -161,7 +161,7 @@ impl Change for Export {
 /// The tool.
 pub(super) struct FdToFile {
     definition: Arc<ToolDefinition>,
-    ground: Arc<RootConfig>,
+    root_config: Arc<RootConfig>,
 }
 
 impl FdToFile {
@@ -179,18 +179,18 @@ impl FdToFile {
         // As with other changes of files, the precondition makes it so.
         definition.effect = Effect::Idempotent;
         definition.sequential = true;
-        let ground = Arc::new(RootConfig::new(base, settings, protected)?);
-        Ok(Self { definition: Arc::new(definition), ground })
+        let root_config = Arc::new(RootConfig::new(base, settings, protected)?);
+        Ok(Self { definition: Arc::new(definition), root_config })
     }
 }
 
-fn open(ground: Arc<RootConfig>) -> Result<Root, Failure> {
-    Root::open(ground).map_err(|error| FileError::system(".", error).into_failure())
+fn open(root_config: Arc<RootConfig>) -> Result<Root, Failure> {
+    Root::open(root_config).map_err(|error| FileError::system(".", error).into_failure())
 }
 
-fn judge(ground: Arc<RootConfig>, input: &Value, table: &Descriptors) -> Result<Assessment, Failure> {
+fn judge(root_config: Arc<RootConfig>, input: &Value, table: &Descriptors) -> Result<Assessment, Failure> {
     let export = Export::of(input, table)?;
-    let mut assessment = change::assess(&open(ground)?, &export);
+    let mut assessment = change::assess(&open(root_config)?, &export);
     let preview = assessment.preview.take();
     assessment.preview = preview.map(|preview| match preview.strip_suffix(REST_IN_ARGUMENTS) {
         Some(cut) => format!("{cut}are in `{}`]\n", export.arguments.fd),
@@ -205,11 +205,11 @@ impl Tool for FdToFile {
     }
 
     fn assess<'a>(&'a self, input: &'a Payload, call: &'a CallContext) -> BoxFuture<'a, Assessment> {
-        let (ground, input, table) = (self.ground.clone(), input.clone(), table(call));
+        let (root_config, input, table) = (self.root_config.clone(), input.clone(), table(call));
         judged::remember(call);
         Box::pin(async move {
             let judging = tokio::task::spawn_blocking(move || {
-                let judged = table.and_then(|table| judge(ground, input.value(), &table));
+                let judged = table.and_then(|table| judge(root_config, input.value(), &table));
                 judged.unwrap_or_else(change::cannot)
             });
             judging.await.unwrap_or_else(|error| {
@@ -221,10 +221,10 @@ impl Tool for FdToFile {
     }
 
     fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
-        let (ground, table, attempt) = (self.ground.clone(), table(call), Attempt::of(call));
+        let (root_config, table, attempt) = (self.root_config.clone(), table(call), Attempt::of(call));
         Box::pin(call.blocking(move || {
             let export = Export::of(input.value(), &*table.map_err(ToolError::of)?).map_err(ToolError::of)?;
-            let root = open(ground).map_err(ToolError::of)?;
+            let root = open(root_config).map_err(ToolError::of)?;
             let done = change::run(&root, &export, input.precondition(), attempt);
             done.map(Output::json).map_err(ToolError::of)
         }))

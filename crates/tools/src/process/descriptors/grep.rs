@@ -254,7 +254,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Says whether another match may be shown; one always is.
+    /// Returns whether another match may be shown; one always is.
     fn has_room(&self) -> bool {
         self.shown < self.most as u64 && (self.shown == 0 || self.size < self.room)
     }

@@ -12,9 +12,9 @@ use serde_json::Value;
 use crate::code::{Code, CodeProblem, WantedCode};
 
 /// Knows what the files of a project may name besides each other.
-pub trait Catalogue: Send + Sync {
-    /// Returns the same catalogue for whoever keeps it: agents may be created as long as a project runs.
-    fn shared(&self) -> Arc<dyn Catalogue>;
+pub trait Catalog: Send + Sync {
+    /// Returns the same catalog for whoever keeps it: agents may be created as long as a project runs.
+    fn shared(&self) -> Arc<dyn Catalog>;
 
     /// Returns the names of all built-in toolsets.
     fn toolsets(&self) -> Vec<&str>;
@@ -126,7 +126,7 @@ pub trait Catalogue: Send + Sync {
         Vec::new()
     }
 
-    /// Says whether a program can be started. Only its presence is looked at.
+    /// Returns whether a program can be started. Only its presence is looked at.
     fn has_program(&self, _program: &str) -> bool {
         true
     }
@@ -194,12 +194,12 @@ impl ProjectFiles {
     }
 }
 
-/// A catalogue of nothing.
+/// A catalog of nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoToolsets;
 
-impl Catalogue for NoToolsets {
-    fn shared(&self) -> Arc<dyn Catalogue> {
+impl Catalog for NoToolsets {
+    fn shared(&self) -> Arc<dyn Catalog> {
         Arc::new(*self)
     }
 

@@ -37,12 +37,12 @@ impl Changes {
         Self(read.collect())
     }
 
-    /// Says whether there is none.
+    /// Returns whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Says whether any of them is about the manifest.
+    /// Returns whether any of them is about the manifest.
     pub(crate) fn change_manifest(&self) -> bool {
         self.0.iter().any(|change| change.agent.is_none())
     }
@@ -126,7 +126,7 @@ impl Change {
         if agent.is_some() {
             path.remove(0);
         }
-        // What is no JSON is text, so that `model=test` needs no quotes in a shell.
+        // What is not JSON is text, so that `model=test` needs no quotes in a shell.
         let value = parse_exact(value.trim()).unwrap_or_else(|_| value.into());
         Ok(Self { text: text.to_owned(), agent, path, value })
     }
@@ -187,9 +187,9 @@ fn put(node: &mut Node, path: &[String], value: Node) -> Result<(), String> {
         }
         Content::List(items) => match name.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
             Some(item) => put(item, rest, value),
-            None => Err(format!("`{name}` is no place in a list of {}", items.len())),
+            None => Err(format!("`{name}` is not a place in a list of {}", items.len())),
         },
-        _ => Err(format!("there is no `{name}` to set: what stands before it is no table")),
+        _ => Err(format!("there is no `{name}` to set: what stands before it is not a table")),
     }
 }
 

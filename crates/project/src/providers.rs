@@ -6,11 +6,11 @@ use std::path::Path;
 use globset::GlobBuilder;
 use llm_do_core::{Name, nearest};
 
-use crate::catalogue::Catalogue;
+use crate::catalog::Catalog;
 use crate::check::{meant, several};
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{entry_place, place_of};
-use crate::headers::header_problem;
+use crate::http_headers::header_problem;
 use crate::link::Agent;
 use crate::listing::LONGEST_GLOB;
 use crate::load::ManifestFile;
@@ -18,13 +18,13 @@ use crate::manifest::{McpServer, Provider};
 use crate::python::KnownCode;
 
 /// Checks servers and providers of a manifest.
-pub(crate) fn check(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Diagnostics) {
+pub(crate) fn check(file: &ManifestFile, catalog: &dyn Catalog, out: &mut Diagnostics) {
     for (name, server) in &file.manifest.mcp_servers {
         if out.is_full() {
             return;
         }
         let place = entry_place(&file.node, "mcp_servers", name);
-        for problem in server_problems(name, server, catalogue) {
+        for problem in server_problems(name, server, catalog) {
             out.push(Diagnostic::at(&file.source, &place, format!("MCP server `{name}`: {problem}")));
         }
     }
@@ -37,7 +37,7 @@ pub(crate) fn check(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Di
             return;
         }
         let place = entry_place(&file.node, "providers", name);
-        for problem in provider_problems(name, provider, catalogue) {
+        for problem in provider_problems(name, provider, catalog) {
             out.push(Diagnostic::at(&file.source, &place, format!("provider `{name}`: {problem}")));
         }
         for problem in provider.headers.iter().filter_map(|(name, value)| header_problem(name, value)) {
@@ -47,7 +47,7 @@ pub(crate) fn check(file: &ManifestFile, catalogue: &dyn Catalogue, out: &mut Di
     }
 }
 
-fn server_problems(name: &str, server: &McpServer, catalogue: &dyn Catalogue) -> Vec<String> {
+fn server_problems(name: &str, server: &McpServer, catalog: &dyn Catalog) -> Vec<String> {
     let mut problems = Vec::new();
     if !Name::is_valid(name) {
         problems.push("the name may have letters, digits, `_` and `-`".to_owned());
@@ -56,10 +56,10 @@ fn server_problems(name: &str, server: &McpServer, catalogue: &dyn Catalogue) ->
         (Some(_), Some(_)) => problems.push("`command` and `url` exclude each other".to_owned()),
         (None, None) => problems.push("it needs a `command` to start, or a `url`".to_owned()),
         (Some(command), None) if command.trim().is_empty() => problems.push("`command` is empty".to_owned()),
-        (Some(command), None) if !catalogue.has_program(command) => {
+        (Some(command), None) if !catalog.has_program(command) => {
             problems.push(format!("the program `{command}` was not found"));
         }
-        (None, Some(url)) if !is_address(url) => problems.push(format!("`{url}` is no http address")),
+        (None, Some(url)) if !is_address(url) => problems.push(format!("`{url}` is not an HTTP address")),
         _ => {}
     }
     if server.command.is_none() && !(server.args.is_empty() && server.env.is_empty() && server.cwd.is_none())
@@ -72,10 +72,10 @@ fn server_problems(name: &str, server: &McpServer, catalogue: &dyn Catalogue) ->
     problems
 }
 
-fn provider_problems(name: &str, provider: &Provider, catalogue: &dyn Catalogue) -> Vec<String> {
+fn provider_problems(name: &str, provider: &Provider, catalog: &dyn Catalog) -> Vec<String> {
     let mut problems = Vec::new();
-    let protocols = catalogue.protocols();
-    if catalogue.providers().contains(&name) {
+    let protocols = catalog.protocols();
+    if catalog.providers().contains(&name) {
         problems
             .push("this is the name of a built-in provider, or of one in your own configuration".to_owned());
     }
@@ -102,15 +102,15 @@ fn provider_problems(name: &str, provider: &Provider, catalogue: &dyn Catalogue)
     problems
 }
 
-/// Says whether an address has a part before `@`, which servers take for a user.
+/// Returns whether an address has a part before `@`, which servers take for a user.
 fn has_user(address: &str) -> bool {
     let host = address.split_once("://").map_or(address, |(_, rest)| rest);
     host.split(['/', '?', '#']).next().is_some_and(|host| host.contains('@'))
 }
 
 fn is_variable(name: &str) -> bool {
-    let is_part = |sign: char| sign.is_ascii_alphanumeric() || sign == '_';
-    name.chars().all(is_part) && name.len() <= 200 && name.starts_with(|sign: char| !sign.is_ascii_digit())
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(is_part) && name.len() <= 200 && name.starts_with(|c: char| !c.is_ascii_digit())
 }
 
 fn is_address(text: &str) -> bool {
@@ -125,7 +125,7 @@ const MOST_MODELS: usize = 1_000;
 pub(crate) struct ModelNames<'a> {
     known: Vec<&'a str>,
     code: KnownCode<'a>,
-    catalogue: &'a dyn Catalogue,
+    catalog: &'a dyn Catalog,
     root: &'a Path,
     /// Models whose provider code must bring, which was not run yet.
     assumed: RefCell<Vec<String>>,
@@ -136,15 +136,15 @@ impl<'a> ModelNames<'a> {
     pub(crate) fn new(
         manifest: Option<&'a ManifestFile>,
         code: KnownCode<'a>,
-        catalogue: &'a dyn Catalogue,
+        catalog: &'a dyn Catalog,
         root: &'a Path,
     ) -> Self {
-        let mut known = catalogue.providers();
+        let mut known = catalog.providers();
         if !known.is_empty() {
             let declared = manifest.into_iter().flat_map(|file| file.manifest.providers.keys());
             known.extend(declared.map(String::as_str).chain(code.providers()));
         }
-        Self { known, code, catalogue, root, assumed: RefCell::default() }
+        Self { known, code, catalog, root, assumed: RefCell::default() }
     }
 
     /// Takes the models whose provider code must bring.
@@ -184,7 +184,7 @@ impl<'a> ModelNames<'a> {
     fn pattern_problem(&self, pattern: &str) -> Option<(String, String)> {
         let no_glob = |why: String| {
             Some((
-                format!("`{pattern}` is no glob: {why}"),
+                format!("`{pattern}` is not a glob: {why}"),
                 "write names with `*`, such as `openai:gpt-5*`".to_owned(),
             ))
         };
@@ -242,17 +242,17 @@ impl<'a> ModelNames<'a> {
 
     /// Says what is wrong with the name of a model, and what can be done.
     pub(crate) fn problem(&self, model: &str) -> Option<(String, Option<String>)> {
-        let model = self.catalogue.alias(model).unwrap_or(model);
+        let model = self.catalog.alias(model).unwrap_or(model);
         let provider = model.split([':', '/']).next().unwrap_or_default();
         if self.known.is_empty() || self.known.contains(&provider) {
-            let problem = self.catalogue.model_problem(model, self.root)?;
+            let problem = self.catalog.model_problem(model, self.root)?;
             return Some((format!("names the model `{model}`: {problem}"), None));
         }
         if self.code.may_define() {
             self.assumed.borrow_mut().push(format!("the provider of the model `{model}`"));
             return None;
         }
-        let full = self.catalogue.full_model_names(model);
+        let full = self.catalog.full_model_names(model);
         if !full.is_empty() {
             let hint = format!("did you mean `{}`?", full.join("` or `"));
             return Some((format!("names the model `{model}` without a provider"), Some(hint)));

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::wire::{ToolsetKind, WireToolset};
-use crate::catalogue::{ToolsetEnv, built_in, plain_shell};
+use crate::catalog::{ToolsetEnv, built_in, plain_shell};
 use crate::shell::{ShellRule, ShellSettings, Unlisted, asks_for};
 
 /// A toolset, with what its author should know.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use llm_do_core::{AgentArgs, AgentSpec, Name, Tool, Toolset};
 use llm_do_models::{PROTOCOLS, StandardModels, provider_names, providers};
-use llm_do_project::{Catalogue, Code, CodeProblem, Machine, ProgramInput, WantedCode, WantedToolset};
+use llm_do_project::{Catalog, Code, CodeProblem, Machine, ProgramInput, WantedCode, WantedToolset};
 use llm_do_runtime::EntrySpec;
 use llm_do_tools::{
     PythonSettings, ToolsetEnv, built_in, built_in_names, lone_tools, python_code, python_interpreter,
@@ -21,8 +21,8 @@ const OTHER_KEYS: &[&str] = &["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"]
 
 /// Everything that comes with llm-do.
 #[derive(Clone, Default)]
-pub struct StandardCatalogue {
-    around: ToolsetEnv,
+pub struct StandardCatalog {
+    env: ToolsetEnv,
     search_path: Option<OsString>,
     tools: Vec<Arc<dyn Tool>>,
     toolsets: Vec<Arc<dyn Toolset>>,
@@ -33,12 +33,12 @@ pub struct StandardCatalogue {
     user: UserModels,
 }
 
-impl StandardCatalogue {
-    /// A catalogue for a process that works in a directory.
+impl StandardCatalog {
+    /// A catalog for a process that works in a directory.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         let home = std::env::var_os("HOME").map(PathBuf::from);
-        let around = ToolsetEnv { directory: directory.into(), home, ..ToolsetEnv::default() };
-        Self { around, ..Self::default() }
+        let env = ToolsetEnv { directory: directory.into(), home, ..ToolsetEnv::default() };
+        Self { env, ..Self::default() }
     }
 
     /// Adds a tool of the embedding program, which agents list under `tools`.
@@ -82,7 +82,7 @@ impl StandardCatalogue {
     /// Protects a file or directory of the process itself: toolsets write there only after a fresh approval.
     #[must_use]
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
-        self.around.own.push(path.into());
+        self.env.own.push(path.into());
         self
     }
 
@@ -90,21 +90,21 @@ impl StandardCatalogue {
     /// nor write there, whatever anybody approves.
     #[must_use]
     pub fn private(mut self, path: impl Into<PathBuf>) -> Self {
-        self.around.private.push(path.into());
+        self.env.private.push(path.into());
         self
     }
 
     /// Keeps toolsets from writing to a directory of the process itself, such as its cache.
     #[must_use]
     pub fn read_only(mut self, path: impl Into<PathBuf>) -> Self {
-        self.around.read_only.push(path.into());
+        self.env.read_only.push(path.into());
         self
     }
 
     /// Sets how the Python files of projects are run.
     #[must_use]
     pub fn python(mut self, settings: PythonSettings) -> Self {
-        self.around.python = settings;
+        self.env.python = settings;
         self
     }
 
@@ -123,8 +123,8 @@ impl StandardCatalogue {
     }
 }
 
-impl Catalogue for StandardCatalogue {
-    fn shared(&self) -> Arc<dyn Catalogue> {
+impl Catalog for StandardCatalog {
+    fn shared(&self) -> Arc<dyn Catalog> {
         Arc::new(self.clone())
     }
 
@@ -133,12 +133,12 @@ impl Catalogue for StandardCatalogue {
     }
 
     fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String> {
-        built_in(&wanted, &self.around)
+        built_in(&wanted, &self.env)
     }
 
     /// The keys of model providers stay here: code that a project brings sees those that its manifest names.
     fn code(&self, wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {
-        let mut around = self.around.clone();
+        let mut env = self.env.clone();
         let is_withheld = |name: &OsString| {
             let built_in = providers().iter().flat_map(|provider| provider.key_env.iter().copied());
             let keys = built_in
@@ -148,20 +148,20 @@ impl Catalogue for StandardCatalogue {
             keys.into_iter().any(|key| name == key)
                 && !wanted.variables.iter().any(|variable| name == variable.as_str())
         };
-        around.python.environment.retain(|(name, _)| !is_withheld(name));
-        python_code(wanted, &around)
+        env.python.environment.retain(|(name, _)| !is_withheld(name));
+        python_code(wanted, &env)
     }
 
     fn syntax_problems(&self, files: &[PathBuf], root: &Path) -> Vec<CodeProblem> {
-        python_syntax_problems(files, root, &self.around.python)
+        python_syntax_problems(files, root, &self.env.python)
     }
 
     fn interpreter(&self, root: &Path, named: Option<&str>) -> String {
-        python_interpreter(named, root, &self.around)
+        python_interpreter(named, root, &self.env)
     }
 
     fn toolset_powers(&self, wanted: WantedToolset<'_>) -> Vec<Power> {
-        toolset_powers(&wanted, &self.around)
+        toolset_powers(&wanted, &self.env)
     }
 
     fn key_variables(&self) -> Vec<&str> {
@@ -210,12 +210,12 @@ impl Catalogue for StandardCatalogue {
     fn is_private(&self, path: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let path = real(path);
-        self.around.private.iter().any(|directory| path.starts_with(real(directory)))
+        self.env.private.iter().any(|directory| path.starts_with(real(directory)))
     }
 
     fn machine(&self) -> Machine {
         let username = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| self.variable(name));
-        Machine { directory: Some(self.around.directory.clone()), hostname: hostname(), username }
+        Machine { directory: Some(self.env.directory.clone()), hostname: hostname(), username }
     }
 
     fn providers(&self) -> Vec<&str> {
@@ -241,7 +241,7 @@ impl Catalogue for StandardCatalogue {
 
     fn has_program(&self, program: &str) -> bool {
         match &self.search_path {
-            Some(path) => which::which_in(program, Some(path), &self.around.directory).is_ok(),
+            Some(path) => which::which_in(program, Some(path), &self.env.directory).is_ok(),
             None => true,
         }
     }

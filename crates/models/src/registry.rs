@@ -1,4 +1,4 @@
-//! The catalogue: finds models by the names that users write.
+//! The catalog: finds models by the names that users write.
 //!
 //! Names are `provider:model`; `provider/model` means the same. A model is looked at when its name is first
 //! resolved, and only then: a script file is read, a key is looked up, the network is made ready. All agents that
@@ -42,7 +42,7 @@ pub struct StandardModels {
 }
 
 impl StandardModels {
-    /// A catalogue of `test`, `test:echo` and `script:FILE`, with files relative to a directory, and of the models
+    /// A catalog of `test`, `test:echo` and `script:FILE`, with files relative to a directory, and of the models
     /// of providers, for which an environment must give keys.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl StandardModels {
         self
     }
 
-    /// Adds a model under a name, which goes before what the catalogue knows itself.
+    /// Adds a model under a name, which goes before what the catalog knows itself.
     #[must_use]
     pub fn with(mut self, name: impl AsRef<str>, model: impl Model + 'static) -> Self {
         self.added.insert(canonical(name.as_ref()), Arc::new(model));

@@ -17,7 +17,7 @@ use crate::sandbox::PreparedSandbox;
 /// The processes of one call. Dropping it kills them.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
-    mark: ProcessTag,
+    tag: ProcessTag,
     groups: Groups,
     ended: bool,
     sandbox: Option<PreparedSandbox>,
@@ -37,20 +37,20 @@ struct Groups(Arc<Mutex<Vec<Pid>>>);
 impl ProcessGroup {
     /// A family without members, which will run in a sandbox where there is one.
     pub(crate) fn new(sandbox: Option<PreparedSandbox>) -> Self {
-        Self { mark: ProcessTag::next(), groups: Groups::default(), ended: true, sandbox }
+        Self { tag: ProcessTag::next(), groups: Groups::default(), ended: true, sandbox }
     }
 
     /// Starts a program in a group of its own.
     pub(crate) fn spawn(&mut self, mut command: Command) -> io::Result<ChildProcess> {
-        command.env(VARIABLE, self.mark.value()).process_group(0).kill_on_drop(true);
-        let child = self.mark.while_inherited(|| match &self.sandbox {
+        command.env(VARIABLE, self.tag.value()).process_group(0).kill_on_drop(true);
+        let child = self.tag.while_inherited(|| match &self.sandbox {
             Some(sandbox) => sandbox.spawn(command),
             None => command.spawn(),
         })?;
         self.ended = false;
         if let Some(group) = group_of(&child) {
             self.groups.add(group);
-            self.mark.put_on(group);
+            self.tag.put_on(group);
         }
         Ok(ChildProcess { child, groups: self.groups.clone() })
     }
@@ -65,16 +65,16 @@ impl ProcessGroup {
         if self.ended {
             return;
         }
-        let (mark, groups) = (self.mark.clone(), self.groups.clone());
+        let (tag, groups) = (self.tag.clone(), self.groups.clone());
         // A thread that cannot be had leaves the work to the drop.
-        self.ended = tokio::task::spawn_blocking(move || kill_all(&mark, &groups)).await.is_ok();
+        self.ended = tokio::task::spawn_blocking(move || kill_all(&tag, &groups)).await.is_ok();
     }
 }
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if !self.ended {
-            kill_all(&self.mark, &self.groups);
+            kill_all(&self.tag, &self.groups);
         }
     }
 }
@@ -127,10 +127,10 @@ fn group_of(child: &Child) -> Option<Pid> {
 
 /// Kills the groups, and every process that left them. Those are looked for first: with the death of a parent
 /// it is forgotten whose child a process was.
-fn kill_all(mark: &ProcessTag, groups: &Groups) {
-    let found = mark.find();
+fn kill_all(tag: &ProcessTag, groups: &Groups) {
+    let found = tag.find();
     groups.kill();
     if found.kill() {
-        mark.kill_all();
+        tag.kill_all();
     }
 }

@@ -1,4 +1,4 @@
-//! The catalogue of models.
+//! The catalog of models.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ async fn a_script_file_is_read_once_and_shared_by_all_who_name_it() {
     assert_eq!(say(&models, "script/sub/a.yaml").await, "two");
     let absolute = format!("script:{}", directory.join("sub/a.yaml").display());
     assert_eq!(say(&models, &absolute).await, "three");
-    assert_eq!(say(&StandardModels::new(&directory), "script:sub/a.yaml").await, "one", "another catalogue");
+    assert_eq!(say(&StandardModels::new(&directory), "script:sub/a.yaml").await, "one", "another catalog");
 }
 
 #[test]

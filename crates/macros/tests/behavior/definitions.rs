@@ -101,7 +101,7 @@ fn a_definition_says_everything_that_stands_in_the_source() {
             "approval": "pre_approved",
             "judges_calls": true,
             "effect": "pure",
-            "needs": ["behaviour::definitions::ProjectRoot"],
+            "needs": ["behavior::definitions::ProjectRoot"],
             "time_limit": {"secs": 30, "nanos": 0},
             "sequential": true,
             "manual_only": true

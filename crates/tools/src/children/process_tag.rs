@@ -40,7 +40,7 @@ impl ProcessTag {
         Self { text: format!("{:016x}-{number}\0", chance()), limits: limit..=limit }
     }
 
-    /// Says whether this process has started any family.
+    /// Returns whether this process has started any family.
     pub(crate) fn is_in_use() -> bool {
         COUNT.load(Ordering::Relaxed) > 0
     }
@@ -180,22 +180,22 @@ mod linux {
             // A handle, and then a second look: by then the number cannot belong to another process.
             let hold = |process: &Pid| pidfd_open(*process, PidfdFlags::empty()).ok();
             let children = children();
-            let mut family: Vec<(Pid, OwnedFd)> =
+            let mut members: Vec<(Pid, OwnedFd)> =
                 marked.iter().filter_map(|process| Some((*process, hold(process)?))).collect();
-            family.retain(|(process, _)| self.is_on(*process));
+            members.retain(|(process, _)| self.is_on(*process));
             let mut next = 0;
-            while let Some((parent, _)) = family.get(next) {
+            while let Some((parent, _)) = members.get(next) {
                 let parent = *parent;
                 let new = children.get(&parent).into_iter().flatten();
                 let new: Vec<(Pid, OwnedFd)> = new
-                    .filter(|child| family.iter().all(|(known, _)| known != *child))
+                    .filter(|child| members.iter().all(|(known, _)| known != *child))
                     .filter_map(|child| Some((*child, hold(child)?)))
                     .filter(|(child, _)| parent_of(*child) == Some(parent))
                     .collect();
-                family.extend(new);
+                members.extend(new);
                 next += 1;
             }
-            Found { handles: family.into_iter().map(|(_, handle)| handle).collect(), seen: true }
+            Found { handles: members.into_iter().map(|(_, handle)| handle).collect(), seen: true }
         }
 
         fn is_on(&self, process: Pid) -> bool {
@@ -203,7 +203,7 @@ mod linux {
             (by_limit && is_alive(process) && self.is_no_stranger(process)) || self.is_in_environment(process)
         }
 
-        /// Says whether the ancestors of a process lead to one that carries the variable, or are gone.
+        /// Returns whether the ancestors of a process lead to one that carries the variable, or are gone.
         fn is_no_stranger(&self, process: Pid) -> bool {
             let mut ancestor = process;
             while let Some(parent) = parent_of(ancestor) {
@@ -262,7 +262,7 @@ mod linux {
         Pid::from_raw(state_of(process)?.1)
     }
 
-    /// Says whether a process is more than an exit code that nobody asked for yet.
+    /// Returns whether a process is more than an exit code that nobody asked for yet.
     fn is_alive(process: Pid) -> bool {
         state_of(process).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
     }
@@ -277,7 +277,7 @@ mod linux {
         Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
     }
 
-    /// Says whether this process belongs to a family of another one: its children keep that mark, and whoever
+    /// Returns whether this process belongs to a family of another one: its children keep that mark, and whoever
     /// put it there finds them.
     fn is_marked_itself() -> bool {
         getrlimit(Resource::Locks).maximum.is_some()

@@ -45,15 +45,12 @@ pub struct ToolsetEnv {
 }
 
 const BUILT_IN: &[BuiltIn] = &[
-    BuiltIn { name: "filesystem_cwd", make: |wanted, around| filesystem(wanted, around, Base::Working) },
-    BuiltIn { name: "filesystem_cwd_ro", make: |wanted, around| read_only(wanted, around, Base::Working) },
-    BuiltIn { name: "filesystem_project", make: |wanted, around| filesystem(wanted, around, Base::Project) },
-    BuiltIn {
-        name: "filesystem_project_ro",
-        make: |wanted, around| read_only(wanted, around, Base::Project),
-    },
-    BuiltIn { name: "shell_readonly", make: |wanted, around| shell(wanted, around, Shell::read_only) },
-    BuiltIn { name: "shell_file_ops", make: |wanted, around| shell(wanted, around, Shell::file_ops) },
+    BuiltIn { name: "filesystem_cwd", make: |wanted, env| filesystem(wanted, env, Base::Working) },
+    BuiltIn { name: "filesystem_cwd_ro", make: |wanted, env| read_only(wanted, env, Base::Working) },
+    BuiltIn { name: "filesystem_project", make: |wanted, env| filesystem(wanted, env, Base::Project) },
+    BuiltIn { name: "filesystem_project_ro", make: |wanted, env| read_only(wanted, env, Base::Project) },
+    BuiltIn { name: "shell_readonly", make: |wanted, env| shell(wanted, env, Shell::read_only) },
+    BuiltIn { name: "shell_file_ops", make: |wanted, env| shell(wanted, env, Shell::file_ops) },
     BuiltIn { name: "dynamic_agents", make: |wanted, _| dynamic_agents(wanted) },
     BuiltIn { name: "process", make: |wanted, _| process(wanted) },
     BuiltIn { name: "stderr", make: |wanted, _| stderr(wanted) },
@@ -101,10 +98,10 @@ pub fn built_in_names() -> Vec<&'static str> {
 }
 
 /// Makes a built-in toolset.
-pub fn built_in(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Result<Arc<dyn Toolset>, String> {
+pub fn built_in(wanted: &WantedToolset<'_>, env: &ToolsetEnv) -> Result<Arc<dyn Toolset>, String> {
     let found = BUILT_IN.iter().find(|built_in| built_in.name == wanted.built_in);
     let built_in = found.ok_or_else(|| format!("there is no toolset `{}`", wanted.built_in))?;
-    (built_in.make)(wanted, around)
+    (built_in.make)(wanted, env)
 }
 
 /// The directory that a filesystem toolset starts from.
@@ -115,13 +112,13 @@ enum Base {
 }
 
 /// Files below a directory.
-fn filesystem(wanted: &WantedToolset<'_>, around: &ToolsetEnv, base: Base) -> Made {
+fn filesystem(wanted: &WantedToolset<'_>, env: &ToolsetEnv, base: Base) -> Made {
     let settings = read(wanted.settings)?;
-    make_filesystem(wanted, around, base, settings)
+    make_filesystem(wanted, env, base, settings)
 }
 
 /// Files below a directory, to be looked at only.
-fn read_only(wanted: &WantedToolset<'_>, around: &ToolsetEnv, base: Base) -> Made {
+fn read_only(wanted: &WantedToolset<'_>, env: &ToolsetEnv, base: Base) -> Made {
     if wanted.settings.get("read_only") == Some(&Value::Bool(false)) {
         return Err(format!(
             "`{}` is read-only by its name, and `read_only: false` says otherwise",
@@ -129,23 +126,23 @@ fn read_only(wanted: &WantedToolset<'_>, around: &ToolsetEnv, base: Base) -> Mad
         ));
     }
     let settings = FilesystemSettings { read_only: true, ..read(wanted.settings)? };
-    make_filesystem(wanted, around, base, settings)
+    make_filesystem(wanted, env, base, settings)
 }
 
 fn make_filesystem(
     wanted: &WantedToolset<'_>,
-    around: &ToolsetEnv,
+    env: &ToolsetEnv,
     base: Base,
     settings: FilesystemSettings,
 ) -> Made {
     let base = match base {
-        Base::Working => &around.directory,
+        Base::Working => &env.directory,
         Base::Project => wanted.root,
     };
     let base = &real(base)?;
     check_below(base, &settings.root)?;
     check_narrower::<FilesystemSettings>(wanted, base, &settings)?;
-    let toolset = Filesystem::new(wanted.name, base, settings)?.protect(&protected(wanted, around)?)?;
+    let toolset = Filesystem::new(wanted.name, base, settings)?.protect(&protected(wanted, env)?)?;
     Ok(Arc::new(toolset.secret_files(wanted.files.secret_files(wanted.root)?)?))
 }
 
@@ -165,15 +162,15 @@ fn check_narrower<Settings: DeserializeOwned + Default + Into<FilesystemSettings
 }
 
 /// The files of the project and of the process, by absolute paths: a toolset may have another base.
-fn protected(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Result<Protected, String> {
+fn protected(wanted: &WantedToolset<'_>, env: &ToolsetEnv) -> Result<Protected, String> {
     let absolute = |path: &Path| std::path::absolute(path).map_err(|error| error.to_string());
-    let paths = wanted.files.paths.iter().chain(&around.own);
+    let paths = wanted.files.paths.iter().chain(&env.own);
     let paths = paths.map(|path| absolute(path)).collect::<Result<Vec<_>, _>>()?;
     let root = globset::escape(&real(wanted.root)?.to_string_lossy());
     let globs = wanted.files.globs.iter().map(|glob| format!("{root}/{}", glob.trim_start_matches("./")));
     let protected = Protected::new(paths).and_matching(globs);
-    let protected = protected.with_python(wanted.root.to_path_buf(), around.python_report.clone());
-    Ok(protected.and_private(&around.private, Reads::Blocked).and_private(&around.read_only, Reads::Allowed))
+    let protected = protected.with_python(wanted.root.to_path_buf(), env.python_report.clone());
+    Ok(protected.and_private(&env.private, Reads::Blocked).and_private(&env.read_only, Reads::Allowed))
 }
 
 /// The root of a toolset lies below the directory that its name says. A project that somebody cloned must not
@@ -190,14 +187,14 @@ fn real(path: &Path) -> Result<PathBuf, String> {
 }
 
 /// Commands in the project, by settings alone.
-pub(crate) fn plain_shell(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Made {
-    shell(wanted, around, |name, root| Shell::new(name, root, ShellSettings::default()))
+pub(crate) fn plain_shell(wanted: &WantedToolset<'_>, env: &ToolsetEnv) -> Made {
+    shell(wanted, env, |name, root| Shell::new(name, root, ShellSettings::default()))
 }
 
 /// Commands in the project, by a preset with the settings over it.
 fn shell(
     wanted: &WantedToolset<'_>,
-    around: &ToolsetEnv,
+    env: &ToolsetEnv,
     preset: fn(Name, PathBuf) -> Result<Shell, String>,
 ) -> Made {
     let mut settings: ShellSettings = read(wanted.settings)?;
@@ -214,7 +211,7 @@ fn shell(
         settings = settings.over(&section);
     }
     let toolset = toolset.with_settings(settings)?.secret_files(wanted.files.secret_files(wanted.root)?);
-    Ok(Arc::new(toolset.protect(&protected(wanted, around)?)?))
+    Ok(Arc::new(toolset.protect(&protected(wanted, env)?)?))
 }
 
 fn allows_more(key: &str, wanted: &WantedToolset<'_>) -> String {
@@ -239,12 +236,12 @@ fn calculator(wanted: &WantedToolset<'_>) -> Made {
 }
 
 /// Long texts; they are written to files of the project, unless they may only be looked at.
-fn file_descriptors(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Made {
+fn file_descriptors(wanted: &WantedToolset<'_>, env: &ToolsetEnv) -> Made {
     let settings: ExportSettings = read(wanted.settings)?;
     let base = &real(wanted.root)?;
     check_below(base, &settings.root)?;
     check_narrower::<ExportSettings>(wanted, base, &settings.clone().into())?;
-    let toolset = FileDescriptors::new(wanted.name.clone(), base, settings, &protected(wanted, around)?)?;
+    let toolset = FileDescriptors::new(wanted.name.clone(), base, settings, &protected(wanted, env)?)?;
     Ok(Arc::new(toolset))
 }
 
@@ -285,10 +282,10 @@ mod tests {
     fn tools_over(section: Option<&Value>, built_in: &str, settings: &Value) -> Result<Vec<String>, String> {
         let name = Name::from("files");
         let root = std::env::temp_dir();
-        let around = ToolsetEnv { directory: root.clone(), ..ToolsetEnv::default() };
+        let env = ToolsetEnv { directory: root.clone(), ..ToolsetEnv::default() };
         let files = ProjectFiles::default();
         let wanted = WantedToolset { built_in, name: &name, settings, section, root: &root, files: &files };
-        let toolset = super::built_in(&wanted, &around)?;
+        let toolset = super::built_in(&wanted, &env)?;
         Ok(toolset.definitions().iter().map(|definition| definition.name.to_string()).collect())
     }
 

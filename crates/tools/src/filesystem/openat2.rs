@@ -47,7 +47,7 @@ pub(crate) fn read_at_once(root: &Dir, path: &Path, limit: u64) -> Option<SmallF
     Some(SmallFile { bytes, path })
 }
 
-/// Says whether a directory lies on a file system of which it is known that opening a file asks nobody else.
+/// Returns whether a directory lies on a file system of which it is known that opening a file asks nobody else.
 pub(crate) fn is_local(directory: &Dir) -> bool {
     system::is_local(directory)
 }

@@ -42,7 +42,7 @@ pub fn header_problem(name: &str, value: &str) -> Option<HeaderProblem> {
     let problem = |message: String, hint| Some(HeaderProblem { message, hint });
     match () {
         () if !is_token(name) => {
-            problem(format!("`{name}` is no name of a header"), "use letters, digits and `-`")
+            problem(format!("`{name}` is not a valid header name"), "use letters, digits and `-`")
         }
         () if WITH_KEYS.contains(&lower.as_str()) => problem(
             format!("`{name}` may not be set here, since keys come from the environment"),
@@ -51,8 +51,8 @@ pub fn header_problem(name: &str, value: &str) -> Option<HeaderProblem> {
         () if OF_THE_CONNECTION.contains(&lower.as_str()) => {
             problem(format!("`{name}` may not be set, since the connection makes it"), "leave it out")
         }
-        () if value.chars().any(|sign| sign.is_control() || !sign.is_ascii()) => problem(
-            format!("the value of `{name}` has signs that no header can carry"),
+        () if value.chars().any(|c| c.is_control() || !c.is_ascii()) => problem(
+            format!("the value of `{name}` has characters that no header can carry"),
             "use printable ASCII",
         ),
         () => None,

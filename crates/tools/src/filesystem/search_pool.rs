@@ -91,7 +91,7 @@ impl<'a> SearchPool<'a> {
     /// Lets the crew work while jobs are handed out, and returns what it found.
     pub(crate) fn work(self, hand_out: impl FnOnce(&mut Foreman<'_, '_, 'a>)) -> Results {
         std::thread::scope(|scope| {
-            let mut foreman = Foreman { crew: &self, scope, next: 0, first: None, sender: None };
+            let mut foreman = Foreman { pool: &self, scope, next: 0, first: None, sender: None };
             hand_out(&mut foreman);
             // A single job is not worth a thread.
             if let Some(job) = foreman.first.take() {
@@ -166,7 +166,7 @@ impl<'a> SearchPool<'a> {
 
 /// Hands out jobs, and starts threads when there is more than one.
 pub(crate) struct Foreman<'scope, 'env, 'a> {
-    crew: &'scope SearchPool<'a>,
+    pool: &'scope SearchPool<'a>,
     scope: &'scope Scope<'scope, 'env>,
     next: usize,
     first: Option<Job>,
@@ -189,7 +189,7 @@ impl Foreman<'_, '_, '_> {
         }
         // The threads end only after the sender does.
         let is_sent = self.sender.as_ref().is_some_and(|sender| sender.send((number, job)).is_ok());
-        is_sent && !self.crew.is_beyond(self.next)
+        is_sent && !self.pool.is_beyond(self.next)
     }
 
     fn start(&self) -> SyncSender<(usize, Job)> {
@@ -197,8 +197,8 @@ impl Foreman<'_, '_, '_> {
         let receiver = Arc::new(Mutex::new(receiver));
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         for _ in 0..threads {
-            let (crew, receiver) = (self.crew, receiver.clone());
-            self.scope.spawn(move || crew.run(&receiver));
+            let (pool, receiver) = (self.pool, receiver.clone());
+            self.scope.spawn(move || pool.run(&receiver));
         }
         sender
     }
