@@ -17,7 +17,7 @@ pub(crate) struct Narration {
     screen: Arc<Screen>,
     level: u8,
     /// The words of agents, where whole sentences are told for those who listen.
-    words: Option<Mutex<Words>>,
+    message: Option<Mutex<Words>>,
     /// Streamed text that does not fill a line yet, per call: streams of several calls never mix.
     open: Mutex<HashMap<Key, String>>,
 }
@@ -25,17 +25,17 @@ pub(crate) struct Narration {
 impl Narration {
     /// Tells at a level: 0 what a person should know, 1 calls, 2 streamed text, 3 whole requests.
     pub(crate) fn new(screen: Arc<Screen>, level: u8) -> Self {
-        Self { screen, level, words: None, open: Mutex::default() }
+        Self { screen, level, message: None, open: Mutex::default() }
     }
 
     /// Tells in sentences what agents say, what they call, and what comes of it.
     pub(crate) fn plain(screen: Arc<Screen>, level: u8) -> Self {
-        Self { words: Some(Mutex::default()), ..Self::new(screen, level.max(1)) }
+        Self { message: Some(Mutex::default()), ..Self::new(screen, level.max(1)) }
     }
 
     /// Tells about one event.
     pub(crate) fn tell(&self, event: &Event) {
-        if self.words.as_ref().is_some_and(|words| self.told_in_sentences(event, words)) {
+        if self.message.as_ref().is_some_and(|message| self.told_in_sentences(event, message)) {
             return;
         }
         match &event.body {
@@ -69,28 +69,28 @@ impl Narration {
     }
 
     /// Tells what is said in other words to those who listen; false for everything else.
-    fn told_in_sentences(&self, event: &Event, words: &Mutex<Words>) -> bool {
-        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+    fn told_in_sentences(&self, event: &Event, message: &Mutex<Words>) -> bool {
+        let mut message = message.lock().unwrap_or_else(PoisonError::into_inner);
         match &event.body {
             EventBody::CallStarted { name, input, .. } => {
-                self.screen.line(&format!("{}: {}", begun(event, name), input_words(input)));
+                self.screen.line(&format!("{}: {}", begun(event, name), input_message(input)));
             }
-            EventBody::TextDelta(delta) => words.hear(event, delta),
-            EventBody::ThinkingDelta(_) => self.sentences(words.think(event)),
+            EventBody::TextDelta(delta) => message.hear(event, delta),
+            EventBody::ThinkingDelta(_) => self.sentences(message.think(event)),
             EventBody::ModelRequest { .. } => {
-                self.sentences(words.asked_again(event));
+                self.sentences(message.asked_again(event));
                 return false;
             }
             EventBody::ModelResponse { result: ModelResult::Response(response), .. } => {
-                self.sentences(words.said(event, &response.message, self.level > 1));
+                self.sentences(message.said(event, &response.message, self.level > 1));
             }
             EventBody::ModelResponse { result: ModelResult::Failed { .. }, .. } => {
-                self.sentences(words.broke_off(event));
+                self.sentences(message.broke_off(event));
                 return false;
             }
             EventBody::CallFinished { name, result, duration_ms, .. } => {
-                let (last_words, is_answer) = words.end(event, result);
-                self.end(event, last_words, is_answer, &ended(name, result, *duration_ms, is_answer));
+                let (last_message, is_answer) = message.end(event, result);
+                self.end(event, last_message, is_answer, &ended(name, result, *duration_ms, is_answer));
             }
             // The question itself follows.
             EventBody::ApprovalRequested(_) => {}
@@ -100,9 +100,9 @@ impl Narration {
     }
 
     /// Tells how a call ended. The answer of the run itself is printed, and so is why there is none.
-    fn end(&self, event: &Event, last_words: Option<String>, is_answer: bool, ended: &str) {
+    fn end(&self, event: &Event, last_message: Option<String>, is_answer: bool, ended: &str) {
         if !(is_top(event) && is_answer) {
-            self.sentences(last_words);
+            self.sentences(last_message);
         }
         if !is_top(event) {
             self.screen.line(ended);
@@ -150,7 +150,7 @@ impl Narration {
     }
 
     fn line(&self, event: &Event, text: &str) {
-        if self.words.is_some() {
+        if self.message.is_some() {
             let who = if event.call.path.is_empty() { "the run" } else { &event.call.path };
             return self.screen.line(&format!("{}: {text}", visible(who)));
         }
@@ -171,7 +171,7 @@ fn begun(event: &Event, name: &str) -> String {
 }
 
 /// What a call was given: a lone text as it is.
-fn input_words(input: &Payload) -> String {
+fn input_message(input: &Payload) -> String {
     shortened(input.lone_text().unwrap_or(input.text()), SHOWN)
 }
 

@@ -62,6 +62,6 @@ pub(crate) fn event_line(event: &Event) -> String {
 pub(crate) fn usage_line(usage: &Usage) -> String {
     let (requests, tokens) = (counted(usage.requests, "request"), counted(usage.tokens(), "token"));
     let free = || (usage.cost.unpriced == 0).then(|| usage.cost.known.to_string());
-    let cost = usage.cost.words().or_else(free).map(|words| format!(", {words}")).unwrap_or_default();
+    let cost = usage.cost.describe().or_else(free).map(|message| format!(", {message}")).unwrap_or_default();
     format!("{requests}, {tokens}{cost}")
 }

@@ -15,7 +15,7 @@ const PACE: Duration = Duration::from_millis(100);
 /// Runs that are over at once need no status line.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// So much of the path is worth more than anything behind it.
-const LEAST_PATH: usize = 12;
+const MIN_PATH: usize = 12;
 
 /// Draws the status line while it lives. It exists only on a terminal.
 pub(crate) struct Progress {
@@ -127,7 +127,7 @@ impl State {
 /// Puts the parts behind the path; what leaves the path no room is left out, from the first part on.
 fn fitted(frame: &str, path: &str, parts: &[String], width: usize) -> String {
     let length = |text: &str| text.chars().count();
-    let enough = length(path).min(LEAST_PATH);
+    let enough = length(path).min(MIN_PATH);
     let fits = |parts: &[String]| {
         let taken: usize = parts.iter().map(|part| length(part)).sum();
         length(frame) + 1 + enough + taken <= width

@@ -87,8 +87,8 @@ mod tests {
     fn examples_of_the_command_line_can_be_typed() {
         for row in python_names().iter().filter(|row| row.example.starts_with("llm-do ")) {
             let typed = row.example.split(" < ").next().unwrap_or_default();
-            let words = shlex::split(typed).unwrap_or_default();
-            assert!(Cli::try_parse_from(words).is_ok(), "{}: {typed}", row.name);
+            let message = shlex::split(typed).unwrap_or_default();
+            assert!(Cli::try_parse_from(message).is_ok(), "{}: {typed}", row.name);
         }
     }
 }

@@ -218,7 +218,7 @@ impl AnswerStream {
         if self.is_terminal && state.suspended.is_none() {
             state.suspended = Some(Screen::suspend(&self.screen));
         }
-        let ready = if self.is_terminal { whole_words(&mut state.word, text) } else { text.to_owned() };
+        let ready = if self.is_terminal { whole_message(&mut state.word, text) } else { text.to_owned() };
         self.send(state, &self.shown(&ready));
     }
 
@@ -263,7 +263,7 @@ impl AnswerStream {
 
 /// Adds a text to an open word and takes out what is complete: an emoji may consist of several characters, which must
 /// be shown together.
-fn whole_words(word: &mut String, text: &str) -> String {
+fn whole_message(word: &mut String, text: &str) -> String {
     word.push_str(text);
     let end = word.rfind(|c: char| c.is_ascii_whitespace()).map_or(0, |index| index + 1);
     word.drain(..end).collect()

@@ -323,8 +323,8 @@ impl Table {
             let turns = session.turns().await;
             let lines = turns.iter().map(|turn| format!("{}  {}", turn.ordinal, first_line(&turn.text)));
             let lines: Vec<String> = lines.collect();
-            let words = if lines.is_empty() { "nothing was said yet".to_owned() } else { lines.join("\n") };
-            return self.remark(words);
+            let message = if lines.is_empty() { "nothing was said yet".to_owned() } else { lines.join("\n") };
+            return self.remark(message);
         };
         match session.go_back(number).await {
             Ok(text) => {
@@ -356,15 +356,15 @@ impl Table {
             _ => markdown_of(&messages),
         };
         let shown = path.display();
-        let words = match write_new(path, &text) {
+        let message = match write_new(path, &text) {
             Ok(()) => format!("{} messages written to `{shown}`", messages.len()),
             Err(error) => format!("`{shown}` was not written: {error}"),
         };
-        self.remark(words);
+        self.remark(message);
     }
 
-    fn remark(&self, words: String) {
-        self.ui.desk.tell(Told::Remark(words));
+    fn remark(&self, message: String) {
+        self.ui.desk.tell(Told::Remark(message));
     }
 }
 

@@ -174,7 +174,7 @@ impl fmt::Display for Scope {
             Self::Exact => f.write_str("exactly this call"),
             Self::Tool => f.write_str("every call of this tool"),
             Self::Directory(directory) => write!(f, "this tool below `{directory}`"),
-            Self::CommandPrefix(words) => write!(f, "commands that begin with `{}`", words.join(" ")),
+            Self::CommandPrefix(message) => write!(f, "commands that begin with `{}`", message.join(" ")),
             Self::SecretFiles(files) => {
                 let paths: Vec<String> = files.iter().map(|file| format!("`{}`", file.path)).collect();
                 write!(f, "reading {} with this tool, while the content stays the same", paths.join(" and "))
@@ -198,7 +198,7 @@ fn is_path_below(subject: &Subject, directory: &str) -> bool {
 }
 
 fn begins_with(subject: &Subject, prefix: &[String]) -> bool {
-    matches!(subject, Subject::Command(words) if words.starts_with(prefix))
+    matches!(subject, Subject::Command(message) if message.starts_with(prefix))
 }
 
 /// A question to a person: may this call run?
@@ -476,10 +476,10 @@ mod tests {
     }
 
     #[test]
-    fn a_command_prefix_compares_whole_words() {
+    fn a_command_prefix_compares_whole_message() {
         let scope = Scope::CommandPrefix(vec!["git".into(), "log".into()]);
         let command =
-            |words: &[&str]| [Subject::Command(words.iter().map(|word| (*word).to_owned()).collect())];
+            |message: &[&str]| [Subject::Command(message.iter().map(|word| (*word).to_owned()).collect())];
         assert!(scope.covers(&command(&["git", "log", "-1"])));
         assert!(!scope.covers(&command(&["git", "logs"])));
         assert!(!scope.covers(&command(&["git"])));

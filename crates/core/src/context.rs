@@ -135,8 +135,8 @@ impl NeedSpec {
     }
 
     /// A value by its type that only the conversation of an agent has, in words for people.
-    pub fn of_conversation<T: 'static>(words: &'static str) -> Self {
-        let (id, label) = (Some(TypeId::of::<T>()), words.into());
+    pub fn of_conversation<T: 'static>(message: &'static str) -> Self {
+        let (id, label) = (Some(TypeId::of::<T>()), message.into());
         Self { id, label, of_conversation: true, built_in: false }
     }
 

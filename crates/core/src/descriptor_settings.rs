@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How many characters a limit or a page can be set to have at most.
-const MOST_CHARACTERS: u64 = 10_000_000;
+const MAX_CHARACTERS: u64 = 10_000_000;
 /// How many descriptors one agent call can be set to hold at most.
-const MOST_DESCRIPTORS: u64 = 100_000;
+const MAX_DESCRIPTORS: u64 = 100_000;
 
 /// The toolset with which long texts are read. Every agent of files that has tools is given it.
 pub const DESCRIPTORS: &str = "file_descriptors";
@@ -53,10 +53,10 @@ impl DescriptorSettings {
     /// Says what is wrong with values that cannot work.
     pub fn check(&self) -> Result<(), String> {
         let bounds = [
-            ("limit", self.limit, MOST_CHARACTERS),
-            ("page_size", self.page_size, MOST_CHARACTERS),
-            ("input_limit", self.input_limit.unwrap_or(Self::INPUT_LIMIT), MOST_CHARACTERS),
-            ("most", self.most as u64, MOST_DESCRIPTORS),
+            ("limit", self.limit, MAX_CHARACTERS),
+            ("page_size", self.page_size, MAX_CHARACTERS),
+            ("input_limit", self.input_limit.unwrap_or(Self::INPUT_LIMIT), MAX_CHARACTERS),
+            ("most", self.most as u64, MAX_DESCRIPTORS),
         ];
         match bounds.iter().find(|(_, value, most)| !(1..=*most).contains(value)) {
             Some((key, value, most)) => Err(format!("`{key}` is {value}, expected 1 to {most}")),

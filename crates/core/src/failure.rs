@@ -56,7 +56,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Returns the word that stands in events and in JSON.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
             Self::Arguments => "arguments",

@@ -330,7 +330,7 @@ impl AttemptCost {
 
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind.words(), self.message)
+        write!(f, "{}: {}", self.kind.describe(), self.message)
     }
 }
 
@@ -412,7 +412,7 @@ impl ModelErrorKind {
     }
 
     /// Returns the kind in words.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::NoModel => "no model",
             Self::Auth => "not authorised",

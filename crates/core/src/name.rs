@@ -134,11 +134,11 @@ impl Key {
 }
 
 /// Names beyond this many bytes are compared with nothing: time and memory grow with the product of lengths.
-const LONGEST_COMPARED: usize = 256;
+const MAX_COMPARED_LEN: usize = 256;
 
 /// Returns the candidate nearest to what was written, if one is near enough to be meant.
 pub fn nearest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let is_name = |text: &str| text.len() <= LONGEST_COMPARED;
+    let is_name = |text: &str| text.len() <= MAX_COMPARED_LEN;
     candidates
         .into_iter()
         .filter(|candidate| is_name(written) && is_name(candidate))
@@ -162,7 +162,7 @@ pub fn misspelled<'a>(written: &str, candidates: impl IntoIterator<Item = &'a st
     };
     candidates
         .into_iter()
-        .filter(|candidate| written.len().max(candidate.len()) <= LONGEST_COMPARED)
+        .filter(|candidate| written.len().max(candidate.len()) <= MAX_COMPARED_LEN)
         .filter_map(|candidate| Some((edits(&candidate.to_lowercase())?, candidate)))
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, candidate)| candidate)

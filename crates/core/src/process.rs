@@ -142,11 +142,11 @@ impl ToolOverride {
     /// Returns the schema of the tool's parameters with the other words in it.
     pub fn described(&self, schema: &Value) -> Value {
         let mut schema = schema.clone();
-        for (name, words) in &self.parameters {
+        for (name, message) in &self.parameters {
             // By its name and not by a pointer, in which some characters mean something else.
             let parameter = schema.get_mut("properties").and_then(|parameters| parameters.get_mut(name));
             if let Some(Value::Object(parameter)) = parameter {
-                parameter.insert("description".into(), words.as_str().into());
+                parameter.insert("description".into(), message.as_str().into());
             }
         }
         schema

@@ -25,7 +25,7 @@ pub struct Schema {
 }
 
 /// More problems than these help nobody; a hostile value could have any number of them.
-const MOST_PROBLEMS: usize = 200;
+const MAX_PROBLEMS: usize = 200;
 
 /// A schema that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -143,7 +143,7 @@ impl Schema {
     /// Lists what is wrong with a value.
     pub fn problems(&self, value: &Value) -> Vec<Problem> {
         let errors = self.validator.iter_errors(value);
-        errors.flat_map(|error| self.problems_of(&error)).take(MOST_PROBLEMS).collect()
+        errors.flat_map(|error| self.problems_of(&error)).take(MAX_PROBLEMS).collect()
     }
 
     /// One problem, or one for each unknown key.
@@ -158,7 +158,7 @@ impl Schema {
                     let pointer = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
                     Problem { field: field.clone(), pointer, message: unknown_field(name, &known) }
                 };
-                unexpected.iter().take(MOST_PROBLEMS).map(problem).collect()
+                unexpected.iter().take(MAX_PROBLEMS).map(problem).collect()
             }
             ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
                 match meant_form(error, context) {
@@ -194,8 +194,8 @@ impl Schema {
                 format!("expected one of {}, got {found}", listed(options))
             }
             ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
-                if let Some(words) = self.kinds_of_object(error) {
-                    return words;
+                if let Some(message) = self.kinds_of_object(error) {
+                    return message;
                 }
                 match self.alternatives(error) {
                     forms if forms.is_empty() => {
@@ -233,10 +233,10 @@ impl Schema {
     /// The alternatives of a schema in words: fixed values, else types.
     fn alternatives(&self, error: &ValidationError<'_>) -> Vec<String> {
         let forms = self.source.pointer(error.schema_path().as_str()).and_then(Value::as_array);
-        let mut words: Vec<String> = forms.into_iter().flatten().flat_map(form_words).collect();
-        words.retain(|word| word != "null");
-        words.dedup();
-        words
+        let mut message: Vec<String> = forms.into_iter().flatten().flat_map(form_message).collect();
+        message.retain(|word| word != "null");
+        message.dedup();
+        message
     }
 
     /// Properties of the object schema in which an error arose.
@@ -290,14 +290,14 @@ fn listed(options: &Value) -> Value {
 }
 
 /// What one alternative of a schema allows: fixed values, else types.
-fn form_words(form: &Value) -> Vec<String> {
+fn form_message(form: &Value) -> Vec<String> {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match form.get("const").or_else(|| form.get("enum")).or_else(|| form.get("type")) {
         Some(Value::Array(items)) => items.iter().map(word).collect(),
         Some(value) => vec![word(value)],
         None => {
             let inner = form.get("anyOf").or_else(|| form.get("oneOf")).and_then(Value::as_array);
-            inner.into_iter().flatten().flat_map(form_words).collect()
+            inner.into_iter().flatten().flat_map(form_message).collect()
         }
     }
 }
@@ -307,8 +307,8 @@ fn expected(kind: &TypeKind) -> String {
         TypeKind::Single(one) => one.to_string(),
         TypeKind::Multiple(several) => {
             // That a value may be left out is not news to whoever wrote one.
-            let words = several.iter().map(|one| one.to_string()).filter(|word| word != "null");
-            words.collect::<Vec<_>>().join(" or ")
+            let message = several.iter().map(|one| one.to_string()).filter(|word| word != "null");
+            message.collect::<Vec<_>>().join(" or ")
         }
     }
 }
@@ -512,9 +512,9 @@ mod tests {
     fn of_very_many_problems_only_the_first_are_listed() {
         let schema = json!({"type": "object", "additionalProperties": {"type": "null"}, "maxProperties": 1});
         let values: Map<String, Value> = (0..1_000).map(|number| (format!("k{number}"), json!(1))).collect();
-        assert_eq!(Schema::new(schema).unwrap().problems(&values.clone().into()).len(), MOST_PROBLEMS);
+        assert_eq!(Schema::new(schema).unwrap().problems(&values.clone().into()).len(), MAX_PROBLEMS);
         let none = Schema::empty();
-        assert_eq!(none.problems(&values.into()).len(), MOST_PROBLEMS);
+        assert_eq!(none.problems(&values.into()).len(), MAX_PROBLEMS);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub enum Access {
 
 impl Access {
     /// Returns the word.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Write => "write",

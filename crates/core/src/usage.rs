@@ -48,7 +48,7 @@ impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let requests = counted(self.requests, "request");
         write!(f, "{requests}, {} input and {} output tokens", self.total_input(), self.output)?;
-        match (self.cost.words(), self.cost.unpriced) {
+        match (self.cost.describe(), self.cost.unpriced) {
             (Some(cost), _) => write!(f, ", {cost}"),
             (None, 0) => Ok(()),
             (None, _) => f.write_str(", price unknown"),
@@ -91,7 +91,7 @@ pub struct Cost {
 
 impl Cost {
     /// Says what is known of it; nothing where that is nothing.
-    pub fn words(&self) -> Option<String> {
+    pub fn describe(&self) -> Option<String> {
         match (self.unpriced, self.known.0) {
             (_, 0) => None,
             (0, _) => Some(self.known.to_string()),

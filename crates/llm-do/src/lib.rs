@@ -78,7 +78,7 @@ pub use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, ApprovalBuilder, ApprovalController, ApprovalControllerBuilder,
     Canceller, ContentReader, ContentStore, DEFAULT_DEPTH, DEFAULT_TURNS, DescriptorSettings, Descriptors,
     Durability, EntrySpec, EventReader, Excerpt, Fd, FdId, FdInfo, FdSource, GrantId, LinkError, LinkErrors,
-    LoggedMessage, MOST_DEPTH, MemoryStore, Outline, OutlinedCallable, Position, Project, ProjectBuilder,
+    LoggedMessage, MAX_DEPTH, MemoryStore, Outline, OutlinedCallable, Position, Project, ProjectBuilder,
     PromptInput, Reference, RetryPolicy, Run, RunBuilder, RunError, RunReport, Runtime, RuntimeBuilder,
     Selection, Session, SessionTurn, Store, StoreError, StoredContent, ToolsetSource, ToolsetSubset, Verdict,
     VerdictKind, extraction_view, find_references, first_view, page_starts, reading_view,

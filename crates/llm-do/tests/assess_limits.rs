@@ -191,7 +191,7 @@ impl Figures {
         let verdict = runtime.run(*tool, arguments.clone()).as_agent(*agent).judge().await;
         self.note(clock.elapsed(), name);
         assert!(!verdict.reason.contains("panicked"), "{name}: {verdict:?}");
-        *self.decisions.entry(verdict.decision.word()).or_default() += 1;
+        *self.decisions.entry(verdict.decision.as_str()).or_default() += 1;
         self.judged += 1;
         if FREE.contains(tool) && verdict.decision == VerdictKind::Allow {
             fs::write(folder.join("last-case"), format!("{name}, run")).unwrap();

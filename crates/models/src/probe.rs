@@ -19,7 +19,7 @@ use crate::wire::{Api, errors};
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// The most bytes of a list of models that are read.
-const MOST_BYTES: usize = 16 * 1024 * 1024;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// Asks a provider which models it has.
 pub(crate) async fn models_at(
@@ -29,8 +29,8 @@ pub(crate) async fn models_at(
     let mask = Mask::new(endpoint.secrets.iter().cloned());
     let asked = timeout(LIMIT, ask(endpoint, transport)).await;
     let answered = asked.unwrap_or_else(|_| {
-        let words = format!("`{}` did not answer within {} s", endpoint.base_url, LIMIT.as_secs());
-        Err(ModelError::new(ModelErrorKind::Network, words))
+        let message = format!("`{}` did not answer within {} s", endpoint.base_url, LIMIT.as_secs());
+        Err(ModelError::new(ModelErrorKind::Network, message))
     });
     answered.map_err(|error| mask.error(error))
 }
@@ -54,8 +54,8 @@ async fn ask(endpoint: &Endpoint, transport: &dyn Transport) -> Result<Vec<Strin
     }
     let listed = serde_json::from_slice(&text).ok();
     listed.as_ref().and_then(names).ok_or_else(|| {
-        let words = format!("`{}` answered with something else than a list of models", endpoint.base_url);
-        ModelError::new(ModelErrorKind::Invalid, words)
+        let message = format!("`{}` answered with something else than a list of models", endpoint.base_url);
+        ModelError::new(ModelErrorKind::Invalid, message)
     })
 }
 
@@ -73,7 +73,7 @@ async fn read(mut body: ByteStream) -> Result<Vec<u8>, ModelError> {
     while let Some(piece) = body.next().await {
         let piece: Bytes = piece?;
         text.extend_from_slice(&piece);
-        if text.len() > MOST_BYTES {
+        if text.len() > MAX_BYTES {
             return Err(ModelError::new(ModelErrorKind::Server, "the list of models is too long"));
         }
     }

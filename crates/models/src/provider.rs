@@ -542,7 +542,7 @@ mod tests {
 
     #[test]
     fn an_address_with_more_than_a_place_is_refused_and_its_password_is_not_shown() {
-        for (written, words) in [
+        for (written, text) in [
             ("https://me:canary@a.example/v1", "holds a user or a password"),
             ("canary@a.example", "holds a user or a password"),
             ("https://a.example/v1?key=canary", "has a query or a fragment"),
@@ -552,7 +552,7 @@ mod tests {
         ] {
             let variables = environment(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", written)], &[]);
             let message = refusal(endpoint("openai", &variables));
-            assert!(message.contains(words) && !message.contains("canary"), "{written}: {message}");
+            assert!(message.contains(text) && !message.contains("canary"), "{written}: {message}");
         }
         let variables =
             environment(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "https://a.example/@cf")], &[]);

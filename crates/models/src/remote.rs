@@ -34,7 +34,7 @@ pub(crate) const IDLE_LIMIT: Duration = Duration::from_mins(5);
 pub(crate) const TOTAL_LIMIT: Duration = Duration::from_mins(30);
 
 /// The most bytes of the body of a failed response that are read.
-const MOST_ERROR_BYTES: usize = 256 * 1024;
+const MAX_ERROR_BYTES: usize = 256 * 1024;
 
 /// How long the end of a complete answer is awaited, so that its connection can be used again.
 const DRAIN_LIMIT: Duration = Duration::from_millis(50);
@@ -144,8 +144,8 @@ impl Session {
         }
         let written = format!("{}{path}", self.remote.endpoint.base_url);
         let address: Uri = written.parse().map_err(|_| {
-            let words = format!("`{}` is not a name that an address can hold", self.remote.model);
-            ModelError::new(ModelErrorKind::Invalid, words)
+            let message = format!("`{}` is not a name that an address can hold", self.remote.model);
+            ModelError::new(ModelErrorKind::Invalid, message)
         })?;
         self.place = Some((path.to_owned(), address.clone()));
         Ok(address)
@@ -184,19 +184,19 @@ impl Limits {
     }
 
     fn silent(&self, host: &str) -> ModelError {
-        let words = format!(
+        let message = format!(
             "nothing came from {host} for {} s; `model_settings.idle_timeout` sets the limit",
             self.idle.as_secs()
         );
-        ModelError::new(ModelErrorKind::Network, words)
+        ModelError::new(ModelErrorKind::Network, message)
     }
 
     fn overdue(&self, host: &str) -> ModelError {
-        let words = format!(
+        let message = format!(
             "the answer of {host} took longer than {} s; `model_settings.timeout` sets the limit",
             self.total.as_secs()
         );
-        ModelError::new(ModelErrorKind::TimedOut, words)
+        ModelError::new(ModelErrorKind::TimedOut, message)
     }
 }
 
@@ -267,7 +267,7 @@ impl Remote {
             put(request.headers_mut(), HeaderName::from_static(name), value);
         }
         let extra = headers_of(&settings.extra_headers)
-            .map_err(|words| ModelError::new(ModelErrorKind::Invalid, words))?;
+            .map_err(|message| ModelError::new(ModelErrorKind::Invalid, message))?;
         for (name, value) in &extra {
             put(request.headers_mut(), name.clone(), value.clone());
         }
@@ -310,7 +310,7 @@ async fn failure(response: Response<ByteStream>, host: &str, limits: Limits) -> 
     let (head, mut body) = response.into_parts();
     let mut text = Vec::new();
     // Whatever part of it comes says more than that the rest did not.
-    while text.len() < MOST_ERROR_BYTES {
+    while text.len() < MAX_ERROR_BYTES {
         match limits.within(true, host, body.next()).await {
             Ok(Some(Ok(bytes))) => text.extend_from_slice(&bytes),
             _ => break,
@@ -330,12 +330,12 @@ fn redirected(response: &Response<ByteStream>, host: &str) -> ModelError {
         Some(other) if other != host => format!("to {other}"),
         _ => "to another of its addresses".to_owned(),
     };
-    let words = format!(
+    let message = format!(
         "HTTP {}: {host} redirects {to}, and redirects are not followed; correct the base URL of the provider",
         response.status().as_u16()
     );
     // What a provider refuses it does not charge for.
-    ModelError::new(ModelErrorKind::Invalid, words).not_charged()
+    ModelError::new(ModelErrorKind::Invalid, message).not_charged()
 }
 
 /// Refuses a page of a proxy or a wrong address, and what is packed though nobody asked for it.
@@ -344,19 +344,19 @@ fn check_content(response: &Response<ByteStream>, host: &str) -> Result<(), Mode
         |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let coding = header(CONTENT_ENCODING).unwrap_or_default();
     if !coding.is_empty() && !coding.eq_ignore_ascii_case("identity") {
-        let words = format!(
+        let message = format!(
             "{host} sent an answer with `content-encoding: {coding}`, which was not asked for and cannot be read"
         );
-        return Err(ModelError::new(ModelErrorKind::Invalid, words));
+        return Err(ModelError::new(ModelErrorKind::Invalid, message));
     }
     let kind = header(CONTENT_TYPE).unwrap_or_default();
     if !kind.to_ascii_lowercase().starts_with("text/html") {
         return Ok(());
     }
-    let words = format!(
+    let message = format!(
         "{host} sent a page (text/html) instead of an answer: is the address right, or does a proxy ask for a login?"
     );
-    Err(ModelError::new(ModelErrorKind::Invalid, words))
+    Err(ModelError::new(ModelErrorKind::Invalid, message))
 }
 
 /// An answer as it arrives.

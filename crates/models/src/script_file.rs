@@ -67,14 +67,14 @@ fn options() -> Options {
 }
 
 fn explain(error: serde_saphyr::Error) -> ScriptFileError {
-    misfit(error.location().unwrap_or(Location::UNKNOWN), words(&error))
+    misfit(error.location().unwrap_or(Location::UNKNOWN), describe(&error))
 }
 
 /// Says in words what the parser or serde refused.
-fn words(error: &serde_saphyr::Error) -> String {
+fn describe(error: &serde_saphyr::Error) -> String {
     use serde_saphyr::Error;
     match error {
-        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => words(error),
+        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => describe(error),
         Error::SerdeUnknownField { field, expected, .. } => unknown("key", field, expected),
         Error::SerdeUnknownVariant { variant, expected, .. } => unknown("word", variant, expected),
         Error::SerdeMissingField { field, .. } => format!("the key `{field}` is missing"),

@@ -85,7 +85,7 @@ impl AgentDraft {
             settings => json!({ name: settings }),
         };
         let toolsets: Vec<Value> = self.toolsets.iter().map(toolset).collect();
-        let access = (self.access != Access::Admin).then(|| self.access.word());
+        let access = (self.access != Access::Admin).then(|| self.access.as_str());
         let fields = [
             ("name", json!(self.name)),
             ("generated", json!(self.generated.then_some(true))),
@@ -113,7 +113,7 @@ impl AgentDraft {
         let is_plain = |tool: &&String| self.tool_access.iter().all(|(name, _)| name != *tool);
         let plain = self.tools.iter().filter(is_plain).map(|tool| json!(tool));
         let demanding =
-            self.tool_access.iter().map(|(name, access)| json!({"name": name, "access": access.word()}));
+            self.tool_access.iter().map(|(name, access)| json!({"name": name, "access": access.as_str()}));
         plain.chain(demanding).collect()
     }
 }

@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_the_frame_is_said_with_a_hint() {
-        for (text, words) in [
+        for (text, message) in [
             ("", "empty"),
             ("You are helpful.\n", "no front matter"),
             ("\n---\nname: x\n---\n", "first line"),
@@ -136,7 +136,7 @@ mod tests {
             ("---\n---\nx", "empty"),
         ] {
             let diagnostic = file(text).unwrap_err();
-            assert!(diagnostic.message.contains(words) && diagnostic.hint.is_some(), "{diagnostic}");
+            assert!(diagnostic.message.contains(message) && diagnostic.hint.is_some(), "{diagnostic}");
         }
     }
 

@@ -149,12 +149,12 @@ impl Node {
 
 /// Says which names may have been meant: the nearest, and all that begin as it was written.
 pub(crate) fn meant<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: Vec<&str> = known.into_iter().take(MOST_COMPARED).collect();
+    let known: Vec<&str> = known.into_iter().take(MAX_COMPARED).collect();
     let mut near: Vec<&str> = known.iter().copied().filter(|name| name.starts_with(written)).collect();
     near.extend(nearest(written, known.iter().copied()));
     near.sort_unstable();
     near.dedup();
-    near.truncate(MOST_NAMED);
+    near.truncate(MAX_NAMED);
     match (&near[..], &known[..]) {
         ([], []) => "there is none to name".to_owned(),
         ([], known) => format!("there are: {}", several(known)),
@@ -163,14 +163,14 @@ pub(crate) fn meant<'a>(written: &str, known: impl IntoIterator<Item = &'a str>)
 }
 
 /// How many names one message or hint has at most.
-const MOST_NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// How many names are compared with what was written.
-const MOST_COMPARED: usize = 1_000;
+const MAX_COMPARED: usize = 1_000;
 
 /// Lists names, as many as somebody may want to read.
 pub(crate) fn several<T: std::borrow::Borrow<str>>(names: &[T]) -> String {
-    let shown = &names[..names.len().min(MOST_NAMED)];
+    let shown = &names[..names.len().min(MAX_NAMED)];
     let more = if names.len() > shown.len() { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))
 }

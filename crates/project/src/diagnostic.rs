@@ -91,7 +91,7 @@ struct Excerpt {
 const SHOWN: usize = 120;
 
 /// The longest message or hint, in characters: a value that it names could have any length.
-const LONGEST: usize = 2_000;
+const MAX_LEN: usize = 2_000;
 
 impl Diagnostic {
     /// An error about a file as a whole.
@@ -159,7 +159,7 @@ fn floor(text: &str, at: usize) -> usize {
 }
 
 fn shortened(text: String) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_LEN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
@@ -214,19 +214,19 @@ impl fmt::Display for Diagnostic {
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 /// More problems than these help nobody; a hostile file could have any number of them.
-const MOST: usize = 200;
+const MAX_ITEMS: usize = 200;
 
 impl Diagnostics {
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         // Each severity has its own room: any number of notices leaves room for an error.
-        if self.count(diagnostic.severity) < MOST && !self.0.contains(&diagnostic) {
+        if self.count(diagnostic.severity) < MAX_ITEMS && !self.0.contains(&diagnostic) {
             self.0.push(diagnostic);
         }
     }
 
     /// Returns whether further errors would not be kept. Whoever goes through many things may stop then.
     pub(crate) fn is_full(&self) -> bool {
-        self.count(Severity::Error) >= MOST
+        self.count(Severity::Error) >= MAX_ITEMS
     }
 
     fn count(&self, severity: Severity) -> usize {
@@ -287,7 +287,7 @@ impl fmt::Display for Diagnostics {
             before = Some(diagnostic);
         }
         if self.is_full() {
-            write!(f, "\n\nnotice: there may be more; only the first {MOST} errors are said")?;
+            write!(f, "\n\nnotice: there may be more; only the first {MAX_ITEMS} errors are said")?;
         }
         Ok(())
     }
@@ -332,7 +332,7 @@ mod tests {
         }
         assert!(!out.has_errors() && !out.is_full());
         out.push(Diagnostic::error("x", "broken"));
-        assert!(out.has_errors() && out.0.len() <= 2 * MOST);
+        assert!(out.has_errors() && out.0.len() <= 2 * MAX_ITEMS);
     }
 
     #[test]
@@ -341,9 +341,9 @@ mod tests {
         let many = |out: &mut Diagnostics, count: usize| {
             (0..count).for_each(|number| out.push(Diagnostic::error("x", format!("wrong {number}"))));
         };
-        many(&mut out, MOST - 1);
+        many(&mut out, MAX_ITEMS - 1);
         assert!(!out.to_string().contains("there may be more"));
-        many(&mut out, 2 * MOST);
+        many(&mut out, 2 * MAX_ITEMS);
         assert!(out.to_string().ends_with("only the first 200 errors are said"), "{out}");
     }
 

@@ -75,10 +75,10 @@ pub(crate) fn entry_place(node: &Node, field: &str, name: &str) -> Range<usize> 
 
 /// How deep the values of one document may stand. Reading YAML takes much of the stack for each level: these fit
 /// into that of any thread even where nothing is optimized.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// How many values one document may have.
-const MOST_VALUES: usize = 50_000;
+const MAX_VALUES: usize = 50_000;
 
 /// The words for what is beyond a limit.
 const TOO_LARGE: &str = "the document is larger, deeper or has more alias expansions than is permitted";
@@ -185,7 +185,7 @@ fn read_json(text: &str) -> Result<Node, Unreadable> {
         // Its columns count bytes.
         let line = offset(text, error.line(), 1);
         let start = (line + error.column().saturating_sub(1)).min(text.len());
-        return Err(Unreadable { place: start..start + 1, message: json_words(&error) });
+        return Err(Unreadable { place: start..start + 1, message: json_message(&error) });
     }
     if let Some(number) = find_inexact_number(text) {
         return Err(Unreadable { place: number.span, message: format!("the number {}", number.message) });
@@ -195,12 +195,12 @@ fn read_json(text: &str) -> Result<Node, Unreadable> {
     find_duplicate(&node, "").map_or(Ok(node), Err)
 }
 
-fn json_words(error: &serde_json::Error) -> String {
+fn json_message(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    let words = text.split(" at line ").next().unwrap_or_default();
-    match words {
+    let message = text.split(" at line ").next().unwrap_or_default();
+    match message {
         "trailing characters" => "trailing characters after the end of the document".to_owned(),
-        words => format!("not valid JSON: {words}"),
+        message => format!("not valid JSON: {message}"),
     }
 }
 
@@ -231,7 +231,7 @@ impl JsonWalk<'_> {
         let start = self.at;
         self.depth += 1;
         self.values += 1;
-        if self.depth > DEEPEST || self.values > MOST_VALUES {
+        if self.depth > MAX_DEPTH || self.values > MAX_VALUES {
             return Err(Unreadable { place: start..start + 1, message: TOO_LARGE.to_owned() });
         }
         let content = match self.rest().as_bytes().first() {
@@ -324,8 +324,8 @@ fn find_duplicate(node: &Node, path: &str) -> Option<Unreadable> {
 fn read_yaml(text: &str) -> Result<Node, Unreadable> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_depth: DEEPEST,
-            max_nodes: MOST_VALUES,
+            max_depth: MAX_DEPTH,
+            max_nodes: MAX_VALUES,
             max_anchors: 50,
             max_aliases: 200,
             max_recorded_anchor_events: 5_000,
@@ -346,25 +346,27 @@ fn read_yaml(text: &str) -> Result<Node, Unreadable> {
 fn yaml_problem(text: &str, error: &serde_saphyr::Error) -> Unreadable {
     let start = error.location().map_or(0, |place| location_offset(text, place));
     let line_end = text[start..].find('\n').map_or(text.len(), |end| start + end);
-    Unreadable { place: start..line_end.max(start), message: yaml_words(text, start, error) }
+    Unreadable { place: start..line_end.max(start), message: yaml_message(text, start, error) }
 }
 
-fn yaml_words(text: &str, start: usize, error: &serde_saphyr::Error) -> String {
+fn yaml_message(text: &str, start: usize, error: &serde_saphyr::Error) -> String {
     use serde_saphyr::Error;
     match error {
-        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => yaml_words(text, start, error),
+        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => {
+            yaml_message(text, start, error)
+        }
         Error::AliasReplayLimitExceeded { .. } | Error::Budget { .. } => TOO_LARGE.to_owned(),
         other => {
             let line_start = text[..start].rfind('\n').map_or(0, |end| end + 1);
             let line = text[line_start..].lines().next().unwrap_or_default();
             let indented_by_tab = line.trim_start_matches(' ').starts_with('\t');
-            let words = UserMessageFormatter.format_message(other).into_owned();
+            let message = UserMessageFormatter.format_message(other).into_owned();
             match () {
-                () if indented_by_tab => format!("{words} (a tab cannot indent YAML; use spaces)"),
-                () if words.contains("mapping values") => {
-                    format!("{words} (put quotes around a text that contains `: `)")
+                () if indented_by_tab => format!("{message} (a tab cannot indent YAML; use spaces)"),
+                () if message.contains("mapping values") => {
+                    format!("{message} (put quotes around a text that contains `: `)")
                 }
-                () => words,
+                () => message,
             }
         }
     }
@@ -601,11 +603,12 @@ mod tests {
     fn a_document_too_deep_or_too_large_is_refused_with_its_place() {
         let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
         let error = read(&deep, Language::Json).unwrap_err();
-        assert_eq!((error.place.start, error.message.as_str()), (DEEPEST, TOO_LARGE));
-        let large = format!("[{}1]", "1,".repeat(MOST_VALUES));
+        assert_eq!((error.place.start, error.message.as_str()), (MAX_DEPTH, TOO_LARGE));
+        let large = format!("[{}1]", "1,".repeat(MAX_VALUES));
         assert_eq!(read(&large, Language::Json).unwrap_err().message, TOO_LARGE);
         assert!(
-            read(&format!("{}1{}", "[".repeat(DEEPEST - 1), "]".repeat(DEEPEST - 1)), Language::Json).is_ok()
+            read(&format!("{}1{}", "[".repeat(MAX_DEPTH - 1), "]".repeat(MAX_DEPTH - 1)), Language::Json)
+                .is_ok()
         );
     }
 

@@ -23,7 +23,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
 use crate::entry::{Entry, find_entry};
 use crate::front_matter::{AccessLevel, FileDescriptors, Header, Level, OutputSchema, ToolEntry};
-use crate::listing::LONGEST_GLOB;
+use crate::listing::MAX_GLOB_LEN;
 use crate::load::{Files, ManifestFile};
 use crate::manifest::{LimitsSection, McpServer, ModelSection, Provider};
 use crate::offered::CheckedAgent;
@@ -499,8 +499,8 @@ fn add_agents(
     let (mut patterns, mut preloaded) = (0, 0);
     for agent in agents {
         preloaded += agent.header.preload.len();
-        if preloaded > MOST_PRELOADED {
-            let message = format!("the agents up to here preload more than {MOST_PRELOADED} files");
+        if preloaded > MAX_PRELOADED {
+            let message = format!("the agents up to here preload more than {MAX_PRELOADED} files");
             let place = place_of(&agent.file.header, "preload");
             out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("preload fewer files"));
             break;
@@ -568,14 +568,14 @@ fn model_overrides(sections: Vec<(String, ModelSection)>) -> Vec<ModelOverride> 
 }
 
 /// How many patterns the agents of a project have together: each is compiled, which takes time and memory.
-const MOST_PATTERNS: usize = 10_000;
+const MAX_PATTERNS: usize = 10_000;
 
 /// How many files the agents of a project preload together: each is looked at when the project is loaded.
-const MOST_PRELOADED: usize = 1_000;
+const MAX_PRELOADED: usize = 1_000;
 
 fn check_patterns(count: usize, agent: &Agent, out: &mut Diagnostics) {
-    if count > MOST_PATTERNS {
-        let message = format!("the agents up to here have more than {MOST_PATTERNS} rules and patterns");
+    if count > MAX_PATTERNS {
+        let message = format!("the agents up to here have more than {MAX_PATTERNS} rules and patterns");
         let hint = "write fewer under `approval`, `manual_only`, `agents` and `compatible_models`";
         out.push(
             Diagnostic::at(&agent.file.source, &place_of(&agent.file.header, "name"), message)
@@ -721,7 +721,7 @@ fn glob_key(agents: &[Agent], name: &Name) -> &'static str {
     let Some(agent) = agents.iter().find(|agent| agent.header.name == name.as_str()) else {
         return "approval";
     };
-    let is_bad = |glob: &String| glob.len() > LONGEST_GLOB || GlobBuilder::new(glob).build().is_err();
+    let is_bad = |glob: &String| glob.len() > MAX_GLOB_LEN || GlobBuilder::new(glob).build().is_err();
     match &agent.header {
         header if header.agents.iter().any(is_bad) => "agents",
         header if header.manual_only.iter().any(is_bad) => "manual_only",
@@ -823,7 +823,7 @@ fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
     }
     for glob in globs {
         let problem = match GlobBuilder::new(glob).build() {
-            _ if glob.len() > LONGEST_GLOB => format!("it has more than {LONGEST_GLOB} bytes"),
+            _ if glob.len() > MAX_GLOB_LEN => format!("it has more than {MAX_GLOB_LEN} bytes"),
             Err(error) => error.kind().to_string(),
             Ok(_) => continue,
         };

@@ -6,17 +6,17 @@ use std::path::{Component, Path, PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 
 /// How deep folders are searched for what a glob matches.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// How many files and folders are looked at for globs.
-const MOST_ENTRIES: usize = 100_000;
+const MAX_ENTRIES: usize = 100_000;
 
 /// How many globs one project may have: each is matched against every file.
-const MOST_GLOBS: usize = 64;
+const MAX_GLOBS: usize = 64;
 
 /// The longest glob, in bytes. The library panics at one that is too large or too deep for its regexes, and
 /// one of this length cannot be.
-pub(crate) const LONGEST_GLOB: usize = 256;
+pub(crate) const MAX_GLOB_LEN: usize = 256;
 
 /// Returns whether an entry of a list means whatever matches it.
 pub(crate) fn is_glob(name: &str) -> bool {
@@ -71,11 +71,11 @@ impl<'a> Listing<'a> {
     /// Files below the root that match a glob, in order. Links are not followed out of the project.
     fn matching(&mut self, pattern: &str) -> Result<Vec<PathBuf>, String> {
         self.globs.insert(pattern.to_owned());
-        if self.globs.len() > MOST_GLOBS {
-            return Err(format!("`{pattern}` is one glob too many: a project has at most {MOST_GLOBS}"));
+        if self.globs.len() > MAX_GLOBS {
+            return Err(format!("`{pattern}` is one glob too many: a project has at most {MAX_GLOBS}"));
         }
-        if pattern.len() > LONGEST_GLOB {
-            return Err(format!("a glob has more than {LONGEST_GLOB} bytes"));
+        if pattern.len() > MAX_GLOB_LEN {
+            return Err(format!("a glob has more than {MAX_GLOB_LEN} bytes"));
         }
         let glob: GlobMatcher = GlobBuilder::new(pattern)
             .literal_separator(true)
@@ -85,7 +85,7 @@ impl<'a> Listing<'a> {
         let root = self.root;
         let files = self.files.get_or_insert_with(|| walk(root)).as_ref();
         let files = files.ok_or_else(|| {
-            format!("`{pattern}` cannot be matched: the project has more than {MOST_ENTRIES} files")
+            format!("`{pattern}` cannot be matched: the project has more than {MAX_ENTRIES} files")
         })?;
         Ok(files.iter().filter(|path| glob.is_match(path)).map(|path| root.join(path)).collect())
     }
@@ -99,12 +99,12 @@ fn walk(root: &Path) -> Option<Vec<PathBuf>> {
     while let Some((below, depth)) = folders.pop() {
         for entry in std::fs::read_dir(root.join(&below)).into_iter().flatten().flatten() {
             looked_at += 1;
-            if looked_at > MOST_ENTRIES {
+            if looked_at > MAX_ENTRIES {
                 return None;
             }
             let path = below.join(entry.file_name());
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() && depth < DEEPEST => folders.push((path, depth + 1)),
+                Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => folders.push((path, depth + 1)),
                 Ok(kind) if kind.is_file() => files.push(path),
                 _ => {}
             }

@@ -26,16 +26,16 @@ pub(crate) const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "projec
 pub(crate) const GENERATED: &str = "agents/generated";
 
 /// No file of a project is larger than this.
-const LARGEST: u64 = 4 * 1024 * 1024;
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// No manifest is larger than this: it holds settings, and no instructions.
-const LARGEST_MANIFEST: usize = 1024 * 1024;
+const MAX_MANIFEST_BYTES: usize = 1024 * 1024;
 
 /// All agent files of a project together have no more bytes than these.
-const LARGEST_TOGETHER: usize = 32 * 1024 * 1024;
+const MAX_TOTAL_BYTES: usize = 32 * 1024 * 1024;
 
 /// All headers of a project together have no more values than these.
-const MOST_VALUES: usize = 200_000;
+const MAX_VALUES: usize = 200_000;
 
 /// The files of a project, read but not linked.
 pub(crate) struct Files {
@@ -165,8 +165,8 @@ fn load_directory(directory: &Path, changes: &Changes, out: &mut Diagnostics) ->
 fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Option<Files> {
     let root = directory_of(path);
     let mut source = read_source(path, out)?;
-    if source.text.len() > LARGEST_MANIFEST {
-        let message = format!("the manifest has more than {LARGEST_MANIFEST} bytes");
+    if source.text.len() > MAX_MANIFEST_BYTES {
+        let message = format!("the manifest has more than {MAX_MANIFEST_BYTES} bytes");
         out.push(Diagnostic::at(&source, &(0..0), message));
         return None;
     }
@@ -283,8 +283,9 @@ fn check_python(source: &Source, node: &Node, files: &[PathBuf], out: &mut Diagn
 /// What a manifest names besides the files that it lists: it would be run or read by a later run.
 fn named_files(root: &Path, manifest: &Manifest) -> ProjectFiles {
     let servers = manifest.mcp_servers.values();
-    let words = servers.flat_map(|server| server.command.iter().chain(&server.args)).chain(&manifest.python);
-    let programs = words.map(|word| root.join(word)).filter(|path| path.is_file());
+    let message =
+        servers.flat_map(|server| server.command.iter().chain(&server.args)).chain(&manifest.python);
+    let programs = message.map(|word| root.join(word)).filter(|path| path.is_file());
     let globs = manifest.agent_files.iter().chain(&manifest.python_files);
     let globs = globs.filter(|name| is_glob(name)).cloned().collect();
     ProjectFiles { paths: programs.collect(), globs, allowed_secrets: manifest.secret_files.allow.clone() }
@@ -482,9 +483,9 @@ impl Reading<'_> {
             None => agent_file::read(source).map_err(|diagnostic| out.push(*diagnostic)).ok(),
         };
         self.values += file.as_ref().map_or(0, |file| file.header.count());
-        if self.bytes > LARGEST_TOGETHER || self.values > MOST_VALUES {
+        if self.bytes > MAX_TOTAL_BYTES || self.values > MAX_VALUES {
             let message = format!(
-                "the agent files up to here have more than {LARGEST_TOGETHER} bytes or {MOST_VALUES} values"
+                "the agent files up to here have more than {MAX_TOTAL_BYTES} bytes or {MAX_VALUES} values"
             );
             out.push(Diagnostic::error(shown_path(path), message).with_hint("list fewer agents"));
             self.is_over = true;
@@ -542,8 +543,8 @@ pub(crate) fn read_source(path: &Path, out: &mut Diagnostics) -> Option<Source> 
             return None;
         }
     };
-    if !metadata.is_file() || metadata.len() > LARGEST {
-        out.push(refuse(format!("`{}` is not a regular file of at most {LARGEST} bytes", shown.display())));
+    if !metadata.is_file() || metadata.len() > MAX_BYTES {
+        out.push(refuse(format!("`{}` is not a regular file of at most {MAX_BYTES} bytes", shown.display())));
         return None;
     }
     match std::fs::read(path).map(String::from_utf8) {

@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_change_that_cannot_be_made_is_an_error_that_shows_it() {
-        for (text, words) in [
+        for (text, message) in [
             ("model", "`KEY=VALUE`"),
             ("=1", "empty"),
             ("a..b=1", "empty part"),
@@ -233,7 +233,7 @@ mod tests {
             let changes = Changes::read(&[text.to_owned()], &mut out);
             changes.apply_to_manifest(&mut Source::new("project.json", ""), &mut node, &mut out);
             let said = out.to_string();
-            assert!(said.contains(words) && said.contains(&format!("--set {text}")), "{text}: {said}");
+            assert!(said.contains(message) && said.contains(&format!("--set {text}")), "{text}: {said}");
         }
     }
 }

@@ -155,8 +155,8 @@ impl Found<'_> {
         if url.is_some() {
             add(Power::McpServer { origin: target.clone() });
         }
-        let words = url.iter().chain(args).chain(env.values()).chain(headers.values());
-        for name in words.flat_map(|word| variables_in(word)) {
+        let message = url.iter().chain(args).chain(env.values()).chain(headers.values());
+        for name in message.flat_map(|word| variables_in(word)) {
             add(Power::KeyTo { name, origin: target.clone() });
         }
     }

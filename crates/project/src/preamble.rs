@@ -57,8 +57,9 @@ impl Parts {
     /// Makes the text where reading files holds nobody up.
     async fn text_aside(self: Arc<Self>) -> Result<String, Failure> {
         let made = tokio::task::spawn_blocking(move || self.text()).await;
-        made.unwrap_or_else(|_| Err("it broke off".to_owned()))
-            .map_err(|words| Failure::new(FailureKind::Tool, format!("the preamble cannot be made: {words}")))
+        made.unwrap_or_else(|_| Err("it broke off".to_owned())).map_err(|message| {
+            Failure::new(FailureKind::Tool, format!("the preamble cannot be made: {message}"))
+        })
     }
 
     fn text(&self) -> Result<String, String> {

@@ -36,7 +36,7 @@ const SECTIONS: [&str; 11] = [
 ];
 
 /// The longest name of an agent.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LEN: usize = 64;
 
 /// What only program files say, beside what makes an agent.
 #[derive(Debug, Clone, Default)]
@@ -247,6 +247,6 @@ fn texts(node: &Node) -> Option<Vec<String>> {
 pub(crate) fn agent_name(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let c = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
-    let name: String = stem.chars().map(c).take(LONGEST_NAME).collect();
+    let name: String = stem.chars().map(c).take(MAX_NAME_LEN).collect();
     if name.is_empty() { "program".to_owned() } else { name }
 }

@@ -10,16 +10,16 @@ use crate::agent_file::AgentFile;
 use crate::diagnostic::{Diagnostic, Diagnostics, shown_path};
 use crate::document::{Content, Field, Node, entry_place};
 use crate::link::Agent;
-use crate::listing::{LONGEST_GLOB, Listing};
+use crate::listing::{Listing, MAX_GLOB_LEN};
 
 /// The key of the list.
 const KEY: &str = "programs";
 
 /// How many links the agents of a project have together.
-const MOST_LINKS: usize = 10_000;
+const MAX_LINKS: usize = 10_000;
 
 /// How many globs of `agents` are compared with the programs.
-const MOST_GLOBS: usize = 1_000;
+const MAX_GLOBS: usize = 1_000;
 
 /// Files of a project by their real paths, and those that are still to be read.
 pub(crate) struct Links<'a> {
@@ -41,7 +41,7 @@ impl<'a> Links<'a> {
         let mut links = HashMap::new();
         for (node, name) in named_files(&file.header) {
             self.count += 1;
-            if out.is_full() || self.count > MOST_LINKS {
+            if out.is_full() || self.count > MAX_LINKS {
                 break;
             }
             match self.resolve(&file.source.path, name) {
@@ -58,8 +58,8 @@ impl<'a> Links<'a> {
                 }
             }
         }
-        if self.count > MOST_LINKS {
-            let message = format!("the agents up to here name more than {MOST_LINKS} programs");
+        if self.count > MAX_LINKS {
+            let message = format!("the agents up to here name more than {MAX_LINKS} programs");
             out.push(Diagnostic::at(&file.source, &entry_place(&file.header, KEY, ""), message));
         }
         file.links = links;
@@ -175,7 +175,7 @@ pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagn
 /// The agents that `agents` leaves in reach; nothing where it is not said, or cannot be read, which is said elsewhere.
 fn reachable(agent: &Agent) -> Option<GlobSet> {
     let written = &agent.header.agents;
-    let is_readable = written.len() <= MOST_GLOBS && written.iter().all(|glob| glob.len() <= LONGEST_GLOB);
+    let is_readable = written.len() <= MAX_GLOBS && written.iter().all(|glob| glob.len() <= MAX_GLOB_LEN);
     if written.is_empty() || agent.header.programs.is_empty() || !is_readable {
         return None;
     }

@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{entry_place, place_of};
 use crate::http_headers::header_problem;
 use crate::link::Agent;
-use crate::listing::LONGEST_GLOB;
+use crate::listing::MAX_GLOB_LEN;
 use crate::load::ManifestFile;
 use crate::manifest::{McpServer, Provider};
 use crate::python::KnownCode;
@@ -119,7 +119,7 @@ fn is_address(text: &str) -> bool {
 }
 
 /// How many entries `models` has at most: each is compiled, which takes time and memory.
-const MOST_MODELS: usize = 1_000;
+const MAX_MODELS: usize = 1_000;
 
 /// Checks the providers of models before anything is asked.
 pub(crate) struct ModelNames<'a> {
@@ -162,8 +162,8 @@ impl<'a> ModelNames<'a> {
     /// Checks the names and globs under `models`.
     pub(crate) fn check_patterns(&self, file: &ManifestFile, out: &mut Diagnostics) {
         let models = &file.manifest.models;
-        if models.len() > MOST_MODELS {
-            let message = format!("`models` has more than {MOST_MODELS} entries");
+        if models.len() > MAX_MODELS {
+            let message = format!("`models` has more than {MAX_MODELS} entries");
             let hint = "write globs, such as `openai:gpt-5*`";
             out.push(Diagnostic::at(&file.source, &place_of(&file.node, "models"), message).with_hint(hint));
             return;
@@ -189,7 +189,7 @@ impl<'a> ModelNames<'a> {
             ))
         };
         match GlobBuilder::new(pattern).build() {
-            _ if pattern.len() > LONGEST_GLOB => no_glob(format!("it has more than {LONGEST_GLOB} bytes")),
+            _ if pattern.len() > MAX_GLOB_LEN => no_glob(format!("it has more than {MAX_GLOB_LEN} bytes")),
             Err(error) => no_glob(error.kind().to_string()),
             Ok(_) => self.prefix_problem(pattern),
         }

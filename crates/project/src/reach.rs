@@ -321,7 +321,7 @@ impl<'a> Search<'a> {
         let refused = match is_agent {
             true => self.too_deep(way),
             false if needed > access => {
-                Some(format!("it needs {} access, and here is {} access", needed.word(), access.word()))
+                Some(format!("it needs {} access, and here is {} access", needed.as_str(), access.as_str()))
             }
             false => None,
         };

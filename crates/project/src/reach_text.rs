@@ -38,7 +38,7 @@ impl fmt::Display for Reach {
             write!(f, "; {manual} not for models")?;
         }
         for provider in &self.providers {
-            write!(f, "\nprovider {}: {}", provider.name, provider.words())?;
+            write!(f, "\nprovider {}: {}", provider.name, provider.describe())?;
         }
         if !self.code.is_empty() {
             write!(f, "\ncode that is run when the project is loaded: {}", self.code.join(", "))?;
@@ -64,7 +64,7 @@ impl Reach {
             "{}  (agent, depth {}, {} access{model}{recursive})",
             agent.name,
             agent.depth,
-            agent.access.word()
+            agent.access.as_str()
         )
     }
 
@@ -97,8 +97,8 @@ impl Reach {
             ReachedKind::Agent if call.is_open() => format!("{}  (agent, see elsewhere)", call.name),
             ReachedKind::Agent => format!("{}  (agent)", call.name),
             ReachedKind::Tool => match &call.toolset {
-                Some(toolset) => format!("{}  ({toolset}, {} access)", call.name, call.access.word()),
-                None => format!("{}  (tool, {} access)", call.name, call.access.word()),
+                Some(toolset) => format!("{}  ({toolset}, {} access)", call.name, call.access.as_str()),
+                None => format!("{}  (tool, {} access)", call.name, call.access.as_str()),
             },
             ReachedKind::ServerTool => format!("{}  (at the provider)", call.name),
         };
@@ -131,7 +131,7 @@ impl Reach {
             let label = format!("{} at {}", provider.name, provider.base_url);
             let _ = writeln!(text, "    provider{place}[/\"{}\"/]", escaped(&label));
             for agent in &provider.agents {
-                let key = escaped(&provider.key_words());
+                let key = escaped(&provider.key_message());
                 let _ = writeln!(text, "    {} ==>|\"{key}\"| provider{place}", id(agent));
             }
         }
@@ -140,16 +140,16 @@ impl Reach {
 }
 
 impl ReachedProvider {
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         let agents: Vec<&str> = self.agents.iter().map(Name::as_str).collect();
         let used = match agents.as_slice() {
             [] => "no agent names its models".to_owned(),
             agents => format!("asked by {}", agents.join(", ")),
         };
-        format!("{} {}, {used}", self.base_url, self.key_words())
+        format!("{} {}, {used}", self.base_url, self.key_message())
     }
 
-    fn key_words(&self) -> String {
+    fn key_message(&self) -> String {
         match &self.api_key_env {
             Some(variable) => format!("is sent the value of {variable}"),
             None => "is sent no key".to_owned(),
@@ -168,12 +168,12 @@ impl ReachedCall {
         if let Some(reason) = &self.refused {
             return format!("refused, {reason}");
         }
-        let fate = self.approval_words();
+        let fate = self.approval_message();
         if self.manual_only { format!("manual-only, {fate}") } else { fate }
     }
 
-    fn approval_words(&self) -> String {
-        let words = match self.approval {
+    fn approval_message(&self) -> String {
+        let message = match self.approval {
             Approval::PreApproved if self.asks_with_attachments => "runs freely, asks with attachments",
             Approval::PreApproved => "runs freely",
             Approval::Ask if self.judged_by_tool => "runs, asks or is blocked as the tool judges the call",
@@ -187,7 +187,7 @@ impl ReachedCall {
             _ => "",
         };
         let notes: String = self.notes.iter().map(|note| format!("; {note}")).collect();
-        format!("{words}{decided}{notes}")
+        format!("{message}{decided}{notes}")
     }
 }
 

@@ -18,7 +18,7 @@ use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::entry_place;
 use crate::link::Agent;
-use crate::listing::LONGEST_GLOB;
+use crate::listing::MAX_GLOB_LEN;
 use crate::load::ManifestFile;
 use crate::manifest::ToolsetSection;
 use crate::programs::LinkedAgents;
@@ -429,7 +429,7 @@ impl<'a> Toolsets<'a> {
         let name = Name::from(name);
         let (root, files) = (self.root, self.files);
         let wanted = WantedToolset { built_in, name: &name, settings, section, root, files };
-        self.catalog.toolset(wanted).map_err(|words| format!("toolset `{name}`: {words}").into())
+        self.catalog.toolset(wanted).map_err(|text| format!("toolset `{name}`: {text}").into())
     }
 
     fn known(&self) -> Vec<&str> {
@@ -481,7 +481,7 @@ fn check_manual_only(patterns: &[String], toolset: &dyn Toolset) -> Result<(), R
     let definitions = toolset.definitions();
     let tools = || definitions.iter().map(|definition| definition.name.as_str());
     for pattern in patterns {
-        if pattern.len() > LONGEST_GLOB || GlobBuilder::new(pattern).build().is_err() {
+        if pattern.len() > MAX_GLOB_LEN || GlobBuilder::new(pattern).build().is_err() {
             return Err(format!("`manual_only` has a name or glob that cannot be read: `{pattern}`").into());
         }
         if Name::is_valid(pattern) && tools().all(|tool| tool != pattern) {

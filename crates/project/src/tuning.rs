@@ -6,7 +6,7 @@ use llm_do_core::Tuning;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::place_of;
 use crate::link::Agent;
-use crate::listing::LONGEST_GLOB;
+use crate::listing::MAX_GLOB_LEN;
 
 /// The key of the section.
 const KEY: &str = "tuning";
@@ -38,7 +38,7 @@ pub(crate) fn tuning(agent: &Agent, out: &mut Diagnostics) -> Tuning {
         }
     }
     for glob in &section.models {
-        if glob.len() > LONGEST_GLOB || GlobBuilder::new(glob).build().is_err() {
+        if glob.len() > MAX_GLOB_LEN || GlobBuilder::new(glob).build().is_err() {
             let hint = "write names with `*`, such as `anthropic:*`";
             refuse("models", format!("`{glob}` is not a name or glob"), hint);
         }

@@ -30,7 +30,7 @@ pub struct Workshop {
 }
 
 /// No generated agent file is larger than this.
-const LARGEST: usize = 256 * 1024;
+const MAX_BYTES: usize = 256 * 1024;
 
 /// A flag in the header of an agent file; nothing where the header cannot be read.
 fn flag(text: &str, key: &str) -> Option<bool> {
@@ -84,8 +84,8 @@ impl Workshop {
 
     fn try_read(&self, name: &str, text: &str, others: &[Name], out: &mut Diagnostics) -> Option<AgentSpec> {
         let source = Source::new(self.path_of(name), text);
-        if text.len() > LARGEST {
-            let message = format!("the agent file would have {} bytes, more than {LARGEST}", text.len());
+        if text.len() > MAX_BYTES {
+            let message = format!("the agent file would have {} bytes, more than {MAX_BYTES}", text.len());
             out.push(Diagnostic::error(&source.path, message).with_hint("write shorter instructions"));
             return None;
         }

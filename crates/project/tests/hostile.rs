@@ -15,13 +15,13 @@ use parts::memory::{forget_peak, peak};
 use parts::{Folder, Names};
 
 /// Two seconds, and more for code that no compiler has optimized.
-const LONGEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 2 });
+const MAX_DURATION: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 2 });
 
 /// How much smaller the projects are for such code: the test shall not take minutes.
 const SCALE: usize = if cfg!(debug_assertions) { 10 } else { 1 };
 
 /// The memory that loading may take, in kilobytes.
-const LARGEST: u64 = 200 * 1024;
+const MAX_BYTES: u64 = 200 * 1024;
 
 const MAIN: &str = "---\nname: main\nmodel: test:echo\n---\nDo it.\n";
 
@@ -197,8 +197,8 @@ fn the_project_that_the_environment_names() {
     let (took, memory) = (begun.elapsed(), peak());
     let first: String = said.lines().next().unwrap_or("loaded").chars().take(100).collect();
     println!("\n{number} {name}: {took:?}, {memory} KiB: {first}");
-    assert!(took <= LONGEST, "took {took:?}");
-    assert!(memory <= LARGEST, "took {memory} KiB");
+    assert!(took <= MAX_DURATION, "took {took:?}");
+    assert!(memory <= MAX_BYTES, "took {memory} KiB");
     assert!(said.len() <= 2_000_000, "said {} bytes", said.len());
 }
 

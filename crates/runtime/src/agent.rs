@@ -336,13 +336,13 @@ impl AgentLoop<'_> {
     }
 
     /// Tells the model what to mend, a bounded number of times.
-    async fn mend(&mut self, words: &str) -> Result<Next, Halt> {
+    async fn mend(&mut self, text: &str) -> Result<Next, Halt> {
         self.repairs += 1;
         if self.repairs > REPAIRS {
-            let message = format!("agent `{}` did not give a usable answer: {words}", self.call.name);
+            let message = format!("agent `{}` did not give a usable answer: {text}", self.call.name);
             return Ok(Next::End(Outcome::Failed(Failure::new(FailureKind::Output, message))));
         }
-        self.append([Arc::new(Message::user(words))]).await;
+        self.append([Arc::new(Message::user(text))]).await;
         Ok(Next::Turn)
     }
 
@@ -357,8 +357,8 @@ impl AgentLoop<'_> {
         self.keep_references(&text);
         // The schema is that of the agent's own answer; its forks tell it what they found.
         let Some(schema) = self.output_schema().filter(|_| !self.call.fork) else {
-            if let Some(words) = remark(response, &text) {
-                self.engine.run.notice(&self.call.info, words.to_owned());
+            if let Some(message) = remark(response, &text) {
+                self.engine.run.notice(&self.call.info, message.to_owned());
             }
             let attachments = made_by_the_model(response);
             return Ok(Next::End(Outcome::Value(Output { attachments, ..Output::text(text) })));
@@ -368,9 +368,9 @@ impl AgentLoop<'_> {
             Err(problem) => {
                 let is_cut = response.stop == StopReason::MaxTokens;
                 let problem = if is_cut { CUT_ANSWER.to_owned() } else { problem };
-                let words =
+                let message =
                     format!("the answer must be a JSON value that fits the schema, nothing else: {problem}");
-                self.mend(&words).await
+                self.mend(&message).await
             }
         }
     }
@@ -441,8 +441,8 @@ impl AgentLoop<'_> {
         match answer {
             Ok(output) => Ok(Next::End(Outcome::Value(output))),
             Err(problem) => {
-                let words = format!("call `{FINAL_ANSWER}` again with a value that fits: {problem}");
-                self.mend(&words).await
+                let message = format!("call `{FINAL_ANSWER}` again with a value that fits: {problem}");
+                self.mend(&message).await
             }
         }
     }
@@ -477,10 +477,11 @@ fn refused(response: &ModelResponse) -> Outcome {
     let origin = response.message.origin.as_ref();
     let reason = origin.and_then(|origin| origin.data.get("refusal")?.as_str());
     let stopped = origin.and_then(|origin| origin.data.get("stop_reason")?.as_str());
-    let words = [said.trim(), reason.unwrap_or_default(), stopped.unwrap_or_default()];
-    let words = words.into_iter().find(|words| !words.is_empty()).map(|words| format!(": {words}"));
-    let words = words.unwrap_or_default();
-    Outcome::Failed(Failure::new(FailureKind::Model, format!("the model refused{words}")))
+    let message = [said.trim(), reason.unwrap_or_default(), stopped.unwrap_or_default()];
+    let message =
+        message.into_iter().find(|message| !message.is_empty()).map(|message| format!(": {message}"));
+    let message = message.unwrap_or_default();
+    Outcome::Failed(Failure::new(FailureKind::Model, format!("the model refused{message}")))
 }
 
 fn accept_answer(call: &ToolCall, schema: &Schema) -> Result<Output, String> {

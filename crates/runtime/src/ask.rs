@@ -139,8 +139,8 @@ impl Asking<'_> {
     /// Waits before the next attempt and says so.
     async fn wait(&self, error: &ModelError, wait: Duration, next: u32) -> Result<(), Halt> {
         let (seconds, most) = (wait.as_secs_f64(), self.run.shared.retry.attempts);
-        let words = format!("{error}; asking again in {seconds:.1} s (attempt {next} of {most})");
-        self.run.notice(&self.call.info, words);
+        let message = format!("{error}; asking again in {seconds:.1} s (attempt {next} of {most})");
+        self.run.notice(&self.call.info, message);
         let _running = Activity::running(self.call.watch.as_ref());
         self.unless_cancelled(tokio::time::sleep(wait)).await
     }

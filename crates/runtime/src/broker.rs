@@ -159,7 +159,7 @@ impl Broker {
     ) -> Reply {
         let answer = match answered {
             Ok(answer) => answer,
-            Err(words) => return Reply::Failed(words),
+            Err(message) => return Reply::Failed(message),
         };
         let Answer::Session(scope) = &answer else { return Reply::Answered(answer, None) };
         if !question.grantable {

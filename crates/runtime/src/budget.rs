@@ -14,7 +14,7 @@ use llm_do_core::{Exhausted, Quantity};
 use crate::sync::{Mutex, oneshot};
 
 /// The fewest output tokens worth asking for.
-pub(crate) const LEAST_OUTPUT: u64 = 256;
+pub(crate) const MIN_OUTPUT: u64 = 256;
 
 /// The ceilings of one run.
 #[derive(Debug)]
@@ -275,7 +275,7 @@ impl State {
         available: impl Fn(&Ceiling) -> (Option<u64>, Option<u64>),
     ) -> Result<Charge, Refusal> {
         let mut output = ask.output;
-        let least = LEAST_OUTPUT.min(ask.output);
+        let least = MIN_OUTPUT.min(ask.output);
         let needed = ask.input.saturating_add(least);
         for id in self.path(at) {
             let ceiling = &self.ceilings[id.0];

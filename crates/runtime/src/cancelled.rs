@@ -66,7 +66,7 @@ pub(crate) fn unless_cancelled(call: &LiveCall, performed: StepResult) -> StepRe
         return performed;
     }
     let name = &call.name;
-    let words = match performed {
+    let message = match performed {
         Err(Halt::Interrupted) => String::new(),
         Err(halt) => return Err(halt),
         Ok(Outcome::Failed(failure)) => format!(": {}", failure.message),
@@ -76,7 +76,7 @@ pub(crate) fn unless_cancelled(call: &LiveCall, performed: StepResult) -> StepRe
     };
     let failure = Failure::new(
         FailureKind::Cancelled,
-        format!("the call of `{name}` was cancelled by a person{words}"),
+        format!("the call of `{name}` was cancelled by a person{message}"),
     )
     .with_hint(match call.cancel_state.has_begun() {
         true => "go on without it; what it had done until then may remain",

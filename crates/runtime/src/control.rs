@@ -24,7 +24,7 @@ pub(crate) fn for_models_only(name: &str) -> Failure {
 /// Finds the message that a jump goes back to.
 pub(crate) fn target(jump: &Jump, conversation: &Conversation) -> Result<usize, String> {
     let messages = conversation.messages();
-    let wrong = |words: &str| format!("`{}` {words}", jump.position);
+    let wrong = |text: &str| format!("`{}` {text}", jump.position);
     let number = jump.position.trim().strip_prefix("msg_").and_then(|number| number.parse::<usize>().ok());
     let Some(position) = number else { return Err(wrong("is not a message: write one as `msg_3`")) };
     match messages.get(position) {
@@ -242,10 +242,10 @@ mod tests {
             )
         };
         assert_eq!(to("msg_2"), Ok(2));
-        for (position, words) in
+        for (position, message) in
             [("msg_1", "of yours"), ("msg_3", "up to `msg_2`"), ("3", "write one as"), ("msg_x", "write")]
         {
-            assert!(to(position).unwrap_err().contains(words), "{position}");
+            assert!(to(position).unwrap_err().contains(message), "{position}");
         }
     }
 

@@ -170,7 +170,7 @@ impl Creator<'_> {
             problems.push(format!("`agents` of `{}` does not permit to call `{}`", own.name, new.name));
         }
         if new.access > self.access {
-            let (wanted, held) = (new.access.word(), self.access.word());
+            let (wanted, held) = (new.access.as_str(), self.access.as_str());
             problems.push(format!("`access: {wanted}` is more than the {held} access of `{}`", own.name));
         }
         for choice in &new.toolsets {

@@ -103,7 +103,7 @@ async fn code(tool: &dyn Tool, input: Approved, context: &CallContext) -> Ended 
     let running = AssertUnwindSafe(async { tool.run(input, context).await });
     match running.catch_unwind().await {
         Ok(reply) => Ended::Reply(reply),
-        Err(panic) => Ended::Panicked(panic_words(&*panic)),
+        Err(panic) => Ended::Panicked(panic_message(&*panic)),
     }
 }
 
@@ -127,7 +127,7 @@ async fn stopped(call: &LiveCall, cancellation: &Cancellation, grace: Duration) 
     }
 }
 
-fn panic_words(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

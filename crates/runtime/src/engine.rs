@@ -36,9 +36,9 @@ impl Engine for Embedded {
                 Box::pin(ready(Err(Halt::Unknown { key: step.key, name: step.name })))
             }
             Some(Known::Mismatch) => {
-                let words = "the record holds another conversation than this run has; a turn of a session cannot be \
+                let message = "the record holds another conversation than this run has; a turn of a session cannot be \
                     resumed without it";
-                Box::pin(ready(Err(Halt::Record(words.to_owned()))))
+                Box::pin(ready(Err(Halt::Record(message.to_owned()))))
             }
             _ => self.begin(step),
         }

@@ -29,10 +29,10 @@ use crate::store::Durability;
 use crate::verdict::Verdict;
 
 /// How often one call is asked about: whoever answers may change its arguments and see them again.
-const MOST_QUESTIONS: u32 = 100;
+const MAX_QUESTIONS: u32 = 100;
 
 /// Calls inside one another, tools included: a tool that calls itself comes to an end.
-const MOST_LEVELS: u32 = 256;
+const MAX_LEVELS: u32 = 256;
 
 /// Why a call does not pass: an answer for the caller, or the end of the run.
 pub(crate) enum Stop {
@@ -179,9 +179,9 @@ async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> 
         let failure = Failure::new(FailureKind::Depth, message);
         return Err(failure.with_hint("do the work here, or answer with what there is").into());
     }
-    if call.level > MOST_LEVELS {
+    if call.level > MAX_LEVELS {
         let message = format!(
-            "`{}` would be call {} inside another, and {MOST_LEVELS} are permitted",
+            "`{}` would be call {} inside another, and {MAX_LEVELS} are permitted",
             call.name, call.level
         );
         return Err(Failure::new(FailureKind::Depth, message).into());
@@ -206,7 +206,7 @@ fn check_access(call: &LiveCall, target: &Target) -> Result<(), Failure> {
     let callers = call.parent.as_ref().map_or(Access::Admin, |parent| parent.access);
     let (needed, ceiling) = (target.definition.access, callers);
     if matches!(target.kind, TargetKind::Tool(_)) && needed > ceiling {
-        let (needed, ceiling) = (needed.word(), ceiling.word());
+        let (needed, ceiling) = (needed.as_str(), ceiling.as_str());
         let message = format!("`{}` needs {needed} access, and this call has {ceiling} access", call.name);
         return Err(Failure::new(FailureKind::Access, message));
     }
@@ -485,7 +485,7 @@ impl<'a> Case<'a> {
         assessment: &mut Assessment,
     ) -> Result<Permit, Stop> {
         let mut edit_problem = None;
-        for _ in 0..MOST_QUESTIONS {
+        for _ in 0..MAX_QUESTIONS {
             let question = self.question(call, checked, assessment);
             if let Some(scope) = run.shared.broker.granted(&question) {
                 return Ok(permit(checked, DecidedBy::Grant(scope), assessment));
@@ -499,10 +499,10 @@ impl<'a> Case<'a> {
             let edited = match self.put(run, call, &question, request, &*approver).await {
                 Reply::Granted(scope) => return Ok(permit(checked, DecidedBy::Grant(scope), assessment)),
                 Reply::Stopped => return Err(Halt::Interrupted.into()),
-                Reply::Failed(words) => {
+                Reply::Failed(message) => {
                     // Whoever was to answer has not: the run shows that, as it shows that nobody was there.
                     run.mark_unasked();
-                    return Err(denied(&words).into());
+                    return Err(denied(&message).into());
                 }
                 Reply::Answered(Answer::Once, _) => {
                     return Ok(permit(checked, DecidedBy::Approver, assessment));
@@ -510,7 +510,7 @@ impl<'a> Case<'a> {
                 Reply::Answered(Answer::Session(_), grant) => {
                     return Ok(granting(checked, assessment, grant));
                 }
-                Reply::Answered(Answer::Deny(words), _) => return Err(denied(&words).into()),
+                Reply::Answered(Answer::Deny(message), _) => return Err(denied(&message).into()),
                 Reply::Answered(Answer::Stop, _) => return Err(self.stopped(run).into()),
                 Reply::Answered(Answer::Edit(value), _) => match self.check_edit(run, call, value).await {
                     Ok(edited) => return self.accept_edit(run, call, edited).await,
@@ -680,8 +680,8 @@ impl<'a> Case<'a> {
     }
 }
 
-fn denied(words: &str) -> Failure {
-    let message = if words.trim().is_empty() { "denied".to_owned() } else { format!("denied: {words}") };
+fn denied(text: &str) -> Failure {
+    let message = if text.trim().is_empty() { "denied".to_owned() } else { format!("denied: {text}") };
     Failure::new(FailureKind::Denied, message)
 }
 

@@ -79,7 +79,7 @@ pub use project::{Project, ProjectBuilder};
 pub use retry::RetryPolicy;
 pub use rules::{approval_by_rules, pattern_means_tool};
 pub use run::{Canceller, Run, RunBuilder, RunError, RunReport};
-pub use runtime::{DEFAULT_DEPTH, MOST_DEPTH, Runtime, RuntimeBuilder};
+pub use runtime::{DEFAULT_DEPTH, MAX_DEPTH, Runtime, RuntimeBuilder};
 pub use session::{Session, SessionTurn};
 pub use state::{DEFAULT_REQUESTS, DEFAULT_TOOL_CALLS};
 pub use store::{Durability, MemoryStore, Store, StoreError};

@@ -149,8 +149,8 @@ impl Target {
         let own_name = change.alias.as_ref().map(|_| definition.name.clone());
         definition.name = change.alias.clone().unwrap_or(definition.name);
         // A tool of a toolset has the other words already, and what its toolset adds to them.
-        if let (TargetKind::Tool(Source::Shared(_)), Some(words)) = (&self.kind, &change.description) {
-            definition.description = words.clone();
+        if let (TargetKind::Tool(Source::Shared(_)), Some(message)) = (&self.kind, &change.description) {
+            definition.description = message.clone();
         }
         if let Ok(input) = Schema::new(change.described(definition.input.source())) {
             definition.input = input;

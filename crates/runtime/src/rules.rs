@@ -11,7 +11,7 @@ pub(crate) struct Rules(Vec<(Pattern, Approval)>);
 
 /// The longest glob, in bytes. The library panics at one that is too large or too deep for its regexes, and one
 /// of this length cannot be.
-const LONGEST_GLOB: usize = 256;
+const MAX_GLOB_LEN: usize = 256;
 
 /// A name, or a glob over names.
 #[derive(Debug, Clone)]
@@ -27,8 +27,8 @@ impl Pattern {
         if pattern.chars().all(|c| c.is_ascii_alphanumeric() || "_-. :/".contains(c)) {
             return Ok(Self::Name(pattern.to_owned()));
         }
-        if pattern.len() > LONGEST_GLOB {
-            return Err(format!("a glob has more than {LONGEST_GLOB} bytes"));
+        if pattern.len() > MAX_GLOB_LEN {
+            return Err(format!("a glob has more than {MAX_GLOB_LEN} bytes"));
         }
         let glob = GlobBuilder::new(pattern).build().map_err(|error| error.to_string())?;
         Ok(Self::Glob(glob.compile_matcher()))

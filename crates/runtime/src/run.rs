@@ -317,7 +317,7 @@ fn settings(shared: &Shared, options: Options) -> RunSettings {
 
 fn merged(own: Limits, shared: &Limits) -> Limits {
     Limits {
-        depth: own.depth.or(shared.depth).map(|depth| depth.min(crate::runtime::MOST_DEPTH)),
+        depth: own.depth.or(shared.depth).map(|depth| depth.min(crate::runtime::MAX_DEPTH)),
         turns: own.turns.or(shared.turns),
         repeats: own.repeats.or(shared.repeats),
         tool_calls: own.tool_calls.or(shared.tool_calls),
@@ -532,7 +532,7 @@ async fn finish(
     };
     match ended.error {
         None => Ok(report),
-        Some(words) => Err(RunError::new(report, words)),
+        Some(message) => Err(RunError::new(report, message)),
     }
 }
 

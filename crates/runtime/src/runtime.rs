@@ -33,7 +33,7 @@ use crate::sync::Mutex;
 /// Nested agents permitted where nothing else is said.
 pub const DEFAULT_DEPTH: u32 = 5;
 /// The most nested agents that can be permitted.
-pub const MOST_DEPTH: u32 = 64;
+pub const MAX_DEPTH: u32 = 64;
 /// Equal failing calls after which an agent is stopped.
 const DEFAULT_REPEATS: u32 = 3;
 /// How long code that watches for cancellation may take to react.
@@ -139,7 +139,7 @@ impl Runtime {
         if let Some(status) = ended(&events) {
             return Err(StoreError(format!(
                 "run {run} has ended ({}): there is nothing to resume",
-                status.word()
+                status.as_str()
             )));
         }
         if self.shared.running.lock().contains_key(&run) {
@@ -542,8 +542,8 @@ impl RuntimeBuilder {
 
     fn bad_limits(&self) -> Vec<LinkError> {
         let mut problems = Vec::new();
-        if let Some(depth) = self.limits.depth.filter(|depth| *depth == 0 || *depth > MOST_DEPTH) {
-            let problem = format!("the depth {depth} is not between 1 and {MOST_DEPTH}");
+        if let Some(depth) = self.limits.depth.filter(|depth| *depth == 0 || *depth > MAX_DEPTH) {
+            let problem = format!("the depth {depth} is not between 1 and {MAX_DEPTH}");
             let hint = format!("nested agents use memory and money; {DEFAULT_DEPTH} is the default");
             problems.push(LinkError::BadLimit { problem, hint });
         }

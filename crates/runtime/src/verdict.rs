@@ -41,7 +41,7 @@ pub enum VerdictKind {
 
 impl VerdictKind {
     /// Returns the word.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
             Self::Ask => "ask",

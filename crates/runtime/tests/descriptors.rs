@@ -440,7 +440,7 @@ mod large {
 
     const MEGABYTE: usize = 1024 * 1024;
     /// How much memory may be needed besides the text that the caller holds.
-    const MOST_GROWTH: u64 = 16 * 1024;
+    const MAX_GROWTH: u64 = 16 * 1024;
 
     #[test]
     fn a_large_text_needs_little_memory() {
@@ -487,7 +487,7 @@ mod large {
         println!("each of 101 pages was read in at most {longest:?}");
         let growth = memory("VmHWM:").saturating_sub(before);
         println!("{growth} kB more for {} bytes", text.len());
-        assert!(growth <= MOST_GROWTH, "{growth} kB more for {} bytes", text.len());
+        assert!(growth <= MAX_GROWTH, "{growth} kB more for {} bytes", text.len());
         assert!(!fd.content.is_in_memory() && shown.len() < 5000);
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex as Notebook, MutexGuard, PoisonError};
 
 use llm_do_core::Quantity;
 
-use crate::budget::{Amount, Ask, Budget, CeilingId, Ceilings, LEAST_OUTPUT, Refusal};
+use crate::budget::{Amount, Ask, Budget, CeilingId, Ceilings, MIN_OUTPUT, Refusal};
 use crate::dice::{amount, number, one_in};
 use crate::observed::Place;
 
@@ -236,7 +236,7 @@ impl Want {
 
     /// What is reserved with so much output, which must be as much as is worth asking for.
     pub(crate) fn reserved(self, output: u64) -> Amount {
-        assert!((LEAST_OUTPUT.min(self.output)..=self.output).contains(&output), "{output} for {self:?}");
+        assert!((MIN_OUTPUT.min(self.output)..=self.output).contains(&output), "{output} for {self:?}");
         Amount { tokens: self.input + output, cost: self.price(output) }
     }
 }

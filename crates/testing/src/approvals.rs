@@ -13,8 +13,8 @@ pub fn once() -> Answer {
 }
 
 /// Denies the call, with words for the model.
-pub fn deny(words: &str) -> Answer {
-    Answer::Deny(words.to_owned())
+pub fn deny(message: &str) -> Answer {
+    Answer::Deny(message.to_owned())
 }
 
 /// Allows the call with other arguments.

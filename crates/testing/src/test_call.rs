@@ -78,8 +78,8 @@ impl TestCall {
 
     /// Denies inner effects of a name, with words.
     #[must_use]
-    pub fn deny(mut self, effect: &str, words: &str) -> Self {
-        self.stubs.approvals.insert(effect.into(), Err(words.to_owned()));
+    pub fn deny(mut self, effect: &str, message: &str) -> Self {
+        self.stubs.approvals.insert(effect.into(), Err(message.to_owned()));
         self
     }
 
@@ -220,7 +220,7 @@ impl Caller for Stubs {
         self.seen().approvals.push(effect.clone());
         let outcome = match self.approvals.get(&effect.name) {
             Some(Ok(())) => Outcome::Decision(Arc::new(Decision::Allow(Arc::new(permit(effect.payload))))),
-            Some(Err(words)) => failed(FailureKind::Denied, format!("denied: {words}")),
+            Some(Err(message)) => failed(FailureKind::Denied, format!("denied: {message}")),
             None => failed(
                 FailureKind::Unasked,
                 format!("the test does not allow `{}`: add `.allow` or `.deny`", effect.name),

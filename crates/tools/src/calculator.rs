@@ -13,13 +13,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The longest expression, in bytes.
-const LONGEST: usize = 1_000;
+const MAX_LEN: usize = 1_000;
 
 /// How deep an expression may be nested.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// The most decimal places of a result.
-const MOST_PLACES: u8 = 15;
+const MAX_DECIMALS: u8 = 15;
 
 /// The greatest number whose factorial is a finite number.
 const GREATEST_FACTORIAL: f64 = 170.0;
@@ -104,15 +104,15 @@ impl Tool for Calculator {
             let arguments: Arguments = serde_json::from_value(input.value().clone())
                 .map_err(|error| ToolError::new(error.to_string()))?;
             let value = calculate(&arguments.expression).map_err(ToolError::new)?;
-            Ok(written(value, arguments.precision.min(MOST_PLACES)).into())
+            Ok(written(value, arguments.precision.min(MAX_DECIMALS)).into())
         })
     }
 }
 
 /// Calculates an expression, or says what is wrong with it.
 fn calculate(expression: &str) -> Result<f64, String> {
-    if expression.len() > LONGEST {
-        return Err(format!("the expression has more than {LONGEST} bytes"));
+    if expression.len() > MAX_LEN {
+        return Err(format!("the expression has more than {MAX_LEN} bytes"));
     }
     let mut reader = Reader { text: expression, at: 0, depth: 0 };
     let value = reader.sum()?;
@@ -210,8 +210,8 @@ impl Reader<'_> {
     /// here.
     fn signed(&mut self) -> Result<f64, String> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(format!("the expression is nested more than {DEEPEST} times"));
+        if self.depth > MAX_DEPTH {
+            return Err(format!("the expression is nested more than {MAX_DEPTH} times"));
         }
         let value = if self.takes("-") {
             -self.signed()?
@@ -451,7 +451,7 @@ mod tests {
     fn long_and_deep_expressions_end_soon() {
         assert!(shown(&"1+".repeat(600), 6).contains("more than 1000 bytes"));
         for c in ["(", "-", "sqrt(", "2**"] {
-            let deep = c.repeat(LONGEST / c.len());
+            let deep = c.repeat(MAX_LEN / c.len());
             assert!(shown(&deep, 6).contains("nested more than 100"), "{c}");
         }
     }

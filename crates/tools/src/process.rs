@@ -45,8 +45,8 @@ pub struct Stderr(StatelessToolset);
 impl Process {
     /// Makes the toolset.
     pub fn new(name: impl Into<Name>, settings: ProcessSettings) -> Result<Self, String> {
-        if !(1..=MOST_FORKS).contains(&settings.max_forks) {
-            return Err(format!("`max_forks` is {}, expected 1 to {MOST_FORKS}", settings.max_forks));
+        if !(1..=MAX_FORKS).contains(&settings.max_forks) {
+            return Err(format!("`max_forks` is {}, expected 1 to {MAX_FORKS}", settings.max_forks));
         }
         let acts = [spawn::tool(), fork::tool(settings.max_forks), goto::tool(), tune::tool()];
         grouped(name.into(), acts).map(Self)
@@ -61,7 +61,7 @@ impl Stderr {
 }
 
 /// No fork has more children than these, whatever is set: they all run at once.
-const MOST_FORKS: usize = 100;
+const MAX_FORKS: usize = 100;
 
 /// Groups tools that keep nothing between calls.
 fn grouped(

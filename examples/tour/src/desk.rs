@@ -85,6 +85,6 @@ fn ask(question: &str) -> Result<Answer, ApproverError> {
         "y" => Answer::Once,
         "a" => Answer::Session(Scope::Tool),
         "q" => Answer::Stop,
-        words => Answer::Deny(words.trim_start_matches('n').trim().to_owned()),
+        message => Answer::Deny(message.trim_start_matches('n').trim().to_owned()),
     })
 }

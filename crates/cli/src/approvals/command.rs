@@ -51,8 +51,8 @@ impl Write for SharedStdin {
 /// Starts a program and asks it.
 pub(crate) fn start(command: &str) -> Result<ProgramApprover, Problem> {
     let shown = visible_line(command);
-    let words = shlex::split(command).filter(|words| !words.is_empty());
-    let (program, arguments) = words.as_deref().and_then(<[String]>::split_first).ok_or_else(|| {
+    let text = shlex::split(command).filter(|text| !text.is_empty());
+    let (program, arguments) = text.as_deref().and_then(<[String]>::split_first).ok_or_else(|| {
         Problem::with_hint(
             format!("`--approve-with {shown}` is not a command"),
             "write a program and its arguments, quoted as in a shell",

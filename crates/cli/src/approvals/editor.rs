@@ -22,8 +22,8 @@ pub(crate) fn edit_at_terminal(arguments: &Value) -> Result<Value, String> {
 /// Opens the arguments in `$VISUAL` or `$EDITOR` and returns what the person left there.
 pub(super) fn edit(arguments: &Value, terminal: &File) -> Result<Value, String> {
     let file = written(arguments).map_err(|error| format!("no file to edit could be made: {error}"))?;
-    let words = editor();
-    let (program, rest) = words.split_first().ok_or("`$EDITOR` names no program")?;
+    let message = editor();
+    let (program, rest) = message.split_first().ok_or("`$EDITOR` names no program")?;
     let stream = || terminal.try_clone().map(Stdio::from).map_err(|error| error.to_string());
     let child = Command::new(program)
         .args(rest)
@@ -44,8 +44,8 @@ pub(super) fn edit(arguments: &Value, terminal: &File) -> Result<Value, String> 
 
 /// Opens a file in `$VISUAL` or `$EDITOR`, on the streams of this process, and waits for the end of the editor.
 pub(crate) fn edit_file(path: &Path) -> Result<(), String> {
-    let words = editor();
-    let (program, rest) = words.split_first().ok_or("`$EDITOR` names no program")?;
+    let message = editor();
+    let (program, rest) = message.split_first().ok_or("`$EDITOR` names no program")?;
     let status = Command::new(program).args(rest).arg(path).status();
     let status = status.map_err(|error| format!("`{program}` cannot be started: {error}; set `EDITOR`"))?;
     if status.success() { Ok(()) } else { Err(format!("`{program}` did not end well: {status}")) }

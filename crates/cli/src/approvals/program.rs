@@ -92,7 +92,7 @@ struct Reply {
     scope: Option<Scope>,
     /// Why it is denied.
     #[serde(default)]
-    words: String,
+    message: String,
     /// The arguments to run with.
     #[serde(default)]
     arguments: Option<Value>,
@@ -326,7 +326,7 @@ fn call_answer(reply: Reply) -> Result<Answer, String> {
         Decision::Session => Ok(Answer::Session(reply.scope.unwrap_or(Scope::Exact))),
         Decision::Edit => arguments("edit").map(Answer::Edit),
         Decision::Revise => arguments("revise").map(Answer::Revise),
-        Decision::Deny => Ok(Answer::Deny(reply.words)),
+        Decision::Deny => Ok(Answer::Deny(reply.message)),
         Decision::Stop => Ok(Answer::Stop),
         Decision::Extend => Err("`extend` answers only a request for a larger budget".to_owned()),
     }

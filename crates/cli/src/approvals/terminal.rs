@@ -123,10 +123,10 @@ impl Conversation {
         loop {
             self.say(&self.choices(request))?;
             let line = self.read_line()?;
-            let (key, words) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+            let (key, message) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
             match key {
                 "y" => return Ok(Answer::Once),
-                "n" => return self.deny(words),
+                "n" => return self.deny(message),
                 "q" => return Ok(Answer::Stop),
                 "a" => {
                     if let Some(scope) = self.scope(request)? {
@@ -168,9 +168,9 @@ impl Conversation {
         self.paint.bold(&format!("[y] once{always}  [e] edit  [n] deny  [q] stop > "))
     }
 
-    fn deny(&self, words: &str) -> Result<Answer, ApproverError> {
-        if !words.is_empty() {
-            return Ok(Answer::Deny(words.to_owned()));
+    fn deny(&self, message: &str) -> Result<Answer, ApproverError> {
+        if !message.is_empty() {
+            return Ok(Answer::Deny(message.to_owned()));
         }
         self.say("why? the model reads it (Enter: no reason) > ")?;
         Ok(Answer::Deny(self.read_line()?.trim().to_owned()))

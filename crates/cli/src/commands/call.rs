@@ -39,7 +39,7 @@ pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, Problem> {
         }
         let verdict = call.judge().await;
         let text = match arguments.options.output {
-            Output::Text => format!("{}: {}", verdict.decision.word(), verdict.reason),
+            Output::Text => format!("{}: {}", verdict.decision.as_str(), verdict.reason),
             Output::Json | Output::Jsonl => serde_json::to_string(&verdict).unwrap_or_default(),
         };
         output::to_stdout(&text);

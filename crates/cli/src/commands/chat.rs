@@ -187,9 +187,9 @@ impl Chat {
         self.exit = self.host.print(result);
     }
 
-    fn refuse(&mut self, words: &str) {
+    fn refuse(&mut self, message: &str) {
         self.exit = Exit::Usage;
-        self.say(words);
+        self.say(message);
     }
 
     fn say(&self, text: &str) {

@@ -163,7 +163,7 @@ fn wanted_models(by_person: Vec<String>, project: Option<&LoadedProject>) -> BTr
 async fn try_provider(models: &StandardModels, provider: &str) -> Tried {
     let started = Instant::now();
     let probed = models.probe(provider).await;
-    let result = probed.map_err(|error| words(&error)).map(|found| match found.len() {
+    let result = probed.map_err(|error| describe(&error)).map(|found| match found.len() {
         1 => "1 model".to_owned(),
         count => format!("{count} models"),
     });
@@ -189,7 +189,7 @@ async fn ask(models: StandardModels, model: &str) -> Result<String, String> {
     Ok(format!("said `{}`", visible_line(said.trim())))
 }
 
-fn words(error: &ModelError) -> String {
+fn describe(error: &ModelError) -> String {
     error.to_string()
 }
 

@@ -96,7 +96,8 @@ fn agent_text(text: &mut String, project: &LoadedProject, spec: &AgentSpec, outl
     if let Some(answer) = &spec.output {
         fields_text(text, "answer", answer.source());
     }
-    let calls: Vec<String> = outline.callables.iter().map(|callable| call_words(project, callable)).collect();
+    let calls: Vec<String> =
+        outline.callables.iter().map(|callable| call_message(project, callable)).collect();
     if !calls.is_empty() {
         let _ = writeln!(text, "    calls {}", calls.join(", "));
     }
@@ -106,16 +107,16 @@ fn agent_text(text: &mut String, project: &LoadedProject, spec: &AgentSpec, outl
     }
 }
 
-fn call_words(project: &LoadedProject, callable: &OutlinedCallable) -> String {
-    let manual = manual_words(&callable.definition);
-    format!("{} ({manual}{})", callable.name, approval_words(project.approval_of(callable)))
+fn call_message(project: &LoadedProject, callable: &OutlinedCallable) -> String {
+    let manual = manual_message(&callable.definition);
+    format!("{} ({manual}{})", callable.name, approval_message(project.approval_of(callable)))
 }
 
-fn manual_words(definition: &ToolDefinition) -> &'static str {
+fn manual_message(definition: &ToolDefinition) -> &'static str {
     if definition.manual_only { "manual-only, " } else { "" }
 }
 
-fn approval_words(approval: Approval) -> &'static str {
+fn approval_message(approval: Approval) -> &'static str {
     match approval {
         Approval::PreApproved => "runs freely",
         Approval::Ask => "asks first",
@@ -129,8 +130,8 @@ fn tool_text(text: &mut String, project: &LoadedProject, definition: &ToolDefini
         Access::Write => "write",
         Access::Admin => "admin",
     };
-    let approval = approval_words(definition.approval);
-    let manual = manual_words(definition);
+    let approval = approval_message(definition.approval);
+    let manual = manual_message(definition);
     let _ = writeln!(text, "  {}  {access} access, {manual}{approval}", definition.name);
     let _ = writeln!(text, "    {}", shortened(&definition.description, SHOWN));
     fields_text(text, "input", definition.input.source());
@@ -186,8 +187,8 @@ fn fields_text(text: &mut String, title: &str, schema: &Value) {
             None => "any".to_owned(),
         };
         let mark = if optional { ", optional" } else { "" };
-        let words = property.get("description").and_then(Value::as_str).unwrap_or_default();
-        let line = format!("    {title} {}: {kind}{mark}  {}", visible(name), shortened(words, SHOWN));
+        let message = property.get("description").and_then(Value::as_str).unwrap_or_default();
+        let line = format!("    {title} {}: {kind}{mark}  {}", visible(name), shortened(message, SHOWN));
         let _ = writeln!(text, "{}", line.trim_end());
     }
 }

@@ -164,7 +164,7 @@ impl View {
         let addresses = width(|provider| &provider.address).unwrap_or_default();
         for provider in &self.providers {
             let ShownProvider { name, protocol, address, .. } = provider;
-            let key = provider.key.words();
+            let key = provider.key.describe();
             let _ = write!(text, "  {name:names$}  {protocol:protocols$}  {address:addresses$}  {key}");
             if let Some(variable) = &provider.address_from {
                 let _ = write!(text, " (address from {variable})");
@@ -188,7 +188,7 @@ impl View {
         }
         let width = named.iter().map(|name| name.chars().count()).max().unwrap_or_default();
         for name in named {
-            let _ = writeln!(text, "  {name:width$}  {}", price_words(self.prices.list(&name).as_ref()));
+            let _ = writeln!(text, "  {name:width$}  {}", price_message(self.prices.list(&name).as_ref()));
         }
         text
     }
@@ -304,7 +304,7 @@ impl Key {
         }
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         match &self.found {
             Some(name) if self.is_held_back => {
                 format!("{name} set, and not sent to an address that the project chose")
@@ -366,21 +366,21 @@ struct ShownModel<'a> {
 impl ShownModel<'_> {
     fn text(&self) -> String {
         let mut text = format!("{}\n", visible_line(&self.name));
-        let mut line = |title: &str, words: &str| {
-            let _ = writeln!(text, "  {title:14}  {words}");
+        let mut line = |title: &str, message: &str| {
+            let _ = writeln!(text, "  {title:14}  {message}");
         };
         match self.provider {
             Some(provider) => {
                 line("provider", &format!("{} at {}", provider.name, provider.address));
                 line("protocol", &provider.protocol);
-                line("key", &provider.key.words());
+                line("key", &provider.key.describe());
             }
             None => line("provider", "none: it answers offline"),
         }
         if let Some(profile) = &self.profile {
             profile_lines(profile, &mut line);
         }
-        line("price", &price_words(self.price.as_ref()));
+        line("price", &price_message(self.price.as_ref()));
         if let Some(tokens) = self.long_prompts {
             line("long prompts", &format!("cost more beyond {tokens} tokens"));
         }
@@ -437,7 +437,7 @@ fn profile_lines(profile: &ModelProfile, line: &mut impl FnMut(&str, &str)) {
 
 /// Says how thinking is asked for, and whether it can be switched off.
 fn describe_thinking(profile: &ModelProfile) -> String {
-    let levels: Vec<&str> = profile.effort_levels.iter().map(Effort::word).collect();
+    let levels: Vec<&str> = profile.effort_levels.iter().map(Effort::as_str).collect();
     match profile.thinking {
         ThinkingStyle::Effort => format!("by `effort`: {}", levels.join(", ")),
         ThinkingStyle::Budget if profile.effort_levels.contains(Effort::None) => {
@@ -448,7 +448,7 @@ fn describe_thinking(profile: &ModelProfile) -> String {
     }
 }
 
-fn price_words(price: Option<&PriceList>) -> String {
+fn price_message(price: Option<&PriceList>) -> String {
     let Some(price) = price else { return "unknown".to_owned() };
     let PriceList { input, output, cache_read, cache_write, search, request } = *price;
     let rates = [
@@ -463,12 +463,12 @@ fn price_words(price: Option<&PriceList>) -> String {
         return "free".to_owned();
     }
     let rates = rates.iter().filter_map(|(rate, what)| Some(format!("${} {what}", (*rate)?)));
-    let mut words = format!("{} per million tokens", rates.collect::<Vec<_>>().join(", "));
+    let mut message = format!("{} per million tokens", rates.collect::<Vec<_>>().join(", "));
     if let Some(search) = search.filter(|search| *search > 0.0) {
-        let _ = write!(words, "; ${search} per thousand searches");
+        let _ = write!(message, "; ${search} per thousand searches");
     }
     if let Some(request) = request {
-        let _ = write!(words, "; ${request} per request");
+        let _ = write!(message, "; ${request} per request");
     }
-    words
+    message
 }

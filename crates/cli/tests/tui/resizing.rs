@@ -18,14 +18,14 @@ fn resize_with_input(session: &TerminalSession) {
 }
 
 /// No rule is longer: it would be two rows after the window has become narrower.
-const LONGEST_RULE: u16 = 72;
+const MAX_RULE_WIDTH: u16 = 72;
 
 /// Returns whether exactly one row is a rule, as long as the width allows.
 fn has_rule(screen: &vt100::Screen, c: char, columns: u16) -> bool {
     let rows: Vec<String> = screen.rows(0, columns).collect();
     let is_part = |row: &&String| row.trim_end().ends_with(c);
     let parts: Vec<&String> = rows.iter().filter(is_part).collect();
-    parts.len() == 1 && parts[0].trim_end().chars().count() == usize::from(columns.min(LONGEST_RULE))
+    parts.len() == 1 && parts[0].trim_end().chars().count() == usize::from(columns.min(MAX_RULE_WIDTH))
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// How many words are named at most.
-const MOST: usize = 20;
+const MAX_ITEMS: usize = 20;
 
 /// Names the words of a text that mix Latin letters with letters of scripts that look like them, or that hold letters
 /// which are Latin in another dress (fullwidth, mathematical). Each foreign letter is written as its number, such as
@@ -15,7 +15,7 @@ pub fn lookalikes(text: &str) -> Vec<String> {
         if !words.contains(&named) {
             words.push(named);
         }
-        if words.len() == MOST {
+        if words.len() == MAX_ITEMS {
             break;
         }
     }

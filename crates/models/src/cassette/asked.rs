@@ -21,7 +21,7 @@ const SECRET_PARAMETERS: &[&str] =
     &["key", "api_key", "api-key", "access_token", "token", "sig", "signature"];
 
 /// A shorter key is a placeholder, such as `none` or `ollama`, that prompts may well contain.
-const SHORTEST_KEY: usize = 8;
+const MIN_KEY_LEN: usize = 8;
 
 /// A request without secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ impl Asked {
 
 /// Returns the mask of the secrets that a request carries, and of others.
 pub(super) fn mask_of(request: &Request<Chunks>, hidden: Vec<String>) -> Mask {
-    let carried = secrets_of(request).into_iter().filter(|secret| secret.len() >= SHORTEST_KEY);
+    let carried = secrets_of(request).into_iter().filter(|secret| secret.len() >= MIN_KEY_LEN);
     Mask::new(hidden.into_iter().chain(carried))
 }
 

@@ -102,8 +102,8 @@ impl Recording {
             file.stand_in(exchange.outcome.is_answer())
         });
         written.map_err(|error| {
-            let words = format!("the cassette `{}` cannot be written: {error}", self.path.display());
-            let failure = ModelError::new(ModelErrorKind::Invalid, words);
+            let message = format!("the cassette `{}` cannot be written: {error}", self.path.display());
+            let failure = ModelError::new(ModelErrorKind::Invalid, message);
             *locked(&self.failure) = Some(failure.clone());
             failure
         })

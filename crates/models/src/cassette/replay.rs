@@ -22,7 +22,7 @@ const RETRY_AFTER_MS: &str = "retry-after-ms";
 
 /// The longest wait, in seconds, that is left out of a replay whatever follows. Who was told to wait longer and did
 /// not ask again must not ask again now.
-const LONGEST_WAIT: f64 = 60.0;
+const MAX_WAIT: f64 = 60.0;
 
 /// Recorded exchanges, each to be used once.
 pub(super) struct Replay {
@@ -90,22 +90,22 @@ impl Replay {
         let unused = recorded.iter().enumerate().filter(|(_, one)| !one.is_used);
         let same_path = unused.clone().filter(|(_, one)| one.exchange.request.goes_where(asked));
         let nearest = most_alike(same_path, asked);
-        let words = |to: Option<&Recorded>| self.words(recorded, asked, to);
+        let describe = |to: Option<&Recorded>| self.describe(recorded, asked, to);
         match nearest {
             Some((place, one)) if !self.is_strict => {
-                let words = words(Some(one));
-                self.warnings.all().push(format!("{words}\nline {} answers it all the same", one.line));
+                let message = describe(Some(one));
+                self.warnings.all().push(format!("{message}\nline {} answers it all the same", one.line));
                 Ok(place)
             }
             nearest => {
                 let nearest = nearest.or_else(|| most_alike(unused, asked)).map(|(_, one)| one);
-                let words = format!("{}\nto record anew, use `--cassette-mode record`", words(nearest));
-                Err(ModelError::new(ModelErrorKind::Invalid, words))
+                let message = format!("{}\nto record anew, use `--cassette-mode record`", describe(nearest));
+                Err(ModelError::new(ModelErrorKind::Invalid, message))
             }
         }
     }
 
-    fn words(&self, recorded: &[Recorded], asked: &Asked, nearest: Option<&Recorded>) -> String {
+    fn describe(&self, recorded: &[Recorded], asked: &Asked, nearest: Option<&Recorded>) -> String {
         let path = self.path.display();
         let request = format!("{} {}", asked.method, asked.target());
         let times = recorded.iter().filter(|one| one.exchange.request.asks_like(asked)).count();
@@ -149,7 +149,7 @@ fn played(outcome: &Outcome, is_asked_again: bool) -> Result<Response<ByteStream
                 Some((HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?))
             });
             response.headers_mut().extend(headers);
-            if is_asked_again || asks_to_wait(answered).is_some_and(|wait| wait <= LONGEST_WAIT) {
+            if is_asked_again || asks_to_wait(answered).is_some_and(|wait| wait <= MAX_WAIT) {
                 response.headers_mut().remove(RETRY_AFTER_MS);
                 response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("0"));
             }

@@ -45,8 +45,8 @@ fn says(pieces: &[&[u8]]) -> Answer {
     Answer { status: 200, headers: vec![("content-type", "text/event-stream")], body, refusal: None }
 }
 
-fn refuses(kind: ModelErrorKind, words: &str) -> Answer {
-    Answer { refusal: Some(ModelError::new(kind, words).not_charged()), ..says(&[]) }
+fn refuses(kind: ModelErrorKind, message: &str) -> Answer {
+    Answer { refusal: Some(ModelError::new(kind, message).not_charged()), ..says(&[]) }
 }
 
 impl Transport for Provider {

@@ -46,13 +46,13 @@ pub(super) fn of_connect(error: &(dyn Error + 'static), address: &Uri) -> ModelE
     if kind == Some(ErrorKind::ConnectionRefused) && address.host().is_some_and(is_this_machine) {
         return nothing_listens(host);
     }
-    let words = match kind {
+    let message = match kind {
         Some(ErrorKind::ConnectionRefused) => format!("connection refused by {host}: nothing listens there"),
         Some(ErrorKind::TimedOut) => format!("connecting to {host} timed out"),
         Some(ErrorKind::ConnectionReset) => format!("{host} reset the connection"),
         _ => format!("could not connect to {host}: {}", deepest(error)),
     };
-    unsent(ModelErrorKind::Network, words)
+    unsent(ModelErrorKind::Network, message)
 }
 
 /// No program on this machine has opened the port. Waiting does not open it: somebody has to start the server.
@@ -64,8 +64,8 @@ fn nothing_listens(host: &str) -> ModelError {
 /// The handshake of TLS failed. A certificate that is not trusted stays so, however often it is tried.
 pub(super) fn of_tls(error: &io::Error, host: &str) -> ModelError {
     let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
-        let words = format!("{host} closed the connection during the TLS handshake");
-        return unsent(ModelErrorKind::Network, words);
+        let message = format!("{host} closed the connection during the TLS handshake");
+        return unsent(ModelErrorKind::Network, message);
     };
     match certificate_problem(tls) {
         Some(problem) => unsent(ModelErrorKind::Invalid, format!("certificate of {host} {problem}")),
@@ -126,8 +126,8 @@ pub(super) fn at_proxy(error: ModelError) -> ModelError {
 /// The proxy opened no tunnel.
 pub(super) fn of_tunnel(error: &(dyn Error + 'static), proxy: &Uri, address: &Uri) -> ModelError {
     let (proxy, host) = (named(proxy), named(address));
-    let words = format!("the proxy {proxy} opened no connection to {host}: {}", deepest(error));
-    unsent(ModelErrorKind::Network, words)
+    let message = format!("the proxy {proxy} opened no connection to {host}: {}", deepest(error));
+    unsent(ModelErrorKind::Network, message)
 }
 
 /// A request failed before the head of its response came.
@@ -136,18 +136,18 @@ pub(super) fn of_request(error: &legacy::Error, host: &Authority) -> ModelError 
         return error.clone();
     }
     let host = without_user(host);
-    let words = format!("{host} {} before it answered", broken(error));
+    let message = format!("{host} {} before it answered", broken(error));
     let is_unsent = find::<hyper::Error>(error).is_some_and(hyper::Error::is_canceled);
     match is_unsent || error.is_connect() {
-        true => unsent(ModelErrorKind::Network, words),
-        false => ModelError::new(ModelErrorKind::Network, words),
+        true => unsent(ModelErrorKind::Network, message),
+        false => ModelError::new(ModelErrorKind::Network, message),
     }
 }
 
 /// The body of a response broke off.
 pub(super) fn of_body(error: &hyper::Error, host: &Authority) -> ModelError {
-    let words = format!("{} {} in the middle of the answer", without_user(host), broken(error));
-    ModelError::new(ModelErrorKind::Network, words)
+    let message = format!("{} {} in the middle of the answer", without_user(host), broken(error));
+    ModelError::new(ModelErrorKind::Network, message)
 }
 
 fn broken(error: &(dyn Error + 'static)) -> String {

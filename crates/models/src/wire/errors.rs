@@ -83,7 +83,7 @@ impl Failure {
 
     /// Says which kind of error it is.
     pub(super) fn kind(&self) -> ModelErrorKind {
-        self.kind_by_words().unwrap_or_else(|| self.kind_by_status())
+        self.kind_by_message().unwrap_or_else(|| self.kind_by_status())
     }
 
     fn into_error(self, body: &Value) -> ModelError {
@@ -94,11 +94,11 @@ impl Failure {
         ModelError { retry_after, ..ModelError::new(kind, message) }
     }
 
-    fn kind_by_words(&self) -> Option<ModelErrorKind> {
-        let words = [self.code.as_deref(), self.type_name.as_deref()];
-        let words = words.into_iter().flatten().chain(self.marks.iter().map(String::as_str));
+    fn kind_by_message(&self) -> Option<ModelErrorKind> {
+        let message = [self.code.as_deref(), self.type_name.as_deref()];
+        let message = message.into_iter().flatten().chain(self.marks.iter().map(String::as_str));
         // A limit of money or of a day is also called a rate limit, or a missing permission.
-        let by_code = words.filter_map(kind_of_code).min_by_key(|kind| match kind {
+        let by_code = message.filter_map(kind_of_code).min_by_key(|kind| match kind {
             ModelErrorKind::Quota => 0,
             ModelErrorKind::RateLimit => 2,
             _ => 1,
@@ -137,8 +137,8 @@ impl Failure {
     }
 
     fn is_invalid(&self) -> bool {
-        let words = [self.code.as_deref(), self.type_name.as_deref()];
-        words.into_iter().flatten().any(|word| word.to_lowercase().starts_with("invalid"))
+        let message = [self.code.as_deref(), self.type_name.as_deref()];
+        message.into_iter().flatten().any(|word| word.to_lowercase().starts_with("invalid"))
     }
 }
 
@@ -294,8 +294,8 @@ fn shortened(message: &str) -> String {
 
 /// Finds a status inside an error, where the response itself was a success.
 fn own_status(error: &Value) -> Option<u16> {
-    let words = ["status_code", "code", "status"].into_iter().filter_map(|key| word(error.get(key)?));
-    words.filter_map(|word| word.parse().ok()).find(|status| (400..600).contains(status))
+    let message = ["status_code", "code", "status"].into_iter().filter_map(|key| word(error.get(key)?));
+    message.filter_map(|word| word.parse().ok()).find(|status| (400..600).contains(status))
 }
 
 /// Collects codes from the details of an error, wherever a provider puts them.

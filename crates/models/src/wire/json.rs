@@ -126,7 +126,7 @@ pub(super) fn has_error(object: &Value) -> bool {
     match object.get("error") {
         None => text(object, "object") == Some("error"),
         Some(Value::Bool(false)) => false,
-        Some(Value::String(words)) => !words.is_empty(),
+        Some(Value::String(message)) => !message.is_empty(),
         Some(error) => !is_nothing(error),
     }
 }

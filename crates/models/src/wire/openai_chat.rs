@@ -89,7 +89,7 @@ impl Reader for Completion {
         let raw_usage = self.raw_usage().cloned().unwrap_or_default();
         self.envelope.shift_remove("usage");
         let id = self.envelope.shift_remove("id").unwrap_or_default();
-        let refusal = Some(std::mem::take(&mut self.refusal)).filter(|words| !words.is_empty());
+        let refusal = Some(std::mem::take(&mut self.refusal)).filter(|message| !message.is_empty());
         let mut other = std::mem::take(&mut self.envelope);
         if !self.message.is_empty() {
             other.insert("message".into(), std::mem::take(&mut self.message).into());
@@ -121,9 +121,9 @@ impl Completion {
     fn read_delta(&mut self, mut delta: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         self.read_thinking(&mut delta, sink)?;
         self.read_content(take(&mut delta, "content"), sink)?;
-        if let Value::String(words) = take(&mut delta, "refusal") {
-            sink.keep(words.len())?;
-            self.refusal.push_str(&words);
+        if let Value::String(message) = take(&mut delta, "refusal") {
+            sink.keep(message.len())?;
+            self.refusal.push_str(&message);
         }
         for call in take_list(&mut delta, "tool_calls") {
             self.calls.add(call, sink)?;
@@ -236,7 +236,7 @@ impl Completion {
         let mut parts = self.details.into_parts(origin);
         let pieces = self.pieces.into_iter().filter(|piece| !(is_repeated && piece.is_field()));
         parts.extend(pieces.map(|piece| piece.into_part(origin)));
-        parts.extend(refusal.map(|words| Part::Opaque(block(origin, json!({"refusal": words})))));
+        parts.extend(refusal.map(|message| Part::Opaque(block(origin, json!({"refusal": message})))));
         let calls = self.calls.calls.into_iter().enumerate();
         parts.extend(calls.map(|(index, call)| call.into_part(origin, Place { response, index })));
         parts

@@ -97,8 +97,8 @@ impl Reader for Response {
         let reason = self.envelope.get("incomplete_details").and_then(|details| text(details, "reason"));
         let stop = stop(&status, reason);
         let stop_reason = reason.map(|reason| format!("{status}:{reason}")).unwrap_or(status);
-        let words: String = self.items.values().map(|item| joined(item, "content", "refusal")).collect();
-        let refusal = Some(words).filter(|words| !words.is_empty());
+        let message: String = self.items.values().map(|item| joined(item, "content", "refusal")).collect();
+        let refusal = Some(message).filter(|message| !message.is_empty());
         let response = id.as_str().unwrap_or_default();
         let items = self.items.into_values().enumerate();
         let parts = items.map(|(index, item)| part(item, origin, Place { response, index }));

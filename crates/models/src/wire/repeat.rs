@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 /// The longest envelope that is kept.
-const LONGEST: usize = 4 * 1024;
+const MAX_LEN: usize = 4 * 1024;
 
 /// The envelope of an event that did nothing but add text.
 #[derive(Default)]
@@ -34,7 +34,7 @@ impl Repeat {
         let Some(end) = end_of_literal(&event[start..]).map(|length| start + length) else { return };
         let is_text =
             read_literal(&event[start..end], &event[start - 1..=end]).is_some_and(|read| read == text);
-        if is_text && event.len() - (end - start) <= LONGEST {
+        if is_text && event.len() - (end - start) <= MAX_LEN {
             self.before.extend_from_slice(&event[..start]);
             self.behind.extend_from_slice(&event[end..]);
         }

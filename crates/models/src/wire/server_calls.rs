@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::json::{is_nothing, text};
 
 /// Beyond this many letters, a text in the letters of base64 is not a word but data.
-const MOST_LETTERS: usize = 256;
+const MAX_WORD_LEN: usize = 256;
 
 /// Items of Responses that the client has to run.
 const RUN_BY_CLIENT: &[&str] =
@@ -170,5 +170,5 @@ fn is_data(value: &Value) -> bool {
     let text = text.split_once(";base64,").map_or(text.as_str(), |(_, data)| data);
     let is_letter =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
-    text.len() > MOST_LETTERS && text.bytes().all(is_letter)
+    text.len() > MAX_WORD_LEN && text.bytes().all(is_letter)
 }

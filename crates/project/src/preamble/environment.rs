@@ -44,7 +44,7 @@ pub(crate) fn is_fact(name: &str) -> bool {
 }
 
 /// No value of a variable is told beyond so many characters.
-const LONGEST_VALUE: usize = 1_000;
+const MAX_VALUE_LEN: usize = 1_000;
 
 /// What an agent is told about its surroundings.
 pub(super) struct Environment {
@@ -122,7 +122,7 @@ fn without_tags(text: &str) -> String {
 /// A value as one line without characters that nobody sees.
 fn one_line(value: &str) -> String {
     let line = visible_line(value).to_string();
-    match line.char_indices().nth(LONGEST_VALUE) {
+    match line.char_indices().nth(MAX_VALUE_LEN) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }

@@ -10,10 +10,10 @@ use crate::front_matter::EnvironmentSection;
 const USUAL: usize = 50;
 
 /// How many files and directories are looked at.
-const MOST_ENTRIES: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 
 /// How deep directories are looked at.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Which files are listed, and how.
 pub(super) struct FileMap {
@@ -63,7 +63,7 @@ impl FileMap {
         let mut lines = vec!["file_map:".to_owned()];
         lines.extend(walk.files.iter().take(self.most).map(|file| self.line(file)));
         match walk.files.len().saturating_sub(self.most) {
-            _ if walk.entries > MOST_ENTRIES => lines.push("  ... (many more files)".to_owned()),
+            _ if walk.entries > MAX_ENTRIES => lines.push("  ... (many more files)".to_owned()),
             0 => {}
             more => lines.push(format!("  ... ({})", counted(more, "more file"))),
         }
@@ -86,17 +86,17 @@ struct Walk {
 impl Walk {
     fn visit(&mut self, root: &Path, below: &Path, depth: usize) {
         let entries = std::fs::read_dir(root.join(below)).into_iter().flatten().flatten();
-        let mut entries: Vec<_> = entries.take(MOST_ENTRIES).collect();
+        let mut entries: Vec<_> = entries.take(MAX_ENTRIES).collect();
         entries.retain(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
             self.entries += 1;
-            if self.entries > MOST_ENTRIES {
+            if self.entries > MAX_ENTRIES {
                 return;
             }
             let path = below.join(entry.file_name());
             match entry.metadata() {
-                Ok(metadata) if metadata.is_dir() && depth < DEEPEST => self.visit(root, &path, depth + 1),
+                Ok(metadata) if metadata.is_dir() && depth < MAX_DEPTH => self.visit(root, &path, depth + 1),
                 Ok(metadata) if metadata.is_file() => self.files.push((path, metadata.len())),
                 _ => {}
             }

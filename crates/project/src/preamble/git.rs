@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// How large a file of a repository may be that is read.
-const LARGEST: u64 = 32 * 1024 * 1024;
+const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
 /// How many files of a repository are compared.
-const MOST_FILES: usize = 50_000;
+const MAX_FILES: usize = 50_000;
 
 /// The bytes of an entry of the index before its path.
 const ENTRY: usize = 62;
@@ -68,7 +68,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     let is_file = |path: &&Path| path.symlink_metadata().is_ok_and(|data| data.is_file());
     let file = Some(path).filter(is_file).and_then(|path| std::fs::File::open(path).ok())?;
     let mut bytes = Vec::new();
-    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
@@ -79,7 +79,7 @@ fn is_changed(tree: &Path, git: &Path) -> Option<bool> {
     let mut looked_at = 0;
     for entry in entries {
         looked_at += 1;
-        if looked_at > MOST_FILES {
+        if looked_at > MAX_FILES {
             return None;
         }
         if entry?.differs(tree) {

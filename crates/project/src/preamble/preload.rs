@@ -18,13 +18,13 @@ use crate::programs::below;
 const KEY: &str = "preload";
 
 /// How many bytes of one file are given.
-const LARGEST: usize = 100_000;
+const MAX_BYTES: usize = 100_000;
 
 /// How many bytes of all files together are given.
-const LARGEST_TOGETHER: usize = 400_000;
+const MAX_TOTAL_BYTES: usize = 400_000;
 
 /// How many files one agent names at most.
-const MOST: usize = 200;
+const MAX_ITEMS: usize = 200;
 
 /// The files of one agent.
 pub(super) struct Preload {
@@ -44,8 +44,8 @@ impl Preload {
         out: &mut Diagnostics,
     ) -> Option<Self> {
         let names = &agent.header.preload;
-        if names.len() > MOST {
-            let message = format!("`{KEY}` names {} files, more than {MOST}", names.len());
+        if names.len() > MAX_ITEMS {
+            let message = format!("`{KEY}` names {} files, more than {MAX_ITEMS}", names.len());
             out.push(Diagnostic::at(&agent.file.source, &place_of(&agent.file.header, KEY), message));
             return None;
         }
@@ -69,7 +69,7 @@ impl Preload {
                 refuse(format!("duplicate entry `{name}`"));
                 continue;
             }
-            match preload.shown(&path, LARGEST, catalog) {
+            match preload.shown(&path, MAX_BYTES, catalog) {
                 Ok(_) => preload.files.push(path),
                 Err(message) => refuse(message),
             }
@@ -80,9 +80,9 @@ impl Preload {
     /// Makes the block.
     pub(super) fn text(&self, catalog: &dyn Catalog) -> Result<String, String> {
         let mut text = "<preload>\n".to_owned();
-        let mut room = LARGEST_TOGETHER;
+        let mut room = MAX_TOTAL_BYTES;
         for path in &self.files {
-            let shown = self.shown(path, room.min(LARGEST), catalog)?;
+            let shown = self.shown(path, room.min(MAX_BYTES), catalog)?;
             room = room.saturating_sub(shown.text.len());
             let inner = without_tags(&shown.text);
             text.push_str(&format!("<file path=\"{}\">\n{inner}", escaped(path)));

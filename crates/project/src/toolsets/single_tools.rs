@@ -235,7 +235,7 @@ fn notice_less_access(agent: &Agent, held: &Held, out: &mut Diagnostics) {
         let ToolEntry::Changed(ToolSection { name, access: Some(level), .. }) = entry else { continue };
         let Some(needed) = held.get(name.as_str()).map(|definition| definition.access) else { continue };
         if access(*level) < needed {
-            let (said, needed) = (access(*level).word(), needed.word());
+            let (said, needed) = (access(*level).as_str(), needed.as_str());
             let message = format!("`access: {said}` has no effect: the tool `{name}` needs {needed} access");
             out.push(Diagnostic::at(&agent.file.source, &place_of_tool(agent, name), message).notice());
         }

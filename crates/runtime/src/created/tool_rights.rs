@@ -47,7 +47,7 @@ impl ToolPair<'_> {
     fn less_access(&self) -> Option<String> {
         let needed = self.held.definition.access;
         (self.target.definition.access < needed).then(|| {
-            format!("`tools` must say that `{}` needs {} access{}", self.name, needed.word(), self.origin())
+            format!("`tools` must say that `{}` needs {} access{}", self.name, needed.as_str(), self.origin())
         })
     }
 

@@ -16,11 +16,11 @@ use super::pages::{PageMarks, Pager, Position, STRIDE};
 use super::spill::{Room, Spill};
 
 /// The largest text that is kept in memory.
-const LARGEST_IN_MEMORY: u64 = 256 * 1024;
+const MAX_ITEM_IN_MEMORY: u64 = 256 * 1024;
 /// How much is kept in memory in all, unless something else is said.
-const MOST_IN_MEMORY: u64 = 8 * 1024 * 1024;
+const MAX_TOTAL_IN_MEMORY: u64 = 8 * 1024 * 1024;
 /// For how many page sizes the pages of one text are kept.
-const MOST_PAGE_SIZES: usize = 4;
+const MAX_PAGE_SIZES: usize = 4;
 
 /// Where the texts of descriptors lie.
 ///
@@ -48,7 +48,7 @@ impl Default for ContentStore {
 impl ContentStore {
     /// A store whose files lie in a directory. None is made before it is needed.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self::with_memory(directory, MOST_IN_MEMORY)
+        Self::with_memory(directory, MAX_TOTAL_IN_MEMORY)
     }
 
     /// A store that keeps at most so many bytes of text in memory.
@@ -134,7 +134,7 @@ impl Shelf {
         let size = text.len() as u64;
         let fits = |used: u64| Some(used + size).filter(|used| *used <= self.most_in_memory);
         let reserve = || self.in_memory.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
-        match size <= LARGEST_IN_MEMORY && reserve() {
+        match size <= MAX_ITEM_IN_MEMORY && reserve() {
             true => Ok(Place::Memory(text.into())),
             false => self.spill.room(size).map(Place::Disk),
         }
@@ -290,7 +290,7 @@ impl StoredContent {
         let pages = Arc::new(self.find_pages(page_size).map_err(unreadable)?);
         let mut kept = kept();
         kept.push(pages.clone());
-        if kept.len() > MOST_PAGE_SIZES {
+        if kept.len() > MAX_PAGE_SIZES {
             kept.remove(0);
         }
         Ok(pages)
@@ -449,6 +449,6 @@ mod tests {
             let last = content.page_start(expected.len() as u64, size).unwrap();
             assert_eq!(Some(&last), expected.last());
         }
-        assert!(content.0.pages.lock().unwrap().len() <= MOST_PAGE_SIZES);
+        assert!(content.0.pages.lock().unwrap().len() <= MAX_PAGE_SIZES);
     }
 }

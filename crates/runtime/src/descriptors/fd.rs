@@ -28,7 +28,7 @@ pub enum FdSource {
 
 impl FdSource {
     /// Returns the word that a model reads.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::ToolResult => "tool_result",
             Self::UserInput => "user_input",
@@ -72,7 +72,7 @@ pub enum Selection {
 
 impl Selection {
     /// Returns the word that a model reads and writes.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Page => "page",
             Self::Line => "line",
@@ -84,7 +84,7 @@ impl Selection {
 
 impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 
@@ -201,6 +201,6 @@ struct Found {
 fn word(selection: Selection) -> &'static str {
     match selection {
         Selection::Char => "character",
-        other => other.word(),
+        other => other.as_str(),
     }
 }

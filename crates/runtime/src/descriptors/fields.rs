@@ -10,7 +10,7 @@ use super::show::first_view;
 use super::table::Descriptors;
 
 /// How many fields of one value become descriptors at most; what is left of it is then read as JSON.
-const MOST_FIELDS: usize = 16;
+const MAX_FIELDS: usize = 16;
 
 impl Descriptors {
     /// Makes the long texts of a long result descriptors, and returns what the model reads instead; nothing where it
@@ -40,7 +40,7 @@ impl Descriptors {
         let Value::Object(fields) = value else { return self.first_view_of(id, &pretty(value), source) };
         let (mut rest, mut kept) = (Map::new(), Vec::new());
         for (position, (name, field)) in fields.iter().enumerate() {
-            let long = field.as_str().filter(|text| kept.len() < MOST_FIELDS && is_longer(text, limit));
+            let long = field.as_str().filter(|text| kept.len() < MAX_FIELDS && is_longer(text, limit));
             let shown = match long {
                 Some(text) => {
                     let info = self.add_beside(&id.field(&word(name, position)), text, source)?;

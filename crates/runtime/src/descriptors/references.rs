@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use llm_do_core::Name;
 
 /// How deep references lie in each other at most; what is deeper is not a reference of its own.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// A part of an answer with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub fn find_references(text: &str) -> Vec<Reference<'_>> {
         if let Some(end) = closing(&text[start..]) {
             at = start + end;
             let Some(tag) = open.pop() else { continue };
-            if let Some(name) = tag.name.filter(|_| open.len() < DEEPEST) {
+            if let Some(name) = tag.name.filter(|_| open.len() < MAX_DEPTH) {
                 found.push(Reference { name, text: without_line_end(&text[tag.end..start]) });
             }
         } else if let Some(tag) = Tag::read(text, start) {
@@ -180,6 +180,6 @@ mod tests {
     fn references_do_not_lie_in_each_other_without_end() {
         let text = (0..100_000).map(|number| format!("<ref id=\"r{number}\">")).collect::<String>();
         let text = text + &"</ref>".repeat(100_000);
-        assert_eq!(found(&text).len(), DEEPEST);
+        assert_eq!(found(&text).len(), MAX_DEPTH);
     }
 }

@@ -22,7 +22,7 @@ pub fn first_view(fd: &Fd) -> Result<String, Failure> {
         .with("total_lines", info.lines)
         .with("chars", page.characters())
         .with("total_chars", info.chars)
-        .with("source", info.source.word());
+        .with("source", info.source.as_str());
     let (what, text) = (noun(info.source), &page.text);
     let message = format!("The {what} has {} characters. Use {} to read more pages.", info.chars, fd.reader);
     let open = tag.open();
@@ -62,7 +62,7 @@ fn header(name: &str, info: &FdInfo) -> Tag {
         .with("pages", info.pages)
         .with("total_lines", info.lines)
         .with("total_chars", info.chars)
-        .with("source", info.source.word())
+        .with("source", info.source.as_str())
 }
 
 fn noun(source: FdSource) -> &'static str {

@@ -14,7 +14,7 @@ use super::show::first_view;
 pub(crate) const READER: &str = "read_fd";
 
 /// How many names an error lists.
-const MOST_NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// The descriptors of one agent call. Clones are the same table.
 ///
@@ -222,8 +222,8 @@ fn available(written: &str, names: &[&str]) -> String {
     if names.is_empty() {
         return "no file descriptor is open".to_owned();
     }
-    let listed: Vec<String> = names.iter().rev().take(MOST_NAMED).map(|name| format!("`{name}`")).collect();
-    let more = match names.len().saturating_sub(MOST_NAMED) {
+    let listed: Vec<String> = names.iter().rev().take(MAX_NAMED).map(|name| format!("`{name}`")).collect();
+    let more = match names.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more, which list_fd shows"),
     };

@@ -32,7 +32,7 @@ const CASES: u64 = 10_000;
 /// Cases that run side by side.
 const AT_ONCE: usize = 16;
 /// How long a case may take on a busy machine before it counts as hung.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_DURATION: Duration = Duration::from_secs(60);
 /// How often a single case is run again: schedules differ.
 const REPEATS: usize = 200;
 /// Failures after which nothing further is started.
@@ -83,10 +83,10 @@ async fn run_all(seeds: Vec<u64>) -> (Totals, Vec<String>) {
 
 /// Runs a case and judges it.
 async fn judged(seed: u64) -> Result<totals::Counts, String> {
-    let evidence = match tokio::time::timeout(LONGEST, run_case(seed)).await {
+    let evidence = match tokio::time::timeout(MAX_DURATION, run_case(seed)).await {
         Ok(Ok(evidence)) => evidence,
         Ok(Err(errors)) => return Err(format!("the project does not link: {errors}")),
-        Err(_) => return Err(format!("the case did not end within {LONGEST:?}")),
+        Err(_) => return Err(format!("the case did not end within {MAX_DURATION:?}")),
     };
     let findings = oracle::check(&evidence).0;
     if findings.is_empty() { Ok(totals::counts(&evidence)) } else { Err(told(&evidence, &findings)) }

@@ -15,7 +15,7 @@ use llm_do_testing::Chance;
 pub(crate) const YOU_ARE: &str = "You are ";
 
 /// Messages after which a model comes to an end.
-const LONGEST: usize = 11;
+const MAX_LEN: usize = 11;
 
 /// The model of one run.
 pub(crate) fn model(seat: RunSeat) -> Script {
@@ -48,7 +48,7 @@ fn answer(seat: &RunSeat, request: &ModelRequest<'_>) -> Reply {
         3..=5 => return says("Let me think.").stops(StopReason::Pause),
         _ => {}
     }
-    let calls = if messages.len() > LONGEST { Vec::new() } else { random_calls(seat, name, &mut chance) };
+    let calls = if messages.len() > MAX_LEN { Vec::new() } else { random_calls(seat, name, &mut chance) };
     if calls.is_empty() {
         return says("done");
     }

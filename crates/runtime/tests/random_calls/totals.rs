@@ -23,7 +23,7 @@ pub(crate) struct Totals {
 }
 
 /// The least share of cases, in thousandths, in which something must have happened.
-const LEAST: [(&str, u64); 40] = [
+const MINIMUM: [(&str, u64); 40] = [
     ("calls", 900),
     ("calls by code", 200),
     ("calls given up by code", 20),
@@ -78,7 +78,7 @@ impl Totals {
 
     /// Says what happened too rarely.
     pub(crate) fn missing(&self) -> Vec<String> {
-        let rare = LEAST.iter().filter_map(|(name, least)| {
+        let rare = MINIMUM.iter().filter_map(|(name, least)| {
             let cases = self.counts.get(name).map_or(0, |(_, cases)| *cases);
             let is_rare = cases * 1_000 < least * self.cases;
             is_rare.then(|| format!("{name}: in {cases} of {} cases, at least {least} ‰ are due", self.cases))

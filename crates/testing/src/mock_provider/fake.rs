@@ -77,7 +77,7 @@ fn noted(request: Request<Chunks>) -> MockRequest {
 
 async fn failure(fault: Fault, host: &str) -> ModelError {
     let name = host.split(':').next().unwrap_or_default();
-    let unsent = |kind, words: String| ModelError::new(kind, words).not_charged();
+    let unsent = |kind, message: String| ModelError::new(kind, message).not_charged();
     match fault {
         // Only a server on this machine is certain not to be there the next moment.
         Fault::RefuseConnection if !matches!(name, "127.0.0.1" | "localhost") => {

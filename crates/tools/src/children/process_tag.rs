@@ -111,7 +111,7 @@ mod linux {
     use super::{ProcessTag, VARIABLE};
 
     /// How long processes are looked for that multiply faster than they are killed.
-    const LONGEST: Duration = Duration::from_millis(500);
+    const MAX_DURATION: Duration = Duration::from_millis(500);
 
     impl ProcessTag {
         /// Starts a program that inherits the mark.
@@ -147,7 +147,7 @@ mod linux {
             let mut clean = 0;
             // What is not marked stays so: later looks are only for those who are new.
             let mut strangers = HashSet::new();
-            while clean < CLEAN_LOOKS && start.elapsed() < LONGEST {
+            while clean < CLEAN_LOOKS && start.elapsed() < MAX_DURATION {
                 // Not `any`: all are killed, and at once, as they may be others in a moment.
                 let new = processes().filter(|process| !strangers.contains(process));
                 let (marked, others): (Vec<Pid>, Vec<Pid>) =

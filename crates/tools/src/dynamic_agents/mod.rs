@@ -29,11 +29,11 @@ impl DynamicAgents {
     /// Makes the toolset. The defaults hold for what a call of `agent_create` does not say.
     pub fn new(name: impl Into<Name>, defaults: AgentDefaults) -> Result<Self, String> {
         let name = name.into();
-        let words = |error: SchemaError| error.to_string();
+        let message = |error: SchemaError| error.to_string();
         let tools: [Arc<dyn Tool>; 3] = [
-            Arc::new(AgentCreate::new(&name, defaults).map_err(words)?),
-            Arc::new(AgentCall::new(&name).map_err(words)?),
-            Arc::new(AgentList::new(&name).map_err(words)?),
+            Arc::new(AgentCreate::new(&name, defaults).map_err(message)?),
+            Arc::new(AgentCall::new(&name).map_err(message)?),
+            Arc::new(AgentList::new(&name).map_err(message)?),
         ];
         Ok(Self(StatelessToolset::new(name, tools)))
     }

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 const MEBIBYTE: u64 = 1024 * 1024;
 /// How much of one file can be set to be read or written: it is held in memory.
-const MOST_BYTES: u64 = 1024 * MEBIBYTE;
+const MAX_BYTES: u64 = 1024 * MEBIBYTE;
 /// How many entries or matches can be set to be returned.
-const MOST_ENTRIES: u64 = 100_000;
+const MAX_ENTRIES: u64 = 100_000;
 
 /// What one filesystem toolset may touch, and how much of it at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,9 +53,9 @@ impl FilesystemSettings {
     /// Says what is wrong with values that cannot work, or would leave a bound open.
     pub(crate) fn check(&self) -> Result<(), String> {
         let bounds = [
-            ("max_read_bytes", self.max_read_bytes, MOST_BYTES),
-            ("max_write_bytes", self.max_write_bytes, MOST_BYTES),
-            ("max_list", self.max_list as u64, MOST_ENTRIES),
+            ("max_read_bytes", self.max_read_bytes, MAX_BYTES),
+            ("max_write_bytes", self.max_write_bytes, MAX_BYTES),
+            ("max_list", self.max_list as u64, MAX_ENTRIES),
         ];
         if let Some((key, value, most)) = bounds.iter().find(|(_, value, most)| !(1..=*most).contains(value))
         {

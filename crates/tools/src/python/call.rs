@@ -25,7 +25,7 @@ use super::process::{Listener, News, Process, Slot};
 use super::wire::{Ask, Reply, ToHost, WireAnswer, WireError, WirePart};
 
 /// How many questions of one call are open at most.
-const MOST_QUESTIONS: usize = 4_096;
+const MAX_QUESTIONS: usize = 4_096;
 
 /// What is asked of the process, and for whom.
 pub(crate) struct Request<'a> {
@@ -132,12 +132,12 @@ async fn attend(
             some = news.recv() => match some {
                 Some(News::Done(reply)) => return Ok(reply),
                 Some(News::Ended(ending)) => return Err(ending.failure()),
-                Some(News::Ask(ask)) if questions.len() < MOST_QUESTIONS => {
+                Some(News::Ask(ask)) if questions.len() < MAX_QUESTIONS => {
                     questions.push(answer_question(running, call, ask));
                 }
                 Some(News::Ask(ask)) => {
-                    let words = format!("more than {MOST_QUESTIONS} calls at once from one call");
-                    running.answer(ask.id, Err(Failure::new(FailureKind::Limit, words))).await;
+                    let message = format!("more than {MAX_QUESTIONS} calls at once from one call");
+                    running.answer(ask.id, Err(Failure::new(FailureKind::Limit, message))).await;
                 }
                 None => return Err(lost()),
             },
@@ -161,8 +161,8 @@ async fn alone(running: &Running, news: &mut UnboundedReceiver<News>) -> Result<
             Some(News::Done(reply)) => return Ok(reply),
             Some(News::Ended(ending)) => return Err(ending.failure()),
             Some(News::Ask(ask)) => {
-                let words = "nothing can be called from here: only tools and entries call others";
-                running.answer(ask.id, Err(Failure::new(FailureKind::Tool, words))).await;
+                let message = "nothing can be called from here: only tools and entries call others";
+                running.answer(ask.id, Err(Failure::new(FailureKind::Tool, message))).await;
             }
             None => return Err(lost()),
         }
@@ -206,8 +206,8 @@ fn input_of(raw: Option<&RawValue>) -> Result<Input, Failure> {
         Value::Null => Ok(Input::Object(json!({}))),
         list @ Value::Array(_) => {
             let parts: Vec<WirePart> = serde_json::from_value(list).map_err(|_| {
-                let words = "an input that is a list may hold texts and attachments, and nothing else";
-                Failure::new(FailureKind::Arguments, words)
+                let message = "an input that is a list may hold texts and attachments, and nothing else";
+                Failure::new(FailureKind::Arguments, message)
             })?;
             Ok(Input::Parts(parts.into_iter().map(InputPart::from).collect()))
         }

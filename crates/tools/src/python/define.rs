@@ -271,9 +271,9 @@ fn provider(host: &Arc<Host>, provider: &str) -> CodeProvider {
     let reach = move |model: &str| {
         let name = format!("{prefix}:{model}");
         let slow = || {
-            let words =
+            let message =
                 format!("the factory of `{prefix}` took longer than {} seconds", TIME_FOR_MODEL.as_secs());
-            Failure::new(llm_do_core::FailureKind::Model, words)
+            Failure::new(llm_do_core::FailureKind::Model, message)
         };
         let asked = wait_for(ask_for_model(&host, &name), TIME_FOR_MODEL);
         asked.unwrap_or_else(|| Err(slow())).map(code_model)

@@ -14,9 +14,9 @@ use super::process::{Launch, LoadError, Process, short_name};
 use super::wire::Loaded;
 
 /// How many crashes without a successful call between them are too many.
-const MOST_CRASHES_IN_A_ROW: u32 = 3;
+const MAX_CRASHES_IN_A_ROW: u32 = 3;
 /// How many crashes in all are too many.
-const MOST_CRASHES: u32 = 20;
+const MAX_CRASHES: u32 = 20;
 /// How long the process may take to clean up when it is not needed any more.
 const TIME_TO_LEAVE: Duration = Duration::from_secs(2);
 
@@ -162,7 +162,7 @@ impl Host {
         let (process, loaded) = match Process::load(&self.launch) {
             Ok(started) => started,
             Err(error) => {
-                return Now::GivenUp(failed(format!("Python cannot be started again: {}", words(&error))));
+                return Now::GivenUp(failed(format!("Python cannot be started again: {}", describe(&error))));
             }
         };
         // What was imported depends on what was called before, and defines nothing.
@@ -204,9 +204,9 @@ impl State {
     }
 
     fn too_many(&self, ending: &Ending) -> Option<Failure> {
-        let count = match (self.crashes_in_a_row >= MOST_CRASHES_IN_A_ROW, self.crashes >= MOST_CRASHES) {
-            (true, _) => format!("{MOST_CRASHES_IN_A_ROW} times without a successful call between"),
-            (_, true) => format!("{MOST_CRASHES} times"),
+        let count = match (self.crashes_in_a_row >= MAX_CRASHES_IN_A_ROW, self.crashes >= MAX_CRASHES) {
+            (true, _) => format!("{MAX_CRASHES_IN_A_ROW} times without a successful call between"),
+            (_, true) => format!("{MAX_CRASHES} times"),
             _ => return None,
         };
         let message =
@@ -220,7 +220,7 @@ fn failed(message: String) -> Failure {
 }
 
 /// Says why the files could not be loaded.
-pub(crate) fn words(error: &LoadError) -> String {
+pub(crate) fn describe(error: &LoadError) -> String {
     match error {
         LoadError::NotStarted(error) => error.to_string(),
         LoadError::Refused(problems) => {

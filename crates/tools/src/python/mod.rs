@@ -36,7 +36,7 @@ use llm_do_core::NoticeSink;
 use llm_do_project::{ClassPurpose, Code, CodeProblem, WantedClass, WantedCode};
 
 use self::define::{define, problem};
-use self::host::{Host, words};
+use self::host::{Host, describe};
 use self::interpreter::{find, variable};
 use self::outside::Outside;
 use self::package::Package;
@@ -189,7 +189,7 @@ fn problems_of(error: &LoadError, interpreter: &Path) -> Vec<CodeProblem> {
             vec![problem_without_place(format!("the Python `{shown}` cannot be started: {error}"), None)]
         }
         error => {
-            let message = format!("the Python process (`{shown}`) failed: {}", words(error));
+            let message = format!("the Python process (`{shown}`) failed: {}", describe(error));
             let is_slow = matches!(error, LoadError::TooLong { .. });
             let hint = "raise `python_load_seconds` in the manifest if the file needs more time";
             vec![problem_without_place(message, is_slow.then(|| hint.to_owned()))]

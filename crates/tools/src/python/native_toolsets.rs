@@ -159,8 +159,8 @@ fn shell_settings(config: &Value, project: &Path) -> Result<Value, Remark> {
 fn shell_rule(config: &RuleConfig, project: &Path) -> Result<ShellRule, Remark> {
     let pattern = &config.pattern;
     let approval = if config.approval_required { Approval::Ask } else { Approval::PreApproved };
-    let words: Vec<&str> = pattern.split_whitespace().collect();
-    let rule = match &*words {
+    let message: Vec<&str> = pattern.split_whitespace().collect();
+    let rule = match &*message {
         [program] => ShellRule::new(program, approval),
         [program, subcommand] => ShellRule::new(program, approval).subcommand(subcommand),
         _ => {
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_would_become_looser_is_a_problem() {
-        for (config, words) in [
+        for (config, message) in [
             (json!({"default": {"approval_required": false}}), "every command"),
             (json!({"rules": [{"pattern": "git remote add"}]}), "`git remote add`"),
             (json!({"rules": [{"pattern": ""}]}), "is not a program"),
@@ -236,7 +236,7 @@ mod tests {
             (json!({"rule": []}), "unknown field"),
         ] {
             let problem = shell_settings(&config).unwrap_err();
-            assert!(problem.message.contains(words), "{config}: {}", problem.message);
+            assert!(problem.message.contains(message), "{config}: {}", problem.message);
         }
         assert!(file_settings(&json!({"read_approval": true}), false).is_err());
     }

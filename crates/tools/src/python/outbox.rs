@@ -13,7 +13,7 @@ use rustix::net::{SendFlags, send};
 use tokio::sync::Notify;
 
 /// How many bytes wait at most before senders wait themselves.
-const MOST_QUEUED: usize = 8 * 1024 * 1024;
+const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
 
 /// Sends lines to a process.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Outbox {
             let room = self.room.notified();
             {
                 let state = self.state();
-                if state.closed || state.queued < MOST_QUEUED {
+                if state.closed || state.queued < MAX_QUEUED_BYTES {
                     return self.push(state, line);
                 }
             }
@@ -160,7 +160,7 @@ mod tests {
         });
         for line in lines {
             outbox.send(line).await;
-            assert!(outbox.state().queued < MOST_QUEUED + 500_000);
+            assert!(outbox.state().queued < MAX_QUEUED_BYTES + 500_000);
         }
         assert!(reader.join().unwrap() == expected);
         outbox.close();
@@ -172,7 +172,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         drop(theirs);
         let outbox = Outbox::new(ours);
-        outbox.send(vec![0; 2 * MOST_QUEUED]).await;
+        outbox.send(vec![0; 2 * MAX_QUEUED_BYTES]).await;
         outbox.close();
         outbox.send(vec![0; 10]).await;
         outbox.work();

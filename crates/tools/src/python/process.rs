@@ -29,13 +29,13 @@ use super::wire::{Ask, FromHost, Lines, Loaded, Reply, SayKind, ToHost, WireProb
 use crate::children::{ProcessTag, VARIABLE, forget_group, guard_group, kill_group};
 
 /// How much of what code prints past its call is told, per call.
-const MOST_TOLD: usize = 256 * 1024;
+const MAX_LOG_BYTES: usize = 256 * 1024;
 /// How much a call may say; the process keeps to less by itself.
-const MOST_SAID: usize = 1024 * 1024;
+const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 /// What a line costs beyond its text.
 const COST_OF_LINE: usize = 32;
 /// How much of what was printed outside any call is kept.
-const MOST_KEPT: usize = 64 * 1024;
+const MAX_KEPT_BYTES: usize = 64 * 1024;
 /// How long a process that has closed its channel may take to end.
 const TIME_TO_END: Duration = Duration::from_secs(1);
 /// How long is waited for the last words of a process that has ended.
@@ -190,8 +190,8 @@ struct Kept(String);
 impl Kept {
     fn add(&mut self, text: &str) {
         self.0.push_str(text);
-        if self.0.len() > 2 * MOST_KEPT {
-            let cut = self.0.len() - MOST_KEPT;
+        if self.0.len() > 2 * MAX_KEPT_BYTES {
+            let cut = self.0.len() - MAX_KEPT_BYTES;
             let cut = (cut..).find(|place| self.0.is_char_boundary(*place)).unwrap_or(self.0.len());
             self.0.drain(..cut);
         }
@@ -272,7 +272,7 @@ impl Process {
         output: PipeReader,
         load: Sender<LoadNews>,
     ) -> io::Result<()> {
-        let (sender, last_words) = mpsc::channel();
+        let (sender, last_message) = mpsc::channel();
         let (waiting, printing, writing, reading) = (self.clone(), self.clone(), self.clone(), self);
         spawn("wait", move || waiting.wait_for(child))?;
         spawn("output", move || {
@@ -281,7 +281,7 @@ impl Process {
             let _ = sender.send(());
         })?;
         spawn("send", move || writing.outbox.work())?;
-        spawn("read", move || reading.serve(control, &load, &last_words))
+        spawn("read", move || reading.serve(control, &load, &last_message))
     }
 
     /// Waits for the end of the process, and ends everything that it started.
@@ -305,7 +305,7 @@ impl Process {
     }
 
     /// Reads what the process says until its end.
-    fn serve(&self, control: UnixStream, load: &Sender<LoadNews>, last_words: &Receiver<()>) {
+    fn serve(&self, control: UnixStream, load: &Sender<LoadNews>, last_message: &Receiver<()>) {
         let mut lines = Lines::new(control);
         let broken = loop {
             match lines.next() {
@@ -326,7 +326,7 @@ impl Process {
             self.kill("was ended because it closed its channel", false);
             self.wait_for_exit(TIME_TO_END);
         }
-        let _ = last_words.recv_timeout(TIME_FOR_LAST_WORDS);
+        let _ = last_message.recv_timeout(TIME_FOR_LAST_WORDS);
         let ending = self.finish();
         let _ = load.send(LoadNews::Ended(ending));
     }
@@ -366,7 +366,7 @@ impl Process {
             return self.printed(&format!("{text}\n"));
         };
         slot.said += text.len() + COST_OF_LINE;
-        if slot.said > MOST_SAID {
+        if slot.said > MAX_OUTPUT_BYTES {
             return;
         }
         let unheard = slot.listener.hear(kind, text);
@@ -414,11 +414,11 @@ impl Process {
         let oldest = calls.running.values_mut().find(|slot| slot.listener.call().is_some());
         let Some(slot) = oldest else { return false };
         for line in text.lines() {
-            if slot.told > MOST_TOLD {
+            if slot.told > MAX_LOG_BYTES {
                 break;
             }
             slot.told += line.len() + COST_OF_LINE;
-            let line = match slot.told > MOST_TOLD {
+            let line = match slot.told > MAX_LOG_BYTES {
                 true => "what is printed from here on is left out: there is too much of it",
                 false => line,
             };

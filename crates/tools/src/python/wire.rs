@@ -17,7 +17,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// How many bytes one line may have.
-pub(crate) const LONGEST_LINE: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_LINE_LEN: usize = 64 * 1024 * 1024;
 
 /// A message to the Python process.
 #[derive(Serialize)]
@@ -110,7 +110,7 @@ impl<'a> WireContext<'a> {
     pub(crate) fn of_call(call: &'a CallContext, root: &'a str, input: &'a str) -> Self {
         let model = call.model().map(Name::as_str);
         let programs = call.agent().map(|agent| agent.programs.as_slice()).unwrap_or_default();
-        let access = call.agent().map(|agent| call.access().unwrap_or(agent.access).word());
+        let access = call.agent().map(|agent| call.access().unwrap_or(agent.access).as_str());
         let choices = call.agent().map(|agent| agent.toolsets.as_slice()).unwrap_or_default();
         let toolsets = choices.iter().filter(|choice| !choice.implicit).map(|choice| choice.name.as_str());
         let descriptors = call.context().get::<Descriptors>().is_some();
@@ -154,7 +154,7 @@ impl ToHost<'_> {
         let mut line = Vec::with_capacity(512);
         serde_json::to_writer(&mut line, self).map_err(|error| error.to_string())?;
         line.push(b'\n');
-        if line.len() > LONGEST_LINE {
+        if line.len() > MAX_LINE_LEN {
             return Err(format!("{} bytes are too many for one message to Python", line.len()));
         }
         Ok(line)
@@ -511,7 +511,7 @@ impl<R: Read> Lines<R> {
         self.buffer.drain(..self.given);
         self.searched -= self.given;
         self.given = 0;
-        if self.buffer.len() > LONGEST_LINE {
+        if self.buffer.len() > MAX_LINE_LEN {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a line has more than 64 MB"));
         }
         if self.buffer.is_empty() && self.buffer.capacity() > 4 * CHUNK {

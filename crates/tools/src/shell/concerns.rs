@@ -165,12 +165,12 @@ pub(crate) fn values_in(word: &str) -> Vec<&str> {
 
 /// No letter is a slash, and no system opens a longer name or a longer path.
 fn values_in_cluster(cluster: &str) -> impl Iterator<Item = &str> {
-    const LONGEST_NAME: usize = 255;
-    const LONGEST_PATH: usize = 4096;
+    const MAX_NAME_LEN: usize = 255;
+    const MAX_PATH_LEN: usize = 4096;
     let end = cluster.find('/').unwrap_or(cluster.len());
     let starts = cluster.char_indices().map(|(at, _)| at).skip(1);
-    let possible = starts.filter(move |at| *at <= end && at + LONGEST_NAME >= end);
-    possible.map(|at| &cluster[at..]).filter(|value| value.len() <= LONGEST_PATH)
+    let possible = starts.filter(move |at| *at <= end && at + MAX_NAME_LEN >= end);
+    possible.map(|at| &cluster[at..]).filter(|value| value.len() <= MAX_PATH_LEN)
 }
 
 /// Judges the words of `find`: where it starts, then its expression.

@@ -52,7 +52,7 @@ use self::place::Place;
 use self::policy::Policy;
 use self::programs::{GIT_READERS, READERS};
 use self::session::Session;
-use self::settings::LONGEST_TIMEOUT;
+use self::settings::MAX_TIMEOUT;
 use self::tool::{ShellTool, definition};
 use crate::filesystem::{Guarded, Protected};
 use crate::sandbox::sandbox_status;
@@ -178,11 +178,8 @@ fn session(
     guarded: Arc<Guarded>,
     secret_files: Arc<SecretFiles>,
 ) -> Result<Session, String> {
-    if !(1..=LONGEST_TIMEOUT).contains(&settings.timeout) {
-        return Err(format!(
-            "`timeout`: {} is not between 1 and {LONGEST_TIMEOUT} seconds",
-            settings.timeout
-        ));
+    if !(1..=MAX_TIMEOUT).contains(&settings.timeout) {
+        return Err(format!("`timeout`: {} is not between 1 and {MAX_TIMEOUT} seconds", settings.timeout));
     }
     let place = Place::new(project, settings)?;
     Ok(Session {

@@ -11,7 +11,7 @@ use super::refusal::Refusal;
 use super::unquote::read_word;
 
 /// The longest command that is read, in bytes.
-const LONGEST: usize = 16 * 1024;
+const MAX_LEN: usize = 16 * 1024;
 
 /// The words of one command: the program and its arguments.
 pub(crate) type Words = Vec<String>;
@@ -61,8 +61,8 @@ pub(crate) fn parse(text: &str) -> Result<CommandLine, Refusal> {
 const BLANKS: [char; 2] = [' ', '\t'];
 
 fn check_signs(text: &str) -> Result<(), Refusal> {
-    if text.len() > LONGEST {
-        return Err(Refusal::TooLong { longest: LONGEST });
+    if text.len() > MAX_LEN {
+        return Err(Refusal::TooLong { longest: MAX_LEN });
     }
     if text.trim_matches(BLANKS).is_empty() {
         return Err(Refusal::Empty);

@@ -17,7 +17,7 @@ use super::root::Root;
 use crate::filesystem::Guarded;
 
 /// How many files one command may put into directories before nobody looks at them all.
-const MOST_FILES: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 
 /// Says which protected files a command line names, and why they are protected.
 pub(crate) fn of(line: &CommandLine, judgment: &Judgment, root: &Root, guarded: &Guarded) -> Vec<String> {
@@ -67,7 +67,7 @@ impl Command<'_> {
         paths: &BTreeSet<&'p str>,
         judge: impl Fn(&Path) -> Option<String>,
     ) -> Result<Option<String>, &'p str> {
-        let mut left = MOST_FILES;
+        let mut left = MAX_FILES;
         for target in self.targets(paths) {
             for source in paths.iter().filter(|source| **source != target) {
                 let files = self.files_of(source, &mut left);

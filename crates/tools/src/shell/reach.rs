@@ -58,10 +58,10 @@ fn links(directory: &Path) -> Vec<PathBuf> {
 
 /// The directories from which objects are borrowed, directly or by those from which they are borrowed.
 fn borrowed(objects: &Path) -> Vec<PathBuf> {
-    const MOST: usize = 100;
+    const MAX_ITEMS: usize = 100;
     let mut found = vec![objects.to_path_buf()];
     let mut next = 0;
-    while let Some(directory) = found.get(next).filter(|_| found.len() < MOST).cloned() {
+    while let Some(directory) = found.get(next).filter(|_| found.len() < MAX_ITEMS).cloned() {
         let list = fs::read(directory.join("info/alternates")).unwrap_or_default();
         let list = String::from_utf8_lossy(&list);
         let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));

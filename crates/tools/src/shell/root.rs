@@ -10,10 +10,10 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// How many links one path may lead through, as in the kernel.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// How many entries are looked at for links that lead out.
-const MOST_ENTRIES: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 
 /// The directory in which commands run, with its links resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Root {
                 let Some(next) = self.resolve(&entry.path()).filter(|next| next.starts_with(&self.0)) else {
                     return true;
                 };
-                if entries > MOST_ENTRIES {
+                if entries > MAX_ENTRIES {
                     return true;
                 }
                 if next.is_dir() && seen.insert(next.clone()) {
@@ -90,7 +90,7 @@ impl Root {
                         }
                     }
                     links += 1;
-                    if links > MOST_LINKS {
+                    if links > MAX_LINKS {
                         return None;
                     }
                 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The longest time limit, in seconds.
-pub(crate) const LONGEST_TIMEOUT: u64 = 600;
+pub(crate) const MAX_TIMEOUT: u64 = 600;
 
 /// What the shell tool may run, where and for how long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

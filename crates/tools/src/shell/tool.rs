@@ -15,7 +15,7 @@ use super::capture::Capture;
 use super::confinement::{Confinement, Purpose};
 use super::execute::{Bounds, Ending, Execution, Watcher, execute};
 use super::session::Session;
-use super::settings::LONGEST_TIMEOUT;
+use super::settings::MAX_TIMEOUT;
 
 const DESCRIPTION: &str = "Runs listed programs and returns what they print. No shell reads the command: \
     words, quotes, `|`, `&&`, `||` and `;` work; variables, wildcards, redirects, substitutions and background \
@@ -115,7 +115,7 @@ impl ShellTool {
         if let Some(notice) = confinement.notice_for(call.run_id()) {
             call.notice(notice);
         }
-        let seconds = arguments.timeout.unwrap_or(self.session.timeout).min(LONGEST_TIMEOUT);
+        let seconds = arguments.timeout.unwrap_or(self.session.timeout).min(MAX_TIMEOUT);
         let bounds = Bounds { time: Duration::from_secs(seconds), output: self.session.max_output_bytes };
         let watcher = Watcher { cancellation: call.cancellation(), progress: call.progress() };
         let execution = execute(&prepared, &self.session.place, sandbox, bounds, &watcher).await;

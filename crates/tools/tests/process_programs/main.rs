@@ -23,7 +23,7 @@ use crate::stage::check;
 pub(crate) type Counts = BTreeMap<&'static str, u64>;
 
 /// What a thousand programs do at least.
-const LEAST: &[(&str, u64)] = &[
+const MINIMUM: &[(&str, u64)] = &[
     ("spawned", 500),
     ("forked", 500),
     ("forked within a fork", 30),
@@ -67,7 +67,7 @@ fn random_programs_keep_to_the_rules_of_processes() {
         counts.into_iter().for_each(|(name, count)| *total.entry(name).or_default() += count);
     }
     println!("{programs} programs: {total:#?}");
-    for (name, least) in LEAST {
+    for (name, least) in MINIMUM {
         let count = total.get(name).copied().unwrap_or_default();
         assert!(count * 1_000 >= least * programs.min(count * 1_000 + 1_000), "{name}: only {count}");
     }

@@ -18,7 +18,7 @@ const KINDS: [(&str, &str); 5] = [
     ("characters cut in two", "yes '\u{1f680}' | tr -d '\\n' | head -c SIZE"),
 ];
 
-const MOST: u64 = 64 * 1024;
+const MAX_ITEMS: u64 = 64 * 1024;
 
 fn kilobytes(field: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
@@ -43,7 +43,7 @@ async fn worker() {
         let (name, pipeline) = KINDS[usize::try_from(run).unwrap() % KINDS.len()];
         let printed = output(&tool, &pipeline.replace("SIZE", &size.to_string())).await;
         assert_eq!((&printed["truncated"], &printed["stdout_bytes"]), (&json!(true), &json!(size)), "{name}");
-        let mark = format!("[... {} of {size} bytes left out ...]", size - MOST);
+        let mark = format!("[... {} of {size} bytes left out ...]", size - MAX_ITEMS);
         assert!(printed["stdout"].as_str().unwrap().contains(&mark), "{name}");
     }
     println!("{runs} floods of {size} bytes, memory grew by {} kB", kilobytes("VmHWM") - before);

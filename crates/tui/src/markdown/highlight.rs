@@ -18,7 +18,7 @@ const MOST_LINES: usize = 2_000;
 /// Lines behind so many bytes of a block are left plain.
 const MOST_BYTES: usize = 64 * 1024;
 /// Lines with more bytes are left plain.
-const LONGEST_LINE: usize = 2_000;
+const MAX_LINE_LEN: usize = 2_000;
 
 /// The highlighted blocks of a text, kept so that a block that grows is not highlighted from its start again.
 #[derive(Default)]
@@ -121,7 +121,7 @@ struct State {
 
 impl State {
     fn highlighted(&mut self, line: &str, theme: Theme) -> Line<'static> {
-        if line.len() > LONGEST_LINE {
+        if line.len() > MAX_LINE_LEN {
             return plain(line.trim_end_matches('\n'));
         }
         match self.parser.parse_line(line, syntaxes()) {

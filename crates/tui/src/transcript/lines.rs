@@ -346,7 +346,7 @@ pub(crate) fn amount_words(amount: u64) -> String {
 /// What was used, in a few words.
 pub(crate) fn usage_words(usage: &Usage) -> String {
     let requests = if usage.requests == 1 { "request" } else { "requests" };
-    let cost = usage.cost.words().map(|words| format!(", {words}")).unwrap_or_default();
+    let cost = usage.cost.describe().map(|words| format!(", {words}")).unwrap_or_default();
     format!("{} {requests}, {} tokens{cost}", usage.requests, amount_words(usage.tokens()))
 }
 

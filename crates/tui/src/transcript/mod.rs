@@ -254,7 +254,7 @@ impl Transcript {
             self.answer(output);
         }
         // The last line says that it was interrupted; words that say more stand before it.
-        let is_told = status == Status::Interrupted && error == Some(status.word());
+        let is_told = status == Status::Interrupted && error == Some(status.as_str());
         // Its hint is written for a model or a program; the command line has one for people.
         let error = error.map(|error| error.split("\nhint: ").next().unwrap_or(error));
         if let Some(error) = error.filter(|_| !is_told) {

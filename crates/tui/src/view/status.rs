@@ -72,7 +72,7 @@ fn run_parts(run: &Run, is_later: bool, now: Instant, theme: Theme) -> Vec<Span<
 /// What was used, in parts that can stand alone.
 fn used_words(usage: &Usage) -> impl Iterator<Item = String> {
     let tokens = (usage.tokens() > 0).then(|| format!("{} tokens", amount_words(usage.tokens())));
-    tokens.into_iter().chain(usage.cost.words())
+    tokens.into_iter().chain(usage.cost.describe())
 }
 
 /// Leaves out the parts that do not fit; the first one always stands.

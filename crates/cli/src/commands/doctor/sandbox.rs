@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn lines(landlock_level: Option<u32>, filters_calls: bool, missing: &[&str]) -> String {
-        let missing = missing.iter().map(|words| (*words).to_owned()).collect();
+        let missing = missing.iter().map(|message| (*message).to_owned()).collect();
         sandbox_lines(&SandboxStatus { landlock_level, filters_calls, missing }).join("\n")
     }
 

@@ -230,7 +230,7 @@ fn tool_choice(settings: &ModelSettings, plan: ThinkingPlan, scope: &mut Scope<'
 
 fn output_config(request: &ModelRequest<'_>, plan: ThinkingPlan, scope: &mut Scope<'_>) -> Option<Value> {
     let mut config = Map::new();
-    config.put_some("effort", effort(request.settings, plan, scope).map(Effort::word));
+    config.put_some("effort", effort(request.settings, plan, scope).map(Effort::as_str));
     if let Some(schema) = request.output_schema {
         let output = schema::anthropic_output(schema.source()).unwrap_or_else(|| schema.source().clone());
         let format = json!({"type": "json_schema", "schema": output});
@@ -248,7 +248,7 @@ fn effort(settings: &ModelSettings, plan: ThinkingPlan, scope: &mut Scope<'_>) -
             let nearest = scope.target.profile.effort_levels.nearest(written)?;
             let sent = nearest.min(scope.target.rules.max_effort_while_off);
             if sent != written {
-                scope.changed("effort", written.word(), sent.word());
+                scope.changed("effort", written.as_str(), sent.as_str());
             }
             Some(sent)
         }
@@ -383,7 +383,7 @@ fn write_text(text: &str, blocks: &mut List<'_>) {
 
 fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, blocks: &mut List<'_>) {
     match shown(attachment, scope) {
-        Shown::LeftOut(words) => write_text(&words, blocks),
+        Shown::LeftOut(message) => write_text(&message, blocks),
         Shown::Text { text } if text.trim().is_empty() => {
             write_text(&format!("[The file `{}` is empty.]", attachment.name), blocks)
         }

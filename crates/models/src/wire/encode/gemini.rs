@@ -206,12 +206,12 @@ fn thinking(plan: ThinkingPlan, scope: &Scope<'_>) -> Option<Value> {
         ThinkingPlan::Default => None,
         ThinkingPlan::Off if is_budget => Some(json!({"thinkingBudget": 0})),
         // No model that takes levels can be switched off; a profile of a project may say otherwise.
-        ThinkingPlan::Off => Some(json!({"thinkingLevel": Effort::Minimal.word()})),
+        ThinkingPlan::Off => Some(json!({"thinkingLevel": Effort::Minimal.as_str()})),
         ThinkingPlan::Tokens(tokens) => Some(json!({"includeThoughts": true, "thinkingBudget": tokens})),
         // A budget of −1 lets the model decide.
         ThinkingPlan::On if is_budget => Some(json!({"includeThoughts": true, "thinkingBudget": -1})),
         ThinkingPlan::On | ThinkingPlan::Level(_) => {
-            Some(json!({"includeThoughts": true, "thinkingLevel": level_of(plan, scope).word()}))
+            Some(json!({"includeThoughts": true, "thinkingLevel": level_of(plan, scope).as_str()}))
         }
     }
 }
@@ -252,7 +252,7 @@ fn write_text(text: &str, parts: &mut List<'_>) {
 
 fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, parts: &mut List<'_>) {
     match shown(attachment, scope) {
-        Shown::LeftOut(words) => write_text(&words, parts),
+        Shown::LeftOut(message) => write_text(&message, parts),
         Shown::Text { text } => write_text(&named_text(attachment, text), parts),
         Shown::Media { media_type, bytes, .. } => {
             let mut part = parts.object();

@@ -100,7 +100,7 @@ fn think(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Option<Value> {
     match ThinkingPlan::of(request.settings, scope) {
         ThinkingPlan::Default => None,
         ThinkingPlan::Off => Some(false.into()),
-        ThinkingPlan::Level(level) => Some(level.word().into()),
+        ThinkingPlan::Level(level) => Some(level.as_str().into()),
         ThinkingPlan::On | ThinkingPlan::Tokens(_) => Some(true.into()),
     }
 }
@@ -146,7 +146,7 @@ fn attach<'a>(
     match shown(attachment, scope) {
         Shown::Media { bytes, .. } => images.push(bytes),
         Shown::Text { text } => texts.push(named_text(attachment, text)),
-        Shown::LeftOut(words) => texts.push(words),
+        Shown::LeftOut(message) => texts.push(message),
     }
 }
 

@@ -137,17 +137,17 @@ fn thinking(plan: ThinkingPlan, scope: &Scope<'_>) -> Map<String, Value> {
     match (scope.target.rules.thinking_field, plan) {
         (_, ThinkingPlan::Default) => {}
         (ThinkingField::ReasoningEffort, ThinkingPlan::Off) => fields.put("reasoning_effort", "none"),
-        (ThinkingField::ReasoningEffort, _) => fields.put("reasoning_effort", level.word()),
+        (ThinkingField::ReasoningEffort, _) => fields.put("reasoning_effort", level.as_str()),
         (ThinkingField::Reasoning, ThinkingPlan::Off) => fields.put("reasoning", json!({"enabled": false})),
         (ThinkingField::Reasoning, ThinkingPlan::Tokens(tokens)) => {
             fields.put("reasoning", json!({"max_tokens": tokens}));
         }
-        (ThinkingField::Reasoning, _) => fields.put("reasoning", json!({"effort": level.word()})),
+        (ThinkingField::Reasoning, _) => fields.put("reasoning", json!({"effort": level.as_str()})),
         (ThinkingField::Thinking, ThinkingPlan::Off) => fields.put("thinking", json!({"type": "disabled"})),
         (ThinkingField::Thinking, plan) => {
             fields.put("thinking", json!({"type": "enabled"}));
             let is_level = matches!(plan, ThinkingPlan::Level(_));
-            fields.put_some("reasoning_effort", is_level.then(|| level.word()));
+            fields.put_some("reasoning_effort", is_level.then(|| level.as_str()));
         }
     }
     fields
@@ -249,7 +249,7 @@ fn piece<'a>(attachment: &'a Attachment, scope: &mut Scope<'_>) -> Piece<'a> {
     match shown(attachment, scope) {
         Shown::Media { kind, media_type, bytes } => Piece::Media { attachment, kind, media_type, bytes },
         Shown::Text { text } => Piece::Text(named_text(attachment, text).into()),
-        Shown::LeftOut(words) => Piece::Text(words.into()),
+        Shown::LeftOut(message) => Piece::Text(message.into()),
     }
 }
 

@@ -138,7 +138,7 @@ fn reasoning(plan: ThinkingPlan, scope: &Scope<'_>) -> Option<Value> {
     match plan {
         ThinkingPlan::Default => None,
         ThinkingPlan::Off => Some(json!({"effort": "none"})),
-        plan => Some(json!({"effort": level_of(plan, scope).word(), "summary": "auto"})),
+        plan => Some(json!({"effort": level_of(plan, scope).as_str(), "summary": "auto"})),
     }
 }
 
@@ -186,7 +186,7 @@ fn write_text(text: &str, pieces: &mut List<'_>) {
 
 fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, pieces: &mut List<'_>) {
     match shown(attachment, scope) {
-        Shown::LeftOut(words) => write_text(&words, pieces),
+        Shown::LeftOut(message) => write_text(&message, pieces),
         Shown::Text { text } => write_text(&named_text(attachment, text), pieces),
         Shown::Media { kind, media_type, bytes } => {
             let prefix = format!("data:{media_type};base64,");

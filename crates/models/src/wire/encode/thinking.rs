@@ -87,7 +87,7 @@ impl ThinkingPlan {
         };
         let name = scope.target.name();
         let sent = match least {
-            Self::Level(level) => level.word().to_owned(),
+            Self::Level(level) => level.as_str().to_owned(),
             Self::Tokens(tokens) => tokens.to_string(),
             Self::Default | Self::Off | Self::On => "true".to_owned(),
         };
@@ -110,7 +110,7 @@ impl ThinkingPlan {
             (Some(tokens), _) if scope.target.rules.thinking_field == ThinkingField::Reasoning => {
                 Self::Tokens(tokens)
             }
-            (_, Some(effort)) => Self::nearest("effort", effort.word(), effort, scope),
+            (_, Some(effort)) => Self::nearest("effort", effort.as_str(), effort, scope),
             (Some(tokens), None) => Self::nearest("thinking", &tokens.to_string(), effort_of(tokens), scope),
             (None, None) => Self::On,
         }
@@ -118,7 +118,7 @@ impl ThinkingPlan {
 
     fn nearest(setting: &str, written: &str, wanted: Effort, scope: &mut Scope<'_>) -> Self {
         let nearest = scope.target.profile.effort_levels.nearest(wanted);
-        let sent = nearest.map_or("true", Effort::word);
+        let sent = nearest.map_or("true", Effort::as_str);
         if sent != written {
             scope.changed(setting, written, sent);
         }

@@ -284,8 +284,8 @@ fn an_effort_that_a_model_lacks_becomes_the_nearest_one_with_a_notice() {
     ] {
         let (body, notices) = send(name, &with(|settings| settings.effort = Some(effort)));
         assert_eq!(level(name, &body), expected, "{name} {effort:?}");
-        let changed = (effort.word() != expected).then(|| {
-            format!("`effort: {}` is sent as `{expected}`: `{name}` does not take it", effort.word())
+        let changed = (effort.as_str() != expected).then(|| {
+            format!("`effort: {}` is sent as `{expected}`: `{name}` does not take it", effort.as_str())
         });
         assert_eq!(notices, Vec::from_iter(changed), "{name} {effort:?}");
     }

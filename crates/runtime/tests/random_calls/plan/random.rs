@@ -10,7 +10,7 @@ use crate::arguments::{Shape, valid};
 use llm_do_testing::Chance;
 
 /// The most calls of a case. Debug builds are slow: there, cases are shorter and as many.
-const MOST_CALLS: usize = if cfg!(debug_assertions) { 20 } else { 50 };
+const MAX_CALLS: usize = if cfg!(debug_assertions) { 20 } else { 50 };
 
 const LEVELS: [(u32, Approval); 3] = [(5, Approval::PreApproved), (6, Approval::Ask), (1, Approval::Blocked)];
 
@@ -32,7 +32,7 @@ impl CasePlan {
         }
         let mut plan = Self {
             seed,
-            calls: chance.between(1, MOST_CALLS),
+            calls: chance.between(1, MAX_CALLS),
             policy: random_policy(&names, &mut chance),
             limits: random_limits(&mut chance, 10),
             approver_limit: chance.percent(10).then(|| Duration::from_millis(2)),

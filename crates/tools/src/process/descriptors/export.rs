@@ -26,7 +26,7 @@ const DESCRIPTION: &str = "Writes the whole text of a file descriptor to a file,
     change first. The text need not be read before, so this is the way to keep a long result.";
 
 /// How large a file may be before and after: it is held in memory and compared.
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Where the texts of descriptors may be written, and how much at once.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -44,14 +44,14 @@ pub struct ExportSettings {
 
 impl Default for ExportSettings {
     fn default() -> Self {
-        Self { root: PathBuf::from("."), read_only: false, suffixes: Vec::new(), max_write_bytes: MOST_BYTES }
+        Self { root: PathBuf::from("."), read_only: false, suffixes: Vec::new(), max_write_bytes: MAX_BYTES }
     }
 }
 
 impl From<ExportSettings> for FilesystemSettings {
     fn from(settings: ExportSettings) -> Self {
         let ExportSettings { root, read_only, suffixes, max_write_bytes } = settings;
-        Self { root, read_only, suffixes, max_write_bytes, max_read_bytes: MOST_BYTES, ..Self::default() }
+        Self { root, read_only, suffixes, max_write_bytes, max_read_bytes: MAX_BYTES, ..Self::default() }
     }
 }
 
@@ -103,8 +103,8 @@ impl Export {
 
     fn text(&self) -> Result<Vec<u8>, FileError> {
         let size = self.content.bytes();
-        if size > MOST_BYTES {
-            return Err(FileError::TooMuch { size, limit: MOST_BYTES });
+        if size > MAX_BYTES {
+            return Err(FileError::TooMuch { size, limit: MAX_BYTES });
         }
         let text = self.content.text(0, size).map_err(|failure| FileError::Argument(failure.message))?;
         Ok(text.into_owned().into_bytes())

@@ -24,9 +24,9 @@ pub(super) const DESCRIPTION: &str = "Searches the text of a file descriptor for
     in the modes `line` and `char`.";
 
 /// How many matches are returned at most.
-const MOST_MATCHES: usize = 1000;
+const MAX_MATCHES: usize = 1000;
 /// How many lines around a match are shown at most.
-const MOST_CONTEXT: u64 = 20;
+const MAX_CONTEXT: u64 = 20;
 /// What the answer holds besides the lines.
 const AROUND_LINES: u64 = 300;
 /// How many bytes of one line are shown.
@@ -38,11 +38,11 @@ const WINDOW: u64 = 1024 * 1024;
 /// What a window shows again of the one before it, so that the beginning of a line is seen.
 const OVERLAP: u64 = 1024;
 /// How long a match may be to be found wherever it lies. The matches of a window begin before this much of its end.
-const LONGEST_MATCH: u64 = 64 * 1024;
+const MAX_MATCH_LEN: u64 = 64 * 1024;
 /// How long one search may take.
 const TIME: Duration = Duration::from_secs(10);
 /// How large a compiled expression may be.
-const MOST_EXPRESSION: usize = 4 * 1024 * 1024;
+const MAX_PATTERN_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -83,7 +83,7 @@ impl Arguments {
         check_length(&self.pattern).map_err(|message| Failure::new(FailureKind::Arguments, message))?;
         let mut builder = RegexMatcherBuilder::new();
         builder.case_insensitive(self.ignore_case).multi_line(true).crlf(true);
-        builder.size_limit(MOST_EXPRESSION).dfa_size_limit(MOST_EXPRESSION);
+        builder.size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
         let problem = |error| {
             Failure::new(FailureKind::Arguments, format!("`pattern` is not a regular expression: {error}"))
         };
@@ -173,7 +173,7 @@ impl Window {
         let start = content.position_at(next.saturating_sub(OVERLAP))?.byte;
         let end = content.position_at(start + WINDOW)?.byte;
         let is_last = end == content.bytes();
-        let accepts = if is_last { end } else { content.position_at(end - LONGEST_MATCH)?.byte };
+        let accepts = if is_last { end } else { content.position_at(end - MAX_MATCH_LEN)?.byte };
         Ok(Self { text: content.text(start, end)?.into_owned(), start, accepts, is_last })
     }
 
@@ -241,8 +241,8 @@ impl<'a> Findings<'a> {
     fn new(content: &'a StoredContent, arguments: &Arguments, room: usize) -> Self {
         Self {
             content,
-            context: arguments.context.min(MOST_CONTEXT),
-            most: arguments.max_matches.min(MOST_MATCHES),
+            context: arguments.context.min(MAX_CONTEXT),
+            most: arguments.max_matches.min(MAX_MATCHES),
             matches: 0,
             shown: 0,
             lines: Vec::new(),

@@ -24,9 +24,9 @@ pub(super) fn description() -> String {
 }
 
 /// How many characters are read at once: what is larger would fill the model's context.
-const MOST_READ: u64 = 200_000;
+const MAX_READ: u64 = 200_000;
 /// How many characters become a new descriptor at once: they are held in memory meanwhile.
-const MOST_EXTRACTED: u64 = 16 * 1024 * 1024;
+const MAX_EXTRACTED: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -88,7 +88,7 @@ pub(super) fn run(table: &Descriptors, input: &Value, situation: &Situation) -> 
 impl Arguments {
     fn check_size(&self, fd: &Fd) -> Result<(), Failure> {
         let size = fd.measure(self.mode.selection(), self.start, self.count)?;
-        let most = if self.extract { MOST_EXTRACTED } else { MOST_READ };
+        let most = if self.extract { MAX_EXTRACTED } else { MAX_READ };
         if size <= most {
             return Ok(());
         }
