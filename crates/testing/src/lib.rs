@@ -5,6 +5,7 @@
 //!   that tools are tested without a runtime.
 //! - [`FunctionTool`] is a tool made from a closure.
 //! - [`Chance`] gives random cases that a seed repeats.
+//! - [`own_process!`] runs the rest of a test in a process of its own.
 //! - [`MockProvider`] and [`FakeTransport`] are providers that answer as a script says, also badly.
 //! - [`StrictProvider`] refuses the requests that real providers refuse, with the rules of `llm-do-provider-rules`.
 //! - [`EffectRecorder`] stands outside the runtime and sees what really happened.
@@ -20,6 +21,7 @@ mod approvals;
 mod chance;
 mod function_tool;
 mod mock_provider;
+mod own_process;
 #[cfg(feature = "terminal")]
 pub mod picture;
 mod recorder;
@@ -36,6 +38,7 @@ pub use mock_provider::{
     Drip, FakeTransport, Fault, Generated, MockAnswer, MockApi, MockProvider, MockRequest, MockResponse,
     ProviderFault, StrictProvider, StrictRequest,
 };
+pub use own_process::run_in_own_process;
 pub use recorder::{EffectRecorder, SeenEffect};
 pub use test_call::{TestCall, TestReply};
 pub use test_project::{TestProject, TestRun};

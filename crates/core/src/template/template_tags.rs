@@ -95,11 +95,11 @@ fn raw_length(text: &str) -> Option<usize> {
 
 /// The length of a tag that holds one word only.
 fn plain_tag(text: &str, word: &str) -> Option<usize> {
-    let sign = ['-', '+'];
+    let c = ['-', '+'];
     let inner = text.strip_prefix("{%")?;
-    let inner = inner.strip_prefix(sign).unwrap_or(inner).trim_ascii_start().strip_prefix(word)?;
+    let inner = inner.strip_prefix(c).unwrap_or(inner).trim_ascii_start().strip_prefix(word)?;
     let inner = inner.trim_ascii_start();
-    let after = inner.strip_prefix(sign).unwrap_or(inner).strip_prefix("%}")?;
+    let after = inner.strip_prefix(c).unwrap_or(inner).strip_prefix("%}")?;
     Some(text.len() - after.len())
 }
 

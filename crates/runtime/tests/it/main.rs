@@ -1,0 +1,34 @@
+//! The runtime through `TestProject`: one module per subject.
+//!
+//! One program, because each further one links the whole workspace again.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a broken set-up must stop the test")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "tests print what they measured")]
+
+mod answers;
+mod approvals;
+mod attachments;
+mod bookings;
+mod budget_trees;
+mod budgets;
+mod cancelling;
+mod cancelling_calls;
+mod descriptors;
+mod dispatch;
+mod events;
+mod flatness;
+mod hard_cases;
+mod inner_effects;
+mod linking;
+mod manual_only;
+mod overrides;
+mod preambles;
+mod providers;
+mod random_calls;
+mod resume;
+mod secrets;
+mod sessions;
+mod stopped_turns;
+mod tool_json;
+mod toolsets;
+mod verdicts;

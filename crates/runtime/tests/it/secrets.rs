@@ -1,0 +1,221 @@
+//! Secrets: calls that read secret files ask, and no tool's answer carries a private key or a known token further.
+
+use llm_do_core::{
+    AgentSpec, Answer, Approval, ApprovalMode, Assessment, Attachment, Digest, FailureKind, Output,
+    SecretFile, Subject, ToolError,
+};
+use llm_do_models::{Script, asks, says};
+use llm_do_secrets::SecretFiles;
+use llm_do_testing::{Approvals, FunctionTool, TestProject, TestRun, once};
+use serde_json::json;
+
+/// Put together here, so that this file holds no token.
+fn token() -> String {
+    ["ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17"].join("_")
+}
+
+fn private_key() -> String {
+    let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n";
+    let kind = ["PRIVATE", "KEY"].join(" ");
+    format!("-----BEGIN {kind}-----\n{}-----END {kind}-----\n", line.repeat(25))
+}
+
+fn agent() -> AgentSpec {
+    AgentSpec::new("main", "You are main.").tool("show").rule("show", Approval::PreApproved)
+}
+
+async fn run_tool(tool: FunctionTool) -> TestRun {
+    let replies = [asks("show", json!({})), says("Done.")];
+    let tool = tool.define(|definition| definition.approval = Approval::PreApproved);
+    TestProject::new().agent(agent()).tool(tool).model_replies(replies).run("go").await
+}
+
+/// Everything that was recorded or shown, requests to the model among it.
+fn everything(run: &TestRun) -> String {
+    run.events().iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect()
+}
+
+#[tokio::test]
+async fn no_answer_of_a_tool_carries_a_known_secret_to_the_model_or_the_record() {
+    type Answering = fn() -> Result<Output, ToolError>;
+    let answers: [Answering; 6] = [
+        || Ok(Output::text(format!("the token {} and the key {}", token(), private_key()))),
+        || Ok(Output::json(json!({"a": [{"b": token()}], "key": private_key()}))),
+        || Ok(Output::json(json!({token(): 1}))),
+        || Err(ToolError::new(format!("failed with {}", token()))),
+        || panic!("panicked with {}", token()),
+        || Ok(Output::text("see").with_attachment(Attachment::bytes("a.txt", "text/plain", token()))),
+    ];
+    for (index, answer) in answers.into_iter().enumerate() {
+        let tool = FunctionTool::new("show", move |_, call| {
+            call.notice(format!("notice {}", token()));
+            call.progress().report(format!("progress {}", token()));
+            async move { answer() }
+        });
+        let run = run_tool(tool).await;
+        let all = everything(&run);
+        assert!(!all.contains(&token()[4..]), "{index}: {all}");
+        assert!(!all.contains("MIIEvQIBADANBg"), "{index}: {all}");
+        assert!(all.contains("notice [secret: GitHub token, 40 bytes]"), "{index}: {all}");
+    }
+}
+
+#[tokio::test]
+async fn what_stands_around_a_secret_is_kept() {
+    let key = private_key();
+    let tool = FunctionTool::new("show", move |_, _| {
+        let answer = json!({"text": format!("before\n{}after", private_key()), "count": 3});
+        async move { Ok(Output::json(answer)) }
+    });
+    let run = run_tool(tool).await;
+    let note = format!("[secret: private key, 1,{:03} bytes]", key.trim_end().len() - 1_000);
+    let expected = json!({"text": format!("before\n{note}\nafter"), "count": 3});
+    assert_eq!(run.tool_results(), [expected.to_string()]);
+}
+
+/// A tool that reads a secret file.
+fn reader() -> FunctionTool {
+    let tool = FunctionTool::new("show", |_, _| async move { Ok(Output::text(token())) });
+    tool.define(|definition| definition.approval = Approval::PreApproved).assessed(|_| {
+        let file = SecretFile { path: ".env".into(), what: "token".into(), content: Digest::of("A") };
+        let mut assessment = Assessment::new(Approval::PreApproved, "read the secret file `.env`");
+        assessment.precondition = Some(json!({"secret_files": [file]}));
+        assessment.subjects = vec![Subject::SecretFile(file)];
+        assessment
+    })
+}
+
+#[tokio::test]
+async fn no_rule_and_no_mode_lets_a_secret_file_be_read() {
+    for mode in [ApprovalMode::ApproveAll, ApprovalMode::RejectAll, ApprovalMode::Prompt] {
+        let replies = [asks("show", json!({})), asks("show", json!({})), says("Done.")];
+        let run = TestProject::new()
+            .agent(agent())
+            .tool(reader())
+            .model_replies(replies)
+            .runtime(move |builder| builder.approval_mode(mode))
+            .run("go")
+            .await;
+        let results = run.tool_results();
+        assert!(results.iter().all(|result| result.starts_with("denied: `show` must ask")), "{results:?}");
+        assert!(results[0].contains("`.env` is a secret file (token)"), "{results:?}");
+        let hints =
+            results.iter().filter(|result| result.contains("secret_files: {allow: [\".env\"]}")).count();
+        assert_eq!(hints, 1, "the way out is told once: {results:?}");
+        let kind = run.failure_of("show").kind;
+        assert!(matches!(kind, FailureKind::Denied | FailureKind::Unasked), "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_person_approved_is_answered_unchanged() {
+    let approvals = Approvals::new([once()]);
+    let run = TestProject::new()
+        .agent(agent())
+        .tool(reader())
+        .model_replies([asks("show", json!({})), says("Done.")])
+        .approver(approvals.clone())
+        .run("go")
+        .await;
+    assert_eq!(run.tool_results(), [token()]);
+    let request = &approvals.requests()[0];
+    assert_eq!(request.reason, "`.env` is a secret file (token)");
+    assert_eq!(request.scopes.len(), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_asks_anyway_cannot_be_granted_by_its_secret_file() {
+    let tool = FunctionTool::new("show", |_, _| async move { Ok(Output::text("done")) }).assessed(|_| {
+        let file = SecretFile { path: ".env".into(), what: "token".into(), content: Digest::of("A") };
+        let mut assessment = Assessment::new(Approval::Ask, "change `.env`");
+        assessment.subjects = vec![Subject::SecretFile(file)];
+        assessment
+    });
+    let approvals = Approvals::new([once(), Answer::Deny("no".into())]);
+    let replies = [asks("show", json!({})), asks("show", json!({})), says("Done.")];
+    let project = TestProject::new().agent(agent()).tool(tool).model_replies(replies);
+    let run = project.approver(approvals.clone()).run("go").await;
+    assert_eq!(run.tool_results(), ["done", "denied: no"]);
+    assert!(approvals.requests().iter().all(|request| request.scopes.is_empty()));
+}
+
+#[tokio::test]
+async fn a_person_whose_prompt_names_the_file_is_not_asked() {
+    for (prompt, result) in [("what is in .env?", token()), ("go", "denied".to_owned())] {
+        let replies = [asks("show", json!({})), says("Done.")];
+        let project = TestProject::new().agent(agent()).tool(reader()).model_replies(replies);
+        let run =
+            project.runtime(|builder| builder.approval_mode(ApprovalMode::ApproveAll)).run(prompt).await;
+        assert!(run.tool_results()[0].starts_with(&result), "{prompt}: {:?}", run.tool_results());
+    }
+}
+
+/// A directory with a private key in it, removed at the end.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("llm-do-secrets-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join("key.txt"), private_key()).unwrap();
+        Self(path.canonicalize().unwrap())
+    }
+
+    /// An agent that gives the file to another one.
+    fn giving(&self) -> TestProject {
+        let path = self.0.clone();
+        let call = asks("child", json!({"input": "look", "attachments": ["key.txt"]}));
+        let main = AgentSpec::new("main", "You are main.").toolset("child");
+        TestProject::new()
+            .agent(main.model(Script::new([call, says("done")])))
+            .agent(AgentSpec::new("child", "You are child.").model(Script::new([says("seen")])))
+            .runtime(move |builder| builder.root(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn a_model_attaches_a_secret_file_only_after_a_question() {
+    let folder = Folder::new("model");
+    let project = folder.giving();
+    let run = project.runtime(|builder| builder.approval_mode(ApprovalMode::ApproveAll)).run("go").await;
+    assert!(run.tool_results()[0].starts_with("denied: `child` must ask"), "{:?}", run.tool_results());
+    assert!(!everything(&run).contains("MIIEvQIBADANBg"));
+    let approvals = Approvals::new([once()]);
+    let run = folder.giving().approver(approvals.clone()).run("go").await;
+    assert_eq!(run.tool_results(), ["seen"]);
+    assert_eq!(approvals.requests()[0].reason, "`key.txt` is a secret file (private key)");
+}
+
+#[tokio::test]
+async fn what_the_manifest_allows_and_what_a_person_attaches_is_not_asked_about() {
+    let folder = Folder::new("allowed");
+    let allowed = SecretFiles::new(&folder.0, ["key.txt"]).unwrap();
+    let run = folder.giving().runtime(move |builder| builder.secret_files(allowed)).run("go").await;
+    assert_eq!(run.tool_results(), ["seen"]);
+    let path = folder.0.clone();
+    let project = TestProject::new().agent(AgentSpec::new("main", "You are main."));
+    let runtime = project.model_replies([says("seen")]).runtime(move |builder| builder.root(path)).build();
+    let input = json!({"input": "look", "attachments": ["key.txt"]});
+    let report = runtime.run("main", input).approval_mode(ApprovalMode::RejectAll).await.unwrap();
+    assert_eq!(&*report.output.unwrap().to_text(), "seen");
+}
+
+#[tokio::test]
+async fn a_tool_gives_no_secret_file_back() {
+    let folder = Folder::new("back");
+    let path = folder.0.clone();
+    let tool = FunctionTool::new("show", |_, _| async move {
+        Ok(Output::text("see").with_attachment(Attachment::path("key.txt")))
+    });
+    let tool = tool.define(|definition| definition.approval = Approval::PreApproved);
+    let project = TestProject::new().agent(agent()).tool(tool).runtime(move |builder| builder.root(path));
+    let run = project.model_replies([asks("show", json!({})), says("Done.")]).run("go").await;
+    assert!(run.tool_results()[0].contains("`key.txt` is a secret file"), "{:?}", run.tool_results());
+    assert!(!everything(&run).contains("MIIEvQIBADANBg"));
+}

@@ -1,0 +1,19 @@
+//! The built-in toolsets: one module per subject.
+//!
+//! One program, because each further one links the whole workspace again.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a broken set-up must stop the test")]
+#![allow(clippy::panic, reason = "a broken set-up must stop the test")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "tests print what they measured")]
+
+mod descriptors;
+mod end_all;
+mod filesystem;
+mod process;
+mod process_isolation;
+mod process_programs;
+mod process_wire;
+mod python;
+mod sandbox;
+mod session_wire;
+mod shell;

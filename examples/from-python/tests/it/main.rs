@@ -1,0 +1,7 @@
+//! The documented Python programs and their Rust counterparts.
+//!
+//! One program, because each further one links the whole workspace again.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a broken set-up must stop the test")]
+
+mod documents;
