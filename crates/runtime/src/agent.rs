@@ -10,22 +10,22 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use llm_do_core::{
-    AgentSpec, ArgumentsError, Attachment, Context, Conversation, Effect, Engine, FINAL_ANSWER, Failure,
-    FailureKind, Halt, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output, Part, Payload, Schema,
-    Step, StepKind, StepResult, StopReason, ToolCall, ToolResult, counted, join_problems, parse_strict,
+    AgentSpec, ArgumentsError, Attachment, Context, Conversation, Effect, FINAL_ANSWER, Failure, FailureKind,
+    Halt, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output, Part, Payload, Schema, Step,
+    StepKind, StepResult, StopReason, ToolCall, ToolResult, counted, join_problems, parse_strict,
 };
 
-use crate::caller::opener;
-use crate::control;
+use crate::call::caller::opener;
 use crate::descriptors::{Descriptors, READER};
-use crate::engine::Embedded;
-use crate::fork;
-use crate::instances::Instances;
-use crate::live::{AgentState, Frame, LiveCall};
-use crate::plan::{Plan, WRAPPED, is_wrapped};
-use crate::prompt::{self, Opening};
-use crate::server_tools;
-use crate::state::RunState;
+use crate::input::prompt::{self, Opening};
+use crate::model::server_tools;
+use crate::project::plan::{Plan, WRAPPED, is_wrapped};
+use crate::state::control;
+use crate::state::fork;
+use crate::state::instances::Instances;
+use crate::state::live::{AgentState, Frame, LiveCall};
+use crate::state::run_state::RunState;
+use crate::state::scope::RunScope;
 use calls::{CallRequest, Called};
 
 /// Turns of one agent call where nothing else is said.
@@ -40,8 +40,8 @@ const CUT_OFF: &str = "your message was cut off before it ended properly, so its
 const CUT_ANSWER: &str = "it was cut off at the output limit (`max_tokens`), so it must be shorter";
 
 /// Runs one agent call: opens what it needs, converses, closes on every way out.
-pub(crate) async fn run(engine: &Embedded, step: &Step) -> StepResult {
-    let run = &engine.run;
+pub(crate) async fn run(scope: &RunScope, step: &Step) -> StepResult {
+    let run = &scope.run;
     let call = run.live(&step.call)?;
     let frame = match frame_of(run, &call) {
         Ok(frame) => Arc::new(frame),
@@ -50,7 +50,7 @@ pub(crate) async fn run(engine: &Embedded, step: &Step) -> StepResult {
     call.set_frame(frame.clone());
     run.book_earlier(&call, frame.ceiling);
     let alarm = Alarm::set(&call);
-    let conversed = AssertUnwindSafe(converse(engine, &call, &frame, step)).catch_unwind().await;
+    let conversed = AssertUnwindSafe(converse(scope, &call, &frame, step)).catch_unwind().await;
     if !run.keeps_instances(&call) {
         frame.instances.close().await;
         // A toolset that opens only now is closed too. The call has no events after its end, so the run is told.
@@ -174,12 +174,12 @@ enum Next {
     End(Outcome),
 }
 
-async fn converse(engine: &Embedded, call: &Arc<LiveCall>, frame: &Arc<Frame>, step: &Step) -> StepResult {
-    if let Err(failure) = open(&engine.run, call, frame, step).await? {
+async fn converse(scope: &RunScope, call: &Arc<LiveCall>, frame: &Arc<Frame>, step: &Step) -> StepResult {
+    if let Err(failure) = open(&scope.run, call, frame, step).await? {
         return Ok(Outcome::Failed(failure));
     }
-    server_tools::settle(engine, call, frame).await?;
-    let mut conversation = AgentLoop { engine, call, frame, turn: 0, repairs: 0, paused: String::new() };
+    server_tools::settle(scope, call, frame).await?;
+    let mut conversation = AgentLoop { scope, call, frame, turn: 0, repairs: 0, paused: String::new() };
     let limit = conversation.turn_limit();
     while conversation.turn < limit {
         conversation.turn += 1;
@@ -237,7 +237,7 @@ async fn open(
 }
 
 struct AgentLoop<'a> {
-    engine: &'a Embedded,
+    scope: &'a RunScope,
     call: &'a Arc<LiveCall>,
     frame: &'a Arc<Frame>,
     turn: u32,
@@ -249,7 +249,7 @@ struct AgentLoop<'a> {
 impl AgentLoop<'_> {
     fn turn_limit(&self) -> u32 {
         let own = self.frame.plan.spec.as_ref().and_then(|spec| spec.limits.turns);
-        let run = self.engine.run.options.limits.turns;
+        let run = self.scope.run.options.limits.turns;
         match (own, run) {
             (Some(own), Some(run)) => own.min(run),
             (own, run) => own.or(run).unwrap_or(DEFAULT_TURNS),
@@ -283,7 +283,7 @@ impl AgentLoop<'_> {
         let key = self.call.info.id.child(format_args!("t{}/model", self.turn));
         let kind = StepKind::Model { head, turn: self.turn };
         let step = self.step(key, kind, self.call.name.clone(), self.call.input.clone(), Effect::Idempotent);
-        Ok(self.engine.perform(step).await?.into_response())
+        Ok(self.scope.perform(step).await?.into_response())
     }
 
     fn step(
@@ -318,7 +318,7 @@ impl AgentLoop<'_> {
             let message = format!("the model stopped (`{word}`) without an answer");
             return Ok(Next::End(Outcome::Failed(Failure::new(FailureKind::Model, message))));
         }
-        self.engine
+        self.scope
             .run
             .notice(&self.call.info, format!("the model stopped (`{word}`) without an answer; asking again"));
         Ok(Next::Turn)
@@ -358,7 +358,7 @@ impl AgentLoop<'_> {
         // The schema is that of the agent's own answer; its forks tell it what they found.
         let Some(schema) = self.output_schema().filter(|_| !self.call.fork) else {
             if let Some(message) = remark(response, &text) {
-                self.engine.run.notice(&self.call.info, message.to_owned());
+                self.scope.run.notice(&self.call.info, message.to_owned());
             }
             let attachments = made_by_the_model(response);
             return Ok(Next::End(Outcome::Value(Output { attachments, ..Output::text(text) })));
@@ -416,7 +416,7 @@ impl AgentLoop<'_> {
         if let Some(descriptors) = self.frame.agent_state.descriptors.get()
             && let Err(failure) = descriptors.keep_references(text)
         {
-            self.engine.run.notice(&self.call.info, format!("a reference was not kept: {failure}"));
+            self.scope.run.notice(&self.call.info, format!("a reference was not kept: {failure}"));
         }
     }
 

@@ -4,27 +4,33 @@
 //! grow with the depth of agents, and branches use all cores. Leaves run inside the task of their scope.
 
 use std::future::ready;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use llm_do_core::{
-    CallResult, Engine, EventBody, Failure, FailureKind, Halt, Head, Key, Outcome, Sample, Step, StepKind,
-    StepResult,
+    Digest, Engine, EventBody, Failure, FailureKind, Halt, Outcome, Step, StepKind, StepResult,
 };
-use tokio::time::Instant;
+use serde_json::Value;
 
-use crate::live::LiveCall;
-use crate::replay::Known;
-use crate::state::RunState;
-use crate::store::Durability;
-use crate::{agent, ask, dispatch, effect, gate};
+use crate::agent;
+use crate::record::replay::Known;
+use crate::record::store::Durability;
+use crate::state::live::LiveCall;
+use crate::state::run_state::RunState;
+
+use crate::call::dispatch;
+use crate::call::effect;
+use crate::gate;
+use crate::model::ask;
+use crate::state::scope::RunScope;
 
 /// Performs the steps of one run.
-#[derive(Clone)]
 pub(crate) struct Embedded {
-    pub(crate) run: Arc<RunState>,
+    run: Arc<RunState>,
+    /// Itself, for the scopes that it hands out.
+    this: Weak<Self>,
 }
 
 impl Engine for Embedded {
@@ -55,16 +61,45 @@ impl Engine for Embedded {
 }
 
 impl Embedded {
+    /// Makes the engine of a run.
+    pub(crate) fn new(run: Arc<RunState>) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self { run, this: this.clone() })
+    }
+
     /// Begins a step. Each kind is a future of its own: while it waits, it takes the memory of its kind.
     fn begin(&self, step: Step) -> BoxFuture<'_, StepResult> {
         match step.kind {
             StepKind::Agent { .. } => Box::pin(self.spawn(step)),
-            StepKind::Call { .. } => Box::pin(async move { dispatch::call(self, &step).await }),
-            StepKind::Gate { .. } => Box::pin(async move { self.decide(&step).await }),
-            StepKind::Model { head, turn } => Box::pin(self.ask(step.call, step.key, head, turn)),
-            StepKind::Effect { .. } => Box::pin(async move { self.effect(&step).await }),
-            StepKind::Sample(sample) => Box::pin(self.sample(step.call, step.key, sample)),
+            StepKind::Call { origin, fork } => {
+                Box::pin(async move { dispatch::call(&self.scope()?, &step, origin, fork).await })
+            }
+            StepKind::Gate { ref reason } => {
+                let reason = reason.clone();
+                Box::pin(async move {
+                    let call = self.run.live(&step.call)?;
+                    gate::decide(&self.run, &call, &step, reason.as_deref()).await
+                })
+            }
+            StepKind::Model { head, turn } => Box::pin(async move {
+                let call = self.run.live(&step.call)?;
+                ask::ask_model(&self.run, &call, &step.key, head, turn).await
+            }),
+            StepKind::Effect { permit, ref precondition } => {
+                let precondition = precondition.clone();
+                Box::pin(async move { self.effect(&step, permit, precondition).await })
+            }
+            StepKind::Sample(sample) => Box::pin(async move {
+                let call = self.run.live(&step.call)?;
+                effect::sample(&self.run, &call, &step.key, sample).await
+            }),
         }
+    }
+
+    /// What the code of a step is given.
+    fn scope(&self) -> Result<RunScope, Halt> {
+        // Whoever performs a step holds the engine, so it is there.
+        let engine = self.this.upgrade().ok_or(Halt::Interrupted)?;
+        Ok(RunScope { engine, run: self.run.clone() })
     }
 
     /// Answers with the recorded end of a step, and books what it had used.
@@ -73,7 +108,7 @@ impl Embedded {
         match step.kind {
             StepKind::Call { origin, .. } => {
                 self.run.book_finished(&call, &step.key);
-                Box::pin(dispatch::do_over(self, &call, &step, origin)).await;
+                Box::pin(dispatch::do_over(&self.scope()?, &call, &step, origin)).await;
             }
             StepKind::Gate { ref reason } => {
                 if reason.is_none() {
@@ -91,28 +126,11 @@ impl Embedded {
         Ok(outcome)
     }
 
-    async fn decide(&self, step: &Step) -> StepResult {
+    async fn effect(&self, step: &Step, permit: Digest, precondition: Option<Value>) -> StepResult {
         let call = self.run.live(&step.call)?;
-        let StepKind::Gate { reason } = &step.kind else { unreachable!("only calls are decided about") };
-        gate::decide(&self.run, &call, step, reason.as_deref()).await
-    }
-
-    async fn ask(&self, call: Key, key: Key, head: Head, turn: u32) -> StepResult {
-        let call = self.run.live(&call)?;
-        ask::ask_model(&self.run, &call, &key, head, turn).await
-    }
-
-    async fn effect(&self, step: &Step) -> StepResult {
-        let call = self.run.live(&step.call)?;
-        let StepKind::Effect { permit, precondition } = &step.kind else { unreachable!("only effects run") };
         let leaf = self.run.in_flight.leaf(&call).await?;
         self.begin_effect(&call, step).await?;
-        effect::run(self, &call, step, *permit, precondition.clone(), leaf).await
-    }
-
-    async fn sample(&self, call: Key, key: Key, sample: Sample) -> StepResult {
-        let call = self.run.live(&call)?;
-        effect::sample(&self.run, &call, &key, sample).await
+        effect::run(&self.scope()?, &call, step, permit, precondition, leaf).await
     }
 
     /// Records the intent: nothing happens that the record does not announce.
@@ -130,11 +148,11 @@ impl Embedded {
 
     /// Runs a scope as a task of its own, which ends even where nobody waits for it any more.
     async fn spawn(&self, step: Step) -> StepResult {
-        let engine = self.clone();
+        let scope = self.scope()?;
         let task = self.run.shared.tasks.spawn(async move {
             match step.kind {
-                StepKind::Agent { .. } => agent::run(&engine, &step).await,
-                _ => engine.perform(step).await,
+                StepKind::Agent { .. } => agent::run(&scope, &step).await,
+                _ => scope.perform(step).await,
             }
         });
         match task.await {
@@ -162,26 +180,4 @@ impl Embedded {
         }
         results.into_iter().map(|result| result.unwrap_or(Err(Halt::Interrupted))).collect()
     }
-}
-
-/// Writes the end of a call into the log.
-pub(crate) fn finish(run: &RunState, call: &LiveCall, outcome: &Outcome, started: Instant) {
-    let result = match outcome {
-        Outcome::Value(output) => CallResult::Output(output.clone()),
-        Outcome::Failed(failure) => CallResult::Error(failure.clone()),
-        other => CallResult::Error(Failure::new(FailureKind::Tool, format!("unexpected outcome {other:?}"))),
-    };
-    let body = EventBody::CallFinished {
-        kind: call.kind(),
-        name: call.name.clone(),
-        result,
-        duration_ms: milliseconds(started),
-        usage: call.usage().total(),
-    };
-    run.note(call, &call.info.id, body);
-}
-
-/// Milliseconds since an instant.
-pub(crate) fn milliseconds(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

@@ -6,13 +6,13 @@ use futures::FutureExt;
 use llm_do_core::{ExtensionRequest, Failure, FailureKind, Halt};
 
 use crate::budget::{Budget, Refusal};
-use crate::gate::Stop;
-use crate::live::LiveCall;
-use crate::state::RunState;
-use crate::stopwatch::Activity;
+use crate::state::live::LiveCall;
+use crate::state::run_state::RunState;
+use crate::state::step_error::StepError;
+use crate::state::stopwatch::Activity;
 
 /// Counts a call against the budget, asking for more where it is used up.
-pub(crate) async fn count_tool_call(run: &RunState, call: &LiveCall) -> Result<(), Stop> {
+pub(crate) async fn count_tool_call(run: &RunState, call: &LiveCall) -> Result<(), StepError> {
     loop {
         let Err(refusal) = run.budget.count_tool_call(call.callers_frame().ceiling) else { return Ok(()) };
         if !extended(run, call, &refusal).await? {

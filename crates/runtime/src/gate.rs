@@ -3,7 +3,11 @@
 //! Limits, access, arguments, needs and approval are one decision, recorded for every call and read back
 //! on a resume. Whatever fails on the way to an answer is a refusal.
 //!
-//! This module runs nothing (see [`crate::effect`]) and draws no prompts: it asks through the broker.
+//! This module runs nothing (see [`crate::call::effect`]) and draws no prompts: it asks through the broker.
+
+pub(crate) mod assess;
+pub(crate) mod secret_files;
+pub(crate) mod verdict;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,41 +20,23 @@ use llm_do_core::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::assess::{AskTool, assess};
-use crate::attachments::{self, Seen};
-use crate::broker::{Question, Reply};
 use crate::extension;
-use crate::live::LiveCall;
-use crate::plan::{Target, TargetKind};
-use crate::secret_files;
-use crate::state::RunState;
-use crate::stopwatch::Activity;
-use crate::store::Durability;
-use crate::verdict::Verdict;
+use crate::gate::assess::{AskTool, assess};
+use crate::gate::verdict::Verdict;
+use crate::input::attachments::{self, Seen};
+use crate::project::plan::{Target, TargetKind};
+use crate::record::store::Durability;
+use crate::state::broker::{Question, Reply};
+use crate::state::live::LiveCall;
+use crate::state::run_state::RunState;
+use crate::state::step_error::StepError;
+use crate::state::stopwatch::Activity;
 
 /// How often one call is asked about: whoever answers may change its arguments and see them again.
 const MAX_QUESTIONS: u32 = 100;
 
 /// Calls inside one another, tools included: a tool that calls itself comes to an end.
 const MAX_LEVELS: u32 = 256;
-
-/// Why a call does not pass: an answer for the caller, or the end of the run.
-pub(crate) enum Stop {
-    Refuse(Failure),
-    Halt(Halt),
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
-        Self::Refuse(failure)
-    }
-}
-
-impl From<Halt> for Stop {
-    fn from(halt: Halt) -> Self {
-        Self::Halt(halt)
-    }
-}
 
 /// Decides about a call, or about an inner effect that a tool puts to the gate.
 pub(crate) async fn decide(
@@ -62,12 +48,14 @@ pub(crate) async fn decide(
     let considered = match (reason, &call.target) {
         (Some(reason), _) => consider_inner(run, call, step, reason).await,
         (None, Some(target)) => consider_call(run, call, target).await,
-        (None, None) => Err(Stop::Refuse(Failure::new(FailureKind::Unknown, "nothing to decide about"))),
+        (None, None) => {
+            Err(StepError::Refused(Failure::new(FailureKind::Unknown, "nothing to decide about")))
+        }
     };
     let decision = Arc::new(match considered {
         Ok(permit) => Decision::Allow(Arc::new(permit)),
-        Err(Stop::Refuse(failure)) => Decision::Refuse(failure),
-        Err(Stop::Halt(halt)) => return Err(halt),
+        Err(StepError::Refused(failure)) => Decision::Refuse(failure),
+        Err(StepError::Halted(halt)) => return Err(halt),
     });
     let id = if reason.is_some() { step.key.clone() } else { call.info.id.clone() };
     let body = EventBody::ApprovalDecided { id, decision: decision.clone() };
@@ -95,7 +83,11 @@ pub(crate) fn end_at_denial(run: &RunState, decision: &Decision) -> Result<(), H
 }
 
 /// Steps 2 to 6 of a call.
-async fn consider_call(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Target) -> Result<Permit, Stop> {
+async fn consider_call(
+    run: &Arc<RunState>,
+    call: &Arc<LiveCall>,
+    target: &Target,
+) -> Result<Permit, StepError> {
     let checked = check(run, call, target).await?;
     Case::of(call, target).approve(run, call, checked).await
 }
@@ -108,16 +100,18 @@ pub(crate) async fn judge(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Ta
     };
     match considered.await {
         Ok(verdict) => verdict,
-        Err(Stop::Refuse(failure)) => Verdict::refused(&failure, call),
-        Err(Stop::Halt(Halt::Limit(failure) | Halt::Denied(failure))) => Verdict::refused(&failure, call),
-        Err(Stop::Halt(halt)) => {
+        Err(StepError::Refused(failure)) => Verdict::refused(&failure, call),
+        Err(StepError::Halted(Halt::Limit(failure) | Halt::Denied(failure))) => {
+            Verdict::refused(&failure, call)
+        }
+        Err(StepError::Halted(halt)) => {
             Verdict::refused(&Failure::new(FailureKind::Cancelled, halt.to_string()), call)
         }
     }
 }
 
 /// Steps 2 to 5: limits, access, arguments, needs.
-async fn check(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Target) -> Result<Checked, Stop> {
+async fn check(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Target) -> Result<Checked, StepError> {
     check_limits(run, call, target).await?;
     check_asker(call, target)?;
     check_access(call, target)?;
@@ -143,7 +137,7 @@ async fn consider_inner(
     call: &Arc<LiveCall>,
     step: &Step,
     reason: &str,
-) -> Result<Permit, Stop> {
+) -> Result<Permit, StepError> {
     let target = call.target.as_ref();
     let case = Case {
         id: step.key.clone(),
@@ -166,7 +160,7 @@ fn path_below(path: &str, name: &Name) -> String {
     if path.is_empty() { name.to_string() } else { format!("{path} > {name}") }
 }
 
-async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> Result<(), Stop> {
+async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> Result<(), StepError> {
     if call.cancel.is_cancelled() {
         return Err(Halt::Interrupted.into());
     }
@@ -347,7 +341,7 @@ impl<'a> Case<'a> {
         run: &Arc<RunState>,
         call: &Arc<LiveCall>,
         mut checked: Checked,
-    ) -> Result<Permit, Stop> {
+    ) -> Result<Permit, StepError> {
         let mut assessment = self.assess(run, call, &checked).await;
         if self.cancel.is_cancelled() {
             return Err(Halt::Interrupted.into());
@@ -385,7 +379,7 @@ impl<'a> Case<'a> {
         run: &Arc<RunState>,
         call: &Arc<LiveCall>,
         checked: Checked,
-    ) -> Result<Verdict, Stop> {
+    ) -> Result<Verdict, StepError> {
         let assessment = self.assess_asking(run, call, &checked, AskTool::Always).await;
         let settled = match (self.settle(run, call, &assessment), &assessment.failure) {
             (Ok(_), Some(failure)) => return Err(failure.clone().into()),
@@ -448,7 +442,7 @@ impl<'a> Case<'a> {
     }
 
     /// A call is judged by the rules of its caller's agent, an inner effect by those of the tool's own.
-    fn rules_of<'c>(&self, call: &'c LiveCall) -> &'c crate::rules::Rules {
+    fn rules_of<'c>(&self, call: &'c LiveCall) -> &'c crate::project::rules::Rules {
         match self.target {
             Some(_) => &call.callers_frame().plan.rules,
             None => &call.frame().plan.rules,
@@ -483,7 +477,7 @@ impl<'a> Case<'a> {
         call: &Arc<LiveCall>,
         checked: &mut Checked,
         assessment: &mut Assessment,
-    ) -> Result<Permit, Stop> {
+    ) -> Result<Permit, StepError> {
         let mut edit_problem = None;
         for _ in 0..MAX_QUESTIONS {
             let question = self.question(call, checked, assessment);
@@ -564,7 +558,7 @@ impl<'a> Case<'a> {
         run: &Arc<RunState>,
         call: &Arc<LiveCall>,
         edited: Checked,
-    ) -> Result<Permit, Stop> {
+    ) -> Result<Permit, StepError> {
         let assessment = self.assess(run, call, &edited).await;
         if assessment.approval == Approval::Blocked {
             return Err(self.blocked(&assessment, None).into());

@@ -2,6 +2,15 @@
 //!
 //! Everything that can be known before the first token is checked here, all problems in one pass.
 
+pub(crate) mod agent_call_policy;
+pub(crate) mod entry;
+pub(crate) mod link_error;
+pub(crate) mod outline;
+pub(crate) mod plan;
+pub(crate) mod rules;
+pub(crate) mod toolset_source;
+pub(crate) mod toolset_subset;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,11 +23,11 @@ use llm_do_core::{
 use serde_json::Value;
 
 use crate::descriptors::{Descriptors, READER};
-use crate::entry::EntrySpec;
-use crate::link_error::{LinkError, LinkErrors};
-use crate::plan::{Digests, Plan, Source, Target, TargetKind};
-use crate::rules::{Pattern, Rules};
-use crate::toolset_source::{SourcedToolsets, ToolsetSource};
+use crate::project::entry::EntrySpec;
+use crate::project::link_error::{LinkError, LinkErrors};
+use crate::project::plan::{Digests, Plan, Source, Target, TargetKind};
+use crate::project::rules::{Pattern, Rules};
+use crate::project::toolset_source::{SourcedToolsets, ToolsetSource};
 
 /// Agents, tools, toolsets and entries, linked and frozen.
 #[derive(Clone)]

@@ -3,6 +3,9 @@
 //! A run is a task of the runtime; what the user holds is a handle. Dropping the handle cancels the run,
 //! and the task still closes what it opened.
 
+pub(crate) mod approval;
+pub(crate) mod session;
+
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::panic::AssertUnwindSafe;
@@ -26,18 +29,20 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::budget::Budget;
-use crate::engine::{Embedded, milliseconds};
-use crate::instances::Instances;
-use crate::live::{AgentState, Frame, LiveCall};
-use crate::log::{EventReader, RunLog};
-use crate::message_log::call_messages;
-use crate::replay::Replay;
-use crate::runtime::{Runtime, Shared};
-use crate::state::{RunSettings, RunState};
-use crate::store::{Durability, NoStore};
-use crate::subscribers::Subscriber;
-use crate::verdict::Verdict;
-use crate::{dispatch, gate};
+use crate::call::dispatch;
+use crate::engine::Embedded;
+use crate::gate;
+use crate::gate::verdict::Verdict;
+use crate::record::log::{EventReader, RunLog};
+use crate::record::message_log::call_messages;
+use crate::record::replay::Replay;
+use crate::record::store::{Durability, NoStore};
+use crate::record::subscribers::Subscriber;
+use crate::state::instances::Instances;
+use crate::state::live::{AgentState, Frame, LiveCall};
+use crate::state::run_state::{RunSettings, RunState};
+use crate::state::shared::Shared;
+use crate::timing::milliseconds;
 
 /// A run that is about to start. Awaiting it starts it and returns its report.
 #[must_use = "a run starts when it is awaited or started"]
@@ -72,9 +77,9 @@ pub(crate) struct Options {
 }
 
 impl RunBuilder {
-    pub(crate) fn new(runtime: &Runtime, entry: Name, input: Input) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, entry: Name, input: Input) -> Self {
         let options = Options { ordinal: 1, ..Options::default() };
-        Self { shared: runtime.shared().clone(), entry, input, attachments: Vec::new(), options }
+        Self { shared, entry, input, attachments: Vec::new(), options }
     }
 
     pub(crate) fn with_options(mut self, change: impl FnOnce(&mut Options)) -> Self {
@@ -317,7 +322,7 @@ fn settings(shared: &Shared, options: Options) -> RunSettings {
 
 fn merged(own: Limits, shared: &Limits) -> Limits {
     Limits {
-        depth: own.depth.or(shared.depth).map(|depth| depth.min(crate::runtime::MAX_DEPTH)),
+        depth: own.depth.or(shared.depth).map(|depth| depth.min(crate::state::shared::MAX_DEPTH)),
         turns: own.turns.or(shared.turns),
         repeats: own.repeats.or(shared.repeats),
         tool_calls: own.tool_calls.or(shared.tool_calls),
@@ -409,7 +414,7 @@ async fn enter(run: &Arc<RunState>, entry: Name, input: Payload, ordinal: u32) -
     if let Some(failure) = unknown_agent(run) {
         return Ok(Outcome::Failed(failure));
     }
-    let engine = Embedded { run: run.clone() };
+    let engine = Embedded::new(run.clone());
     match run.options.reason.clone() {
         None => engine.perform(first_step(entry, input, ordinal)).await,
         Some(reason) => engine.perform(approval_step(entry, input, ordinal, reason)).await.map(as_value),

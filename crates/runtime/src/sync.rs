@@ -1,6 +1,6 @@
 //! The locks and channels of the parts that are tested under many schedules.
 //!
-//! The member `schedules` compiles [`crate::budget`] and [`crate::broker`] against another module of this
+//! The member `schedules` compiles [`crate::budget`] and [`crate::state::broker`] against another module of this
 //! name, in which the lock is shuttle's and every use of a channel may switch tasks. So these two modules
 //! take their locks and channels from here and nowhere else.
 

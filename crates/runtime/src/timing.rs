@@ -1,6 +1,8 @@
-//! Waiting that may have no end.
+//! Waiting that may have no end, and elapsed time.
 
 use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// Resolves after a limit; never where there is none.
 pub(crate) async fn after(limit: Option<Duration>) {
@@ -8,4 +10,9 @@ pub(crate) async fn after(limit: Option<Duration>) {
         Some(limit) => tokio::time::sleep(limit).await,
         None => std::future::pending().await,
     }
+}
+
+/// Milliseconds since an instant.
+pub(crate) fn milliseconds(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

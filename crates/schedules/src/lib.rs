@@ -13,7 +13,7 @@
 #![expect(clippy::expect_used, reason = "a broken property must stop the test")]
 
 #[allow(dead_code, unreachable_pub, reason = "the runtime uses more of it than the scenarios do")]
-#[path = "../../runtime/src/broker.rs"]
+#[path = "../../runtime/src/state/broker.rs"]
 mod broker;
 #[allow(dead_code, unreachable_pub, reason = "the runtime uses more of it than the scenarios do")]
 #[path = "../../runtime/src/budget.rs"]

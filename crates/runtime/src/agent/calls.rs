@@ -6,16 +6,15 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Access, CallOrigin, Content, Control, Effect, Engine, FINAL_ANSWER, Failure, FailureKind, Halt, Jump,
-    Key, ModelResponse, Outcome, Output, Payload, Step, StepKind, StepResult, ToolCall, ToolResult, Tune,
-    Tuning,
+    Access, CallOrigin, Content, Control, Effect, FINAL_ANSWER, Failure, FailureKind, Halt, Jump, Key,
+    ModelResponse, Outcome, Output, Payload, Step, StepKind, StepResult, ToolCall, ToolResult, Tune, Tuning,
 };
 
 use super::AgentLoop;
-use crate::control;
 use crate::descriptors::Descriptors;
-use crate::fork::Turn;
-use crate::repeats::{Advice, CallEnd};
+use crate::state::control;
+use crate::state::live::Turn;
+use crate::state::repeats::{Advice, CallEnd};
 
 /// A call that the model asks for, with its arguments read once.
 pub(super) struct CallRequest<'a> {
@@ -64,7 +63,7 @@ struct TurnResults<'a, 'b>(&'a AgentLoop<'b>);
 
 impl Drop for TurnResults<'_, '_> {
     fn drop(&mut self) {
-        self.0.engine.run.in_flight.forget(&self.0.frame.agent_state);
+        self.0.scope.run.in_flight.forget(&self.0.frame.agent_state);
     }
 }
 
@@ -136,7 +135,7 @@ impl AgentLoop<'_> {
 
     /// The answer to a call that has no outcome, because the turn was stopped.
     fn unfinished(&self, request: &CallRequest<'_>) -> ToolResult {
-        let text = match self.engine.run.was_interrupted(&request.key) {
+        let text = match self.scope.run.was_interrupted(&request.key) {
             true => {
                 "cancelled: the call was interrupted while it was running; what it had done until then may remain"
             }
@@ -196,13 +195,13 @@ impl AgentLoop<'_> {
             return vec![Ok(Outcome::Failed(not_alone()))];
         }
         let steps = batch.iter().map(|request| self.call_step(request)).collect();
-        self.engine.perform_all(steps).await
+        self.scope.perform_all(steps).await
     }
 
     /// Equal failing calls in a row after which the agent is stopped.
     fn repeat_limit(&self) -> u32 {
         let own = self.frame.plan.spec.as_ref().and_then(|spec| spec.limits.repeats);
-        let run = &self.engine.run;
+        let run = &self.scope.run;
         own.or(run.options.limits.repeats).unwrap_or(run.shared.repeat_limit)
     }
 

@@ -1,0 +1,8 @@
+//! One call from its name to its result: the dispatcher, the code of tools, and what that code may ask for.
+
+pub(crate) mod caller;
+pub(crate) mod cancelled;
+pub(crate) mod dispatch;
+pub(crate) mod effect;
+pub(crate) mod redaction;
+pub(crate) mod unresolved;

@@ -1,0 +1,148 @@
+//! What all runs of a runtime share.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use llm_do_core::{
+    ApprovalMode, Approver, Clock, Context, Limits, ModelChoice, Models, Prices, Random, RunId, UsageByModel,
+};
+use llm_do_secrets::SecretFiles;
+use tokio_util::task::TaskTracker;
+
+use crate::descriptors::ContentStore;
+use crate::project::Linked;
+use crate::project::agent_call_policy::AgentCallPolicy;
+use crate::record::message_log::MessageLog;
+use crate::record::store::Store;
+use crate::record::subscribers::{Subscriber, Subscribers};
+use crate::retry::RetryPolicy;
+use crate::state::broker::Broker;
+use crate::state::created::CreatedAgents;
+use crate::state::run_state::RunState;
+use crate::sync::Mutex;
+
+/// Nested agents permitted where nothing else is said.
+pub const DEFAULT_DEPTH: u32 = 5;
+/// The most nested agents that can be permitted.
+pub const MAX_DEPTH: u32 = 64;
+/// What all runs of a runtime share.
+pub(crate) struct Shared {
+    pub(crate) project: Arc<Linked>,
+    pub(crate) created: CreatedAgents,
+    pub(crate) context: Arc<Context>,
+    pub(crate) models: Arc<dyn Models>,
+    pub(crate) model: Option<ModelChoice>,
+    pub(crate) entry_model: Option<ModelChoice>,
+    pub(crate) prices: Arc<dyn Prices>,
+    /// Where texts lie that are too long for a conversation.
+    pub(crate) contents: ContentStore,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Random>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) approver_limit: Option<Duration>,
+    pub(crate) mode: ApprovalMode,
+    pub(crate) agent_calls: AgentCallPolicy,
+    pub(crate) denials_end_runs: bool,
+    pub(crate) limits: Limits,
+    pub(crate) max_depth: u32,
+    pub(crate) repeat_limit: u32,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) grace: Duration,
+    pub(crate) root: Option<PathBuf>,
+    pub(crate) secret_files: SecretFiles,
+    pub(crate) subscribers: Vec<Subscriber>,
+    pub(crate) readings: Subscribers,
+    /// Runs in progress: none of them can be resumed.
+    pub(crate) running: Mutex<HashMap<RunId, Weak<RunState>>>,
+    pub(crate) broker: Broker,
+    pub(crate) usage: Mutex<UsageByModel>,
+    pub(crate) messages: MessageLog,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) still_running: StillRunning,
+}
+
+impl Shared {
+    /// A version 7 id: the time first, so that ids sort by age.
+    pub(crate) fn new_run_id(&self) -> RunId {
+        let mut random = [0; 10];
+        let bits = self.random.bits().to_le_bytes();
+        random[..8].copy_from_slice(&bits);
+        random[8..].copy_from_slice(&self.random.bits().to_le_bytes()[..2]);
+        let milliseconds = u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default();
+        RunId(uuid::Builder::from_unix_timestamp_millis(milliseconds, &random).into_uuid())
+    }
+}
+
+/// Blocking code. It cannot be stopped, only listed once it has outlived its call, and waited for.
+#[derive(Debug, Default)]
+pub(crate) struct StillRunning {
+    state: Arc<StillRunningState>,
+}
+
+#[derive(Debug, Default)]
+struct StillRunningState {
+    pieces: Mutex<BTreeMap<u64, Piece>>,
+    changed: tokio::sync::Notify,
+}
+
+#[derive(Debug)]
+struct Piece {
+    path: String,
+    left_behind: bool,
+}
+
+impl StillRunning {
+    /// Registers a piece of blocking code: one guard for the code, one for the call that waits for it.
+    pub(crate) fn begin(&self, path: String) -> (CodeGuard, CallGuard) {
+        let mut pieces = self.state.pieces.lock();
+        let id = pieces.keys().next_back().map_or(0, |last| last + 1);
+        pieces.insert(id, Piece { path, left_behind: false });
+        let state = &self.state;
+        (CodeGuard { state: state.clone(), id }, CallGuard { state: state.clone(), id })
+    }
+
+    pub(crate) fn list(&self) -> Vec<String> {
+        let pieces = self.state.pieces.lock();
+        pieces.values().filter(|piece| piece.left_behind).map(|piece| piece.path.clone()).collect()
+    }
+
+    pub(crate) async fn none(&self) {
+        loop {
+            let changed = self.state.changed.notified();
+            if self.state.pieces.lock().is_empty() {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// Lives as long as the code runs.
+pub(crate) struct CodeGuard {
+    state: Arc<StillRunningState>,
+    id: u64,
+}
+
+impl Drop for CodeGuard {
+    fn drop(&mut self) {
+        self.state.pieces.lock().remove(&self.id);
+        self.state.changed.notify_waiters();
+    }
+}
+
+/// Lives as long as the call waits for the code.
+pub(crate) struct CallGuard {
+    state: Arc<StillRunningState>,
+    id: u64,
+}
+
+impl Drop for CallGuard {
+    fn drop(&mut self) {
+        if let Some(piece) = self.state.pieces.lock().get_mut(&self.id) {
+            piece.left_behind = true;
+        }
+    }
+}
