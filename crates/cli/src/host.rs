@@ -142,8 +142,8 @@ fn catalog(location: &ProjectLocation, env_file: EnvFile) -> Result<StandardCata
     let user = config::current(Some(root))?;
     let own = [UserDirectory::Config, UserDirectory::Data].map(|kind| kind.find(Some(root)).path);
     let private = own.into_iter().chain([environment::state_directory()]).flatten();
-    catalog = private.fold(catalog, StandardCatalog::private);
-    catalog = catalog.user_models(user.models());
+    catalogue = private.fold(catalogue, StandardCatalogue::private);
+    catalogue = catalogue.user_models(user.models()).allow_secret_files(&user.settings.secret_files.allow);
     close_to_others();
     let python = PythonSettings {
         environment: match env_file {

@@ -31,6 +31,7 @@ pub struct StandardCatalog {
     /// Whether a program adds tools and toolsets of its own.
     is_embedded: bool,
     user: UserModels,
+    allowed_secret_files: Vec<String>,
 }
 
 impl StandardCatalog {
@@ -112,6 +113,13 @@ impl StandardCatalog {
     #[must_use]
     pub fn user_models(mut self, user: UserModels) -> Self {
         self.user = user;
+        self
+    }
+
+    /// Takes files that match one of these globs, relative to the project, not to be secret, in every project.
+    #[must_use]
+    pub fn allow_secret_files(mut self, globs: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.allowed_secret_files.extend(globs.into_iter().map(Into::into));
         self
     }
 
@@ -233,6 +241,10 @@ impl Catalog for StandardCatalog {
 
     fn model_problem(&self, model: &str, root: &Path) -> Option<String> {
         StandardModels::new(root).offline_problem(model)
+    }
+
+    fn allowed_secret_files(&self) -> &[String] {
+        &self.allowed_secret_files
     }
 
     fn protocols(&self) -> Vec<&str> {

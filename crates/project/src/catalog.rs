@@ -121,6 +121,12 @@ pub trait Catalog: Send + Sync {
         None
     }
 
+    /// Returns globs, relative to the project, of files that the user does not hold to be secret. They hold for every
+    /// project, also for one without its powers.
+    fn allowed_secret_files(&self) -> &[String] {
+        &[]
+    }
+
     /// Returns the protocols that providers of a manifest may speak; nothing: they are not checked.
     fn protocols(&self) -> Vec<&str> {
         Vec::new()

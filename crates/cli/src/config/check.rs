@@ -1,6 +1,8 @@
 //! What the types of the configuration cannot say: names that must exist, addresses that can be asked.
 
-use llm_do::{PROTOCOLS, PriceList, StandardModels, header_problem, nearest, provider_names};
+use std::path::Path;
+
+use llm_do::{PROTOCOLS, PriceList, ProjectFiles, StandardModels, header_problem, nearest, provider_names};
 
 use super::error::SettingsError;
 use super::settings::{ProviderSection, Settings, is_built_in};
@@ -14,7 +16,16 @@ pub(crate) fn problem(settings: &Settings) -> Option<SettingsError> {
     let aliases = || settings.aliases.iter().find_map(|(name, model)| alias(settings, name, model));
     let default = || settings.model.as_ref().and_then(|model| default_model(settings, model));
     let models = || settings.models.iter().find_map(|(pattern, section)| model(pattern, section.price));
-    providers.or_else(aliases).or_else(default).or_else(models)
+    let secret_files = || settings.secret_files.allow.iter().find_map(|glob| secret_file(glob));
+    providers.or_else(aliases).or_else(default).or_else(models).or_else(secret_files)
+}
+
+/// Checks a glob of `secret_files.allow` as one of a manifest is checked.
+fn secret_file(glob: &str) -> Option<SettingsError> {
+    let files = ProjectFiles { allowed_secrets: vec![glob.to_owned()], ..ProjectFiles::default() };
+    let problem = files.secret_files(Path::new("/")).err()?;
+    let error = SettingsError::at(["secret_files", "allow"], format!("`secret_files.allow`: {problem}"));
+    Some(error.with_hint("write a glob such as `tests/fixtures/**`"))
 }
 
 /// Checks an entry of `models`: a glob that cannot be read would match nothing, and a negative price would earn money.

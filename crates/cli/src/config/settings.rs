@@ -32,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) approvals: ApprovalsSection,
     /// How projects are trusted.
     pub(crate) trust: TrustSection,
+    /// Which files are not secret, although they look so.
+    pub(crate) secret_files: SecretFilesSection,
 }
 
 /// What holds for some models.
@@ -89,6 +91,15 @@ pub(crate) struct TrustSection {
     /// What happens if the code of a trusted project changed since its last run: `notice` (the default) names the
     /// files, `ask` asks first and refuses without a terminal.
     pub(crate) content: ContentTrust,
+}
+
+/// Which files are not secret, although they look so.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SecretFilesSection {
+    /// Globs, relative to the directory of the project, of files that may be read in every project without a question.
+    /// A project's own `secret_files.allow` is added to them.
+    pub(crate) allow: Vec<String>,
 }
 
 /// What happens to changed code of a trusted project.

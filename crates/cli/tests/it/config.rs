@@ -92,6 +92,19 @@ fn what_is_wrong_is_said_with_its_position_and_what_was_meant() {
             "`api_key_env`",
         ),
         ("[models.\"a[\"]\n", "is not a glob", ":1:", ""),
+        (
+            "[models.\"box:*\"]\ncontext_window = 8192\n",
+            "unknown key `context_window`",
+            ":2:1",
+            "did you mean `profile.context_window`?",
+        ),
+        (
+            "[secret_files]\nallow = [\"../x\"]\n",
+            "`../x` leads out of the project",
+            ":2:1",
+            "`tests/fixtures/**`",
+        ),
+        ("[secret_files]\nallwo = []\n", "unknown key `allwo`", ":2:1", "did you mean `allow`?"),
         ("[models.\"*\"]\nprice = { input = -1, output = 0 }\n", "is not a number of dollars", ":2:1", ""),
         ("[providers.openai]\nbase_url = \"http://x\"\napi = \"openai\"\n", "it is built in", ":3:1", ""),
         (
