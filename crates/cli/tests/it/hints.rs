@@ -78,3 +78,14 @@ fn an_answer_has_no_hint() {
     let object = Sandbox::echo().run(&["run", ".", "x", "--output", "json"]).ended(0).json();
     assert_eq!(object["hint"], json!(null));
 }
+
+#[test]
+fn a_call_that_fails_again_and_again_names_the_limit() {
+    let call = "{ask: {read_file: {path: nosuch.txt}}}";
+    let sandbox = scripted(
+        "toolsets: [filesystem_project]\n",
+        &format!("[{call}, {call}, {call}, {call}, {{say: x}}]"),
+    );
+    let shown = hint(&sandbox, &["run", ".", "x"], 4);
+    assert!(shown.contains("`limits.repeats`"), "{shown}");
+}

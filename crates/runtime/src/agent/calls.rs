@@ -326,7 +326,9 @@ fn stop_repeating(agent: &str, call: &ToolCall, failure: &Failure, count: u32) -
         "agent `{agent}` made the same failing call of `{}` {count} times: {}",
         call.name, failure.message
     );
-    let limit = Failure::new(FailureKind::Limit, message);
+    let limit = Failure::new(FailureKind::Limit, message).with_hint(
+        "find out why the call fails; `limits.repeats` in the manifest or the agent file allows more equal failures",
+    );
     if failure.is_denial() { Err(Halt::Limit(limit)) } else { Ok(limit) }
 }
 
