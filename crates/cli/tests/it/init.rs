@@ -59,7 +59,8 @@ fn the_template_with_python_runs_and_asks_before_it_writes() {
     assert!(checked.stdout.starts_with("ok: 2 agents, entry `main`\npowers"), "{checked:?}");
     let reach = sandbox.run(&["check", "d", "--reach"]).ended(0);
     assert!(reach.stdout.contains("code that is run when the project is loaded: d/tools.py"), "{reach:?}");
-    sandbox.run(&["run", "d", "Ada is here", "--approve", "none"]).ended(0);
+    let denied = sandbox.run(&["run", "d", "Ada is here", "--approve", "none"]).ended(0);
+    denied.said("Ada is not in the book: it was not allowed.\n");
     assert!(!sandbox.path("d/guests.txt").exists());
     let ran = sandbox.run(&["run", "d", "Ada is here", "--approve", "all", "-v"]).ended(0);
     assert!(ran.stderr.contains("[main > greet() > writer] -> Welcome aboard, Ada!"), "{ran:?}");
