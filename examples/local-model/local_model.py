@@ -49,6 +49,8 @@ def main() -> int:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         check_port(arguments.port)
+        if not arguments.serve:
+            llm_do()  # before anything is downloaded in vain
         python = set_up(arguments.setup_timeout)
         with served(python, arguments.port) as address:
             return keep_serving(address) if arguments.serve else run_greeter(arguments, address)
