@@ -11,6 +11,9 @@ const MAX_DEPTH: usize = 16;
 /// How many files and folders are looked at for globs.
 const MAX_ENTRIES: usize = 100_000;
 
+/// How many files beside a missing one are compared with its name.
+const MAX_NEIGHBORS: usize = 1_000;
+
 /// How many globs one project may have: each is matched against every file.
 const MAX_GLOBS: usize = 64;
 
@@ -46,6 +49,24 @@ impl<'a> Listing<'a> {
             return if found.is_empty() { Err(format!("no file matches `{name}`")) } else { Ok(found) };
         }
         self.named(name).map(|path| vec![path])
+    }
+
+    /// Returns the existing file of the same ending whose name is most like one that does not exist.
+    pub(crate) fn nearest(&self, name: &str) -> Option<String> {
+        let missing = Path::new(name);
+        if is_glob(name) || self.root.join(missing).exists() || self.named(name).is_ok() {
+            return None;
+        }
+        let directory = missing.parent()?;
+        let is_inside = directory.components().all(|part| matches!(part, Component::Normal(_)));
+        let beside = std::fs::read_dir(self.root.join(directory)).ok().filter(|_| is_inside)?;
+        let names = beside.flatten().take(MAX_NEIGHBORS).map(|entry| PathBuf::from(entry.file_name()));
+        let names: Vec<PathBuf> = names.filter(|path| path.extension() == missing.extension()).collect();
+        // The ending is the same, so it would make every name alike.
+        let stems = names.iter().filter_map(|path| path.file_stem()?.to_str());
+        let near = Path::new(llm_do_core::nearest(missing.file_stem()?.to_str()?, stems)?);
+        let near = near.with_added_extension(missing.extension().unwrap_or_default());
+        Some(directory.join(near).to_str()?.to_owned())
     }
 
     /// Returns the file of a name, links resolved, unless it lies outside.

@@ -384,7 +384,10 @@ fn listed_files(
         if out.is_full() {
             break;
         }
-        let added = listing.resolve(name).map_err(|message| (format!("`{key}`: {message}"), None));
+        let added = listing.resolve(name).map_err(|message| {
+            let near = listing.nearest(name).map(|near| format!("did you mean `{near}`?"));
+            (format!("`{key}`: {message}"), near)
+        });
         if let Err((message, hint)) = added.and_then(|found| files.add(name, found, key)) {
             let diagnostic = Diagnostic::at(source, &item.place, message);
             out.push(hint.into_iter().fold(diagnostic, Diagnostic::with_hint));
@@ -394,7 +397,7 @@ fn listed_files(
 }
 
 /// A message with a hint.
-type Problem = (String, Option<&'static str>);
+type Problem = (String, Option<String>);
 
 /// Files of a list, each once.
 #[derive(Default)]
@@ -408,7 +411,7 @@ struct ListedFiles<'a> {
 impl<'a> ListedFiles<'a> {
     /// Adds the files of an entry. Two globs, or a glob and a name, may match one file; two names are a mistake.
     fn add(&mut self, name: &'a str, found: Vec<PathBuf>, key: &str) -> Result<(), Problem> {
-        let hint = Some("list each file once");
+        let hint = Some("list each file once".to_owned());
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         let named =
             if is_glob(name) { PathBuf::from(name) } else { found.first().map(real).unwrap_or_default() };

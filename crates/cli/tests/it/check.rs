@@ -230,3 +230,27 @@ fn a_python_file_that_is_not_listed_is_named_where_a_tool_is_missing() {
     let ran = Sandbox::new().file("main.agent", agent).run(&["check"]).ended(2);
     assert!(ran.stderr.contains("read_file") && !ran.stderr.contains("filesystem_cwd"), "{ran:?}");
 }
+
+#[test]
+fn a_mistyped_python_file_and_a_function_outside_tools_are_named() {
+    let project = |listed: &str, tool: &str| {
+        Sandbox::new()
+            .file(
+                "project.yaml",
+                &format!(
+                    "version: 1\nentry: {{agent: main}}\nagent_files: ['*.agent']\npython_files: [{listed}]\n"
+                ),
+            )
+            .file("main.agent", &format!("---\nname: main\nmodel: test:echo\ntools: [{tool}]\n---\nCount.\n"))
+            .file(
+                "tools.py",
+                "def count(text: str) -> int:\n    'Counts.'\n    return 1\n\n\
+                 def double(text: str) -> str:\n    'Doubles.'\n    return text * 2\n\nTOOLS = [count]\n",
+            )
+    };
+    let mistyped = project("tolls.py", "count").run(&["check", "."]).ended(2);
+    let mistyped = mistyped.told("`python_files`: `tolls.py` was not found");
+    mistyped.told("did you mean `tools.py`?");
+    let missing = project("tools.py", "double").run(&["check", ".", "--run-code"]).ended(2);
+    missing.told("`tools.py` defines it, and its `TOOLS` does not list it");
+}
