@@ -85,6 +85,17 @@ struct Key {
 }
 
 impl View {
+    /// The context window that the user or the project states for a model, if that is not the built-in one.
+    fn own_context(&self, name: &str) -> Option<u64> {
+        let (provider, model) = name.split_once(':')?;
+        let shown = self.providers.iter().find(|shown| shown.name == provider)?;
+        let window = |overrides: &[ModelOverride]| {
+            profile_of(&shown.protocol, provider, model, overrides).context_window
+        };
+        let own = window(&self.overrides);
+        own.filter(|_| own != window(&[]))
+    }
+
     fn new(arguments: &ModelsArguments) -> Result<Self, Problem> {
         let project = match location::locate_if_any(arguments.path.as_deref())? {
             Some(mut location) => {

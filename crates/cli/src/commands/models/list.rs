@@ -17,7 +17,8 @@ pub(super) struct ModelList {
 }
 
 impl ModelList {
-    /// Lists the models of a provider; of all, if its name is empty. Prices of the project go before known ones.
+    /// Lists the models of a provider; of all, if its name is empty. Prices and context
+    /// windows of the user and of the project go before known ones.
     pub(super) fn of(view: &View, provider: &str) -> Result<Self, Problem> {
         let names = match provider {
             // The other protocol of the same host has the same models.
@@ -31,6 +32,7 @@ impl ModelList {
         let mut models: Vec<KnownModel> = names.iter().flat_map(|name| known_models(name)).collect();
         for model in &mut models {
             model.price = view.prices.list(&model.name).unwrap_or(model.price);
+            model.context = view.own_context(&model.name).or(model.context);
         }
         let note = models.is_empty().then(|| {
             format!("no models of `{provider}` are known here; `llm-do doctor` asks configured providers for theirs")
