@@ -32,7 +32,7 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 bad usage or project, 3 provider, 4 limit,
             5 denied, 6 output does not fit, 124 out of time, 129 hung up,
-            130 interrupted, 143 terminated.";
+            130 interrupted, 141 stdout closed, 143 terminated.";
 
 const PATH_OR_PROMPT: &str = "\
 One argument alone is PATH if it names a file or directory that exists, or looks like a path (`a/b`, `x.agent`); \
@@ -81,17 +81,8 @@ pub(crate) enum Command {
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
-    /// The prompt. A pipe or file on stdin is added after it, or is the whole input without a prompt
-    pub(crate) prompt: Option<String>,
-    /// The prompt, also one that looks like a path
-    #[arg(
-        short = 'p',
-        long = "prompt",
-        value_name = "TEXT",
-        conflicts_with = "prompt",
-        allow_hyphen_values = true
-    )]
-    pub(crate) prompt_flag: Option<String>,
+    #[command(flatten)]
+    pub(crate) prompt: PromptArguments,
     #[command(flatten)]
     pub(crate) input: InputArguments,
     #[command(flatten)]
@@ -106,22 +97,32 @@ pub(crate) struct RunArguments {
 pub(crate) struct ChatArguments {
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
-    /// The first message
-    pub(crate) prompt: Option<String>,
-    /// The first message, also one that looks like a path
-    #[arg(
-        short = 'p',
-        long = "prompt",
-        value_name = "TEXT",
-        conflicts_with = "prompt",
-        allow_hyphen_values = true
-    )]
-    pub(crate) prompt_flag: Option<String>,
+    #[command(flatten)]
+    pub(crate) prompt: PromptArguments,
     /// Attaches a file to the first message (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) options: RunOptions,
+}
+
+/// The prompt, in one of two ways.
+#[derive(Debug, Args)]
+pub(crate) struct PromptArguments {
+    /// The prompt, or the first message of a chat. Text from a pipe or a file on stdin is added after the prompt of `run`,
+    /// and is the whole input if there is none
+    #[arg(id = "prompt")]
+    pub(crate) positional: Option<String>,
+    /// The prompt, also if it looks like a path
+    #[arg(
+        short = 'p',
+        long = "prompt",
+        id = "prompt_flag",
+        value_name = "TEXT",
+        conflicts_with = "prompt",
+        allow_hyphen_values = true
+    )]
+    pub(crate) flag: Option<String>,
 }
 
 #[derive(Debug, Args)]

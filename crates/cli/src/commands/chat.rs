@@ -37,8 +37,8 @@ A line that ends in \\ goes on in the next one. Ctrl-C stops a turn.";
 pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, Problem> {
     let (location, prompt) = location::locate_with_prompt(
         &arguments.project,
-        arguments.prompt.as_deref(),
-        arguments.prompt_flag.as_deref(),
+        arguments.prompt.positional.as_deref(),
+        arguments.prompt.flag.as_deref(),
     )?;
     let project = host::load(&location, arguments.options.trust.as_deref())?;
     if !project.allow_cli_input {

@@ -17,8 +17,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, Problem> {
         if arguments.chat { Surface::of_chat(&arguments.options) } else { Surface::of(&arguments.options) }?;
     let (location, prompt) = location::locate_with_prompt(
         &arguments.project,
-        arguments.prompt.as_deref(),
-        arguments.prompt_flag.as_deref(),
+        arguments.prompt.positional.as_deref(),
+        arguments.prompt.flag.as_deref(),
     )?;
     let project = host::load(&location, arguments.options.trust.as_deref())?;
     // The terminal UI reads its messages from the terminal.
