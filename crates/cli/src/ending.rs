@@ -23,7 +23,7 @@ impl Host {
             Err(error) => (&*error.report, Some(error_message(error))),
         };
         if self.unread.load(Ordering::Relaxed) {
-            return if output::has_failed() { Exit::Failed } else { Exit::Interrupted };
+            return if output::has_failed() { Exit::Failed } else { Exit::Unread };
         }
         let ended = Ended {
             report,

@@ -25,6 +25,8 @@ pub(crate) enum Exit {
     TimedOut,
     /// Interrupted: SIGINT, or stopped by a person.
     Interrupted,
+    /// Nobody reads stdout any more, which ends other programs by SIGPIPE.
+    Unread,
     /// Ended by SIGTERM.
     Terminated,
     /// Ended by SIGHUP.
@@ -61,6 +63,7 @@ impl Exit {
             Self::TimedOut => 124,
             Self::HungUp => 129,
             Self::Interrupted => 130,
+            Self::Unread => 141,
             Self::Terminated => 143,
         }
     }

@@ -149,7 +149,7 @@ fn a_reader_that_goes_away_ends_a_streamed_run() {
     assert_eq!(line, "one\n");
     drop(stdout);
     let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(130), ""));
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(141), ""));
 }
 
 #[test]
