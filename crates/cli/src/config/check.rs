@@ -123,10 +123,25 @@ fn model_problem(settings: &Settings, model: &str) -> Option<(String, String)> {
         let problem = StandardModels::new(".").offline_problem(model)?;
         return Some((format!("the model `{model}`: {problem}"), "name another model".to_owned()));
     }
+    if provider == model {
+        return Some(no_alias(settings, model));
+    }
     let message = format!("the model `{model}` names the provider `{provider}`, which does not exist");
     let hint = match nearest(provider, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("write `provider:model`; known: {}", known.join(", ")),
     };
     Some((message, hint))
+}
+
+/// Says that a name without a provider is not an alias either.
+fn no_alias(settings: &Settings, model: &str) -> (String, String) {
+    let message = format!("the model `{model}` is neither an alias nor `provider:model`");
+    let aliases = settings.aliases.keys().map(String::as_str);
+    let hint = match (nearest(model, aliases), llm_do::full_names(model).first()) {
+        (Some(near), _) => format!("did you mean the alias `{near}`?"),
+        (None, Some(full)) => format!("did you mean `{full}`?"),
+        (None, None) => format!("`llm-do config set aliases.{model} provider:model` makes it an alias"),
+    };
+    (message, hint)
 }

@@ -83,10 +83,31 @@ fn remove(table: &mut dyn toml_edit::TableLike, key: &[String]) -> bool {
     }
 }
 
-/// Returns what is written for a key, as a person reads it.
+/// Returns what is written for a key, as a person reads it; of a table, one line of TOML for each key below it.
 pub(crate) fn get(text: &str, key: &[String]) -> Result<Option<String>, SettingsError> {
     let document = read(text)?;
-    Ok(find(document.as_item(), key).map(shown_item))
+    Ok(find(document.as_item(), key).map(|item| match item.as_table() {
+        Some(table) => lines(table, &written_key(key)).join("\n"),
+        None => shown_item(item),
+    }))
+}
+
+/// Every setting below a table as `KEY = VALUE`.
+fn lines(table: &dyn toml_edit::TableLike, path: &str) -> Vec<String> {
+    let below = table.iter().map(|(name, item)| {
+        let key = format!("{path}.{}", Key::new(name).display_repr());
+        match item.as_table_like() {
+            Some(below) => lines(below, &key),
+            None => vec![format!("{key} = {}", item.to_string().trim())],
+        }
+    });
+    below.flatten().collect()
+}
+
+/// Writes a key as it can be typed.
+fn written_key(key: &[String]) -> String {
+    let parts = key.iter().map(|part| Key::new(part.as_str()).display_repr().into_owned());
+    parts.collect::<Vec<_>>().join(".")
 }
 
 /// Returns all settings of a text in the order in which they are written.

@@ -141,7 +141,8 @@ fn settings_are_changed_with_everything_else_kept_and_nothing_invalid_written() 
         (&["config", "set", "approvals.mode", "maybe"], "`maybe`"),
         (&["config", "set", "model.x", "1"], "cannot have keys below it"),
         (&["config", "set", "a..b", "1"], "is not a key"),
-        (&["config", "unset", "aliases.fast"], "`fast`, which does not exist"),
+        (&["config", "unset", "aliases.fast"], "the model `fast` is neither an alias nor `provider:model`"),
+        (&["config", "set", "model", "slwo"], "did you mean the alias `slow`?"),
         (&["config", "unset", "trust.content"], "`trust.content` is not set"),
         (&["config", "unset", "models.\"box:*\".price.input"], "missing field `input`"),
     ] {
@@ -305,4 +306,35 @@ fn a_project_cannot_redeclare_a_provider_of_the_user() {
         unnamed().file("project.yaml", manifest).config("[providers.box]\nbase_url = \"http://box.lan\"\n");
     sandbox.run(&["check", "."]).ended(2);
     sandbox.run(&["run", ".", "hi"]).ended(2).told("or of one in your own configuration");
+}
+
+#[test]
+fn a_table_is_printed_key_by_key() {
+    let text = "[providers.box]\nbase_url = \"http://box.lan\"\nheaders = { x-team = \"a\" }\n";
+    let sandbox = unnamed().config(text);
+    let expected = "providers.box.base_url = \"http://box.lan\"\nproviders.box.headers.x-team = \"a\"\n";
+    sandbox.run(&["config", "get", "providers"]).ended(0).said(expected);
+    sandbox.run(&["config", "get", "providers.box"]).ended(0).said(expected);
+    sandbox.run(&["config", "get", "providers.box.headers"]).ended(0).said("{ x-team = \"a\" }\n");
+    sandbox.run(&["config", "get", "aliases"]).ended(1).told("`aliases` is not set");
+}
+
+#[test]
+fn the_context_window_of_a_model_is_the_users_to_set() {
+    let config = "[models.\"openai:gpt-5\"]\nprofile = { context_window = 4321 }\n";
+    let sandbox = Sandbox::echo().config(config);
+    let shown = sandbox.run(&["models", "--model", "openai:gpt-5"]).ended(0);
+    assert!(shown.stdout.contains("4321 tokens"), "{shown:#?}");
+    let listed = sandbox.run(&["models", "--list", "openai"]).ended(0);
+    let line = listed.stdout.lines().find(|line| line.contains("openai:gpt-5 ")).unwrap();
+    assert!(line.contains("4321") || line.contains("4k"), "{line}");
+}
+
+#[test]
+fn a_wrong_default_model_matters_only_to_agents_that_name_none() {
+    let run = |sandbox: &Sandbox| -> Ran {
+        sandbox.command(&["run", ".", "hi"]).env("LLM_DO_MODEL", "nosuch:x").output().unwrap().into()
+    };
+    run(&Sandbox::echo()).ended(0).said("hi\n").told_nothing();
+    run(&unnamed()).ended(2).told("nosuch");
 }
