@@ -23,7 +23,6 @@ pub(crate) use settings::{ContentTrust, Mode, Settings, is_built_in};
 
 use crate::output;
 use crate::problem::Problem;
-use crate::screen::Paint;
 use crate::text::visible_line;
 
 /// The name of the file.
@@ -115,9 +114,8 @@ impl UserConfig {
 pub(crate) fn mode_of(project: &LoadedProject, user: &UserConfig) -> ApprovalMode {
     let mode = user.approval_mode(project.named_approval_mode());
     if mode == ApprovalMode::ApproveAll && user.settings.approvals.mode.is_some() {
-        let line =
-            format!("notice: calls that must ask are approved: `approvals.mode` in {}", user.shown_path());
-        output::to_stderr(&Paint::for_stderr().message(&line));
+        let path = user.shown_path();
+        output::early_notice(&format!("calls that must ask are approved: `approvals.mode` in {path}"));
     }
     mode
 }
@@ -126,7 +124,7 @@ pub(crate) fn mode_of(project: &LoadedProject, user: &UserConfig) -> ApprovalMod
 pub(crate) fn path(project: Option<&Path>) -> Option<PathBuf> {
     let found = UserDirectory::Config.find(project);
     if let Some(notice) = &found.notice {
-        output::to_stderr(&Paint::for_stderr().message(&format!("notice: {}", visible_line(notice))));
+        output::early_notice(&visible_line(notice));
     }
     found.path.map(|directory| directory.join(FILE))
 }

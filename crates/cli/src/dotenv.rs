@@ -14,7 +14,6 @@ use std::path::Path;
 
 use crate::output;
 use crate::problem::Problem;
-use crate::screen::Paint;
 
 /// No larger file is read.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -73,11 +72,8 @@ impl Dotenv {
             Ok(Some(file)) => file,
             Ok(None) => return Ok(Self::default()),
             Err(reason) => {
-                let line = format!(
-                    "notice: `{}` is not read: {reason}",
-                    crate::text::visible_line(&path.to_string_lossy())
-                );
-                output::to_stderr(&Paint::for_stderr().message(&line));
+                let path = crate::text::visible_line(&path.to_string_lossy());
+                output::early_notice(&format!("`{path}` is not read: {reason}"));
                 return Ok(Self::default());
             }
         };

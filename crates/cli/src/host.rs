@@ -107,8 +107,7 @@ pub(crate) fn tell_unseen(project: &LoadedProject) {
         } else {
             format!(", so these are missing: {}", visible_line(&project.unseen.join(", ")))
         };
-        let line = format!("notice: the Python code of this project was not run{missing}");
-        output::to_stderr(&Paint::for_stderr().message(&line));
+        output::early_notice(&format!("the Python code of this project was not run{missing}"));
     }
 }
 
@@ -198,7 +197,12 @@ impl Plan {
         let configured = || user.default_model().filter(|_| project.model.is_none());
         let configured = || configured().map(|model| ChosenModel::Default(model.to_owned()));
         let model = options.model.clone().map(ChosenModel::Flag).or_else(by_default).or_else(configured);
-        let model = model.map(|model| model.completed(&project)).transpose()?;
+        let model = model.map(|model| model.completed(&project)).transpose();
+        let model = match (model, &options.model) {
+            // A default that is wrong is not an error of a run that does not need it.
+            (Err(_), None) if !needs_default_model(&project) => None,
+            (model, _) => model?,
+        };
         let mode = mode(options).unwrap_or_else(|| config::mode_of(&project, user));
         let limits = limits(&project, options);
         let (timeout, output, verbose) = (options.timeout, options.output, options.verbose);
@@ -256,6 +260,12 @@ impl Plan {
         let mut specs = self.project.project.outline().into_iter().filter_map(|outline| outline.agent);
         specs.find(|spec| spec.name == *agent)
     }
+}
+
+/// Returns whether an agent of a project names no model. Code may create agents, and agents too.
+fn needs_default_model(project: &LoadedProject) -> bool {
+    let agents = project.project.outline().into_iter().filter_map(|outline| outline.agent);
+    agents.into_iter().any(|spec| spec.model.is_none())
 }
 
 /// The models of a project, over the network or a recording.

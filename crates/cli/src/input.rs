@@ -116,7 +116,7 @@ fn given(
 ) -> Result<Option<Input>, Problem> {
     if let Some(json) = &arguments.input_json {
         if prompt.is_some() {
-            output::to_stderr("notice: the prompt is not used, as `--input-json` goes before it");
+            output::early_notice("the prompt is not used, as `--input-json` goes before it");
         }
         let input = from_json(json)?;
         refuse_text(&input, own_schema(project, &project.entry).as_ref(), TextSource::CommandLine)?;

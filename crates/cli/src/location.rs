@@ -12,7 +12,6 @@ use llm_do::discovery::{self, Membership};
 use crate::arguments::{self, ProjectArguments};
 use crate::output;
 use crate::problem::Problem;
-use crate::screen::Paint;
 use crate::text::visible_line;
 use search::Ancestors;
 
@@ -199,7 +198,7 @@ fn home() -> Option<PathBuf> {
 }
 
 fn notice(text: &str) {
-    output::to_stderr(&Paint::for_stderr().message(&format!("notice: {text}")));
+    output::early_notice(text);
 }
 
 fn no_project(path: &Path) -> Problem {

@@ -10,7 +10,6 @@ use llm_do::{
 use crate::config;
 use crate::output;
 use crate::problem::Problem;
-use crate::screen::Paint;
 use crate::text::visible_line;
 
 /// Completes a name, and says on stderr what it was taken for.
@@ -18,8 +17,8 @@ pub(crate) fn completed(name: &str, project: Option<&LoadedProject>) -> Result<S
     let full = complete(name, project)?;
     // An alias is the user's own word for a model, and needs no explanation.
     if full != user_models(project)?.resolve(name) {
-        let line = format!("notice: the model `{}` is `{}`", visible_line(name), visible_line(&full));
-        output::to_stderr(&Paint::for_stderr().message(&line));
+        let (name, full) = (visible_line(name), visible_line(&full));
+        output::early_notice(&format!("the model `{name}` is `{full}`"));
     }
     Ok(full)
 }

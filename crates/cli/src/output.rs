@@ -2,8 +2,14 @@
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use llm_do::{Event, Usage, counted};
+
+use crate::screen::Paint;
+
+/// What was said before a run began.
+static EARLY: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Set when stdout could not be written, though somebody reads it.
 static FAILED: AtomicBool = AtomicBool::new(false);
@@ -41,6 +47,17 @@ pub(crate) fn has_failed() -> bool {
 /// Writes a line to stderr. Where that fails there is nobody left to tell.
 pub(crate) fn to_stderr(text: &str) {
     let _ = write_line(&mut io::stderr().lock(), text);
+}
+
+/// Says what a person should know before a run begins: on stderr, and later in the object of `--output json`.
+pub(crate) fn early_notice(text: &str) {
+    to_stderr(&Paint::for_stderr().message(&format!("notice: {text}")));
+    EARLY.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+}
+
+/// Returns what was said before the run began.
+pub(crate) fn early_notices() -> Vec<String> {
+    EARLY.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// One write per line, so that lines of several threads never mix.

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::advice;
 use crate::exit::Exit;
+use crate::output;
 use crate::problem::Problem;
 
 /// The result of a run.
@@ -286,7 +287,7 @@ impl RunObject {
             stop: None,
             error: Some(problem.summary()),
             hint: problem.hint(),
-            notices: Vec::new(),
+            notices: notices(&[], &[]),
             denied: Vec::new(),
             diagnostics: problem.diagnostics().to_vec(),
             usage: (&Usage::default()).into(),
@@ -345,7 +346,8 @@ fn notices(events: &[Arc<Event>], warnings: &[String]) -> Vec<NoticeObject> {
         _ => None,
     });
     let warned = warnings.iter().map(|text| NoticeObject { path: String::new(), text: text.clone() });
-    noticed.chain(warned).collect()
+    let early = output::early_notices().into_iter().map(|text| NoticeObject { path: String::new(), text });
+    early.chain(noticed).chain(warned).collect()
 }
 
 /// A call that was denied or blocked, also if the run went on without it.

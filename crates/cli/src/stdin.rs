@@ -36,8 +36,8 @@ pub(crate) fn read_after_prompt() -> Result<Option<String>, Problem> {
         return Ok(None);
     }
     if !is_ready_within(FIRST_BYTE) {
-        output::to_stderr(&format!(
-            "notice: nothing came from stdin within {} s, so only the prompt is used\n\
+        output::early_notice(&format!(
+            "nothing came from stdin within {} s, so only the prompt is used\n\
              hint: `</dev/null` keeps stdin out; for a slow program send the prompt through the pipe too: \
              `{{ echo PROMPT; PROGRAM; }} | llm-do run PATH`",
             FIRST_BYTE.as_secs()
@@ -47,8 +47,8 @@ pub(crate) fn read_after_prompt() -> Result<Option<String>, Problem> {
     let is_shared = is_read_by_others();
     let text = read()?.filter(|text| !text.trim().is_empty());
     if is_shared && text.is_some() {
-        output::to_stderr(
-            "notice: the rest of stdin was added to the prompt, and another program had read the beginning\n\
+        output::early_notice(
+            "the rest of stdin was added to the prompt, and another program had read the beginning\n\
              hint: in a shell loop, `</dev/null` leaves the lines to the loop",
         );
     }

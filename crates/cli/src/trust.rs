@@ -212,7 +212,7 @@ fn by_word(project: &LoadedProject, word: &Word, source: &str) -> Result<(), Pro
         source => {
             let count = project.powers.len();
             let noun = if count == 1 { "power" } else { "powers" };
-            output::to_stderr(&paint.message(&format!("notice: {count} {noun} trusted by {source}")));
+            output::early_notice(&format!("{count} {noun} trusted by {source}"));
         }
     }
     Ok(())
@@ -231,8 +231,7 @@ fn other_digest(project: &LoadedProject, source: &str) -> Problem {
 /// Says that a project runs without its powers, and which they are.
 fn tell_restricted(project: &LoadedProject, source: &str) {
     let list = text::list(&project.powers);
-    let line = format!("notice: {source}, so the project runs without this:\n{list}");
-    output::to_stderr(&Paint::for_stderr().message(&line));
+    output::early_notice(&format!("{source}, so the project runs without this:\n{list}"));
 }
 
 fn not_trusted(project: &LoadedProject, found: &Lookup) -> Problem {

@@ -8,7 +8,6 @@ use super::{changed, text};
 use crate::config;
 use crate::output;
 use crate::problem::Problem;
-use crate::screen::Paint;
 use crate::text::visible_line;
 
 /// Lets changed code run with a notice, or after a question if the user's configuration says so.
@@ -19,8 +18,7 @@ pub(super) fn decide(project: &LoadedProject, identity: &Identity, entry: &Entry
     }
     let names = visible_line(&changed.join(", "));
     if !config::current(Some(&project.root))?.trust_content_asks() {
-        let line = format!("notice: {names} changed since the last run of this project");
-        output::to_stderr(&Paint::for_stderr().message(&line));
+        output::early_notice(&format!("{names} changed since the last run of this project"));
         return Ok(());
     }
     let shown = visible_line(&identity.path.to_string_lossy());

@@ -140,7 +140,7 @@ fn a_reader_that_goes_away_is_no_error() {
     // The request is written after the reader has gone, and ends the run long before its answer.
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-    assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(130), ""));
+    assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(141), ""));
     for arguments in [["schema", "manifest"], ["completions", "bash"], ["run", "--help"]] {
         let mut child =
             sandbox.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -264,4 +264,14 @@ fn a_cassette_that_records_nothing_says_so() {
     let object =
         sandbox.run(&["run", ".", "x", "--cassette", "tape.jsonl", "--output", "json"]).ended(0).json();
     assert!(object["notices"][0]["text"].as_str().unwrap().contains("nothing is recorded"), "{object}");
+}
+
+#[test]
+fn notices_before_the_run_are_in_the_object() {
+    let sandbox = Sandbox::echo().config("[approvals]\nmode = \"approve_all\"\n");
+    let object = sandbox.run(&["run", ".", "hi", "--output", "json"]).ended(0).json();
+    let texts: Vec<&str> =
+        object["notices"].as_array().unwrap().iter().filter_map(|n| n["text"].as_str()).collect();
+    assert_eq!(texts, ["calls that must ask are approved: `approvals.mode` in ~/.config/llm-do/config.toml"]);
+    assert_eq!(object["notices"][0]["path"], "");
 }
