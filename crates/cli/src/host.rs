@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use llm_do::{
     AgentSpec, ApprovalMode, Cassette, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input,
-    Limits, LoadedProject, Money, Name, NoticeSink, PythonSettings, Run, RunBuilder, Runtime,
-    StandardCatalog, StandardModels,
+    Limits, LoadedProject, Money, Name, NoticeSink, PythonSettings, Run, RunBuilder, Runtime, RuntimeBuilder,
+    StandardCatalogue, StandardModels,
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover, start_approver};
@@ -260,6 +260,68 @@ impl Plan {
         let mut specs = self.project.project.outline().into_iter().filter_map(|outline| outline.agent);
         specs.find(|spec| spec.name == *agent)
     }
+
+    /// A runtime with the prices, the approval mode and the limits of this plan.
+    fn builder(&self, models: StandardModels) -> Result<RuntimeBuilder, Problem> {
+        let user = config::current(Some(&self.project.root))?.models();
+        Ok(llm_do::runtime_of(&self.project)
+            .models(models)
+            .prices(user.prices(self.project.model_overrides.clone()))
+            .approval_mode(self.mode)
+            .limits(self.limits.clone()))
+    }
+
+    /// Adds who shows the events: the terminal UI, or lines on stderr.
+    fn with_narration(
+        &self,
+        builder: RuntimeBuilder,
+        ui: Option<&Ui>,
+        screen: &Arc<Screen>,
+        readers: &Arc<CaughtUp>,
+    ) -> RuntimeBuilder {
+        if let Some(ui) = ui {
+            return builder.on_event(ui.desk.reader());
+        }
+        let narration = match self.surface {
+            Surface::Plain => Narration::plain(screen.clone(), self.verbose),
+            _ => Narration::new(screen.clone(), self.verbose),
+        };
+        let readers = readers.clone();
+        builder.on_event(move |event| {
+            narration.tell(event);
+            readers.note(event);
+        })
+    }
+
+    /// Adds the model that the user chose, and names the agents that keep their own.
+    fn with_model(&self, mut builder: RuntimeBuilder, screen: &Screen, has_ui: bool) -> RuntimeBuilder {
+        if let Some(model) = &self.model {
+            builder = builder.model(model.name());
+        }
+        if let Some(ChosenModel::Flag(model)) = &self.model {
+            builder = builder.entry_model(model.as_str());
+            let others = chosen_model::other_models(&self.project, model);
+            if let Some(line) = others.filter(|_| self.verbose > 0 || has_ui) {
+                screen.line(&line);
+            }
+        }
+        builder
+    }
+}
+
+/// Returns who is asked: a program that the user named, the terminal UI, or the person at the terminal.
+fn approval_desk(
+    program: Option<ProgramApprover>,
+    ui: Option<&Ui>,
+    screen: &Arc<Screen>,
+    readers: &Arc<CaughtUp>,
+) -> Option<Desk> {
+    match (program, ui) {
+        (Some(approver), _) => Some(Desk::Program(Arc::new(approver))),
+        (None, Some(ui)) => Some(Desk::Tui(ui.desk.clone())),
+        (None, None) => TerminalApprover::open(screen.clone(), readers.clone())
+            .map(|approver| Desk::Terminal(Arc::new(approver))),
+    }
 }
 
 /// Returns whether an agent of a project names no model. Code may create agents, and agents too.
@@ -340,11 +402,11 @@ pub(crate) struct Host {
 
 impl Host {
     /// Starts the runtime, and the terminal UI where that is wanted. Must be called inside a Tokio runtime.
-    pub(crate) fn start(plan: Plan) -> Result<(Self, Option<Ui>), Problem> {
+    pub(crate) fn start(mut plan: Plan) -> Result<(Self, Option<Ui>), Problem> {
         let model = plan.model_of(&plan.project.entry);
-        let models = models_for(&plan.project, plan.environment, plan.tape.as_ref())?;
+        let models = models_for(&plan.project, plan.environment.clone(), plan.tape.as_ref())?;
         let modes = terminal_modes();
-        let ui = plan.opening.map(Ui::open).transpose()?;
+        let ui = plan.opening.take().map(Ui::open).transpose()?;
         let screen = Arc::new(match (&ui, plan.surface) {
             (Some(ui), _) => Screen::of_desk(ui.desk.clone()),
             (None, Surface::Plain) => Screen::plain(),
@@ -356,29 +418,6 @@ impl Host {
         let unread = Arc::new(AtomicBool::new(false));
         // The narration and the answer on stdout.
         let readers = Arc::new(CaughtUp::new(2));
-        let user = config::current(Some(&plan.project.root))?.models();
-        let mut builder = llm_do::runtime_of(&plan.project)
-            .models(models)
-            .prices(user.prices(plan.project.model_overrides.clone()))
-            .approval_mode(plan.mode)
-            .limits(plan.limits);
-        builder = match &ui {
-            Some(ui) => builder.on_event(ui.desk.reader()),
-            None => {
-                let narration = match plan.surface {
-                    Surface::Plain => Narration::plain(screen.clone(), plan.verbose),
-                    _ => Narration::new(screen.clone(), plan.verbose),
-                };
-                let readers = readers.clone();
-                builder.on_event(move |event| {
-                    narration.tell(event);
-                    readers.note(event);
-                })
-            }
-        };
-        if let Some(progress) = &progress {
-            builder = builder.on_event(progress.reader());
-        }
         let answer = AnswerStream::new(
             &plan.project,
             plan.streaming,
@@ -386,48 +425,31 @@ impl Host {
             unread.clone(),
             interrupts.clone(),
         );
+        let mut builder = plan.with_narration(plan.builder(models)?, ui.as_ref(), &screen, &readers);
+        if let Some(progress) = &progress {
+            builder = builder.on_event(progress.reader());
+        }
         builder = builder.on_event(answer.reader(readers.clone()));
         if plan.output == Output::Jsonl {
             builder = builder.on_event(lines_to_stdout(unread.clone(), interrupts.clone()));
         }
-        if let Some(model) = &plan.model {
-            builder = builder.model(model.name());
-        }
-        if let Some(ChosenModel::Flag(model)) = &plan.model {
-            builder = builder.entry_model(model.as_str());
-            let others = chosen_model::other_models(&plan.project, model);
-            if let Some(line) = others.filter(|_| plan.verbose > 0 || ui.is_some()) {
-                screen.line(&line);
-            }
-        }
-        let person = || {
-            TerminalApprover::open(screen.clone(), readers.clone())
-                .map(|approver| Desk::Terminal(Arc::new(approver)))
-        };
-        let desk = match (plan.desk, &ui) {
-            (Some(approver), _) => Some(Desk::Program(Arc::new(approver))),
-            (None, Some(ui)) => Some(Desk::Tui(ui.desk.clone())),
-            (None, None) => person(),
-        };
-        if let Some(desk) = desk {
+        builder = plan.with_model(builder, &screen, ui.is_some());
+        if let Some(desk) = approval_desk(plan.desk.take(), ui.as_ref(), &screen, &readers) {
             builder = builder.approver(desk);
         }
-        let runtime = builder.build()?;
-        let (project, output, timeout, verbose) = (plan.project, plan.output, plan.timeout, plan.verbose);
-        let tape = plan.tape;
         let host = Self {
-            project,
+            runtime: builder.build()?,
+            project: plan.project,
             model,
-            runtime,
             screen,
-            output,
-            verbose,
+            output: plan.output,
+            verbose: plan.verbose,
             interrupts,
-            timeout,
+            timeout: plan.timeout,
             progress,
             answer,
             unread,
-            tape,
+            tape: plan.tape,
         };
         Ok((host, ui))
     }
