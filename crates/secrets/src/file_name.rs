@@ -114,6 +114,41 @@ pub fn name_rule(path: &Path) -> NameRule {
     }
 }
 
+/// Names of configuration files that may hold passwords. Those behind `.env.` are spelled out letter by letter, so that
+/// examples (`.env.example`, `.env.sample`, `.env.dist`, `.env.template`) are not among them.
+const CONFIG_GLOBS: &[&str] = &[
+    ".env",
+    ".envrc",
+    ".env.[!dest]*",
+    ".env.d[!ei]*",
+    ".env.de[!f]*",
+    ".env.di[!s]*",
+    ".env.e[!x]*",
+    ".env.s[!a]*",
+    ".env.sa[!m]*",
+    ".env.t[!emp]*",
+    ".env.te[!m]*",
+    "*.env",
+    ".npmrc",
+    "npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    "pip.conf",
+    "pip.ini",
+    ".pip.conf",
+];
+
+/// Returns globs for the names of files that may be secret, for whoever cannot look at their content: relative to any
+/// directory, in small letters. A few of them match more than [`name_rule`] does (`example.env`, `.ssh/config`).
+pub fn secret_name_globs() -> Vec<String> {
+    let directories = DIRECTORIES.iter().map(|(path, _)| format!("{}/**", path.join("/")));
+    let files = FILES.iter().map(|(path, _)| path.join("/"));
+    let endings = ENDINGS.iter().map(|(ending, _)| format!("*{ending}"));
+    let config = CONFIG_GLOBS.iter().map(|glob| (*glob).to_owned());
+    directories.chain(files).chain(endings).chain(config).collect()
+}
+
 fn below(parents: &[String], name: &str) -> Option<&'static str> {
     let is_on_way = |path: &[&str]| parents.windows(path.len()).any(|part| part == path);
     let (path, what) = DIRECTORIES.iter().find(|(path, _)| is_on_way(path))?;
@@ -146,4 +181,36 @@ fn is_dotenv(name: &str) -> bool {
         &["example", "examples", "sample", "template", "tmpl", "tpl", "dist", "defaults"];
     let is_env = name == ".env" || name == ".envrc" || name.starts_with(".env.") || name.ends_with(".env");
     is_env && !name.split(['.', '-', '_']).any(|part| EXAMPLES.contains(&part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_globs_match_every_name_that_the_rule_finds() {
+        let globs: Vec<globset::GlobMatcher> = secret_name_globs()
+            .iter()
+            .map(|glob| {
+                let glob = format!("**/{glob}");
+                globset::GlobBuilder::new(&glob).literal_separator(true).build().unwrap().compile_matcher()
+            })
+            .collect();
+        let matches = |name: &str| globs.iter().any(|glob| glob.is_match(name));
+        let below = DIRECTORIES.iter().map(|(path, _)| format!("x/{}/a/b", path.join("/")));
+        let files = FILES.iter().map(|(path, _)| format!("x/{}", path.join("/")));
+        let endings = ENDINGS.iter().map(|(ending, _)| format!("x/name{ending}"));
+        let config =
+            [".env", ".envrc", ".env.local", ".env.prod", ".env.test", "prod.env", "npmrc", "pip.ini"];
+        let names = below.chain(files).chain(endings).chain(config.map(str::to_owned));
+        for name in names {
+            assert_ne!(name_rule(Path::new(&name)), NameRule::Ordinary, "{name}");
+            assert!(matches(&name), "{name}");
+        }
+        for name in ["main.rs", ".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults"]
+        {
+            assert_eq!(name_rule(Path::new(name)), NameRule::Ordinary, "{name}");
+            assert!(!matches(name), "{name}");
+        }
+    }
 }

@@ -15,7 +15,7 @@ mod redact;
 mod scan;
 mod token;
 
-pub use file_name::{ConfigFormat, NameRule, name_rule};
+pub use file_name::{ConfigFormat, NameRule, name_rule, secret_name_globs};
 pub use policy::{HEAD_BYTES, SecretFiles, secret_kind};
 pub use redact::redact;
 pub use scan::{Secret, SecretKind, secrets_in};

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use llm_do_core::{Digest, SecretFile};
-use llm_do_secrets::{NameRule, name_rule, secret_kind};
+use llm_do_secrets::{NameRule, name_rule, secret_kind, secret_name_globs};
 
 use super::concerns::operands;
 use super::flags::{Argument, Reading};
@@ -19,47 +19,13 @@ use super::secrets::{Judge, Secrets, add_all};
 /// What every added pathspec begins with. They count from the top of the repository, whatever the case of a name.
 pub(crate) const EXCLUDED: &str = ":(exclude,top,icase,glob)**/";
 
-/// Paths that may be secret. Examples (`.env.example`) are not among them, so the names behind `.env.` are spelled out.
-const NAMES: &[&str] = &[
-    ".env",
-    ".envrc",
-    ".env.[!dest]*",
-    ".env.d[!ei]*",
-    ".env.de[!f]*",
-    ".env.di[!s]*",
-    ".env.e[!x]*",
-    ".env.s[!a]*",
-    ".env.sa[!m]*",
-    ".env.t[!emp]*",
-    ".env.te[!m]*",
-    ".npmrc",
-    ".yarnrc.yml",
-    ".pypirc",
-    "pip.conf",
-    ".netrc",
-    ".pgpass",
-    ".git-credentials",
-    ".vault-token",
-    ".docker/config.json",
-    ".ssh/**",
-    ".gnupg/**",
-    ".aws/**",
-    ".azure/**",
-    ".kube/**",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.jks",
-    "*.kdbx",
-    "*.tfstate",
-    "*.tfstate.backup",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    ".*_history",
-];
+/// Names of files that often hold private keys, which only their content shows: here nobody can look at it.
+const KEY_NAMES: &[&str] = &["*.pem", "*.key", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".*_history"];
+
+/// Globs for paths that may be secret, by the rules that hold for all files.
+fn secret_names() -> impl Iterator<Item = String> {
+    secret_name_globs().into_iter().chain(KEY_NAMES.iter().map(|name| (*name).to_owned()))
+}
 
 /// Flags with which `git log` shows differences.
 const PATCH_FLAGS: &[&str] = &[
@@ -163,7 +129,7 @@ impl GitCommand<'_> {
             // With pathspecs git leaves commits out that touch nothing else: these are shown all the same.
             secrets.added.extend(["--full-history", "--sparse"].map(str::to_owned));
         }
-        secrets.added.extend(NAMES.iter().map(|name| format!("{EXCLUDED}{name}")));
+        secrets.added.extend(secret_names().map(|name| format!("{EXCLUDED}{name}")));
         secrets.added_last = true;
         secrets.left_out = self.tracked().await;
     }
@@ -186,7 +152,7 @@ impl GitCommand<'_> {
     /// Says which files of the index are left out.
     async fn tracked(&self) -> Option<String> {
         let question = ["ls-files", "-z", "--"].into_iter().map(str::to_owned);
-        let names = NAMES.iter().map(|name| format!(":(top,icase,glob)**/{name}"));
+        let names = secret_names().map(|name| format!(":(top,icase,glob)**/{name}"));
         let words: Vec<String> = question.chain(names).collect();
         let (_, printed) = self.asked.about(&words.iter().map(String::as_str).collect::<Vec<_>>()).await?;
         let printed = String::from_utf8_lossy(&printed);
