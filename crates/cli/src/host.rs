@@ -7,7 +7,7 @@ use std::time::Duration;
 use llm_do::{
     AgentSpec, ApprovalMode, Cassette, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input,
     Limits, LoadedProject, Money, Name, NoticeSink, PythonSettings, Run, RunBuilder, Runtime, RuntimeBuilder,
-    StandardCatalogue, StandardModels,
+    StandardCatalog, StandardModels,
 };
 
 use crate::approvals::{Desk, ProgramApprover, TerminalApprover, start_approver};
@@ -141,8 +141,8 @@ fn catalog(location: &ProjectLocation, env_file: EnvFile) -> Result<StandardCata
     let user = config::current(Some(root))?;
     let own = [UserDirectory::Config, UserDirectory::Data].map(|kind| kind.find(Some(root)).path);
     let private = own.into_iter().chain([environment::state_directory()]).flatten();
-    catalogue = private.fold(catalogue, StandardCatalogue::private);
-    catalogue = catalogue.user_models(user.models()).allow_secret_files(&user.settings.secret_files.allow);
+    catalog = private.fold(catalog, StandardCatalog::private);
+    catalog = catalog.user_models(user.models()).allow_secret_files(&user.settings.secret_files.allow);
     close_to_others();
     let python = PythonSettings {
         environment: match env_file {

@@ -311,8 +311,8 @@ pub(crate) fn check(mut files: Files, catalog: &dyn Catalog, out: &mut Diagnosti
 }
 
 /// Reads the headers of all agents, with models by their own names instead of the user's aliases.
-fn read_agents(files: &mut Files, catalogue: &dyn Catalogue, out: &mut Diagnostics) -> Headers {
-    files.own.allowed_secrets.extend_from_slice(catalogue.allowed_secret_files());
+fn read_agents(files: &mut Files, catalog: &dyn Catalog, out: &mut Diagnostics) -> Headers {
+    files.own.allowed_secrets.extend_from_slice(catalog.allowed_secret_files());
     let mut headers = read_headers(std::mem::take(&mut files.agents), out);
     if let Some(model) = files.manifest.as_mut().and_then(|file| file.manifest.model.as_mut()) {
         expand_alias(model, catalog);

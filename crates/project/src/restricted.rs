@@ -17,9 +17,9 @@ use crate::powers::is_sampling_field;
 use crate::toolsets::APPROVAL_CONFIG;
 
 /// Removes from parsed files what gives the project powers.
-pub(crate) fn restrict(files: &mut Files, agents: &mut [Agent], catalogue: &dyn Catalogue) {
-    let reduced = reduced_sections(files, catalogue);
-    files.own.allowed_secrets = catalogue.allowed_secret_files().to_vec();
+pub(crate) fn restrict(files: &mut Files, agents: &mut [Agent], catalog: &dyn Catalog) {
+    let reduced = reduced_sections(files, catalog);
+    files.own.allowed_secrets = catalog.allowed_secret_files().to_vec();
     if let Some(file) = &mut files.manifest {
         file.manifest.secret_files.allow.clear();
         if file.manifest.runtime.approval_mode == Some(Mode::ApproveAll) {

@@ -73,7 +73,7 @@ fn the_users_own_configuration_allows_files_in_every_project() {
     let allowing = || reading().config("[secret_files]\nallow = [\".env\"]\n");
     let ran = run(&allowing(), &["--approve", "none", "go"]).ended(0);
     assert!(ran.stdout.matches(VALUE).count() >= 2, "{}", ran.stdout);
-    // It is no power of the project: nothing is asked about, and it holds where the project has no powers.
+    // It is not a power of the project: nothing is asked about, and it holds where the project has no powers.
     let checked = allowing().run(&["check", "."]).ended(0);
     assert!(!checked.stdout.contains("secret"), "{checked:#?}");
     let ran = run(&allowing(), &["--approve", "none", "--trust=none", "go"]).ended(0);
