@@ -287,6 +287,34 @@ pub(crate) enum EnvironmentInfo {
     Section(EnvironmentSection),
 }
 
+impl EnvironmentInfo {
+    /// The directory whose files are listed to the agent, if it names the fact `file_map`. All facts are without it.
+    pub(crate) fn file_map_root(&self) -> Option<&str> {
+        let (names, root) = match self {
+            Self::All(_) => return None,
+            Self::Some(names) => (names, None),
+            Self::Section(section) => match &section.variables {
+                Some(Variables::Some(names)) => (names, section.file_map_root.as_deref()),
+                Some(Variables::All(_)) | None => return None,
+            },
+        };
+        names.iter().any(|name| name == "file_map").then_some(root.unwrap_or("."))
+    }
+
+    /// Removes the fact `file_map`.
+    pub(crate) fn remove_file_map(&mut self) {
+        let names = match self {
+            Self::All(_) => return,
+            Self::Some(names) => names,
+            Self::Section(section) => match &mut section.variables {
+                Some(Variables::Some(names)) => names,
+                Some(Variables::All(_)) | None => return,
+            },
+        };
+        names.retain(|name| name != "file_map");
+    }
+}
+
 /// What an agent is told about its surroundings, in detail. Every other key is a line of its own: `key: text`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 pub(crate) struct EnvironmentSection {

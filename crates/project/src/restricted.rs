@@ -75,6 +75,9 @@ fn restrict_header(header: &mut Header) {
     if let Some(EnvironmentInfo::Section(section)) = &mut header.env_info {
         section.env_vars.clear();
     }
+    if let Some(info) = &mut header.env_info {
+        info.remove_file_map();
+    }
 }
 
 /// The sections of the manifest with settings that give no power. A section that has one whatever its settings keeps them:

@@ -203,6 +203,30 @@ fn a_search_of_the_provider_is_a_power_beside_tools_that_read() {
 }
 
 #[test]
+fn a_tool_of_the_provider_is_a_power_beside_files_that_are_told_without_a_tool() {
+    for told in ["preload: [project.yaml]\n", "env_info: [file_map]\n", "toolsets: [filesystem_project_ro]\n"]
+    {
+        for tool in ["web_fetch", "web_search", "code_execution"] {
+            let header = format!("server_side_tools: [{{tool_type: {tool}}}]\n{told}");
+            assert_eq!(only(&powers("", &header)).0, Power::Outward { tool: text(tool) }, "{told}");
+        }
+    }
+    assert!(powers("", "server_side_tools: [{tool_type: web_fetch}]\n").is_empty());
+}
+
+#[test]
+fn a_map_of_all_files_of_the_temporary_directory_is_a_wider_root() {
+    let temporary = std::env::temp_dir().canonicalize().unwrap();
+    let agent = temporary.join(format!("map-{}.agent", std::process::id()));
+    std::fs::write(&agent, "---\nname: main\nenv_info: [file_map]\n---\nHelp.\n").unwrap();
+    let loaded = load_changed(&agent, &[], &StandardCatalog::new(&temporary));
+    std::fs::remove_file(&agent).unwrap();
+    let loaded = loaded.map_err(|problems| problems.to_string()).unwrap();
+    let which = format!("all files below {}", temporary.display());
+    assert_eq!(only(&loaded.powers).0, Power::Root { which });
+}
+
+#[test]
 fn values_of_the_command_line_are_the_users_own() {
     let folder = project("", "toolsets: [filesystem_project]\n");
     let loaded =

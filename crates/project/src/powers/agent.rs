@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use llm_do_core::{
-    Access, AgentSpec, Approval, ApprovalRule, Effect, ModelSettings, Name, ServerTool, ToolDefinition,
-};
+use llm_do_core::{Access, AgentSpec, Approval, ApprovalRule, Effect, ModelSettings, Name, ToolDefinition};
 use llm_do_runtime::approval_by_rules;
 use llm_do_trust::Power;
 
@@ -16,6 +14,9 @@ use crate::toolsets::Toolsets;
 
 /// Variables that tell nothing about a person.
 const HARMLESS_VARIABLES: &[&str] = &["LANG", "LC_ALL", "SHELL", "TERM", "TZ"];
+
+/// The toolset that reads what a map of files lists.
+const FILE_MAP: &str = "filesystem_project_ro";
 
 /// Fields of requests that only change how tokens are chosen.
 const SAMPLING_FIELDS: &[&str] = &[
@@ -101,6 +102,12 @@ impl Found<'_> {
         }
         if let Some(EnvironmentInfo::Section(section)) = env_info {
             self.environment(agent, section);
+        }
+        if let Some(root) = env_info.as_ref().and_then(EnvironmentInfo::file_map_root) {
+            // A map of files shows what a toolset for reading them would list.
+            let place = place_at(&agent.file.header, &["env_info"]);
+            let settings = serde_json::json!({"root": root});
+            self.toolset(&agent.file.source, &place, "env_info", FILE_MAP, FILE_MAP, &settings);
         }
         if let Some(spec) = spec {
             self.single_tools(agent, spec, toolsets);
@@ -284,12 +291,17 @@ impl Found<'_> {
         let reads = |spec: &AgentSpec| {
             toolsets.definitions_of(spec).iter().any(|(_, definition)| reads_unasked(definition))
         };
+        // Preloaded files and a map of files are in the conversation before anybody could be asked.
+        let is_told = |agent: &Agent| {
+            let map = agent.header.env_info.as_ref().and_then(EnvironmentInfo::file_map_root);
+            !agent.header.preload.is_empty() || map.is_some()
+        };
         let has_code = self.powers.iter().any(|(power, _)| matches!(power, Power::Code { .. }));
-        if !has_code && !specs.iter().any(reads) {
+        if !has_code && !specs.iter().any(reads) && !agents.iter().any(is_told) {
             return;
         }
         for agent in agents {
-            for tool in agent.header.server_side_tools.iter().filter(|tool| carries_out(tool)) {
+            for tool in &agent.header.server_side_tools {
                 let power = Power::Outward { tool: tool.name().to_owned() };
                 self.add_at(agent, &["server_side_tools"], power);
             }
@@ -300,14 +312,6 @@ impl Found<'_> {
 /// Returns whether a field of a request only changes how tokens are chosen.
 pub(crate) fn is_sampling_field(name: &str) -> bool {
     SAMPLING_FIELDS.contains(&name)
-}
-
-/// Returns whether a tool of the provider sends something that the model chose to other servers.
-fn carries_out(tool: &ServerTool) -> bool {
-    match tool {
-        ServerTool::WebSearch { .. } | ServerTool::WebFetch { .. } => true,
-        ServerTool::CodeExecution {} | ServerTool::ImageGeneration {} => false,
-    }
 }
 
 /// Returns whether a tool reads files or command output without a question.

@@ -89,6 +89,11 @@ const NAMES: &[(Reason, &[&str])] = &[
             ".login",
             ".logout",
             ".inputrc",
+            ".lessfilter",
+            ".lesskey",
+            ".bash_completion",
+            ".autoenv",
+            ".in",
             "config.fish",
         ],
     ),
@@ -110,7 +115,16 @@ const NAMES: &[(Reason, &[&str])] = &[
     ),
     (
         DESKTOP,
-        &[".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".xserverrc", ".tmux.conf", ".screenrc"],
+        &[
+            ".xprofile",
+            ".xinitrc",
+            ".xsession",
+            ".xsessionrc",
+            ".xserverrc",
+            ".tmux.conf",
+            ".screenrc",
+            ".wezterm.lua",
+        ],
     ),
     (
         TOOL_START,
@@ -124,6 +138,17 @@ const NAMES: &[(Reason, &[&str])] = &[
             ".sqliterc",
             ".curlrc",
             ".wgetrc",
+            ".hgrc",
+            ".pryrc",
+            ".pythonrc",
+            ".pythonrc.py",
+            ".ghci",
+            ".perldb",
+            ".mailcap",
+            ".muttrc",
+            ".procmailrc",
+            ".forward",
+            ".tmuxinator.yml",
         ],
     ),
     (PYTHON, &["sitecustomize.py", "usercustomize.py", "pyvenv.cfg"]),
@@ -152,9 +177,25 @@ const DIRECTORIES: &[(Reason, &[&str])] = &[
     (RECORD, &[".llm-do"]),
     (HOOKS, &[".husky", ".githooks"]),
     (CI, &[".circleci", ".buildkite", ".woodpecker", ".semaphore", ".teamcity"]),
-    (EDITOR, &[".vscode", ".idea", ".fleet", ".zed", ".vim", ".emacs.d"]),
+    (EDITOR, &[".vscode", ".vscode-server", ".idea", ".fleet", ".zed", ".helix", ".vim", ".emacs.d"]),
     (CONTAINER, &[".devcontainer"]),
-    (INSTRUCTIONS, &[".claude", ".cursor", ".windsurf", ".codex", ".gemini", ".clinerules"]),
+    (
+        INSTRUCTIONS,
+        &[
+            ".claude",
+            ".cursor",
+            ".windsurf",
+            ".codex",
+            ".gemini",
+            ".clinerules",
+            ".continue",
+            ".roo",
+            ".kiro",
+        ],
+    ),
+    (SHELL, &[".oh-my-zsh"]),
+    (DESKTOP, &[".kde", ".fvwm"]),
+    (TOOL_START, &[".hg", ".ipython", ".jupyter", ".hammerspoon"]),
     (SSH, &[".ssh"]),
     (PYTHON, &["__pycache__", ".venv", "site-packages", "dist-packages"]),
 ];
@@ -183,6 +224,9 @@ const PATHS: &[(Reason, &[&str])] = &[
             "library/launchagents",
         ],
     ),
+    (TOOL_START, &[".julia/config", ".docker/cli-plugins", ".gradle/init.d"]),
+    // What is left of the user's own configuration and data: too many programs run what they find there to name each.
+    (USER, &[".config", ".local/share"]),
 ];
 
 /// Endings of names.
@@ -209,6 +253,7 @@ const CONTAINER: Reason = "editors start containers and commands by it";
 const INSTRUCTIONS: Reason = "it instructs the next agent that works in this directory";
 const SSH: Reason = "it decides who may log in, and what ssh runs";
 const PROGRAMS: Reason = "shells and package scripts find programs there by name";
+const USER: Reason = "programs of the user read it when they start";
 const CARGO: Reason = "it decides which programs cargo runs";
 const RECORD: Reason = "llm-do keeps its records there";
 
