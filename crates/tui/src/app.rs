@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent};
-use llm_do::Event;
+use llm_do_core::Event;
 use ratatui::text::Line;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;

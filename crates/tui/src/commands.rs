@@ -61,7 +61,7 @@ const LEAVING: [&str; 2] = ["exit", "quit"];
 /// Returns the command that was misspelled, if one is near.
 pub(crate) fn misspelled(word: &str) -> Option<&'static str> {
     let names = COMMANDS.iter().filter_map(|command| command.name.strip_prefix('/'));
-    let meant = llm_do::misspelled(word.trim_start_matches('/'), names)?;
+    let meant = llm_do_core::misspelled(word.trim_start_matches('/'), names)?;
     COMMANDS.iter().map(|command| command.name).find(|name| name.strip_prefix('/') == Some(meant))
 }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use llm_do::visible_line;
+use llm_do_core::visible_line;
 use ratatui::buffer::{Buffer, CellWidth};
 use ratatui::layout::Rect;
 use ratatui::style::Style;

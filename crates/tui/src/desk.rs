@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
-use llm_do::{Answer, ApprovalRequest, Approver, ApproverError, Event, ExtensionRequest};
+use llm_do_core::{Answer, ApprovalRequest, Approver, ApproverError, Event, ExtensionRequest};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 

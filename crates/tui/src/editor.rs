@@ -12,7 +12,7 @@ use std::cell::{Cell, Ref, RefCell};
 use std::io;
 
 use crossterm::event::KeyEvent;
-use llm_do::visible_line;
+use llm_do_core::visible_line;
 use ratatui::buffer::{Buffer, CellWidth};
 use ratatui::layout::{Position, Rect};
 use ratatui_textarea::{CursorMove, TextArea};

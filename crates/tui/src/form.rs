@@ -13,7 +13,7 @@ mod schema;
 mod tests;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use llm_do::Schema;
+use llm_do_core::Schema;
 use serde_json::{Map, Value};
 
 use self::check::Finding;

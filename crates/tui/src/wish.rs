@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use llm_do::{Key, Name, RunId, Schema};
+use llm_do_core::{Key, Name, RunId, Schema};
 use serde_json::Value;
 
 use crate::Theme;

@@ -9,7 +9,7 @@
 //! wide as its pictures are together. Where it is drawn narrower, the row is a little shorter than it could be. A style
 //! that makes a picture wider is counted whether or not the terminal obeys it.
 //!
-//! This module does not decide what may be shown: its text has passed `llm_do::visible` or `llm_do::visible_prose`.
+//! This module does not decide what may be shown: its text has passed `llm_do_core::visible` or `llm_do_core::visible_prose`.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -378,12 +378,12 @@ fn shortened(prefix: &[Span<'static>], room: usize) -> (Vec<Span<'static>>, usiz
 
 /// Text as it may stand in a span: signs that a terminal would obey are written out, tabs are spaces.
 pub(crate) fn plain(text: &str) -> String {
-    llm_do::visible(&text.replace('\t', "    "))
+    llm_do_core::visible(&text.replace('\t', "    "))
 }
 
 /// The same for words of people and models, in which emoji stay whole.
 pub(crate) fn prose(text: &str) -> String {
-    llm_do::visible_prose(&text.replace('\t', "    "))
+    llm_do_core::visible_prose(&text.replace('\t', "    "))
 }
 
 /// How long a rule is drawn. One over the whole width would be two rows after the window has become narrower.

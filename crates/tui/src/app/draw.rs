@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use llm_do::visible_line;
+use llm_do_core::visible_line;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 use ratatui::text::Line;

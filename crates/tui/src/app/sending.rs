@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use llm_do::{Input, parse_strict};
+use llm_do_core::{Input, parse_strict};
 use serde_json::{Value, json};
 
 use super::{App, Draft, Outgoing, Purpose, Step};

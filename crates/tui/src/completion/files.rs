@@ -3,7 +3,7 @@
 use std::fs::{self, DirEntry};
 use std::path::{Component, Path, PathBuf};
 
-use llm_do::visible_line;
+use llm_do_core::visible_line;
 
 use super::{Choice, rank};
 

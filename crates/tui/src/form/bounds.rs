@@ -1,6 +1,6 @@
 //! Says in a few words what a value may be: how large, how long, how many.
 
-use llm_do::visible_line;
+use llm_do_core::visible_line;
 use serde_json::{Map, Value};
 
 /// Returns the limits that a schema sets, as a person would say them; empty where it sets none.

@@ -2,7 +2,7 @@
 //!
 //! What fits is for the schema to say, exactly as it says so when the value is sent.
 
-use llm_do::Problem;
+use llm_do_core::Problem;
 use serde_json::{Map, Value};
 
 use super::Form;

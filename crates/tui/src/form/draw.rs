@@ -1,6 +1,6 @@
 //! Draws a form: a title, the fields below each other, and the keys.
 
-use llm_do::visible_line;
+use llm_do_core::visible_line;
 use ratatui::buffer::{Buffer, CellWidth};
 use ratatui::layout::{Position, Rect};
 use serde_json::Value;

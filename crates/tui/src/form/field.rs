@@ -1,7 +1,7 @@
 //! One field: what is written in it, and the value it stands for.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use llm_do::parse_strict;
+use llm_do_core::parse_strict;
 use serde_json::Value;
 
 use crate::editor::{Edited, Editor};

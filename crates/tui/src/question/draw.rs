@@ -1,6 +1,6 @@
 //! Draws the question that is on the screen.
 
-use llm_do::visible_line;
+use llm_do_core::visible_line;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};

@@ -1,7 +1,7 @@
 //! What keys do at a question: choose an answer, scroll, or write something.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use llm_do::{Answer, Exhausted, ExtensionRequest, Quantity, counted, parse_strict};
+use llm_do_core::{Answer, Exhausted, ExtensionRequest, Quantity, counted, parse_strict};
 use serde_json::Value;
 
 use super::scopes::ScopeList;

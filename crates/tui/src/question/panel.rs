@@ -1,7 +1,9 @@
 //! The question as it stands on the screen: literal and complete.
 
 use crossterm::event::KeyCode;
-use llm_do::{ApprovalRequest, ExtensionRequest, counted, lookalikes, visible, visible_json, visible_line};
+use llm_do_core::{
+    ApprovalRequest, ExtensionRequest, counted, lookalikes, visible, visible_json, visible_line,
+};
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;

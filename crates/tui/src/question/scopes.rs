@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use llm_do::{ApprovalRequest, Scope, visible_line};
+use llm_do_core::{ApprovalRequest, Scope, visible_line};
 use ratatui::text::{Line, Span};
 
 use super::panel::in_columns;

@@ -28,7 +28,7 @@ pub(super) enum Stage {
 impl Stage {
     pub(super) fn editing(arguments: &Value) -> Self {
         let mut editor = Editor::new("");
-        editor.set_text(&llm_do::visible_json(arguments));
+        editor.set_text(&llm_do_core::visible_json(arguments));
         Self::Editing(Box::new(editor))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use llm_do::{
+use llm_do_core::{
     CallKind, CallResult, Event, EventBody, Key, Message, ModelResult, Name, Payload, RunId, Usage,
 };
 

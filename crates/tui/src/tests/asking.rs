@@ -1,6 +1,6 @@
 //! How questions, the input and keys get along.
 
-use llm_do::{Answer, Limits, Quantity, Schema, Scope};
+use llm_do_core::{Answer, Limits, Quantity, Schema, Scope};
 use serde_json::json;
 use tokio::sync::oneshot::Receiver;
 
@@ -431,13 +431,13 @@ fn no_scope_is_chosen_from_the_start() {
 fn changed_arguments_are_asked_about_before_other_questions() {
     let mut driver = Driver::single_run();
     let request =
-        |tool: &str, id: &str| llm_do::ApprovalRequest { id: id.into(), ..request(tool, json!({})) };
+        |tool: &str, id: &str| llm_do_core::ApprovalRequest { id: id.into(), ..request(tool, json!({})) };
     let [mut first, _second] = ["one", "two"].map(|tool| driver.ask(request(tool, tool)));
     driver.wait(A_WHILE);
     driver.press("e<Home><C-d>{\"a\": 1<C-s>");
     assert_eq!(answered(&mut first), Some(Answer::Revise(json!({"a": 1}))));
-    let mut again =
-        driver.ask(llm_do::ApprovalRequest { arguments: json!({"a": 1}).into(), ..request("one", "one") });
+    let mut again = driver
+        .ask(llm_do_core::ApprovalRequest { arguments: json!({"a": 1}).into(), ..request("one", "one") });
     driver.wait(A_WHILE);
     assert!(driver.screen().contains("main > one"), "{}", driver.screen());
     driver.press("y");
@@ -453,7 +453,7 @@ fn changed_arguments_that_do_not_fit_are_not_thrown_away() {
     assert_eq!(answered(&mut first), Some(Answer::Revise(json!({"a": 1}))));
     let problem = Some("unknown field `a`".to_owned());
     let mut again =
-        driver.ask(llm_do::ApprovalRequest { edit_problem: problem, ..request("one", json!({})) });
+        driver.ask(llm_do_core::ApprovalRequest { edit_problem: problem, ..request("one", json!({})) });
     driver.wait(A_WHILE);
     let screen = driver.screen();
     assert!(screen.contains("\"a\": 1") && screen.contains("unknown field `a`"), "{screen}");
@@ -592,7 +592,7 @@ fn a_scope_is_shown_whole_before_it_is_granted() {
     let words = ["find", "a-directory-with-a-long-name", "-name", "an-even-longer-name-of-files", "-delete"];
     let command = Scope::CommandPrefix(words.map(str::to_owned).to_vec());
     let scopes = vec![command.clone(), Scope::Directory("notes".to_owned()), Scope::Tool];
-    let request = || llm_do::ApprovalRequest { scopes: scopes.clone(), ..request("run", json!({})) };
+    let request = || llm_do_core::ApprovalRequest { scopes: scopes.clone(), ..request("run", json!({})) };
     let mut driver = Driver::new(Opening { chat: false, asks: false, ..opening() }, (40, 12));
     let mut answer = driver.ask(request());
     driver.wait(A_WHILE);

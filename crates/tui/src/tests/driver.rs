@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use llm_do::{Answer, ApprovalRequest, Event, ExtensionRequest};
+use llm_do_core::{Answer, ApprovalRequest, Event, ExtensionRequest};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 use ratatui::style::{Color, Modifier, Style};
@@ -33,7 +33,7 @@ pub(super) struct Driver {
     /// How many runs were begun.
     pub(super) runs: u8,
     /// The places of pieces of text.
-    pub(super) pieces: std::collections::HashMap<llm_do::Key, u64>,
+    pub(super) pieces: std::collections::HashMap<llm_do_core::Key, u64>,
 }
 
 /// What a chat begins with.

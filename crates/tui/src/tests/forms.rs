@@ -1,7 +1,7 @@
 //! Forms in a chat: what does not fit stays, and what was refused comes back.
 
 use insta::assert_snapshot;
-use llm_do::{Limits, Schema, Status};
+use llm_do_core::{Limits, Schema, Status};
 use serde_json::json;
 
 use super::driver::{Driver, on_three_screens, opening};

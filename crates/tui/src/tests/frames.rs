@@ -6,7 +6,7 @@
 use std::io;
 use std::time::Duration;
 
-use llm_do::Limits;
+use llm_do_core::Limits;
 use ratatui::buffer::Buffer;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! The input of a chat, its list of completions, forms, and what the UI says itself.
 
 use insta::assert_snapshot;
-use llm_do::{Limits, Schema, Status};
+use llm_do_core::{Limits, Schema, Status};
 use serde_json::json;
 
 use super::driver::{Driver, on_three_screens, opening};

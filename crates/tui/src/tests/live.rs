@@ -1,7 +1,7 @@
 //! The transcript and the live rows of a run.
 
 use insta::assert_snapshot;
-use llm_do::{FailureKind, Limits, Money, Status, Usage};
+use llm_do_core::{FailureKind, Limits, Money, Status, Usage};
 use serde_json::json;
 
 use super::driver::{Driver, on_three_screens, opening};

@@ -1,7 +1,7 @@
 //! Questions as they stand on the screen.
 
 use insta::assert_snapshot;
-use llm_do::{ApprovalRequest, Limits, Quantity};
+use llm_do_core::{ApprovalRequest, Limits, Quantity};
 use serde_json::json;
 
 use super::driver::{A_WHILE, Driver, on_three_screens, opening};
@@ -100,7 +100,7 @@ fn unseen_rows_are_hinted_at() {
 #[test]
 fn scopes_say_what_they_would_have_covered() {
     let elsewhere = ApprovalRequest {
-        subjects: vec![llm_do::Subject::Path("log/1.md".to_owned())],
+        subjects: vec![llm_do_core::Subject::Path("log/1.md".to_owned())],
         arguments: json!({"path": "log/1.md", "content": ""}).into(),
         ..write()
     };

@@ -1,6 +1,6 @@
 //! Questions as the tools of this project ask them.
 
-use llm_do::{
+use llm_do_core::{
     Access, ApprovalRequest, Exhausted, ExtensionRequest, Quantity, Scope, ShownAttachment, Subject,
 };
 use serde_json::{Value, json};

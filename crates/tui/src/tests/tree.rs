@@ -1,7 +1,7 @@
 //! The tree of calls on the whole screen.
 
 use insta::assert_snapshot;
-use llm_do::{FailureKind, Limits, Status};
+use llm_do_core::{FailureKind, Limits, Status};
 use serde_json::json;
 
 use super::driver::{Driver, on_three_screens, opening};

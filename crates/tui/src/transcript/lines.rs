@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use llm_do::{Attachment, CallKind, CallResult, Decision, Status, Usage, counted, visible, visible_line};
+use llm_do_core::{
+    Attachment, CallKind, CallResult, Decision, Status, Usage, counted, visible, visible_line,
+};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use llm_do::Delta;
+use llm_do_core::Delta;
 use ratatui::text::Line;
 
 use crate::markdown;

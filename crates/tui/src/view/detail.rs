@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crossterm::event::KeyCode;
-use llm_do::{CallKind, CallResult, Content, Message, Output, Part, Role, visible_line};
+use llm_do_core::{CallKind, CallResult, Content, Message, Output, Part, Role, visible_line};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;

@@ -142,13 +142,14 @@ fn call_row(
         CallState::Asking => ("?", theme.waiting()),
         _ => (spin, theme.accent()),
     };
-    let name = llm_do::visible_line(&call.name);
+    let name = llm_do_core::visible_line(&call.name);
     let took = format!(" {}", whole_seconds(call, now));
-    let words = transcript.last_words(call).or_else(|| call.progress.as_deref().map(llm_do::visible_line));
+    let words =
+        transcript.last_words(call).or_else(|| call.progress.as_deref().map(llm_do_core::visible_line));
     let words = match (&call.state, words) {
         (CallState::Asking, _) => "waits for you".to_owned(),
         (_, Some(words)) => words,
-        (_, None) => call.model.as_deref().map(llm_do::visible_line).unwrap_or_default(),
+        (_, None) => call.model.as_deref().map(llm_do_core::visible_line).unwrap_or_default(),
     };
     let taken = 2 + crate::wrap::columns(&name) + took.len() + 2;
     let line = Line::from(vec![

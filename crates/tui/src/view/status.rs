@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use llm_do::{Limits, Money, Usage, counted, visible_line};
+use llm_do_core::{Limits, Money, Usage, counted, visible_line};
 use ratatui::text::{Line, Span};
 
 use crate::story::{Run, Story};

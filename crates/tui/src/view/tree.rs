@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use llm_do::visible_line;
+use llm_do_core::visible_line;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -283,7 +283,8 @@ impl Columns {
         let words = if input < 8 { String::new() } else { fitted(&input_words(call), input) };
         let gap =
             " ".repeat(room.saturating_sub(columns(&name).min(room) + columns(&words)).saturating_sub(2));
-        let name_style = if call.kind == llm_do::CallKind::Agent { theme.strong() } else { Style::new() };
+        let name_style =
+            if call.kind == llm_do_core::CallKind::Agent { theme.strong() } else { Style::new() };
         Line::from(vec![
             Span::raw(" ".repeat(indent)),
             Span::styled(format!("{mark} "), style),

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use llm_do::{
+use llm_do_core::{
     CallKind, CallResult, Content, DecidedBy, Decision, Event, EventBody, Key, Message, ModelResult, Output,
     Part, RunId, Status, Usage, visible_line,
 };

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 pub(crate) use call::{Call, CallState};
-use llm_do::{
+use llm_do_core::{
     ApprovalRequest, CallKind, CallResult, Decision, Event, EventBody, Key, Limits, ModelResult, Money, Name,
     Payload, Quantity, RunId, Status, Usage, UsageByModel,
 };

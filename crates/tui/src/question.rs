@@ -12,7 +12,7 @@ mod stage;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use llm_do::{Answer, ApprovalRequest, ExtensionRequest, Key};
+use llm_do_core::{Answer, ApprovalRequest, ExtensionRequest, Key};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
