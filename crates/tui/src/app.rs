@@ -7,7 +7,6 @@ mod sending;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{KeyCode, KeyEvent};
 use llm_do_core::Event;
 use ratatui::text::Line;
 use serde_json::Value;
@@ -18,6 +17,7 @@ use crate::completion::Completion;
 use crate::editor::Editor;
 use crate::form::Form;
 use crate::history::History;
+use crate::question::focus::{Arrival, Keyboard};
 use crate::question::{Question, Questions};
 use crate::story::Story;
 use crate::theme::Theme;
@@ -29,8 +29,6 @@ use crate::wish::{Opening, Told, Wish};
 const TWICE: Duration = Duration::from_secs(3);
 /// How long a hint stands.
 const HINT: Duration = TWICE;
-/// How long the key of an answer waits for others where there is an input: words go there, answers are one key.
-const HALF: Duration = Duration::from_millis(250);
 
 /// Everything that the UI knows.
 pub(crate) struct App {
@@ -54,10 +52,6 @@ pub(crate) struct App {
     has_sent: bool,
     last_key: Instant,
     interrupted: Option<Instant>,
-    /// The key of an answer, which is still text if others follow at once.
-    half: Option<(KeyEvent, Instant)>,
-    /// How the keys come.
-    burst: Burst,
     hint: Option<(String, Instant)>,
     wishes: UnboundedSender<Wish>,
     leaves: bool,
@@ -80,30 +74,6 @@ struct Outgoing {
 enum Draft {
     Text(String),
     Form(Box<Purpose>),
-}
-
-/// Whether keys come one by one, or together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Burst {
-    /// One by one.
-    No,
-    /// One letter more than once, or with Enter: pressed on a slow line, or held down.
-    Slip,
-    /// Text that was pasted, or typed while nobody looked.
-    Text,
-}
-
-impl Burst {
-    /// Tells from keys that were read at once how they came.
-    pub(crate) fn of(keys: &[KeyEvent]) -> Self {
-        let is_end = |key: &&KeyEvent| !matches!(key.code, KeyCode::Enter | KeyCode::Char(' '));
-        let mut letters = keys.iter().filter(is_end);
-        match letters.next() {
-            _ if keys.len() < 2 => Self::No,
-            Some(first) if letters.all(|other| other.code == first.code) => Self::Slip,
-            _ => Self::Text,
-        }
-    }
 }
 
 /// What the terminal must do after a key.
@@ -141,8 +111,6 @@ impl App {
             has_sent: !opening.asks,
             last_key: now,
             interrupted: None,
-            half: None,
-            burst: Burst::No,
             hint: None,
             wishes,
             leaves: false,
@@ -230,31 +198,35 @@ impl App {
 
     /// Takes account of the time.
     pub(crate) fn tick(&mut self, now: Instant) -> Step {
-        // First, as another question may take keys after this.
-        let step = self.tick_half(now);
-        let has_draft = self.form.is_some() || self.has_input() && !self.editor.is_empty();
-        self.questions.tick(now, (!has_draft).then_some(self.last_key));
+        let result = self.questions.tick(now, self.keyboard(Arrival::Alone));
         if self.hint.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) > HINT) {
             self.hint = None;
         }
-        step
+        self.after_question(result)
     }
 
-    /// A key that nothing has followed is an answer.
-    fn tick_half(&mut self, now: Instant) -> Step {
-        match self.half {
-            Some((key, since)) if now.saturating_duration_since(since) >= HALF => {
-                self.half = None;
-                self.answer_key(key)
-            }
-            _ => Step::Go,
+    /// Returns what else than a question could take keys that arrive like this.
+    fn keyboard(&self, arrival: Arrival) -> Keyboard {
+        Keyboard {
+            has_input: self.has_input(),
+            has_form: self.form.is_some(),
+            has_draft: self.form.is_some() || self.has_input() && !self.editor.is_empty(),
+            is_completing: self.completion.is_open(),
+            last_key: self.last_key,
+            arrival,
         }
     }
 
-    /// Whether a key waits for others where nothing can be written.
+    /// Replaces the function that decides which key is an answer.
     #[cfg(test)]
-    pub(crate) fn awaits_more(&self) -> bool {
-        self.half.is_some() && !self.has_input()
+    pub(crate) fn forge(&mut self, transition: crate::question::focus::Transition) {
+        self.questions.forge(transition);
+    }
+
+    /// Returns whether a letter waits for others while there is no input.
+    #[cfg(test)]
+    pub(crate) fn has_pending_key(&self) -> bool {
+        self.questions.has_pending_key() && !self.has_input()
     }
 
     /// Whether there is an input to type into.

@@ -11,8 +11,9 @@ use llm_do_core::{Answer, ApprovalRequest, Approver, ApproverError, Event, Exten
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::app::{App, Burst, Step};
-use crate::question::{Matter, Question, Reply};
+use crate::app::{App, Step};
+use crate::question::focus::Arrival;
+use crate::question::{Matter, Question, QuestionReply};
 use crate::terminal::Terminal;
 use crate::wish::{Opening, Told, Wish};
 
@@ -97,7 +98,7 @@ impl Desk {
     async fn ask<T>(
         &self,
         matter: Matter,
-        reply: impl FnOnce(oneshot::Sender<T>) -> Reply,
+        reply: impl FnOnce(oneshot::Sender<T>) -> QuestionReply,
     ) -> Result<T, ApproverError> {
         let (sender, answer) = oneshot::channel();
         let gone = |_| ApproverError("the terminal UI is gone".to_owned());
@@ -109,12 +110,12 @@ impl Desk {
 impl Approver for Desk {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
         let matter = Matter::Approval(Box::new(request.clone()));
-        Box::pin(self.ask(matter, Reply::Approval))
+        Box::pin(self.ask(matter, QuestionReply::Approval))
     }
 
     fn extend<'a>(&'a self, request: &'a ExtensionRequest) -> BoxFuture<'a, Option<u64>> {
         let matter = Matter::Extension(request.clone());
-        Box::pin(async move { self.ask(matter, Reply::Extension).await.ok().flatten() })
+        Box::pin(async move { self.ask(matter, QuestionReply::Extension).await.ok().flatten() })
     }
 }
 
@@ -181,8 +182,8 @@ impl Screen {
             patience = AT_ONCE;
         }
         let pressed: Vec<_> = happened.iter().filter_map(pressed).collect();
-        self.app.burst(Burst::of(&pressed));
-        happened.into_iter().try_for_each(|event| self.take_key(event))
+        let arrival = Arrival::from(pressed.as_slice());
+        happened.into_iter().try_for_each(|event| self.take_key(event, arrival))
     }
 
     /// A frame while news come, a turn of the spinner while something runs in silence, longer where nothing moves.
@@ -195,14 +196,14 @@ impl Screen {
         }
     }
 
-    fn take_key(&mut self, happened: crossterm::event::Event) -> io::Result<()> {
+    fn take_key(&mut self, happened: crossterm::event::Event, arrival: Arrival) -> io::Result<()> {
         use crossterm::event::Event as Happened;
         let now = Instant::now();
         // What the person did is shown at once.
         self.drawn = None;
         match happened {
             Happened::Key(key) => {
-                let step = self.app.key(key, now);
+                let step = self.app.key(key, arrival, now);
                 self.take_step(step)
             }
             Happened::Paste(text) => {

@@ -1,32 +1,31 @@
 //! Questions to the person: may this call run, may this budget grow?
 //!
-//! Nothing is approved unseen. A question takes keys only after it has stood on the screen for a moment in which nobody
-//! typed, and a call can be allowed only once all of its text has been on the screen.
+//! Nothing is approved unseen. Which key is an answer is decided by [`focus::transition`] alone; this module keeps the
+//! questions and does what it says (`effects`).
 
+mod answer_editor;
 mod draw;
-mod keys;
+mod effects;
+pub(crate) mod focus;
 mod panel;
 mod scopes;
-mod stage;
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use llm_do_core::{Answer, ApprovalRequest, ExtensionRequest, Key};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::editor::Editor;
 use crate::story::Story;
 use crate::theme::Theme;
-use crate::transcript::input_words;
+use crate::transcript::describe_input;
 pub(crate) use draw::key_line;
-pub(crate) use keys::Asked;
+pub(crate) use effects::QuestionResult;
+use focus::{AnswerMode, Effect, Focus, FocusContext, Input, Keyboard, QuestionKind, Transition};
 use panel::Panel;
 use scopes::ScopeList;
-use stage::Stage;
-
-/// How long a question stands before it takes keys.
-pub(crate) const PAUSE: Duration = Duration::from_millis(500);
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -35,20 +34,29 @@ pub(crate) enum Matter {
     Extension(ExtensionRequest),
 }
 
-/// A question with the way back to whoever asks.
-pub(crate) struct Question {
-    pub(crate) matter: Matter,
-    pub(crate) reply: Reply,
+impl Matter {
+    fn kind(&self) -> QuestionKind {
+        match self {
+            Self::Approval(request) => QuestionKind::Approval { has_scopes: !request.scopes.is_empty() },
+            Self::Extension(_) => QuestionKind::Budget,
+        }
+    }
 }
 
-/// The way back.
-pub(crate) enum Reply {
+/// A question, and where its answer goes.
+pub(crate) struct Question {
+    pub(crate) matter: Matter,
+    pub(crate) reply: QuestionReply,
+}
+
+/// Where an answer goes.
+pub(crate) enum QuestionReply {
     Approval(oneshot::Sender<Answer>),
     Extension(oneshot::Sender<Option<u64>>),
 }
 
-impl Reply {
-    /// Whether nobody waits for the answer any more.
+impl QuestionReply {
+    /// Returns whether nobody waits for the answer any more.
     fn is_withdrawn(&self) -> bool {
         match self {
             Self::Approval(reply) => reply.is_closed(),
@@ -57,45 +65,49 @@ impl Reply {
     }
 }
 
-/// The questions that are open, oldest first, one of them on the screen.
-#[derive(Default)]
+/// The open questions, oldest first, one of them on the screen.
 pub(crate) struct Questions {
     open: Vec<Question>,
-    shown: usize,
-    stage: Stage,
-    /// The text of the one on the screen.
+    /// The index of the question on the screen.
+    current: usize,
+    focus: Focus,
+    transition: Transition,
+    /// The text of an answer that is typed, in the modes that have one.
+    editor: Option<Box<Editor>>,
+    /// The text of the current question; none before it was drawn.
     panel: Option<Panel>,
-    /// Which rows of the scopes are on the screen; none before they were drawn.
-    scopes_shown: Option<Range<usize>>,
-    /// Since when they stand there, and whether that is long enough to be read.
-    scopes_since: Option<Instant>,
-    scopes_stood: bool,
-    /// Since when it stands there.
-    since: Option<Instant>,
-    /// Whether it takes keys.
-    attended: bool,
-    /// Whether there is an input beside it.
-    pub(crate) beside_input: bool,
-    /// Whether the person turned to it by a key.
-    turned_to: bool,
-    /// Whether the person turned to it before it could be read: it takes keys as soon as it could.
-    awaited: bool,
-    /// Whether the person turned away from it: then it does not take keys by itself.
-    left: bool,
-    /// A word about the last key.
+    /// The rows of the list of scopes that are on the screen; none before it was drawn.
+    visible_scope_rows: Option<Range<usize>>,
+    /// A hint about the last key.
     hint: Option<String>,
     /// The call whose arguments the person changed last, until it is asked about again.
-    revised: Option<Revised>,
+    revision: Option<Revision>,
 }
 
-/// Changed arguments on their way: the question comes back with what they would do, or with what is wrong with them.
-struct Revised {
+impl Default for Questions {
+    fn default() -> Self {
+        Self {
+            open: Vec::new(),
+            current: 0,
+            focus: Focus::default(),
+            transition: focus::transition,
+            editor: None,
+            panel: None,
+            visible_scope_rows: None,
+            hint: None,
+            revision: None,
+        }
+    }
+}
+
+/// Changed arguments that were sent: the question comes back with what they would do, or with what is wrong with them.
+struct Revision {
     call: Key,
     path: String,
     arguments: Value,
 }
 
-impl Revised {
+impl Revision {
     fn is_of(&self, matter: &Matter) -> bool {
         matches!(matter, Matter::Approval(request) if request.id == self.call && request.path == self.path)
     }
@@ -103,22 +115,28 @@ impl Revised {
 
 impl Questions {
     pub(crate) fn add(&mut self, question: Question) {
-        match self.revised.take_if(|revised| revised.is_of(&question.matter)) {
-            Some(revised) => self.ask_again(question, revised),
-            None => self.open.push(question),
+        match self.revision.take_if(|revision| revision.is_of(&question.matter)) {
+            Some(revision) => self.ask_again(question, &revision),
+            None => {
+                self.open.push(question);
+                if self.open.len() == 1 {
+                    self.show(0);
+                }
+            }
         }
     }
 
-    /// Shows a question whose arguments the person has changed, before any other one; where they do not fit, with what
-    /// was written.
-    fn ask_again(&mut self, question: Question, revised: Revised) {
+    /// Shows a question whose arguments the person has changed, before any other one; if they do not fit, with what was
+    /// written.
+    fn ask_again(&mut self, question: Question, revision: &Revision) {
         let Matter::Approval(request) = &question.matter else { return };
         let problem = request.edit_problem.clone();
-        let place = self.shown.min(self.open.len());
-        self.open.insert(place, question);
-        self.turn_to(place);
+        let index = self.current.min(self.open.len());
+        self.open.insert(index, question);
+        self.show(index);
         if let Some(problem) = problem {
-            self.stage = Stage::editing(&revised.arguments);
+            self.editor = Some(Box::new(answer_editor::for_arguments(&revision.arguments)));
+            self.change_focus(Input::Appeared(AnswerMode::Editing));
             self.hint = Some(problem);
         }
     }
@@ -131,166 +149,139 @@ impl Questions {
         self.open.len()
     }
 
-    /// Whether the one on the screen takes keys.
-    pub(crate) fn is_attended(&self) -> bool {
-        self.attended
+    /// Returns whether keys go to the question on the screen.
+    pub(crate) fn has_focus(&self) -> bool {
+        self.focus.is_on_question()
     }
 
-    /// Whether an answer is to be chosen by somebody who did not turn to the question: a letter may be meant otherwise.
-    pub(crate) fn is_unsure(&self) -> bool {
-        self.attended && matches!(self.stage, Stage::Choosing) && !self.turned_to
+    /// Returns whether the person types an answer.
+    pub(crate) fn is_typing(&self) -> bool {
+        let is_typed =
+            matches!(self.focus.mode(), AnswerMode::Editing | AnswerMode::Denying | AnswerMode::Amount);
+        self.has_focus() && is_typed
     }
 
-    /// Whether a single key would answer it.
-    pub(crate) fn is_choosing(&self) -> bool {
-        self.attended && matches!(self.stage, Stage::Choosing | Stage::Scope(_))
-    }
-
-    /// Whether the person looks at how far an answer could reach.
-    pub(crate) fn is_choosing_scope(&self) -> bool {
-        self.attended && matches!(self.stage, Stage::Scope(_))
-    }
-
-    /// Turns away from an answer that was half given.
-    pub(crate) fn give_up(&mut self) {
-        self.stage = Stage::Choosing;
-        self.let_go();
-    }
-
-    /// Takes no keys while the person writes something else; without a draft it takes them again.
-    pub(crate) fn let_go(&mut self) {
-        self.attended = false;
-        self.turned_to = false;
-        self.awaited = false;
-    }
-
-    /// Whether an amount is being written.
-    pub(crate) fn is_asking_amount(&self) -> bool {
-        self.attended && matches!(self.stage, Stage::Amount(_))
-    }
-
-    /// A word about the last key.
+    /// Returns the hint about the last key.
     pub(crate) fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
     fn current(&self) -> Option<&Question> {
-        self.open.get(self.shown)
+        self.open.get(self.current)
     }
 
-    /// Drops questions that were taken back, and attends to one that has stood for a moment.
-    ///
-    /// `quiet_since` is when the last key came, and none where the input holds a draft: then the person chooses.
-    pub(crate) fn tick(&mut self, now: Instant, quiet_since: Option<Instant>) -> bool {
-        let changed = self.drop_withdrawn();
-        if self.awaited && self.has_stood(now) {
-            self.attend(true);
-            return true;
-        }
-        // An amount is typed as a message is: only who turns to it means it.
-        let is_budget = matches!(self.current(), Some(Question { matter: Matter::Extension(_), .. }));
-        if is_budget && self.beside_input {
-            return changed;
-        }
-        let Some(since) = self.since.filter(|_| !self.attended && !self.left) else { return changed };
-        let Some(quiet) = quiet_since else { return changed };
-        if now.saturating_duration_since(since.max(quiet)) < PAUSE {
-            return changed;
-        }
-        self.attended = true;
-        true
+    /// Changes the focus by something that is not a key and needs no context.
+    fn change_focus(&mut self, input: Input) {
+        let now = Instant::now();
+        let keyboard = Keyboard {
+            has_input: false,
+            has_form: false,
+            has_draft: false,
+            is_completing: false,
+            last_key: now,
+            arrival: focus::Arrival::Alone,
+        };
+        self.next_focus(input, keyboard);
     }
 
-    fn drop_withdrawn(&mut self) -> bool {
-        let shown_is_gone = self.current().is_some_and(|question| question.reply.is_withdrawn());
-        let before = self.open.len();
-        let gone_before =
-            self.open.iter().take(self.shown).filter(|question| question.reply.is_withdrawn()).count();
+    /// Changes the focus, and returns what is to be done.
+    fn next_focus(&mut self, input: Input, keyboard: Keyboard) -> Effect {
+        let context = self.context(keyboard);
+        let (focus, effect) = (self.transition)(self.focus, input, &context);
+        self.focus = focus;
+        effect
+    }
+
+    fn context(&self, keyboard: Keyboard) -> FocusContext {
+        FocusContext {
+            question: self.current().map(|question| question.matter.kind()),
+            // What was never laid out was never seen.
+            is_seen: self.panel.as_ref().is_some_and(|panel| panel.unseen() == 0),
+            visible_scopes: self.visible_scopes(),
+            is_editor_empty: self.editor.as_ref().is_none_or(|editor| editor.is_empty()),
+            keyboard,
+        }
+    }
+
+    /// Returns for each scope whether all of it is on the screen.
+    fn visible_scopes(&self) -> Vec<bool> {
+        let Some(list) = self.scope_list() else { return Vec::new() };
+        let rows = self.visible_scope_rows.as_ref();
+        (0..list.len()).map(|index| rows.is_some_and(|rows| list.is_whole(index, rows))).collect()
+    }
+
+    fn scope_list(&self) -> Option<ScopeList> {
+        if !matches!(self.focus.mode(), AnswerMode::Scopes { .. }) {
+            return None;
+        }
+        let width = self.panel.as_ref()?.width();
+        match &self.current()?.matter {
+            Matter::Approval(request) => Some(ScopeList::new(request, width)),
+            Matter::Extension(_) => None,
+        }
+    }
+
+    /// Drops questions that were withdrawn.
+    fn drop_withdrawn(&mut self) {
+        let is_current_gone = self.current().is_some_and(|question| question.reply.is_withdrawn());
+        let before = self.open.iter().take(self.current);
+        let gone_before = before.filter(|question| question.reply.is_withdrawn()).count();
         self.open.retain(|question| !question.reply.is_withdrawn());
-        self.shown = self.shown.saturating_sub(gone_before);
-        if shown_is_gone {
-            self.turn_to(self.shown);
+        self.current = self.current.saturating_sub(gone_before);
+        if is_current_gone {
+            self.show(self.current);
         }
-        self.open.len() != before
     }
 
     /// Puts another question on the screen. It does not take keys yet.
-    fn turn_to(&mut self, place: usize) {
-        self.shown = if place < self.open.len() { place } else { 0 };
-        self.stage = Stage::default();
+    fn show(&mut self, index: usize) {
+        self.current = if index < self.open.len() { index } else { 0 };
+        let is_budget = matches!(self.current(), Some(Question { matter: Matter::Extension(_), .. }));
+        let mode = if is_budget { AnswerMode::Amount } else { AnswerMode::Choosing };
+        self.editor = is_budget.then(|| Box::new(answer_editor::for_amount()));
         self.panel = None;
-        self.left = false;
+        self.visible_scope_rows = None;
         self.hint = None;
-        self.disarm();
+        self.change_focus(Input::Appeared(mode));
     }
 
-    /// Takes no keys until the question has stood on the screen for a moment again.
-    pub(crate) fn disarm(&mut self) {
-        self.since = None;
-        self.attended = false;
-        self.turned_to = false;
-        self.awaited = false;
+    /// Takes note that the question is not on the screen for a while.
+    pub(crate) fn cover(&mut self) {
+        self.change_focus(Input::Covered);
     }
 
-    /// Whether it has stood on the screen long enough to be read.
-    pub(crate) fn has_stood(&self, now: Instant) -> bool {
-        self.since.is_some_and(|since| now.saturating_duration_since(since) >= PAUSE)
-    }
-
-    /// Turns to the question as soon as it could be read.
-    pub(crate) fn await_it(&mut self) {
-        self.awaited = true;
-    }
-
-    /// Somebody who types meanwhile has other things in mind.
-    pub(crate) fn await_no_more(&mut self) {
-        self.awaited = false;
-    }
-
-    /// Lets the question take keys of somebody who may have meant to go on elsewhere.
-    pub(crate) fn attend_unsurely(&mut self) {
-        self.attend(true);
-        self.turned_to = false;
-    }
-
-    /// Whether the person writes something at it.
-    pub(crate) fn is_written_at(&self) -> bool {
-        self.attended && matches!(self.stage, Stage::Editing(_) | Stage::Denying(_) | Stage::Amount(_))
-    }
-
-    /// Lets the question take keys, or not until it is attended to again.
-    pub(crate) fn attend(&mut self, attended: bool) {
-        self.attended = attended && self.since.is_some();
-        self.turned_to = self.attended;
-        self.awaited = false;
-        self.left = !attended;
-    }
-
-    /// Lays the question out; from now on it stands on the screen.
+    /// Lays the question out; from now on it is on the screen.
     pub(crate) fn lay_out(&mut self, width: u16, height: u16, story: &Story, theme: Theme, now: Instant) {
-        let Some(question) = self.open.get(self.shown) else { return };
-        if matches!((&question.matter, &self.stage), (Matter::Extension(_), Stage::Choosing)) {
-            self.stage = Stage::amount();
-        }
+        let Some(question) = self.open.get(self.current) else { return };
         let panel = self.panel.get_or_insert_with(Panel::default);
         panel.lay_out(&question.matter, task_of(&question.matter, story).as_deref(), width, theme);
-        let below = self.stage.height(&question.matter, width, height);
+        let mode = self.focus.mode();
+        let below = answer_editor::rows_below(mode, self.editor.as_deref(), &question.matter, width, height);
         panel.show(height.saturating_sub(below));
-        self.scopes_shown = match (&question.matter, &self.stage) {
-            (Matter::Approval(request), Stage::Scope(chosen)) => {
-                let since = *self.scopes_since.get_or_insert(now);
-                self.scopes_stood = now.saturating_duration_since(since) >= PAUSE;
-                let chosen = chosen.unwrap_or_default();
-                Some(ScopeList::new(request, width).shown(chosen, below.saturating_sub(1).into()))
+        self.visible_scope_rows = match (&question.matter, mode) {
+            (Matter::Approval(request), AnswerMode::Scopes { selected, .. }) => {
+                let rows = below.saturating_sub(1).into();
+                Some(ScopeList::new(request, width).visible_rows(selected.unwrap_or_default(), rows))
             }
             _ => None,
         };
-        self.since.get_or_insert(now);
+        self.change_focus(Input::Drawn(now));
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_pending_key(&self) -> bool {
+        matches!(self.focus, Focus::Pending { .. } | Focus::Orphaned { .. })
+    }
+
+    /// Replaces the transition function by another one, which a test's oracle must find out.
+    #[cfg(test)]
+    pub(crate) fn forge(&mut self, transition: Transition) {
+        self.transition = transition;
     }
 }
 
-/// What the agent that asks was given: there may be several of its name.
+/// Returns what the agent that asks was given: there may be several of its name.
 fn task_of(matter: &Matter, story: &Story) -> Option<String> {
     let Matter::Approval(request) = matter else { return None };
-    story.caller_of(request).filter(|caller| caller.level > 0).map(input_words)
+    story.caller_of(request).filter(|caller| caller.level > 0).map(describe_input)
 }

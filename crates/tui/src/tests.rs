@@ -3,6 +3,7 @@
 mod arguments;
 mod asking;
 mod driver;
+mod focus;
 mod forms;
 mod frames;
 mod input;

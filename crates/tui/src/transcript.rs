@@ -21,7 +21,7 @@ use crate::markdown::markdown;
 use crate::story::{Call, Story};
 use crate::theme::Theme;
 use crate::wrap::fitted;
-pub(crate) use lines::{amount_words, indented, input_words, mark_of, seconds, usage_words};
+pub(crate) use lines::{amount_words, describe_input, indented, mark_of, seconds, usage_words};
 
 /// Makes lines of what is final.
 pub(crate) struct Transcript {

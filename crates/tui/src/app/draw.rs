@@ -43,8 +43,9 @@ impl App {
         let gap = if calls.is_empty() { Vec::new() } else { vec![Line::default()] };
         let mut sections = vec![Section::Lines(tail), Section::Lines(gap), Section::Lines(calls)];
         if asked > 0 {
-            let draw =
-                move |area: Rect, buffer: &mut Buffer| this.questions.draw(area, buffer, &this.story, theme);
+            let draw = move |area: Rect, buffer: &mut Buffer| {
+                this.questions.draw(area, buffer, &this.story, theme, this.has_input())
+            };
             sections.push(Section::Drawn(asked, Box::new(draw)));
         }
         if !this.gives_way(size) {
@@ -61,7 +62,6 @@ impl App {
 
     /// Gives the question the room that is left; what is drawn of it counts as seen from then on.
     fn lay_out_question(&mut self, size: Size, now: Instant) -> u16 {
-        self.questions.beside_input = self.has_input();
         if self.questions.is_empty() || self.in_tree {
             return 0;
         }
@@ -89,7 +89,7 @@ impl App {
     /// Whether the input is not shown, as a question that takes the keys needs its room.
     fn gives_way(&self, size: Size) -> bool {
         let left = size.height.saturating_sub(self.input_height(size).saturating_add(1));
-        self.questions.is_attended() && left < LEAST_QUESTION
+        self.questions.has_focus() && left < LEAST_QUESTION
     }
 
     fn input_sections<'a>(&'a self, sections: &mut Vec<Section<'a>>, width: u16, height: u16) {
@@ -105,9 +105,9 @@ impl App {
         let rule = Line::styled("─".repeat(rule_width(width).into()), theme.dim());
         sections.push(Section::Lines(self.queued_lines(width)));
         sections.push(Section::Lines(vec![rule]));
-        let is_attended = self.questions.is_attended();
+        let has_focus = self.questions.has_focus();
         let draw = move |area: Rect, buffer: &mut Buffer| {
-            self.editor.draw(area, buffer, theme).filter(|_| !is_attended)
+            self.editor.draw(area, buffer, theme).filter(|_| !has_focus)
         };
         sections.push(Section::Drawn(self.editor.height(width, MOST_INPUT), Box::new(draw)));
         if self.completion.is_open() {
@@ -151,7 +151,7 @@ impl App {
     /// The keys that are of use now.
     fn keys_words(&self) -> &'static str {
         match (self.busy, self.has_input()) {
-            _ if self.questions.is_attended() => "Ctrl-C stops · Ctrl-T tree",
+            _ if self.questions.has_focus() => "Ctrl-C stops · Ctrl-T tree",
             (true, _) if self.form.is_some() => "Ctrl-C stops · Ctrl-T tree",
             (false, _) if self.form.is_some() => "Ctrl-C twice leaves · Ctrl-T tree",
             (true, _) => "Esc stops · Ctrl-T tree",

@@ -5,69 +5,79 @@ use std::time::Instant;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use serde_json::Value;
 
-use super::{App, Burst, Draft, Step, TWICE};
+use super::{App, Draft, Step, TWICE};
 use crate::completion::Completed;
 use crate::editor::Edited;
 use crate::form::FormStep;
-use crate::question::{Asked, PAUSE};
+use crate::question::QuestionResult;
+use crate::question::focus::{Arrival, is_text};
 use crate::view::TreeStep;
 use crate::wish::Wish;
 
-/// What is said about keys that are no answer for coming together.
-const ALONE: &str = "keys that come together are no answer: press one alone";
-
 impl App {
     /// Takes a key.
-    pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> Step {
+    pub(crate) fn key(&mut self, key: KeyEvent, arrival: Arrival, now: Instant) -> Step {
         if key.kind == KeyEventKind::Release {
             return Step::Go;
         }
         self.hint = None;
-        if let Some(step) = self.finish_half(key) {
-            self.last_key = now;
-            return step;
-        }
-        let step = match self.global_key(key, now) {
-            Some(step) => step,
-            None if self.questions.is_attended() && !self.in_tree => self.question_key(key, now),
-            None => self.other_key(key, now),
-        };
+        let step = self.route_key(key, arrival, now);
         self.last_key = now;
         step
     }
 
-    /// Something follows a key that could be an answer: the same once more is a slip; more text is meant for the input,
-    /// and so was the first letter; a key that erases or stops takes it back. Says what to do where that is all.
-    fn finish_half(&mut self, next: KeyEvent) -> Option<Step> {
-        let (first, _) = self.half?;
-        if is_text(next) && next.code != first.code {
-            self.take_half_as_text();
-            return None;
+    /// Gives a key to whatever it is for: a pending answer, everything, the tree, the question, or the rest.
+    fn route_key(&mut self, key: KeyEvent, arrival: Arrival, now: Instant) -> Step {
+        if let Some(step) = self.resolve_pending(key, arrival).or_else(|| self.global_key(key, now)) {
+            return step;
         }
-        self.half = None;
-        if is_text(next) {
-            self.questions.complain(ALONE.to_owned());
-            return Some(Step::Go);
+        if self.in_tree {
+            self.tree_key(key, now);
+            return Step::Go;
         }
-        let step = if takes_back(next) { Step::Go } else { self.answer_key(first) };
-        (step != Step::Go).then_some(step)
+        match self.questions.key(key, now, self.keyboard(arrival)) {
+            QuestionResult::PassOn { letter } => {
+                self.type_letter(letter);
+                self.other_key(key, now)
+            }
+            result => self.after_question(result),
+        }
     }
 
-    fn take_half_as_text(&mut self) {
-        let Some((first, _)) = self.half.take() else { return };
-        self.questions.let_go();
-        let has_input = self.has_input();
+    /// Decides what a pending letter means now that a key follows it. Returns a step if that key is used up.
+    fn resolve_pending(&mut self, key: KeyEvent, arrival: Arrival) -> Option<Step> {
+        match self.questions.next_key(key, self.keyboard(arrival)) {
+            QuestionResult::PassOn { letter } => {
+                self.type_letter(letter);
+                None
+            }
+            // A letter that made a text, or the same one twice.
+            QuestionResult::Hinted if is_text(key) => Some(Step::Go),
+            result => {
+                let step = self.after_question(result);
+                (step != Step::Go).then_some(step)
+            }
+        }
+    }
+
+    /// Does what came of a question's key or of the time.
+    pub(super) fn after_question(&mut self, result: QuestionResult) -> Step {
+        match result {
+            QuestionResult::EditOutside(arguments) => return Step::Edit(arguments),
+            QuestionResult::Extended(what, limit) => self.story.extend(what, limit),
+            QuestionResult::PassOn { letter } => self.type_letter(letter),
+            QuestionResult::Hinted | QuestionResult::Done => {}
+        }
+        Step::Go
+    }
+
+    /// Types a letter that turned out not to be an answer into the form or the input.
+    fn type_letter(&mut self, letter: Option<KeyEvent>) {
+        let Some(letter) = letter else { return };
         match &mut self.form {
-            Some(purpose) => drop(purpose.form.key(first)),
-            None if has_input => drop(self.editor.key(first)),
-            None => self.refuse_words(),
+            Some(purpose) => drop(purpose.form.key(letter)),
+            None => drop(self.editor.key(letter)),
         }
-    }
-
-    /// Where nothing can be written, words are no answer either: the question waits until it is quiet.
-    fn refuse_words(&mut self) {
-        self.questions.disarm();
-        self.questions.complain(ALONE.to_owned());
     }
 
     /// Keys that mean the same everywhere.
@@ -89,20 +99,20 @@ impl App {
 
     /// A question that was not on the screen meanwhile takes no keys at once.
     fn suspend(&mut self) -> Step {
-        self.questions.disarm();
+        self.questions.cover();
         Step::Suspend
     }
 
     /// Whether there is an input, nothing stands in it and nothing is written elsewhere.
     fn is_input_empty(&self) -> bool {
-        let elsewhere = self.form.is_some() || self.questions.is_written_at();
+        let elsewhere = self.form.is_some() || self.questions.is_typing();
         self.has_input() && self.editor.is_empty() && !elsewhere
     }
 
     /// Shows the tree or leaves it. A question that was not on the screen meanwhile takes no keys at once.
     pub(super) fn show_tree(&mut self, shown: bool) {
         self.in_tree = shown;
-        self.questions.disarm();
+        self.questions.cover();
     }
 
     fn fold(&mut self, now: Instant) {
@@ -148,94 +158,18 @@ impl App {
         }
     }
 
-    /// Says how the keys came that follow.
-    pub(crate) fn burst(&mut self, burst: Burst) {
-        self.burst = burst;
-    }
-
-    fn question_key(&mut self, key: KeyEvent, now: Instant) -> Step {
-        if self.burst != Burst::No && is_letter(key) && self.questions.is_choosing() {
-            return self.refuse_burst(key, now);
-        }
-        if self.burst != Burst::No && key.code == KeyCode::Enter && self.questions.is_asking_amount() {
-            self.questions.complain(ALONE.to_owned());
-            return Step::Go;
-        }
-        if self.has_input() && self.questions.is_choosing_scope() && is_word(key) {
-            return self.leave_scopes(key, now);
-        }
-        if self.questions.is_unsure() && is_letter(key) { self.weigh(key, now) } else { self.answer_key(key) }
-    }
-
-    /// A letter may be an answer or begin a word. One that would answer for good waits for others, where there is an
-    /// input every one.
-    fn weigh(&mut self, key: KeyEvent, now: Instant) -> Step {
-        match key.code {
-            _ if self.has_input() => self.half = Some((key, now)),
-            KeyCode::Char('y' | 'a' | 'q') => self.half = Some((key, now)),
-            KeyCode::Char('e' | 'E' | 'n' | 'j' | 'k' | '[' | ']') => return self.answer_key(key),
-            // It says which keys there are. Words may follow, of which none is an answer.
-            _ => {
-                self.answer_key(key);
-                self.questions.disarm();
-            }
-        }
-        Step::Go
-    }
-
-    /// A letter among others is no answer. It is for the input, where there is one.
-    fn refuse_burst(&mut self, key: KeyEvent, now: Instant) -> Step {
-        if self.burst == Burst::Slip {
-            self.questions.complain(ALONE.to_owned());
-            return Step::Go;
-        }
-        self.questions.give_up();
-        if !self.has_input() {
-            self.refuse_words();
-            return Step::Go;
-        }
-        self.other_key(key, now)
-    }
-
-    /// Somebody goes on writing: the key that opened the scopes was the beginning of it.
-    fn leave_scopes(&mut self, key: KeyEvent, now: Instant) -> Step {
-        self.questions.give_up();
-        self.half = Some((KeyEvent::from(KeyCode::Char('a')), now));
-        self.take_half_as_text();
-        self.other_key(key, now)
-    }
-
-    /// Answers the question that takes keys; one that has come in its place since takes none yet.
-    pub(super) fn answer_key(&mut self, key: KeyEvent) -> Step {
-        if !self.questions.is_attended() {
-            return Step::Go;
-        }
-        match self.questions.key(key) {
-            Asked::Edit(arguments) => return Step::Edit(arguments),
-            Asked::Leave => self.questions.attend(false),
-            Asked::Extended(what, limit) => self.story.extend(what, limit),
-            Asked::Nothing | Asked::Taken => {}
-        }
-        Step::Go
-    }
-
     /// Takes what came of editing outside.
     pub(crate) fn edited(&mut self, edited: Result<Value, String>) {
         match edited {
             Ok(value) => self.questions.revise(value),
-            Err(problem) => self.questions.complain(problem),
+            Err(problem) => drop(self.questions.complain(problem)),
         }
         // Keys that were meant for the editor may still come.
-        self.questions.disarm();
+        self.questions.cover();
     }
 
     fn other_key(&mut self, key: KeyEvent, now: Instant) -> Step {
-        self.questions.await_no_more();
-        if self.in_tree {
-            self.tree_key(key, now);
-        } else if key.code == KeyCode::Tab && self.turn_to_question(now) {
-            return Step::Go;
-        } else if self.form.is_some() {
+        if self.form.is_some() {
             self.form_key(key, now);
         } else if self.has_input() {
             return self.input_key(key, now);
@@ -244,21 +178,6 @@ impl App {
             self.say("stopping", now);
         }
         Step::Go
-    }
-
-    /// Turns to the question that waits, if it is not the input that wants the key. In a form Tab goes to the next field
-    /// while somebody fills it in, and letters that follow it at once are for the form.
-    fn turn_to_question(&mut self, now: Instant) -> bool {
-        let has_stood = self.questions.has_stood(now);
-        let is_quiet = now.saturating_duration_since(self.last_key) >= PAUSE;
-        match self.form {
-            _ if self.questions.is_empty() || self.completion.is_open() => return false,
-            None if has_stood => self.questions.attend(true),
-            None => self.questions.await_it(),
-            Some(_) if has_stood && is_quiet => self.questions.attend_unsurely(),
-            Some(_) => return false,
-        }
-        true
     }
 
     fn tree_key(&mut self, key: KeyEvent, now: Instant) {
@@ -324,44 +243,20 @@ impl App {
 
     /// Takes pasted text.
     pub(crate) fn paste(&mut self, text: &str, now: Instant) {
+        let keyboard = self.keyboard(Arrival::Alone);
         self.last_key = now;
-        self.take_half_as_text();
         if self.in_tree {
             return;
         }
-        self.questions.await_no_more();
-        if self.has_input() && self.questions.is_unsure() {
-            self.questions.let_go();
+        match self.questions.paste(text, keyboard) {
+            QuestionResult::PassOn { letter } => self.type_letter(letter),
+            _ => return,
         }
-        if self.questions.is_attended() {
-            self.questions.paste(text);
-        } else if let Some(purpose) = &mut self.form {
+        if let Some(purpose) = &mut self.form {
             purpose.form.paste(text);
         } else if self.has_input() {
             self.editor.paste(text);
             self.completion.update(&self.editor);
         }
     }
-}
-
-/// A key that writes something.
-fn is_text(key: KeyEvent) -> bool {
-    let is_plain = (key.modifiers - KeyModifiers::SHIFT).is_empty();
-    is_plain && matches!(key.code, KeyCode::Char(_))
-}
-
-/// A key that is pressed by somebody who did not mean the one before.
-fn takes_back(key: KeyEvent) -> bool {
-    key.modifiers.contains(KeyModifiers::CONTROL)
-        || matches!(key.code, KeyCode::Backspace | KeyCode::Delete | KeyCode::Esc)
-}
-
-/// A key that is part of a sentence and no number of a list.
-fn is_word(key: KeyEvent) -> bool {
-    is_letter(key) && !matches!(key.code, KeyCode::Char('0'..='9'))
-}
-
-/// A key that begins a word; a space scrolls.
-fn is_letter(key: KeyEvent) -> bool {
-    is_text(key) && key.code != KeyCode::Char(' ')
 }

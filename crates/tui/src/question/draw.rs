@@ -6,8 +6,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use super::answer_editor;
+use super::focus::AnswerMode;
 use super::scopes::ScopeList;
-use super::stage::Stage;
 use super::{Matter, Panel, Questions};
 use crate::story::Story;
 use crate::theme::Theme;
@@ -15,14 +16,15 @@ use crate::wrap::{fitted, rule_width};
 
 impl Questions {
     /// How many rows the question would like to have: title, text, what is typed, choices.
-    pub(crate) fn wanted_height(&self, width: u16, most: u16) -> u16 {
-        let Some(question) = self.open.get(self.shown) else { return 0 };
+    pub(crate) fn wanted_height(&self, width: u16, max: u16) -> u16 {
+        let Some(question) = self.open.get(self.current) else { return 0 };
         let text = match &self.panel {
             Some(panel) => panel.len(),
-            None => usize::from(most),
+            None => usize::from(max),
         };
-        let stage = self.stage.height(&question.matter, width, most);
-        u16::try_from(text).unwrap_or(u16::MAX).saturating_add(stage + 1).min(most)
+        let editor = self.editor.as_deref();
+        let below = answer_editor::rows_below(self.focus.mode(), editor, &question.matter, width, max);
+        u16::try_from(text).unwrap_or(u16::MAX).saturating_add(below + 1).min(max)
     }
 
     /// Draws it; returns where the cursor belongs if something is typed.
@@ -32,33 +34,35 @@ impl Questions {
         buffer: &mut Buffer,
         story: &Story,
         theme: Theme,
+        has_input: bool,
     ) -> Option<Position> {
-        let question = self.open.get(self.shown)?;
+        let question = self.open.get(self.current)?;
         let panel = self.panel.as_ref()?;
         let mut rows = Rows { area, next: 0 };
         rows.line(buffer, &self.title(&question.matter, panel, area.width, theme));
         for line in panel.visible() {
             rows.line(buffer, line);
         }
-        let cursor = self.draw_stage(&question.matter, &mut rows, buffer, story, theme);
-        rows.line(buffer, &self.footer(&question.matter, area.width, theme));
-        cursor.filter(|_| self.attended)
+        let cursor = self.draw_answer(&question.matter, &mut rows, buffer, story, theme);
+        rows.line(buffer, &self.footer(&question.matter, area.width, theme, has_input));
+        cursor.filter(|_| self.has_focus())
     }
 
     fn title(&self, matter: &Matter, panel: &Panel, width: u16, theme: Theme) -> Line<'static> {
         let count = self.open.len();
-        let word = match matter {
+        let kind = match matter {
             Matter::Approval(_) => "approval",
             Matter::Extension(_) => "budget",
         };
-        let number = if count > 1 { format!(" {} of {count} ←→", self.shown + 1) } else { String::new() };
-        let place = panel.place().map(|place| format!(" · {place}")).unwrap_or_default();
-        let title = format!("━━ {word}{number}{place} ");
+        let number =
+            if count > 1 { format!(" {} of {count} ←→", self.current + 1) } else { String::new() };
+        let rows = panel.describe_rows().map(|rows| format!(" · {rows}")).unwrap_or_default();
+        let title = format!("━━ {kind}{number}{rows} ");
         let rest = usize::from(rule_width(width)).saturating_sub(title.chars().count());
         Line::styled(fitted(&format!("{title}{}", "━".repeat(rest)), width.into()), theme.waiting())
     }
 
-    fn draw_stage(
+    fn draw_answer(
         &self,
         matter: &Matter,
         rows: &mut Rows,
@@ -66,16 +70,17 @@ impl Questions {
         story: &Story,
         theme: Theme,
     ) -> Option<Position> {
-        match (&self.stage, matter) {
-            (Stage::Scope(chosen), Matter::Approval(request)) => {
+        match (self.focus.mode(), matter) {
+            (AnswerMode::Scopes { selected, .. }, Matter::Approval(request)) => {
                 let list = ScopeList::new(request, rows.area.width);
-                let shown = self.scopes_shown.clone().unwrap_or_default();
-                for line in list.lines(*chosen, request, story, theme).get(shown).unwrap_or_default() {
+                let visible = self.visible_scope_rows.clone().unwrap_or_default();
+                for line in list.lines(selected, request, story, theme).get(visible).unwrap_or_default() {
                     rows.line(buffer, line);
                 }
                 None
             }
-            (Stage::Editing(editor) | Stage::Denying(editor) | Stage::Amount(editor), _) => {
+            (AnswerMode::Editing | AnswerMode::Denying | AnswerMode::Amount, _) => {
+                let editor = self.editor.as_deref()?;
                 let area = rows.rest_but(1);
                 let height = editor.height(area.width, area.height).min(area.height);
                 let area = Rect { height, ..area };
@@ -86,34 +91,36 @@ impl Questions {
         }
     }
 
-    fn footer(&self, matter: &Matter, width: u16, theme: Theme) -> Line<'static> {
+    fn footer(&self, matter: &Matter, width: u16, theme: Theme, has_input: bool) -> Line<'static> {
         if let Some(hint) = &self.hint {
             return Line::styled(fitted(&visible_line(hint), width.into()), theme.waiting());
         }
-        if !self.attended {
-            let words = match self.beside_input {
+        if !self.has_focus() {
+            let message = match has_input {
                 true => "Tab answers; typing goes to the input",
                 false => "read it first; then one key answers",
             };
-            return Line::styled(fitted(words, width.into()), theme.dim());
+            return Line::styled(fitted(message, width.into()), theme.dim());
         }
-        match (&self.stage, matter) {
-            (Stage::Choosing, Matter::Approval(request)) => choices(!request.scopes.is_empty(), width, theme),
-            (Stage::Choosing | Stage::Amount(_), _) => {
+        match (self.focus.mode(), matter) {
+            (AnswerMode::Choosing, Matter::Approval(request)) => {
+                choices(!request.scopes.is_empty(), width, theme)
+            }
+            (AnswerMode::Choosing | AnswerMode::Amount, _) => {
                 key_line(&[("Enter", "answers"), ("Tab", "later")], width, theme)
             }
-            (Stage::Scope(_), _) if !self.scopes_stood => {
+            (AnswerMode::Scopes { is_readable: false, .. }, _) => {
                 Line::styled(fitted("read them first; then a number allows one", width.into()), theme.dim())
             }
-            (Stage::Scope(_), _) => {
+            (AnswerMode::Scopes { .. }, _) => {
                 key_line(&[("1-9", "allows"), ("↑↓ Enter", "too"), ("Esc", "back")], width, theme)
             }
-            (Stage::Editing(_), _) => key_line(
+            (AnswerMode::Editing, _) => key_line(
                 &[("Ctrl-S", "asks again with it"), ("Ctrl-X", "$EDITOR"), ("Esc", "back")],
                 width,
                 theme,
             ),
-            (Stage::Denying(_), _) => key_line(&[("Enter", "denies"), ("Esc", "back")], width, theme),
+            (AnswerMode::Denying, _) => key_line(&[("Enter", "denies"), ("Esc", "back")], width, theme),
         }
     }
 }

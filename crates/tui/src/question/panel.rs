@@ -95,7 +95,7 @@ impl Panel {
     }
 
     /// Which rows are on the screen, in words; nothing where all are.
-    pub(super) fn place(&self) -> Option<String> {
+    pub(super) fn describe_rows(&self) -> Option<String> {
         let count = self.rows.len();
         let shown = self.scroll.range(count);
         (shown.len() < count).then(|| format!("rows {}–{} of {count}", shown.start + 1, shown.end))

@@ -35,10 +35,6 @@ impl ScopeList {
         self.scopes.len()
     }
 
-    pub(super) fn scope(&self, place: usize) -> Option<&Scope> {
-        self.scopes.get(place).map(|(scope, _)| scope)
-    }
-
     /// How many rows there are.
     pub(super) fn height(&self) -> usize {
         self.start_of(self.len())
@@ -50,7 +46,7 @@ impl ScopeList {
     }
 
     /// The rows that are shown in so much room: the chosen scope is among them.
-    pub(super) fn shown(&self, chosen: usize, room: usize) -> Range<usize> {
+    pub(super) fn visible_rows(&self, chosen: usize, room: usize) -> Range<usize> {
         let start = if self.height() <= room { 0 } else { self.start_of(chosen + 1).saturating_sub(room) };
         start..(start + room).min(self.height())
     }

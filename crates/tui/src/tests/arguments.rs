@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use super::driver::{A_WHILE, Driver, opening};
 use crate::Opening;
-use crate::question::{Matter, Question, Reply};
+use crate::question::{Matter, Question, QuestionReply};
 
 const SEED: u64 = 0x7e57;
 const CASES: &str = "LLM_DO_TUI_ARGUMENTS";
@@ -28,7 +28,7 @@ impl Approver for ToTheScreen {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
         let (reply, answer) = oneshot::channel();
         let matter = Matter::Approval(Box::new(request.clone()));
-        let sent = self.0.send(Question { matter, reply: Reply::Approval(reply) });
+        let sent = self.0.send(Question { matter, reply: QuestionReply::Approval(reply) });
         Box::pin(async move {
             assert!(sent.is_ok(), "the test still listens");
             answer.await.map_err(|_| ApproverError("no answer".to_owned()))

@@ -7,6 +7,7 @@ use tokio::sync::oneshot::Receiver;
 use super::driver::{A_MOMENT, A_WHILE, Driver, opening};
 use super::requests::{extension, long, request, shell, write};
 use crate::app::Step;
+use crate::question::focus::Arrival;
 use crate::{Opening, Told, Wish};
 
 /// A chat in which a turn goes on.
@@ -313,7 +314,7 @@ fn keys_faster_than_frames_skip_nothing() {
     let mut answer = driver.ask(long());
     driver.wait(A_WHILE);
     for key in crate::typed::keys(&"<Space>".repeat(40)) {
-        driver.app.key(key, driver.now());
+        driver.app.key(key, Arrival::Alone, driver.now());
     }
     driver.frame();
     driver.press("y");
@@ -359,7 +360,7 @@ fn words_where_nothing_can_be_written_are_no_answer() {
         let mut answer = driver.ask(shell());
         driver.wait(A_WHILE);
         for key in crate::typed::keys(&pieces.concat()) {
-            driver.app.key(key, driver.now());
+            driver.app.key(key, Arrival::Alone, driver.now());
             driver.pass(60);
             driver.frame();
         }

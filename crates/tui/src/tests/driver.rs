@@ -11,8 +11,9 @@ use ratatui::text::Line;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::app::{App, Burst, Step};
-use crate::question::{Matter, Question, Reply};
+use crate::app::{App, Step};
+use crate::question::focus::Arrival;
+use crate::question::{Matter, Question, QuestionReply};
 use crate::typed::{Screen, keys};
 use crate::{Opening, Told, Wish};
 
@@ -83,10 +84,10 @@ impl Driver {
     pub(super) fn press(&mut self, text: &str) -> Step {
         let mut last = Step::Go;
         for key in keys(text) {
-            last = self.app.key(key, self.now);
+            last = self.app.key(key, Arrival::Alone, self.now);
             self.frame();
         }
-        if self.app.awaits_more() {
+        if self.app.has_pending_key() {
             self.now += Duration::from_millis(A_MOMENT);
             last = self.app.tick(self.now);
             self.frame();
@@ -104,12 +105,11 @@ impl Driver {
     /// Presses keys all at once, as text comes that is pasted where the terminal does not say so.
     pub(super) fn burst(&mut self, text: &str) {
         let keys = keys(text);
-        self.app.burst(Burst::of(&keys));
+        let arrival = Arrival::from(keys.as_slice());
         for key in keys {
-            self.app.key(key, self.now);
+            self.app.key(key, arrival, self.now);
         }
         self.frame();
-        self.app.burst(Burst::No);
     }
 
     pub(super) fn paste(&mut self, text: &str) {
@@ -128,7 +128,7 @@ impl Driver {
     pub(super) fn ask(&mut self, request: ApprovalRequest) -> oneshot::Receiver<Answer> {
         let (reply, answer) = oneshot::channel();
         let matter = Matter::Approval(Box::new(request));
-        self.app.question(Question { matter, reply: Reply::Approval(reply) });
+        self.app.question(Question { matter, reply: QuestionReply::Approval(reply) });
         self.frame();
         answer
     }
@@ -136,7 +136,7 @@ impl Driver {
     pub(super) fn ask_to_extend(&mut self, request: ExtensionRequest) -> oneshot::Receiver<Option<u64>> {
         let (reply, answer) = oneshot::channel();
         let matter = Matter::Extension(request);
-        self.app.question(Question { matter, reply: Reply::Extension(reply) });
+        self.app.question(Question { matter, reply: QuestionReply::Extension(reply) });
         self.frame();
         answer
     }

@@ -14,6 +14,7 @@ use serde_json::json;
 use super::driver::{Driver, opening};
 use super::tale::{Who, result_of, text, used, wants};
 use crate::Opening;
+use crate::question::focus::Arrival;
 use crate::terminal::inline::Inline;
 use crate::typed::keys;
 
@@ -179,7 +180,7 @@ fn keys_in_a_draft_of_ten_thousand_lines() {
     let mut typed = keys("x<Backspace><Up><Left><S-Enter><Down>").into_iter().cycle();
     let times = (0..FRAMES).map(|_| {
         let before = cpu_time();
-        driver.app.key(typed.next().unwrap(), driver.now());
+        driver.app.key(typed.next().unwrap(), Arrival::Alone, driver.now());
         driver.frame();
         cpu_time() - before
     });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    ApprovalMode, ApprovalRequest, Asker, CallInfo, CallKind, CallResult, Cost, DecidedBy, Decision, Delta,
+    ApprovalMode, ApprovalRequest, CallOrigin, CallInfo, CallKind, CallResult, Cost, DecidedBy, Decision, Delta,
     Digest, Event, EventBody, Failure, FailureKind, Head, Key, Limits, Message, ModelResponse, ModelResult,
     Money, Output, Part, Payload, Permit, Role, RunId, Status, StopReason, ToolCall, ToolResult, Usage,
     UsageByModel,

@@ -135,12 +135,12 @@ fn named(mark: &str, call: &Call, width: u16, theme: Theme) -> Line<'static> {
     let room = usize::from(width).saturating_sub(columns(&name) + 1);
     Line::from(vec![
         Span::styled(name, theme.accent()),
-        Span::styled(format!(" {}", fitted(&input_words(call), room)), theme.dim()),
+        Span::styled(format!(" {}", fitted(&describe_input(call), room)), theme.dim()),
     ])
 }
 
 /// How what a call was given begins, on one line: a lone text as it is, everything else as JSON.
-pub(crate) fn input_words(call: &Call) -> String {
+pub(crate) fn describe_input(call: &Call) -> String {
     shortened(call.input.lone_text().unwrap_or(call.input.text()))
 }
 
@@ -240,7 +240,7 @@ fn whose(call: &Call) -> String {
 
 /// Divides the room of a row between arguments and result; the result gets what the arguments leave.
 fn shares(call: &Call, result: &CallResult, room: usize) -> (String, String) {
-    let arguments = if call.kind == CallKind::Agent { String::new() } else { input_words(call) };
+    let arguments = if call.kind == CallKind::Agent { String::new() } else { describe_input(call) };
     let arguments = if arguments == "{}" { String::new() } else { arguments };
     let result = result_words(call, result);
     let wanted = columns(&result) + 3;

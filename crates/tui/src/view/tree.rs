@@ -15,7 +15,7 @@ use super::detail::{Detail, Tab};
 use crate::question::key_line;
 use crate::story::{Call, CallState, Place, Story};
 use crate::theme::Theme;
-use crate::transcript::{amount_words, input_words, mark_of, seconds};
+use crate::transcript::{amount_words, describe_input, mark_of, seconds};
 use crate::wrap::{columns, fitted};
 
 /// From this width on, tree and call stand side by side.
@@ -280,7 +280,7 @@ impl Columns {
             if call.usage.cost.known.0 == 0 { String::new() } else { call.usage.cost.known.to_string() };
         let right = self.right(&model, &time_words(call, now), &tokens, &cost);
         let input = room.saturating_sub(columns(&name) + 2);
-        let words = if input < 8 { String::new() } else { fitted(&input_words(call), input) };
+        let words = if input < 8 { String::new() } else { fitted(&describe_input(call), input) };
         let gap =
             " ".repeat(room.saturating_sub(columns(&name).min(room) + columns(&words)).saturating_sub(2));
         let name_style =
