@@ -462,6 +462,12 @@ impl ModelError {
 pub trait Models: Send + Sync {
     /// Returns the model of that name.
     fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError>;
+
+    /// Returns the keys and passwords that the catalog knows now. The runtime masks them in what tools return and print;
+    /// it asks again whenever it has resolved a model.
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A catalog that knows no model.

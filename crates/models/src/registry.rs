@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use llm_do_core::{Model, ModelError, ModelErrorKind, ModelOverride, Models, Name, nearest};
+use llm_do_secrets::KnownSecrets;
 
 use crate::environment::Environment;
 use crate::http::{HttpSettings, HttpTransport};
@@ -39,6 +40,8 @@ pub struct StandardModels {
     overrides: Vec<ModelOverride>,
     transport: OnceLock<Arc<dyn Transport>>,
     remote: Mutex<HashMap<Name, Arc<dyn Model>>>,
+    /// The secrets of the environment, and those of the models that were resolved.
+    known: OnceLock<KnownSecrets>,
 }
 
 impl StandardModels {
@@ -56,6 +59,7 @@ impl StandardModels {
             overrides: Vec::new(),
             transport: OnceLock::new(),
             remote: Mutex::default(),
+            known: OnceLock::new(),
         }
     }
 
@@ -63,6 +67,7 @@ impl StandardModels {
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = environment;
+        self.known = OnceLock::new();
         self
     }
 
@@ -70,6 +75,7 @@ impl StandardModels {
     #[must_use]
     pub fn provider(mut self, provider: DeclaredProvider) -> Self {
         self.declared.push(provider);
+        self.known = OnceLock::new();
         self
     }
 
@@ -154,27 +160,32 @@ impl StandardModels {
             }
             None => (self.endpoint(provider, transport.needs_keys())?, model.to_owned()),
         };
-        let endpoint = Endpoint { secrets: self.secrets(endpoint.secrets), ..endpoint };
+        self.known_secrets().add(endpoint.secrets.iter().cloned());
         let profile = profile_of(&endpoint.protocol, &endpoint.provider, &model, &self.overrides);
-        let remote: Arc<dyn Model> =
-            Arc::new(RemoteModel::new(name.clone(), &model, profile, endpoint, transport));
+        let remote: Arc<dyn Model> = Arc::new(RemoteModel::new(
+            name.clone(),
+            &model,
+            profile,
+            endpoint,
+            self.known_secrets(),
+            transport,
+        ));
         self.remote.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), remote.clone());
         Ok(remote)
     }
 
-    /// Returns what no answer may show: besides the provider's own secrets, every key and proxy password that this
-    /// process knows, since tools may have told a model of them.
-    fn secrets(&self, own: Vec<String>) -> Vec<String> {
-        let built_in = key_variables().filter_map(|name| self.environment.get(name));
-        let declared = self.declared.iter().filter_map(|provider| provider.key_env.as_deref());
-        let keys = built_in.chain(declared.filter_map(|name| self.environment.get(name)));
-        let proxies = HttpSettings::from_environment(&self.environment).passwords();
-        let mut secrets: Vec<String> =
-            own.into_iter().chain(keys.map(|key| key.value)).chain(proxies).collect();
-        // Providers that share a key name the same variable.
-        secrets.sort_unstable();
-        secrets.dedup();
-        secrets
+    /// Returns what no answer may show: every key and proxy password that this process knows, since tools may have told
+    /// a model of them. Those of the key store are added when a model needs them.
+    fn known_secrets(&self) -> &KnownSecrets {
+        self.known.get_or_init(|| {
+            let built_in = key_variables().filter_map(|name| self.environment.get(name));
+            let declared = self.declared.iter().filter_map(|provider| provider.key_env.as_deref());
+            let keys = built_in.chain(declared.filter_map(|name| self.environment.get(name)));
+            let known = KnownSecrets::default();
+            known.add(keys.map(|key| key.value));
+            known.add(HttpSettings::from_environment(&self.environment).passwords());
+            known
+        })
     }
 
     /// Asks a provider which models it has: whether its address and its key are good. It costs nothing.
@@ -246,6 +257,10 @@ impl StandardModels {
 }
 
 impl Models for StandardModels {
+    fn secrets(&self) -> Vec<String> {
+        self.known_secrets().values()
+    }
+
     fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         let name = canonical(self.aliases.get(name).map_or(name, String::as_str));
         if let Some(model) = self.added.get(&name) {
@@ -326,9 +341,6 @@ mod tests {
             is_users: false,
         };
         let models = StandardModels::new("/").environment(environment).provider(acme);
-        let mut secrets = models.secrets(vec!["own".into()]);
-        secrets.sort();
-        secrets.dedup();
-        assert_eq!(secrets, ["acme-3", "own", "pass:word-4", "sk-anthropic-2", "sk-openai-1"]);
+        assert_eq!(models.secrets(), ["acme-3", "pass:word-4", "sk-anthropic-2", "sk-openai-1"]);
     }
 }

@@ -17,6 +17,7 @@ use llm_do_core::{
     Model, ModelError, ModelErrorKind, ModelPart, ModelProfile, ModelRequest, ModelSession, ModelSettings,
     ModelStream, Name, Origin, Schema,
 };
+use llm_do_secrets::KnownSecrets;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::mask::{AnswerMask, Mask};
@@ -53,7 +54,8 @@ struct Remote {
     rules: RequestRules,
     endpoint: Endpoint,
     headers: HeaderMap,
-    mask: Mask,
+    /// What no answer and no error may show.
+    known: KnownSecrets,
     transport: Arc<dyn Transport>,
 }
 
@@ -64,15 +66,16 @@ impl RemoteModel {
         model: &str,
         profile: ModelProfile,
         endpoint: Endpoint,
+        known: &KnownSecrets,
         transport: Arc<dyn Transport>,
     ) -> Self {
         let mut headers = endpoint.headers.clone();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("llm-do/", env!("CARGO_PKG_VERSION"))));
-        let mask = Mask::new(endpoint.secrets.iter().cloned());
+        let known = known.clone();
         let rules = rules_of(&endpoint.protocol, &endpoint.provider, model);
         let model = model.to_owned();
-        Self(Arc::new(Remote { name, model, profile, rules, endpoint, headers, mask, transport }))
+        Self(Arc::new(Remote { name, model, profile, rules, endpoint, headers, known, transport }))
     }
 }
 
@@ -209,29 +212,30 @@ impl Remote {
         limits: Limits,
     ) -> Result<ModelStream<'a>, ModelError> {
         let is_stream = encoded.is_stream;
+        let mask = Mask::from(self.known.mask());
         let host = address.host().unwrap_or_default().to_owned();
         let place = without_user(&address);
         let notices = encoded.notices.iter().map(|notice| ModelPart::Notice(notice.clone())).collect();
         let request = self.http_request(address, encoded, settings).map_err(ModelError::not_charged)?;
         let sent = limits.within(is_stream, &host, self.transport.send(request)).await;
         let response =
-            sent.and_then(|sent| sent).map_err(|error| self.mask.error(self.endpoint.explain(error)))?;
+            sent.and_then(|sent| sent).map_err(|error| mask.error(self.endpoint.explain(error)))?;
         if response.status().is_redirection() {
-            return Err(self.mask.error(redirected(&response, &host)));
+            return Err(mask.error(redirected(&response, &host)));
         }
         if !response.status().is_success() {
             let error = failure(response, &host, limits).await;
-            return Err(self.mask.error(self.placed(error, &place)));
+            return Err(mask.error(self.placed(error, &place)));
         }
-        check_content(&response, &host).map_err(|error| self.mask.error(error))?;
+        check_content(&response, &host).map_err(|error| mask.error(error))?;
         // Boxed: a stream hands its state on with every part.
         let answer = Box::new(Answer {
-            remote: self.clone(),
             decoder: Some(Decoder::new(self.endpoint.api, self.origin())),
             body: response.into_body(),
             parts: notices,
             read: Vec::new(),
-            mask: AnswerMask::new(&self.mask),
+            mask: AnswerMask::new(&mask),
+            error: None,
             limits,
             settle_at: None,
             host,
@@ -361,13 +365,14 @@ fn check_content(response: &Response<ByteStream>, host: &str) -> Result<(), Mode
 
 /// An answer as it arrives.
 struct Answer {
-    remote: Arc<Remote>,
     /// Gone once the answer has ended.
     decoder: Option<Decoder>,
     body: ByteStream,
     parts: VecDeque<ModelPart>,
     read: Vec<ModelPart>,
     mask: AnswerMask,
+    /// Why the answer broke off.
+    error: Option<ModelError>,
     limits: Limits,
     /// When an answer whose stop reason has arrived counts as complete.
     settle_at: Option<Instant>,
@@ -381,12 +386,17 @@ impl Answer {
             if let Some(part) = self.parts.pop_front() {
                 return Some(Ok(part));
             }
+            if let Some(error) = self.error.take() {
+                return Some(Err(error));
+            }
             let decoder = self.decoder.as_mut()?;
             let outcome =
                 if decoder.is_complete() { self.finish(None).await } else { self.read_more().await };
             if let Err(error) = outcome {
                 self.decoder = None;
-                return Some(Err(self.remote.mask.error(error)));
+                // What was held back came before the error.
+                self.mask.finish(&mut self.parts);
+                self.error = Some(self.mask.error(error));
             }
         }
     }
@@ -528,7 +538,9 @@ mod tests {
         let endpoint = Endpoint::declared(&provider, &keys, true).unwrap();
         let profile = ModelProfile { server_tools: &["web_fetch"], ..ModelProfile::default() };
         let server = Arc::new(server);
-        let model = RemoteModel::new("box:small".into(), "small", profile, endpoint, server.clone());
+        let known = KnownSecrets::default();
+        known.add(endpoint.secrets.iter().cloned());
+        let model = RemoteModel::new("box:small".into(), "small", profile, endpoint, &known, server.clone());
         let conversation = Conversation::from_messages([Arc::new(Message::user("Hello"))]);
         let fetch =
             ServerTool::WebFetch { max_uses: None, allowed_domains: Vec::new(), blocked_domains: Vec::new() };
@@ -613,6 +625,39 @@ mod tests {
             let Some(ModelPart::Finished(response)) = parts.last() else { panic!("{parts:?}") };
             assert_eq!(response.message.text(), "<[removed]> sk-canary");
         }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_breaks_off_shows_what_was_held_back_before_its_error() {
+        let body = "data: {\"choices\":[{\"delta\":{\"content\":\"two files\"}}]}\n\n";
+        let server = Arc::new(Server { status: 200, pieces: vec![body.into()], ..Server::default() });
+        let environment: Environment = [("BOX_KEY".to_owned(), KEY.to_owned())].into_iter().collect();
+        let provider = DeclaredProvider {
+            name: "box".into(),
+            protocol: "openai-chat".into(),
+            base_url: "http://box.lan:9000/nowhere".into(),
+            key_env: Some("BOX_KEY".into()),
+            headers: BTreeMap::new(),
+            is_users: true,
+        };
+        let models =
+            crate::StandardModels::new(".").environment(environment).provider(provider).transport(server);
+        let model = llm_do_core::Models::resolve(&models, "box:small").unwrap();
+        let conversation = Conversation::from_messages([Arc::new(Message::user("Hello"))]);
+        let request = ModelRequest {
+            instructions: "",
+            conversation: &conversation,
+            tools: &[],
+            server_tools: &[],
+            output_schema: None,
+            settings: &ModelSettings::default(),
+            max_output: None,
+        };
+        let mut session = model.open();
+        let parts: Vec<_> = session.request(request).await.unwrap().collect().await;
+        let said: Vec<String> = parts.iter().flatten().map(|part| format!("{part:?}")).collect();
+        assert_eq!(said, [r#"Text("two file")"#, r#"Text("s")"#]);
+        assert!(parts.last().unwrap().is_err());
     }
 
     /// What an endpoint sends up to and with the stop reason, and what may follow.

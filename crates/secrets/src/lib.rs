@@ -1,4 +1,4 @@
-//! Finds secrets: in the name of a file, in its content, in any text.
+//! Finds secrets: in the name of a file, in its content, in any text; and masks those whose value is known.
 //!
 //! Names say where to look, content decides: a certificate, a public key or an example is not a secret, whatever its file
 //! is called. A few files are secret by their name alone ([`NameRule::Credentials`]).
@@ -8,6 +8,8 @@
 
 mod config;
 mod file_name;
+mod known;
+mod mask;
 mod placeholder;
 mod policy;
 mod private_key;
@@ -15,7 +17,9 @@ mod redact;
 mod scan;
 mod token;
 
-pub use file_name::{ConfigFormat, NameRule, name_rule, secret_name_globs};
+pub use file_name::{ConfigFormat, NameRule, name_rule};
+pub use known::KnownSecrets;
+pub use mask::{REMOVED, SecretMask, StreamMask, all_forms, plain_forms};
 pub use policy::{HEAD_BYTES, SecretFiles, secret_kind};
 pub use redact::redact;
 pub use scan::{Secret, SecretKind, secrets_in};

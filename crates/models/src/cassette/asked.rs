@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use http::header::{COOKIE, HeaderName};
 use http::{HeaderMap, Request, Uri};
+use llm_do_secrets::REMOVED;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::format::Piece;
-use crate::mask::{Mask, REMOVED};
+use crate::mask::Mask;
 use crate::transport::Chunks;
 
 /// Headers that say how the provider is spoken to. No other header of a request is kept.
@@ -88,7 +89,7 @@ fn secrets_of(request: &Request<Chunks>) -> Vec<String> {
     secrets
 }
 
-fn secrets_of_headers(headers: &HeaderMap) -> Vec<String> {
+pub(crate) fn secrets_of_headers(headers: &HeaderMap) -> Vec<String> {
     let is_secret = |name: &HeaderName| SECRET.contains(&name.as_str());
     let secret = headers.iter().filter(|(name, value)| value.is_sensitive() || is_secret(name));
     secret.filter_map(|(name, value)| Some(secrets_in(name, value.to_str().ok()?))).flatten().collect()

@@ -6,66 +6,69 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Message, ModelPart, ModelResponse, Origin, Part, ProviderBlock, ServerCall, ToolCall, parse_arguments,
+    Message, ModelError, ModelPart, ModelResponse, Origin, Part, ProviderBlock, ServerCall, ToolCall,
+    parse_arguments,
 };
-use serde_json::Value;
+use llm_do_secrets::StreamMask;
 
 use super::Mask;
-use super::stream::TextMask;
-
-/// More held-back bytes than this are hardly an accident: they wait for what follows, even if thinking comes between.
-const MAX_CHANCE_LEN: usize = 7;
 
 /// Masks one answer as it arrives.
 pub(crate) struct AnswerMask {
     mask: Mask,
-    /// The text and the thinking; nothing if there are no secrets.
-    texts: Option<Texts>,
-}
-
-struct Texts {
-    text: TextMask,
-    thinking: TextMask,
+    text: StreamMask,
+    thinking: StreamMask,
     is_thinking: bool,
 }
 
 impl AnswerMask {
     /// A mask for one answer.
     pub(crate) fn new(mask: &Mask) -> Self {
-        let automaton = mask.automaton();
-        let texts = automaton.map(|automaton| Texts {
-            text: TextMask::new(automaton),
-            thinking: TextMask::new(automaton),
-            is_thinking: false,
-        });
-        Self { mask: mask.clone(), texts }
+        let stream = || StreamMask::new(mask);
+        Self { mask: mask.clone(), text: stream(), thinking: stream(), is_thinking: false }
     }
 
     /// Takes the next part and adds what can be shown to `parts`.
     pub(crate) fn push(&mut self, part: ModelPart, parts: &mut impl Extend<ModelPart>) {
-        let (Some(texts), Some(automaton)) = (&mut self.texts, self.mask.automaton()) else {
-            return parts.extend([part]);
+        // Nearly every part is passed on as it is.
+        let passes = match &part {
+            ModelPart::Text(piece) => !self.is_thinking && self.text.passes(piece),
+            ModelPart::Thinking(piece) => self.is_thinking && self.thinking.passes(piece),
+            ModelPart::Notice(_) | ModelPart::Finished(_) => false,
         };
+        if passes {
+            return parts.extend([part]);
+        }
         match part {
             ModelPart::Text(piece) => {
-                parts.extend(texts.switch(false));
-                parts.extend(text_part(texts.text.push(automaton, piece)));
+                parts.extend(self.switch(false));
+                parts.extend(text_part(self.text.push(piece)));
             }
             ModelPart::Thinking(piece) => {
-                parts.extend(texts.switch(true));
-                parts.extend(thinking_part(texts.thinking.push(automaton, piece)));
+                parts.extend(self.switch(true));
+                parts.extend(thinking_part(self.thinking.push(piece)));
             }
-            ModelPart::Notice(notice) => parts.extend([ModelPart::Notice(notice)]),
+            ModelPart::Notice(notice) => {
+                parts.extend([ModelPart::Notice(self.mask.text(&notice).into_owned())]);
+            }
             ModelPart::Finished(response) => {
-                parts.extend(thinking_part(texts.thinking.finish(automaton)));
-                parts.extend(text_part(texts.text.finish(automaton)));
+                self.finish(parts);
                 parts.extend([ModelPart::Finished(self.mask.response(response))]);
             }
         }
     }
-}
 
-impl Texts {
+    /// Ends an answer, also one that broke off: adds what was held back to `parts`.
+    pub(crate) fn finish(&mut self, parts: &mut impl Extend<ModelPart>) {
+        parts.extend(thinking_part(self.thinking.finish()));
+        parts.extend(text_part(self.text.finish()));
+    }
+
+    /// Returns an error without secrets in its message.
+    pub(crate) fn error(&self, error: ModelError) -> ModelError {
+        self.mask.error(error)
+    }
+
     /// Notes which of the two goes on, and ends a block of the other one: what is held back of it belongs before
     /// what comes now.
     fn switch(&mut self, is_thinking: bool) -> Option<ModelPart> {
@@ -73,12 +76,7 @@ impl Texts {
             return None;
         }
         self.is_thinking = is_thinking;
-        let ended = if is_thinking { &mut self.text } else { &mut self.thinking };
-        if ended.held_len() > MAX_CHANCE_LEN {
-            return None;
-        }
-        let released = ended.flush();
-        if is_thinking { text_part(released) } else { thinking_part(released) }
+        if is_thinking { text_part(self.text.interrupt()) } else { thinking_part(self.thinking.interrupt()) }
     }
 }
 
@@ -103,7 +101,7 @@ impl Mask {
     }
 
     fn is_clean_message(&self, message: &Message) -> bool {
-        let origin = message.origin.as_ref().is_none_or(|origin| self.is_clean_value(&origin.data));
+        let origin = message.origin.as_ref().is_none_or(|origin| !self.finds_in(&origin.data));
         origin
             && message.parts.iter().all(|part| self.is_clean_part(part))
             && !self.finds(&joined(message, text_of))
@@ -112,7 +110,7 @@ impl Mask {
 
     fn is_clean_part(&self, part: &Part) -> bool {
         let is_clean_raw =
-            |raw: &Option<ProviderBlock>| raw.as_ref().is_none_or(|raw| self.is_clean_value(&raw.value));
+            |raw: &Option<ProviderBlock>| raw.as_ref().is_none_or(|raw| !self.finds_in(&raw.value));
         match part {
             Part::Text { text, raw } => !self.finds(text) && is_clean_raw(raw),
             Part::Thinking { text, raw, .. } => !self.finds(text) && is_clean_raw(raw),
@@ -120,25 +118,13 @@ impl Mask {
                 let names = !self.finds(&call.id) && !self.finds(&call.name);
                 names && self.arguments(&call.arguments).is_none() && is_clean_raw(&call.raw)
             }
-            Part::Opaque(block) => self.is_clean_value(&block.value),
+            Part::Opaque(block) => !self.finds_in(&block.value),
             Part::ToolResult(_) | Part::Attachment(_) => true,
         }
     }
 
     fn is_clean_call(&self, call: &ServerCall) -> bool {
-        self.is_clean_value(&call.input)
-            && call.output.as_ref().is_none_or(|output| self.is_clean_value(output))
-    }
-
-    fn is_clean_value(&self, value: &Value) -> bool {
-        match value {
-            Value::String(text) => !self.finds(text),
-            Value::Array(values) => values.iter().all(|value| self.is_clean_value(value)),
-            Value::Object(fields) => {
-                fields.iter().all(|(name, value)| !self.finds(name) && self.is_clean_value(value))
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => true,
-        }
+        !self.finds_in(&call.input) && call.output.as_ref().is_none_or(|output| !self.finds_in(output))
     }
 
     fn message(&self, message: &Message) -> Message {
@@ -193,7 +179,7 @@ impl Mask {
             return Some(self.text(arguments).into_owned());
         }
         let value = arguments.contains('\\').then(|| parse_arguments(arguments).ok()).flatten()?.value;
-        (!self.is_clean_value(&value)).then(|| self.value(value).to_string())
+        self.finds_in(&value).then(|| self.value(value).to_string())
     }
 }
 

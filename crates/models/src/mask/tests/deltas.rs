@@ -3,9 +3,9 @@
 use llm_do_core::{ModelPart, ModelResponse, Origin};
 use serde_json::{Value, json};
 
-use super::super::forms::{all_forms, plain_forms};
-use super::super::stream::{StreamAutomaton, TextMask};
-use super::super::{AnswerMask, Mask, REMOVED};
+use llm_do_secrets::{REMOVED, all_forms, plain_forms};
+
+use super::super::{AnswerMask, Mask};
 use crate::wire::{Api, Decoder};
 
 /// Keys with what makes them hard: escapes, a beginning that repeats, characters of several bytes, a common first letter.
@@ -320,34 +320,10 @@ fn a_secret_across_two_blocks_of_text_is_removed_from_both() {
     assert_eq!((text.as_str(), &*response.message.text()), ("It is [removed].", "It is [removed]."));
 }
 
-/// `LLM_DO_MASK_TEXTS` sets how many texts are tried. Each is compared with a search in the whole text.
 #[test]
-fn random_texts_are_held_back_for_less_than_a_key_and_come_out_whole() {
-    let secrets = ["ab1abab1", "bab1aba1b", "b1abab1aab1", "ab1abab1a1"];
-    let forms: Vec<String> = secrets.iter().flat_map(|key| plain_forms(key)).collect();
-    let automaton = StreamAutomaton::new(&forms).unwrap();
-    let longest = forms.iter().map(String::len).max().unwrap();
-    let mask = Mask::new(secrets.map(String::from));
-    let mut numbers = Numbers(11);
-    for _ in 0..times("LLM_DO_MASK_TEXTS", 5_000) {
-        let letters = [&b"ab1"[..], b"ab1 xyz", b"ab1ab1ab1x"][numbers.below(3)];
-        let text: String =
-            (0..numbers.below(80)).map(|_| char::from(letters[numbers.below(letters.len())])).collect();
-        let cuts: Vec<usize> = (0..numbers.below(12)).map(|_| numbers.below(text.len() + 1)).collect();
-        let (mut masked, mut shown, mut given) = (TextMask::new(&automaton), String::new(), 0);
-        for piece in split(&text, &cuts) {
-            given += piece.len();
-            shown += &masked.push(&automaton, piece.to_owned());
-            assert_eq!(masked.held_len(), begun(&forms, &text[..given]), "{text:?} at {given}");
-            assert!(masked.held_len() < longest);
-        }
-        shown += &masked.finish(&automaton);
-        assert_eq!(shown, mask.text(&text), "{text:?} {cuts:?}");
-    }
-}
-
-/// Returns the length of the longest end of a text that may be the beginning of a form.
-fn begun(forms: &[String], text: &str) -> usize {
-    let starts = |end: &str| forms.iter().any(|form| form.len() > end.len() && form.starts_with(end));
-    (0..text.len()).map(|from| &text[from..]).find(|end| starts(end)).map_or(0, str::len)
+fn a_notice_about_an_answer_is_masked() {
+    let mut masked = AnswerMask::new(&Mask::new(["sk-canary-0123456789".to_owned()]));
+    let mut parts = Vec::new();
+    masked.push(ModelPart::Notice("the provider left out `sk-canary-0123456789`".into()), &mut parts);
+    assert_eq!(format!("{parts:?}"), r#"[Notice("the provider left out `[removed]`")]"#);
 }

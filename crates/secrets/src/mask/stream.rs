@@ -1,8 +1,9 @@
 //! Removes secrets from a text that arrives in pieces.
 //!
-//! An Aho-Corasick automaton reads every byte once. Held back are exactly the bytes of its current state: the longest
-//! end of the text that may be the beginning of a secret, always shorter than the longest one. They are released at
-//! the next mismatch and at the end of the text.
+//! An Aho-Corasick automaton reads every byte once, from the first pair of bytes on with which a form begins: most
+//! pieces have none and are passed on as they are. Held back are exactly the bytes of the automaton's current state: the
+//! longest end of the text that may be the beginning of a secret, always shorter than the longest one. They are released
+//! at the next mismatch and at the end of the text.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,7 +12,13 @@ use aho_corasick::Anchored;
 use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::nfa::contiguous::NFA;
 
-use super::REMOVED;
+use super::{REMOVED, SecretMask};
+
+/// More held-back bytes than this are hardly an accident: they wait for what follows, whatever comes between.
+const MAX_CHANCE_LEN: usize = 7;
+
+/// One bit for each pair of bytes.
+const PAIR_WORDS: usize = 256 * 256 / 64;
 
 /// Finds the forms of secrets, byte by byte.
 pub(super) struct StreamAutomaton {
@@ -19,8 +26,10 @@ pub(super) struct StreamAutomaton {
     start: StateID,
     /// Bytes with which a form begins: all others leave the automaton in its first state.
     first: [bool; 256],
-    /// Bytes that are second in a form.
-    second: [bool; 256],
+    /// Pairs of bytes with which a form begins, as bits.
+    pairs: Box<[u64; PAIR_WORDS]>,
+    /// No more than so many held-back bytes are given out before it is known what they are.
+    chance_len: usize,
     /// How many bytes may still become a longer match, by the number of the state.
     held: Vec<usize>,
 }
@@ -35,7 +44,17 @@ impl StreamAutomaton {
         let nfa = NFA::new(forms).ok()?;
         let start = nfa.start_state(Anchored::No).ok()?;
         let held = held_bytes(&nfa, start, forms);
-        Some(Self { first: bytes_at(0, forms), second: bytes_at(1, forms), nfa, start, held })
+        let mut first = [false; 256];
+        let mut pairs = Box::new([0; PAIR_WORDS]);
+        for form in forms.iter().map(String::as_bytes) {
+            first[usize::from(form[0])] = true;
+            let pair = pair_index(form[0], form[1]);
+            pairs[pair / 64] |= 1 << (pair % 64);
+        }
+        // Half of a short secret would be too much.
+        let shortest = forms.iter().map(String::len).min().unwrap_or_default();
+        let chance_len = MAX_CHANCE_LEN.min(shortest / 2 - 1);
+        Some(Self { nfa, start, first, pairs, chance_len, held })
     }
 
     /// Returns where the longest form begins that ends in this state, as a distance from its end.
@@ -50,19 +69,21 @@ impl StreamAutomaton {
 
     /// Returns the first position at which a form may begin. Most texts have none.
     fn candidate(&self, text: &[u8]) -> Option<usize> {
-        let is_candidate = |index: &usize| {
-            self.first[usize::from(text[*index])]
-                && text.get(index + 1).is_none_or(|byte| self.second[usize::from(*byte)])
+        let is_candidate = |(index, byte): (usize, &u8)| {
+            self.first[usize::from(*byte)]
+                && text.get(index + 1).is_none_or(|next| self.begins_with(*byte, *next))
         };
-        (0..text.len()).find(is_candidate)
+        text.iter().enumerate().position(is_candidate)
+    }
+
+    fn begins_with(&self, first: u8, second: u8) -> bool {
+        let pair = pair_index(first, second);
+        self.pairs[pair / 64] & (1 << (pair % 64)) != 0
     }
 }
 
-fn bytes_at(index: usize, forms: &[String]) -> [bool; 256] {
-    let mut bytes = [false; 256];
-    let at_index = forms.iter().filter_map(|form| form.as_bytes().get(index));
-    at_index.for_each(|byte| bytes[usize::from(*byte)] = true);
-    bytes
+fn pair_index(first: u8, second: u8) -> usize {
+    usize::from(first) * 256 + usize::from(second)
 }
 
 /// Works out how many bytes are held back in each state.
@@ -94,9 +115,55 @@ fn set(held: &mut Vec<usize>, state: StateID, bytes: usize) {
     held[state.as_usize()] = bytes;
 }
 
+/// Masks one text that arrives in pieces.
+pub struct StreamMask {
+    mask: SecretMask,
+    text: TextMask,
+}
+
+impl StreamMask {
+    /// A mask for one text.
+    pub fn new(mask: &SecretMask) -> Self {
+        Self { mask: mask.clone(), text: TextMask::default() }
+    }
+
+    /// Returns whether a piece would be returned as it is, and nothing would be held back.
+    #[inline]
+    pub fn passes(&self, piece: &str) -> bool {
+        match self.mask.automaton() {
+            Some(automaton) => self.text.state.is_none() && automaton.candidate(piece.as_bytes()).is_none(),
+            None => true,
+        }
+    }
+
+    /// Takes the next piece and returns what can be shown.
+    pub fn push(&mut self, piece: String) -> String {
+        match self.mask.automaton() {
+            Some(automaton) => self.text.push(automaton, piece),
+            None => piece,
+        }
+    }
+
+    /// Gives out what is held back if so few bytes are the beginning of a secret by chance only. If they turn out to
+    /// be one, the rest of that secret is removed.
+    pub fn interrupt(&mut self) -> String {
+        match self.mask.automaton() {
+            Some(automaton) if self.text.held.len() <= automaton.chance_len => self.text.flush(),
+            _ => String::new(),
+        }
+    }
+
+    /// Ends the text: returns what was held back.
+    pub fn finish(&mut self) -> String {
+        self.text.finish()
+    }
+}
+
 /// One text as it arrives.
+#[derive(Default)]
 pub(super) struct TextMask {
-    state: StateID,
+    /// The state of the automaton; nothing if it is the first one. Then nothing is held back.
+    state: Option<StateID>,
     /// The end of the text that may be the beginning of a secret.
     held: String,
     /// Where secrets are in `held`, in order and apart from each other.
@@ -108,38 +175,40 @@ pub(super) struct TextMask {
 }
 
 impl TextMask {
-    pub(super) fn new(automaton: &StreamAutomaton) -> Self {
-        Self { state: automaton.start, held: String::new(), found: Vec::new(), is_marked: false, given: 0 }
-    }
-
     /// Returns how many bytes are held back.
+    #[cfg(test)]
     pub(super) fn held_len(&self) -> usize {
         self.held.len()
     }
 
     /// Takes the next piece and returns what can be shown.
     pub(super) fn push(&mut self, automaton: &StreamAutomaton, mut piece: String) -> String {
-        if self.state == automaton.start {
-            let Some(from) = automaton.candidate(piece.as_bytes()) else { return piece };
-            self.search(automaton, piece.as_bytes(), from, 0);
-            if self.found.is_empty() {
-                let cut = piece.len() - automaton.held_in(self.state);
-                self.held.push_str(&piece[cut..]);
-                piece.truncate(cut);
-                return piece;
-            }
-            self.held = piece;
-        } else {
-            let before = self.held.len();
-            self.search(automaton, piece.as_bytes(), 0, before);
-            self.held.push_str(&piece);
+        let before = self.held.len();
+        let from = match self.state {
+            Some(_) => 0,
+            None => match automaton.candidate(piece.as_bytes()) {
+                Some(from) => from,
+                None => return piece,
+            },
+        };
+        self.search(automaton, piece.as_bytes(), from, before);
+        let kept = self.state.map_or(0, |state| automaton.held_in(state));
+        if self.found.is_empty() && self.given == 0 && kept <= piece.len() {
+            // What was held back was not a secret. It is short, so that the piece is moved and not the other way round.
+            piece.insert_str(0, &self.held);
+            let cut = piece.len() - kept;
+            self.held.clear();
+            self.held.push_str(&piece[cut..]);
+            piece.truncate(cut);
+            return piece;
         }
-        self.release(self.held.len() - automaton.held_in(self.state))
+        self.held.push_str(&piece);
+        self.release(self.held.len() - kept)
     }
 
     /// Ends the text: returns what was held back.
-    pub(super) fn finish(&mut self, automaton: &StreamAutomaton) -> String {
-        self.state = automaton.start;
+    pub(super) fn finish(&mut self) -> String {
+        self.state = None;
         self.release(self.held.len())
     }
 
@@ -154,7 +223,7 @@ impl TextMask {
 
     /// Reads a piece from an index on, with so many bytes before it that are held back.
     fn search(&mut self, automaton: &StreamAutomaton, piece: &[u8], from: usize, before: usize) {
-        let mut state = self.state;
+        let mut state = self.state.unwrap_or(automaton.start);
         for (index, byte) in piece.iter().enumerate().skip(from) {
             if state == automaton.start && !automaton.first[usize::from(*byte)] {
                 continue;
@@ -165,7 +234,7 @@ impl TextMask {
                 add_match(&mut self.found, end - automaton.match_len(state)..end);
             }
         }
-        self.state = state;
+        self.state = (state != automaton.start).then_some(state);
     }
 
     /// Removes what lies before `cut` from what is held back, and returns it without secrets.

@@ -42,20 +42,23 @@ pub(super) fn secret(value: &str) -> Option<&str> {
 }
 
 /// Returns a secret as it appears in text and inside JSON strings, as different programs escape them.
-pub(super) fn plain_forms(secret: &str) -> Vec<String> {
+pub fn plain_forms(secret: &str) -> Vec<String> {
     let escaped = json_escaped(secret);
+    let backslashes = secret.replace('\\', "\\\\");
     let forms = [
         secret.to_owned(),
         escaped.replace('/', "\\/"),
-        unicode_escaped(&escaped, |ch| !ch.is_ascii()),
-        unicode_escaped(&escaped, |ch| !ch.is_ascii() || "<>&".contains(ch)),
+        unicode_escaped(&escaped, false, |ch| !ch.is_ascii()),
+        unicode_escaped(&escaped, false, |ch| !ch.is_ascii() || "<>&".contains(ch)),
+        // As .NET does it, which also escapes quotes and the plus sign.
+        unicode_escaped(&backslashes, true, |ch| !ch.is_ascii() || "\"&'+<>`".contains(ch)),
         escaped,
     ];
     distinct(forms)
 }
 
 /// Returns every form: those of [`plain_forms`], percent encoding, base64 and hexadecimal digits.
-pub(super) fn all_forms(secret: &str) -> Vec<String> {
+pub fn all_forms(secret: &str) -> Vec<String> {
     let hex = |upper: bool| -> String {
         secret.bytes().map(|byte| if upper { format!("{byte:02X}") } else { format!("{byte:02x}") }).collect()
     };
@@ -76,13 +79,14 @@ fn json_escaped(secret: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-fn unicode_escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
+fn unicode_escaped(text: &str, is_upper: bool, is_escaped: impl Fn(char) -> bool) -> String {
     let mut escaped = String::with_capacity(text.len());
     for ch in text.chars() {
         if is_escaped(ch) {
-            let units =
-                ch.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
-            escaped.push_str(&units);
+            for unit in ch.encode_utf16(&mut [0; 2]) {
+                let digits = if is_upper { format!("{unit:04X}") } else { format!("{unit:04x}") };
+                escaped.extend(["\\u", &digits]);
+            }
         } else {
             escaped.push(ch);
         }
@@ -131,7 +135,14 @@ mod tests {
     fn a_secret_inside_json_is_known_as_different_programs_escape_it() {
         assert_eq!(
             plain_forms("sk/a\"b<ü"),
-            [r#"sk/a"b<ü"#, r#"sk/a\"b<\u00fc"#, r#"sk/a\"b<ü"#, r#"sk/a\"b\u003c\u00fc"#, r#"sk\/a\"b<ü"#,]
+            [
+                r#"sk/a"b<ü"#,
+                r#"sk/a\"b<\u00fc"#,
+                r#"sk/a\"b<ü"#,
+                r#"sk/a\"b\u003c\u00fc"#,
+                r"sk/a\u0022b\u003C\u00FC",
+                r#"sk\/a\"b<ü"#,
+            ]
         );
     }
 
