@@ -17,7 +17,7 @@ mod redact;
 mod scan;
 mod token;
 
-pub use file_name::{ConfigFormat, NameRule, name_rule};
+pub use file_name::{ConfigFormat, NameRule, name_rule, secret_name_globs};
 pub use known::KnownSecrets;
 pub use mask::{REMOVED, SecretMask, StreamMask, all_forms, plain_forms};
 pub use policy::{HEAD_BYTES, SecretFiles, secret_kind};

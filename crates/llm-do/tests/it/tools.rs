@@ -108,7 +108,7 @@ async fn a_missing_value_is_known_when_the_runtime_is_built() {
         .build()
         .unwrap();
     let error = llm_do::runtime(project).build().err().unwrap().to_string();
-    assert!(error.contains("the tool `find_titles` needs the context value `tools::Library`"), "{error}");
+    assert!(error.contains("the tool `find_titles` needs the context value `it::tools::Library`"), "{error}");
 }
 
 #[derive(Default)]
@@ -165,7 +165,7 @@ async fn a_tool_is_tested_alone_with_values_calls_and_approvals() {
     let found = TestCall::new().provide(library()).run(find_titles, json!({"word": "E"})).await;
     assert_eq!(&*found.text(), r#"["Emma"]"#);
     let unprovided = TestCall::new().run(find_titles, json!({"word": "E"})).await;
-    assert!(unprovided.error().contains("does not provide `tools::Library`"));
+    assert!(unprovided.error().contains("does not provide `it::tools::Library`"));
     let invalid = TestCall::new().provide(library()).run(find_titles, json!({"wrod": "E"})).await;
     assert!(invalid.error().contains("did you mean `word`?"), "{}", invalid.error());
 

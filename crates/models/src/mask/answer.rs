@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Message, ModelError, ModelPart, ModelResponse, Origin, Part, ProviderBlock, ServerCall, ToolCall,
-    parse_arguments,
+    Message, ModelError, ModelPart, ModelResponse, Origin, Part, ProviderBlock, ServerCall, StopReason,
+    ToolCall, parse_arguments,
 };
 use llm_do_secrets::StreamMask;
 
@@ -91,13 +91,20 @@ fn thinking_part(text: String) -> Option<ModelPart> {
 impl Mask {
     /// Returns a complete answer without secrets.
     pub(crate) fn response(&self, response: ModelResponse) -> ModelResponse {
-        let ModelResponse { message, server_calls, .. } = &response;
-        if self.is_clean_message(message) && server_calls.iter().all(|call| self.is_clean_call(call)) {
+        let ModelResponse { message, stop, usage: _, server_calls } = &response;
+        let is_clean_stop = !matches!(stop, StopReason::Other(reason) if self.finds(reason));
+        let is_clean_call = |call: &ServerCall| self.is_clean_call(call);
+        if is_clean_stop && self.is_clean_message(message) && server_calls.iter().all(is_clean_call) {
             return response;
         }
         let message = Arc::new(self.message(message));
+        // A reason that this program does not know is text of the provider like any other.
+        let stop = match response.stop {
+            StopReason::Other(reason) => StopReason::Other(self.text(&reason).into_owned()),
+            known => known,
+        };
         let server_calls = response.server_calls.into_iter().map(|call| self.server_call(call)).collect();
-        ModelResponse { message, server_calls, ..response }
+        ModelResponse { message, stop, usage: response.usage, server_calls }
     }
 
     fn is_clean_message(&self, message: &Message) -> bool {

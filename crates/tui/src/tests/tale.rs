@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    ApprovalMode, ApprovalRequest, CallOrigin, CallInfo, CallKind, CallResult, Cost, DecidedBy, Decision, Delta,
-    Digest, Event, EventBody, Failure, FailureKind, Head, Key, Limits, Message, ModelResponse, ModelResult,
-    Money, Output, Part, Payload, Permit, Role, RunId, Status, StopReason, ToolCall, ToolResult, Usage,
-    UsageByModel,
+    ApprovalMode, ApprovalRequest, CallInfo, CallKind, CallOrigin, CallResult, Cost, DecidedBy, Decision,
+    Delta, Digest, Event, EventBody, Failure, FailureKind, Head, Key, Limits, Message, ModelResponse,
+    ModelResult, Money, Output, Part, Payload, Permit, Role, RunId, Status, StopReason, ToolCall, ToolResult,
+    Usage, UsageByModel,
 };
 use serde_json::{Value, json};
 
