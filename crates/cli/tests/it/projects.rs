@@ -212,7 +212,7 @@ fn servers_and_providers_are_checked_before_anything_is_started() {
         ),
         ("mcp_servers: {a: {}}", "needs a `command` to start, or a `url`"),
         ("mcp_servers: {a: {command: sh, url: 'http://x'}}", "exclude each other"),
-        ("mcp_servers: {a: {url: 'ftp://x'}}", "no http address"),
+        ("mcp_servers: {a: {url: 'ftp://x'}}", "is not an HTTP address"),
         ("mcp_servers: {a: {comand: sh}}", "did you mean `command`?"),
         ("providers: {acme: {api: opnai-chat, base_url: 'http://x'}}", "did you mean `openai-chat`?"),
         ("providers: {acme: {api: openai-chat, base_url: x}}", "expected an http address"),

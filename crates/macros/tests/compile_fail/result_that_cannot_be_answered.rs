@@ -8,7 +8,7 @@ async fn open() -> Handle {
     Handle
 }
 
-/// Fails with what is not an error.
+/// Fails with what is no error.
 #[tool]
 async fn fail() -> Result<String, String> {
     Err("text".into())

@@ -5,8 +5,8 @@ use llm_do_macros::tool;
 async fn misspelt() {}
 
 /// Uses a key that is not known.
-#[tool(color = "red")]
-async fn colored() {}
+#[tool(colour = "red")]
+async fn coloured() {}
 
 /// Says something twice.
 #[tool(sequential, access = "read", sequential)]

@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 from pydantic_ai import BinaryContent
 
 
-class Colour(Enum):
-    """Colours."""
+class Color(Enum):
+    """Colors."""
 
     RED = "red"
     BLUE = "blue"
@@ -36,7 +36,7 @@ class Box(BaseModel):
     """A box around points."""
 
     corners: list[Point]
-    colour: Colour = Colour.RED
+    color: Color = Color.RED
 
 
 def add(a: int, b: int = 2) -> int:
@@ -49,14 +49,14 @@ def add(a: int, b: int = 2) -> int:
     return a + b
 
 
-def paint(colour: Colour, finish: Literal["matt", "gloss"] = "matt", at: Optional[Point] = None) -> dict:
+def paint(color: Color, finish: Literal["matt", "gloss"] = "matt", at: Optional[Point] = None) -> dict:
     """Paints a point."""
-    return {"colour": colour, "finish": finish, "at": at}
+    return {"color": color, "finish": finish, "at": at}
 
 
 def shape(box: Box, scale: Annotated[int, Field(ge=1, le=9, description="How much larger")] = 1) -> Box:
     """Scales a box."""
-    return Box(corners=[Point(p.x * scale, p.y * scale, p.tags) for p in box.corners], colour=box.colour)
+    return Box(corners=[Point(p.x * scale, p.y * scale, p.tags) for p in box.corners], color=box.color)
 
 
 async def trip(legs: list[Leg], stops: Union[int, str, None] = None, extra: dict[str, float] = {}) -> dict:
