@@ -225,7 +225,7 @@ mod tests {
             ("a..b=1", "empty part"),
             ("a[\"b=1", "never closed"),
             ("agents.main=1", "agents.NAME.KEY"),
-            ("runtime.max_depth.x=1", "no table"),
+            ("runtime.max_depth.x=1", "is not a table"),
             ("agent_files.7=x", "no place in a list"),
         ] {
             let mut node = Node::of_value(&json!({"runtime": {"max_depth": 5}, "agent_files": []}), &(0..0));

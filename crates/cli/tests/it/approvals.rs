@@ -54,7 +54,7 @@ fn a_program_allows_once_with_everything_before_its_eyes() {
 
 #[test]
 fn a_program_denies_with_words_edits_and_stops() {
-    let deny = json!({"decision": "deny", "words": "not today"});
+    let deny = json!({"decision": "deny", "message": "not today"});
     let (ran, _) = answered(&Sandbox::asking(), &["run", ".", "x", "-v"], |_| Some(deny.clone()));
     ran.ended(0).said("the end\n").told("denied: not today");
     let edit = json!({"decision": "edit", "arguments": {"input": "something else"}});

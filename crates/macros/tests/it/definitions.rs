@@ -101,7 +101,7 @@ fn a_definition_says_everything_that_stands_in_the_source() {
             "approval": "pre_approved",
             "judges_calls": true,
             "effect": "pure",
-            "needs": ["behavior::definitions::ProjectRoot"],
+            "needs": ["it::definitions::ProjectRoot"],
             "time_limit": {"secs": 30, "nanos": 0},
             "sequential": true,
             "manual_only": true
@@ -148,7 +148,7 @@ fn described_by_a_file() {}
 fn name_and_description_can_be_given() {
     assert_eq!(renamed.definition().name, "say-hello");
     assert_eq!(renamed.definition().description, "Says hello.");
-    assert!(described_by_a_file.definition().description.starts_with("//! What tools"));
+    assert!(described_by_a_file.definition().description.starts_with("//! Tools that"));
 }
 
 /// Walks a tree.

@@ -116,7 +116,7 @@ async fn aliases_and_own_extractors_are_injected_by_their_type() {
     let definition = locate.definition();
     assert_eq!(definition.input.source()["required"], json!(["depth"]));
     let labels: Vec<_> = definition.needs.iter().map(NeedSpec::label).collect();
-    assert_eq!(labels, ["path", "behavior::parameters::Greeting"], "each is named once");
+    assert_eq!(labels, ["path", "it::parameters::Greeting"], "each is named once");
 
     let reply = run(&locate, json!({"depth": 3}), &with_greeting()).await.unwrap();
     assert_eq!(&*reply.to_text(), "main hello main 3");

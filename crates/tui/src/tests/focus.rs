@@ -4,6 +4,8 @@
 //! The oracle reads the screen that the UI draws and the keys that the test presses; it does not look at the state of
 //! the UI. `LLM_DO_FOCUS_SEQUENCES` sets how many sequences are tried.
 
+#![allow(clippy::print_stdout, reason = "`--nocapture` shows how many sequences of each kind there were")]
+
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
