@@ -7,13 +7,14 @@ use std::sync::Arc;
 use llm_do_core::{AgentArgs, AgentSpec, Name, Tool, Toolset};
 use llm_do_models::{PROTOCOLS, StandardModels, provider_names, providers};
 use llm_do_project::{Catalog, Code, CodeProblem, Machine, ProgramInput, WantedCode, WantedToolset};
+use llm_do_python::{PythonSettings, python_code, python_interpreter, python_syntax_problems};
 use llm_do_runtime::EntrySpec;
 use llm_do_tools::{
-    PythonSettings, ToolsetEnv, built_in, built_in_names, lone_tools, python_code, python_interpreter,
-    python_syntax_problems, tool_home, toolset_powers,
+    ToolsetEnv, ToolsetRequest, built_in, built_in_names, lone_tools, tool_home, toolset_powers,
 };
 use llm_do_trust::Power;
 
+use crate::dynamic_agents;
 use crate::user_models::UserModels;
 
 /// Keys of model providers that other programs read.
@@ -23,6 +24,7 @@ const OTHER_KEYS: &[&str] = &["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"]
 #[derive(Clone, Default)]
 pub struct StandardCatalog {
     env: ToolsetEnv,
+    python: PythonSettings,
     search_path: Option<OsString>,
     tools: Vec<Arc<dyn Tool>>,
     toolsets: Vec<Arc<dyn Toolset>>,
@@ -105,7 +107,7 @@ impl StandardCatalog {
     /// Sets how the Python files of projects are run.
     #[must_use]
     pub fn python(mut self, settings: PythonSettings) -> Self {
-        self.env.python = settings;
+        self.python = settings;
         self
     }
 
@@ -137,16 +139,19 @@ impl Catalog for StandardCatalog {
     }
 
     fn toolsets(&self) -> Vec<&str> {
-        built_in_names()
+        built_in_names().into_iter().chain([dynamic_agents::NAME]).collect()
     }
 
     fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String> {
-        built_in(&wanted, &self.env)
+        match wanted.built_in {
+            dynamic_agents::NAME => dynamic_agents::from_settings(&wanted),
+            _ => built_in(&request(&wanted), &self.env),
+        }
     }
 
     /// The keys of model providers stay here: code that a project brings sees those that its manifest names.
     fn code(&self, wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {
-        let mut env = self.env.clone();
+        let mut settings = self.python.clone();
         let is_withheld = |name: &OsString| {
             let built_in = providers().iter().flat_map(|provider| provider.key_env.iter().copied());
             let keys = built_in
@@ -156,20 +161,20 @@ impl Catalog for StandardCatalog {
             keys.into_iter().any(|key| name == key)
                 && !wanted.variables.iter().any(|variable| name == variable.as_str())
         };
-        env.python.environment.retain(|(name, _)| !is_withheld(name));
-        python_code(wanted, &env)
+        settings.environment.retain(|(name, _)| !is_withheld(name));
+        python_code(wanted, &self.env, &settings)
     }
 
     fn syntax_problems(&self, files: &[PathBuf], root: &Path) -> Vec<CodeProblem> {
-        python_syntax_problems(files, root, &self.env.python)
+        python_syntax_problems(files, root, &self.python)
     }
 
     fn interpreter(&self, root: &Path, named: Option<&str>) -> String {
-        python_interpreter(named, root, &self.env)
+        python_interpreter(named, root, &self.env.directory, &self.python)
     }
 
     fn toolset_powers(&self, wanted: WantedToolset<'_>) -> Vec<Power> {
-        toolset_powers(&wanted, &self.env)
+        toolset_powers(&request(&wanted), &self.env)
     }
 
     fn key_variables(&self) -> Vec<&str> {
@@ -204,11 +209,11 @@ impl Catalog for StandardCatalog {
     }
 
     fn tool_home(&self, tool: &str) -> Option<&str> {
-        tool_home(tool)
+        dynamic_agents::TOOLS.contains(&tool).then_some(dynamic_agents::NAME).or_else(|| tool_home(tool))
     }
 
     fn lone_tools(&self) -> Vec<&str> {
-        lone_tools()
+        lone_tools().into_iter().chain(dynamic_agents::TOOLS).collect()
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -256,6 +261,20 @@ impl Catalog for StandardCatalog {
             Some(path) => which::which_in(program, Some(path), &self.env.directory).is_ok(),
             None => true,
         }
+    }
+}
+
+/// Returns a toolset that a project lists as the crate of the built-in toolsets knows it.
+fn request<'a>(wanted: &WantedToolset<'a>) -> ToolsetRequest<'a> {
+    ToolsetRequest {
+        built_in: wanted.built_in,
+        name: wanted.name,
+        settings: wanted.settings,
+        section: wanted.section,
+        root: wanted.root,
+        protected_paths: &wanted.files.paths,
+        protected_globs: &wanted.files.globs,
+        allowed_secrets: &wanted.files.allowed_secrets,
     }
 }
 

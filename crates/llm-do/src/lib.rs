@@ -26,6 +26,7 @@
 
 mod builtins;
 mod catalog;
+mod dynamic_agents;
 mod loader;
 mod trusted;
 mod user_models;
@@ -86,12 +87,16 @@ pub use llm_do_runtime::{
 
 pub use llm_do_trust as trust;
 
+pub use dynamic_agents::{
+    AgentDefaults, CreatedAgent, DynamicAgents, NewAgent, create_agent, create_agent_within,
+};
+pub use llm_do_python::PythonSettings;
+#[doc(hidden)]
+pub use llm_do_sandbox::end_all_commands;
+pub use llm_do_sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};
 pub use llm_do_tools::{
-    AgentDefaults, CreatedAgent, DynamicAgents, ExportSettings, FileDescriptors, Filesystem,
-    FilesystemSettings, NewAgent, Operands, PreparedSandbox, Process, ProcessSettings, Protected,
-    PythonSettings, ReadScope, Reads, Sandbox, SandboxMode, SandboxStatus, Shell, ShellRule, ShellSettings,
-    Stderr, Unlisted, WriteScope, Writes, create_agent, create_agent_within, end_all_commands,
-    sandbox_status,
+    ExportSettings, FileDescriptors, Filesystem, FilesystemSettings, Operands, Process, ProcessSettings,
+    Protected, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Stderr, Unlisted, WriteScope,
 };
 
 /// Reads a project from files: a manifest, a directory or a lone agent file.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use llm_do_core::{AgentArgs, Name, Tool, Toolset};
 use llm_do_project::LoadedProject;
+use llm_do_python::PythonSettings;
 use llm_do_runtime::EntrySpec;
-use llm_do_tools::PythonSettings;
 
 use crate::StandardCatalog;
 use crate::trusted::{self, LoadError, TrustPolicy};

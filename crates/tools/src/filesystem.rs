@@ -28,7 +28,7 @@ mod search;
 mod search_pool;
 mod secret;
 mod settings;
-pub(crate) mod small_file;
+pub mod small_file;
 mod standard_library;
 mod walk;
 mod write;
@@ -44,6 +44,7 @@ use llm_do_secrets::SecretFiles;
 use operation::{FileTool, Operation};
 use root::{Root, RootConfig};
 
+pub use diff::preview as diff_preview;
 pub(crate) use error::FileError;
 pub use protected::Protected;
 pub(crate) use protected::{Guarded, Reads};

@@ -5,23 +5,22 @@
 use std::path::{Path, PathBuf};
 
 use llm_do_core::Approval;
-use llm_do_project::WantedToolset;
 use llm_do_trust::Power;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::catalog::ToolsetEnv;
+use crate::builtin::{ToolsetEnv, ToolsetRequest};
 use crate::filesystem::FilesystemSettings;
 use crate::process::ExportSettings;
 use crate::shell::{Operands, ReadScope, SandboxMode, ShellRule, ShellSettings, WriteScope};
 
 /// Returns the powers of a built-in toolset with these settings. Settings that cannot be read have none: they are
 /// reported when the toolset is made.
-pub fn toolset_powers(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Vec<Power> {
+pub fn toolset_powers(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> Vec<Power> {
     match wanted.built_in {
-        "filesystem_cwd" | "filesystem_cwd_ro" => files(wanted, &around.directory, around),
-        "filesystem_project" | "filesystem_project_ro" => files(wanted, wanted.root, around),
-        "shell_readonly" | "shell_file_ops" => shell(wanted, around),
+        "filesystem_cwd" | "filesystem_cwd_ro" => files(wanted, &env.directory, env),
+        "filesystem_project" | "filesystem_project_ro" => files(wanted, wanted.root, env),
+        "shell_readonly" | "shell_file_ops" => shell(wanted, env),
         "file_descriptors" => descriptors(wanted),
         // Creating agents asks, and the others change nothing outside the conversation.
         _ => Vec::new(),
@@ -35,7 +34,7 @@ fn read<T: DeserializeOwned + Default>(settings: &Value) -> Option<T> {
     }
 }
 
-fn files(wanted: &WantedToolset<'_>, base: &Path, around: &ToolsetEnv) -> Vec<Power> {
+fn files(wanted: &ToolsetRequest<'_>, base: &Path, env: &ToolsetEnv) -> Vec<Power> {
     let Some(settings) = read::<FilesystemSettings>(wanted.settings) else { return Vec::new() };
     let FilesystemSettings {
         root,
@@ -50,10 +49,10 @@ fn files(wanted: &WantedToolset<'_>, base: &Path, around: &ToolsetEnv) -> Vec<Po
     } = settings;
     let shown = |path: PathBuf| root.join(path).to_string_lossy().trim_start_matches("./").to_owned();
     let run_later = allow_run_later.into_iter().map(|path| Power::RunLater { path: shown(path) });
-    wide_root(&base.join(&root), wanted.root, around).into_iter().chain(run_later).collect()
+    wide_root(&base.join(&root), wanted.root, env).into_iter().chain(run_later).collect()
 }
 
-fn descriptors(wanted: &WantedToolset<'_>) -> Vec<Power> {
+fn descriptors(wanted: &ToolsetRequest<'_>) -> Vec<Power> {
     let Some(settings) = read::<ExportSettings>(wanted.settings) else { return Vec::new() };
     // Writing to a file asks, and stays below the project.
     let ExportSettings { root: _, read_only: _, suffixes: _, max_write_bytes: _ } = settings;
@@ -61,10 +60,10 @@ fn descriptors(wanted: &WantedToolset<'_>) -> Vec<Power> {
 }
 
 /// A directory that is wider than a project, or that the project did not choose.
-fn wide_root(directory: &Path, project: &Path, around: &ToolsetEnv) -> Option<Power> {
+fn wide_root(directory: &Path, project: &Path, env: &ToolsetEnv) -> Option<Power> {
     let real = directory.canonicalize().ok()?;
     let project = project.canonicalize().ok()?;
-    let home = around.home.as_deref().and_then(|home| home.canonicalize().ok());
+    let home = env.home.as_deref().and_then(|home| home.canonicalize().ok());
     let is_wide = real.parent().is_none()
         || home.is_some_and(|home| home.starts_with(&real))
         || std::env::temp_dir().canonicalize().is_ok_and(|temporary| temporary == real)
@@ -75,7 +74,7 @@ fn wide_root(directory: &Path, project: &Path, around: &ToolsetEnv) -> Option<Po
     None
 }
 
-fn shell(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Vec<Power> {
+fn shell(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> Vec<Power> {
     let Some(settings) = read::<ShellSettings>(wanted.settings) else { return Vec::new() };
     let ShellSettings {
         rules,
@@ -93,7 +92,7 @@ fn shell(wanted: &WantedToolset<'_>, around: &ToolsetEnv) -> Vec<Power> {
         network,
     } = settings;
     let mut powers: Vec<Power> = rules.iter().filter_map(command).collect();
-    powers.extend(wide_root(&wanted.root.join(root), wanted.root, around));
+    powers.extend(wide_root(&wanted.root.join(root), wanted.root, env));
     let directories = program_directories.iter().map(|path| path.to_string_lossy().into_owned());
     powers.extend(directories.map(|path| Power::ProgramDirectory { path }));
     powers.extend(environment.into_iter().map(|(name, value)| Power::ShellVariable { name, value }));

@@ -181,7 +181,7 @@ fn run_python_tests(number: usize) {
     let copied = environment.place.join("sources");
     // A test that is gone must not be run.
     let _ = std::fs::remove_dir_all(copied.join("tests"));
-    copy(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/python")), &copied);
+    copy(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../python/python")), &copied);
     let mut command = Command::new(environment.python());
     command.args(["-m", "unittest", "discover", "-s"]).arg(copied.join("tests")).current_dir(places());
     command.env_remove("PYTHONDONTWRITEBYTECODE").env_remove("VIRTUAL_ENV");

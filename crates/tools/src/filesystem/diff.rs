@@ -15,8 +15,8 @@ const MAX_COMPARED_LINES: usize = 50_000;
 /// How long to look for a short diff before a longer one will do.
 const TIME: Duration = Duration::from_secs(2);
 
-/// Writes a unified diff, or says what a diff cannot show.
-pub(crate) fn preview(path: &str, before: Option<&[u8]>, after: &[u8]) -> String {
+/// Returns a unified diff for a person, or a sentence if the contents are not text.
+pub fn preview(path: &str, before: Option<&[u8]>, after: &[u8]) -> String {
     let old = before.unwrap_or_default();
     match (std::str::from_utf8(old), std::str::from_utf8(after)) {
         (Ok(old), Ok(new)) if old == new && before.is_some() => "no change".to_owned(),

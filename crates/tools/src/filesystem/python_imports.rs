@@ -51,7 +51,7 @@ struct Reported {
 
 impl PythonReport {
     /// Adds what a host has imported, and where it looks for modules.
-    pub(crate) fn add(&self, files: &[String], search: &[String]) {
+    pub fn add(&self, files: &[String], search: &[String]) {
         let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         reported.files.extend(files.iter().map(|file| folded(&real(Path::new(file)))));
         reported.search.extend(search.iter().map(PathBuf::from).filter(|path| path.is_absolute()));

@@ -1,17 +1,39 @@
-//! Single files below a root, for toolsets that keep something there.
+//! Small text files below a root, for toolsets that write files of their own there.
+//!
+//! Files are found, locked and replaced by the rules of the filesystem toolset: no path or link leads out of the root, and
+//! a change of another program is never overwritten.
 
 use std::path::Path;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use llm_do_core::Failure;
+use thiserror::Error;
 
 use super::error::FileError;
 use super::place::{Kind, LastLink, Place};
 use super::root::read_up_to;
 use super::writer::Writer;
 
-/// How large a kept file may be.
+/// How large such a file may be.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Why a file was not read or changed.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct SmallFileError(#[from] FileError);
+
+impl SmallFileError {
+    /// Returns whether the file does not have the content that was expected.
+    pub fn is_changed(&self) -> bool {
+        matches!(self.0, FileError::Changed { .. })
+    }
+
+    /// Returns the error as a tool reports it to a model.
+    pub fn into_failure(self) -> Failure {
+        self.0.into_failure()
+    }
+}
 
 fn find(root: &Path, path: &Path) -> Result<Place, FileError> {
     let shown = path.to_string_lossy();
@@ -19,34 +41,38 @@ fn find(root: &Path, path: &Path) -> Result<Place, FileError> {
     Place::find(&root.map_err(|error| FileError::system(&shown, error))?, path, LastLink::Keep)
 }
 
-/// Reads a text file; nothing where there is none.
-pub(crate) fn read(root: &Path, path: &Path) -> Result<Option<String>, FileError> {
+/// Reads a text file, or returns `None` if it does not exist.
+pub fn read(root: &Path, path: &Path) -> Result<Option<String>, SmallFileError> {
     let place = find(root, path)?;
     if place.kind() == Kind::Missing {
         return Ok(None);
     }
     let (file, metadata) = place.open()?;
     if metadata.len() > MAX_BYTES {
-        return Err(FileError::TooLarge { path: place.shown(), size: metadata.len(), limit: MAX_BYTES });
+        let (size, limit) = (metadata.len(), MAX_BYTES);
+        return Err(FileError::TooLarge { path: place.shown(), size, limit }.into());
     }
     let bytes = read_up_to(file, MAX_BYTES, metadata.len())
         .map_err(|error| FileError::system(&place.shown(), error))?;
-    String::from_utf8(bytes).map(Some).map_err(|_| FileError::NotText { path: place.shown() })
+    String::from_utf8(bytes).map(Some).map_err(|_| FileError::NotText { path: place.shown() }.into())
 }
 
-/// Gives a file new content, and makes the directories that it lies in. The file must have the content `before`, or be
-/// missing if there is none.
-pub(crate) fn write(root: &Path, path: &Path, text: &str, before: Option<&str>) -> Result<(), FileError> {
+/// Replaces the content of a file, and makes its parent directories. The file must have the content `before`, or not exist
+/// if that is `None`.
+pub fn write(root: &Path, path: &Path, text: &str, before: Option<&str>) -> Result<(), SmallFileError> {
     let place = find(root, path)?;
     let writer = Writer::new(&place);
     match before {
-        None => writer.create(text.as_bytes()),
-        Some(_) if place.kind() == Kind::Missing => Err(FileError::Changed { path: place.shown() }),
-        Some(before) => writer.replace(text.as_bytes(), (before.as_bytes(), &place.open()?.1)),
+        None => writer.create(text.as_bytes())?,
+        Some(_) if place.kind() == Kind::Missing => {
+            return Err(FileError::Changed { path: place.shown() }.into());
+        }
+        Some(before) => writer.replace(text.as_bytes(), (before.as_bytes(), &place.open()?.1))?,
     }
+    Ok(())
 }
 
 /// Removes a file, which must have the content `before`.
-pub(crate) fn remove(root: &Path, path: &Path, before: &str) -> Result<(), FileError> {
-    Writer::new(&find(root, path)?).remove(before.as_bytes())
+pub fn remove(root: &Path, path: &Path, before: &str) -> Result<(), SmallFileError> {
+    Ok(Writer::new(&find(root, path)?).remove(before.as_bytes())?)
 }

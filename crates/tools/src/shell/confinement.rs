@@ -8,7 +8,7 @@ use llm_do_core::{Approval, RunId};
 
 use super::place::Place;
 use super::settings::{ReadScope, SandboxMode, ShellSettings, WriteScope};
-use crate::sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes};
+use llm_do_sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes};
 
 /// The sandbox of one toolset instance, in three forms, each prepared when it is needed first.
 #[derive(Debug)]

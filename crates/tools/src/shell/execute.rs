@@ -16,8 +16,8 @@ use tokio::process::Command;
 use super::capture::{Capture, take_text};
 use super::parse::After;
 use super::place::Place;
-use super::process_group::{ChildProcess, ProcessGroup};
-use crate::sandbox::PreparedSandbox;
+use llm_do_sandbox::PreparedSandbox;
+use llm_do_sandbox::{ChildProcess, ProcessGroup};
 
 /// A command line with everything that is needed to run it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -227,6 +227,6 @@ async fn quiet_output(
         output.take(most as u64 + 1).read_to_end(&mut printed).await?;
     }
     let status = child.wait().await?;
-    group.has_ended();
+    group.mark_ended();
     Ok((printed.len() <= most).then(|| (exit_code(status), printed)))
 }

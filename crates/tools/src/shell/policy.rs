@@ -251,16 +251,20 @@ fn seen_in(name: &str, arguments: &[String], rules: &[&Rule], root: &Root) -> Ve
     }
 }
 
-/// Returns whether a command that a rule lets run asks all the same when it has an argument, whatever follows that.
-pub(crate) fn asks_for(rule: &ShellRule, argument: &str, project: &Path) -> bool {
-    let (Ok(root), Ok(checked)) = (Root::new(project), Rule::new(rule)) else { return false };
-    let followed = |rest: &[&str]| {
-        let words = rule.subcommand.as_deref().into_iter().chain([argument]).chain(rest.iter().copied());
-        let arguments: Vec<String> = words.map(str::to_owned).collect();
-        let concerns = seen_in(&rule.program, &arguments, &[&checked], &root);
-        concerns.iter().any(|concern| concern.is_about_flag() || concern.is_about_effect())
-    };
-    [&[][..], &["1"], &["x"], &["x", "y"]].into_iter().all(followed)
+impl ShellRule {
+    /// Returns whether a command that this rule lets run asks nevertheless if it has an argument, whatever other
+    /// arguments follow.
+    pub fn asks_for(&self, argument: &str, project: &Path) -> bool {
+        let (Ok(root), Ok(checked)) = (Root::new(project), Rule::new(self)) else { return false };
+        let followed_by = |rest: &[&str]| {
+            let subcommand = self.subcommand.as_deref();
+            let arguments = subcommand.into_iter().chain([argument]).chain(rest.iter().copied());
+            let arguments: Vec<String> = arguments.map(str::to_owned).collect();
+            let concerns = seen_in(&self.program, &arguments, &[&checked], &root);
+            concerns.iter().any(|concern| concern.is_about_flag() || concern.is_about_effect())
+        };
+        [&[][..], &["1"], &["x"], &["x", "y"]].into_iter().all(followed_by)
+    }
 }
 
 /// Returns whether a command is known to leave all files as they are, whatever rules allow. What git records of

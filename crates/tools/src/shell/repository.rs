@@ -12,7 +12,7 @@ use super::git::{ANY_OWNER, READER_ENVIRONMENT, runs_programs, subcommand_positi
 use super::place::Place;
 use super::programs::program;
 use super::reach::{self, Directories, Entry};
-use crate::sandbox::PreparedSandbox;
+use llm_do_sandbox::PreparedSandbox;
 
 /// What git says about the repository in which a command runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

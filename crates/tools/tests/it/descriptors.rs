@@ -13,12 +13,11 @@ use llm_do_core::{
     Scope,
 };
 use llm_do_models::{Script, asks, says};
-use llm_do_project::{ProjectFiles, WantedToolset};
 use llm_do_runtime::{
     ContentStore, DescriptorSettings, Descriptors, FdId, FdSource, MemoryStore, Runtime, Store,
 };
 use llm_do_testing::{Approvals, Chance, FunctionTool, TestProject, deny, edit, once};
-use llm_do_tools::{ExportSettings, FileDescriptors, Protected, ToolsetEnv, built_in};
+use llm_do_tools::{ExportSettings, FileDescriptors, Protected, ToolsetEnv, ToolsetRequest, built_in};
 use serde_json::{Value, json};
 
 /// A project directory that is removed at the end.
@@ -494,16 +493,18 @@ async fn the_rest_of_a_long_diff_is_said_to_be_in_the_descriptor() {
 fn the_toolset_is_built_in_and_an_agent_may_narrow_where_it_writes() {
     let folder = Folder::new();
     let made = |section: Option<&Value>, settings: &Value| {
-        let (name, files) = ("file_descriptors".into(), ProjectFiles::default());
-        let wanted = WantedToolset {
+        let name = "file_descriptors".into();
+        let request = ToolsetRequest {
             built_in: "file_descriptors",
             name: &name,
             settings,
             section,
             root: &folder.0,
-            files: &files,
+            protected_paths: &[],
+            protected_globs: &[],
+            allowed_secrets: &[],
         };
-        let toolset = built_in(&wanted, &ToolsetEnv::default())?;
+        let toolset = built_in(&request, &ToolsetEnv::default())?;
         Ok(toolset.definitions().iter().map(|definition| definition.name.to_string()).collect())
     };
     let names: Result<Vec<String>, String> = made(None, &Value::Null);

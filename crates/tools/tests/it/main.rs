@@ -7,13 +7,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "tests print what they measured")]
 
 mod descriptors;
-mod end_all;
 mod filesystem;
 mod process;
 mod process_isolation;
 mod process_programs;
 mod process_wire;
-mod python;
-mod sandbox;
 mod session_wire;
 mod shell;

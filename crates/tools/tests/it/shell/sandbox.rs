@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use llm_do_core::{AgentSpec, Approval, Tool, Toolset};
 use llm_do_models::{asks, says};
+use llm_do_sandbox::sandbox_status;
 use llm_do_testing::{Approvals, TestProject, once};
-use llm_do_tools::{Operands, SandboxMode, Shell, ShellRule, ShellSettings, WriteScope, sandbox_status};
+use llm_do_tools::{Operands, SandboxMode, Shell, ShellRule, ShellSettings, WriteScope};
 use serde_json::{Value, json};
 
 use crate::shell::support::{Folder, assess, open, output, read_only, run, trusting};
