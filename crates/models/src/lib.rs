@@ -55,36 +55,22 @@
 //! those of [`StopReason`](llm_do_core::StopReason), both in `snake_case`.
 
 mod cassette;
-mod condition;
-mod context_windows;
-mod delivery;
 mod environment;
-mod history;
 mod http;
 mod mask;
-mod media_tokens;
-mod minimal;
 mod model_patterns;
 mod names;
-mod pattern;
 mod prices;
-mod probe;
 mod profiles;
 mod provider;
 mod registry;
 mod regular_file;
 mod remote;
-mod reply;
-mod request_rules;
-mod scalar;
-mod script;
-mod script_file;
-mod test_model;
+mod scripted;
 mod transport;
 mod wire;
 
 pub use cassette::{Cassette, CassetteError, CassetteMode};
-pub use condition::{Condition, contains, instructed, result_of};
 pub use environment::{Environment, Variable};
 pub use http::{HttpSettings, HttpTransport};
 pub use prices::{KnownModel, StandardPrices, full_names, known_models};
@@ -94,10 +80,10 @@ pub use provider::{
     provider_names, providers,
 };
 pub use registry::StandardModels;
-pub use reply::{Reply, asks, asks_all, asks_raw, cut, fails, replies, says, thinks};
-pub use script::Script;
-pub use script_file::ScriptFileError;
-pub use test_model::TestModel;
+pub use scripted::{
+    Condition, Reply, Script, ScriptFileError, TestModel, asks, asks_all, asks_raw, contains, cut, fails,
+    instructed, replies, result_of, says, thinks,
+};
 pub use transport::{ByteStream, Chunks, Transport};
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]

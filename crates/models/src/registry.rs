@@ -14,15 +14,13 @@ use llm_do_secrets::KnownSecrets;
 
 use crate::environment::Environment;
 use crate::http::{HttpSettings, HttpTransport};
-use crate::probe::models_at;
 use crate::profiles::profile_of;
 use crate::provider::{
     DeclaredProvider, DescribedProvider, Endpoint, built_in, key_variables, provider_names,
 };
 use crate::regular_file;
-use crate::remote::RemoteModel;
-use crate::script::Script;
-use crate::test_model::TestModel;
+use crate::remote::{RemoteModel, models_at};
+use crate::scripted::{Script, TestModel};
 use crate::transport::Transport;
 
 /// No script file may be larger.

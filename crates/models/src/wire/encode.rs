@@ -34,8 +34,8 @@ use serde_json::{Map, Value};
 
 use super::Api;
 
-use crate::request_rules::RequestRules;
 use crate::transport::Chunks;
+use crate::wire::request_rules::RequestRules;
 use history::History;
 pub(crate) use schema::can_enforce;
 use scope::{Notices, Scope};

@@ -4,12 +4,14 @@
 //! neither. The message keeps the provider's own words, after the status where there is one. It may repeat
 //! what the request held; whoever knows the key must remove it.
 
+mod retry_after;
+
 use jiff::Timestamp;
 use llm_do_core::{ModelError, ModelErrorKind};
 use serde_json::Value;
 
 use super::json::text;
-use super::retry_after::retry_after;
+use retry_after::retry_after;
 
 /// The most letters of a message that is kept.
 const MAX_MESSAGE_LETTERS: usize = 2_000;

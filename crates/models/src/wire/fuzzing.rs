@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::encode::{Encoder, Target};
 use super::samples::STREAMS;
 use super::{Api, Decoder};
-use crate::request_rules::RequestRules;
+use crate::wire::request_rules::RequestRules;
 
 /// The APIs by the names of their protocols.
 const APIS: [(&str, Api); 5] = [

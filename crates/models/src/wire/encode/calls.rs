@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use llm_do_core::{Digest, Message, Name, Part, ToolCall, ToolResult};
 use serde::de::IgnoredAny;
 
-use super::super::answer::MADE_ID;
 use super::{Api, Target};
+use crate::wire::GENERATED_ID;
 
 /// Answers a call that has no result. Every API refuses a history in which one is missing.
 const UNANSWERED: &str = "error: there is no result of this call";
@@ -36,7 +36,7 @@ pub(super) fn id<'a>(target: &Target, id: &'a str) -> Cow<'a, str> {
 
 /// Returns the id of a call for an API that may have given none: one that was made is not sent.
 pub(super) fn given_id(id: &str) -> Option<&str> {
-    Some(id).filter(|id| !id.is_empty() && !id.starts_with(MADE_ID))
+    Some(id).filter(|id| !id.is_empty() && !id.starts_with(GENERATED_ID))
 }
 
 /// Returns a name that every API takes. A model can ask for a tool by any name, and the history holds it.

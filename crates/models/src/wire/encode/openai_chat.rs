@@ -19,7 +19,7 @@ use super::json_text::{Fields, List, Object};
 use super::scope::{EMPTY, Replay, Scope};
 use super::thinking::{ThinkingPlan, level_of};
 use super::{Closing, Target, Writer, schema};
-use crate::request_rules::{ReasoningContent, ThinkingField};
+use crate::wire::request_rules::{ReasoningContent, ThinkingField};
 
 /// Writes Chat Completions.
 pub(super) struct Completions;

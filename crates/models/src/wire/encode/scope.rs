@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::Target;
 use super::thinking::ThinkingPlan;
 use crate::model_patterns::is_one_of;
-use crate::request_rules::ForcedToolChoice;
+use crate::wire::request_rules::ForcedToolChoice;
 
 /// Stands for a text that would be empty, which most APIs refuse.
 pub(super) const EMPTY: &str = "(empty)";

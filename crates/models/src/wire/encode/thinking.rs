@@ -3,7 +3,7 @@
 use llm_do_core::{Effort, ModelRequest, ModelSettings, Thinking, ThinkingStyle};
 
 use super::scope::Scope;
-use crate::request_rules::ThinkingField;
+use crate::wire::request_rules::ThinkingField;
 
 /// What a request says about thinking.
 #[derive(Debug, Clone, Copy, PartialEq)]

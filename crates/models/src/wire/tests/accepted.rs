@@ -22,7 +22,7 @@ fn named(name: &str) -> Target {
     let protocol = built_in(provider).unwrap().protocol;
     let profile = profile_of(protocol, provider, model, &[]);
     let rules = rules_of(protocol, provider, model);
-    let api = Api::of_protocol(protocol).unwrap();
+    let api = Api::from_protocol(protocol).unwrap();
     Target { api, provider: provider.to_owned(), model: model.to_owned(), profile, rules }
 }
 

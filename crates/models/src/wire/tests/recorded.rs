@@ -12,7 +12,7 @@ use llm_do_core::{Message, ModelErrorKind, ModelResponse, Part, ProviderBlock, S
 use serde_json::{Map, Value, json};
 
 use super::super::errors::{Failure, of_response};
-use super::super::{Api, answer, json};
+use super::super::{Api, decode, json};
 use super::{Decoded, Numbers, decode, decode_pieces, times};
 
 /// One recorded exchange.
@@ -316,7 +316,7 @@ fn count(message: &Message, fits: impl Fn(&Value) -> bool) -> usize {
 }
 
 fn call(call: &ToolCall) -> Value {
-    let made = call.id.starts_with(answer::MADE_ID);
+    let made = call.id.starts_with(decode::GENERATED_ID);
     let id = if made { Value::Null } else { json!(call.id) };
     match serde_json::from_str::<Value>(&call.arguments) {
         Ok(arguments) => json!({"id": id, "name": call.name, "args": arguments}),

@@ -4,7 +4,7 @@
 //! with line, column and the nearest valid word; nothing unknown is ignored. Anchors, size and depth are
 //! limited, as a script may come with a project that nobody has read.
 //!
-//! This module does not open files: see [`crate::catalog`].
+//! This module does not open files: see [`crate::registry`].
 
 use std::fmt;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
 use serde_saphyr::{Location, MessageFormatter, Options, Spanned, UserMessageFormatter};
 use thiserror::Error;
 
-use crate::condition::{Condition, contains, instructed, result_of};
-use crate::reply::{Reply, asks_all, asks_raw, cut, fails, says, thinks};
-use crate::script::{Mode, Script};
+use super::condition::{Condition, contains, instructed, result_of};
+use super::reply::{Reply, asks_all, asks_raw, cut, fails, says, thinks};
+use super::script::{Mode, Script};
 
 /// Why a text is not a script.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

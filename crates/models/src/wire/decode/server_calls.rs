@@ -6,7 +6,7 @@
 use llm_do_core::{Part, ServerCall};
 use serde_json::{Map, Value, json};
 
-use super::json::{is_nothing, text};
+use crate::wire::json::{is_nothing, text};
 
 /// Beyond this many letters, a text in the letters of base64 is not a word but data.
 const MAX_WORD_LEN: usize = 256;

@@ -5,7 +5,7 @@
 //! is said, thought and asked. An estimated answer longer than the request permits is cut as a provider
 //! cuts it, in the middle and with [`StopReason::MaxTokens`].
 //!
-//! This module does not choose what to answer: see [`crate::script`] and [`crate::test_model`].
+//! This module does not choose what to answer: see [`super::script`] and [`super::test_model`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use llm_do_core::{
     Role, StopReason, ToolCall, Usage,
 };
 
-use crate::history::{estimated_tokens, message_bytes, unanswered};
-use crate::reply::{Act, Answer};
+use super::history::{estimated_tokens, message_bytes, unanswered};
+use super::reply::{Act, Answer};
 
 /// Delivers an answer. Waits that stand first, and a failure after them, belong to the request itself.
 pub(crate) async fn deliver(

@@ -6,8 +6,8 @@ use llm_do_core::{ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value};
 
 use super::Reader;
-use super::answer::{Draft, Place, Sink, argument_text, block, tool_call};
-use super::json::{holds_more, remove_text, take, take_list, take_map, text, without};
+use super::draft::{Draft, Place, Sink, argument_text, block, tool_call};
+use crate::wire::json::{holds_more, remove_text, take, take_list, take_map, text, without};
 
 /// The fields of the last line that count something.
 const COUNTS: &[&str] = &[

@@ -9,11 +9,11 @@ use llm_do_core::{
     ModelStream, Name, Origin, Role, ToolDefinition,
 };
 
-use crate::context_windows::offline_profile;
-use crate::delivery::deliver;
-use crate::history::unanswered_results;
-use crate::minimal::minimal_value;
-use crate::reply::{Reply, asks, asks_all, says};
+use super::delivery::deliver;
+use super::history::unanswered_results;
+use super::reply::{Reply, asks, asks_all, says};
+use super::sample::minimal_value;
+use crate::profiles::offline_profile;
 
 /// A model that tries everything once.
 #[derive(Debug, Clone)]

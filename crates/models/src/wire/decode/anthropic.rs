@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use llm_do_core::{ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value};
 
-use super::answer::{Draft, Place, Sink, argument_text, block, block_with_more, tool_call};
-use super::json::{count, into_map, remove_text, take, take_list, take_map, text, weight, without};
+use super::draft::{Draft, Place, Sink, argument_text, block, block_with_more, tool_call};
 use super::{Reader, server_calls};
+use crate::wire::json::{count, into_map, remove_text, take, take_list, take_map, text, weight, without};
 
 /// One message as it grows.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use llm_do_core::{Attachment, Part};
 use serde_json::Value;
 
-use super::json::text;
+use crate::wire::json::text;
 
 /// Reads base64 with or without its padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -17,7 +17,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Adds the files that blocks hold, each behind its block.
-pub(super) fn with_made_files(parts: Vec<Part>) -> Vec<Part> {
+pub(super) fn with_generated_files(parts: Vec<Part>) -> Vec<Part> {
     let mut all = Vec::with_capacity(parts.len());
     let mut number = 0;
     for part in parts {

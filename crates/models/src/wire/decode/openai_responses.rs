@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use llm_do_core::{AttemptCost, ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value};
 
-use super::answer::{Draft, Place, Sink, argument_text, block, tool_call};
-use super::json::{count, has_error, into_map, remove_text, take, take_list, text, weight};
-use super::{Reader, errors, server_calls};
+use super::draft::{Draft, Place, Sink, argument_text, block, tool_call};
+use super::{Reader, server_calls};
+use crate::wire::errors;
+use crate::wire::json::{count, has_error, into_map, remove_text, take, take_list, text, weight};
 
 /// Fields of a response that repeat the request.
 const REPEATED: &[&str] = &[

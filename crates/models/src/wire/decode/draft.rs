@@ -8,12 +8,12 @@ use llm_do_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::MAX_MESSAGE_BYTES;
-use super::json::{holds_more, is_nothing, too_large, weight};
-use super::made_files::with_made_files;
+use super::generated_files::with_generated_files;
+use crate::wire::MAX_MESSAGE_BYTES;
+use crate::wire::json::{holds_more, is_nothing, too_large, weight};
 
 /// Begins the ids of calls to which their provider gave none. They are never sent back to it.
-pub(crate) const MADE_ID: &str = "made_call_";
+pub(crate) const GENERATED_ID: &str = "made_call_";
 
 /// Where a reader puts what arrives.
 pub(super) struct Sink<'a> {
@@ -116,7 +116,7 @@ impl Draft {
         });
         let data = without_nothing(data);
         let parts = with_distinct_ids(self.parts, self.id.as_str().unwrap_or_default());
-        let parts = with_made_files(parts);
+        let parts = with_generated_files(parts);
         let message = Message { role: Role::Assistant, parts, origin: Some(Origin { data, ..origin }) };
         // Half of the providers report an ordinary end where the model asks for tools.
         let stop = match self.stop {
@@ -135,7 +135,7 @@ fn with_distinct_ids(mut parts: Vec<Part>, response: &str) -> Vec<Part> {
         if let Part::ToolCall(call) = part
             && !ids.insert(call.id.clone())
         {
-            call.id = Place { response, index }.made_id();
+            call.id = Place { response, index }.generated_id();
         }
     }
     parts
@@ -170,7 +170,7 @@ pub(super) fn tool_call(
     raw: Option<ProviderBlock>,
     place: Place<'_>,
 ) -> Part {
-    let id = if id.is_empty() { place.made_id() } else { id.to_owned() };
+    let id = if id.is_empty() { place.generated_id() } else { id.to_owned() };
     let is_blank = arguments.trim().is_empty();
     let arguments = if is_blank { "{}".into() } else { arguments.into() };
     Part::ToolCall(ToolCall { id, name: name.into(), arguments, raw })
@@ -185,10 +185,10 @@ pub(super) struct Place<'a> {
 
 impl Place<'_> {
     /// Makes an id of letters that every provider takes, should the conversation move to another one.
-    fn made_id(self) -> String {
+    fn generated_id(self) -> String {
         let letters = self.response.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-');
         let response: String = letters.take(32).collect();
-        format!("{MADE_ID}{response}_{}", self.index)
+        format!("{GENERATED_ID}{response}_{}", self.index)
     }
 }
 

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use serde_json::Value;
 
-use super::errors::Headers;
-use super::json::text;
+use super::Headers;
+use crate::wire::json::text;
 
 /// Reads the headers, or else the body. What cannot be read, or is negative, says nothing.
 ///

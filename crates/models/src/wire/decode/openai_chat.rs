@@ -12,8 +12,8 @@ use llm_do_core::{ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value, json};
 
 use super::Reader;
-use super::answer::{Draft, Place, Sink, argument_text, block, block_with_more, tool_call};
-use super::json::{count, into_map, remove_text, take, take_list, take_map, text, weight, without};
+use super::draft::{Draft, Place, Sink, argument_text, block, block_with_more, tool_call};
+use crate::wire::json::{count, into_map, remove_text, take, take_list, take_map, text, weight, without};
 
 /// One completion as it grows.
 #[derive(Default)]

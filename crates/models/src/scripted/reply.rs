@@ -11,7 +11,7 @@ use std::time::Duration;
 use llm_do_core::{ModelError, ModelErrorKind, ModelRequest, Name, StopReason, Usage};
 use serde_json::Value;
 
-use crate::condition::Condition;
+use super::condition::Condition;
 
 /// One reply of a scripted model.
 ///

@@ -1,11 +1,11 @@
 //! Makes the smallest texts and numbers that keywords of a JSON Schema permit.
 //!
-//! Values that nest are made in [`crate::minimal`].
+//! Values that nest are made in [`super`].
 
 use llm_do_core::Schema;
 use serde_json::{Map, Value, json};
 
-use crate::pattern::sample;
+use super::pattern::sample;
 
 /// No text or list is made longer than this.
 pub(crate) const MAX_LENGTH: usize = 10_000;

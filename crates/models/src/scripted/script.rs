@@ -9,8 +9,8 @@
 //! - [`Script::by_turn`]: the reply at the place of the turn, counted in the conversation. The script keeps
 //!   nothing in memory, so a run that is entered again gets the replies that it would have got.
 //!
-//! This module chooses replies. [`crate::reply`] builds them, [`crate::script_file`] reads them from YAML
-//! and [`crate::delivery`] streams them.
+//! This module chooses replies. [`super::reply`] builds them, [`super::script_file`] reads them from YAML
+//! and [`super::delivery`] streams them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,10 +22,10 @@ use llm_do_core::{
 };
 use serde::Deserialize;
 
-use crate::context_windows::offline_profile;
-use crate::delivery::deliver;
-use crate::history::TurnCount;
-use crate::reply::Reply;
+use super::delivery::deliver;
+use super::history::TurnCount;
+use super::reply::Reply;
+use crate::profiles::offline_profile;
 
 /// A model that answers with prepared replies.
 ///
