@@ -106,7 +106,7 @@ fn describe_model(model: &KnownModel) -> String {
 /// The colors, where they are wanted, for the background that the terminal tells of.
 fn theme() -> Theme {
     let background = std::env::var("COLORFGBG").unwrap_or_default();
-    Theme { colours: Paint::for_stderr().has_colors(), light: is_light(&background) }
+    Theme { colors: Paint::for_stderr().has_colors(), light: is_light(&background) }
 }
 
 /// Reads `foreground;background`, numbers of the sixteen colors.

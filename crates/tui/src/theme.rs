@@ -1,15 +1,15 @@
 //! The look: a style for each role that text has on the screen.
 //!
-//! Colours are the sixteen of the terminal, which its owner chose for light or dark; without colours the roles differ
+//! Colors are the sixteen of the terminal, which its owner chose for light or dark; without colors the roles differ
 //! by weight and underline alone.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// Whether and how colours are used.
+/// Whether and how colors are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Theme {
-    /// Whether there are colours at all.
-    pub colours: bool,
+    /// Whether there are colors at all.
+    pub colors: bool,
     /// Whether the background is light.
     pub light: bool,
 }
@@ -27,45 +27,45 @@ impl Theme {
 
     /// Headings of answers.
     pub(crate) fn heading(self) -> Style {
-        self.coloured(Color::Magenta).add_modifier(Modifier::BOLD)
+        self.colored(Color::Magenta).add_modifier(Modifier::BOLD)
     }
 
     /// Code between words.
     pub(crate) fn code(self) -> Style {
-        self.coloured(Color::Cyan)
+        self.colored(Color::Cyan)
     }
 
     /// Links.
     pub(crate) fn link(self) -> Style {
-        self.coloured(Color::Blue).add_modifier(Modifier::UNDERLINED)
+        self.colored(Color::Blue).add_modifier(Modifier::UNDERLINED)
     }
 
     /// Names of agents and tools, the mark of the input.
     pub(crate) fn accent(self) -> Style {
-        self.coloured(Color::Cyan).add_modifier(Modifier::BOLD)
+        self.colored(Color::Cyan).add_modifier(Modifier::BOLD)
     }
 
     /// What was done well, and lines that a diff adds.
     pub(crate) fn good(self) -> Style {
-        self.coloured(Color::Green)
+        self.colored(Color::Green)
     }
 
     /// What failed, and lines that a diff removes.
     pub(crate) fn bad(self) -> Style {
-        self.coloured(Color::Red)
+        self.colored(Color::Red)
     }
 
     /// What waits for a person.
     pub(crate) fn waiting(self) -> Style {
-        self.coloured(Color::Yellow).add_modifier(Modifier::BOLD)
+        self.colored(Color::Yellow).add_modifier(Modifier::BOLD)
     }
 
-    /// What is chosen in a list: one bar, whatever colours its parts have.
+    /// What is chosen in a list: one bar, whatever colors its parts have.
     pub(crate) fn selected(self) -> Style {
         Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM).add_modifier(Modifier::REVERSED)
     }
 
-    fn coloured(self, colour: Color) -> Style {
-        if self.colours { Style::new().fg(colour) } else { Style::new() }
+    fn colored(self, color: Color) -> Style {
+        if self.colors { Style::new().fg(color) } else { Style::new() }
     }
 }

@@ -14,7 +14,7 @@ pub type EditOutside = Arc<dyn Fn(&Value) -> Result<Value, String> + Send + Sync
 /// What the UI begins with.
 #[derive(Clone)]
 pub struct Opening {
-    /// The colours.
+    /// The colors.
     pub theme: Theme,
     /// What is talked with or run.
     pub entry: Name,

@@ -108,7 +108,7 @@ fn widest(cluster: &str) -> usize {
     drawn.max(apart)
 }
 
-/// Signs of emoji that not every terminal obeys: a joiner, the style of text, the colours of skin.
+/// Signs of emoji that not every terminal obeys: a joiner, the style of text, the colors of skin.
 fn is_disputed(sign: char) -> bool {
     matches!(sign, JOINER | '\u{fe0e}' | '\u{1f3fb}'..='\u{1f3ff}')
 }

@@ -148,7 +148,7 @@ fn width_of(cluster: &str) -> usize {
     }
 }
 
-/// Emoji are joined and coloured by signs that hide nothing there, and would hide something elsewhere.
+/// Emoji are joined and colored by signs that hide nothing there, and would hide something elsewhere.
 fn is_emoji(cluster: &str) -> bool {
     let joins = |sign: &char| matches!(sign, '\u{200d}' | '\u{fe0f}');
     let drawn: String = cluster.chars().filter(|sign| !joins(sign)).collect();

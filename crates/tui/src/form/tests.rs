@@ -17,13 +17,13 @@ fn every_kind() -> Value {
             "share": {"anyOf": [{"type": "number"}, {"type": "null"}]},
             "dry": {"type": "boolean"},
             "loud": {"type": "boolean", "default": null},
-            "colour": {"$ref": "#/$defs/Colour", "default": "green", "description": "Of the banner."},
+            "color": {"$ref": "#/$defs/Color", "default": "green", "description": "Of the banner."},
             "version": {"const": 2},
             "labels": {"type": "array", "items": {"type": "string"}},
         },
         "required": ["name", "dry", "version", "labels"],
         "$defs": {
-            "Colour": {"oneOf": [
+            "Color": {"oneOf": [
                 {"const": "red", "description": "like blood"}, {"const": "green"}, {"enum": ["blue", "black"]}
             ]}
         }
@@ -80,7 +80,7 @@ fn every_kind_of_field_gives_a_value_of_its_type() {
         press(&mut form, "<Enter>"),
         FormStep::Sent(json!({
             "name": "Spring", "notes": "one\ntwo", "count": 12, "share": 0.5, "dry": true, "loud": false,
-            "colour": "blue", "version": 2, "labels": ["a"],
+            "color": "blue", "version": 2, "labels": ["a"],
         }))
     );
 }
@@ -92,7 +92,7 @@ fn optional_fields_that_are_empty_are_left_out_and_defaults_are_sent() {
     assert_eq!(
         press(&mut form, "<C-s>"),
         FormStep::Sent(json!({
-            "name": "x", "count": 3, "dry": false, "colour": "green", "version": 2, "labels": [],
+            "name": "x", "count": 3, "dry": false, "color": "green", "version": 2, "labels": [],
         }))
     );
 }
@@ -123,9 +123,9 @@ fn what_cannot_be_read_is_told_when_its_field_is_left() {
 #[test]
 fn an_empty_field_that_is_needed_is_null_where_null_is_a_value() {
     assert_eq!(sent(json!({"a": {"type": ["string", "null"]}}), &["a"], "<Enter>"), json!({"a": null}));
-    let colour = json!({"a": {"enum": ["red", "green", null]}});
-    assert_eq!(sent(colour.clone(), &["a"], "<Enter>"), json!({"a": null}));
-    assert_eq!(sent(colour, &["a"], "g<Enter>"), json!({"a": "green"}));
+    let color = json!({"a": {"enum": ["red", "green", null]}});
+    assert_eq!(sent(color.clone(), &["a"], "<Enter>"), json!({"a": null}));
+    assert_eq!(sent(color, &["a"], "g<Enter>"), json!({"a": "green"}));
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn limited() -> Value {
             "title": {"type": "string", "maxLength": 20},
             "code": {"type": "string", "pattern": "^[A-Z]{3}-[0-9]{4}-[A-Z]{3}-[0-9]{4}$"},
             "tags": {"type": "array", "maxItems": 3, "items": {"type": "string"}},
-            "colour": {"enum": ["red", "green", "blue", "black", "white", "yellow", "magenta"]},
+            "color": {"enum": ["red", "green", "blue", "black", "white", "yellow", "magenta"]},
             "loud": {"type": "boolean"}
         },
         "required": ["days"]

@@ -1,7 +1,7 @@
-//! Colours code by what its parts are: keywords, strings, comments, numbers, types and functions.
+//! Colors code by what its parts are: keywords, strings, comments, numbers, types and functions.
 //!
-//! The parts come from the scopes of the grammars; the colours are those of the terminal, so they suit any
-//! background. Without colours keywords are bold. Highlighting goes on where it stopped when a block has grown, and
+//! The parts come from the scopes of the grammars; the colors are those of the terminal, so they suit any
+//! background. Without colors keywords are bold. Highlighting goes on where it stopped when a block has grown, and
 //! stays away from lines, and from the ends of blocks, so long that it would be felt.
 
 use std::sync::OnceLock;
@@ -136,7 +136,7 @@ impl State {
         for (end, change) in changes {
             add(&mut spans, line.get(start..*end), Part::of(&self.scopes), theme);
             start = start.max(*end);
-            // A grammar that takes away more than it gave only loses its colours.
+            // A grammar that takes away more than it gave only loses its colors.
             if self.scopes.apply(change).is_err() {
                 self.scopes = ScopeStack::new();
             }
@@ -219,7 +219,7 @@ impl Part {
     }
 
     fn style(self, theme: Theme) -> Style {
-        if !theme.colours {
+        if !theme.colors {
             return if self == Self::Keyword { theme.strong() } else { Style::new() };
         }
         match self {
@@ -285,33 +285,33 @@ fn syntax(info: &str) -> Option<&'static SyntaxReference> {
 mod tests {
     use super::*;
 
-    const COLOURS: Theme = Theme { colours: true, light: false };
+    const COLORS: Theme = Theme { colors: true, light: false };
 
     fn highlight(info: &str, code: &str, theme: Theme) -> Vec<Line<'static>> {
         Highlights::default().lines(0, info, code, theme)
     }
 
-    /// Finds the colour of a word in the first line of code.
-    fn colour(info: &str, code: &str, word: &str) -> Option<Color> {
-        let lines = highlight(info, code, COLOURS);
+    /// Finds the color of a word in the first line of code.
+    fn color(info: &str, code: &str, word: &str) -> Option<Color> {
+        let lines = highlight(info, code, COLORS);
         let span = lines[0].spans.iter().find(|span| span.content.contains(word));
         span.expect("the word is in a span").style.fg
     }
 
     #[test]
-    fn parts_of_code_have_the_colours_of_the_terminal() {
+    fn parts_of_code_have_the_colors_of_the_terminal() {
         let code = "pub fn answer(x: u32) -> String { println!(\"42\"); 7 } // why\n";
-        assert_eq!(colour("rust", code, "pub"), Some(Color::Magenta));
-        assert_eq!(colour("rust", code, "answer"), Some(Color::Blue));
-        assert_eq!(colour("rust", code, "\"42\""), Some(Color::Green));
-        assert_eq!(colour("rust", code, "7"), Some(Color::Yellow));
-        assert_eq!(colour("rust", "struct Point;\n", "Point"), Some(Color::Cyan));
-        assert_eq!(colour("toml", "name = \"x\"\n", "\"x\""), Some(Color::Green));
-        assert_eq!(colour("ts", "interface Point {}\n", "interface"), Some(Color::Magenta));
-        assert_eq!(colour("dockerfile", "FROM debian\n", "FROM"), Some(Color::Magenta));
-        assert_eq!(colour("diff", "+added\n", "+added"), Some(Color::Green));
-        let comment = highlight("rust", code, COLOURS)[0].spans.last().cloned();
-        assert_eq!(comment, Some(Span::styled("// why", COLOURS.dim())));
+        assert_eq!(color("rust", code, "pub"), Some(Color::Magenta));
+        assert_eq!(color("rust", code, "answer"), Some(Color::Blue));
+        assert_eq!(color("rust", code, "\"42\""), Some(Color::Green));
+        assert_eq!(color("rust", code, "7"), Some(Color::Yellow));
+        assert_eq!(color("rust", "struct Point;\n", "Point"), Some(Color::Cyan));
+        assert_eq!(color("toml", "name = \"x\"\n", "\"x\""), Some(Color::Green));
+        assert_eq!(color("ts", "interface Point {}\n", "interface"), Some(Color::Magenta));
+        assert_eq!(color("dockerfile", "FROM debian\n", "FROM"), Some(Color::Magenta));
+        assert_eq!(color("diff", "+added\n", "+added"), Some(Color::Green));
+        let comment = highlight("rust", code, COLORS)[0].spans.last().cloned();
+        assert_eq!(comment, Some(Span::styled("// why", COLORS.dim())));
     }
 
     #[test]
@@ -331,13 +331,13 @@ mod tests {
         for syntax in syntaxes().syntaxes() {
             let mut state = State { parser: ParseState::new(syntax), scopes: ScopeStack::new() };
             for line in code.split_inclusive('\n') {
-                assert_eq!(state.highlighted(line, COLOURS).to_string(), line.trim_end(), "{}", syntax.name);
+                assert_eq!(state.highlighted(line, COLORS).to_string(), line.trim_end(), "{}", syntax.name);
             }
         }
     }
 
     #[test]
-    fn without_colours_only_keywords_differ() {
+    fn without_colors_only_keywords_differ() {
         let lines = highlight("rust", "let x = 1; // one\n", Theme::default());
         assert_eq!(lines[0].spans[0], Span::styled("let", Theme::default().strong()));
         assert!(lines[0].spans[1..].iter().all(|span| span.style == Style::new()), "{lines:?}");
@@ -348,28 +348,28 @@ mod tests {
         let code = "/* a\n b */ fn main() {\n    let text = \"two\nlines\";\n}\n";
         let mut highlights = Highlights::default();
         for end in 0..=code.len() {
-            let grown = highlights.lines(0, "rust", &code[..end], COLOURS);
-            assert_eq!(grown, highlight("rust", &code[..end], COLOURS), "after {end} bytes");
+            let grown = highlights.lines(0, "rust", &code[..end], COLORS);
+            assert_eq!(grown, highlight("rust", &code[..end], COLORS), "after {end} bytes");
         }
-        assert_eq!(highlights.lines(0, "rust", "other", COLOURS), highlight("rust", "other", COLOURS));
+        assert_eq!(highlights.lines(0, "rust", "other", COLORS), highlight("rust", "other", COLORS));
     }
 
     #[test]
     fn a_block_whose_first_lines_were_forgotten_goes_on_as_if_they_were_there() {
         let code = "/* a\n b */ fn main() {\n    let text = \"two\nlines\";\n}\n";
-        let whole = highlight("rust", code, COLOURS);
+        let whole = highlight("rust", code, COLORS);
         for forgotten in 0..5 {
             let start: usize = code.split_inclusive('\n').take(forgotten).map(str::len).sum();
             let mut highlights = Highlights::default();
-            highlights.lines(0, "rust", &code[..start + 2], COLOURS);
+            highlights.lines(0, "rust", &code[..start + 2], COLORS);
             highlights.forget(0, forgotten);
             assert_eq!(
-                highlights.lines(0, "rust", &code[start..], COLOURS),
+                highlights.lines(0, "rust", &code[start..], COLORS),
                 whole[forgotten..],
                 "{forgotten}"
             );
             let next = code[start..].find('\n').map_or(code.len(), |end| start + end + 1);
-            let fewer = highlights.lines(0, "rust", &code[start..next], COLOURS);
+            let fewer = highlights.lines(0, "rust", &code[start..next], COLORS);
             assert_eq!(fewer, whole[forgotten..=forgotten], "{forgotten}, asked for fewer lines again");
         }
     }
@@ -382,8 +382,8 @@ mod tests {
         for step in 1..=2 {
             for place in [0, 1, 2, 3] {
                 let code = &codes[place][..codes[place].len() * step / 2];
-                let lines = highlights.lines(place, infos[place], code, COLOURS);
-                assert_eq!(lines, highlight(infos[place], code, COLOURS), "block {place}, step {step}");
+                let lines = highlights.lines(place, infos[place], code, COLORS);
+                assert_eq!(lines, highlight(infos[place], code, COLORS), "block {place}, step {step}");
             }
         }
         assert!(
@@ -395,21 +395,21 @@ mod tests {
     #[test]
     fn long_lines_and_the_ends_of_long_blocks_stay_plain() {
         let long_line = format!("let x = \"{}\";\nlet y = 1;\n", "x".repeat(3_000));
-        let lines = highlight("rust", &long_line, COLOURS);
+        let lines = highlight("rust", &long_line, COLORS);
         assert_eq!((lines[0].spans.len(), lines[1].spans.len() > 1), (1, true));
 
         for before in [(MOST_LINES - 1, 0), (0, MOST_BYTES - "let y = 1;\n".len())] {
             let mut highlights = Highlights::default();
-            highlights.lines(0, "rust", "", COLOURS);
+            highlights.lines(0, "rust", "", COLORS);
             highlights.blocks[0].as_mut().unwrap().forgotten = before;
-            let lines = highlights.lines(0, "rust", "let y = 1;\nlet z = 2;\n", COLOURS);
+            let lines = highlights.lines(0, "rust", "let y = 1;\nlet z = 2;\n", COLORS);
             assert_eq!((lines[0].spans.len() > 1, lines[1].spans.len()), (true, 1));
         }
     }
 
     #[test]
     fn escape_signs_in_code_are_written_out() {
-        let lines = highlight("rust", "let x = \"\u{1b}[2J\u{202e}\";\n", COLOURS);
+        let lines = highlight("rust", "let x = \"\u{1b}[2J\u{202e}\";\n", COLORS);
         assert_eq!(lines[0].to_string(), "let x = \"\\u{1b}[2J\\u{202e}\";");
     }
 }

@@ -9,7 +9,7 @@ use super::{Stream, markdown};
 use crate::Theme;
 use crate::wrap::columns_of;
 
-const COLOURS: Theme = Theme { colours: true, light: false };
+const COLORS: Theme = Theme { colors: true, light: false };
 const RICH: &str = include_str!("tests/rich.md");
 
 fn plain(rows: &[Line<'_>]) -> String {
@@ -17,7 +17,7 @@ fn plain(rows: &[Line<'_>]) -> String {
 }
 
 fn draw(text: &str, width: u16) -> String {
-    plain(&markdown(text, width, COLOURS))
+    plain(&markdown(text, width, COLORS))
 }
 
 /// Writes styles out: `⟨bold magenta|text⟩`.
@@ -42,8 +42,8 @@ fn style_words(style: Style) -> String {
     ];
     let has = |(modifier, _): &(Modifier, &str)| style.add_modifier.contains(*modifier);
     let modifiers = names.into_iter().filter(has).map(|(_, name)| name.to_owned());
-    let colour = style.fg.map(|colour| colour.to_string().to_lowercase());
-    modifiers.chain(colour).collect::<Vec<_>>().join(" ")
+    let color = style.fg.map(|color| color.to_string().to_lowercase());
+    modifiers.chain(color).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -63,14 +63,14 @@ fn a_rich_text_at_140_columns() {
 
 #[test]
 fn a_rich_text_with_its_styles() {
-    insta::assert_snapshot!(marked(&markdown(RICH, 80, COLOURS)));
+    insta::assert_snapshot!(marked(&markdown(RICH, 80, COLORS)));
 }
 
 #[test]
-fn a_rich_text_without_colours() {
+fn a_rich_text_without_colors() {
     let rows = markdown(RICH, 80, Theme::default());
-    let coloured = rows.iter().flat_map(|row| &row.spans).find(|span| span.style.fg.is_some());
-    assert_eq!(coloured, None);
+    let colored = rows.iter().flat_map(|row| &row.spans).find(|span| span.style.fg.is_some());
+    assert_eq!(colored, None);
     assert_eq!(plain(&rows), draw(RICH, 80));
 }
 
@@ -160,15 +160,15 @@ fn a_text_drawn_as_it_grows_is_the_text_drawn_at_once() {
         let mut rows = Vec::new();
         for part in random_cuts(&text, &mut chance) {
             stream.push(part);
-            rows.extend(stream.finished(width, COLOURS));
+            rows.extend(stream.finished(width, COLORS));
             if chance.percent(20) {
-                stream.unfinished(width, COLOURS);
+                stream.unfinished(width, COLORS);
             }
         }
-        let unfinished = stream.unfinished(width, COLOURS);
-        assert_eq!(stream.end(width, COLOURS), unfinished, "{context}");
+        let unfinished = stream.unfinished(width, COLORS);
+        assert_eq!(stream.end(width, COLORS), unfinished, "{context}");
         rows.extend(unfinished);
-        assert_eq!(marked(&rows), marked(&markdown(&text, width, COLOURS)), "{context}");
+        assert_eq!(marked(&rows), marked(&markdown(&text, width, COLORS)), "{context}");
     }
 }
 
@@ -179,10 +179,10 @@ fn an_unfinished_block_is_drawn_as_its_text_so_far() {
     let mut finished = Vec::new();
     for (place, sign) in text.char_indices() {
         stream.push(&text[place..place + sign.len_utf8()]);
-        finished.extend(stream.finished(40, COLOURS));
-        let rows = [finished.clone(), stream.unfinished(40, COLOURS)].concat();
+        finished.extend(stream.finished(40, COLORS));
+        let rows = [finished.clone(), stream.unfinished(40, COLORS)].concat();
         let so_far = &text[..place + sign.len_utf8()];
-        assert_eq!(marked(&rows), marked(&markdown(so_far, 40, COLOURS)), "{so_far:?}");
+        assert_eq!(marked(&rows), marked(&markdown(so_far, 40, COLORS)), "{so_far:?}");
     }
 }
 
@@ -191,12 +191,12 @@ fn what_was_finished_stays_finished() {
     for seed in 0..400 {
         let mut chance = Chance::new(seed);
         let text = random_text(&mut chance);
-        let whole = markdown(&text, 40, COLOURS);
+        let whole = markdown(&text, 40, COLORS);
         let mut stream = Stream::default();
         let mut rows = 0;
         for (place, sign) in text.char_indices() {
             stream.push(&text[place..place + sign.len_utf8()]);
-            let finished = stream.finished(40, COLOURS);
+            let finished = stream.finished(40, COLORS);
             let expected = whole.get(rows..rows + finished.len()).unwrap_or_default();
             assert_eq!(marked(&finished), marked(expected), "seed {seed}, at {place} of {text:?}");
             rows += finished.len();
@@ -209,8 +209,8 @@ fn most_unfinished(text: &str) -> usize {
     let mut stream = Stream::default();
     let unfinished = text.split_inclusive('\n').map(|line| {
         stream.push(line);
-        stream.finished(40, COLOURS);
-        stream.unfinished(40, COLOURS).len()
+        stream.finished(40, COLORS);
+        stream.unfinished(40, COLORS).len()
     });
     unfinished.max().unwrap_or(0)
 }
@@ -238,7 +238,7 @@ fn what_is_final_is_forgotten() {
         stream.push(head);
         for _ in 0..1_000 {
             stream.push(line);
-            stream.finished(40, COLOURS);
+            stream.finished(40, COLORS);
         }
         assert!(stream.kept() < 100, "{} bytes are kept of {line:?}", stream.kept());
     }
@@ -258,12 +258,12 @@ fn of_a_huge_block_the_end_is_drawn() {
     ] {
         let mut stream = Stream::default();
         stream.push(&text);
-        let finished = stream.finished(80, COLOURS);
-        let end = plain(&stream.unfinished(80, COLOURS));
+        let finished = stream.finished(80, COLORS);
+        let end = plain(&stream.unfinished(80, COLORS));
         assert!(end.contains(last) || plain(&finished).contains(last), "{last}");
         assert!(end.len() < 200_000, "{last}: {}", end.len());
-        let all = [finished, stream.end(80, COLOURS)].concat();
-        assert_eq!(all, markdown(&text, 80, COLOURS), "{last}");
+        let all = [finished, stream.end(80, COLORS)].concat();
+        assert_eq!(all, markdown(&text, 80, COLORS), "{last}");
     }
 }
 
@@ -274,7 +274,7 @@ fn no_text_and_no_width_panics_or_overflows() {
         let mut chance = Chance::new(seed);
         let text = if chance.percent(50) { random_bytes(&mut chance) } else { random_markdown(&mut chance) };
         for width in widths.clone() {
-            let rows = markdown(&text, width, COLOURS);
+            let rows = markdown(&text, width, COLORS);
             let widest = rows.iter().map(|row| columns_of(&row.spans)).max().unwrap_or(0);
             assert!(
                 widest <= usize::from(width),
@@ -312,7 +312,7 @@ fn huge_and_deep_texts_are_drawn_in_time_that_grows_with_their_size() {
     ];
     for text in huge {
         let start = &text.chars().take(20).collect::<String>();
-        let rows = markdown(&text, 80, COLOURS);
+        let rows = markdown(&text, 80, COLORS);
         assert!(!rows.is_empty(), "{start}");
         assert!(rows.iter().all(|row| columns_of(&row.spans) <= 80), "{start}");
         assert!(Stable::of(&text).end <= text.len(), "{start}");

@@ -90,7 +90,7 @@ impl Pen {
 
 /// The style without what says nothing.
 fn relevant(style: Style) -> Style {
-    let set = |colour: Option<Color>| colour.filter(|colour| *colour != Color::Reset);
+    let set = |color: Option<Color>| color.filter(|color| *color != Color::Reset);
     let mut plain = Style::new().add_modifier(style.add_modifier);
     plain.fg = set(style.fg);
     plain.bg = set(style.bg);
@@ -117,16 +117,16 @@ fn encode_style(text: &mut String, style: Style) {
             let _ = write!(text, "\u{1b}[{code}m");
         }
     }
-    for (colour, base) in [(style.fg, 30), (style.bg, 40)] {
-        if let Some(code) = colour.and_then(|colour| colour_code(colour, base)) {
+    for (color, base) in [(style.fg, 30), (style.bg, 40)] {
+        if let Some(code) = color.and_then(|color| color_code(color, base)) {
             let _ = write!(text, "\u{1b}[{code}m");
         }
     }
 }
 
-/// The code of one of the sixteen colours; others are not used here.
-fn colour_code(colour: Color, base: u8) -> Option<u8> {
-    const COLOURS: [Color; 16] = [
+/// The code of one of the sixteen colors; others are not used here.
+fn color_code(color: Color, base: u8) -> Option<u8> {
+    const COLORS: [Color; 16] = [
         Color::Black,
         Color::Red,
         Color::Green,
@@ -144,7 +144,7 @@ fn colour_code(colour: Color, base: u8) -> Option<u8> {
         Color::LightCyan,
         Color::White,
     ];
-    let place = u8::try_from(COLOURS.iter().position(|known| *known == colour)?).ok()?;
+    let place = u8::try_from(COLORS.iter().position(|known| *known == color)?).ok()?;
     Some(if place < 8 { base + place } else { base + 60 + place - 8 })
 }
 
@@ -173,9 +173,9 @@ mod tests {
     }
 
     #[test]
-    fn bright_colours_have_codes_of_their_own() {
-        assert_eq!(colour_code(Color::LightRed, 30), Some(91));
-        assert_eq!(colour_code(Color::Cyan, 40), Some(46));
-        assert_eq!(colour_code(Color::Rgb(1, 2, 3), 30), None);
+    fn bright_colors_have_codes_of_their_own() {
+        assert_eq!(color_code(Color::LightRed, 30), Some(91));
+        assert_eq!(color_code(Color::Cyan, 40), Some(46));
+        assert_eq!(color_code(Color::Rgb(1, 2, 3), 30), None);
     }
 }

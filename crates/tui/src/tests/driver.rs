@@ -233,7 +233,7 @@ fn styled_row(buffer: &Buffer, y: u16) -> String {
 }
 
 fn style_words(style: Style) -> String {
-    let colour = style.fg.filter(|colour| *colour != Color::Reset).map(|colour| format!("{colour:?}"));
+    let color = style.fg.filter(|color| *color != Color::Reset).map(|color| format!("{color:?}"));
     let modifiers = [
         (Modifier::BOLD, "bold"),
         (Modifier::DIM, "dim"),
@@ -245,7 +245,7 @@ fn style_words(style: Style) -> String {
         .iter()
         .filter(|(modifier, _)| style.add_modifier.contains(*modifier))
         .map(|(_, word)| (*word).to_owned());
-    colour.into_iter().chain(modifiers).collect::<Vec<_>>().join(" ")
+    color.into_iter().chain(modifiers).collect::<Vec<_>>().join(" ")
 }
 
 /// Plays a scene on three screens and writes down what each shows at its end.

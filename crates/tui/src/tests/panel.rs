@@ -40,8 +40,8 @@ fn a_file_is_written_over() {
 }
 
 #[test]
-fn a_diff_has_colours() {
-    let theme = Theme { colours: true, light: false };
+fn a_diff_has_colors() {
+    let theme = Theme { colors: true, light: false };
     let mut driver = Driver::new(Opening { theme, ..single() }, (80, 24));
     ask(&mut driver, &[write()], "");
     assert_snapshot!(driver.styled());

@@ -149,8 +149,8 @@ fn deep_trees_keep_room_for_names() {
 }
 
 #[test]
-fn a_tree_has_colours() {
-    let theme = Theme { colours: true, light: false };
+fn a_tree_has_colors() {
+    let theme = Theme { colors: true, light: false };
     let mut driver = Driver::new(Opening { theme, ..single() }, (80, 24));
     grown(&mut driver);
     driver.press("<C-t>");

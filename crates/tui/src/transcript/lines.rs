@@ -100,7 +100,7 @@ pub(super) fn thinking(
     vec![Line::styled(fitted(&format!("{head}{}", fitted(&first, room.max(8))), width.into()), style)]
 }
 
-/// Thoughts behind a bar, which tells them from an answer where there are no colours.
+/// Thoughts behind a bar, which tells them from an answer where there are no colors.
 fn thought_rows(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let bar = [Span::styled("┆ ", theme.dim())];
     let text = prose(text);
