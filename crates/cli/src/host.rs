@@ -10,7 +10,7 @@ use llm_do::{
     StandardCatalog, StandardModels,
 };
 
-use crate::approvals::{Desk, ProgramApprover, TerminalApprover, start_approver};
+use crate::approvals::{ProgramApprover, TerminalApprover, start_approver};
 use crate::arguments::{Approve, Output, RunOptions};
 use crate::caught_up::CaughtUp;
 use crate::chosen_model::{self, ChosenModel};
@@ -165,7 +165,7 @@ pub(crate) struct Plan {
     environment: Environment,
     tape: Option<Cassette>,
     model: Option<ChosenModel>,
-    desk: Option<ProgramApprover>,
+    approver: Option<ProgramApprover>,
     mode: ApprovalMode,
     limits: Limits,
     timeout: Option<Duration>,
@@ -173,7 +173,7 @@ pub(crate) struct Plan {
     verbose: u8,
     streaming: Streaming,
     surface: Surface,
-    opening: Option<llm_do_tui::Opening>,
+    ui_options: Option<llm_do_tui::UiOptions>,
 }
 
 impl Plan {
@@ -184,7 +184,7 @@ impl Plan {
         surface: Surface,
     ) -> Result<Self, Problem> {
         // First of all: nothing else may have opened a descriptor of that number.
-        let desk = match (options.approvals_from.as_deref(), options.approve_with.as_deref()) {
+        let approver = match (options.approvals_from.as_deref(), options.approve_with.as_deref()) {
             (Some(channel), _) => Some(ProgramApprover::open(channel)?),
             (None, Some(command)) => Some(start_approver(command)?),
             (None, None) => None,
@@ -212,7 +212,7 @@ impl Plan {
             environment,
             tape,
             model,
-            desk,
+            approver,
             mode,
             limits,
             timeout,
@@ -220,19 +220,19 @@ impl Plan {
             verbose,
             streaming: streaming(options, surface),
             surface,
-            opening: None,
+            ui_options: None,
         })
     }
 
-    /// Shows the run in the terminal UI, if that is its surface; `asks` where the first message is still to be written.
-    pub(crate) fn shown(mut self, entry: &Name, chat: bool, asks: bool) -> Self {
+    /// Shows the run in the terminal UI, if that is its surface; `awaits_input` if the first message is still to be written.
+    pub(crate) fn shown(mut self, entry: &Name, chat: bool, awaits_input: bool) -> Self {
         let model = self.model_of(entry);
-        let opening = || llm_do_tui::Opening {
+        let options = || llm_do_tui::UiOptions {
             models: tui::offered_models(&self.project, &self.environment),
             model,
-            ..tui::opening(&self.project, entry.clone(), chat, asks, self.verbose)
+            ..tui::ui_options(&self.project, entry.clone(), chat, awaits_input, self.verbose)
         };
-        self.opening = (self.surface == Surface::Tui).then(opening);
+        self.ui_options = (self.surface == Surface::Tui).then(options);
         self
     }
 
@@ -280,7 +280,7 @@ impl Plan {
         readers: &Arc<CaughtUp>,
     ) -> RuntimeBuilder {
         if let Some(ui) = ui {
-            return builder.on_event(ui.desk.reader());
+            return builder.on_event(ui.tui.event_handler());
         }
         let narration = match self.surface {
             Surface::Plain => Narration::plain(screen.clone(), self.verbose),
@@ -309,18 +309,21 @@ impl Plan {
     }
 }
 
-/// Returns who is asked: a program that the user named, the terminal UI, or the person at the terminal.
-fn approval_desk(
+/// Adds whoever is asked: a program that the user named, the terminal UI, or the person at the terminal.
+fn with_approver(
+    builder: RuntimeBuilder,
     program: Option<ProgramApprover>,
     ui: Option<&Ui>,
     screen: &Arc<Screen>,
     readers: &Arc<CaughtUp>,
-) -> Option<Desk> {
+) -> RuntimeBuilder {
     match (program, ui) {
-        (Some(approver), _) => Some(Desk::Program(Arc::new(approver))),
-        (None, Some(ui)) => Some(Desk::Tui(ui.desk.clone())),
-        (None, None) => TerminalApprover::open(screen.clone(), readers.clone())
-            .map(|approver| Desk::Terminal(Arc::new(approver))),
+        (Some(approver), _) => builder.approver(approver),
+        (None, Some(ui)) => builder.approver(ui.tui.clone()),
+        (None, None) => match TerminalApprover::open(screen.clone(), readers.clone()) {
+            Some(approver) => builder.approver(approver),
+            None => builder,
+        },
     }
 }
 
@@ -406,9 +409,9 @@ impl Host {
         let model = plan.model_of(&plan.project.entry);
         let models = models_for(&plan.project, plan.environment.clone(), plan.tape.as_ref())?;
         let modes = terminal_modes();
-        let ui = plan.opening.take().map(Ui::open).transpose()?;
+        let ui = plan.ui_options.take().map(Ui::open).transpose()?;
         let screen = Arc::new(match (&ui, plan.surface) {
-            (Some(ui), _) => Screen::of_desk(ui.desk.clone()),
+            (Some(ui), _) => Screen::in_tui(ui.tui.clone()),
             (None, Surface::Plain) => Screen::plain(),
             (None, _) => Screen::stderr(),
         });
@@ -434,9 +437,7 @@ impl Host {
             builder = builder.on_event(lines_to_stdout(unread.clone(), interrupts.clone()));
         }
         builder = plan.with_model(builder, &screen, ui.is_some());
-        if let Some(desk) = approval_desk(plan.desk.take(), ui.as_ref(), &screen, &readers) {
-            builder = builder.approver(desk);
-        }
+        builder = with_approver(builder, plan.approver.take(), ui.as_ref(), &screen, &readers);
         let host = Self {
             runtime: builder.build()?,
             project: plan.project,

@@ -11,8 +11,8 @@ pub(crate) struct Screen {
     terminal: bool,
     /// Whether it is listened to rather than looked at.
     pub(crate) plain: bool,
-    /// The terminal UI, where it has the terminal.
-    desk: Option<llm_do_tui::Desk>,
+    /// The terminal UI, if it has the terminal.
+    tui: Option<llm_do_tui::TuiHandle>,
     state: Mutex<State>,
 }
 
@@ -32,7 +32,7 @@ impl Screen {
     pub(crate) fn stderr() -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let terminal = stderr().is_terminal() && !dumb;
-        Self { paint: Paint::for_stderr(), terminal, plain: false, desk: None, state: Mutex::default() }
+        Self { paint: Paint::for_stderr(), terminal, plain: false, tui: None, state: Mutex::default() }
     }
 
     /// A screen on which nothing is ever painted over.
@@ -41,8 +41,8 @@ impl Screen {
     }
 
     /// The screen while the terminal UI has the terminal: lines go into its transcript.
-    pub(crate) fn of_desk(desk: llm_do_tui::Desk) -> Self {
-        Self { desk: Some(desk), ..Self::plain() }
+    pub(crate) fn in_tui(tui: llm_do_tui::TuiHandle) -> Self {
+        Self { tui: Some(tui), ..Self::plain() }
     }
 
     /// Returns whether a status line can be drawn.
@@ -52,8 +52,8 @@ impl Screen {
 
     /// Writes a line above the status line. While somebody is asked it waits, so that the question stays the last thing.
     pub(crate) fn line(&self, text: &str) {
-        if let Some(desk) = &self.desk {
-            return desk.tell(llm_do_tui::Told::Remark(text.to_owned()));
+        if let Some(tui) = &self.tui {
+            return tui.send(llm_do_tui::UiUpdate::Info(text.to_owned()));
         }
         let mut state = self.state();
         if state.suspended > 0 {

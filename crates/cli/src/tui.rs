@@ -1,4 +1,4 @@
-//! Runs and chats in the terminal UI: what the person wishes for is done here.
+//! Runs and chats in the terminal UI: handles the commands of the person.
 
 use std::collections::VecDeque;
 use std::io::{IsTerminal, stdout};
@@ -9,7 +9,7 @@ use llm_do::{
     BuiltinProvider, Environment, Input, KnownModel, LoadedProject, Message, ModelChoice, Name, Part, Role,
     RunError, RunReport, Session, known_models, providers,
 };
-use llm_do_tui::{Desk, OfferedModel, Opening, Theme, Told, Wish};
+use llm_do_tui::{OfferedModel, Theme, TuiHandle, UiCommand, UiOptions, UiUpdate};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::advice;
@@ -27,47 +27,53 @@ use crate::text::notice_line;
 
 /// The terminal UI at work.
 pub(crate) struct Ui {
-    pub(crate) desk: Desk,
-    wishes: UnboundedReceiver<Wish>,
-    /// Messages that came while a turn went on.
-    waiting: VecDeque<Wish>,
+    pub(crate) tui: TuiHandle,
+    commands: UnboundedReceiver<UiCommand>,
+    /// Messages that arrived during a turn.
+    waiting: VecDeque<UiCommand>,
 }
 
 impl Ui {
     /// Takes the terminal.
-    pub(crate) fn open(opening: Opening) -> Result<Self, Problem> {
-        let (desk, wishes) = Desk::open(opening).map_err(|error| {
+    pub(crate) fn open(ui_options: UiOptions) -> Result<Self, Problem> {
+        let (tui, commands) = TuiHandle::open(ui_options).map_err(|error| {
             Problem::with_hint(format!("the terminal cannot be used: {error}"), "use `--headless`")
         })?;
-        Ok(Self { desk, wishes, waiting: VecDeque::new() })
+        Ok(Self { tui, commands, waiting: VecDeque::new() })
     }
 
-    /// The next thing that the person wants; none where the UI is gone.
-    async fn next_wish(&mut self) -> Option<Wish> {
+    /// Returns the next command of the person; none if the UI has ended.
+    async fn next_command(&mut self) -> Option<UiCommand> {
         match self.waiting.pop_front() {
-            Some(wish) => Some(wish),
-            None => self.wishes.recv().await,
+            Some(command) => Some(command),
+            None => self.commands.recv().await,
         }
     }
 }
 
-/// What the UI begins with.
-pub(crate) fn opening(project: &LoadedProject, entry: Name, chat: bool, asks: bool, verbose: u8) -> Opening {
+/// Returns what the UI starts with.
+pub(crate) fn ui_options(
+    project: &LoadedProject,
+    entry: Name,
+    chat: bool,
+    awaits_input: bool,
+    verbose: u8,
+) -> UiOptions {
     let input_schema = input::own_schema(project, &entry);
     let root = project.project.root_outline();
     let callables =
         root.callables.iter().map(|callable| (callable.name.clone(), callable.definition.input.clone()));
-    Opening {
+    UiOptions {
         theme: theme(),
         chat,
-        asks,
+        awaits_input,
         input_schema,
         callables: callables.collect(),
         directory: std::env::current_dir().unwrap_or_else(|_| ".".into()),
         history: state_directory().map(|directory| directory.join("messages")),
         unfolded: verbose > 0,
         edit: Arc::new(approvals::edit_at_terminal),
-        ..Opening::new(entry)
+        ..UiOptions::new(entry)
     }
 }
 
@@ -166,26 +172,26 @@ impl Table {
                 return;
             }
             if self.chat {
-                self.ui.desk.tell(Told::Said(words_of(&input)));
+                self.ui.tui.send(UiUpdate::UserMessage(words_of(&input)));
             }
             self.turn(input).await;
         }
         if says_something && self.chat && !self.leaves {
-            self.ui.desk.tell(Told::Ready);
+            self.ui.tui.send(UiUpdate::Ready);
         }
     }
 
     async fn work(&mut self) {
         while !self.leaves {
-            match self.ui.next_wish().await {
-                Some(wish) => self.grant(wish).await,
+            match self.ui.next_command().await {
+                Some(command) => self.handle_command(command).await,
                 None => break,
             }
         }
     }
 
     async fn end(mut self) -> Exit {
-        if let Err(error) = self.ui.desk.close() {
+        if let Err(error) = self.ui.tui.close() {
             output::to_stderr(&format!("error: {error}"));
             self.exit = Exit::Failed;
         }
@@ -198,33 +204,33 @@ impl Table {
     }
 
     /// Does what the person wants while nothing runs.
-    async fn grant(&mut self, wish: Wish) {
-        match wish {
-            Wish::Send { text, attachments } => match input::attachments(&attachments) {
+    async fn handle_command(&mut self, command: UiCommand) {
+        match command {
+            UiCommand::Send { text, attachments } => match input::attachments(&attachments) {
                 Ok(attachments) => self.turn(Input::from(text).with_attachments(attachments)).await,
                 Err(problem) => {
                     self.remark(problem.to_string());
-                    self.ui.desk.tell(Told::Refused);
+                    self.ui.tui.send(UiUpdate::Rejected);
                 }
             },
-            Wish::Give(value) => self.turn(value.into()).await,
-            Wish::Call { name, input } => {
+            UiCommand::SubmitInput(value) => self.turn(value.into()).await,
+            UiCommand::Call { name, input } => {
                 let run = self.host.prepare(name.as_str(), input.into());
                 self.run(run).await;
             }
-            Wish::UseModel(model) => self.use_model(model).await,
-            Wish::Fork(number) => self.fork(number).await,
-            Wish::GoBack(number) => self.go_back(number).await,
-            Wish::Clear => self.clear().await,
-            Wish::Save(path) => self.save(&path).await,
+            UiCommand::UseModel(model) => self.use_model(model).await,
+            UiCommand::Fork(number) => self.fork(number).await,
+            UiCommand::GoBack(number) => self.go_back(number).await,
+            UiCommand::Clear => self.clear().await,
+            UiCommand::Save(path) => self.save(&path).await,
             other => {
-                self.leaves |= grant_at_once(&other, &self.host, &self.ui.desk);
+                self.leaves |= handle_immediately(&other, &self.host, &self.ui.tui);
                 // Nobody waits for the end of these, and a word about it would send what waits for something else.
                 return;
             }
         }
         if !self.leaves {
-            self.ui.desk.tell(Told::Ready);
+            self.ui.tui.send(UiUpdate::Ready);
         }
     }
 
@@ -232,7 +238,7 @@ impl Table {
     async fn turn(&mut self, input: Input) {
         let Self { host, ui, sessions, current, .. } = self;
         let Some(ChatSession { session, .. }) = sessions.get_mut(*current) else { return };
-        ui.desk.tell(Told::Busy);
+        ui.tui.send(UiUpdate::Busy);
         let sent =
             session.send_watched(input, |run| host.with_timeout(run), |run| host.interrupts().watch(run));
         let (result, leaves) = attended(sent, host, ui).await;
@@ -240,7 +246,7 @@ impl Table {
     }
 
     async fn run(&mut self, run: llm_do::RunBuilder) {
-        self.ui.desk.tell(Told::Busy);
+        self.ui.tui.send(UiUpdate::Busy);
         let run = run.start();
         self.host.interrupts().watch(run.canceller());
         let (result, leaves) = attended(run, &self.host, &mut self.ui).await;
@@ -265,7 +271,7 @@ impl Table {
             self.host.answer.finish(report);
         }
         if self.exit == Exit::Usage {
-            self.ui.desk.tell(Told::Refused);
+            self.ui.tui.send(UiUpdate::Rejected);
         }
         self.leaves |= leaves || !self.chat || self.host.interrupts().must_leave();
     }
@@ -291,7 +297,7 @@ impl Table {
     /// Shows which model answers in the current conversation.
     fn show_model(&self) {
         let chosen = self.sessions.get(self.current).and_then(|chat| chat.chosen.clone());
-        self.ui.desk.tell(Told::Model(chosen.or_else(|| self.host.model.clone())));
+        self.ui.tui.send(UiUpdate::Model(chosen.or_else(|| self.host.model.clone())));
     }
 
     /// Goes on in a copy of the conversation, or in another one.
@@ -329,7 +335,7 @@ impl Table {
         match session.go_back(number).await {
             Ok(text) => {
                 self.remark(format!("back to before message {number}; what calls have done is not undone"));
-                self.ui.desk.tell(Told::Draft(text));
+                self.ui.tui.send(UiUpdate::Draft(text));
             }
             Err(failure) => self.remark(failure.message),
         }
@@ -364,7 +370,7 @@ impl Table {
     }
 
     fn remark(&self, message: String) {
-        self.ui.desk.tell(Told::Remark(message));
+        self.ui.tui.send(UiUpdate::Info(message));
     }
 }
 
@@ -375,17 +381,17 @@ async fn attended<T>(work: impl Future<Output = T>, host: &Host, ui: &mut Ui) ->
     loop {
         tokio::select! {
             result = &mut work => return (result, leaves),
-            wish = ui.wishes.recv() => match wish {
-                Some(Wish::Quit) if leaves => leave_at_once(host),
+            command = ui.commands.recv() => match command {
+                Some(UiCommand::Quit) if leaves => leave_at_once(host),
                 // Also where the run is not known yet: it is about to be.
-                Some(Wish::Interrupt) => host.interrupts().cancel(),
-                Some(Wish::Quit) => {
+                Some(UiCommand::Interrupt) => host.interrupts().cancel(),
+                Some(UiCommand::Quit) => {
                     leaves = true;
                     host.interrupts().cancel();
                 }
                 // The UI keeps messages back during a turn; one that it sent just before this began is not lost.
-                Some(wish @ (Wish::Send { .. } | Wish::Give(_) | Wish::Call { .. })) => ui.waiting.push_back(wish),
-                Some(wish) => leaves |= grant_at_once(&wish, host, &ui.desk),
+                Some(command @ (UiCommand::Send { .. } | UiCommand::SubmitInput(_) | UiCommand::Call { .. })) => ui.waiting.push_back(command),
+                Some(command) => leaves |= handle_immediately(&command, host, &ui.tui),
                 // The UI is gone: nobody could answer a question any more.
                 None if leaves => return (work.await, true),
                 None => {
@@ -407,21 +413,21 @@ fn leave_at_once(host: &Host) -> ! {
 }
 
 /// Does what needs no conversation; says whether the person leaves.
-fn grant_at_once(wish: &Wish, host: &Host, desk: &Desk) -> bool {
-    match wish {
-        Wish::Interrupt => host.interrupts().cancel_running(),
-        Wish::Cancel { run, call } => {
+fn handle_immediately(command: &UiCommand, host: &Host, tui: &TuiHandle) -> bool {
+    match command {
+        UiCommand::Interrupt => host.interrupts().cancel_running(),
+        UiCommand::Cancel { run, call } => {
             if !host.runtime.cancel_call(*run, call) {
-                desk.tell(Told::Remark("that call has ended already".to_owned()));
+                tui.send(UiUpdate::Info("that call has ended already".to_owned()));
             }
         }
-        Wish::ListGrants => desk.tell(Told::Remark(crate::commands::grants(host))),
-        Wish::Revoke(number) => desk.tell(Told::Remark(crate::commands::revoke(host, number))),
-        Wish::Quit => {
+        UiCommand::ListGrants => tui.send(UiUpdate::Info(crate::commands::grants(host))),
+        UiCommand::Revoke(number) => tui.send(UiUpdate::Info(crate::commands::revoke(host, number))),
+        UiCommand::Quit => {
             host.interrupts().cancel_running();
             return true;
         }
-        _ => desk.tell(Told::Remark("not while a turn runs; Esc stops it".to_owned())),
+        _ => tui.send(UiUpdate::Info("not while a turn runs; Esc stops it".to_owned())),
     }
     false
 }

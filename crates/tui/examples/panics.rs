@@ -1,34 +1,35 @@
 //! Opens the terminal UI and panics: the terminal must be as it was, and the message must be readable.
 //!
-//! `panics main|thread|reader`: where it panics, as soon as the person sends something or wants to leave.
+//! `panics main|thread|event-handler`: where it panics, as soon as the person sends something or wants to exit.
 
 use std::error::Error;
 
 use llm_do::{AgentSpec, Project};
-use llm_do_tui::{Desk, Opening};
+use llm_do_tui::{TuiHandle, UiOptions};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let place = std::env::args().nth(1).unwrap_or_default();
-    let (desk, mut wishes) = Desk::open(Opening { chat: true, asks: true, ..Opening::new("main") })?;
-    wishes.recv().await;
-    match &*place {
-        "thread" => drop(std::thread::spawn(|| panic!("a thread breaks off"))),
-        "reader" => run(&desk).await?,
-        _ => panic!("the program breaks off"),
+    let location = std::env::args().nth(1).unwrap_or_default();
+    let options = UiOptions { chat: true, awaits_input: true, ..UiOptions::new("main") };
+    let (tui, mut commands) = TuiHandle::open(options)?;
+    commands.recv().await;
+    match &*location {
+        "thread" => drop(std::thread::spawn(|| panic!("a thread panics"))),
+        "event-handler" => run(&tui).await?,
+        _ => panic!("the program panics"),
     }
-    // A UI that is gone wishes for nothing any more.
-    while wishes.recv().await.is_some() {}
-    Ok(desk.close()?)
+    // The channel is closed when the UI has ended.
+    while commands.recv().await.is_some() {}
+    Ok(tui.close()?)
 }
 
-/// Runs an agent whose events two read: the UI, and one that panics.
-async fn run(desk: &Desk) -> Result<(), Box<dyn Error>> {
+/// Runs an agent whose events have two handlers: the UI, and one that panics.
+async fn run(tui: &TuiHandle) -> Result<(), Box<dyn Error>> {
     let agent = AgentSpec::new("main", "Say it back.").model("test:echo");
     let project = Project::builder().agent(agent).build()?;
     let runtime = llm_do::runtime(project)
-        .on_event(desk.reader())
-        .on_event(|_| panic!("a reader of events breaks off"))
+        .on_event(tui.event_handler())
+        .on_event(|_| panic!("an event handler panics"))
         .build()?;
     runtime.run("main", "hello").await?;
     Ok(())

@@ -12,18 +12,18 @@ use ratatui::text::Line;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::commands::COMMANDS;
 use crate::completion::Completion;
 use crate::editor::Editor;
 use crate::form::Form;
 use crate::history::History;
+use crate::protocol::{UiCommand, UiOptions, UiUpdate};
 use crate::question::focus::{Arrival, Keyboard};
 use crate::question::{Question, Questions};
+use crate::slash_commands::SLASH_COMMANDS;
 use crate::story::Story;
 use crate::theme::Theme;
 use crate::transcript::Transcript;
 use crate::view::TreeView;
-use crate::wish::{Opening, Told, Wish};
 
 /// Two interrupts within this time leave.
 const TWICE: Duration = Duration::from_secs(3);
@@ -32,33 +32,33 @@ const HINT: Duration = TWICE;
 
 /// Everything that the UI knows.
 pub(crate) struct App {
-    opening: Opening,
+    options: UiOptions,
     theme: Theme,
     story: Story,
     transcript: Transcript,
     questions: Questions,
     editor: Editor,
     completion: Completion,
-    form: Option<Purpose>,
+    form: Option<OpenForm>,
     tree: TreeView,
     in_tree: bool,
     /// Messages that wait for the end of the turn.
     queued: VecDeque<Outgoing>,
     /// What was sent last, as it was typed.
     sent: Option<Draft>,
-    /// Whether something was wished for that is not done.
+    /// Whether a command was sent whose end was not reported yet.
     busy: bool,
     /// Whether anything was sent.
     has_sent: bool,
     last_key: Instant,
     interrupted: Option<Instant>,
     hint: Option<(String, Instant)>,
-    wishes: UnboundedSender<Wish>,
-    leaves: bool,
+    commands: UnboundedSender<UiCommand>,
+    should_exit: bool,
 }
 
-/// A form, and what is done with it.
-struct Purpose {
+/// A form, and what its value is for.
+struct OpenForm {
     form: Form,
     /// The name that is called; none for a message.
     call: Option<String>,
@@ -66,21 +66,22 @@ struct Purpose {
 
 /// Something to be sent, and what the person typed for it.
 struct Outgoing {
-    wish: Wish,
+    command: UiCommand,
     draft: Draft,
 }
 
-/// What the person typed, and gets back where it is refused.
+/// What the person typed: it is put back in the input if it is rejected.
 enum Draft {
     Text(String),
-    Form(Box<Purpose>),
+    Form(Box<OpenForm>),
 }
 
-/// What the terminal must do after a key.
+/// What the event loop does after a key or a tick.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Step {
-    Go,
-    /// Let the person edit these arguments outside.
+pub(crate) enum AppAction {
+    /// Nothing special: it goes on.
+    Continue,
+    /// Let the person edit these arguments in their own editor.
     Edit(Value),
     Refresh,
     Clear,
@@ -89,35 +90,36 @@ pub(crate) enum Step {
 }
 
 impl App {
-    pub(crate) fn new(opening: Opening, wishes: UnboundedSender<Wish>, now: Instant) -> Self {
-        let theme = opening.theme;
-        let history = opening.history.clone().map_or_else(History::in_memory, History::load);
+    pub(crate) fn new(options: UiOptions, commands: UnboundedSender<UiCommand>, now: Instant) -> Self {
+        let theme = options.theme;
+        let history = options.history.clone().map_or_else(History::in_memory, History::load);
         let mut transcript = Transcript::new(theme);
-        transcript.unfolded = opening.unfolded;
-        let editor = Editor::new(format!("a message for {}; /help lists commands", opening.entry));
+        transcript.unfolded = options.unfolded;
+        let editor = Editor::new(format!("a message for {}; /help lists commands", options.entry));
         let mut app = Self {
             theme,
             story: Story::default(),
             transcript,
             questions: Questions::default(),
             editor: editor.with_history(history),
-            completion: Completion::new(COMMANDS, opening.directory.clone()).with_models(&opening.models),
+            completion: Completion::new(SLASH_COMMANDS, options.directory.clone())
+                .with_models(&options.models),
             form: None,
             tree: TreeView::default(),
             in_tree: false,
             queued: VecDeque::new(),
             sent: None,
-            busy: !opening.asks,
-            has_sent: !opening.asks,
+            busy: !options.awaits_input,
+            has_sent: !options.awaits_input,
             last_key: now,
             interrupted: None,
             hint: None,
-            wishes,
-            leaves: false,
-            opening,
+            commands,
+            should_exit: false,
+            options,
         };
-        app.set_model(app.opening.model.clone());
-        if app.opening.asks {
+        app.set_model(app.options.model.clone());
+        if app.options.awaits_input {
             app.open_form();
         }
         app
@@ -125,14 +127,14 @@ impl App {
 
     fn set_model(&mut self, model: Option<String>) {
         self.completion.set_current_model(model.clone());
-        self.opening.model = model;
+        self.options.model = model;
     }
 
     /// A typed input is asked for by a form.
     fn open_form(&mut self) {
-        let title = self.opening.entry.to_string();
-        let form = self.opening.input_schema.as_ref().and_then(|schema| Form::new(&title, schema));
-        self.form = form.map(|form| Purpose { form, call: None });
+        let title = self.options.entry.to_string();
+        let form = self.options.input_schema.as_ref().and_then(|schema| Form::new(&title, schema));
+        self.form = form.map(|form| OpenForm { form, call: None });
     }
 
     /// Takes account of an event.
@@ -146,22 +148,22 @@ impl App {
         self.questions.add(question);
     }
 
-    /// Takes what the program says.
-    pub(crate) fn told(&mut self, told: Told, now: Instant) {
-        match told {
-            Told::Remark(text) => self.transcript.remark(&text),
-            Told::Said(text) => self.transcript.message(&text),
-            Told::Draft(text) => self.editor.set_text(&text),
-            Told::Model(model) => self.set_model(model),
-            Told::Refused => self.give_back(),
-            Told::Busy => self.busy = true,
-            Told::Ready => self.ready(now),
-            Told::Leave => self.leaves = true,
+    /// Applies an update from the program.
+    pub(crate) fn update(&mut self, update: UiUpdate, now: Instant) {
+        match update {
+            UiUpdate::Info(text) => self.transcript.remark(&text),
+            UiUpdate::UserMessage(text) => self.transcript.message(&text),
+            UiUpdate::Draft(text) => self.editor.set_text(&text),
+            UiUpdate::Model(model) => self.set_model(model),
+            UiUpdate::Rejected => self.restore_draft(),
+            UiUpdate::Busy => self.busy = true,
+            UiUpdate::Ready => self.ready(now),
+            UiUpdate::Close => self.should_exit = true,
         }
     }
 
-    /// What was refused can be mended, unless something else has been begun in its place.
-    fn give_back(&mut self) {
+    /// Puts rejected input back to be corrected, unless the person has begun something else.
+    fn restore_draft(&mut self) {
         match self.sent.take() {
             Some(Draft::Form(purpose)) if self.form.is_none() => self.form = Some(*purpose),
             Some(Draft::Text(text)) if self.editor.is_empty() => self.editor.set_text(&text),
@@ -176,15 +178,15 @@ impl App {
         self.sent = None;
         // What was typed during the turn stands in the input; a question cannot come now.
         self.last_key = now;
-        if let Some(Outgoing { wish, draft }) = self.queued.pop_front() {
-            self.send(wish, draft);
-        } else if self.opening.chat && self.form.is_none() && self.editor.is_empty() {
+        if let Some(Outgoing { command, draft }) = self.queued.pop_front() {
+            self.send(command, draft);
+        } else if self.options.chat && self.form.is_none() && self.editor.is_empty() {
             self.open_form();
         }
     }
 
-    pub(crate) fn leaves(&self) -> bool {
-        self.leaves
+    pub(crate) fn should_exit(&self) -> bool {
+        self.should_exit
     }
 
     pub(crate) fn is_in_tree(&self) -> bool {
@@ -192,12 +194,12 @@ impl App {
     }
 
     /// Whether something moves by itself.
-    pub(crate) fn is_lively(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.busy || self.story.is_running() || !self.questions.is_empty()
     }
 
     /// Takes account of the time.
-    pub(crate) fn tick(&mut self, now: Instant) -> Step {
+    pub(crate) fn tick(&mut self, now: Instant) -> AppAction {
         let result = self.questions.tick(now, self.keyboard(Arrival::Alone));
         if self.hint.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) > HINT) {
             self.hint = None;
@@ -231,7 +233,7 @@ impl App {
 
     /// Whether there is an input to type into.
     fn has_input(&self) -> bool {
-        self.opening.chat || !self.has_sent
+        self.options.chat || !self.has_sent
     }
 
     /// Takes what became final and was not printed.

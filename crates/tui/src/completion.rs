@@ -19,7 +19,7 @@ use ratatui::style::Style;
 pub(crate) use self::files::{attachments, word_before};
 use crate::Theme;
 use crate::editor::{Edited, Editor};
-use crate::wish::OfferedModel;
+use crate::protocol::OfferedModel;
 use crate::wrap::fitted;
 
 /// How many choices are shown at once at most.
@@ -137,8 +137,8 @@ impl Completion {
         if self.word.starts_with('/') && first {
             return self.matching_commands();
         }
-        if let Some(typed) = typed_model(editor) {
-            return self.matching_models(&typed);
+        if let Some(test_support) = typed_model(editor) {
+            return self.matching_models(&test_support);
         }
         match self.word.strip_prefix('@') {
             Some(path) => files::matching(&self.root, path),
@@ -146,17 +146,17 @@ impl Completion {
         }
     }
 
-    fn matching_models(&self, typed: &str) -> Vec<Choice> {
-        if typed.is_empty() {
+    fn matching_models(&self, test_support: &str) -> Vec<Choice> {
+        if test_support.is_empty() {
             return self.all_models();
         }
         let rank = |model: &OfferedModel| {
             let bare = model.name.split_once(':').map_or("", |(_, bare)| bare);
             // `gpt-5` means the model of that name before all others that contain it.
-            if bare == typed || model.name == typed {
+            if bare == test_support || model.name == test_support {
                 Some(0)
             } else {
-                rank(&model.name, typed).map(|rank| rank + 1)
+                rank(&model.name, test_support).map(|rank| rank + 1)
             }
         };
         let ranked = self.models.iter().filter_map(|model| Some((rank(model)?, model)));
@@ -174,11 +174,11 @@ impl Completion {
     }
 
     fn matching_commands(&self) -> Vec<Choice> {
-        let typed = self.word.trim_start_matches('/');
+        let test_support = self.word.trim_start_matches('/');
         let mut ranked: Vec<_> = self
             .commands
             .iter()
-            .filter_map(|command| Some((rank(command.name.trim_start_matches('/'), typed)?, command)))
+            .filter_map(|command| Some((rank(command.name.trim_start_matches('/'), test_support)?, command)))
             .collect();
         ranked.sort_by_key(|(rank, _)| *rank);
         ranked.into_iter().map(|(_, command)| choice_of(*command)).collect()
@@ -299,9 +299,9 @@ fn clear(row: Rect, buffer: &mut Buffer) {
 /// What stands behind `/model`, while nothing else does.
 fn typed_model(editor: &Editor) -> Option<String> {
     let text = editor.text();
-    let typed = text.strip_prefix(MODEL_COMMAND)?;
+    let test_support = text.strip_prefix(MODEL_COMMAND)?;
     let is_at_end = editor.cursor() == (0, text.chars().count());
-    (is_at_end && !typed.contains(char::is_whitespace)).then(|| typed.to_owned())
+    (is_at_end && !test_support.contains(char::is_whitespace)).then(|| test_support.to_owned())
 }
 
 fn choice_of_model(model: &OfferedModel) -> Choice {
@@ -325,14 +325,14 @@ fn choice_of(command: Command) -> Choice {
 }
 
 /// How well a name matches what was typed, whatever its case; less is better and `None` is not at all.
-fn rank(name: &str, typed: &str) -> Option<u8> {
-    let (name, typed) = (name.to_lowercase(), typed.to_lowercase());
-    if name.starts_with(&typed) {
+fn rank(name: &str, test_support: &str) -> Option<u8> {
+    let (name, test_support) = (name.to_lowercase(), test_support.to_lowercase());
+    if name.starts_with(&test_support) {
         return Some(0);
     }
-    if name.contains(&typed) {
+    if name.contains(&test_support) {
         return Some(1);
     }
     let mut rest = name.chars();
-    typed.chars().all(|wanted| rest.any(|c| c == wanted)).then_some(2)
+    test_support.chars().all(|wanted| rest.any(|c| c == wanted)).then_some(2)
 }

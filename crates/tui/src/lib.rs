@@ -1,34 +1,35 @@
 //! The terminal UI of llm-do: draws the events of runs and asks for approvals.
 //!
-//! It reads events and answers questions, and knows nothing else of a run. What the person wants otherwise it hands out
-//! as a [`Wish`]; what comes of that it is [`Told`].
+//! It depends on the core alone and runs nothing itself. What the person asks for reaches the program around it as a
+//! [`UiCommand`]; the program answers with a [`UiUpdate`].
 //!
-//! State is plain data that events, keys and the time change; drawing is a function of that state. Only `terminal`
-//! touches the terminal, which is given back as it was whatever happens ([`restore`]).
+//! The state is plain data that events, keys and the time change, and drawing is a function of that state. Only
+//! `terminal` touches the terminal, which is restored whatever happens ([`restore`]).
 
 mod app;
-mod commands;
 mod completion;
-mod desk;
 mod editor;
+mod event_loop;
 mod form;
+mod handle;
 mod history;
 mod markdown;
+mod protocol;
 mod question;
 mod scroll;
+mod slash_commands;
 mod story;
 mod terminal;
+#[cfg(test)]
+mod test_support;
 #[cfg(test)]
 mod tests;
 mod theme;
 mod transcript;
-#[cfg(test)]
-mod typed;
 mod view;
-mod wish;
 mod wrap;
 
-pub use desk::Desk;
+pub use handle::TuiHandle;
+pub use protocol::{ExternalEditor, OfferedModel, UiCommand, UiOptions, UiUpdate};
 pub use terminal::restore;
 pub use theme::Theme;
-pub use wish::{EditOutside, OfferedModel, Opening, Told, Wish};

@@ -63,8 +63,8 @@ pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, Problem> {
     let plan = Plan::new(project, &arguments.options, surface)?;
     plan.check_model(&plan.project.entry)?;
     let demo = plan.project.demo.clone();
-    let (entry, asks) = (plan.project.entry.clone(), demo.is_empty() && first.is_none());
-    let plan = plan.shown(&entry, true, asks);
+    let (entry, awaits_input) = (plan.project.entry.clone(), demo.is_empty() && first.is_none());
+    let plan = plan.shown(&entry, true, awaits_input);
     host::block_on(async {
         Ok(match Host::start(plan)? {
             (host, Some(ui)) => tui::converse(host, ui, demo, first, true).await,

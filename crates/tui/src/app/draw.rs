@@ -8,9 +8,9 @@ use ratatui::layout::{Position, Rect, Size};
 use ratatui::text::Line;
 
 use super::App;
+use crate::protocol::UiCommand;
 use crate::theme::Theme;
 use crate::view::{Live, Section, Status, activity};
-use crate::wish::Wish;
 use crate::wrap::{fitted, rule_width};
 
 /// The most rows of the input.
@@ -129,7 +129,7 @@ impl App {
                 let status = Status {
                     waiting: self.questions.count(),
                     said,
-                    model: self.opening.model.as_deref(),
+                    model: self.options.model.as_deref(),
                     keys,
                 };
                 status.line(&self.story, now, width, self.theme)
@@ -139,8 +139,8 @@ impl App {
 
     /// The messages that wait; many are counted.
     fn queued_lines(&self, width: u16) -> Vec<Line<'static>> {
-        let shown = self.queued.iter().take(MOST_QUEUED).map(|outgoing| &outgoing.wish);
-        let mut lines: Vec<_> = shown.map(|wish| queued_line(wish, width, self.theme)).collect();
+        let shown = self.queued.iter().take(MOST_QUEUED).map(|outgoing| &outgoing.command);
+        let mut lines: Vec<_> = shown.map(|command| queued_line(command, width, self.theme)).collect();
         let hidden = self.queued.len().saturating_sub(MOST_QUEUED);
         if hidden > 0 {
             lines.push(Line::styled(format!("and {hidden} more"), self.theme.dim()));
@@ -174,8 +174,8 @@ impl App {
     }
 }
 
-fn queued_line(wish: &Wish, width: u16, theme: Theme) -> Line<'static> {
-    let words = wish.words().unwrap_or_default();
+fn queued_line(command: &UiCommand, width: u16, theme: Theme) -> Line<'static> {
+    let words = command.to_text().unwrap_or_default();
     let words = visible_line(&words);
     Line::styled(fitted(&format!("then: {words}"), width.into()), theme.dim())
 }

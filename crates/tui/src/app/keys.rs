@@ -5,20 +5,20 @@ use std::time::Instant;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use serde_json::Value;
 
-use super::{App, Draft, Step, TWICE};
+use super::{App, AppAction, Draft, TWICE};
 use crate::completion::Completed;
 use crate::editor::Edited;
 use crate::form::FormStep;
+use crate::protocol::UiCommand;
 use crate::question::QuestionResult;
 use crate::question::focus::{Arrival, is_text};
 use crate::view::TreeStep;
-use crate::wish::Wish;
 
 impl App {
     /// Takes a key.
-    pub(crate) fn key(&mut self, key: KeyEvent, arrival: Arrival, now: Instant) -> Step {
+    pub(crate) fn key(&mut self, key: KeyEvent, arrival: Arrival, now: Instant) -> AppAction {
         if key.kind == KeyEventKind::Release {
-            return Step::Go;
+            return AppAction::Continue;
         }
         self.hint = None;
         let step = self.route_key(key, arrival, now);
@@ -27,13 +27,13 @@ impl App {
     }
 
     /// Gives a key to whatever it is for: a pending answer, everything, the tree, the question, or the rest.
-    fn route_key(&mut self, key: KeyEvent, arrival: Arrival, now: Instant) -> Step {
+    fn route_key(&mut self, key: KeyEvent, arrival: Arrival, now: Instant) -> AppAction {
         if let Some(step) = self.resolve_pending(key, arrival).or_else(|| self.global_key(key, now)) {
             return step;
         }
         if self.in_tree {
             self.tree_key(key, now);
-            return Step::Go;
+            return AppAction::Continue;
         }
         match self.questions.key(key, now, self.keyboard(arrival)) {
             QuestionResult::PassOn { letter } => {
@@ -45,30 +45,30 @@ impl App {
     }
 
     /// Decides what a pending letter means now that a key follows it. Returns a step if that key is used up.
-    fn resolve_pending(&mut self, key: KeyEvent, arrival: Arrival) -> Option<Step> {
+    fn resolve_pending(&mut self, key: KeyEvent, arrival: Arrival) -> Option<AppAction> {
         match self.questions.next_key(key, self.keyboard(arrival)) {
             QuestionResult::PassOn { letter } => {
                 self.type_letter(letter);
                 None
             }
             // A letter that made a text, or the same one twice.
-            QuestionResult::Hinted if is_text(key) => Some(Step::Go),
+            QuestionResult::Hinted if is_text(key) => Some(AppAction::Continue),
             result => {
                 let step = self.after_question(result);
-                (step != Step::Go).then_some(step)
+                (step != AppAction::Continue).then_some(step)
             }
         }
     }
 
     /// Does what came of a question's key or of the time.
-    pub(super) fn after_question(&mut self, result: QuestionResult) -> Step {
+    pub(super) fn after_question(&mut self, result: QuestionResult) -> AppAction {
         match result {
-            QuestionResult::EditOutside(arguments) => return Step::Edit(arguments),
+            QuestionResult::EditOutside(arguments) => return AppAction::Edit(arguments),
             QuestionResult::Extended(what, limit) => self.story.extend(what, limit),
             QuestionResult::PassOn { letter } => self.type_letter(letter),
             QuestionResult::Hinted | QuestionResult::Done => {}
         }
-        Step::Go
+        AppAction::Continue
     }
 
     /// Types a letter that turned out not to be an answer into the form or the input.
@@ -81,26 +81,26 @@ impl App {
     }
 
     /// Keys that mean the same everywhere.
-    fn global_key(&mut self, key: KeyEvent, now: Instant) -> Option<Step> {
+    fn global_key(&mut self, key: KeyEvent, now: Instant) -> Option<AppAction> {
         if key.modifiers != KeyModifiers::CONTROL {
             return None;
         }
         match key.code {
             KeyCode::Char('c') => self.interrupt_or_leave(now),
             KeyCode::Char('t') => self.show_tree(!self.in_tree),
-            KeyCode::Char('l') => return Some(Step::Refresh),
+            KeyCode::Char('l') => return Some(AppAction::Refresh),
             KeyCode::Char('z') => return Some(self.suspend()),
             KeyCode::Char('o') => self.fold(now),
-            KeyCode::Char('d') if self.is_input_empty() => self.wish(Wish::Quit),
+            KeyCode::Char('d') if self.is_input_empty() => self.send_command(UiCommand::Quit),
             _ => return None,
         }
-        Some(Step::Go)
+        Some(AppAction::Continue)
     }
 
     /// A question that was not on the screen meanwhile takes no keys at once.
-    fn suspend(&mut self) -> Step {
+    fn suspend(&mut self) -> AppAction {
         self.questions.cover();
-        Step::Suspend
+        AppAction::Suspend
     }
 
     /// Whether there is an input, nothing stands in it and nothing is written elsewhere.
@@ -118,25 +118,25 @@ impl App {
     fn fold(&mut self, now: Instant) {
         self.transcript.unfolded = !self.transcript.unfolded;
         let words = if self.transcript.unfolded { "from now on at length" } else { "from now on folded" };
-        self.say(words, now);
+        self.show_hint(words, now);
     }
 
-    pub(super) fn say(&mut self, words: &str, now: Instant) {
+    pub(super) fn show_hint(&mut self, words: &str, now: Instant) {
         self.hint = Some((words.to_owned(), now));
     }
 
     fn interrupt_or_leave(&mut self, now: Instant) {
         let is_second = self.interrupted.is_some_and(|first| now.saturating_duration_since(first) < TWICE);
         if is_second {
-            return self.wish(Wish::Quit);
+            return self.send_command(UiCommand::Quit);
         }
         self.interrupted = Some(now);
         if self.busy {
             self.interrupt();
-            self.say("stopping; Ctrl-C again leaves", now);
+            self.show_hint("stopping; Ctrl-C again leaves", now);
         } else {
             self.editor.set_text("");
-            self.say("Ctrl-C again leaves", now);
+            self.show_hint("Ctrl-C again leaves", now);
         }
     }
 
@@ -144,17 +144,17 @@ impl App {
     fn interrupt(&mut self) {
         let waiting = std::mem::take(&mut self.queued);
         let draft = self.editor.text();
-        let waiting = waiting.into_iter().filter_map(|outgoing| outgoing.wish.words());
+        let waiting = waiting.into_iter().filter_map(|outgoing| outgoing.command.to_text());
         let texts = waiting.chain((!draft.is_empty()).then_some(draft));
         let text = texts.collect::<Vec<_>>().join("\n");
         self.editor.set_text(&text);
-        self.wish(Wish::Interrupt);
+        self.send_command(UiCommand::Interrupt);
     }
 
-    pub(super) fn wish(&mut self, wish: Wish) {
-        // Nobody to grant it: the program is leaving.
-        if self.wishes.send(wish).is_err() {
-            self.leaves = true;
+    pub(super) fn send_command(&mut self, command: UiCommand) {
+        // Nobody receives it any more: the program is exiting.
+        if self.commands.send(command).is_err() {
+            self.should_exit = true;
         }
     }
 
@@ -168,16 +168,16 @@ impl App {
         self.questions.cover();
     }
 
-    fn other_key(&mut self, key: KeyEvent, now: Instant) -> Step {
+    fn other_key(&mut self, key: KeyEvent, now: Instant) -> AppAction {
         if self.form.is_some() {
             self.form_key(key, now);
         } else if self.has_input() {
             return self.input_key(key, now);
         } else if key.code == KeyCode::Esc && self.busy {
             self.interrupt();
-            self.say("stopping", now);
+            self.show_hint("stopping", now);
         }
-        Step::Go
+        AppAction::Continue
     }
 
     fn tree_key(&mut self, key: KeyEvent, now: Instant) {
@@ -185,9 +185,9 @@ impl App {
             TreeStep::Close => self.show_tree(false),
             TreeStep::Cancel(place) => {
                 if let Some(call) = self.story.call(place) {
-                    let wish = Wish::Cancel { run: call.run, call: call.key.clone() };
-                    self.wish(wish);
-                    self.say("cancelling", now);
+                    let command = UiCommand::Cancel { run: call.run, call: call.key.clone() };
+                    self.send_command(command);
+                    self.show_hint("cancelling", now);
                 }
             }
             TreeStep::Nothing | TreeStep::Taken => {}
@@ -200,20 +200,20 @@ impl App {
             FormStep::Going => self.form = Some(purpose),
             FormStep::Cancelled => {
                 if purpose.call.is_none() {
-                    self.say("write the input as JSON, or leave with Ctrl-C", now);
+                    self.show_hint("write the input as JSON, or leave with Ctrl-C", now);
                 }
             }
             FormStep::Sent(value) => {
-                let wish = match purpose.call.clone() {
-                    Some(name) => Wish::Call { name, input: value },
-                    None => Wish::Give(value),
+                let command = match purpose.call.clone() {
+                    Some(name) => UiCommand::Call { name, input: value },
+                    None => UiCommand::SubmitInput(value),
                 };
-                self.send(wish, Draft::Form(Box::new(purpose)));
+                self.send(command, Draft::Form(Box::new(purpose)));
             }
         }
     }
 
-    fn input_key(&mut self, key: KeyEvent, now: Instant) -> Step {
+    fn input_key(&mut self, key: KeyEvent, now: Instant) -> AppAction {
         match self.completion.key(key, &mut self.editor) {
             Completed::Nothing => {}
             Completed::Chosen => {
@@ -223,19 +223,19 @@ impl App {
             }
             Completed::Moved | Completed::Accepted => {
                 self.completion.update(&self.editor);
-                return Step::Go;
+                return AppAction::Continue;
             }
         }
         if key.code == KeyCode::Esc {
             if self.busy {
                 self.interrupt();
-                self.say("stopping", now);
+                self.show_hint("stopping", now);
             }
-            return Step::Go;
+            return AppAction::Continue;
         }
         let step = match self.editor.key(key) {
             Edited::Send => self.take_line(now),
-            _ => Step::Go,
+            _ => AppAction::Continue,
         };
         self.completion.update(&self.editor);
         step

@@ -32,16 +32,17 @@ fn begins_word(text: &str, at: usize) -> bool {
 }
 
 /// Offers the entries of a directory below the root that go on as it was typed.
-pub(super) fn matching(root: &Path, typed: &str) -> Vec<Choice> {
-    let typed = typed.strip_prefix('"').unwrap_or(typed);
-    let (directory, name) = typed.rsplit_once('/').map_or(("", typed), |(directory, name)| (directory, name));
-    if !stays_below(directory) || typed.starts_with('/') {
+pub(super) fn matching(root: &Path, test_support: &str) -> Vec<Choice> {
+    let test_support = test_support.strip_prefix('"').unwrap_or(test_support);
+    let (directory, name) =
+        test_support.rsplit_once('/').map_or(("", test_support), |(directory, name)| (directory, name));
+    if !stays_below(directory) || test_support.starts_with('/') {
         return Vec::new();
     }
     let Ok(entries) = fs::read_dir(root.join(directory)) else { return Vec::new() };
     let mut ranked: Vec<_> = entries
         .take(MOST_ENTRIES)
-        .filter_map(|entry| offer(&entry.ok()?, &typed[..typed.len() - name.len()], name))
+        .filter_map(|entry| offer(&entry.ok()?, &test_support[..test_support.len() - name.len()], name))
         .collect();
     ranked.sort_by(|(rank, one), (other_rank, other)| {
         (rank, one.whole, &one.label).cmp(&(other_rank, other.whole, &other.label))
@@ -49,17 +50,17 @@ pub(super) fn matching(root: &Path, typed: &str) -> Vec<Choice> {
     ranked.into_iter().map(|(_, choice)| choice).collect()
 }
 
-fn offer(entry: &DirEntry, directory: &str, typed: &str) -> Option<(u8, Choice)> {
+fn offer(entry: &DirEntry, directory: &str, test_support: &str) -> Option<(u8, Choice)> {
     let name = entry.file_name().into_string().ok()?;
     // A dot asks for hidden files, and for nothing else.
-    let is_hidden = name.starts_with('.') != typed.starts_with('.');
-    let is_asked_for = typed.len() > 1 && name.starts_with(typed);
+    let is_hidden = name.starts_with('.') != test_support.starts_with('.');
+    let is_asked_for = test_support.len() > 1 && name.starts_with(test_support);
     let is_made = MADE_BY_TOOLS.contains(&name.as_str()) && !is_asked_for;
     let is_typeable = !name.contains(|sign: char| sign == '"' || sign.is_control());
     if is_hidden || is_made || !is_typeable {
         return None;
     }
-    let rank = rank(&name, typed)?;
+    let rank = rank(&name, test_support)?;
     let is_directory = is_directory(entry);
     let slash = if is_directory { "/" } else { "" };
     let inserted = quoted(&format!("{directory}{name}{slash}"), !is_directory);

@@ -2,9 +2,9 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::typed::{Screen, at_three_widths, keys};
+use crate::test_support::{TestScreen, at_three_widths, keys};
 
-const COMMANDS: &[Command] = &[
+const SLASH_COMMANDS: &[Command] = &[
     Command { name: "/help", description: "lists the commands" },
     Command { name: "/grants", description: "what you allowed for this session" },
     Command { name: "/revoke", description: "takes a grant back" },
@@ -25,7 +25,7 @@ fn input(files: &[&str]) -> Input {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "").unwrap();
     }
-    let completion = Completion::new(COMMANDS, directory.path());
+    let completion = Completion::new(SLASH_COMMANDS, directory.path());
     Input { directory, editor: Editor::new(""), completion }
 }
 
@@ -48,15 +48,15 @@ impl Input {
     }
 }
 
-fn offered(files: &[&str], typed: &str) -> Vec<String> {
+fn offered(files: &[&str], test_support: &str) -> Vec<String> {
     let mut input = input(files);
-    input.press(typed);
+    input.press(test_support);
     input.labels().into_iter().map(str::to_owned).collect()
 }
 
-fn text_after(files: &[&str], typed: &str) -> String {
+fn text_after(files: &[&str], test_support: &str) -> String {
     let mut input = input(files);
-    input.press(typed);
+    input.press(test_support);
     input.editor.text()
 }
 
@@ -161,7 +161,7 @@ fn a_long_list_of_files_shows_eight_rows_around_the_chosen_one() {
 }
 
 fn shown(completion: &Completion) -> String {
-    at_three_widths(|width, screen: &mut Screen| {
+    at_three_widths(|width, screen: &mut TestScreen| {
         let area = screen.sized(width, completion.height());
         completion.draw(area, &mut screen.buffer, Theme::default());
         mark_chosen(screen);
@@ -169,7 +169,7 @@ fn shown(completion: &Completion) -> String {
 }
 
 /// What is chosen is reversed, which text alone does not show.
-fn mark_chosen(screen: &mut Screen) {
+fn mark_chosen(screen: &mut TestScreen) {
     for y in 0..screen.buffer.area.height {
         if screen.buffer[(0, y)].modifier.contains(ratatui::style::Modifier::REVERSED) {
             screen.buffer[(0, y)].set_symbol("*");
@@ -180,8 +180,8 @@ fn mark_chosen(screen: &mut Screen) {
 #[test]
 fn a_list_can_be_drawn_in_any_area() {
     let mut input = input(&["漢字漢字.txt", "plain"]);
-    for typed in ["/", "<C-u>@"] {
-        input.press(typed);
+    for test_support in ["/", "<C-u>@"] {
+        input.press(test_support);
         for width in 0..12 {
             for height in 0..3 {
                 let area = Rect::new(1, 0, width, height);
@@ -232,10 +232,10 @@ fn a_list_that_does_not_fit_says_so() {
 fn models_are_offered_behind_their_command_and_chosen_by_one_key() {
     let model = |name: &str| OfferedModel { name: name.to_owned(), description: "$1 in".to_owned() };
     let models = [model("anthropic:claude-opus-5"), model("openai:gpt-5-mini"), model("openai:gpt-5")];
-    let open = |typed: &str| {
+    let open = |test_support: &str| {
         let mut input = input(&[]);
-        input.completion = Completion::new(COMMANDS, ".").with_models(&models);
-        input.press(typed);
+        input.completion = Completion::new(SLASH_COMMANDS, ".").with_models(&models);
+        input.press(test_support);
         input
     };
     assert_eq!(open("/model<Space>").labels().len(), 3);

@@ -2,7 +2,7 @@ use llm_do_testing::Chance;
 use ratatui::layout::Rect;
 
 use super::*;
-use crate::typed::{Screen, at_three_widths, keys};
+use crate::test_support::{TestScreen, at_three_widths, keys};
 
 fn pressed(text: &str) -> Editor {
     let mut editor = Editor::new("Ask anything");
@@ -168,7 +168,7 @@ fn the_word_before_the_cursor_can_be_replaced() {
 }
 
 fn shown(editor: &Editor, height: u16) -> String {
-    at_three_widths(|width, screen: &mut Screen| {
+    at_three_widths(|width, screen: &mut TestScreen| {
         let area = screen.sized(width, editor.height(width, height));
         screen.cursor = editor.draw(area, &mut screen.buffer, Theme::default());
     })

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Theme;
-use crate::typed::{Screen, at_three_widths, keys};
+use crate::test_support::{TestScreen, at_three_widths, keys};
 
 fn every_kind() -> Value {
     json!({
@@ -324,7 +324,7 @@ fn limits_are_said_as_a_person_would() {
 }
 
 fn shown(form: &Form, height: Option<u16>) -> String {
-    at_three_widths(|width, screen: &mut Screen| {
+    at_three_widths(|width, screen: &mut TestScreen| {
         let area = screen.sized(width, height.unwrap_or_else(|| form.height(width)));
         screen.cursor = form.draw(area, &mut screen.buffer, Theme::default());
     })

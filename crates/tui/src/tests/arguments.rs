@@ -14,17 +14,17 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use super::driver::{A_WHILE, Driver, opening};
-use crate::Opening;
+use super::driver::{A_WHILE, Driver, options};
+use crate::UiOptions;
 use crate::question::{Matter, Question, QuestionReply};
 
 const SEED: u64 = 0x7e57;
 const CASES: &str = "LLM_DO_TUI_ARGUMENTS";
 
 /// Hands questions to the UI under test.
-struct ToTheScreen(UnboundedSender<Question>);
+struct ToTheTestScreen(UnboundedSender<Question>);
 
-impl Approver for ToTheScreen {
+impl Approver for ToTheTestScreen {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
         let (reply, answer) = oneshot::channel();
         let matter = Matter::Approval(Box::new(request.clone()));
@@ -57,7 +57,7 @@ impl Bench {
         };
         let main = AgentSpec::new("main", "Use `record`.").tool("record");
         let project = Project::builder().agent(main).tool(record).build().unwrap();
-        let runtime = Runtime::builder(project).approver(ToTheScreen(sender)).build().unwrap();
+        let runtime = Runtime::builder(project).approver(ToTheTestScreen(sender)).build().unwrap();
         Self { runtime, questions, got }
     }
 
@@ -69,7 +69,7 @@ impl Bench {
             question = self.questions.recv() => question.unwrap(),
             report = &mut run => panic!("nothing was asked for {arguments}: {:?}", report.map(|report| report.trace().to_string())),
         };
-        let mut driver = Driver::new(Opening { chat: false, asks: false, ..opening() }, size);
+        let mut driver = Driver::new(UiOptions { chat: false, awaits_input: false, ..options() }, size);
         driver.app.question(question);
         driver.wait(A_WHILE);
         let rows = read_and_allow(&mut driver);

@@ -4,17 +4,17 @@ use llm_do_core::{Answer, Limits, Quantity, Schema, Scope};
 use serde_json::json;
 use tokio::sync::oneshot::Receiver;
 
-use super::driver::{A_MOMENT, A_WHILE, Driver, opening};
+use super::driver::{A_MOMENT, A_WHILE, Driver, options};
 use super::requests::{extension, long, request, shell, write};
-use crate::app::Step;
+use crate::app::AppAction;
 use crate::question::focus::Arrival;
-use crate::{Opening, Told, Wish};
+use crate::{UiCommand, UiOptions, UiUpdate};
 
 /// A chat in which a turn goes on.
 fn busy_chat() -> Driver {
     let mut driver = Driver::chat();
     driver.press("go<Enter>");
-    driver.wishes();
+    driver.commands();
     driver.begins("main", Limits::default());
     driver
 }
@@ -216,7 +216,7 @@ fn a_question_behind_the_tree_takes_no_key_when_the_tree_is_left() {
 fn a_form_that_is_being_filled_in_keeps_its_keys() {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let callables = vec![("greet".into(), Schema::new(schema).unwrap())];
-    let mut driver = Driver::new(Opening { callables, ..opening() }, (80, 24));
+    let mut driver = Driver::new(UiOptions { callables, ..options() }, (80, 24));
     driver.press("go<Enter>/call greet<Enter>");
     let mut answer = driver.ask(shell());
     driver.wait(A_WHILE);
@@ -230,9 +230,9 @@ fn chat_with_form() -> Driver {
     let text = json!({"type": "string"});
     let schema = json!({"type": "object", "properties": {"name": text, "yard": text}});
     let callables = vec![("greet".into(), Schema::new(schema).unwrap())];
-    let mut driver = Driver::new(Opening { callables, ..opening() }, (80, 24));
+    let mut driver = Driver::new(UiOptions { callables, ..options() }, (80, 24));
     driver.press("go<Enter>/call greet<Enter>");
-    driver.wishes();
+    driver.commands();
     driver
 }
 
@@ -275,13 +275,13 @@ fn what_is_pasted_into_the_tree_goes_nowhere() {
 fn control_d_leaves_only_from_an_empty_input() {
     let mut driver = chat_with_form();
     driver.press("xyz<Home><C-d>");
-    assert_eq!(driver.wishes(), []);
+    assert_eq!(driver.commands(), []);
     assert!(driver.screen().contains("> yz"), "{}", driver.screen());
     let mut driver = busy_chat();
     let mut answer = driver.ask(request("restart", json!({})));
     driver.wait(A_WHILE);
     driver.press("<Tab><Tab>e<Home><C-d>[<End><Backspace>]<C-s>");
-    assert_eq!(driver.wishes(), []);
+    assert_eq!(driver.commands(), []);
     assert_eq!(answered(&mut answer), Some(Answer::Revise(json!([]))));
 }
 
@@ -313,7 +313,7 @@ fn keys_faster_than_frames_skip_nothing() {
     let mut driver = Driver::single_run();
     let mut answer = driver.ask(long());
     driver.wait(A_WHILE);
-    for key in crate::typed::keys(&"<Space>".repeat(40)) {
+    for key in crate::test_support::keys(&"<Space>".repeat(40)) {
         driver.app.key(key, Arrival::Alone, driver.now());
     }
     driver.frame();
@@ -359,7 +359,7 @@ fn words_where_nothing_can_be_written_are_no_answer() {
         let mut driver = Driver::single_run();
         let mut answer = driver.ask(shell());
         driver.wait(A_WHILE);
-        for key in crate::typed::keys(&pieces.concat()) {
+        for key in crate::test_support::keys(&pieces.concat()) {
             driver.app.key(key, Arrival::Alone, driver.now());
             driver.pass(60);
             driver.frame();
@@ -379,7 +379,7 @@ fn an_answer_with_enter_is_no_message() {
     driver.wait(A_WHILE);
     driver.burst("y<Enter>");
     driver.wait(A_WHILE);
-    assert_eq!((answered(&mut answer), driver.wishes()), (None, vec![]));
+    assert_eq!((answered(&mut answer), driver.commands()), (None, vec![]));
     driver.press("y");
     driver.wait(A_MOMENT);
     assert_eq!(answered(&mut answer), Some(Answer::Once));
@@ -411,7 +411,7 @@ fn a_sentence_that_opened_the_scopes_goes_to_the_input() {
     assert!(driver.screen().contains("> add 1 test"), "{}", driver.screen());
     driver.press("<Enter>");
     assert_eq!(answered(&mut answer), None);
-    assert_eq!(driver.wishes(), [message("go")]);
+    assert_eq!(driver.commands(), [message("go")]);
     assert!(driver.screen().contains("then: add 1 test"), "{}", driver.screen());
 }
 
@@ -476,7 +476,7 @@ fn a_message_is_no_amount() {
 
 #[test]
 fn rows_that_the_input_covers_do_not_count_as_seen() {
-    let mut driver = Driver::new(opening(), (80, 12));
+    let mut driver = Driver::new(options(), (80, 12));
     driver.press("go<Enter>a<Enter>b<Enter>c<Enter>d<Enter>");
     let mut answer = driver.ask(write());
     driver.wait(A_WHILE);
@@ -500,7 +500,7 @@ fn rows_that_the_input_covers_do_not_count_as_seen() {
 #[test]
 fn a_question_has_room_on_every_screen() {
     for height in 3..14 {
-        let mut driver = Driver::new(opening(), (50, height));
+        let mut driver = Driver::new(options(), (50, height));
         driver.press("go<Enter>one<S-Enter>two<S-Enter>three<S-Enter>four");
         let mut answer = driver.ask(shell());
         driver.wait(A_WHILE);
@@ -516,7 +516,7 @@ fn a_question_has_room_on_every_screen() {
 #[test]
 fn what_has_no_room_at_all_was_not_seen() {
     for size in [(80, 1), (80, 2), (1, 24), (2, 24)] {
-        let mut driver = Driver::new(Opening { chat: false, asks: false, ..opening() }, size);
+        let mut driver = Driver::new(UiOptions { chat: false, awaits_input: false, ..options() }, size);
         let mut answer = driver.ask(shell());
         driver.wait(A_WHILE);
         driver.press("<End>ya");
@@ -527,7 +527,7 @@ fn what_has_no_room_at_all_was_not_seen() {
 
 #[test]
 fn a_budget_that_was_not_seen_does_not_grow() {
-    let mut driver = Driver::new(Opening { chat: false, asks: false, ..opening() }, (80, 2));
+    let mut driver = Driver::new(UiOptions { chat: false, awaits_input: false, ..options() }, (80, 2));
     let mut answer = driver.ask_to_extend(extension(Quantity::Tokens));
     driver.wait(A_WHILE);
     driver.press("5<Enter>");
@@ -542,7 +542,7 @@ fn a_budget_that_was_not_seen_does_not_grow() {
 #[test]
 fn no_screen_is_too_small() {
     for (width, height) in (1..7).flat_map(|width| (1..7).map(move |height| (width, height))) {
-        let mut driver = Driver::new(opening(), (width, height));
+        let mut driver = Driver::new(options(), (width, height));
         driver.press("go<Enter>/h<Esc> draft");
         let main = driver.begins("main", Limits::default());
         driver.says(&main, "| a | b |\n|---|---|\n| 漢 | `c` |\n\n- 漢字\n\n```\ncode\n```\n");
@@ -594,7 +594,7 @@ fn a_scope_is_shown_whole_before_it_is_granted() {
     let command = Scope::CommandPrefix(words.map(str::to_owned).to_vec());
     let scopes = vec![command.clone(), Scope::Directory("notes".to_owned()), Scope::Tool];
     let request = || llm_do_core::ApprovalRequest { scopes: scopes.clone(), ..request("run", json!({})) };
-    let mut driver = Driver::new(Opening { chat: false, asks: false, ..opening() }, (40, 12));
+    let mut driver = Driver::new(UiOptions { chat: false, awaits_input: false, ..options() }, (40, 12));
     let mut answer = driver.ask(request());
     driver.wait(A_WHILE);
     driver.read_on();
@@ -645,7 +645,7 @@ fn arguments_can_be_edited_outside() {
     let mut driver = Driver::single_run();
     let mut answer = driver.ask(request("restart", json!({})));
     driver.wait(A_WHILE);
-    assert_eq!(driver.press("E"), Step::Edit(json!({})));
+    assert_eq!(driver.press("E"), AppAction::Edit(json!({})));
     driver.app.edited(Err("the editor failed".to_owned()));
     assert!(driver.screen().contains("the editor failed"), "{}", driver.screen());
     driver.app.edited(Ok(json!({"now": 1})));
@@ -716,14 +716,14 @@ fn arrows_turn_from_a_budget_to_the_next_question() {
 fn escape_interrupts_and_control_c_twice_leaves() {
     let mut driver = busy_chat();
     driver.press("<Esc>");
-    assert_eq!(driver.wishes(), [Wish::Interrupt]);
+    assert_eq!(driver.commands(), [UiCommand::Interrupt]);
     driver.press("<C-c>");
-    assert_eq!(driver.wishes(), [Wish::Interrupt]);
+    assert_eq!(driver.commands(), [UiCommand::Interrupt]);
     driver.wait(3_000);
     driver.press("<C-c>");
-    assert_eq!(driver.wishes(), [Wish::Interrupt], "two that are far apart do not leave");
+    assert_eq!(driver.commands(), [UiCommand::Interrupt], "two that are far apart do not leave");
     driver.press("<C-c>");
-    assert_eq!(driver.wishes(), [Wish::Quit]);
+    assert_eq!(driver.commands(), [UiCommand::Quit]);
 }
 
 #[test]
@@ -733,26 +733,26 @@ fn escape_does_nothing_to_an_idle_chat_and_control_c_clears_its_draft() {
     assert!(driver.screen().contains("> draft"), "{}", driver.screen());
     driver.press("<C-c>");
     assert!(!driver.screen().contains("> draft"), "{}", driver.screen());
-    assert_eq!(driver.wishes(), []);
+    assert_eq!(driver.commands(), []);
     driver.wait(3_000);
     driver.press("<C-d>");
-    assert_eq!(driver.wishes(), [Wish::Quit]);
+    assert_eq!(driver.commands(), [UiCommand::Quit]);
 }
 
-fn message(text: &str) -> Wish {
-    Wish::Send { text: text.to_owned(), attachments: Vec::new() }
+fn message(text: &str) -> UiCommand {
+    UiCommand::Send { text: text.to_owned(), attachments: Vec::new() }
 }
 
 #[test]
 fn queued_messages_go_out_one_by_one_after_the_turn() {
     let mut driver = Driver::chat();
     driver.press("one<Enter>two<Enter>three<Enter>");
-    assert_eq!(driver.wishes(), [message("one")]);
-    driver.tell(Told::Ready);
-    assert_eq!(driver.wishes(), [message("two")]);
-    driver.tell(Told::Ready);
-    driver.tell(Told::Ready);
-    assert_eq!(driver.wishes(), [message("three")]);
+    assert_eq!(driver.commands(), [message("one")]);
+    driver.update(UiUpdate::Ready);
+    assert_eq!(driver.commands(), [message("two")]);
+    driver.update(UiUpdate::Ready);
+    driver.update(UiUpdate::Ready);
+    assert_eq!(driver.commands(), [message("three")]);
     assert_eq!(driver.printed(), "> one\n\n> two\n\n> three\n");
 }
 
@@ -761,11 +761,11 @@ fn messages_wait_for_a_command_that_takes_its_time() {
     for command in ["/clear ", "/fork ", "/goto 1", "/save notes.md", "/model small"] {
         let mut driver = Driver::chat();
         driver.press(&format!("{command}<Enter>one<Enter>two<Enter>"));
-        assert_eq!(driver.wishes().len(), 1, "{command}");
-        driver.tell(Told::Ready);
-        assert_eq!(driver.wishes(), [message("one")]);
-        driver.tell(Told::Ready);
-        assert_eq!(driver.wishes(), [message("two")]);
+        assert_eq!(driver.commands().len(), 1, "{command}");
+        driver.update(UiUpdate::Ready);
+        assert_eq!(driver.commands(), [message("one")]);
+        driver.update(UiUpdate::Ready);
+        assert_eq!(driver.commands(), [message("two")]);
     }
 }
 
@@ -773,45 +773,45 @@ fn messages_wait_for_a_command_that_takes_its_time() {
 fn after_an_interrupt_what_was_queued_stands_in_the_input() {
     let mut driver = Driver::chat();
     driver.press("one<Enter>two<Enter>three<Enter>dra<Esc>");
-    driver.tell(Told::Ready);
-    assert_eq!(driver.wishes(), [message("one"), Wish::Interrupt]);
+    driver.update(UiUpdate::Ready);
+    assert_eq!(driver.commands(), [message("one"), UiCommand::Interrupt]);
     driver.press("ft<Enter>");
-    assert_eq!(driver.wishes(), [message("two\nthree\ndraft")]);
+    assert_eq!(driver.commands(), [message("two\nthree\ndraft")]);
 }
 
 #[test]
 fn commands_become_wishes() {
-    let wished = |keys: &str| {
+    let commands = |keys: &str| {
         let mut driver = Driver::chat();
         driver.press(keys);
-        driver.wishes()
+        driver.commands()
     };
-    assert_eq!(wished("/model openai:gpt-5<Enter>"), [Wish::UseModel("openai:gpt-5".to_owned())]);
-    assert_eq!(wished("/model <Enter>"), []);
-    assert_eq!(wished("exit<Enter>"), [Wish::Quit]);
-    assert_eq!(wished("/approvals <Enter>"), [Wish::ListGrants]);
-    assert_eq!(wished("/revoke 2<Enter>"), [Wish::Revoke("2".to_owned())]);
-    assert_eq!(wished("/fork <Enter>"), [Wish::Fork(None)]);
-    assert_eq!(wished("/goto 3<Enter>"), [Wish::GoBack(Some(3))]);
-    assert_eq!(wished("/clear <Enter>"), [Wish::Clear]);
-    assert_eq!(wished("/save notes.md<Enter>"), [Wish::Save("notes.md".into())]);
-    assert_eq!(wished("/save <Enter>"), []);
-    assert_eq!(wished("/quit <Enter>"), [Wish::Quit]);
+    assert_eq!(commands("/model openai:gpt-5<Enter>"), [UiCommand::UseModel("openai:gpt-5".to_owned())]);
+    assert_eq!(commands("/model <Enter>"), []);
+    assert_eq!(commands("exit<Enter>"), [UiCommand::Quit]);
+    assert_eq!(commands("/approvals <Enter>"), [UiCommand::ListGrants]);
+    assert_eq!(commands("/revoke 2<Enter>"), [UiCommand::Revoke("2".to_owned())]);
+    assert_eq!(commands("/fork <Enter>"), [UiCommand::Fork(None)]);
+    assert_eq!(commands("/goto 3<Enter>"), [UiCommand::GoBack(Some(3))]);
+    assert_eq!(commands("/clear <Enter>"), [UiCommand::Clear]);
+    assert_eq!(commands("/save notes.md<Enter>"), [UiCommand::Save("notes.md".into())]);
+    assert_eq!(commands("/save <Enter>"), []);
+    assert_eq!(commands("/quit <Enter>"), [UiCommand::Quit]);
     assert_eq!(
-        wished("/call greet {\"name\": \"Ann\"}<Enter>"),
-        [Wish::Call { name: "greet".to_owned(), input: json!({"name": "Ann"}) }]
+        commands("/call greet {\"name\": \"Ann\"}<Enter>"),
+        [UiCommand::Call { name: "greet".to_owned(), input: json!({"name": "Ann"}) }]
     );
-    assert_eq!(wished("/call greet {\"name\"<Enter>"), []);
+    assert_eq!(commands("/call greet {\"name\"<Enter>"), []);
     // Only an entry with an input schema of its own takes JSON as its input.
-    assert_eq!(wished("{\"berths\": 3}<Enter>"), [message("{\"berths\": 3}")]);
-    assert_eq!(wished("/etc/hosts is what?<Enter>"), [message("/etc/hosts is what?")]);
+    assert_eq!(commands("{\"berths\": 3}<Enter>"), [message("{\"berths\": 3}")]);
+    assert_eq!(commands("/etc/hosts is what?<Enter>"), [message("/etc/hosts is what?")]);
 }
 
 #[test]
 fn an_unknown_command_is_not_sent_and_can_be_corrected() {
     let mut driver = Driver::chat();
     driver.press("/modle gpt<Enter>");
-    assert_eq!(driver.wishes(), []);
+    assert_eq!(driver.commands(), []);
     let screen = driver.screen();
     assert!(screen.contains("> /modle gpt") && screen.contains("did you mean `/model`?"), "{screen}");
 }
@@ -841,6 +841,6 @@ fn a_call_of_the_tree_is_cancelled() {
     let done = driver.calls_tool(&main, "done", json!({}));
     driver.returns(&done, "");
     driver.press("<C-t><Down>c<Down>c<Esc>");
-    assert_eq!(driver.wishes(), [Wish::Cancel { run: call.run, call: call.id.clone() }]);
+    assert_eq!(driver.commands(), [UiCommand::Cancel { run: call.run, call: call.id.clone() }]);
     assert!(!driver.app.is_in_tree());
 }

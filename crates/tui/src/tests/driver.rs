@@ -11,11 +11,11 @@ use ratatui::text::Line;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::app::{App, Step};
+use crate::app::{App, AppAction};
 use crate::question::focus::Arrival;
 use crate::question::{Matter, Question, QuestionReply};
-use crate::typed::{Screen, keys};
-use crate::{Opening, Told, Wish};
+use crate::test_support::{TestScreen, keys};
+use crate::{UiCommand, UiOptions, UiUpdate};
 
 /// Longer than a question stands before it takes keys.
 pub(super) const A_WHILE: u64 = 600;
@@ -25,7 +25,7 @@ pub(super) const A_MOMENT: u64 = 300;
 /// A UI, its clock, and what it printed.
 pub(super) struct Driver {
     pub(super) app: App,
-    wished: UnboundedReceiver<Wish>,
+    sent: UnboundedReceiver<UiCommand>,
     now: Instant,
     size: Size,
     printed: Vec<Line<'static>>,
@@ -38,51 +38,51 @@ pub(super) struct Driver {
 }
 
 /// What a chat begins with.
-pub(super) fn opening() -> Opening {
-    Opening {
+pub(super) fn options() -> UiOptions {
+    UiOptions {
         chat: true,
-        asks: true,
+        awaits_input: true,
         directory: "no such directory".into(),
         edit: Arc::new(|value| Ok(value.clone())),
-        ..Opening::new("main")
+        ..UiOptions::new("main")
     }
 }
 
 impl Driver {
     /// A UI on a screen of this size.
-    pub(super) fn new(opening: Opening, size: (u16, u16)) -> Self {
-        let (wishes, wished) = unbounded_channel();
+    pub(super) fn new(options: UiOptions, size: (u16, u16)) -> Self {
+        let (commands, sent) = unbounded_channel();
         let now = Instant::now();
-        let app = App::new(opening, wishes, now);
+        let app = App::new(options, commands, now);
         let size = Size { width: size.0, height: size.1 };
         let (printed, pieces) = (Vec::new(), std::collections::HashMap::new());
-        let mut driver = Self { app, wished, now, size, printed, calls: 0, runs: 0, pieces };
+        let mut driver = Self { app, sent, now, size, printed, calls: 0, runs: 0, pieces };
         driver.frame();
         driver
     }
 
     /// A chat at 80 columns.
     pub(super) fn chat() -> Self {
-        Self::new(opening(), (80, 24))
+        Self::new(options(), (80, 24))
     }
 
     /// A single run at 80 columns: there is nothing to type.
     pub(super) fn single_run() -> Self {
-        Self::new(Opening { chat: false, asks: false, ..opening() }, (80, 24))
+        Self::new(UiOptions { chat: false, awaits_input: false, ..options() }, (80, 24))
     }
 
     pub(super) fn read(&mut self, event: &Event) {
         self.app.event(event, self.now);
     }
 
-    pub(super) fn tell(&mut self, told: Told) {
-        self.app.told(told, self.now);
+    pub(super) fn update(&mut self, update: UiUpdate) {
+        self.app.update(update, self.now);
     }
 
     /// Presses keys one after the other, with a frame after each. Where nothing can be written, time passes in the end
     /// in which more keys could follow.
-    pub(super) fn press(&mut self, text: &str) -> Step {
-        let mut last = Step::Go;
+    pub(super) fn press(&mut self, text: &str) -> AppAction {
+        let mut last = AppAction::Continue;
         for key in keys(text) {
             last = self.app.key(key, Arrival::Alone, self.now);
             self.frame();
@@ -141,8 +141,8 @@ impl Driver {
         answer
     }
 
-    pub(super) fn wishes(&mut self) -> Vec<Wish> {
-        std::iter::from_fn(|| self.wished.try_recv().ok()).collect()
+    pub(super) fn commands(&mut self) -> Vec<UiCommand> {
+        std::iter::from_fn(|| self.sent.try_recv().ok()).collect()
     }
 
     /// Draws a frame as the terminal would have it.
@@ -184,7 +184,7 @@ impl Driver {
     /// The live rows or the whole screen, between bars.
     pub(super) fn screen(&mut self) -> String {
         let (buffer, cursor) = self.frame();
-        let mut screen = Screen { buffer, cursor }.text();
+        let mut screen = TestScreen { buffer, cursor }.text();
         if let Some(cursor) = cursor {
             screen.push_str(&format!("cursor at {}, {}\n", cursor.x, cursor.y));
         }
@@ -249,9 +249,9 @@ fn style_words(style: Style) -> String {
 }
 
 /// Plays a scene on three screens and writes down what each shows at its end.
-pub(super) fn on_three_screens(opening: &Opening, play: impl Fn(&mut Driver) -> String) -> String {
+pub(super) fn on_three_screens(options: &UiOptions, play: impl Fn(&mut Driver) -> String) -> String {
     let shown = [(40, 22), (80, 24), (140, 30)].map(|size| {
-        let mut driver = Driver::new(opening.clone(), size);
+        let mut driver = Driver::new(options.clone(), size);
         let shown = play(&mut driver);
         format!("{} columns\n{shown}", size.0)
     });

@@ -15,14 +15,14 @@ use llm_do_testing::Chance;
 use serde_json::json;
 use tokio::sync::oneshot::Receiver;
 
-use super::driver::{Driver, opening};
+use super::driver::{Driver, options};
 use super::requests::request;
-use crate::Opening;
-use crate::app::Step;
+use crate::UiOptions;
+use crate::app::AppAction;
 use crate::question::focus::{
     Arrival, Effect, Focus, FocusContext, Input, Keyboard, Transition, is_text, transition,
 };
-use crate::typed::{Screen, keys};
+use crate::test_support::{TestScreen, keys};
 
 const READING: Duration = Duration::from_millis(500);
 const TOGETHER: Duration = Duration::from_millis(250);
@@ -100,10 +100,10 @@ impl Sequence {
         let text = json!({"type": "string"});
         let schema = json!({"type": "object", "properties": {"name": text, "yard": text}});
         let callables = vec![("greet".into(), Schema::new(schema).unwrap())];
-        let single = Opening { chat: false, asks: false, ..opening() };
-        let opening = if kind == 0 { single } else { Opening { callables, ..opening() } };
+        let single = UiOptions { chat: false, awaits_input: false, ..options() };
+        let options = if kind == 0 { single } else { UiOptions { callables, ..options() } };
         let size = random_size(&mut chance);
-        let mut driver = Driver::new(opening, size);
+        let mut driver = Driver::new(options, size);
         if kind > 0 {
             driver.press("go<Enter>");
         }
@@ -195,11 +195,11 @@ impl Sequence {
             let (at, seen) = (self.driver.now(), self.seen.clone());
             self.pressed.push(Pressed { at, key: Some(key), is_alone, seen });
             match self.driver.app.key(key, arrival, at) {
-                Step::Edit(value) => {
+                AppAction::Edit(value) => {
                     self.seen.since = None;
                     self.driver.app.edited(Ok(value));
                 }
-                Step::Suspend => self.seen.since = None,
+                AppAction::Suspend => self.seen.since = None,
                 _ => {}
             }
             self.check_answers()?;
@@ -247,7 +247,7 @@ impl Sequence {
     /// Draws a frame and reads it as a person does.
     fn look(&mut self) {
         let (buffer, cursor) = self.driver.frame();
-        let screen = Screen { buffer, cursor }.text();
+        let screen = TestScreen { buffer, cursor }.text();
         let now = self.driver.now();
         let shown = markers(&screen);
         let question = shown.iter().map(|(number, _)| *number).next();

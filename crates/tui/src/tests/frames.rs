@@ -11,12 +11,12 @@ use ratatui::buffer::Buffer;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
-use super::driver::{Driver, opening};
+use super::driver::{Driver, options};
 use super::tale::{Who, result_of, text, used, wants};
-use crate::Opening;
+use crate::UiOptions;
 use crate::question::focus::Arrival;
 use crate::terminal::inline::Inline;
-use crate::typed::keys;
+use crate::test_support::keys;
 
 const MODEL: &str = "anthropic:sonnet";
 const FRAMES: usize = 2_000;
@@ -34,16 +34,16 @@ fn cpu_time() -> Duration {
 }
 
 /// A UI with a terminal that keeps nothing.
-struct Screen {
+struct TestScreen {
     driver: Driver,
     inline: Inline,
     /// What the whole screen showed last.
     shown: Buffer,
 }
 
-impl Screen {
+impl TestScreen {
     fn new() -> Self {
-        let driver = Driver::new(Opening { chat: false, asks: false, ..opening() }, (120, 40));
+        let driver = Driver::new(UiOptions { chat: false, awaits_input: false, ..options() }, (120, 40));
         Self { driver, inline: Inline::default(), shown: Buffer::default() }
     }
 
@@ -98,7 +98,7 @@ fn report(what: &str, limit: Duration, mut times: Vec<Duration>) {
 #[test]
 #[ignore = "prints figures of a release build"]
 fn frames_after_ten_thousand_events() {
-    let mut screen = Screen::new();
+    let mut screen = TestScreen::new();
     let main = screen.live_through_much();
     let live = (0..FRAMES).map(|number| {
         screen.driver.says(&main, if number % 20 == 19 { PROSE } else { "and so on, " });
@@ -124,7 +124,7 @@ fn frames_after_ten_thousand_events() {
 /// The share of a core that ten seconds of a stream take.
 fn streaming(what: &str, piece: impl Fn(usize) -> &'static str) {
     const SECONDS: usize = 10;
-    let mut screen = Screen::new();
+    let mut screen = TestScreen::new();
     let main = screen.driver.begins("main", Limits::default());
     screen.driver.asks_model(&main, MODEL, vec![text("go")]);
     let before = cpu_time();
@@ -155,7 +155,7 @@ fn two_thousand_deltas_per_second() {
 #[ignore = "prints figures of a release build"]
 fn frames_while_nothing_changes() {
     const SECONDS: usize = 60;
-    let mut screen = Screen::new();
+    let mut screen = TestScreen::new();
     let main = screen.live_through_much();
     screen.driver.says(&main, PROSE);
     for (what, keys) in [("silent run", ""), ("silent run in the tree", "<C-t>")] {
@@ -177,10 +177,10 @@ fn frames_while_nothing_changes() {
 fn keys_in_a_draft_of_ten_thousand_lines() {
     let mut driver = Driver::chat();
     driver.paste(&["a line of a draft with some words in it, and with ä and 漢"; 10_000].join("\n"));
-    let mut typed = keys("x<Backspace><Up><Left><S-Enter><Down>").into_iter().cycle();
+    let mut test_support = keys("x<Backspace><Up><Left><S-Enter><Down>").into_iter().cycle();
     let times = (0..FRAMES).map(|_| {
         let before = cpu_time();
-        driver.app.key(typed.next().unwrap(), Arrival::Alone, driver.now());
+        driver.app.key(test_support.next().unwrap(), Arrival::Alone, driver.now());
         driver.frame();
         cpu_time() - before
     });
@@ -204,7 +204,7 @@ fn frames_while_one_huge_block_goes_on() {
         ("a table of 10,000 rows", format!("| berth | state |\n|---|---|\n{rows}"), "| one | more |\n"),
         ("a quote of 10,000 lines", "> one line\n>\n".repeat(5_000), "> one line\n>\n"),
     ] {
-        let mut screen = Screen::new();
+        let mut screen = TestScreen::new();
         let main = screen.driver.begins("main", Limits::default());
         screen.driver.asks_model(&main, MODEL, vec![text("go")]);
         screen.driver.says(&main, &begun);
@@ -227,7 +227,7 @@ fn the_first_code_of_a_language() {
     // The grammars are read in the background when the UI begins, so the first block is not counted.
     for language in "json rust python js ts bash html css sql cpp java go yaml toml markdown diff".split(' ')
     {
-        let mut screen = Screen::new();
+        let mut screen = TestScreen::new();
         let main = screen.driver.begins("main", Limits::default());
         screen.driver.asks_model(&main, MODEL, vec![text("go")]);
         let mut times = Vec::new();

@@ -4,18 +4,18 @@ use insta::assert_snapshot;
 use llm_do_core::{Limits, Schema, Status};
 use serde_json::json;
 
-use super::driver::{Driver, on_three_screens, opening};
+use super::driver::{Driver, on_three_screens, options};
 use super::tale::{text, used};
-use crate::{OfferedModel, Opening, Told, Wish};
+use crate::{OfferedModel, UiCommand, UiOptions, UiUpdate};
 
 #[test]
 fn an_empty_input_says_what_it_is_for() {
-    assert_snapshot!(on_three_screens(&opening(), Driver::all));
+    assert_snapshot!(on_three_screens(&options(), Driver::all));
 }
 
 #[test]
 fn a_draft_of_several_lines() {
-    assert_snapshot!(on_three_screens(&opening(), |driver| {
+    assert_snapshot!(on_three_screens(&options(), |driver| {
         driver.press(
             "Dear harbour master, may we stay for the whole of the second week of July?<S-Enter>Yours",
         );
@@ -25,7 +25,7 @@ fn a_draft_of_several_lines() {
 
 #[test]
 fn a_message_waits_for_the_end_of_the_turn() {
-    assert_snapshot!(on_three_screens(&opening(), |driver| {
+    assert_snapshot!(on_three_screens(&options(), |driver| {
         driver.press("first<Enter>");
         let main = driver.begins("main", Limits::default());
         driver.asks_model(&main, "anthropic:sonnet", vec![text("first")]);
@@ -37,26 +37,26 @@ fn a_message_waits_for_the_end_of_the_turn() {
 
 #[test]
 fn commands_are_offered_behind_a_slash() {
-    assert_snapshot!(on_three_screens(&opening(), |driver| {
+    assert_snapshot!(on_three_screens(&options(), |driver| {
         driver.press("/<Down>");
         driver.all()
     }));
 }
 
 /// A chat that can choose between three models.
-fn with_models() -> Opening {
+fn with_models() -> UiOptions {
     let model = |name: &str, description: &str| OfferedModel {
         name: name.to_owned(),
         description: description.to_owned(),
     };
-    Opening {
+    UiOptions {
         model: Some("anthropic:claude-opus-5".to_owned()),
         models: vec![
             model("anthropic:claude-opus-5", "of this project"),
             model("openai:gpt-5", "$1.25 in, $10 out, 400k tokens"),
             model("openai:gpt-5-mini", "$0.25 in, $2 out, 400k tokens"),
         ],
-        ..opening()
+        ..options()
     }
 }
 
@@ -73,28 +73,28 @@ fn a_model_is_chosen_with_the_arrow_keys_or_by_typing() {
     for keys in ["/model<Enter><Down><Down><Enter>", "/model<Enter>mini<Enter>", "/model mini<Enter>"] {
         let mut driver = Driver::new(with_models(), (80, 24));
         driver.press(keys);
-        assert_eq!(driver.wishes(), [Wish::UseModel("openai:gpt-5-mini".to_owned())], "{keys}");
-        driver.tell(Told::Model(Some("openai:gpt-5-mini".to_owned())));
-        driver.tell(Told::Ready);
+        assert_eq!(driver.commands(), [UiCommand::UseModel("openai:gpt-5-mini".to_owned())], "{keys}");
+        driver.update(UiUpdate::Model(Some("openai:gpt-5-mini".to_owned())));
+        driver.update(UiUpdate::Ready);
         let screen = driver.screen();
         assert!(screen.contains("· openai:gpt-5-mini\n") && !screen.contains("claude"), "{screen}");
     }
     // Leaving the list leaves the model as it is.
     let mut driver = Driver::new(with_models(), (80, 24));
     driver.press("/model<Enter><Esc><C-u>");
-    assert_eq!(driver.wishes(), []);
+    assert_eq!(driver.commands(), []);
     // So does Enter at once, whatever was chosen before.
-    driver.tell(Told::Model(Some("test:echo".to_owned())));
+    driver.update(UiUpdate::Model(Some("test:echo".to_owned())));
     driver.press("/model<Enter><Enter>");
-    assert_eq!(driver.wishes(), [Wish::UseModel("test:echo".to_owned())]);
-    driver.tell(Told::Model(Some("anthropic:claude-opus-5".to_owned())));
-    driver.tell(Told::Ready);
+    assert_eq!(driver.commands(), [UiCommand::UseModel("test:echo".to_owned())]);
+    driver.update(UiUpdate::Model(Some("anthropic:claude-opus-5".to_owned())));
+    driver.update(UiUpdate::Ready);
     assert!(driver.screen().contains("· anthropic:claude-opus-5\n"), "{}", driver.screen());
 }
 
 #[test]
 fn an_unknown_command_is_hinted_at() {
-    assert_snapshot!(on_three_screens(&opening(), |driver| {
+    assert_snapshot!(on_three_screens(&options(), |driver| {
         driver.press("/qiut<Enter>");
         driver.all()
     }));
@@ -102,7 +102,7 @@ fn an_unknown_command_is_hinted_at() {
 
 #[test]
 fn help_lists_keys_and_commands() {
-    assert_snapshot!(on_three_screens(&opening(), |driver| {
+    assert_snapshot!(on_three_screens(&options(), |driver| {
         driver.press("/help<Enter>");
         driver.all()
     }));
@@ -110,12 +110,12 @@ fn help_lists_keys_and_commands() {
 
 #[test]
 fn usage_is_told_by_model() {
-    assert_snapshot!(on_three_screens(&opening(), |driver| {
+    assert_snapshot!(on_three_screens(&options(), |driver| {
         driver.press("hi<Enter>");
         let main = driver.begins("main", Limits::default());
         driver.answers(&main, "anthropic:sonnet", vec![text("Hello.")], used(12_000, 800));
         driver.ends(&main, Status::Done, Some("Hello."), None);
-        driver.tell(Told::Ready);
+        driver.update(UiUpdate::Ready);
         driver.press("/usage<Enter>");
         driver.all()
     }));
@@ -123,16 +123,16 @@ fn usage_is_told_by_model() {
 
 #[test]
 fn remarks_of_the_program() {
-    assert_snapshot!(on_three_screens(&opening(), |driver| {
-        driver.tell(Told::Said("said before this screen was there".to_owned()));
-        driver.tell(Told::Remark("answers come from `openai:gpt-5` from now on".to_owned()));
-        driver.tell(Told::Draft("a draft from elsewhere".to_owned()));
+    assert_snapshot!(on_three_screens(&options(), |driver| {
+        driver.update(UiUpdate::UserMessage("said before this screen was there".to_owned()));
+        driver.update(UiUpdate::Info("answers come from `openai:gpt-5` from now on".to_owned()));
+        driver.update(UiUpdate::Draft("a draft from elsewhere".to_owned()));
         driver.all()
     }));
 }
 
 /// A chat with an agent whose input is typed.
-pub(super) fn typed() -> Opening {
+pub(super) fn test_support() -> UiOptions {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -143,17 +143,17 @@ pub(super) fn typed() -> Opening {
         },
         "required": ["city", "nights"]
     });
-    Opening { input_schema: Some(Schema::new(schema).unwrap()), ..opening() }
+    UiOptions { input_schema: Some(Schema::new(schema).unwrap()), ..options() }
 }
 
 #[test]
 fn a_typed_input_is_asked_for_by_a_form() {
-    assert_snapshot!(on_three_screens(&typed(), Driver::all));
+    assert_snapshot!(on_three_screens(&test_support(), Driver::all));
 }
 
 #[test]
 fn a_form_that_lacks_something_says_what() {
-    assert_snapshot!(on_three_screens(&typed(), |driver| {
+    assert_snapshot!(on_three_screens(&test_support(), |driver| {
         driver.press("Kiel<Tab>many<C-s>");
         driver.all()
     }));

@@ -4,9 +4,9 @@ use insta::assert_snapshot;
 use llm_do_core::{FailureKind, Limits, Money, Status, Usage};
 use serde_json::json;
 
-use super::driver::{Driver, on_three_screens, opening};
+use super::driver::{Driver, on_three_screens, options};
 use super::tale::{Who, text, thought, used};
-use crate::Opening;
+use crate::UiOptions;
 
 const MODEL: &str = "anthropic:sonnet";
 
@@ -31,12 +31,12 @@ fn main() { println!(\"ahoy\"); }
 
 And while this paragraph is being written, it still";
 
-fn single() -> Opening {
-    Opening { chat: false, asks: false, ..opening() }
+fn single() -> UiOptions {
+    UiOptions { chat: false, awaits_input: false, ..options() }
 }
 
-fn at_length() -> Opening {
-    Opening { unfolded: true, ..single() }
+fn at_length() -> UiOptions {
+    UiOptions { unfolded: true, ..single() }
 }
 
 /// An agent that has been asked.
@@ -195,7 +195,7 @@ fn the_status_line_says_what_is_left_of_the_budgets() {
 #[test]
 fn the_limits_of_a_later_turn_are_said_to_be_its_own() {
     let limits = Limits { cost: Some(Money::from_dollars(0.5)), tool_calls: Some(2), ..Limits::default() };
-    let mut driver = Driver::new(opening(), (100, 20));
+    let mut driver = Driver::new(options(), (100, 20));
     let main = driver.begins("main", limits.clone());
     driver.answers(&main, MODEL, vec![text("One.")], used(12_345, 400));
     assert!(driver.screen().contains("$0.4570 left · 2 calls left"), "{}", driver.screen());
@@ -232,14 +232,14 @@ fn a_run_that_fails_says_why() {
 
 #[test]
 fn an_interrupted_run_leaves_what_was_said() {
-    assert_snapshot!(on_three_screens(&opening(), |driver| {
+    assert_snapshot!(on_three_screens(&options(), |driver| {
         driver.press("What is new?<Enter>");
         let main = asked(driver);
         driver.says(&main, "One paragraph.\n\nHalf of ano");
         driver.frame();
         driver.press("<Esc>");
         driver.ends(&main, Status::Interrupted, None, Some("interrupted"));
-        driver.tell(crate::Told::Ready);
+        driver.update(crate::UiUpdate::Ready);
         driver.all()
     }));
 }
@@ -257,7 +257,7 @@ fn an_answer_that_was_not_streamed_is_printed_and_files_are_named() {
 #[test]
 fn emoji_of_people_and_models_stay_whole_and_other_hidden_signs_are_written_out() {
     let said = "❤\u{fe0f} to the 👩\u{200d}👩\u{200d}👧";
-    let mut driver = Driver::new(opening(), (90, 20));
+    let mut driver = Driver::new(options(), (90, 20));
     driver.paste(&format!("{said} and\u{200b} \u{202e}you"));
     driver.press("<Enter>");
     let main = asked(&mut driver);

@@ -4,18 +4,18 @@ use insta::assert_snapshot;
 use llm_do_core::{ApprovalRequest, Limits, Quantity};
 use serde_json::json;
 
-use super::driver::{A_WHILE, Driver, on_three_screens, opening};
+use super::driver::{A_WHILE, Driver, on_three_screens, options};
 use super::requests::{deceitful, extension, files, long, request, shell, write};
 use super::tale::text;
-use crate::{Opening, Theme};
+use crate::{Theme, UiOptions};
 
-fn single() -> Opening {
-    Opening { chat: false, asks: false, ..opening() }
+fn single() -> UiOptions {
+    UiOptions { chat: false, awaits_input: false, ..options() }
 }
 
 /// A run that waits for an answer to these questions, after these keys.
-fn asking(opening: &Opening, requests: &[ApprovalRequest], keys: &str) -> String {
-    on_three_screens(opening, |driver| {
+fn asking(options: &UiOptions, requests: &[ApprovalRequest], keys: &str) -> String {
+    on_three_screens(options, |driver| {
         ask(driver, requests, keys);
         driver.screen()
     })
@@ -42,7 +42,7 @@ fn a_file_is_written_over() {
 #[test]
 fn a_diff_has_colors() {
     let theme = Theme { colors: true, light: false };
-    let mut driver = Driver::new(Opening { theme, ..single() }, (80, 24));
+    let mut driver = Driver::new(UiOptions { theme, ..single() }, (80, 24));
     ask(&mut driver, &[write()], "");
     assert_snapshot!(driver.styled());
 }
@@ -181,7 +181,7 @@ fn three_questions_wait_and_are_turned_over() {
 
 #[test]
 fn a_question_that_does_not_take_keys_says_so() {
-    let shown = on_three_screens(&opening(), |driver| {
+    let shown = on_three_screens(&options(), |driver| {
         driver.press("tidy up<Enter>");
         driver.press("a draft");
         ask(driver, &[shell()], "");
@@ -192,7 +192,7 @@ fn a_question_that_does_not_take_keys_says_so() {
 
 #[test]
 fn a_question_above_an_empty_input() {
-    let shown = on_three_screens(&opening(), |driver| {
+    let shown = on_three_screens(&options(), |driver| {
         driver.press("tidy up<Enter>");
         ask(driver, &[shell()], "");
         driver.screen()

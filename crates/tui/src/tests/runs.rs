@@ -7,8 +7,8 @@ use llm_do::{AgentSpec, Answer, Approval, Event, EventBody, Output, Script, asks
 use llm_do_testing::{FunctionTool, TestProject, deny, once};
 use serde_json::json;
 
-use super::driver::{Driver, opening};
-use crate::Opening;
+use super::driver::{Driver, options};
+use crate::UiOptions;
 
 /// Events of which no two runs differ.
 fn steady(event: &Event) -> Event {
@@ -44,7 +44,7 @@ async fn newsroom(answers: impl IntoIterator<Item = Answer>) -> Vec<Event> {
 }
 
 fn single() -> Driver {
-    Driver::new(Opening { chat: false, asks: false, ..opening() }, (80, 30))
+    Driver::new(UiOptions { chat: false, awaits_input: false, ..options() }, (80, 30))
 }
 
 #[tokio::test]

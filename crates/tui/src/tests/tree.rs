@@ -4,15 +4,15 @@ use insta::assert_snapshot;
 use llm_do_core::{FailureKind, Limits, Status};
 use serde_json::json;
 
-use super::driver::{Driver, on_three_screens, opening};
+use super::driver::{Driver, on_three_screens, options};
 use super::requests::shell;
 use super::tale::{Who, result_of, text, thought, used, wants};
-use crate::{Opening, Theme};
+use crate::{Theme, UiOptions};
 
 const MODEL: &str = "anthropic:sonnet";
 
-fn single() -> Opening {
-    Opening { chat: false, asks: false, ..opening() }
+fn single() -> UiOptions {
+    UiOptions { chat: false, awaits_input: false, ..options() }
 }
 
 /// An agent with calls that ended in several ways, and one that waits.
@@ -69,7 +69,7 @@ fn a_tree_without_questions() {
 
 #[test]
 fn an_empty_tree() {
-    assert_snapshot!(on_three_screens(&opening(), |driver| {
+    assert_snapshot!(on_three_screens(&options(), |driver| {
         driver.press("<C-t>");
         driver.screen()
     }));
@@ -151,7 +151,7 @@ fn deep_trees_keep_room_for_names() {
 #[test]
 fn a_tree_has_colors() {
     let theme = Theme { colors: true, light: false };
-    let mut driver = Driver::new(Opening { theme, ..single() }, (80, 24));
+    let mut driver = Driver::new(UiOptions { theme, ..single() }, (80, 24));
     grown(&mut driver);
     driver.press("<C-t>");
     assert_snapshot!(driver.styled());

@@ -14,9 +14,9 @@ fn program() -> PathBuf {
 }
 
 /// Starts the example and brings it to its panic.
-fn panicked(place: &str, in_tree: bool) -> TerminalSession {
+fn panicked(location: &str, in_tree: bool) -> TerminalSession {
     let mut command = Command::new(program());
-    command.arg(place).env("TERM", "xterm-256color").env("RUST_BACKTRACE", "0");
+    command.arg(location).env("TERM", "xterm-256color").env("RUST_BACKTRACE", "0");
     let session = TerminalSession::spawn(command, 80, 12);
     session.wait_for_visible("a message for main");
     assert!(!session.terminal_modes().canonical);
@@ -44,22 +44,22 @@ fn is_as_before(session: &TerminalSession, code: i32, message: &str) {
 
 #[test]
 fn a_panic_of_the_program_itself() {
-    is_as_before(&panicked("main", false), 101, "the program breaks off");
+    is_as_before(&panicked("main", false), 101, "the program panics");
 }
 
 #[test]
 fn a_panic_of_another_thread_ends_the_ui() {
-    is_as_before(&panicked("thread", false), 1, "a thread breaks off");
+    is_as_before(&panicked("thread", false), 1, "a thread panics");
 }
 
 #[test]
-fn a_panic_of_a_reader_of_events_ends_the_ui() {
-    is_as_before(&panicked("reader", false), 1, "a reader of events breaks off");
+fn a_panic_of_an_event_handler_ends_the_ui() {
+    is_as_before(&panicked("event-handler", false), 1, "an event handler panics");
 }
 
 #[test]
 fn a_panic_while_the_tree_is_on_the_screen() {
-    for place in ["main", "thread", "reader"] {
-        is_as_before(&panicked(place, true), if place == "main" { 101 } else { 1 }, "breaks off");
+    for location in ["main", "thread", "event-handler"] {
+        is_as_before(&panicked(location, true), if location == "main" { 101 } else { 1 }, "panics");
     }
 }

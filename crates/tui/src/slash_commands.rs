@@ -3,7 +3,7 @@
 use crate::completion::Command;
 
 /// Every command, in the order of the help.
-pub(crate) const COMMANDS: &[Command] = &[
+pub(crate) const SLASH_COMMANDS: &[Command] = &[
     Command { name: "/help", description: "keys and commands" },
     Command {
         name: "/model",
@@ -41,42 +41,42 @@ const KEYS: &[(&str, &str)] = &[
 
 /// What keys and commands do, in the order of the help.
 pub(crate) fn help() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let commands = COMMANDS.iter().map(|command| (command.name, command.description));
+    let commands = SLASH_COMMANDS.iter().map(|command| (command.name, command.description));
     KEYS.iter().copied().chain(commands)
 }
 
-/// A line of the person.
+/// What a line of the input is.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line<'a> {
-    /// A command and what follows it.
+pub(crate) enum ParsedLine<'a> {
+    /// A command and its arguments.
     Command(&'static str, &'a str),
-    /// It looks like a command, but there is none of that name.
+    /// It looks like a command, but no command has that name.
     Unknown(&'a str),
     Message,
 }
 
 /// What people type to leave, without a slash.
-const LEAVING: [&str; 2] = ["exit", "quit"];
+const EXIT_WORDS: [&str; 2] = ["exit", "quit"];
 
 /// Returns the command that was misspelled, if one is near.
 pub(crate) fn misspelled(word: &str) -> Option<&'static str> {
-    let names = COMMANDS.iter().filter_map(|command| command.name.strip_prefix('/'));
+    let names = SLASH_COMMANDS.iter().filter_map(|command| command.name.strip_prefix('/'));
     let meant = llm_do_core::misspelled(word.trim_start_matches('/'), names)?;
-    COMMANDS.iter().map(|command| command.name).find(|name| name.strip_prefix('/') == Some(meant))
+    SLASH_COMMANDS.iter().map(|command| command.name).find(|name| name.strip_prefix('/') == Some(meant))
 }
 
-/// Tells commands from messages. A path is no command.
-pub(crate) fn read(line: &str) -> Line<'_> {
-    if LEAVING.contains(&line) {
-        return Line::Command("/quit", "");
+/// Tells commands from messages. A path is not a command.
+pub(crate) fn parse(line: &str) -> ParsedLine<'_> {
+    if EXIT_WORDS.contains(&line) {
+        return ParsedLine::Command("/quit", "");
     }
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     if !word.starts_with('/') || word.len() == 1 || word[1..].contains('/') {
-        return Line::Message;
+        return ParsedLine::Message;
     }
-    match COMMANDS.iter().find(|command| command.name == word) {
-        Some(command) => Line::Command(command.name, rest.trim()),
-        None => Line::Unknown(word),
+    match SLASH_COMMANDS.iter().find(|command| command.name == word) {
+        Some(command) => ParsedLine::Command(command.name, rest.trim()),
+        None => ParsedLine::Unknown(word),
     }
 }
 
@@ -86,19 +86,19 @@ mod tests {
 
     #[test]
     fn a_path_is_a_message_and_a_mistyped_command_is_none() {
-        assert_eq!(read("/call helper {}"), Line::Command("/call", "helper {}"));
-        assert_eq!(read("/quit"), Line::Command("/quit", ""));
-        assert_eq!(read("/qiut"), Line::Unknown("/qiut"));
-        assert_eq!(read("/etc/passwd is what?"), Line::Message);
-        assert_eq!(read("hello /quit"), Line::Message);
-        assert_eq!(read("/"), Line::Message);
+        assert_eq!(parse("/call helper {}"), ParsedLine::Command("/call", "helper {}"));
+        assert_eq!(parse("/quit"), ParsedLine::Command("/quit", ""));
+        assert_eq!(parse("/qiut"), ParsedLine::Unknown("/qiut"));
+        assert_eq!(parse("/etc/passwd is what?"), ParsedLine::Message);
+        assert_eq!(parse("hello /quit"), ParsedLine::Message);
+        assert_eq!(parse("/"), ParsedLine::Message);
     }
 
     #[test]
     fn exit_and_quit_alone_leave() {
-        assert_eq!(read("exit"), Line::Command("/quit", ""));
-        assert_eq!(read("quit"), Line::Command("/quit", ""));
-        assert_eq!(read("exit the building"), Line::Message);
+        assert_eq!(parse("exit"), ParsedLine::Command("/quit", ""));
+        assert_eq!(parse("quit"), ParsedLine::Command("/quit", ""));
+        assert_eq!(parse("exit the building"), ParsedLine::Message);
     }
 
     #[test]

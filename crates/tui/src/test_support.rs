@@ -50,9 +50,9 @@ fn named_key(name: &str) -> KeyEvent {
 }
 
 /// Draws at three widths and writes down what is seen, with the place of the cursor.
-pub(crate) fn at_three_widths(mut draw: impl FnMut(u16, &mut Screen)) -> String {
+pub(crate) fn at_three_widths(mut draw: impl FnMut(u16, &mut TestScreen)) -> String {
     let screens = [40, 80, 140].map(|width| {
-        let mut screen = Screen::default();
+        let mut screen = TestScreen::default();
         draw(width, &mut screen);
         format!("{width} columns, {}\n{}", screen.cursor_text(), screen.text())
     });
@@ -61,12 +61,12 @@ pub(crate) fn at_three_widths(mut draw: impl FnMut(u16, &mut Screen)) -> String 
 
 /// What was drawn.
 #[derive(Debug, Default)]
-pub(crate) struct Screen {
+pub(crate) struct TestScreen {
     pub(crate) buffer: Buffer,
     pub(crate) cursor: Option<Position>,
 }
 
-impl Screen {
+impl TestScreen {
     /// Makes room.
     pub(crate) fn sized(&mut self, width: u16, height: u16) -> Rect {
         self.buffer = Buffer::empty(Rect::new(0, 0, width, height));
