@@ -3,7 +3,10 @@
 //! The hint of a failure is written for its caller: a model, or a program that embeds llm-do. A person at the command
 //! line has flags and files instead, so each kind of failure has its own advice here.
 
-use llm_do::{EventBody, Failure, FailureKind, ModelErrorKind, ModelResult, RunReport};
+use llm_do::call::FailureKind;
+use llm_do::event::{EventBody, ModelResult};
+use llm_do::model::ModelErrorKind;
+use llm_do::{Failure, RunReport};
 
 use crate::exit::Exit;
 

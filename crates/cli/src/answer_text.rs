@@ -6,7 +6,7 @@
 //!
 //! This module writes nothing: see [`crate::stream`].
 
-use llm_do::Delta;
+use llm_do::event::Delta;
 
 /// The text of one answer.
 #[derive(Debug, Default)]

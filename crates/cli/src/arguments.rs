@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use llm_do::{Cassette, CassetteMode};
+use llm_do::model::{Cassette, CassetteMode};
 
 use crate::command_order::command_first;
 use crate::exit::Exit;
@@ -452,7 +452,7 @@ pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command
 pub(crate) fn command_like(path: &str) -> Option<String> {
     let command = Cli::command();
     let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-    llm_do::misspelled(path, names).map(str::to_owned)
+    llm_do_core::misspelled(path, names).map(str::to_owned)
 }
 
 /// Arguments that are not a command: a mistake, or a question for help.

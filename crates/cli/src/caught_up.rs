@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use llm_do::{Event, EventBody, Key};
+use llm_do::event::{Event, EventBody};
+use llm_do::value::Key;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 

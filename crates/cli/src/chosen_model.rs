@@ -1,6 +1,6 @@
 //! The model that the user chose, and which agents it is for.
 
-use llm_do::LoadedProject;
+use llm_do::project::LoadedProject;
 
 use crate::model_name;
 use crate::problem::Problem;

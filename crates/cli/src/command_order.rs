@@ -94,7 +94,7 @@ fn refuse_misspelled(arguments: &[OsString], program: &Command) -> Result<(), Pr
     }
     let shown = visible_line(word);
     let names: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
-    let hint = match llm_do::misspelled(word, names.iter().copied()) {
+    let hint = match llm_do_core::misspelled(word, names.iter().copied()) {
         Some(meant) => format!("did you mean the command `{meant}`?"),
         None => format!("`llm-do --help` lists the commands; `llm-do run {shown}` takes it as a prompt"),
     };

@@ -13,7 +13,9 @@ mod settings;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use llm_do::{ApprovalMode, LoadedProject, ModelOverride, UserModels, providers};
+use llm_do::approval::ApprovalMode;
+use llm_do::model::{ModelOverride, UserModels, providers};
+use llm_do::project::LoadedProject;
 
 pub(crate) use edit::{get, leaves, parse_key, set, unset};
 pub(crate) use error::ConfigError;
@@ -97,7 +99,7 @@ impl UserConfig {
     /// The addresses of built-in providers, each as the last variable that may hold it: every variable that is set
     /// takes precedence.
     pub(crate) fn addresses(&self) -> Vec<(&'static str, String)> {
-        let of_provider = |provider: &llm_do::BuiltinProvider| {
+        let of_provider = |provider: &llm_do::model::BuiltinProvider| {
             let section = self.settings.providers.get(provider.name)?;
             Some((*provider.base_url_env.last()?, section.base_url.clone()))
         };

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
-use llm_do::trust::Power;
-use llm_do::{Environment, LoadedProject};
+use llm_do::model::Environment;
+use llm_do::project::LoadedProject;
+use llm_do_trust::Power;
 
 use crate::config;
 use crate::credentials::Credentials;

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use llm_do::{Event, EventBody, FailureKind, RunReport, Status};
+use llm_do::RunReport;
+use llm_do::call::FailureKind;
+use llm_do::event::{Event, EventBody, Status};
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

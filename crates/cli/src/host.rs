@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use llm_do::{
-    AgentSpec, ApprovalMode, Cassette, Diagnostics, Environment, Event, HttpSettings, HttpTransport, Input,
-    Limits, LoadedProject, Money, Name, NoticeSink, PythonSettings, Run, RunBuilder, Runtime, RuntimeBuilder,
-    StandardCatalog, StandardModels,
-};
+use llm_do::approval::ApprovalMode;
+use llm_do::call::{NoticeSink, RunBuilder};
+use llm_do::event::Event;
+use llm_do::model::{Cassette, Environment, HttpSettings, HttpTransport, StandardModels};
+use llm_do::project::{Diagnostics, LoadedProject, LoadedProjectExt, StandardCatalog};
+use llm_do::tools::PythonSettings;
+use llm_do::usage::Money;
+use llm_do::value::{Input, Name};
+use llm_do::{AgentSpec, Limits, Run, Runtime, RuntimeBuilder};
 
 use crate::approvals::{ProgramApprover, TerminalApprover, start_approver};
 use crate::arguments::{Approve, Output, RunOptions};
@@ -46,7 +50,7 @@ pub(crate) fn load(location: &ProjectLocation, trust: Option<&str>) -> Result<Lo
     }
     let catalog = catalog(location, EnvFile::Read)?;
     let agreed = Some(&seen.powers);
-    let project = llm_do::load_agreed(&location.path, &location.set, agreed, &catalog)?;
+    let project = llm_do_project::load_agreed(&location.path, &location.set, agreed, &catalog)?;
     trust::remember_code(&project);
     show_notices(&project);
     Ok(project)
@@ -55,7 +59,7 @@ pub(crate) fn load(location: &ProjectLocation, trust: Option<&str>) -> Result<Lo
 /// Reads the project at a location without its powers.
 fn load_restricted(location: &ProjectLocation) -> Result<LoadedProject, Problem> {
     let catalog = catalog(location, EnvFile::Ignored)?;
-    let project = llm_do::load_restricted(&location.path, &location.set, &catalog)?;
+    let project = llm_do_project::load_restricted(&location.path, &location.set, &catalog)?;
     show_notices(&project);
     tell_unseen(&project);
     Ok(project)
@@ -77,19 +81,19 @@ pub(crate) fn load_with_code(
     seen: &LoadedProject,
 ) -> Result<LoadedProject, Problem> {
     let catalog = catalog(location, EnvFile::Read)?;
-    Ok(llm_do::load_agreed(&location.path, &location.set, Some(&seen.powers), &catalog)?)
+    Ok(llm_do_project::load_agreed(&location.path, &location.set, Some(&seen.powers), &catalog)?)
 }
 
 /// Reads the project at a location without running anything of it.
 pub(crate) fn load_static(location: &ProjectLocation) -> Result<LoadedProject, Problem> {
     let catalog = catalog(location, EnvFile::Ignored)?;
-    Ok(llm_do::load_static(&location.path, &location.set, &catalog)?)
+    Ok(llm_do_project::load_static(&location.path, &location.set, &catalog)?)
 }
 
 /// Checks the project at a location without running any of its code.
 pub(crate) fn check_static(location: &ProjectLocation) -> Result<Diagnostics, Problem> {
     let catalog = catalog(location, EnvFile::Ignored)?;
-    Ok(llm_do::check_static(&location.path, &location.set, &catalog))
+    Ok(llm_do_project::check_static(&location.path, &location.set, &catalog))
 }
 
 /// Says what the author of a project should know.
@@ -264,7 +268,9 @@ impl Plan {
     /// A runtime with the prices, the approval mode and the limits of this plan.
     fn builder(&self, models: StandardModels) -> Result<RuntimeBuilder, Problem> {
         let user = config::current(Some(&self.project.root))?.models();
-        Ok(llm_do::runtime_of(&self.project)
+        Ok(self
+            .project
+            .runtime()
             .models(models)
             .prices(user.prices(self.project.model_overrides.clone()))
             .approval_mode(self.mode)
@@ -340,7 +346,7 @@ fn models_for(
     tape: Option<&Cassette>,
 ) -> Result<StandardModels, Problem> {
     let user = config::current(Some(&project.root))?.models();
-    let models = llm_do::models_for_user(project, environment.clone(), &user);
+    let models = project.models_for_user(environment.clone(), &user);
     let Some(tape) = tape else { return Ok(models) };
     let network = HttpTransport::new(HttpSettings::from_environment(&environment));
     let network = network.map_err(|error| Problem::usage(error.message))?;

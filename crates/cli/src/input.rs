@@ -6,7 +6,10 @@
 use std::fs::File;
 use std::path::Path;
 
-use llm_do::{Attachment, CallKind, Input, InputPart, LoadedProject, Outline, Schema, parse_strict};
+use llm_do::call::CallKind;
+use llm_do::project::{LoadedProject, Outline};
+use llm_do::value::{Attachment, Input, InputPart, Schema};
+use llm_do_core::parse_strict;
 use serde_json::Value;
 
 use crate::arguments::InputArguments;

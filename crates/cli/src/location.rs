@@ -7,7 +7,8 @@ mod search;
 
 use std::path::{Path, PathBuf};
 
-use llm_do::discovery::{self, Membership};
+use llm_do_project::discovery;
+use llm_do_project::discovery::Membership;
 
 use crate::arguments::{self, ProjectArguments};
 use crate::output;

@@ -56,6 +56,6 @@ fn main() -> ExitCode {
     approvals::end_approver();
     llm_do_tui::restore();
     // Whoever did not stop when it was told to.
-    llm_do::end_all_commands();
+    llm_do_sandbox::end_all_commands();
     if output::has_failed() && exit == exit::Exit::Done { exit::Exit::Failed.into() } else { exit.into() }
 }

@@ -2,10 +2,9 @@
 //!
 //! Names in files are not completed: a project names its models in full (`llm-do check` says which were meant).
 
-use llm_do::{
-    LoadedProject, StandardModels, UserModels, full_names, known_models, misspelled, nearest, provider_names,
-    providers,
-};
+use llm_do::model::{StandardModels, UserModels, full_names, known_models, provider_names, providers};
+use llm_do::project::LoadedProject;
+use llm_do_core::{misspelled, nearest};
 
 use crate::config;
 use crate::output;
@@ -70,7 +69,7 @@ fn no_provider(name: &str, provider: &str, known: &[&str], user: &UserModels) ->
     let shown = visible_line(name);
     if provider == name {
         let message = format!("the model `{shown}` names no provider, and no provider is known to have it");
-        let alias = llm_do::nearest(name, user.aliases.keys().map(String::as_str)).map(str::to_owned);
+        let alias = llm_do_core::nearest(name, user.aliases.keys().map(String::as_str)).map(str::to_owned);
         return match alias.or_else(|| misspelled_model(name)) {
             Some(meant) => Problem::with_hint(message, did_you_mean(&[meant])),
             None => Problem::with_hint(

@@ -3,7 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use llm_do::{CallResult, Decision, Delta, Event, EventBody, Key, ModelResult, Payload};
+use llm_do::Payload;
+use llm_do::approval::Decision;
+use llm_do::call::CallResult;
+use llm_do::event::{Delta, Event, EventBody, ModelResult};
+use llm_do::value::Key;
 
 use crate::screen::Screen;
 use crate::text::{printable, shortened, visible};

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use llm_do::{Event, Usage, counted};
+use llm_do::event::Event;
+use llm_do::usage::Usage;
+use llm_do_core::counted;
 
 use crate::screen::Paint;
 

@@ -1,6 +1,6 @@
 //! What keeps a command from doing its work, and how it is said.
 
-use llm_do::{Diagnostic, Diagnostics, LinkErrors, Severity};
+use llm_do::project::{Diagnostic, Diagnostics, LinkErrors, Severity};
 
 use crate::exit::Exit;
 use crate::output;

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use llm_do::{Event, EventBody, ModelResult, Name, Usage};
+use llm_do::event::{Event, EventBody, ModelResult};
+use llm_do::usage::Usage;
+use llm_do::value::Name;
 
 use crate::output::usage_line;
 use crate::screen::Screen;

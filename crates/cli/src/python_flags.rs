@@ -1,7 +1,7 @@
 //! Hints for flags of the Python programs, from the table of their names.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use llm_do::{PythonName, PythonNameKind, find_python_name};
+use llm_do_project::{PythonName, PythonNameKind, find_python_name};
 
 /// Returns what replaces a flag that is unknown here and was one of a Python program.
 pub(crate) fn hint(error: &clap::Error) -> Option<String> {
@@ -18,7 +18,8 @@ mod tests {
     use std::collections::HashSet;
 
     use clap::{CommandFactory, Parser};
-    use llm_do::{Catalog, StandardCatalog, header_schema, manifest_schema, python_names};
+    use llm_do::project::{Catalog, StandardCatalog};
+    use llm_do_project::{header_schema, manifest_schema, python_names};
     use serde_json::Value;
 
     use crate::arguments::Cli;

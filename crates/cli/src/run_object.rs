@@ -8,10 +8,14 @@
 
 use std::sync::Arc;
 
-use llm_do::{
-    Decision, Diagnostic, Diagnostics, Event, EventBody, FailureKind, Key, ModelResponse, ModelResult,
-    RunReport, Status, StopReason, Usage,
-};
+use llm_do::RunReport;
+use llm_do::approval::Decision;
+use llm_do::call::FailureKind;
+use llm_do::event::{Event, EventBody, ModelResult, Status};
+use llm_do::model::{ModelResponse, StopReason};
+use llm_do::project::{Diagnostic, Diagnostics};
+use llm_do::usage::Usage;
+use llm_do::value::Key;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use std::io::stdin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use llm_do::Canceller;
+use llm_do::call::Canceller;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -91,7 +91,7 @@ impl Interrupts {
         // Whatever still runs has been told; nobody waits for it any longer.
         screen.status(String::new());
         llm_do_tui::restore();
-        llm_do::end_all_commands();
+        llm_do_sandbox::end_all_commands();
         abandon_editor();
         if let Some(terminal) = &*self.terminal {
             let _ = tcsetattr(stdin(), OptionalActions::Now, terminal);

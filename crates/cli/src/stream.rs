@@ -11,9 +11,11 @@ use std::io::{IsTerminal, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use llm_do::{
-    Content, Event, EventBody, Key, LoadedProject, ModelResult, Name, Outline, Output, RunReport, StopReason,
-};
+use llm_do::event::{Event, EventBody, ModelResult};
+use llm_do::model::StopReason;
+use llm_do::project::{LoadedProject, Outline};
+use llm_do::value::{Content, Key, Name};
+use llm_do::{Output, RunReport};
 
 use crate::answer_text::{AnswerText, Change};
 use crate::caught_up::CaughtUp;

@@ -1,7 +1,7 @@
 //! Text for a terminal: nothing in it moves the cursor, changes colors or turns the reading direction.
 
-use llm_do::visible_prose;
-pub(crate) use llm_do::{visible, visible_line};
+use llm_do_core::visible_prose;
+pub(crate) use llm_do_core::{visible, visible_line};
 
 /// Shows an answer as it is, but for characters that a terminal would obey.
 pub(crate) fn printable(text: &str) -> String {

@@ -10,8 +10,8 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
-use llm_do::LoadedProject;
-use llm_do::trust::{
+use llm_do::project::LoadedProject;
+use llm_do_trust::{
     CodeDigests, Entry, ForeignFile, Identity, Lookup, Powers, Source, TrustStore, code_digests,
     foreign_files,
 };

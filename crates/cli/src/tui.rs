@@ -5,10 +5,12 @@ use std::io::{IsTerminal, stdout};
 use std::path::Path;
 use std::sync::Arc;
 
-use llm_do::{
-    BuiltinProvider, Environment, Input, KnownModel, LoadedProject, Message, ModelChoice, Name, Part, Role,
-    RunError, RunReport, Session, known_models, providers,
+use llm_do::model::{
+    BuiltinProvider, Environment, KnownModel, Message, ModelChoice, Part, Role, known_models, providers,
 };
+use llm_do::project::LoadedProject;
+use llm_do::value::{Input, Name};
+use llm_do::{RunError, RunReport, Session};
 use llm_do_tui::{OfferedModel, Theme, TuiHandle, UiCommand, UiOptions, UiUpdate};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -137,7 +139,7 @@ pub(crate) async fn converse(
 }
 
 /// Runs one prepared call to its end.
-pub(crate) async fn call(host: Host, ui: Ui, run: llm_do::RunBuilder) -> Exit {
+pub(crate) async fn call(host: Host, ui: Ui, run: llm_do::call::RunBuilder) -> Exit {
     let mut table =
         Table { host, ui, sessions: Vec::new(), current: 0, exit: Exit::Done, chat: false, leaves: false };
     table.run(run).await;
@@ -245,7 +247,7 @@ impl Table {
         self.finish(&result, leaves).await;
     }
 
-    async fn run(&mut self, run: llm_do::RunBuilder) {
+    async fn run(&mut self, run: llm_do::call::RunBuilder) {
         self.ui.tui.send(UiUpdate::Busy);
         let run = run.start();
         self.host.interrupts().watch(run.canceller());
@@ -406,7 +408,7 @@ async fn attended<T>(work: impl Future<Output = T>, host: &Host, ui: &mut Ui) ->
 /// Leaves without waiting for what does not stop.
 fn leave_at_once(host: &Host) -> ! {
     llm_do_tui::restore();
-    llm_do::end_all_commands();
+    llm_do_sandbox::end_all_commands();
     approvals::abandon_editor();
     let exit = host.interrupts().signal().map_or(Exit::Interrupted, Exit::from);
     std::process::exit(exit.code().into());

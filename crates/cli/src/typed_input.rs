@@ -1,6 +1,6 @@
 //! Explains a typed input to somebody who gave a text: which fields there are, and how to write them.
 
-use llm_do::{Input, Schema};
+use llm_do::value::{Input, Schema};
 use serde_json::json;
 
 use crate::problem::Problem;

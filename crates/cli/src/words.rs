@@ -5,7 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use llm_do::{CallResult, Content, Delta, Event, Key, Message, Output, Part};
+use llm_do::Output;
+use llm_do::call::CallResult;
+use llm_do::event::{Delta, Event};
+use llm_do::model::{Message, Part};
+use llm_do::value::{Content, Key};
 
 use crate::text::printable;
 
@@ -87,7 +91,7 @@ impl Words {
 fn is_same(output: &Output, words: &str) -> bool {
     match &output.content {
         Content::Text(text) => text.trim() == words.trim(),
-        Content::Json(value) => llm_do::parse_strict(words).is_ok_and(|said| said == **value),
+        Content::Json(value) => llm_do_core::parse_strict(words).is_ok_and(|said| said == **value),
     }
 }
 
@@ -105,7 +109,7 @@ fn spoken(event: &Event, text: &str) -> Option<String> {
 }
 
 fn speaker(event: &Event) -> String {
-    llm_do::visible_line(&event.call.path)
+    llm_do_core::visible_line(&event.call.path)
 }
 
 /// Words none of whose lines looks like a line of this program.

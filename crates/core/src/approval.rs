@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Access, Digest, Failure, Key, Money, Name, Payload};
+use crate::{Access, Digest, Failure, Key, Money, Name, Payload, visible_line};
 
 /// What a definition, rule or assessment says about a call.
 ///
@@ -246,6 +246,20 @@ pub struct ApprovalRequest {
     pub edit_problem: Option<String>,
 }
 
+/// Written for a terminal: control and invisible characters of the model are shown as escapes, so that a call cannot
+/// hide what it does.
+impl fmt::Display for ApprovalRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} wants to {}", visible_line(&self.path), visible_line(&self.description))?;
+        let arguments = self.arguments.text();
+        let preview = self.preview.as_deref().unwrap_or_default();
+        for line in arguments.lines().chain(preview.lines()) {
+            write!(f, "\n  {}", visible_line(line))?;
+        }
+        Ok(())
+    }
+}
+
 /// A file that a call is given, as a person is told of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownAttachment {
@@ -443,6 +457,31 @@ mod tests {
         }
         assert!(!scope.covers(&[]));
         assert!(!scope.covers(&[Subject::Path("notes/a".into()), Subject::Path("b".into())]));
+    }
+
+    #[test]
+    fn a_request_that_is_printed_hides_nothing() {
+        let request = ApprovalRequest {
+            id: Key::root(),
+            path: "main > clean\u{1b}[2Jer".to_owned(),
+            agent: "cleaner".into(),
+            name: "delete_file".into(),
+            own_name: None,
+            toolset: None,
+            arguments: Payload::new(serde_json::json!({"path": "notes.txt"})),
+            access: Access::Write,
+            description: "delete \u{202e}notes.txt\ny".to_owned(),
+            reason: String::new(),
+            preview: Some("- one\n- two\r".to_owned()),
+            subjects: Vec::new(),
+            attachments: Vec::new(),
+            scopes: Vec::new(),
+            edit_problem: None,
+        };
+        let printed = request.to_string();
+        let lines: Vec<&str> = printed.split('\n').collect();
+        assert_eq!(lines[0], r"main > clean\u{1b}[2Jer wants to delete \u{202e}notes.txt\ny");
+        assert_eq!(lines[1..], [r#"  {"path":"notes.txt"}"#, "  - one", r"  - two\r"]);
     }
 
     #[test]

@@ -17,8 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use llm_do::event::{Event, EventBody};
+use llm_do::model::{Environment, ModelSettings, StandardModels};
 use llm_do::prelude::*;
-use llm_do::{Environment, Event, EventBody, ModelSettings, StandardModels};
 use serde_json::json;
 
 const INSTRUCTIONS: &str = "You are a calculator.";

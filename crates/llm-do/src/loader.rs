@@ -8,47 +8,10 @@ use llm_do_project::LoadedProject;
 use llm_do_python::PythonSettings;
 use llm_do_runtime::EntrySpec;
 
-use crate::StandardCatalog;
+use crate::catalog::StandardCatalog;
 use crate::trusted::{self, LoadError, TrustPolicy};
 
-/// Begins to read a project of files: a manifest, a directory or a single agent file.
-///
-/// Agents in files list tools and toolsets of the program by their names, as they list all others:
-///
-/// ```
-/// use llm_do::prelude::*;
-///
-/// /// Counts the words of a text.
-/// #[tool(access = "read", approval = "pre_approved", effect = "pure")]
-/// fn count_words(text: String) -> usize {
-///     text.split_whitespace().count()
-/// }
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let folder = std::env::temp_dir().join(format!("llm-do-loader-{}", std::process::id()));
-/// # std::fs::create_dir_all(&folder)?;
-/// # let path = folder.join("counter.agent");
-/// // counter.agent lists `tools: [count_words]`
-/// # std::fs::write(&path, "---\nname: counter\nmodel: test\ntools: [count_words]\n---\nCount.")?;
-/// let project = llm_do::loader(&path).tool(count_words).load()?;
-/// let runtime = llm_do::runtime_of(&project).build()?;
-/// let report = runtime.run(&project.entry, "How long is this?").blocking()?;
-/// println!("{}\n{}", report.text(), report.trace());
-/// # assert!(report.trace().iter().any(|call| call.name == "count_words"));
-/// # std::fs::remove_dir_all(&folder)?;
-/// # Ok(())
-/// # }
-/// ```
-pub fn loader(path: impl Into<PathBuf>) -> Loader {
-    Loader {
-        path: path.into(),
-        changes: Vec::new(),
-        policy: TrustPolicy::default(),
-        catalog: StandardCatalog::new(".").embedded(),
-    }
-}
-
-/// Collects what a project of files is read with.
+/// Collects what a project of files is read with. [`crate::loader`] begins one.
 #[must_use]
 pub struct Loader {
     path: PathBuf,
@@ -58,6 +21,15 @@ pub struct Loader {
 }
 
 impl Loader {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            changes: Vec::new(),
+            policy: TrustPolicy::default(),
+            catalog: StandardCatalog::new(".").embedded(),
+        }
+    }
+
     /// Adds a tool, which agents list under `tools`.
     pub fn tool(self, tool: impl Into<Arc<dyn Tool>>) -> Self {
         self.catalog(|catalog| catalog.with_tool(tool))

@@ -34,7 +34,7 @@ impl Environment {
     }
 
     /// The variables of this process.
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         Self::from_lookup(|name| std::env::var(name).ok())
     }
 

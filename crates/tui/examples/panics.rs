@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use llm_do::{AgentSpec, Project};
+use llm_do::{AgentSpec, Project, Runtime, RuntimeExt};
 use llm_do_tui::{TuiHandle, UiOptions};
 
 #[tokio::main]
@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 async fn run(tui: &TuiHandle) -> Result<(), Box<dyn Error>> {
     let agent = AgentSpec::new("main", "Say it back.").model("test:echo");
     let project = Project::builder().agent(agent).build()?;
-    let runtime = llm_do::runtime(project)
+    let runtime = Runtime::standard(project)
         .on_event(tui.event_handler())
         .on_event(|_| panic!("an event handler panics"))
         .build()?;

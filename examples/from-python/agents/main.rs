@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 // end: example
 
-use llm_do::Script;
+use llm_do::testing::Script;
 
 // begin: example
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(root.path().join("deck.txt"), "Ships at night.\n")?;
     let script = Script::from_yaml(include_str!("offline.yaml"))?;
     let project = project(root.path(), script.clone())?;
-    let runtime = llm_do::runtime(project).model(script).build()?;
+    let runtime = Runtime::standard(project).model(script).build()?;
     for mode in [ApprovalMode::RejectAll, ApprovalMode::ApproveAll] {
         let input = json!({"company": "Night Ferry", "deck": "deck.txt"});
         let report = runtime.run("review", input).approval_mode(mode).await?;

@@ -7,7 +7,7 @@ use llm_do::prelude::*;
 use serde_json::json;
 // end: example
 
-use llm_do::Script;
+use llm_do::testing::Script;
 
 // begin: example
 /// Search for documents.
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let caller =
         AgentSpec::new("caller", "You call a tool that calls another.").tool("my_tool").tool("other_tool");
     let project = Project::builder().agent(caller).tool(my_tool).tool(other_tool).build()?;
-    let report = llm_do::runtime(project).model(script).build()?.run("caller", "Find the tides.").await?;
+    let report = Runtime::standard(project).model(script).build()?.run("caller", "Find the tides.").await?;
     println!("{}", report.text());
     for t in report.trace() {
         println!("{} ({}) depth={}", t.name, t.kind, t.depth);
@@ -53,7 +53,7 @@ async fn example(haiku: Script, sonnet: Script) -> Result<(), Box<dyn std::error
         .tool("search");
 
     let project = Project::builder().agent(researcher).tool(search).build()?;
-    let runtime = llm_do::runtime(project).model(sonnet).build()?; // "anthropic:claude-sonnet"
+    let runtime = Runtime::standard(project).model(sonnet).build()?; // "anthropic:claude-sonnet"
     let report = runtime.run("researcher", json!({"topic": "AI safety"})).await?;
 
     for t in report.trace() {

@@ -3,11 +3,12 @@
 #![allow(unused_variables, reason = "the tools of the document do not use all of their parameters")]
 
 // begin: example
-use llm_do::{LinkedPrograms, prelude::*};
+use llm_do::call::LinkedPrograms;
+use llm_do::prelude::*;
 use serde_json::json;
 // end: example
 
-use llm_do::Script;
+use llm_do::testing::Script;
 
 // begin: example
 /// Names the model of the process.
@@ -71,7 +72,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .builtins(".")
         .build()?;
     let script = Script::from_yaml(include_str!("offline.yaml"))?;
-    let runtime = llm_do::runtime(project).model(script).approval_mode(ApprovalMode::ApproveAll);
+    let runtime = Runtime::standard(project).model(script).approval_mode(ApprovalMode::ApproveAll);
     let runtime = runtime.expect::<Region>().build()?;
     let report = runtime.run("main", "Try the tools.").await?;
     println!("{}", report.text());

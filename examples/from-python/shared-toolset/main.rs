@@ -1,7 +1,9 @@
 //! Two agents with one toolset, each with rules of its own, in both orders; history at the top, none below; a circle.
 
+use llm_do::RunReport;
+use llm_do::model::Role;
 use llm_do::prelude::*;
-use llm_do::{Role, RunReport, Script};
+use llm_do::testing::Script;
 
 // begin: example
 struct Archive;
@@ -32,7 +34,7 @@ impl Archive {
     // begin: example
 }
 
-fn project() -> Result<Project, llm_do::LinkErrors> {
+fn project() -> Result<Project, llm_do::project::LinkErrors> {
     let free =
         AgentSpec::new("free", "You clear the archive.").toolset("archive").rule("*", Approval::PreApproved);
     let careful = AgentSpec::new("careful", "You keep the archive.")
@@ -59,7 +61,7 @@ fn project() -> Result<Project, llm_do::LinkErrors> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let script = Script::from_yaml(include_str!("offline.yaml"))?;
-    let runtime = llm_do::runtime(project()?).model(script).build()?;
+    let runtime = Runtime::standard(project()?).model(script).build()?;
     let mut session = runtime.session("main");
     show(&session.send("Go round.").await?);
     show(&session.send("Clear the archive.").await?);

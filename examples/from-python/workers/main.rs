@@ -2,13 +2,15 @@
 
 // begin: example
 use llm_do::prelude::*;
-use llm_do::{AgentDefaults, NewAgent, create_agent};
+use llm_do::tools::{AgentDefaults, NewAgent, create_agent};
 use serde_json::json;
 // end: example
 
 use std::path::Path;
 
-use llm_do::{Event, Payload, Script};
+use llm_do::Payload;
+use llm_do::event::Event;
+use llm_do::testing::Script;
 
 // begin: example
 fn my_callback(request: ApprovalRequest) -> Answer {
@@ -50,7 +52,7 @@ async fn example(registry: &Path, gpt: Script) -> Result<(), Box<dyn std::error:
     // begin: example
     let entry = EntrySpec::new("delegate", "Delegates to another worker.", delegate)?;
     let project = llm_do::loader(registry.join("my-worker.yaml")).entry(entry).load()?;
-    let runtime = llm_do::runtime_of(&project).model(gpt).build()?; // "openai:gpt-4"
+    let runtime = project.runtime().model(gpt).build()?; // "openai:gpt-4"
     let result = runtime
         .run("my-worker", json!({"task": "Call the target"}))
         .approver(my_callback)

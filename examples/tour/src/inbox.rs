@@ -3,8 +3,9 @@
 use std::sync::Mutex;
 
 use futures::future::try_join_all;
+use llm_do::Payload;
+use llm_do::approval::Assessment;
 use llm_do::prelude::*;
-use llm_do::{Assessment, Payload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

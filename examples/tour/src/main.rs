@@ -9,15 +9,18 @@
 //! cargo run -p tour -- --approve all    # or: none
 //! ```
 
-mod desk;
+mod approver;
 mod inbox;
 
 use std::process::ExitCode;
 
+use llm_do::RunReport;
+use llm_do::call::CallResult;
+use llm_do::event::{Event, EventBody, Status};
+use llm_do::model::StandardModels;
 use llm_do::prelude::*;
-use llm_do::{CallResult, Event, EventBody, RunReport, StandardModels, Status};
 
-use crate::desk::{Approve, TerminalDesk};
+use crate::approver::{Approve, TerminalApprover};
 use crate::inbox::{Inbox, propose_names, rename_files};
 
 #[tokio::main]
@@ -47,8 +50,8 @@ async fn tour(approve: Approve) -> Result<RunReport, Box<dyn std::error::Error>>
         .models(StandardModels::new(env!("CARGO_MANIFEST_DIR")))
         .provide(Inbox::new(["untitled1.txt", "IMG_0042.png"]))
         .approval_mode(approve.mode());
-    let runtime = match TerminalDesk::open() {
-        Some(desk) if approve == Approve::Ask => runtime.approver(desk),
+    let runtime = match TerminalApprover::open() {
+        Some(approver) if approve == Approve::Ask => runtime.approver(approver),
         _ => runtime,
     };
     let runtime = runtime.on_event(show_event).build()?;
@@ -57,7 +60,7 @@ async fn tour(approve: Approve) -> Result<RunReport, Box<dyn std::error::Error>>
     Ok(report?)
 }
 
-fn project() -> Result<Project, llm_do::LinkErrors> {
+fn project() -> Result<Project, llm_do::project::LinkErrors> {
     let main = AgentSpec::new("main", "You tidy up folders. Propose names, have them checked, then rename.")
         .model("script:scripts/main.yaml")
         .tool("propose_names")

@@ -39,7 +39,7 @@ pub(super) fn edit(arguments: &Value, terminal: &File) -> Result<Value, String> 
         return Err(format!("`{program}` did not end well"));
     }
     let text = std::fs::read_to_string(file.path()).map_err(|error| error.to_string())?;
-    llm_do::parse_strict(&text).map_err(|error| format!("the text is not valid JSON: {error}"))
+    llm_do_core::parse_strict(&text).map_err(|error| format!("the text is not valid JSON: {error}"))
 }
 
 /// Opens a file in `$VISUAL` or `$EDITOR`, on the streams of this process, and waits for the end of the editor.

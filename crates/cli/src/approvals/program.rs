@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use llm_do::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Scope};
+use llm_do::approval::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Scope};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -307,7 +307,7 @@ fn parse<T: for<'a> Deserialize<'a>>(line: &[u8]) -> Result<T, String> {
 /// Reads a whole answer. Edited arguments must be JSON in which no number is rounded; the id alone need not be.
 fn parse_reply(line: &[u8]) -> Result<Reply, String> {
     let text = str::from_utf8(line).map_err(|error| error.to_string())?;
-    llm_do::parse_strict(text.trim()).map_err(|error| error.to_string())?;
+    llm_do_core::parse_strict(text.trim()).map_err(|error| error.to_string())?;
     parse(line)
 }
 
@@ -420,7 +420,10 @@ fn descriptor(number: RawFd) -> std::io::Result<File> {
 #[cfg(test)]
 mod tests {
     use futures::future::join_all;
-    use llm_do::{Access, Exhausted, Key, Payload, Quantity};
+    use llm_do::Payload;
+    use llm_do::approval::{Exhausted, Quantity};
+    use llm_do::tools::Access;
+    use llm_do::value::Key;
 
     use super::*;
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::BoxFuture;
-use llm_do::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Scope, visible_json};
+use llm_do::approval::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Scope};
+use llm_do_core::visible_json;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use serde_json::Value;

@@ -2,7 +2,8 @@
 
 use std::io::Read;
 
-use llm_do::{account_of, nearest, providers};
+use llm_do::model::{account_of, providers};
+use llm_do_core::nearest;
 use serde_json::{Value, json};
 
 use crate::arguments::{AuthAction, AuthArguments, ListOutput};

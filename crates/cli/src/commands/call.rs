@@ -1,6 +1,7 @@
 //! `llm-do call`: any agent or tool by name, through the same gate as everybody else.
 
-use llm_do::{FailureKind, Verdict, VerdictKind};
+use llm_do::approval::{Verdict, VerdictKind};
+use llm_do::call::FailureKind;
 
 use crate::arguments::{CallArguments, Output};
 use crate::exit::Exit;

@@ -2,7 +2,10 @@
 
 use std::io::{BufRead, IsTerminal, stdin};
 
-use llm_do::{Grant, Input, ModelChoice, RunError, RunReport, Schema, Session};
+use llm_do::approval::Grant;
+use llm_do::model::ModelChoice;
+use llm_do::value::{Input, Schema};
+use llm_do::{RunError, RunReport, Session};
 use rustyline::error::ReadlineError;
 
 use crate::arguments::{ChatArguments, Output};
@@ -167,7 +170,7 @@ impl Chat {
 
     async fn call(&mut self, line: &str) {
         let (name, json) = line.split_once(' ').unwrap_or((line, "{}"));
-        let Ok(value) = llm_do::parse_strict(json) else {
+        let Ok(value) = llm_do_core::parse_strict(json) else {
             return self.say("write `/call NAME {\"key\": \"value\"}`");
         };
         let input = Input::from(value);
@@ -203,7 +206,7 @@ impl Chat {
 
 fn unknown_command(word: &str) -> String {
     let names = HELP.lines().filter_map(|line| line.strip_prefix('/')?.split_whitespace().next());
-    match llm_do::misspelled(word.trim_start_matches('/'), names) {
+    match llm_do_core::misspelled(word.trim_start_matches('/'), names) {
         Some(near) => format!("there is no command `{}`; did you mean `/{near}`?", visible(word)),
         None => format!("there is no command `{}`; /help lists them", visible(word)),
     }

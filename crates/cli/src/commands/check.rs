@@ -1,7 +1,7 @@
 //! `llm-do check`: every problem of a project, and what it can reach. No model or tool is called.
 
-use llm_do::trust::Powers;
-use llm_do::{Diagnostics, LoadedProject};
+use llm_do::project::{Diagnostics, LoadedProject};
+use llm_do_trust::Powers;
 use serde_json::{Value, json};
 
 use crate::arguments::{CheckArguments, CheckOutput};

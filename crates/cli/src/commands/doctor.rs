@@ -7,10 +7,12 @@ mod servers;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use llm_do::{
-    AgentSpec, Environment, LoadedProject, ModelError, ModelSettings, Project, RetryPolicy, Runtime,
-    StandardModels, UserModels, account_of, providers, sandbox_status,
+use llm_do::model::{
+    Environment, ModelError, ModelSettings, RetryPolicy, StandardModels, UserModels, account_of, providers,
 };
+use llm_do::project::{LoadedProject, LoadedProjectExt};
+use llm_do::tools::sandbox_status;
+use llm_do::{AgentSpec, Project, Runtime};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -97,7 +99,7 @@ async fn examine(
     // Nothing is sent to an address that a project chose before somebody trusts it.
     let is_trusted = project.is_none_or(trust::is_trusted);
     let models = || match project {
-        Some(project) if is_trusted => llm_do::models_for_user(project, environment.clone(), user),
+        Some(project) if is_trusted => project.models_for_user(environment.clone(), user),
         Some(project) => user.add_to(StandardModels::new(&project.root).environment(environment.clone())),
         None => user.add_to(StandardModels::new(".").environment(environment.clone())),
     };

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use llm_do::trust::Source;
+use llm_do_trust::Source;
 
 use crate::arguments::{InitArguments, Template};
 use crate::exit::Exit;

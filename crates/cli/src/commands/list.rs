@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use llm_do::{
-    Access, AgentSpec, Approval, CallKind, LoadedProject, NeedSpec, Outline, OutlinedCallable, ToolDefinition,
-};
+use llm_do::AgentSpec;
+use llm_do::approval::Approval;
+use llm_do::call::{CallKind, NeedSpec};
+use llm_do::project::{LoadedProject, Outline, OutlinedCallable};
+use llm_do::tools::{Access, ToolDefinition};
 use serde_json::{Value, json};
 
 use crate::arguments::{ListArguments, ListOutput};

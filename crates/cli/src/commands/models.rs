@@ -6,10 +6,12 @@ mod list;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use llm_do::{
-    Effort, Environment, LoadedProject, ModelChoice, ModelOverride, ModelProfile, NativeOutput, PriceList,
-    StandardPrices, ThinkingStyle, UserModels, Variable, account_of, profile_of, providers,
+use llm_do::model::{
+    Effort, Environment, ModelChoice, ModelOverride, ModelProfile, NativeOutput, ThinkingStyle, UserModels,
+    Variable, account_of, profile_of, providers,
 };
+use llm_do::project::LoadedProject;
+use llm_do::usage::{PriceList, StandardPrices};
 use serde_json::{Value, json};
 
 use crate::arguments::{ListOutput, ModelsArguments};

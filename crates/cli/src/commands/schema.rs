@@ -1,6 +1,7 @@
 //! `llm-do schema`: the JSON Schemas of project files, of the configuration and of the output.
 
-use llm_do::{header_schema, manifest_schema, schema_value_of};
+use llm_do::value::schema_value_of;
+use llm_do_project::{header_schema, manifest_schema};
 use serde_json::{Value, json};
 
 use crate::arguments::{SchemaArguments, SchemaKind};

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, stderr, stdin};
 use std::path::{Path, PathBuf};
 
-use llm_do::trust::{TrustStore, is_too_wide};
+use llm_do_trust::{TrustStore, is_too_wide};
 
 use crate::arguments::{ProjectArguments, TrustArguments};
 use crate::environment::state_directory;
@@ -74,7 +74,7 @@ fn confirm(digest: &str) -> Result<(), Problem> {
 }
 
 fn trust_below(path: &Path) -> Result<Exit, Problem> {
-    use llm_do::trust::{Entry, Identity, Source};
+    use llm_do_trust::{Entry, Identity, Source};
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
     let home = home.and_then(|home| home.canonicalize().ok());
     let shown = visible_line(&path.display().to_string());

@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-use llm_do::{PROTOCOLS, PriceList, ProjectFiles, StandardModels, header_problem, nearest, provider_names};
+use llm_do::model::{PROTOCOLS, StandardModels, provider_names};
+use llm_do::project::ProjectFiles;
+use llm_do::usage::PriceList;
+use llm_do_core::nearest;
+use llm_do_project::header_problem;
 
 use super::error::SettingsError;
 use super::settings::{ProviderSection, Settings, is_built_in};
@@ -52,7 +56,7 @@ fn provider(name: &str, section: &ProviderSection) -> Option<SettingsError> {
         return at("", "a provider's name has no `:`, `/` or blanks".to_owned());
     }
     if is_built_in(name) {
-        if !llm_do::providers().iter().any(|provider| provider.name == name) {
+        if !llm_do::model::providers().iter().any(|provider| provider.name == name) {
             return at("", "this name cannot have another address".to_owned());
         }
         // The protocol, the key and the headers of a built-in provider are its own.
@@ -138,7 +142,7 @@ fn model_problem(settings: &Settings, model: &str) -> Option<(String, String)> {
 fn no_alias(settings: &Settings, model: &str) -> (String, String) {
     let message = format!("the model `{model}` is neither an alias nor `provider:model`");
     let aliases = settings.aliases.keys().map(String::as_str);
-    let hint = match (nearest(model, aliases), llm_do::full_names(model).first()) {
+    let hint = match (nearest(model, aliases), llm_do::model::full_names(model).first()) {
         (Some(near), _) => format!("did you mean the alias `{near}`?"),
         (None, Some(full)) => format!("did you mean `{full}`?"),
         (None, None) => format!("`llm-do config set aliases.{model} provider:model` makes it an alias"),

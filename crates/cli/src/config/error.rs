@@ -100,7 +100,7 @@ fn unknown_key(message: &str) -> Option<(String, Option<String>)> {
     let (key, rest) = rest.split_once('`')?;
     let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
     let is_ability = || known.contains(&"profile") && profile_keys().iter().any(|name| name == key);
-    let hint = match llm_do::nearest(key, known.iter().copied()) {
+    let hint = match llm_do_core::nearest(key, known.iter().copied()) {
         _ if is_ability() => format!("did you mean `profile.{key}`?"),
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known here: {}", known.join(", ")),
@@ -110,7 +110,7 @@ fn unknown_key(message: &str) -> Option<(String, Option<String>)> {
 
 /// The keys of `models.NAME.profile`.
 fn profile_keys() -> Vec<String> {
-    let schema = schemars::schema_for!(llm_do::ProfileOverride);
+    let schema = schemars::schema_for!(llm_do::model::ProfileOverride);
     let properties = schema.get("properties").and_then(|properties| properties.as_object());
     properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
 }

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
-use llm_do::trust::make_private;
+use llm_do_trust::make_private;
 
 use crate::text::visible_line;
 
@@ -132,7 +132,7 @@ fn open(path: &Path) -> io::Result<File> {
         return Err(io::Error::other(format!("it belongs to the user {owner}")));
     }
     // The groups are looked at only if a group may write: some systems give each user a group of one.
-    if metadata.mode() & 0o022 != 0 && !llm_do::trust::foreign_files([path], None).is_empty() {
+    if metadata.mode() & 0o022 != 0 && !llm_do_trust::foreign_files([path], None).is_empty() {
         return Err(io::Error::other("others can write to it; take that right away with `chmod go-w`"));
     }
     Ok(file)

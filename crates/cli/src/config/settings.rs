@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use llm_do::{ApprovalMode, DeclaredProvider, PriceList, ProfileOverride};
+use llm_do::approval::ApprovalMode;
+use llm_do::model::{DeclaredProvider, ProfileOverride};
+use llm_do::usage::PriceList;
 use schemars::JsonSchema;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -129,7 +131,7 @@ impl ProviderSection {
 
 /// Returns whether a name is that of a provider that needs no declaration, or of an offline one.
 pub(crate) fn is_built_in(name: &str) -> bool {
-    llm_do::provider_names().contains(&name)
+    llm_do::model::provider_names().contains(&name)
 }
 
 impl Mode {

@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use llm_do::discovery::{Membership, agent_files_in, is_project_directory, manifest_in, membership};
-use llm_do::trust::is_writable_by_others;
+use llm_do_project::discovery::{Membership, agent_files_in, is_project_directory, manifest_in, membership};
+use llm_do_trust::is_writable_by_others;
 
 /// The directories that may be searched, the nearest first, and why there are no more.
 pub(super) struct Ancestors {

@@ -1,7 +1,7 @@
 //! What happens if the code of a trusted project changed since its last run: a notice, or a question.
 
-use llm_do::LoadedProject;
-use llm_do::trust::{Entry, Identity};
+use llm_do::project::LoadedProject;
+use llm_do_trust::{Entry, Identity};
 
 use super::question::{self, Reply};
 use super::{changed, text};

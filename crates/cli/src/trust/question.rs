@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::{IsTerminal, Read, Write, stderr, stdin, stdout};
 
-use llm_do::LoadedProject;
-use llm_do::trust::{ForeignFile, Identity, Lookup};
+use llm_do::project::LoadedProject;
+use llm_do_trust::{ForeignFile, Identity, Lookup};
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 
 use super::{text, view};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use llm_do::trust::{Changes, DeclaredPower, Entry, Powers};
+use llm_do_trust::{Changes, DeclaredPower, Entry, Powers};
 
 use crate::text::visible_line;
 

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use llm_do::LoadedProject;
+use llm_do::project::LoadedProject;
 
 use crate::text::{printable, visible_line};
 

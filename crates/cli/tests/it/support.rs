@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use llm_do::trust::{Entry, Identity, Source, TrustStore};
+use llm_do_trust::{Entry, Identity, Source, TrustStore};
 use serde_json::Value;
 
 /// How long a process may take that must not wait for its stdin. Only a process that hangs takes this long.

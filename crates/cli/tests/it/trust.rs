@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use llm_do::trust::{Entry, Identity, Source, TrustStore};
+use llm_do_trust::{Entry, Identity, Source, TrustStore};
 use serde_json::Value;
 
 use crate::support::{Ran, Sandbox};

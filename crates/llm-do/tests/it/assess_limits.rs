@@ -7,13 +7,16 @@
 
 #![cfg(target_os = "linux")]
 
+use llm_do::project::LoadedProjectExt;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use llm_do::{Runtime, Script, VerdictKind, says};
+use llm_do::Runtime;
+use llm_do::approval::VerdictKind;
+use llm_do::testing::{Script, says};
 use llm_do_runtime::{ContentStore, DescriptorSettings, Descriptors, FdId, FdSource};
 use llm_do_testing::Chance;
 use rustix::time::{ClockId, clock_gettime};
@@ -114,7 +117,7 @@ fn runtime(folder: &Path) -> Runtime {
         table.add(FdId::from(id), &text, FdSource::ToolResult).unwrap();
     }
     let project = llm_do::load(folder).unwrap_or_else(|problems| panic!("{problems}"));
-    llm_do::runtime_of(&project).model(Script::new([says("done")])).provide(table).build().unwrap()
+    project.runtime().model(Script::new([says("done")])).provide(table).build().unwrap()
 }
 
 fn judge_until_the_time_is_over(folder: &Path) {

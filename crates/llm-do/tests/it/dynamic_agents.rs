@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use llm_do::{
-    AgentDefaults, AgentSpec, ApprovalMode, CallContext, EventBody, Failure, FailureKind, LoadedProject,
-    NewAgent, Project, Reply, Runtime, Script, Status, asks, contains, create_agent, create_agent_within,
-    instructed, says, tool,
-};
+use llm_do::approval::ApprovalMode;
+use llm_do::call::FailureKind;
+use llm_do::event::{EventBody, Status};
+use llm_do::project::{LoadedProject, LoadedProjectExt};
+use llm_do::testing::{Reply, Script, asks, contains, instructed, says};
+use llm_do::tools::{AgentDefaults, NewAgent, create_agent, create_agent_within};
+use llm_do::{AgentSpec, CallContext, Failure, Project, Runtime, RuntimeExt, tool};
 use llm_do_testing::{Approvals, TestRun, deny, once};
 use serde_json::{Value, json};
 
@@ -46,17 +48,13 @@ impl Folder {
 
     fn load(&self) -> LoadedProject {
         llm_do::loader(&self.0)
-            .trust(llm_do::TrustPolicy::All)
+            .trust(llm_do::project::TrustPolicy::All)
             .load()
             .unwrap_or_else(|problems| panic!("{problems}"))
     }
 
     fn runtime(&self, approvals: &Approvals, replies: impl IntoIterator<Item = Reply>) -> Runtime {
-        llm_do::runtime_of(&self.load())
-            .model(Script::new(replies))
-            .approver(approvals.clone())
-            .build()
-            .unwrap()
+        self.load().runtime().model(Script::new(replies)).approver(approvals.clone()).build().unwrap()
     }
 
     async fn run(&self, approvals: &Approvals, replies: impl IntoIterator<Item = Reply>) -> TestRun {
@@ -112,7 +110,7 @@ async fn a_created_agent_can_be_called_at_once_and_belongs_to_the_project_from_t
     let project = folder.load();
     assert!(project.project.agents().any(|agent| agent.as_str() == "poet"));
     assert_eq!(project.entry.as_str(), "main");
-    let runtime = llm_do::runtime_of(&project).model(Script::new([says("again")])).build().unwrap();
+    let runtime = project.runtime().model(Script::new([says("again")])).build().unwrap();
     assert_eq!(&*runtime.run("poet", "x").await.unwrap().text(), "again");
 }
 
@@ -374,7 +372,7 @@ async fn agents_are_listed_and_called_as_far_as_the_caller_may_call_them() {
 async fn a_program_creates_agents_by_name_once_or_by_force() {
     let folder = Folder::new("program", MAIN);
     let project = folder.load();
-    let runtime = llm_do::runtime_of(&project).model(Script::new([says("hi")])).build().unwrap();
+    let runtime = project.runtime().model(Script::new([says("hi")])).build().unwrap();
     let new = NewAgent::new("poet", "You are a poet.");
     let defaults: AgentDefaults = serde_json::from_value(json!({
         "model": "test:echo", "toolsets": ["filesystem_project_ro"], "access": "read", "limits": {"turns": 2}
@@ -416,7 +414,7 @@ async fn code_of_a_tool_creates_agents_through_the_gate() {
         let project = Project::builder().agent(main.clone()).tool(make_poet).build().unwrap();
         let replies = [asks("make_poet", json!({"toolsets": toolsets})), says("done")];
         let builder =
-            llm_do::runtime(project).model(Script::new(replies)).approver(approvals).provide(workshop());
+            Runtime::standard(project).model(Script::new(replies)).approver(approvals).provide(workshop());
         let runtime = builder.build().unwrap();
         async move { (TestRun::of(runtime.run("main", "go").await), runtime) }
     };
@@ -548,8 +546,9 @@ async fn the_older_names_of_the_single_tools_are_read_with_a_notice() {
         ["`worker_call` is read as `agent_call`", "`worker_create` is read as `agent_create`"]
     );
     let spec = project.project.outline();
-    let is_main =
-        |outline: &&llm_do::Outline| outline.agent.as_ref().is_some_and(|agent| agent.name == "main");
+    let is_main = |outline: &&llm_do::project::Outline| {
+        outline.agent.as_ref().is_some_and(|agent| agent.name == "main")
+    };
     let main = spec.iter().find(is_main).unwrap();
     let names: Vec<&str> = main.callables.iter().map(|callable| callable.definition.name.as_str()).collect();
     assert!(names.contains(&"agent_call") && names.contains(&"agent_create"), "{names:?}");

@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use llm_do::call::CallKind;
+use llm_do::event::{EventBody, Status};
 use llm_do::prelude::*;
-use llm_do::{CallKind, EventBody, LoadedProject, Script, Status, TestModel, asks, contains, says};
+use llm_do::project::LoadedProject;
+use llm_do::testing::{Script, TestModel, asks, contains, says};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -69,7 +72,7 @@ async fn agents_in_files_use_tools_of_the_program_beside_built_in_ones() {
         asks("count_words", json!({"text": "ebb and flow"})),
         says("three"),
     ]);
-    let runtime = llm_do::runtime_of(&project).model(script).build().unwrap();
+    let runtime = project.runtime().model(script).build().unwrap();
     let report = runtime.run(&project.entry, "How many words has a.txt?").await.unwrap();
     let results: Vec<String> = report
         .trace()
@@ -94,7 +97,7 @@ async fn a_toolset_of_the_program_is_opened_with_the_settings_of_each_agent() {
         Ok(Shelf(opening.settings["label"].as_str().unwrap_or("no label").to_owned()))
     });
     let project = llm_do::loader(&folder.0).toolset(shelf).set("runtime.max_depth=2").load().unwrap();
-    let runtime = llm_do::runtime_of(&project).build().unwrap();
+    let runtime = project.runtime().build().unwrap();
     let ask = |agent: &'static str| runtime.run("shelf", json!({})).as_agent(agent);
     assert_eq!(&*ask("left").await.unwrap().text(), "left shelf");
     assert_eq!(ask("right").await.unwrap_err().status(), Status::Denied);
@@ -123,7 +126,7 @@ async fn code_of_the_program_can_be_the_root_of_a_run_over_agents_in_files() {
         Ok(call.call("main", format!("{first} again")).await?.to_string())
     });
     let project = llm_do::loader(&folder.0).entry(start.unwrap()).load().unwrap();
-    let runtime = llm_do::runtime_of(&project).build().unwrap();
+    let runtime = project.runtime().build().unwrap();
     assert_eq!(&*runtime.run("start", "hello").await.unwrap().text(), "hello again");
 }
 
@@ -137,7 +140,7 @@ async fn a_project_in_code_knows_the_built_in_toolsets_by_name() {
     let writer = AgentSpec::new("writer", "You write.").toolset("filesystem_project").toolset("reader");
     let builder = Project::builder().agent(reader).agent(writer).tool(count_words);
     let project = builder.builtins(&folder.0).build().unwrap();
-    let runtime = llm_do::runtime(project).model(TestModel::echo()).build().unwrap();
+    let runtime = Runtime::standard(project).model(TestModel::echo()).build().unwrap();
     let as_reader = |tool: &'static str, input| runtime.run(tool, input).as_agent("reader");
     let read = as_reader("read_file", json!({"path": "a.txt"})).await.unwrap();
     assert!(read.text().contains("ebb and flow"), "{}", read.text());
@@ -161,7 +164,7 @@ async fn a_project_in_code_knows_the_built_in_toolsets_by_name() {
 async fn an_agent_that_is_added_later_knows_the_built_in_toolsets_too() {
     let folder = Folder::new("later", &[("a.txt", "ebb and flow")]);
     let project = Project::builder().agent(AgentSpec::new("main", "x")).builtins(&folder.0).build().unwrap();
-    let runtime = llm_do::runtime(project).model("test").build().unwrap();
+    let runtime = Runtime::standard(project).model("test").build().unwrap();
     runtime.add_agent(AgentSpec::new("late", "x").tool("list_files")).unwrap();
     let listed = runtime.run("list_files", json!({})).as_agent("late").await.unwrap();
     assert!(listed.text().contains("a.txt"), "{}", listed.text());
@@ -206,7 +209,7 @@ async fn an_agent_in_a_file_takes_a_rust_type_as_its_input() {
     let folder = Folder::new("typed", &[("evaluator.agent", agent)]);
     let load = |agent: &'static str| llm_do::loader(&folder.0).input_of::<PitchInput>(agent).load();
     let project = load("evaluator").unwrap();
-    let runtime = llm_do::runtime_of(&project).build().unwrap();
+    let runtime = project.runtime().build().unwrap();
     let pitch = PitchInput { company: "Night Ferry".into(), deck: None };
     assert_eq!(&*runtime.run("evaluator", pitch).await.unwrap().text(), "Pitch of Night Ferry");
     let misspelled = runtime.run("evaluator", json!({"company": "Night Ferry", "dek": "a.pdf"})).await;
@@ -243,7 +246,7 @@ fn errors_read_well_when_main_returns_them() {
     let errors = Project::builder().agent(AgentSpec::new("main", "x").tool("absent")).build().err().unwrap();
     assert_eq!(format!("{errors:?}"), errors.to_string());
     let run =
-        llm_do::runtime(Project::builder().build().unwrap()).build().unwrap().run("absent", "x").blocking();
+        Runtime::standard(Project::builder().build().unwrap()).build().unwrap().run("absent", "x").blocking();
     let error = run.unwrap_err();
     assert_eq!(format!("{error:?}"), error.to_string());
 }
@@ -284,7 +287,7 @@ mod five_lines {
         let path = &folder.0;
 
         let project = llm_do::loader(path).tool(count_words).load()?;
-        let runtime = llm_do::runtime_of(&project).model("test").build()?;
+        let runtime = project.runtime().model("test").build()?;
         let report = runtime.run(&project.entry, "How long is this?").await?;
         println!("{}", report.text());
 
@@ -296,7 +299,7 @@ mod five_lines {
     async fn take_a_typed_input() -> Anything {
         let agent = AgentSpec::new("main", "You evaluate pitches.").input_of::<PitchInput>();
         let project = Project::builder().agent(agent).build()?;
-        let runtime = llm_do::runtime(project).model("test:echo").build()?;
+        let runtime = Runtime::standard(project).model("test:echo").build()?;
         let report = runtime.run("main", PitchInput { company: "Night Ferry".into(), deck: None }).await?;
 
         assert_eq!(&*report.text(), "Pitch of Night Ferry");
@@ -310,7 +313,7 @@ mod five_lines {
         }
         let agent = AgentSpec::new("main", "x").tool("delete_note").model("test");
         let project = Project::builder().agent(agent).tool(delete_note).build()?;
-        let runtime = llm_do::runtime(project).approver(approve).build()?;
+        let runtime = Runtime::standard(project).approver(approve).build()?;
         let report = runtime.run("main", "Tidy up").await?;
 
         let denied = report.trace().into_iter().find_map(|call| call.error).unwrap();
@@ -324,7 +327,7 @@ mod five_lines {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let names = seen.clone();
 
-        let runtime = llm_do::runtime_of(&project).model("test").build()?;
+        let runtime = project.runtime().model("test").build()?;
         let mut run = runtime.run(&project.entry, "go").start();
         let mut events = run.events();
         while let Some(event) = events.next().await {
@@ -341,7 +344,7 @@ mod five_lines {
     #[tokio::test]
     async fn inspect_trace_and_usage() -> Anything {
         let (_folder, project) = counter("five-inspect");
-        let runtime = llm_do::runtime_of(&project).model("test").build()?;
+        let runtime = project.runtime().model("test").build()?;
         let report = runtime.run(&project.entry, "go").await?;
         let mut lines = Vec::new();
 

@@ -1,6 +1,8 @@
 //! Projects from files, through the library.
 
-use llm_do::{ApprovalMode, Severity, Status};
+use llm_do::approval::ApprovalMode;
+use llm_do::event::Status;
+use llm_do::project::{LoadedProjectExt, Severity};
 use llm_do_testing::TestRun;
 use serde_json::json;
 
@@ -10,7 +12,7 @@ const NEWSROOM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/news
 async fn the_newsroom_runs_its_entry_and_hands_typed_work_to_another_agent() {
     let project = llm_do::load(NEWSROOM).unwrap();
     assert!(project.notices.0.is_empty(), "{}", project.notices);
-    let runtime = llm_do::runtime_of(&project).approval_mode(ApprovalMode::RejectAll).build().unwrap();
+    let runtime = project.runtime().approval_mode(ApprovalMode::RejectAll).build().unwrap();
     let args = project.args.clone().unwrap();
     let run = TestRun::of(runtime.run(project.entry.clone(), serde_json::Value::Object(args)).await);
     assert_eq!(&*run.answer(), "Ships came in with the morning tide.\nThe cranes were busy until noon.");
@@ -18,7 +20,7 @@ async fn the_newsroom_runs_its_entry_and_hands_typed_work_to_another_agent() {
     assert_eq!(trace.calls[0].calls[0].input.value(), &json!({"topic": "the harbour"}));
     let events = run.events();
     let prompt = events.iter().find_map(|event| match &event.body {
-        llm_do::EventBody::ModelRequest { messages, .. } if &*event.call.agent == "reporter" => {
+        llm_do::event::EventBody::ModelRequest { messages, .. } if &*event.call.agent == "reporter" => {
             Some(messages[0].text())
         }
         _ => None,
@@ -37,12 +39,8 @@ fn a_lone_agent_file_and_a_directory_are_projects_and_older_spellings_are_read_w
         let project = llm_do::load(path).unwrap();
         let [notice] = &project.notices.0[..] else { panic!("{}", project.notices) };
         assert_eq!((notice.severity, notice.line), (Severity::Notice, Some(4)));
-        let report = llm_do::runtime_of(&project)
-            .build()
-            .unwrap()
-            .run(project.entry.clone(), "hello")
-            .blocking()
-            .unwrap();
+        let report =
+            project.runtime().build().unwrap().run(project.entry.clone(), "hello").blocking().unwrap();
         assert_eq!((&*report.text(), report.status), ("hello", Status::Done));
     }
     std::fs::remove_dir_all(folder).unwrap();
@@ -91,7 +89,7 @@ impl Folder {
     }
 
     /// Loads the project, with a manifest that has one more section.
-    fn load(&self, toolsets: &str) -> Result<llm_do::LoadedProject, String> {
+    fn load(&self, toolsets: &str) -> Result<llm_do::project::LoadedProject, String> {
         let agents = r#""agent_files": ["narrow.agent", "wide.agent"]"#;
         let manifest =
             format!(r#"{{"version": 1, "entry": {{"agent": "narrow"}}, {agents}, "toolsets": {toolsets}}}"#);
@@ -107,12 +105,12 @@ impl Drop for Folder {
 }
 
 async fn call_as(
-    project: &llm_do::LoadedProject,
+    project: &llm_do::project::LoadedProject,
     agent: &str,
     tool: &str,
     path: &str,
 ) -> Result<String, String> {
-    let runtime = llm_do::runtime_of(project).approval_mode(ApprovalMode::ApproveAll).build().unwrap();
+    let runtime = project.runtime().approval_mode(ApprovalMode::ApproveAll).build().unwrap();
     let input = match tool {
         tool if tool.ends_with("write_file") => json!({"path": path, "content": "new"}),
         _ => json!({"path": path}),
@@ -183,10 +181,10 @@ async fn the_files_of_the_project_are_protected_under_whatever_name() {
     ];
     let folder = Folder::new("protected", &files);
     let project = llm_do::loader(folder.0.join("team.json"))
-        .trust(llm_do::TrustPolicy::All)
+        .trust(llm_do::project::TrustPolicy::All)
         .load()
         .unwrap_or_else(|problems| panic!("{problems}"));
-    let runtime = llm_do::runtime_of(&project).build().unwrap();
+    let runtime = project.runtime().build().unwrap();
     let judged = async |path: &str| {
         let input = json!({"path": path, "content": "new"});
         runtime.run("write_file", input).as_agent("main").judge().await

@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
-use llm_do::prelude::*;
-use llm_do::{
-    Filesystem, FilesystemSettings, MemoryStore, Message, Model, ModelError, ModelPart, ModelRequest,
-    ModelResponse, ModelSession, ModelStream, Payload, Protected, RunReport, StopReason, Toolset, Usage,
+use llm_do::model::{
+    Message, Model, ModelError, ModelPart, ModelRequest, ModelResponse, ModelSession, ModelStream, StopReason,
 };
+use llm_do::prelude::*;
+use llm_do::record::MemoryStore;
+use llm_do::tools::{Filesystem, FilesystemSettings, Protected, Toolset};
+use llm_do::usage::Usage;
+use llm_do::{Payload, RunReport};
 use llm_do_testing::{TestCall, TestProject, deny};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,7 +63,7 @@ async fn the_program_of_the_readme_runs() -> Anything {
 
     let main = AgentSpec::new("main", "Use `count_words`.").tool("count_words").model("test");
     let project = Project::builder().agent(main).tool(count_words).build()?;
-    let runtime = llm_do::runtime(project).build()?;
+    let runtime = Runtime::standard(project).build()?;
     let report = runtime.run("main", "How long is this?").await?;
     println!("{}\n{}", report.text(), report.trace());
     assert!(report.trace().iter().any(|call| call.name == "count_words"));
@@ -168,10 +171,10 @@ fn approve(request: ApprovalRequest) -> Answer {
     }
 }
 
-struct Counting(llm_do::Name);
+struct Counting(llm_do::value::Name);
 
 impl Model for Counting {
-    fn name(&self) -> &llm_do::Name {
+    fn name(&self) -> &llm_do::value::Name {
         &self.0
     }
 
@@ -202,7 +205,7 @@ fn echo() -> Project {
 async fn five_lines() -> Anything {
     let main = AgentSpec::new("main", "Answer briefly.").model("test:echo");
     let project = Project::builder().agent(main).build()?;
-    let runtime = llm_do::runtime(project).build()?;
+    let runtime = Runtime::standard(project).build()?;
     let report = runtime.run("main", "hello").await?;
     println!("{}", report.text());
 
@@ -213,7 +216,7 @@ async fn five_lines() -> Anything {
 /// Only compiled: the project is the reader's own. `embedding.rs` runs the same with files.
 async fn files_and_tools() -> Anything {
     let project = llm_do::loader("hello").tool(count_words).toolset(notebook()).load()?;
-    let runtime = llm_do::runtime_of(&project).build()?;
+    let runtime = project.runtime().build()?;
     let report = runtime.run(&project.entry, "How long is README.md?").await?;
     println!("{}", report.text());
     Ok(())
@@ -233,19 +236,19 @@ async fn typed_input() -> Anything {
     let evaluator =
         AgentSpec::new("evaluator", "You evaluate pitches.").input_of::<PitchInput>().output_of::<Score>();
     let project = Project::builder().agent(evaluator).build()?;
-    let runtime = llm_do::runtime(project).model("test").build()?;
+    let runtime = Runtime::standard(project).model("test").build()?;
     let report = runtime.run("evaluator", PitchInput { company: "Night Ferry".into(), deck: None }).await?;
     let score: Score = report.parse()?;
     println!("{} points", score.points);
 
-    let schema = llm_do::Schema::of::<PitchInput>()?;
+    let schema = llm_do::value::Schema::of::<PitchInput>()?;
     let evaluator =
         AgentSpec::new("evaluator", "You evaluate pitches.").input(schema).prompt("Pitch of {{ company }}");
     Project::builder().agent(evaluator).build()?;
 
     let planner = AgentSpec::new("planner", "You make plans. One step per day.").input_of::<PlanInput>();
     let project = Project::builder().agent(planner).build()?;
-    let runtime = llm_do::runtime(project).model("test:echo").build()?;
+    let runtime = Runtime::standard(project).model("test:echo").build()?;
     let report = runtime.run("planner", json!({"topic": "Rust"})).await?;
     assert_eq!(&*report.text(), "Make a plan of 7 days for learning Rust.");
     Ok(())
@@ -260,7 +263,7 @@ async fn entries() -> Anything {
 
     let greeter = AgentSpec::new("greeter", "x").model("test:echo");
     let project = Project::builder().agent(greeter).entry(start).build()?;
-    let report = llm_do::runtime(project).build()?.run("start", "hello").await?;
+    let report = Runtime::standard(project).build()?.run("start", "hello").await?;
     assert_eq!(&*report.text(), "hello!");
     Ok(())
 }
@@ -284,8 +287,8 @@ async fn options_of_a_run(runtime: Runtime, earlier: RunReport) -> Anything {
 
 #[tokio::test]
 async fn events_and_trace() -> Anything {
-    let runtime = llm_do::runtime(echo()).build()?;
-    use llm_do::EventBody;
+    let runtime = Runtime::standard(echo()).build()?;
+    use llm_do::event::EventBody;
 
     let run = runtime.run("main", "hello").start();
     let mut events = run.events();
@@ -312,7 +315,7 @@ async fn approvals() -> Anything {
     let cleaner =
         AgentSpec::new("cleaner", "You tidy up.").tool("delete_file").rule("delete_*", Approval::Blocked);
     let project = Project::builder().agent(cleaner).tool(delete_file).build()?;
-    let runtime = llm_do::runtime(project).approver(approve).build()?;
+    let runtime = Runtime::standard(project).approver(approve).build()?;
     let allowed = runtime.approve("deploy.push", json!({"to": "live"})).reason("the build is green").await?;
     assert_eq!(allowed.text(), r#"{"to":"live"}"#);
 
@@ -329,7 +332,7 @@ async fn approvals() -> Anything {
 
 #[tokio::test]
 async fn sessions() -> Anything {
-    let runtime = llm_do::runtime(echo()).build()?;
+    let runtime = Runtime::standard(echo()).build()?;
     let mut session = runtime.session("main");
     session.send("My name is Ann.").await?;
     session.send("What is my name?").await?; // the agent remembers
@@ -345,9 +348,9 @@ async fn sessions() -> Anything {
 }
 
 /// Only compiled: `resume.rs` of the runtime crashes runs and resumes them.
-async fn resuming(project: Project, run_id: llm_do::RunId) -> Anything {
+async fn resuming(project: Project, run_id: llm_do::event::RunId) -> Anything {
     let store = Arc::new(MemoryStore::default());
-    let runtime = llm_do::runtime(project).store(store).build()?;
+    let runtime = Runtime::standard(project).store(store).build()?;
     let report = runtime.resume(run_id).await?.await?;
     Ok(())
 }
@@ -391,7 +394,7 @@ async fn scripted_models() -> Anything {
         asks("critic", json!({"input": "How is it?"})),
         says("Saved."),
     ]);
-    let runtime = llm_do::runtime(project).model(script).build()?;
+    let runtime = Runtime::standard(project).model(script).build()?;
     let report = runtime.run("main", "Write it").await?;
     assert_eq!(&*report.text(), "Saved.");
 
@@ -432,7 +435,7 @@ fn files_in_rust() -> Anything {
 #[tokio::test]
 async fn a_model_of_ones_own() -> Anything {
     let project = Project::builder().agent(AgentSpec::new("main", "x")).build()?;
-    let runtime = llm_do::runtime(project).model(Counting("counting".into())).build()?;
+    let runtime = Runtime::standard(project).model(Counting("counting".into())).build()?;
     assert_eq!(&*runtime.run("main", "hello").await?.text(), "1 messages");
     Ok(())
 }

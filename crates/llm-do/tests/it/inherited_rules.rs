@@ -12,7 +12,10 @@ mod random;
 use std::fs;
 use std::path::Path;
 
-use llm_do::{ApprovalMode, FailureKind, LoadedProject, Runtime, VerdictKind};
+use llm_do::Runtime;
+use llm_do::approval::{ApprovalMode, VerdictKind};
+use llm_do::call::FailureKind;
+use llm_do::project::{LoadedProject, LoadedProjectExt};
 use llm_do_testing::Chance;
 use serde_json::{Value, json};
 
@@ -54,7 +57,7 @@ async fn check_project(seed: u64, tally: &mut Tally) {
     let folder = tempfile::tempdir().unwrap();
     project.write(folder.path());
     let loaded = load(folder.path());
-    let runtime = llm_do::runtime_of(&loaded).build().unwrap();
+    let runtime = loaded.runtime().build().unwrap();
     let creator = &project.creator;
     for tool in &creator.tools {
         let verdict = verdict(&runtime, "main", &tool.called, tool).await;
@@ -95,7 +98,7 @@ async fn check_created(
     tally: &mut Tally,
 ) {
     let loaded = load(folder);
-    let again = llm_do::runtime_of(&loaded).build().unwrap();
+    let again = loaded.runtime().build().unwrap();
     let text = fs::read_to_string(folder.join(format!("agents/generated/{agent}.agent"))).unwrap();
     let outline = loaded.project.outline();
     let outline = outline.iter().find(|outline| outline.agent.as_ref().unwrap().name == *agent).unwrap();
@@ -130,7 +133,7 @@ struct Expected {
 }
 
 impl Expected {
-    fn of(creator: &Creator, tool: &HeldTool, access: llm_do::Access) -> Self {
+    fn of(creator: &Creator, tool: &HeldTool, access: llm_do::tools::Access) -> Self {
         Self {
             blocked: creator.is_blocked(tool),
             asks: creator.asks(tool),
@@ -160,7 +163,7 @@ impl Expected {
 
 fn load(folder: &Path) -> LoadedProject {
     llm_do::loader(folder)
-        .trust(llm_do::TrustPolicy::All)
+        .trust(llm_do::project::TrustPolicy::All)
         .load()
         .unwrap_or_else(|problems| panic!("{problems}"))
 }

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use llm_do::trust::{Power, PowerClass, Powers};
-use llm_do::{
-    Approval, ApprovalMode, LoadError, LoadedProject, StandardCatalog, TrustPolicy, load_changed,
-    load_restricted,
-};
+use llm_do::approval::{Approval, ApprovalMode};
+use llm_do::project::{LoadError, LoadedProject, StandardCatalog, TrustPolicy};
+use llm_do_project::{load_changed, load_restricted};
+use llm_do_trust::{Power, PowerClass, Powers};
 
 struct Folder(tempfile::TempDir);
 
@@ -382,8 +381,8 @@ fn the_powers_of_random_projects_are_known_before_their_code_runs_and_can_be_lef
         let code = "def count(text: str) -> int:\n    'Counts.'\n    return 1\nTOOLS = [count]\n";
         std::fs::write(folder.path().join("tools.py"), code).unwrap();
         let catalog = StandardCatalog::new(folder.path());
-        let before =
-            llm_do::load_static(folder.path(), &[], &catalog).map_err(|problems| problems.to_string());
+        let before = llm_do_project::load_static(folder.path(), &[], &catalog)
+            .map_err(|problems| problems.to_string());
         let after = load_changed(folder.path(), &[], &catalog).map_err(|problems| problems.to_string());
         let (Ok(before), Ok(after)) = (before, after) else { continue };
         assert_eq!(before.powers, after.powers, "seed {seed}: {manifest}{header}");

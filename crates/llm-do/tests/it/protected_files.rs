@@ -1,12 +1,14 @@
 //! Files that are run later, and directories of the program itself: each path by each writing tool in each mode.
 
+use llm_do::project::LoadedProjectExt;
 use std::fs;
 use std::path::Path;
 
-use llm_do::{
-    AgentSpec, Approval, ApprovalMode, ContentStore, DescriptorSettings, Descriptors, FdId, FdSource,
-    Filesystem, FilesystemSettings, Protected, Reply, Runtime, Script, Verdict, VerdictKind, asks, says,
-};
+use llm_do::approval::{Approval, ApprovalMode, Verdict, VerdictKind};
+use llm_do::descriptors::{ContentStore, DescriptorSettings, Descriptors, FdId, FdSource};
+use llm_do::testing::{Reply, Script, asks, says};
+use llm_do::tools::{Filesystem, FilesystemSettings, Protected};
+use llm_do::{AgentSpec, Runtime};
 use llm_do_testing::{Approvals, TestRun};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -134,13 +136,15 @@ impl Project {
         let [state, config, cache] = ["state/llm-do", "config/llm-do", "cache/llm-do"];
         let loader = llm_do::loader(folder.path()).private(folder.path().join(state));
         let loader = loader.private(folder.path().join(config)).read_only(folder.path().join(cache));
-        let project =
-            loader.trust(llm_do::TrustPolicy::All).load().unwrap_or_else(|problems| panic!("{problems}"));
+        let project = loader
+            .trust(llm_do::project::TrustPolicy::All)
+            .load()
+            .unwrap_or_else(|problems| panic!("{problems}"));
         for path in paths.iter().filter(|path| !folder.path().join(path).exists()) {
             write(folder.path(), path, "old\n");
         }
         write(folder.path(), "source", "new\n");
-        let runtime = llm_do::runtime_of(&project).build().unwrap();
+        let runtime = project.runtime().build().unwrap();
         Self { folder, runtime }
     }
 
@@ -438,10 +442,10 @@ async fn what_python_has_imported_by_a_name_that_it_made_up_asks() {
         write(folder.path(), path, text);
     }
     let project = llm_do::loader(folder.path())
-        .trust(llm_do::TrustPolicy::All)
+        .trust(llm_do::project::TrustPolicy::All)
         .load()
         .unwrap_or_else(|problems| panic!("{problems}"));
-    let runtime = llm_do::runtime_of(&project).build().unwrap();
+    let runtime = project.runtime().build().unwrap();
     assert!(asks_before_writing(&runtime, "hidden/plug.py").await);
     assert!(!asks_before_writing(&runtime, "hidden/other.py").await);
 }
@@ -466,10 +470,10 @@ async fn the_file_of_a_class_that_an_agent_names_asks() {
         write(folder.path(), path, text);
     }
     let project = llm_do::loader(folder.path())
-        .trust(llm_do::TrustPolicy::All)
+        .trust(llm_do::project::TrustPolicy::All)
         .load()
         .unwrap_or_else(|problems| panic!("{problems}"));
-    let runtime = llm_do::runtime_of(&project).build().unwrap();
+    let runtime = project.runtime().build().unwrap();
     for path in ["forms.py", "fields.py"] {
         assert!(asks_before_writing(&runtime, path).await, "{path}");
     }

@@ -16,7 +16,9 @@ mod witness;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use llm_do::{Approval, ApprovalMode, Script, StandardCatalog, says};
+use llm_do::approval::{Approval, ApprovalMode};
+use llm_do::project::{LoadedProjectExt, StandardCatalog};
+use llm_do::testing::{Script, says};
 use llm_do_testing::Chance;
 
 use crate::real_effects::approver::Whim;
@@ -90,9 +92,11 @@ async fn case(seed: u64) -> Vec<(&'static str, usize)> {
     replies.extend((0..40).map(|_| says("done")));
     let whim = Whim::new(seed);
     let witness = Arc::new(Witness::new(&folder));
-    let project = llm_do::load_changed(folder.project(), &[], &StandardCatalog::new(folder.project()))
-        .unwrap_or_else(|problems| panic!("{problems}"));
-    let runtime = llm_do::runtime_of(&project)
+    let project =
+        llm_do_project::load_changed(folder.project(), &[], &StandardCatalog::new(folder.project()))
+            .unwrap_or_else(|problems| panic!("{problems}"));
+    let runtime = project
+        .runtime()
         .model(Script::new(replies))
         .approver(whim.clone())
         .store(witness.clone())

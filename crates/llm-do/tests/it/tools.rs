@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use llm_do::call::FailureKind;
+use llm_do::event::Status;
 use llm_do::prelude::*;
-use llm_do::{FailureKind, Status, asks, says};
+use llm_do::testing::{asks, says};
 use llm_do_testing::{TestCall, TestProject, once};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -107,7 +109,7 @@ async fn a_missing_value_is_known_when_the_runtime_is_built() {
         .tool(find_titles)
         .build()
         .unwrap();
-    let error = llm_do::runtime(project).build().err().unwrap().to_string();
+    let error = Runtime::standard(project).build().err().unwrap().to_string();
     assert!(error.contains("the tool `find_titles` needs the context value `it::tools::Library`"), "{error}");
 }
 
@@ -142,7 +144,7 @@ async fn an_impl_block_with_state_is_a_toolset_with_an_instance_per_call() {
     let runtime = TestProject::new()
         .agent(AgentSpec::new("main", "x").toolset("basket"))
         .toolset(toolset)
-        .model(llm_do::Script::each_call([
+        .model(llm_do::testing::Script::each_call([
             asks("put", json!({"item": "a"})),
             asks("put", json!({"item": "b"})),
             says("done"),
@@ -211,7 +213,7 @@ async fn inner_effects_progress_and_cancellation_are_seen_by_a_test() {
 #[test]
 fn a_program_that_is_not_async_runs_to_the_end() {
     let project = Project::builder().agent(AgentSpec::new("main", "x").model("test:echo")).build().unwrap();
-    let runtime = llm_do::runtime(project).build().unwrap();
+    let runtime = Runtime::standard(project).build().unwrap();
     let report = runtime.run("main", "hello").blocking().unwrap();
     assert_eq!((&*report.text(), report.status), ("hello", Status::Done));
 }
@@ -220,7 +222,7 @@ fn a_program_that_is_not_async_runs_to_the_end() {
 fn an_unknown_model_is_an_error_that_names_the_known_ones() {
     let project =
         Project::builder().agent(AgentSpec::new("main", "x").model("scirpt:a.yaml")).build().unwrap();
-    let error = llm_do::runtime(project).build().unwrap().run("main", "hello").blocking().unwrap_err();
+    let error = Runtime::standard(project).build().unwrap().run("main", "hello").blocking().unwrap_err();
     assert_eq!(error.status(), Status::Provider);
     assert!(error.to_string().contains("script"), "{error}");
 }

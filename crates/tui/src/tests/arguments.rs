@@ -4,10 +4,10 @@
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
-use llm_do::{
-    AgentSpec, Answer, Approval, ApprovalRequest, Approver, ApproverError, Output, Payload, Project, Runtime,
-    Script, asks_raw, parse_strict, says, visible,
-};
+use llm_do::approval::{Answer, Approval, ApprovalRequest, Approver, ApproverError};
+use llm_do::testing::{Script, asks_raw, says};
+use llm_do::{AgentSpec, Output, Payload, Project, Runtime};
+use llm_do_core::{parse_strict, visible};
 use llm_do_testing::{Chance, FunctionTool};
 use ratatui::buffer::Buffer;
 use serde_json::{Map, Value, json};

@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use insta::assert_snapshot;
-use llm_do::{AgentSpec, Answer, Approval, Event, EventBody, Output, Script, asks, asks_all, says, thinks};
+use llm_do::approval::{Answer, Approval};
+use llm_do::event::{Event, EventBody};
+use llm_do::testing::{Script, asks, asks_all, says, thinks};
+use llm_do::{AgentSpec, Output};
 use llm_do_testing::{FunctionTool, TestProject, deny, once};
 use serde_json::json;
 

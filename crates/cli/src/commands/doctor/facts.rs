@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use llm_do::trust::Power;
-use llm_do::{Catalog, LoadedProject, PythonSettings, StandardCatalog, counted};
+use llm_do::project::{Catalog, LoadedProject, StandardCatalog};
+use llm_do::tools::PythonSettings;
+use llm_do_core::counted;
+use llm_do_trust::Power;
 use serde_json::{Value, json};
 
 use crate::config::{self, shown};

@@ -1,6 +1,6 @@
 //! What confines the programs that agents run.
 
-use llm_do::SandboxStatus;
+use llm_do::tools::SandboxStatus;
 use serde_json::{Value, json};
 
 /// What confines the programs that agents run. Nothing missing here is a failure: commands run with a notice.

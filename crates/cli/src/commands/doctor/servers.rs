@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use llm_do::{Environment, ModelErrorKind, StandardModels, counted, providers};
+use llm_do::model::{Environment, ModelErrorKind, StandardModels, providers};
+use llm_do_core::counted;
 use serde_json::{Value, json};
 
 use super::facts::FactState;

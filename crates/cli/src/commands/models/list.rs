@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use llm_do::{KnownModel, known_models, nearest, providers};
+use llm_do::model::{KnownModel, known_models, providers};
+use llm_do_core::nearest;
 use serde_json::{Value, json};
 
 use super::View;

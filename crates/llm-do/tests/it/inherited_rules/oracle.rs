@@ -1,6 +1,6 @@
 //! What `main` may do, worked out from its file without the runtime: own matching of patterns, own order of rules.
 
-use llm_do::Access;
+use llm_do::tools::Access;
 
 /// An approval as it is written in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

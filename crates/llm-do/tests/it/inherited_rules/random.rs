@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use llm_do::Access;
+use llm_do::tools::Access;
 use llm_do_testing::Chance;
 use serde_json::{Map, Value, json};
 

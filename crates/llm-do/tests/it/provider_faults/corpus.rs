@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use llm_do::{HttpSettings, HttpTransport, RetryPolicy};
+use llm_do::model::{HttpSettings, HttpTransport, RetryPolicy};
 use llm_do_testing::{FakeTransport, MockProvider, MockRequest, MockResponse};
 use serde_json::Value;
 use tokio::time::Instant;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use llm_do::RetryPolicy;
+use llm_do::model::RetryPolicy;
 use llm_do_testing::{Chance, FakeTransport, Fault, MockResponse};
 use serde_json::{Value, json};
 

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use llm_do::{
-    AgentSpec, Approval, Environment, EventBody, ModelSettings, Output, Project, RunReport, Runtime, Schema,
-    StandardModels, Transport,
-};
+use llm_do::approval::Approval;
+use llm_do::event::EventBody;
+use llm_do::model::{Environment, ModelSettings, StandardModels, Transport};
+use llm_do::value::Schema;
+use llm_do::{AgentSpec, Output, Project, RunReport, Runtime};
 use llm_do_testing::FunctionTool;
 use serde_json::Value;
 
@@ -105,7 +106,7 @@ fn recording(
     name: &str,
     schema: &Schema,
     effects: Arc<Mutex<Vec<(String, Value)>>>,
-) -> Arc<dyn llm_do::Tool> {
+) -> Arc<dyn llm_do::tools::Tool> {
     let own = name.to_owned();
     let tool = FunctionTool::new(name, move |input, _| {
         effects.lock().unwrap().push((own.clone(), input));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
-use llm_do::{Answer, ApprovalRequest, Approver, ApproverError};
+use llm_do::approval::{Answer, ApprovalRequest, Approver, ApproverError};
 use llm_do_testing::Chance;
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ impl Whim {
             Answer::Edit(edited) => has_mark(&edited.to_string(), mark),
             Answer::Session(scope) => {
                 has_mark(&answered.arguments, mark)
-                    || (answered.tool == tool && *scope != llm_do::Scope::Exact)
+                    || (answered.tool == tool && *scope != llm_do::approval::Scope::Exact)
             }
             Answer::Revise(_) | Answer::Deny(_) | Answer::Stop => false,
         })

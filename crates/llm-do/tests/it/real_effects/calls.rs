@@ -3,7 +3,8 @@
 use std::process::Command;
 use std::sync::OnceLock;
 
-use llm_do::{Approval, Reply, asks_all};
+use llm_do::approval::Approval;
+use llm_do::testing::{Reply, asks_all};
 use llm_do_testing::Chance;
 use serde_json::{Value, json};
 

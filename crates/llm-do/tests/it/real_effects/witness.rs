@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
-use llm_do::{DecidedBy, Decision, Durability, Event, EventBody, MemoryStore, RunId, Store, StoreError};
+use llm_do::approval::{DecidedBy, Decision};
+use llm_do::event::{Event, EventBody, RunId};
+use llm_do::record::{Durability, MemoryStore, Store, StoreError};
 
 use crate::real_effects::folder::{Folder, marks_in};
 

@@ -1,6 +1,7 @@
 //! A random conversation: what the person and the models say, and what goes wrong.
 
-use llm_do::{InputPart, Session};
+use llm_do::Session;
+use llm_do::value::InputPart;
 use llm_do_testing::{
     Chance, MockAnswer, OptionalRules, ProviderFault, Refusal, StrictProvider, StrictRequest,
 };

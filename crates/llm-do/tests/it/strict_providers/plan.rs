@@ -1,6 +1,6 @@
 //! What a random conversation is made of.
 
-use llm_do::{Effort, ModelSettings, Thinking, ToolChoice};
+use llm_do::model::{Effort, ModelSettings, Thinking, ToolChoice};
 use llm_do_testing::Chance;
 
 /// A part of conversations that can be switched off.

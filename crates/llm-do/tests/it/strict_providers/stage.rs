@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use llm_do::{
-    AgentSpec, Answer, Approval, ApprovalRequest, Approver, ApproverError, Attachment, Environment, Limits,
-    Output, Project, RetryPolicy, Runtime, Schema, ServerTool, StandardModels, Tool, ToolError, ToolReply,
-};
+use llm_do::approval::{Answer, Approval, ApprovalRequest, Approver, ApproverError};
+use llm_do::model::{Environment, RetryPolicy, ServerTool, StandardModels};
+use llm_do::tools::{Tool, ToolReply};
+use llm_do::value::{Attachment, Schema};
+use llm_do::{AgentSpec, Limits, Output, Project, Runtime, ToolError};
 use llm_do_core::Tuning;
 use llm_do_testing::{Chance, FunctionTool, StrictProvider};
 use llm_do_tools::{Process, ProcessSettings};

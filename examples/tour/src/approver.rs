@@ -2,11 +2,11 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
+use llm_do::approval::{Approver, ApproverError, Scope};
 use llm_do::prelude::*;
-use llm_do::{Approver, ApproverError, Scope, visible_line};
 use tokio::sync::Mutex;
 
-/// What the flag `--approve` says.
+/// The value of the flag `--approve`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Approve {
     Ask,
@@ -39,38 +39,28 @@ impl Approve {
 }
 
 /// The terminal, one question at a time.
-pub(crate) struct TerminalDesk(Mutex<()>);
+pub(crate) struct TerminalApprover(Mutex<()>);
 
-impl TerminalDesk {
-    /// The desk, where there is a terminal to ask at.
+impl TerminalApprover {
+    /// Returns an approver if there is a terminal to ask at.
     pub(crate) fn open() -> Option<Self> {
         (std::io::stdin().is_terminal() && std::io::stderr().is_terminal()).then(|| Self(Mutex::new(())))
     }
 }
 
-impl Approver for TerminalDesk {
+impl Approver for TerminalApprover {
     fn decide<'a>(
         &'a self,
         request: &'a ApprovalRequest,
     ) -> futures::future::BoxFuture<'a, Result<Answer, ApproverError>> {
         Box::pin(async move {
             let _one_at_a_time = self.0.lock().await;
-            let question = question(request);
+            let question =
+                format!("\n{request}\n[y] once  [a] every call of this tool  [n] deny  [q] stop > ");
             let answer = tokio::task::spawn_blocking(move || ask(&question)).await;
             answer.map_err(|error| ApproverError(error.to_string()))?
         })
     }
-}
-
-fn question(request: &ApprovalRequest) -> String {
-    let preview = request.preview.as_deref().unwrap_or_default();
-    let shown = format!("{}\n{preview}", request.arguments.text());
-    format!(
-        "\n{} wants to {}\n{}\n[y] once  [a] every call of this tool  [n] deny  [q] stop > ",
-        visible_line(&request.path),
-        visible_line(&request.description),
-        shown.lines().map(|line| format!("  {}", visible_line(line))).collect::<Vec<_>>().join("\n"),
-    )
 }
 
 fn ask(question: &str) -> Result<Answer, ApproverError> {

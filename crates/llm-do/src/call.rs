@@ -1,0 +1,8 @@
+//! What the code of a tool sees of its call, and handles on calls that are running.
+
+pub use llm_do_core::{
+    CallInfo, CallKind, CallOrigin, CallResult, CallableAgent, Cancellation, Clock, Context, FailureKind,
+    FromCall, Inspection, LinkedPrograms, MissingNeed, Need, NeedSpec, NoticeSink, Program, Progress, Random,
+    Remark, SystemClock, SystemRandom,
+};
+pub use llm_do_runtime::{Canceller, RunBuilder, SessionTurn};
