@@ -4,64 +4,37 @@
 //! against the schemas that its types make, and links it against a [`Catalog`]. Nothing of the project is
 //! executed, and no model or tool is called.
 
-mod agent_draft;
-mod agent_file;
-mod attachment_policy;
 mod catalog;
-mod check;
 mod code;
-mod deprecated_keys;
+mod create;
 mod diagnostic;
-pub mod discovery;
 mod document;
-mod entry;
-mod front_matter;
-mod http_headers;
-mod input_schema;
+mod format;
 mod link;
-mod listing;
-mod load;
-mod manifest;
-mod model_settings;
-mod offered;
-mod overrides;
-mod powers;
 mod preamble;
-mod program;
-mod program_file;
-mod programs;
-mod providers;
-mod python;
 mod python_names;
 mod reach;
-mod reach_text;
-mod restricted;
-mod run_settings;
-mod template;
-mod toolsets;
-mod tuning;
-mod worker_file;
-mod worker_keys;
-mod workshop;
+mod read;
 
 use std::path::Path;
 
 use llm_do_trust::Powers;
 
-pub use agent_draft::AgentDraft;
 pub use catalog::{Catalog, Machine, NoToolsets, ProgramInput, ProjectFiles, WantedToolset};
-pub use check::{header_schema, manifest_schema};
 pub use code::{
     ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, ReachModel,
     WantedClass, WantedCode, WantedFunction,
 };
+pub use create::{AgentDraft, Workshop};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use http_headers::{HeaderProblem, header_problem};
+pub use format::{
+    AttachmentSection, HeaderProblem, LimitsSection, McpServer, Provider, header_problem, header_schema,
+    manifest_schema,
+};
 pub use link::LoadedProject;
-pub use manifest::{AttachmentSection, LimitsSection, McpServer, Provider};
 pub use python_names::{PYTHON_NAMES, PythonEra, PythonName, PythonNameKind, find_python_name, python_names};
 pub use reach::{Reach, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider};
-pub use workshop::Workshop;
+pub use read::discovery;
 
 /// Reads and links a project. All problems are found in one pass.
 pub fn load(path: impl AsRef<Path>, catalog: &dyn Catalog) -> Result<LoadedProject, Diagnostics> {
@@ -71,8 +44,8 @@ pub fn load(path: impl AsRef<Path>, catalog: &dyn Catalog) -> Result<LoadedProje
 /// Checks a project without running any of its code, and lists what only running it would show.
 pub fn check_static(path: impl AsRef<Path>, changes: &[String], catalog: &dyn Catalog) -> Diagnostics {
     let mut out = Diagnostics::default();
-    let changes = overrides::Changes::read(changes, &mut out);
-    if let Some(files) = load::load(path.as_ref(), &changes, &mut out) {
+    let changes = read::overrides::Changes::read(changes, &mut out);
+    if let Some(files) = read::read_project(path.as_ref(), &changes, &mut out) {
         link::check(files, catalog, &mut out);
     }
     out
@@ -85,7 +58,7 @@ pub fn load_static(
     changes: &[String],
     catalog: &dyn Catalog,
 ) -> Result<LoadedProject, Diagnostics> {
-    read(path, changes, |files, out| link::link_static(files, catalog, out))
+    read_and_link(path, changes, |files, out| link::link_static(files, catalog, out))
 }
 
 /// Reads and links a project without anything that nobody agreed to: its code is not run, its own providers are not known,
@@ -95,7 +68,7 @@ pub fn load_restricted(
     changes: &[String],
     catalog: &dyn Catalog,
 ) -> Result<LoadedProject, Diagnostics> {
-    read(path, changes, |files, out| link::link_restricted(files, catalog, out))
+    read_and_link(path, changes, |files, out| link::link_restricted(files, catalog, out))
 }
 
 /// Reads and links a project with changes over its files: `KEY=VALUE` sets a key of the manifest,
@@ -116,17 +89,17 @@ pub fn load_agreed(
     agreed: Option<&Powers>,
     catalog: &dyn Catalog,
 ) -> Result<LoadedProject, Diagnostics> {
-    read(path, changes, |files, out| link::link(files, agreed, catalog, out))
+    read_and_link(path, changes, |files, out| link::link(files, agreed, catalog, out))
 }
 
-fn read(
+fn read_and_link(
     path: impl AsRef<Path>,
     changes: &[String],
-    link: impl FnOnce(load::Files, &mut Diagnostics) -> Option<LoadedProject>,
+    link: impl FnOnce(read::Files, &mut Diagnostics) -> Option<LoadedProject>,
 ) -> Result<LoadedProject, Diagnostics> {
     let mut out = Diagnostics::default();
-    let changes = overrides::Changes::read(changes, &mut out);
-    match load::load(path.as_ref(), &changes, &mut out).and_then(|files| link(files, &mut out)) {
+    let changes = read::overrides::Changes::read(changes, &mut out);
+    match read::read_project(path.as_ref(), &changes, &mut out).and_then(|files| link(files, &mut out)) {
         Some(project) if !out.has_errors() => Ok(project),
         _ => Err(out),
     }

@@ -1,5 +1,16 @@
 //! Links the files of a project by name into a frozen [`Project`], or says everything that is wrong.
 
+pub(crate) mod embedding_program;
+pub(crate) mod entry;
+pub(crate) mod offered;
+pub(crate) mod powers;
+pub(crate) mod programs;
+pub(crate) mod providers;
+pub(crate) mod python;
+mod restricted;
+mod template;
+pub(crate) mod toolsets;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,27 +26,25 @@ use llm_do_runtime::{
 use llm_do_trust::Powers;
 use serde_json::{Map, Value};
 
-use crate::agent_file::AgentFile;
 use crate::catalog::{Catalog, ProjectFiles};
-use crate::check::{self, meant};
 use crate::code::{ClassPurpose, Code, CodeProblem, CodeProvider, Defined};
+use crate::create::Workshop;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
-use crate::entry::{Entry, find_entry};
-use crate::front_matter::{AccessLevel, FileDescriptors, Header, Level, OutputSchema, ToolEntry};
-use crate::listing::MAX_GLOB_LEN;
-use crate::load::{Files, ManifestFile};
-use crate::manifest::{LimitsSection, McpServer, ModelSection, Provider};
-use crate::offered::CheckedAgent;
-use crate::providers::{self, ModelNames};
-use crate::python::{self, KnownCode, Wanted};
-use crate::run_settings::{RunSettings, run_settings};
-use crate::toolsets::{Listed, Toolsets, check_sections};
-use crate::workshop::Workshop;
-use crate::{
-    attachment_policy, input_schema, model_settings, offered, powers, preamble, program, programs,
-    restricted, template, tuning,
-};
+use crate::format::front_matter::{AccessLevel, FileDescriptors, Header, Level, OutputSchema, ToolEntry};
+use crate::format::manifest::{LimitsSection, McpServer, ModelSection, Provider};
+use crate::format::run_settings::{RunSettings, run_settings};
+use crate::format::schema::{self, meant};
+use crate::format::{attachment_policy, input_schema, model_settings, tuning};
+use crate::link::entry::{Entry, find_entry};
+use crate::link::offered::CheckedAgent;
+use crate::link::providers::ModelNames;
+use crate::link::python::{KnownCode, Wanted};
+use crate::link::toolsets::{Listed, Toolsets, check_sections};
+use crate::preamble;
+use crate::read::agent_file::AgentFile;
+use crate::read::listing::MAX_GLOB_LEN;
+use crate::read::{Files, ManifestFile};
 
 /// A project read from files, ready to be run.
 pub struct LoadedProject {
@@ -416,7 +425,7 @@ fn parts(
     let Headers { agents, unread } = headers;
     let manifest = files.manifest.as_ref();
     check_names(agents, catalog, out);
-    program::check(agents, catalog, &files.root, out);
+    embedding_program::check(agents, catalog, &files.root, out);
     python::check_names(code, agents, manifest, catalog, out);
     // Without its manifest nobody can say what a project starts with.
     let start = if files.broken_manifest { None } else { find_entry(files, agents, unread, code, out) };
@@ -740,7 +749,7 @@ struct Headers {
 fn read_headers(files: Vec<AgentFile>, out: &mut Diagnostics) -> Headers {
     let mut headers = Headers { agents: Vec::new(), unread: Vec::new() };
     for file in files {
-        match check::read(&file.source, &file.header, out) {
+        match schema::read(&file.source, &file.header, out) {
             Some(header) => headers.agents.push(Agent { file, header }),
             None => headers.unread.extend(file.written_name().map(str::to_owned)),
         }
@@ -855,7 +864,7 @@ fn add_schemas(
     if let Some(OutputSchema::Inline(inline)) = &header.output_schema {
         spec.output = schema(agent, "output_schema", Some(inline), out);
     }
-    if let Some(given) = program::input_of(agent, catalog, out) {
+    if let Some(given) = embedding_program::input_of(agent, catalog, out) {
         (spec.input, spec.prompt) = (Some(given.schema.clone()), Some(given.prompt.clone()));
     }
     for (key, reference, purpose) in header.classes() {

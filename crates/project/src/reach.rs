@@ -3,14 +3,16 @@
 //! The reach is an upper bound. A tool may judge single calls more strictly than its definition, and code may
 //! call fewer agents than it is free to call.
 
+mod text;
+
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use llm_do_core::{Access, Approval, CallKind, Effect, ModelChoice, Name};
 use llm_do_runtime::{DEFAULT_DEPTH, Outline, OutlinedCallable};
 use serde::Serialize;
 
+use crate::format::run_settings::RunSettings;
 use crate::link::LoadedProject;
-use crate::run_settings::RunSettings;
 
 /// Everything that can be reached from the entry of a project.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -7,10 +7,10 @@ use llm_do_core::{secret_word, visible_line};
 use super::file_map::FileMap;
 use super::git;
 use crate::catalog::Catalog;
-use crate::check::meant;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
-use crate::front_matter::{EnvironmentInfo, EnvironmentSection, Variables};
+use crate::format::front_matter::{EnvironmentInfo, EnvironmentSection, Variables};
+use crate::format::schema::meant;
 use crate::link::Agent;
 
 /// The key of the section.

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use llm_do_core::{counted, visible_line};
 
-use crate::front_matter::EnvironmentSection;
+use crate::format::front_matter::EnvironmentSection;
 
 /// How many files are listed where nothing else is said.
 const USUAL: usize = 50;

@@ -12,7 +12,7 @@ use crate::catalog::{Catalog, ProjectFiles};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
 use crate::link::Agent;
-use crate::programs::below;
+use crate::link::programs::below;
 
 /// The key of the list.
 const KEY: &str = "preload";

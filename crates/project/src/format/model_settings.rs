@@ -1,0 +1,227 @@
+//! What is said about `model_settings` beyond their schema: hints, headers, fields of the body, the chosen tool.
+
+use llm_do_core::{ToolChoice, nearest};
+use llm_do_runtime::{Outline, Project};
+use serde_json::Value;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{Node, entry_place, place_of};
+use crate::format::header_problem;
+use crate::format::schema::meant;
+use crate::link::Agent;
+
+/// The words of `effort`, from least to most.
+const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/// Fields that only some providers know.
+const OF_PROVIDERS: [&str; 29] = [
+    "audio",
+    "frequency_penalty",
+    "include",
+    "keep_alive",
+    "logit_bias",
+    "logprobs",
+    "metadata",
+    "min_p",
+    "mirostat",
+    "modalities",
+    "num_ctx",
+    "options",
+    "prediction",
+    "presence_penalty",
+    "prompt_cache_key",
+    "provider",
+    "repeat_penalty",
+    "repetition_penalty",
+    "safety_identifier",
+    "safety_settings",
+    "service_tier",
+    "store",
+    "top_a",
+    "top_k",
+    "top_logprobs",
+    "truncation",
+    "typical_p",
+    "user",
+    "verbosity",
+];
+
+/// Why nobody may ask for several answers: budgets are kept by what one answer can cost.
+const ONE_ANSWER: &str = "each request has one answer, by which budgets are kept";
+
+/// Keys that are often written here, and what says the same.
+const ELSEWHERE: [(&str, &str); 22] = [
+    ("anthropic_thinking", "write `thinking: true` or a number of tokens"),
+    ("api_key", "keys come from the environment; `llm-do models` says which variables are read"),
+    ("base_url", "an address belongs to a provider of the manifest: `providers.NAME.base_url`"),
+    ("best_of", ONE_ANSWER),
+    ("budget_tokens", "write `thinking: NUMBER`"),
+    ("fallback_models", "`fallback_models` stands beside `model_settings`, not in it"),
+    ("google_thinking_config", "write `thinking` with a number of tokens, or `effort`"),
+    ("max_retries", "requests are retried by rules of their own"),
+    ("model", "`model` stands beside `model_settings`, not in it"),
+    ("n", ONE_ANSWER),
+    ("openai_reasoning_effort", "write `effort`"),
+    ("output_schema", "`output_schema` stands beside `model_settings`, not in it"),
+    ("reasoning", "write `effort`, or `thinking` with a number of tokens"),
+    ("response_format", "write the schema of the answer under `output_schema`, beside `model_settings`"),
+    ("retries", "requests are retried by rules of their own"),
+    ("server_side_tools", "`server_side_tools` stands beside `model_settings`, not in it"),
+    ("system", "the text below the header is the agent's instructions"),
+    ("thinking_budget", "write `thinking: NUMBER`"),
+    ("thinking_config", "write `thinking` with a number of tokens, or `effort`"),
+    ("thinking_level", "write `effort`"),
+    ("tools", "`tools` stands beside `model_settings`, not in it"),
+    ("toolsets", "`toolsets` stands beside `model_settings`, not in it"),
+];
+
+/// Fields of a body that llm-do must know: what stands there decides about tools, budgets and the reading of answers.
+const OWN_FIELDS: [(&str, &str); 19] = [
+    ("best_of", ONE_ANSWER),
+    ("candidateCount", ONE_ANSWER),
+    ("contents", "the conversation is llm-do's"),
+    ("functions", "list tools under `tools` or `toolsets`"),
+    ("input", "the conversation is llm-do's"),
+    ("instructions", "the text below the header is the agent's instructions"),
+    ("max_completion_tokens", "write `max_tokens` under `model_settings`"),
+    ("max_output_tokens", "write `max_tokens` under `model_settings`"),
+    ("max_tokens", "write `max_tokens` under `model_settings`"),
+    ("messages", "the conversation is llm-do's"),
+    ("model", "write `model` in the header"),
+    ("n", ONE_ANSWER),
+    ("previous_response_id", "the conversation is llm-do's"),
+    ("stream", "write `stream` under `model_settings`"),
+    ("stream_options", "write `stream` under `model_settings`"),
+    ("system", "the text below the header is the agent's instructions"),
+    ("systemInstruction", "the text below the header is the agent's instructions"),
+    ("tool_choice", "write `tool_choice` under `model_settings`"),
+    ("tools", "list tools under `tools`, `toolsets` or `server_side_tools`"),
+];
+
+/// Says what to do about a setting that does not fit the schema.
+pub(crate) fn hint(pointer: &str, header: &Value) -> Option<String> {
+    let key = pointer.strip_prefix("/model_settings/")?;
+    let written = header.pointer(pointer)?;
+    match key {
+        "thinking" => Some(thinking_hint(written)),
+        "effort" => Some(effort_hint(written)),
+        "tool_choice" => tool_choice_hint(written),
+        "stop" => written.as_str().map(|text| format!("write a list: `stop: [{}]`", Value::from(text))),
+        "timeout" | "idle_timeout" if written.is_string() => Some("write a number of seconds".to_owned()),
+        key if OF_PROVIDERS.contains(&key) => Some(format!(
+            "`{key}` is a field of some providers: put it under `extra_body`, which is sent as it stands"
+        )),
+        key => ELSEWHERE.iter().find(|(other, _)| *other == key).map(|(_, hint)| (*hint).to_owned()),
+    }
+}
+
+fn thinking_hint(written: &Value) -> String {
+    match written {
+        Value::String(word) => match word.to_lowercase().as_str() {
+            "off" | "no" | "none" | "never" | "disabled" | "disable" | "false" => {
+                "write `thinking: false`".to_owned()
+            }
+            "on" | "yes" | "auto" | "adaptive" | "enabled" | "enable" | "always" | "true" => {
+                "write `thinking: true`".to_owned()
+            }
+            word if EFFORTS.contains(&word) => format!("write `effort: {word}`"),
+            _ => "write `true`, `false` or a number of tokens; words such as `low` go under `effort`"
+                .to_owned(),
+        },
+        Value::Number(_) => "write `false` for no thinking, else a number of tokens from 1".to_owned(),
+        _ => "write `true`, `false` or a number of tokens".to_owned(),
+    }
+}
+
+fn effort_hint(written: &Value) -> String {
+    match written {
+        Value::Bool(false) => "write `effort: none`".to_owned(),
+        Value::Number(_) => "a number of tokens goes under `thinking`".to_owned(),
+        Value::String(word) => match nearest(word, EFFORTS) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("write one of {}", EFFORTS.join(", ")),
+        },
+        _ => format!("write one of {}", EFFORTS.join(", ")),
+    }
+}
+
+fn tool_choice_hint(written: &Value) -> Option<String> {
+    match written {
+        Value::String(word) if word == "any" => Some("write `required`".to_owned()),
+        Value::String(word) => Some(match nearest(word, ["auto", "none", "required"]) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("for one tool write `tool_choice: {{tool: {word}}}`"),
+        }),
+        _ => Some("write `auto`, `none`, `required` or `{tool: NAME}`".to_owned()),
+    }
+}
+
+/// Checks the headers and fields that an agent adds to requests.
+pub(crate) fn check(agent: &Agent, out: &mut Diagnostics) {
+    let Some(settings) = &agent.header.model_settings else { return };
+    let Some(written) = agent.file.header.field("model_settings").map(|field| &field.value) else { return };
+    for (name, value) in &settings.extra_headers {
+        if out.is_full() {
+            return;
+        }
+        if let Some(problem) = header_problem(name, value) {
+            let place = entry_place(written, "extra_headers", name);
+            let message = format!("`model_settings.extra_headers`: {}", problem.message);
+            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(problem.hint));
+        }
+    }
+    for (field, hint) in OWN_FIELDS.iter().filter(|(field, _)| settings.extra_body.contains_key(*field)) {
+        let place = entry_place(written, "extra_body", field);
+        let message = format!("`model_settings.extra_body` may not set `{field}`");
+        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(*hint));
+    }
+}
+
+/// Checks the tool that an agent's model must use, once it is known which tools it has.
+pub(crate) fn check_tool_choices(project: &Project, agents: &[Agent], out: &mut Diagnostics) {
+    let chooses = |agent: &&Agent| {
+        agent.header.model_settings.as_ref().is_some_and(|settings| {
+            matches!(settings.tool_choice, Some(ToolChoice::Tool(_) | ToolChoice::Required))
+        })
+    };
+    let mut choosing = agents.iter().filter(chooses).peekable();
+    if choosing.peek().is_none() {
+        return;
+    }
+    let outline = project.outline();
+    for agent in choosing {
+        let is_its = |outline: &&Outline| {
+            outline.agent.as_ref().is_some_and(|spec| spec.name == agent.header.name.as_str())
+        };
+        let found = outline.iter().find(is_its);
+        let Some(found) = found else { continue };
+        let callables = found.callables.iter().filter(|callable| !callable.definition.manual_only);
+        let mut offered: Vec<&str> = callables.map(|callable| callable.name.as_str()).collect();
+        for tool in &agent.header.server_side_tools {
+            offered.push(tool.name());
+        }
+        if let Some((message, hint)) = choice_problem(agent, &offered) {
+            let place = settings_place(&agent.file.header, "tool_choice");
+            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+        }
+    }
+}
+
+fn choice_problem(agent: &Agent, offered: &[&str]) -> Option<(String, String)> {
+    let name = &agent.header.name;
+    match agent.header.model_settings.as_ref()?.tool_choice.as_ref()? {
+        ToolChoice::Tool(tool) if !offered.contains(&tool.as_str()) => Some((
+            format!("`tool_choice` names the tool `{tool}`, which agent `{name}` does not have"),
+            meant(tool, offered.iter().copied()),
+        )),
+        ToolChoice::Required if offered.is_empty() => Some((
+            format!("`tool_choice` is `required`, and agent `{name}` has no tools"),
+            "list some under `toolsets`".to_owned(),
+        )),
+        _ => None,
+    }
+}
+
+fn settings_place(header: &Node, key: &str) -> std::ops::Range<usize> {
+    header.field("model_settings").map_or_else(|| header.place.clone(), |field| place_of(&field.value, key))
+}

@@ -1,0 +1,176 @@
+//! Checks documents against the schema of their type, and reads them into it.
+
+use std::sync::OnceLock;
+
+use llm_do_core::{Problem, Schema, nearest};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Source};
+use crate::document::{Content, Node};
+use crate::format::front_matter::Header;
+use crate::format::manifest::Manifest;
+use crate::format::model_settings;
+use crate::python_names::{PythonName, PythonNameKind, find_python_name};
+
+/// A kind of document: its type and the schema made from it.
+pub(crate) trait Format: DeserializeOwned + JsonSchema {
+    /// What is wrong with a document that is not a mapping, and what to do about it.
+    const NOT_A_MAPPING: (&'static str, &'static str);
+
+    /// The schema, made once.
+    fn schema() -> Option<&'static Schema>;
+
+    /// What to do about a value that does not fit the schema, where more can be said than the schema knows.
+    fn hint(_pointer: &str, _document: &Value) -> Option<String> {
+        None
+    }
+}
+
+impl Format for Manifest {
+    const NOT_A_MAPPING: (&'static str, &'static str) =
+        ("the manifest must be a mapping (in JSON an object)", "write keys such as `version` and `entry`");
+
+    fn schema() -> Option<&'static Schema> {
+        static SCHEMA: OnceLock<Option<Schema>> = OnceLock::new();
+        SCHEMA.get_or_init(|| Schema::of::<Self>().ok()).as_ref()
+    }
+}
+
+impl Format for Header {
+    const NOT_A_MAPPING: (&'static str, &'static str) =
+        ("front matter must be a mapping", "write one `key: value` per line");
+
+    fn schema() -> Option<&'static Schema> {
+        static SCHEMA: OnceLock<Option<Schema>> = OnceLock::new();
+        SCHEMA.get_or_init(|| Schema::of::<Self>().ok()).as_ref()
+    }
+
+    fn hint(pointer: &str, document: &Value) -> Option<String> {
+        model_settings::hint(pointer, document)
+    }
+}
+
+/// Returns the JSON Schema of manifests, for editors.
+pub fn manifest_schema() -> Value {
+    titled::<Manifest>("llm-do project")
+}
+
+/// Returns the JSON Schema of the header of agent files, for editors.
+pub fn header_schema() -> Value {
+    titled::<Header>("llm-do agent")
+}
+
+fn titled<T: Format>(title: &str) -> Value {
+    let mut schema = T::schema().map(|schema| schema.source().clone()).unwrap_or_default();
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = title.into();
+    schema
+}
+
+/// Checks a document and reads it, or says everything that is wrong with it.
+pub(crate) fn read<T: Format>(source: &Source, node: &Node, out: &mut Diagnostics) -> Option<T> {
+    if !matches!(node.content, Content::Table(_)) {
+        let (message, hint) = T::NOT_A_MAPPING;
+        out.push(Diagnostic::at(source, &node.place, message).with_hint(hint));
+        return None;
+    }
+    let value = node.to_value();
+    let problems = T::schema().map(|schema| schema.problems(&value)).unwrap_or_default();
+    for problem in &problems {
+        let better = T::hint(&problem.pointer, &value);
+        out.push(diagnostic(source, node, problem, better));
+    }
+    if !problems.is_empty() {
+        return None;
+    }
+    serde_json::from_value(value)
+        .map_err(|error| out.push(Diagnostic::at(source, &node.place, error.to_string())))
+        .ok()
+}
+
+fn diagnostic(source: &Source, node: &Node, problem: &Problem, better: Option<String>) -> Diagnostic {
+    let mut message =
+        problem.message.replace("expected array", "expected list").replace("an array", "a list");
+    message =
+        message.replace("unknown field", "unknown key").replace("missing required field", "missing key");
+    if !problem.field.is_empty() && !message.contains(&format!("`{}`", last(&problem.field))) {
+        message = format!("`{}`: {message}", problem.field);
+    }
+    let is_unknown = problem.message.starts_with("unknown field");
+    let (message, hint) = match message.split_once(", did you mean ") {
+        Some((message, meant)) => (message.to_owned(), Some(format!("did you mean {meant}"))),
+        None => (message, None),
+    };
+    let diagnostic = Diagnostic::at(source, &node.place_at(&problem.pointer), message);
+    let of_python = is_unknown.then(|| python_hint(&problem.pointer)).flatten();
+    match better.or(of_python).or(hint) {
+        Some(hint) => diagnostic.with_hint(hint),
+        None => diagnostic,
+    }
+}
+
+/// What replaces a key of the Python programs, by its JSON pointer in the document.
+fn python_hint(pointer: &str) -> Option<String> {
+    let path = pointer.trim_start_matches('/').replace('/', ".");
+    find_python_name(&path, &[PythonNameKind::Key]).map(PythonName::hint)
+}
+
+fn last(field: &str) -> &str {
+    field.rsplit('.').next().unwrap_or(field)
+}
+
+impl Node {
+    /// The place of a JSON pointer: of the key where the value is a field, else of the value.
+    fn place_at(&self, pointer: &str) -> std::ops::Range<usize> {
+        let mut node = self;
+        let mut place = self.place.clone();
+        for part in pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")) {
+            match &node.content {
+                Content::Table(fields) => {
+                    let Some(field) = fields.iter().find(|field| field.name == part) else { break };
+                    place = field.place.clone();
+                    node = &field.value;
+                }
+                Content::List(items) => {
+                    let Some(item) = part.parse::<usize>().ok().and_then(|index| items.get(index)) else {
+                        break;
+                    };
+                    place = item.place.clone();
+                    node = item;
+                }
+                _ => break,
+            }
+        }
+        place
+    }
+}
+
+/// Says which names may have been meant: the nearest, and all that begin as it was written.
+pub(crate) fn meant<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().take(MAX_COMPARED).collect();
+    let mut near: Vec<&str> = known.iter().copied().filter(|name| name.starts_with(written)).collect();
+    near.extend(nearest(written, known.iter().copied()));
+    near.sort_unstable();
+    near.dedup();
+    near.truncate(MAX_NAMED);
+    match (&near[..], &known[..]) {
+        ([], []) => "there is none to name".to_owned(),
+        ([], known) => format!("there are: {}", several(known)),
+        (near, _) => format!("did you mean `{}`?", near.join("` or `")),
+    }
+}
+
+/// How many names one message or hint has at most.
+const MAX_NAMED: usize = 20;
+
+/// How many names are compared with what was written.
+const MAX_COMPARED: usize = 1_000;
+
+/// Lists names, as many as somebody may want to read.
+pub(crate) fn several<T: std::borrow::Borrow<str>>(names: &[T]) -> String {
+    let shown = &names[..names.len().min(MAX_NAMED)];
+    let more = if names.len() > shown.len() { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}

@@ -1,0 +1,51 @@
+//! Which of its own settings an agent may change.
+
+use globset::GlobBuilder;
+use llm_do_core::Tuning;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::place_of;
+use crate::link::Agent;
+use crate::read::listing::MAX_GLOB_LEN;
+
+/// The key of the section.
+const KEY: &str = "tuning";
+
+/// Reads what an agent may tune, and says what cannot be.
+pub(crate) fn tuning(agent: &Agent, out: &mut Diagnostics) -> Tuning {
+    let Some(section) = &agent.header.tuning else { return Tuning::default() };
+    let mut refuse = |key: &str, message: String, hint: &str| {
+        let place = agent.file.header.field(KEY).map_or(0..0, |field| place_of(&field.value, key));
+        out.push(
+            Diagnostic::at(&agent.file.source, &place, format!("`{KEY}.{key}`: {message}")).with_hint(hint),
+        );
+    };
+    const ORDER: &str = "write the least value first: `[0, 1]`";
+    if let Some((least, most)) = section.temperature {
+        if least > most {
+            refuse("temperature", format!("{least} is more than {most}"), ORDER);
+        }
+        if least < 0.0 || most > 2.0 {
+            refuse("temperature", "it lies outside 0 to 2".to_owned(), "no model has another temperature");
+        }
+    }
+    if let Some((least, most)) = section.max_tokens {
+        if least > most {
+            refuse("max_tokens", format!("{least} is more than {most}"), ORDER);
+        }
+        if least == 0 {
+            refuse("max_tokens", "0 leaves no room for an answer".to_owned(), "write at least 1");
+        }
+    }
+    for glob in &section.models {
+        if glob.len() > MAX_GLOB_LEN || GlobBuilder::new(glob).build().is_err() {
+            let hint = "write names with `*`, such as `anthropic:*`";
+            refuse("models", format!("`{glob}` is not a name or glob"), hint);
+        }
+    }
+    Tuning {
+        temperature: section.temperature,
+        max_tokens: section.max_tokens,
+        models: section.models.clone(),
+    }
+}

@@ -1,0 +1,45 @@
+//! What the program that embeds the library brings: toolsets and typed inputs for agents in files.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::catalog::{Catalog, ProgramInput};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::place_of;
+use crate::format::schema::meant;
+use crate::link::Agent;
+
+/// The input that the embedding program gives to an agent. A file that declares another one contradicts it.
+pub(crate) fn input_of<'a>(
+    agent: &Agent,
+    catalog: &'a dyn Catalog,
+    out: &mut Diagnostics,
+) -> Option<&'a ProgramInput> {
+    let header = &agent.header;
+    let given = catalog.program_inputs().iter().find(|input| input.agent == header.name.as_str())?;
+    let own = [
+        ("input_schema", header.input_schema.is_some()),
+        ("input_model_ref", header.input_model_ref.is_some()),
+    ];
+    for (key, _) in own.into_iter().filter(|(_, is_set)| *is_set) {
+        let message = format!("`{key}`: the program gives the agent `{}` an input of its own", header.name);
+        let place = place_of(&agent.file.header, key);
+        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("keep one of them"));
+    }
+    Some(given)
+}
+
+/// Reports toolsets that the embedding program adds twice, and typed inputs for agents that no file defines.
+pub(crate) fn check(agents: &[Agent], catalog: &dyn Catalog, root: &Path, out: &mut Diagnostics) {
+    let mut seen = HashSet::new();
+    for toolset in catalog.program_toolsets().iter().filter(|toolset| !seen.insert(toolset.name())) {
+        let message = format!("the program adds two toolsets with the name `{}`", toolset.name());
+        out.push(Diagnostic::error(root, message).with_hint("rename one of them"));
+    }
+    let names: Vec<&str> = agents.iter().map(|agent| agent.header.name.as_str()).collect();
+    for input in catalog.program_inputs().iter().filter(|input| !names.contains(&input.agent.as_str())) {
+        let message =
+            format!("the program gives an input to the agent `{}`, which no file defines", input.agent);
+        out.push(Diagnostic::error(root, message).with_hint(meant(&input.agent, names.iter().copied())));
+    }
+}

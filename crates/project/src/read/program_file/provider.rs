@@ -1,0 +1,182 @@
+//! What the provider of a program is told: the model, its parameters, and the tools that the provider runs itself.
+
+use super::Reading;
+use super::parts::{boolean, field, list, table, text};
+use crate::diagnostic::Diagnostic;
+use crate::document::{Content, Field, Node};
+use crate::format::schema::meant;
+
+impl Reading<'_> {
+    pub(super) fn model(&mut self, model: &Field) {
+        if !matches!(model.value.content, Content::Table(_)) {
+            return self
+                .refuse(&model.value, "`model` must be a table with `name` and `provider`".to_owned());
+        }
+        self.notice_unknown("model", &model.value, &MODEL);
+        for key in ["name", "provider"] {
+            if model.value.field(key).is_none() {
+                let message = format!("`model.{key}` is missing");
+                self.out.push(Diagnostic::at(self.source, &model.place, message));
+            }
+        }
+        let (name, provider) = (self.text_of(&model.value, "name"), self.text_of(&model.value, "provider"));
+        if let (Some((place, name)), Some((provider_place, provider))) = (name, provider) {
+            let plain = plain_provider(provider);
+            if plain != provider {
+                let message = format!("`{provider}` is reached as `{plain}`, with the key of that provider");
+                self.notice(provider_place, message);
+            }
+            // Vertex sets the date of a model apart with a character that no other knows.
+            let name = if provider.contains("vertex") { name.replace('@', "-") } else { name.to_owned() };
+            let chosen = text(&place.value.place, &format!("{plain}:{name}"));
+            self.header.push(field("model", &place.place, chosen));
+        }
+        for found in ["project_id", "region"].iter().filter_map(|key| model.value.field(key)) {
+            self.notice(found, format!("`model.{}` has no effect: Vertex is not used", found.name));
+        }
+        if let Some(found) = model.value.field("display_name") {
+            self.notice(found, "`model.display_name` has no effect");
+        }
+        if let Some(found) = model.value.field("max_iterations") {
+            let turns = field("turns", &found.place, found.value.clone());
+            self.header.push(field("limits", &found.place, table(&found.place, vec![turns])));
+        }
+        if let Some(found) = model.value.field("disable_automatic_caching")
+            && found.value.content == Content::Bool(true)
+        {
+            self.settings.push(field("cache", &found.place, boolean(&found.place, false)));
+        }
+    }
+
+    pub(super) fn parameters(&mut self, parameters: &Node) {
+        let Content::Table(fields) = &parameters.content else { return };
+        for found in fields.iter().filter(|found| found.value.content != Content::Null) {
+            match found.name.as_str() {
+                "temperature" | "top_p" | "max_tokens" | "extra_headers" => self.set(found, &found.name),
+                "max_completion_tokens" | "max_tokens_to_sample" => self.most_tokens(parameters, found),
+                "stop" | "stop_sequences" => self.stop(parameters, found),
+                "reasoning_effort" => self.set(found, "effort"),
+                "thinking" => {
+                    let thinking = crate::read::deprecated_keys::thinking_of(&found.value)
+                        .unwrap_or_else(|| found.value.clone());
+                    self.settings.push(field("thinking", &found.place, thinking));
+                }
+                "thinking_budget" => self.thinking_budget(found),
+                "top_k" | "frequency_penalty" | "presence_penalty" => {
+                    let message =
+                        format!("`parameters.{}` is not sent: only some providers know it", found.name);
+                    let hint = "an agent file can send it as it stands, under `model_settings.extra_body`";
+                    let notice = Diagnostic::at(self.source, &found.place, message).notice();
+                    self.out.push(notice.with_hint(hint));
+                }
+                _ => {
+                    let message = format!("`parameters.{}` is unknown and passed over", found.name);
+                    let notice = Diagnostic::at(self.source, &found.place, message).notice();
+                    self.out.push(notice.with_hint(meant(&found.name, PARAMETERS)));
+                }
+            }
+        }
+    }
+
+    fn most_tokens(&mut self, parameters: &Node, found: &Field) {
+        if parameters.field("max_tokens").is_some() {
+            let message = format!("`max_tokens` and `{}` are the same setting, written twice", found.name);
+            return self.refuse(&found.value, message);
+        }
+        self.set(found, "max_tokens");
+    }
+
+    /// An older spelling of `thinking`: none where it is nothing.
+    fn thinking_budget(&mut self, found: &Field) {
+        let is_none = matches!(&found.value.content, Content::Number(number) if number.as_u64() == Some(0));
+        let value = if is_none { boolean(&found.value.place, false) } else { found.value.clone() };
+        self.settings.push(field("thinking", &found.place, value));
+    }
+
+    /// One text or a list of them.
+    fn stop(&mut self, parameters: &Node, found: &Field) {
+        if found.name == "stop_sequences" && parameters.field("stop").is_some() {
+            let message = "`stop` and `stop_sequences` are the same setting, written twice".to_owned();
+            return self.refuse(&found.value, message);
+        }
+        let value = match &found.value.content {
+            Content::Text(_) => list(&found.value.place, vec![found.value.clone()]),
+            _ => found.value.clone(),
+        };
+        self.settings.push(field("stop", &found.place, value));
+    }
+
+    /// Searches that the provider makes. Settings for another provider have no effect.
+    pub(super) fn tools_of_provider(&mut self, program: &Node, tools: &Node) {
+        let provider = program.field("model").and_then(|model| model.value.field("provider"));
+        let provider = provider.and_then(|provider| provider.value.text()).map(plain_provider);
+        for key in OF_PROVIDERS {
+            let Some(found) = tools.field(key).filter(|found| found.value.content != Content::Null) else {
+                continue;
+            };
+            self.notice_unknown(&format!("tools.{key}"), &found.value, &[SEARCH]);
+            if provider.is_some_and(|provider| provider != key) {
+                self.notice(found, format!("`tools.{key}` has no effect: the model is of another provider"));
+                continue;
+            }
+            self.section(&found.value, SEARCH, |reading, search| reading.web_search(key, found, search));
+        }
+    }
+
+    fn web_search(&mut self, key: &str, found: &Field, search: &Node) {
+        const PASSED: [&str; 3] = ["max_uses", "allowed_domains", "blocked_domains"];
+        const LEFT_OUT: [&str; 2] = ["search_context_size", "user_location"];
+        let path = format!("tools.{key}.{SEARCH}");
+        self.notice_unknown(&path, search, &[&["enabled"], &PASSED[..], &LEFT_OUT].concat());
+        if search.field("enabled").is_none_or(|enabled| enabled.value.content != Content::Bool(true)) {
+            return;
+        }
+        let is_written = |found: &&Field| found.value.content != Content::Null;
+        for found in LEFT_OUT.iter().filter_map(|key| search.field(key)).filter(is_written) {
+            self.notice(found, format!("`{path}.{}` is not sent", found.name));
+        }
+        let kind = field("tool_type", &found.place, text(&found.place, SEARCH));
+        let passed = PASSED.iter().filter_map(|key| search.field(key)).filter(is_written).cloned();
+        let tool = table(&search.place, std::iter::once(kind).chain(passed).collect());
+        self.header.push(field("server_side_tools", &found.place, list(&found.value.place, vec![tool])));
+    }
+}
+
+/// The keys of `model`.
+const MODEL: [&str; 7] = [
+    "name",
+    "provider",
+    "max_iterations",
+    "disable_automatic_caching",
+    "project_id",
+    "region",
+    "display_name",
+];
+
+/// Providers that have tools of their own in program files.
+const OF_PROVIDERS: [&str; 2] = ["anthropic", "openai"];
+
+/// The tool that they have.
+const SEARCH: &str = "web_search";
+
+/// The provider by which another one's models are reached.
+fn plain_provider(provider: &str) -> &str {
+    match provider {
+        "vertex" | "claude_code" => "anthropic",
+        _ => provider.strip_suffix("_vertex").unwrap_or(provider),
+    }
+}
+
+/// The parameters that are passed on.
+const PARAMETERS: [&str; 10] = [
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_tokens_to_sample",
+    "stop",
+    "stop_sequences",
+    "reasoning_effort",
+    "thinking",
+    "extra_headers",
+];
