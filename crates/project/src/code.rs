@@ -11,7 +11,8 @@ use std::time::Duration;
 use llm_do_core::{AgentSpec, Failure, Name, Prompt, Schema, Tool, Toolset};
 use llm_do_runtime::EntrySpec;
 
-use crate::catalog::ProjectFiles;
+use crate::diagnostic::{Diagnostic, Source, shown_path};
+use crate::project_files::ProjectFiles;
 
 /// The Python files of a project that shall be run.
 #[derive(Debug, Clone, Copy)]
@@ -147,4 +148,41 @@ pub struct CodeProblem {
     pub message: String,
     /// What can be done.
     pub hint: Option<String>,
+}
+
+impl CodeProblem {
+    /// Returns the problem as a diagnostic. Whoever runs code knows absolute paths: they are shown as the project was
+    /// named.
+    pub(crate) fn into_diagnostic(self, root: &Path) -> Diagnostic {
+        let diagnostic = match self.place {
+            Some(place) => {
+                let file = as_written(&place.file, root);
+                CodePlace { file, ..place }.diagnostic(self.message)
+            }
+            None => Diagnostic::error(shown_path(root), self.message),
+        };
+        self.hint.into_iter().fold(diagnostic, Diagnostic::with_hint)
+    }
+}
+
+impl CodePlace {
+    /// Returns an error about this line of code.
+    pub(crate) fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
+        let text = std::fs::read_to_string(&self.file).unwrap_or_default();
+        let source = Source::new(shown_path(&self.file), text.as_str());
+        let Some(line) = self.line else { return Diagnostic::error(source.path, message) };
+        let line = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
+        let before: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+        let shown = text[before..].lines().next().unwrap_or_default();
+        let start = before + (shown.len() - shown.trim_start().len());
+        Diagnostic::at(&source, &(start..before + shown.trim_end().len()), message)
+    }
+}
+
+/// The path of a file as the project was named: whoever runs code knows absolute paths.
+fn as_written(file: &Path, root: &Path) -> PathBuf {
+    let absolute = root.canonicalize().or_else(|_| std::path::absolute(root));
+    let below =
+        absolute.ok().and_then(|absolute| file.strip_prefix(absolute).ok().map(|below| root.join(below)));
+    below.unwrap_or_else(|| file.to_path_buf())
 }

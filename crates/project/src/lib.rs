@@ -10,17 +10,22 @@ mod create;
 mod diagnostic;
 mod document;
 mod format;
+mod globs;
 mod link;
+mod loaded;
+mod needs;
 mod preamble;
+mod project_files;
 mod python_names;
 mod reach;
 mod read;
+mod suggest;
 
 use std::path::Path;
 
 use llm_do_trust::Powers;
 
-pub use catalog::{Catalog, Machine, NoToolsets, ProgramInput, ProjectFiles, WantedToolset};
+pub use catalog::{Catalog, Machine, NoToolsets, ProgramInput, WantedToolset};
 pub use code::{
     ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, ReachModel,
     WantedClass, WantedCode, WantedFunction,
@@ -31,7 +36,8 @@ pub use format::{
     AttachmentSection, HeaderProblem, LimitsSection, McpServer, Provider, header_problem, header_schema,
     manifest_schema,
 };
-pub use link::LoadedProject;
+pub use loaded::LoadedProject;
+pub use project_files::ProjectFiles;
 pub use python_names::{PYTHON_NAMES, PythonEra, PythonName, PythonNameKind, find_python_name, python_names};
 pub use reach::{Reach, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider};
 pub use read::discovery;

@@ -14,11 +14,10 @@ use std::sync::Arc;
 use llm_do_core::{Failure, FailureKind, Preamble};
 use serde_json::json;
 
-use crate::catalog::{Catalog, ProjectFiles};
+use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostics;
-use crate::link::Agent;
-
-pub(crate) use environment::is_fact;
+use crate::project_files::ProjectFiles;
+use crate::read::agent::Agent;
 
 use environment::Environment;
 use preload::Preload;

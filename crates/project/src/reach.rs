@@ -12,7 +12,7 @@ use llm_do_runtime::{DEFAULT_DEPTH, Outline, OutlinedCallable};
 use serde::Serialize;
 
 use crate::format::run_settings::RunSettings;
-use crate::link::LoadedProject;
+use crate::loaded::LoadedProject;
 
 /// Everything that can be reached from the entry of a project.
 #[derive(Debug, Clone, PartialEq, Serialize)]

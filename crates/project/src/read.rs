@@ -1,11 +1,13 @@
 //! Finds the files of a project and reads them. Nothing of the project is executed.
 
+pub(crate) mod agent;
 pub(crate) mod agent_file;
 mod deprecated_keys;
 pub mod discovery;
 pub(crate) mod listing;
 pub(crate) mod overrides;
 mod program_file;
+pub(crate) mod program_links;
 mod worker_file;
 mod worker_keys;
 
@@ -15,15 +17,16 @@ use std::path::{Component, Path, PathBuf};
 
 use llm_do_secrets::SecretFiles;
 
-use crate::catalog::ProjectFiles;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, shown_path};
 use crate::document::{self, Content, Field, Language, Node, entry_place};
-use crate::format::manifest::Manifest;
+use crate::format::manifest::{Manifest, ManifestFile};
 use crate::format::schema;
-use crate::link::programs::Links;
+use crate::globs::is_glob;
+use crate::project_files::ProjectFiles;
 use crate::read::agent_file::AgentFile;
-use crate::read::listing::{Listing, is_glob};
+use crate::read::listing::Listing;
 use crate::read::overrides::Changes;
+use crate::read::program_links::Links;
 
 /// The names under which a manifest is looked for in a directory.
 pub(crate) const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "project.yml", "project.toml"];
@@ -62,13 +65,6 @@ pub(crate) struct Files {
     pub(crate) widened: Option<(Source, Range<usize>)>,
     /// Whether the command line chose the entry, which then goes before what agents say about themselves.
     pub(crate) entry_is_set: bool,
-}
-
-/// A manifest with its document.
-pub(crate) struct ManifestFile {
-    pub(crate) source: Source,
-    pub(crate) node: Node,
-    pub(crate) manifest: Manifest,
 }
 
 /// Reads a project: a manifest, a directory, or a lone agent file.

@@ -5,18 +5,22 @@ use std::sync::Arc;
 
 use llm_do_core::{AgentSpec, Name};
 
-use crate::catalog::{Catalog, ProjectFiles};
+use crate::catalog::Catalog;
 use crate::code::Code;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{Content, place_of};
+use crate::format::manifest::ManifestFile;
 use crate::format::schema;
-use crate::link::programs::LinkedAgents;
-use crate::link::providers::ModelNames;
-use crate::link::python::KnownCode;
-use crate::link::toolsets::{Listed, Toolsets};
-use crate::link::{Agent, agent_spec, check_agent_names, check_names};
+use crate::link::KnownCode;
+use crate::link::LinkedAgents;
+use crate::link::ModelNames;
+use crate::link::{Listed, Toolsets};
+use crate::link::{agent_spec, check_agent_names, check_names, expand_aliases};
+use crate::loaded::LoadedProject;
+use crate::project_files::ProjectFiles;
+use crate::read::GENERATED;
+use crate::read::agent::Agent;
 use crate::read::agent_file;
-use crate::read::{GENERATED, ManifestFile};
 
 /// Where the agents of a project are kept that agents and code create, and what they are linked against.
 #[derive(Clone)]
@@ -27,6 +31,21 @@ pub struct Workshop {
     pub(crate) files: ProjectFiles,
     pub(crate) code: Option<Arc<Code>>,
     pub(crate) catalog: Arc<dyn Catalog>,
+}
+
+impl LoadedProject {
+    /// Returns the workshop in which agents are created while the project runs. They may name what the catalog
+    /// knows with which the project was loaded.
+    pub fn workshop(&self) -> Workshop {
+        Workshop {
+            root: self.root.clone(),
+            directory: self.generated.clone(),
+            manifest: self.manifest.clone(),
+            files: self.files.clone(),
+            code: self.code.clone(),
+            catalog: self.catalog.clone(),
+        }
+    }
 }
 
 /// No generated agent file is larger than this.
@@ -92,7 +111,7 @@ impl Workshop {
         let file = agent_file::read(source).map_err(|diagnostic| out.push(*diagnostic)).ok()?;
         let header = schema::read(&file.source, &file.header, out)?;
         let mut agent = [Agent { file: file.generated(), header }];
-        agent[0].expand_aliases(&*self.catalog);
+        expand_aliases(&mut agent[0], &*self.catalog);
         if agent[0].header.name != name {
             let message = format!("the agent in `{name}.agent` is called `{}`", agent[0].header.name);
             out.push(Diagnostic::error(&agent[0].file.source.path, message));

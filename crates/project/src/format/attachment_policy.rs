@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{Node, place_of};
+use crate::format::front_matter::HeaderDocument;
 use crate::format::manifest::AttachmentSection;
-use crate::link::Agent;
-use crate::read::ManifestFile;
+use crate::format::manifest::ManifestFile;
 
 /// The key of the section, in headers and below `runtime` of manifests.
 const KEY: &str = "attachment_policy";
@@ -45,9 +45,9 @@ fn lowered(suffixes: Option<&Vec<String>>) -> Vec<String> {
 }
 
 /// Checks the endings that an agent names.
-pub(crate) fn check_agent(agent: &Agent, out: &mut Diagnostics) {
+pub(crate) fn check_agent(agent: HeaderDocument<'_>, out: &mut Diagnostics) {
     let section = agent.header.attachment_policy.as_ref();
-    check_suffixes(&agent.file.source, &agent.file.header, section, out);
+    check_suffixes(agent.source, agent.node, section, out);
 }
 
 /// Checks the endings that a manifest names, and where the files of the entry lie.

@@ -2,13 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use llm_do_core::{ModelSettings, Name, ServerTool};
+use llm_do_core::{Access, Approval, ModelSettings, Name, ServerTool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::code::ClassPurpose;
+use crate::diagnostic::Source;
+use crate::document::Node;
 use crate::format::manifest::{AttachmentSection, LimitsSection};
+
+/// A header with its document, for checks that need nothing else of an agent.
+#[derive(Clone, Copy)]
+pub(crate) struct HeaderDocument<'a> {
+    pub(crate) source: &'a Source,
+    /// The header with the spans of its fields.
+    pub(crate) node: &'a Node,
+    pub(crate) header: &'a Header,
+}
 
 /// The header of an agent file. The text below it is the agent's instructions.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -392,4 +403,24 @@ pub(crate) enum AccessLevel {
     Read,
     Write,
     Admin,
+}
+
+impl From<AccessLevel> for Access {
+    fn from(level: AccessLevel) -> Self {
+        match level {
+            AccessLevel::Read => Self::Read,
+            AccessLevel::Write => Self::Write,
+            AccessLevel::Admin => Self::Admin,
+        }
+    }
+}
+
+impl From<Level> for Approval {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::PreApproved => Self::PreApproved,
+            Level::Ask => Self::Ask,
+            Level::Blocked => Self::Blocked,
+        }
+    }
 }

@@ -12,6 +12,16 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::diagnostic::Source;
+use crate::document::Node;
+
+/// A manifest with its document.
+pub(crate) struct ManifestFile {
+    pub(crate) source: Source,
+    pub(crate) node: Node,
+    pub(crate) manifest: Manifest,
+}
+
 /// A project.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

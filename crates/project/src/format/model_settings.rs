@@ -1,14 +1,12 @@
 //! What is said about `model_settings` beyond their schema: hints, headers, fields of the body, the chosen tool.
 
-use llm_do_core::{ToolChoice, nearest};
-use llm_do_runtime::{Outline, Project};
+use llm_do_core::nearest;
 use serde_json::Value;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{Node, entry_place, place_of};
+use crate::document::entry_place;
+use crate::format::front_matter::HeaderDocument;
 use crate::format::header_problem;
-use crate::format::schema::meant;
-use crate::link::Agent;
 
 /// The words of `effort`, from least to most.
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
@@ -157,9 +155,9 @@ fn tool_choice_hint(written: &Value) -> Option<String> {
 }
 
 /// Checks the headers and fields that an agent adds to requests.
-pub(crate) fn check(agent: &Agent, out: &mut Diagnostics) {
+pub(crate) fn check(agent: HeaderDocument<'_>, out: &mut Diagnostics) {
     let Some(settings) = &agent.header.model_settings else { return };
-    let Some(written) = agent.file.header.field("model_settings").map(|field| &field.value) else { return };
+    let Some(written) = agent.node.field("model_settings").map(|field| &field.value) else { return };
     for (name, value) in &settings.extra_headers {
         if out.is_full() {
             return;
@@ -167,61 +165,12 @@ pub(crate) fn check(agent: &Agent, out: &mut Diagnostics) {
         if let Some(problem) = header_problem(name, value) {
             let place = entry_place(written, "extra_headers", name);
             let message = format!("`model_settings.extra_headers`: {}", problem.message);
-            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(problem.hint));
+            out.push(Diagnostic::at(agent.source, &place, message).with_hint(problem.hint));
         }
     }
     for (field, hint) in OWN_FIELDS.iter().filter(|(field, _)| settings.extra_body.contains_key(*field)) {
         let place = entry_place(written, "extra_body", field);
         let message = format!("`model_settings.extra_body` may not set `{field}`");
-        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(*hint));
+        out.push(Diagnostic::at(agent.source, &place, message).with_hint(*hint));
     }
-}
-
-/// Checks the tool that an agent's model must use, once it is known which tools it has.
-pub(crate) fn check_tool_choices(project: &Project, agents: &[Agent], out: &mut Diagnostics) {
-    let chooses = |agent: &&Agent| {
-        agent.header.model_settings.as_ref().is_some_and(|settings| {
-            matches!(settings.tool_choice, Some(ToolChoice::Tool(_) | ToolChoice::Required))
-        })
-    };
-    let mut choosing = agents.iter().filter(chooses).peekable();
-    if choosing.peek().is_none() {
-        return;
-    }
-    let outline = project.outline();
-    for agent in choosing {
-        let is_its = |outline: &&Outline| {
-            outline.agent.as_ref().is_some_and(|spec| spec.name == agent.header.name.as_str())
-        };
-        let found = outline.iter().find(is_its);
-        let Some(found) = found else { continue };
-        let callables = found.callables.iter().filter(|callable| !callable.definition.manual_only);
-        let mut offered: Vec<&str> = callables.map(|callable| callable.name.as_str()).collect();
-        for tool in &agent.header.server_side_tools {
-            offered.push(tool.name());
-        }
-        if let Some((message, hint)) = choice_problem(agent, &offered) {
-            let place = settings_place(&agent.file.header, "tool_choice");
-            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
-        }
-    }
-}
-
-fn choice_problem(agent: &Agent, offered: &[&str]) -> Option<(String, String)> {
-    let name = &agent.header.name;
-    match agent.header.model_settings.as_ref()?.tool_choice.as_ref()? {
-        ToolChoice::Tool(tool) if !offered.contains(&tool.as_str()) => Some((
-            format!("`tool_choice` names the tool `{tool}`, which agent `{name}` does not have"),
-            meant(tool, offered.iter().copied()),
-        )),
-        ToolChoice::Required if offered.is_empty() => Some((
-            format!("`tool_choice` is `required`, and agent `{name}` has no tools"),
-            "list some under `toolsets`".to_owned(),
-        )),
-        _ => None,
-    }
-}
-
-fn settings_place(header: &Node, key: &str) -> std::ops::Range<usize> {
-    header.field("model_settings").map_or_else(|| header.place.clone(), |field| place_of(&field.value, key))
 }

@@ -7,8 +7,8 @@ use llm_do_runtime::{AgentCallOverride, AgentCallPolicy, OutlinedCallable, Retry
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::place_of;
+use crate::format::manifest::ManifestFile;
 use crate::format::manifest::{LimitsSection, Mode};
-use crate::read::ManifestFile;
 
 /// How runs of a project behave.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use llm_do_core::{Problem, Schema, nearest};
+use llm_do_core::{Problem, Schema};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -145,32 +145,4 @@ impl Node {
         }
         place
     }
-}
-
-/// Says which names may have been meant: the nearest, and all that begin as it was written.
-pub(crate) fn meant<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: Vec<&str> = known.into_iter().take(MAX_COMPARED).collect();
-    let mut near: Vec<&str> = known.iter().copied().filter(|name| name.starts_with(written)).collect();
-    near.extend(nearest(written, known.iter().copied()));
-    near.sort_unstable();
-    near.dedup();
-    near.truncate(MAX_NAMED);
-    match (&near[..], &known[..]) {
-        ([], []) => "there is none to name".to_owned(),
-        ([], known) => format!("there are: {}", several(known)),
-        (near, _) => format!("did you mean `{}`?", near.join("` or `")),
-    }
-}
-
-/// How many names one message or hint has at most.
-const MAX_NAMED: usize = 20;
-
-/// How many names are compared with what was written.
-const MAX_COMPARED: usize = 1_000;
-
-/// Lists names, as many as somebody may want to read.
-pub(crate) fn several<T: std::borrow::Borrow<str>>(names: &[T]) -> String {
-    let shown = &names[..names.len().min(MAX_NAMED)];
-    let more = if names.len() > shown.len() { ", …" } else { "" };
-    format!("{}{more}", shown.join(", "))
 }

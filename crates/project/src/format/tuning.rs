@@ -1,24 +1,21 @@
 //! Which of its own settings an agent may change.
 
-use globset::GlobBuilder;
 use llm_do_core::Tuning;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::place_of;
-use crate::link::Agent;
-use crate::read::listing::MAX_GLOB_LEN;
+use crate::format::front_matter::HeaderDocument;
+use crate::globs::glob_problem;
 
 /// The key of the section.
 const KEY: &str = "tuning";
 
 /// Reads what an agent may tune, and says what cannot be.
-pub(crate) fn tuning(agent: &Agent, out: &mut Diagnostics) -> Tuning {
+pub(crate) fn tuning(agent: HeaderDocument<'_>, out: &mut Diagnostics) -> Tuning {
     let Some(section) = &agent.header.tuning else { return Tuning::default() };
     let mut refuse = |key: &str, message: String, hint: &str| {
-        let place = agent.file.header.field(KEY).map_or(0..0, |field| place_of(&field.value, key));
-        out.push(
-            Diagnostic::at(&agent.file.source, &place, format!("`{KEY}.{key}`: {message}")).with_hint(hint),
-        );
+        let place = agent.node.field(KEY).map_or(0..0, |field| place_of(&field.value, key));
+        out.push(Diagnostic::at(agent.source, &place, format!("`{KEY}.{key}`: {message}")).with_hint(hint));
     };
     const ORDER: &str = "write the least value first: `[0, 1]`";
     if let Some((least, most)) = section.temperature {
@@ -38,7 +35,7 @@ pub(crate) fn tuning(agent: &Agent, out: &mut Diagnostics) -> Tuning {
         }
     }
     for glob in &section.models {
-        if glob.len() > MAX_GLOB_LEN || GlobBuilder::new(glob).build().is_err() {
+        if glob_problem(glob).is_some() {
             let hint = "write names with `*`, such as `anthropic:*`";
             refuse("models", format!("`{glob}` is not a name or glob"), hint);
         }

@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::catalog::{Catalog, ProgramInput};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::place_of;
-use crate::format::schema::meant;
-use crate::link::Agent;
+use crate::read::agent::Agent;
+use crate::suggest::suggest;
 
 /// The input that the embedding program gives to an agent. A file that declares another one contradicts it.
 pub(crate) fn input_of<'a>(
@@ -40,6 +40,6 @@ pub(crate) fn check(agents: &[Agent], catalog: &dyn Catalog, root: &Path, out: &
     for input in catalog.program_inputs().iter().filter(|input| !names.contains(&input.agent.as_str())) {
         let message =
             format!("the program gives an input to the agent `{}`, which no file defines", input.agent);
-        out.push(Diagnostic::error(root, message).with_hint(meant(&input.agent, names.iter().copied())));
+        out.push(Diagnostic::error(root, message).with_hint(suggest(&input.agent, names.iter().copied())));
     }
 }

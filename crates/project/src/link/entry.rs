@@ -6,10 +6,11 @@ use llm_do_core::Name;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::place_of;
-use crate::format::schema::{meant, several};
-use crate::link::Agent;
+use crate::format::manifest::ManifestFile;
 use crate::link::python::{self, KnownCode};
-use crate::read::{Files, ManifestFile};
+use crate::read::Files;
+use crate::read::agent::Agent;
+use crate::suggest::{join_names, suggest};
 
 /// What a run starts with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub(crate) fn find_entry(
             if out.is_full() {
                 break;
             }
-            let message = format!("several agents say `entry: true`: {}", several(&names));
+            let message = format!("several agents say `entry: true`: {}", join_names(&names));
             let place = place_of(&agent.file.header, "entry");
             out.push(
                 Diagnostic::at(&agent.file.source, &place, message).with_hint("leave it with one of them"),
@@ -109,7 +110,7 @@ impl Search<'_> {
         if !is_unread {
             let hint = match self.agents {
                 [] => "list the files of agents under `agent_files`".to_owned(),
-                _ => meant(name, known),
+                _ => suggest(name, known),
             };
             out.push(at(format!("`entry` names the agent `{name}`, which does not exist")).with_hint(hint));
         }
@@ -127,7 +128,7 @@ impl Search<'_> {
         match (self.marked, function) {
             (Some(agent), Some(function)) => {
                 let defined = format!("the entry `{}` is defined here", function.value.name());
-                refuse_both(&defined, agent, |message| python::at(&function.place, message), out)
+                refuse_both(&defined, agent, |message| function.place.diagnostic(message), out)
             }
             (Some(agent), None) => Some(Entry::from(agent)),
             // A manifest that only the command line wrote.
@@ -172,7 +173,7 @@ fn sole_entry(agents: &[Agent], root: &Path, out: &mut Diagnostics) -> Option<En
         [] => None,
         agents => {
             let names: Vec<&str> = agents.iter().map(|agent| agent.header.name.as_str()).collect();
-            let message = format!("no entry: there are several agents ({})", several(&names));
+            let message = format!("no entry: there are several agents ({})", join_names(&names));
             out.push(
                 Diagnostic::error(root, message).with_hint("name one `main`, or write `entry: true` in one"),
             );

@@ -10,25 +10,16 @@ use llm_do_core::{ServerTool, ToolDefinition};
 use llm_do_runtime::{Outline, Project};
 use serde_json::{Map, Value};
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::{Content, Node, entry_place, place_of};
-use crate::format::front_matter::Header;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{Content, entry_place, place_of};
+use crate::format::front_matter::HeaderDocument;
 use crate::format::manifest::Manifest;
 
 /// The longest name of a parameter that Anthropic accepts.
 const MAX_PARAMETER_LEN: usize = 64;
 
-/// An agent file, as far as these checks read it.
-#[derive(Clone, Copy)]
-pub(crate) struct CheckedAgent<'a> {
-    pub(crate) source: &'a Source,
-    /// The header with the spans of its fields.
-    pub(crate) node: &'a Node,
-    pub(crate) header: &'a Header,
-}
-
 /// Checks the server-side tools of an agent for themselves.
-pub(crate) fn check_server_tools(agent: CheckedAgent<'_>, out: &mut Diagnostics) {
+pub(crate) fn check_server_tools(agent: HeaderDocument<'_>, out: &mut Diagnostics) {
     let mut kinds = HashSet::new();
     for (index, tool) in agent.header.server_side_tools.iter().enumerate() {
         let name = tool.name();
@@ -57,7 +48,7 @@ fn domains(tool: &ServerTool) -> Option<(&[String], &[String])> {
     }
 }
 
-fn tool_span(agent: CheckedAgent<'_>, index: usize) -> Range<usize> {
+fn tool_span(agent: HeaderDocument<'_>, index: usize) -> Range<usize> {
     let field = agent.node.field("server_side_tools");
     let item = field.and_then(|field| match &field.value.content {
         Content::List(items) => items.get(index),
@@ -69,7 +60,7 @@ fn tool_span(agent: CheckedAgent<'_>, index: usize) -> Range<usize> {
 /// Checks what the linked agents of a project offer to their models.
 pub(crate) fn check(
     project: &Project,
-    agents: &[CheckedAgent<'_>],
+    agents: &[HeaderDocument<'_>],
     manifest: Option<&Manifest>,
     out: &mut Diagnostics,
 ) {
@@ -101,7 +92,7 @@ pub(crate) fn check(
     }
 }
 
-fn at_tool(agent: CheckedAgent<'_>, name: &str, message: String) -> Diagnostic {
+fn at_tool(agent: HeaderDocument<'_>, name: &str, message: String) -> Diagnostic {
     let named = entry_place(agent.node, "tools", name);
     let is_listed = agent.node.field("tools").is_some_and(|field| field.value.place != named);
     let span = if is_listed { named } else { entry_place(agent.node, "toolsets", name) };
@@ -109,7 +100,7 @@ fn at_tool(agent: CheckedAgent<'_>, name: &str, message: String) -> Diagnostic {
 }
 
 /// A name must mean one thing to the model, to approval rules and to events.
-fn check_clashes(agent: CheckedAgent<'_>, outline: &Outline, out: &mut Diagnostics) {
+fn check_clashes(agent: HeaderDocument<'_>, outline: &Outline, out: &mut Diagnostics) {
     for (index, tool) in agent.header.server_side_tools.iter().enumerate() {
         let offered = outline.callables.iter().filter(|callable| !callable.definition.manual_only);
         if offered.into_iter().any(|callable| callable.name == tool.name()) {
@@ -127,7 +118,7 @@ fn is_gemini_name(name: &str) -> bool {
 }
 
 fn notice_parameters(
-    agent: CheckedAgent<'_>,
+    agent: HeaderDocument<'_>,
     name: &str,
     definition: &ToolDefinition,
     out: &mut Diagnostics,
@@ -178,7 +169,7 @@ struct NamedModels<'a> {
 }
 
 impl<'a> NamedModels<'a> {
-    fn new(agent: CheckedAgent<'a>, manifest: Option<&'a Manifest>) -> Self {
+    fn new(agent: HeaderDocument<'a>, manifest: Option<&'a Manifest>) -> Self {
         let general = manifest.and_then(|manifest| manifest.model.as_deref());
         let first = agent.header.model.as_deref().or(general);
         let names = first.into_iter().chain(agent.header.fallback_models.iter().map(String::as_str));

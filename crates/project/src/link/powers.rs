@@ -16,15 +16,17 @@ use llm_do_core::AgentSpec;
 use llm_do_trust::{Location, Power, Powers};
 use serde_json::Value;
 
-use crate::catalog::{Catalog, ProjectFiles, WantedToolset};
+use crate::catalog::{Catalog, WantedToolset};
 use crate::diagnostic::{Diagnostic, Source};
 use crate::document::{Node, entry_place, place_of};
+use crate::format::manifest::ManifestFile;
 use crate::format::manifest::{
     Entry, Manifest, McpServer, Mode, Provider, RuntimeSection, SecretFilesSection, ToolsetSection,
 };
-use crate::link::Agent;
-use crate::link::toolsets::Toolsets;
-use crate::read::{Files, ManifestFile};
+use crate::link::Toolsets;
+use crate::project_files::ProjectFiles;
+use crate::read::Files;
+use crate::read::agent::Agent;
 
 use origin::origin;
 

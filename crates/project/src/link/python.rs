@@ -10,16 +10,18 @@ use llm_do_core::{CallContext, Name, Output, Schema, Tool, ToolError};
 use llm_do_runtime::EntrySpec;
 use serde_json::Value;
 
-use crate::catalog::{Catalog, ProjectFiles};
+use crate::catalog::Catalog;
 use crate::code::{
-    ClassPurpose, Code, CodeClass, CodePlace, CodeProblem, Defined, WantedClass, WantedCode, WantedFunction,
+    ClassPurpose, Code, CodeClass, CodePlace, Defined, WantedClass, WantedCode, WantedFunction,
 };
-use crate::diagnostic::{Diagnostic, Diagnostics, Source, shown_path};
+use crate::diagnostic::{Diagnostic, Diagnostics, shown_path};
 use crate::document::place_of;
-use crate::format::schema::meant;
-use crate::link::Agent;
+use crate::format::manifest::ManifestFile;
+use crate::project_files::ProjectFiles;
+use crate::read::agent::Agent;
 use crate::read::listing::Listing;
-use crate::read::{Files, ManifestFile, read_source};
+use crate::read::{Files, read_source};
+use crate::suggest::suggest;
 
 /// What a project wants of its Python files.
 #[derive(Default)]
@@ -117,7 +119,7 @@ impl Wanted {
         match catalog.code(wanted) {
             Ok(code) => Some(Arc::new(code)),
             Err(problems) => {
-                problems.into_iter().for_each(|problem| out.push(diagnostic(problem, root)));
+                problems.into_iter().for_each(|problem| out.push(problem.into_diagnostic(root)));
                 None
             }
         }
@@ -187,42 +189,6 @@ impl<'a> KnownCode<'a> {
         let Self::Run(code, classes) = self else { return None };
         let index = classes.iter().position(|class| class == wanted)?;
         code.classes.get(index)
-    }
-}
-
-/// A problem of code, with the line that it is about.
-pub(crate) fn diagnostic(problem: CodeProblem, root: &Path) -> Diagnostic {
-    let found = match &problem.place {
-        Some(place) => {
-            at(&CodePlace { file: as_written(&place.file, root), ..place.clone() }, problem.message)
-        }
-        None => Diagnostic::error(shown_path(root), problem.message),
-    };
-    match problem.hint {
-        Some(hint) => found.with_hint(hint),
-        None => found,
-    }
-}
-
-/// The path of a file as the project was named: whoever runs code knows absolute paths.
-fn as_written(file: &Path, root: &Path) -> PathBuf {
-    let absolute = root.canonicalize().or_else(|_| std::path::absolute(root));
-    let below =
-        absolute.ok().and_then(|absolute| file.strip_prefix(absolute).ok().map(|below| root.join(below)));
-    below.unwrap_or_else(|| file.to_path_buf())
-}
-
-/// An error at a place in code.
-pub(crate) fn at(place: &CodePlace, message: impl Into<String>) -> Diagnostic {
-    let text = std::fs::read_to_string(&place.file).unwrap_or_default();
-    let line = place.line.map_or(0, |line| line.saturating_sub(1) as usize);
-    let before: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
-    let shown = text[before..].lines().next().unwrap_or_default();
-    let start = before + (shown.len() - shown.trim_start().len());
-    let source = Source::new(shown_path(&place.file), text.as_str());
-    match place.line {
-        Some(_) => Diagnostic::at(&source, &(start..before + shown.trim_end().len()), message),
-        None => Diagnostic::error(source.path, message),
     }
 }
 
@@ -315,7 +281,7 @@ fn is_name(text: &str) -> bool {
 fn missing(name: &str, text: &str) -> Option<String> {
     let is_part = |c: char| !(c.is_alphanumeric() || c == '_');
     let is_there = text.split(is_part).any(|word| word == name) || text.contains("import *");
-    (!is_there).then(|| meant(name, top_level_names(text)))
+    (!is_there).then(|| suggest(name, top_level_names(text)))
 }
 
 /// The names that a module defines or imports at its top level, as far as its lines show them.
@@ -388,9 +354,10 @@ fn claim(taken: &mut Vec<(Name, String)>, name: &Name, what: &str, place: &CodeP
     let hint = "rename one of them";
     if !Name::is_valid(name) {
         let message = format!("{what} name `{name}` is not valid");
-        out.push(at(place, message).with_hint("use 1 to 64 letters, digits, `_` and `-`"));
+        out.push(place.diagnostic(message).with_hint("use 1 to 64 letters, digits, `_` and `-`"));
     } else if let Some((_, other)) = taken.iter().find(|(other, _)| other == name) {
-        out.push(at(place, format!("{what} name `{name}` is already the name of {other}")).with_hint(hint));
+        let message = format!("{what} name `{name}` is already the name of {other}");
+        out.push(place.diagnostic(message).with_hint(hint));
     }
     let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
     let article = what.replacen("the", if what == "the agent" { "an" } else { "a" }, 1);

@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use crate::catalog::{Catalog, WantedToolset};
 use crate::format::front_matter::{EnvironmentInfo, Header, Level, ToolsetEntry, Toolsets};
 use crate::format::manifest::Mode;
-use crate::link::Agent;
 use crate::link::powers::is_sampling_field;
 use crate::link::toolsets::APPROVAL_CONFIG;
 use crate::read::Files;
+use crate::read::agent::Agent;
 
 /// Removes from parsed files what gives the project powers.
 pub(crate) fn restrict(files: &mut Files, agents: &mut [Agent], catalog: &dyn Catalog) {

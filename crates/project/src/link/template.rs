@@ -4,7 +4,7 @@ use llm_do_core::{Template, TemplateError, input_fields};
 use serde_json::{Map, Value};
 
 use crate::diagnostic::{Diagnostic, Source};
-use crate::format::schema::meant;
+use crate::suggest::suggest;
 
 /// What is wrong with a template.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) fn compile(
     Template::parse(source, &fields).map_err(|error| TemplateProblem {
         message: format!("`{what}` {error}"),
         hint: match &error {
-            TemplateError::UnknownName { name } => Some(meant(name, fields.iter().copied())),
+            TemplateError::UnknownName { name } => Some(suggest(name, fields.iter().copied())),
             _ => None,
         },
     })

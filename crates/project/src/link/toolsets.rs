@@ -7,23 +7,23 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use globset::GlobBuilder;
 use llm_do_core::{
     AgentSpec, Approval, ApprovalRule, DESCRIPTORS, Name, ToolDefinition, Toolset, ToolsetChoice,
 };
 use serde_json::{Map, Value, json};
 
-use crate::catalog::{Catalog, ProjectFiles, WantedToolset};
+use crate::catalog::{Catalog, WantedToolset};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::entry_place;
+use crate::format::manifest::ManifestFile;
 use crate::format::manifest::ToolsetSection;
-use crate::format::schema::meant;
-use crate::link::Agent;
-use crate::link::programs::LinkedAgents;
-use crate::link::python::KnownCode;
+use crate::globs::glob_problem;
+use crate::link::KnownCode;
+use crate::link::LinkedAgents;
+use crate::project_files::ProjectFiles;
 use crate::python_names::{PythonName, PythonNameKind, find_python_name};
-use crate::read::ManifestFile;
-use crate::read::listing::MAX_GLOB_LEN;
+use crate::read::agent::Agent;
+use crate::suggest::suggest;
 
 /// The key under which the older mapping form keeps approval rules.
 pub(crate) const APPROVAL_CONFIG: &str = "_approval_config";
@@ -423,7 +423,7 @@ impl<'a> Toolsets<'a> {
         if !self.catalog.toolsets().contains(&built_in) {
             let message = format!("there is no toolset or agent `{built_in}`");
             let hint = python_tool_hint(built_in)
-                .unwrap_or_else(|| self.with_program_hint(meant(built_in, self.known())));
+                .unwrap_or_else(|| self.with_program_hint(suggest(built_in, self.known())));
             return Err(Refused { message, hint: Some(hint) });
         }
         let name = Name::from(name);
@@ -481,12 +481,12 @@ fn check_manual_only(patterns: &[String], toolset: &dyn Toolset) -> Result<(), R
     let definitions = toolset.definitions();
     let tools = || definitions.iter().map(|definition| definition.name.as_str());
     for pattern in patterns {
-        if pattern.len() > MAX_GLOB_LEN || GlobBuilder::new(pattern).build().is_err() {
+        if glob_problem(pattern).is_some() {
             return Err(format!("`manual_only` has a name or glob that cannot be read: `{pattern}`").into());
         }
         if Name::is_valid(pattern) && tools().all(|tool| tool != pattern) {
             let message = format!("`manual_only` names `{pattern}`, which it does not have");
-            return Err(Refused { message, hint: Some(meant(pattern, tools())) });
+            return Err(Refused { message, hint: Some(suggest(pattern, tools())) });
         }
     }
     Ok(())

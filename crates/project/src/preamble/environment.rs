@@ -9,39 +9,13 @@ use super::git;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
+use crate::format::facts::Fact;
 use crate::format::front_matter::{EnvironmentInfo, EnvironmentSection, Variables};
-use crate::format::schema::meant;
-use crate::link::Agent;
+use crate::read::agent::Agent;
+use crate::suggest::suggest;
 
 /// The key of the section.
 const KEY: &str = "env_info";
-
-/// A fact, in the order in which facts are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fact {
-    WorkingDirectory,
-    Platform,
-    Date,
-    Hostname,
-    Username,
-    Git,
-    FileMap,
-}
-
-const FACTS: [(&str, Fact); 7] = [
-    ("working_directory", Fact::WorkingDirectory),
-    ("platform", Fact::Platform),
-    ("date", Fact::Date),
-    ("hostname", Fact::Hostname),
-    ("username", Fact::Username),
-    ("git", Fact::Git),
-    ("file_map", Fact::FileMap),
-];
-
-/// Returns whether there is a fact of that name.
-pub(crate) fn is_fact(name: &str) -> bool {
-    FACTS.iter().any(|(known, _)| *known == name)
-}
 
 /// No value of a variable is told beyond so many characters.
 const MAX_VALUE_LEN: usize = 1_000;
@@ -109,8 +83,7 @@ impl Environment {
             Fact::Git => git::describe(&self.root)?,
             Fact::FileMap => return None,
         };
-        let name = FACTS.iter().find(|(_, known)| *known == fact).map_or("", |(name, _)| name);
-        Some(format!("{name}: {}", one_line(&value)))
+        Some(format!("{}: {}", fact.as_str(), one_line(&value)))
     }
 }
 
@@ -133,17 +106,17 @@ fn read_facts(agent: &Agent, variables: Option<&Variables>, out: &mut Diagnostic
     let names = match variables {
         None => return Vec::new(),
         Some(Variables::All(_)) => {
-            return FACTS.iter().map(|(_, fact)| *fact).filter(|fact| *fact != Fact::FileMap).collect();
+            return Fact::ALL.into_iter().filter(|fact| *fact != Fact::FileMap).collect();
         }
         Some(Variables::Some(names)) => names,
     };
-    for name in names.iter().filter(|name| !is_fact(name)) {
+    for name in names.iter().filter(|name| Fact::from_name(name).is_none()) {
         let message = format!("`{KEY}` names the fact `{name}`, which does not exist");
-        let hint = meant(name, FACTS.iter().map(|(name, _)| *name));
+        let hint = suggest(name, Fact::ALL.map(Fact::as_str));
         out.push(Diagnostic::at(&agent.file.source, &fact_place(agent, name), message).with_hint(hint));
     }
-    let is_named = |name: &str| names.iter().any(|named| named == name);
-    FACTS.iter().filter(|(name, _)| is_named(name)).map(|(_, fact)| *fact).collect()
+    let is_named = |fact: &Fact| names.iter().any(|name| name == fact.as_str());
+    Fact::ALL.into_iter().filter(is_named).collect()
 }
 
 fn place(agent: &Agent, key: &str) -> std::ops::Range<usize> {

@@ -8,11 +8,12 @@ use cap_std::fs::Dir;
 
 use llm_do_secrets::SecretFiles;
 
-use crate::catalog::{Catalog, ProjectFiles};
+use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_place, place_of};
-use crate::link::Agent;
-use crate::link::programs::below;
+use crate::project_files::ProjectFiles;
+use crate::read::agent::Agent;
+use crate::read::program_links::below;
 
 /// The key of the list.
 const KEY: &str = "preload";

@@ -5,6 +5,8 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use crate::globs::{MAX_GLOB_LEN, is_glob};
+
 /// How deep folders are searched for what a glob matches.
 const MAX_DEPTH: usize = 16;
 
@@ -16,15 +18,6 @@ const MAX_NEIGHBORS: usize = 1_000;
 
 /// How many globs one project may have: each is matched against every file.
 const MAX_GLOBS: usize = 64;
-
-/// The longest glob, in bytes. The library panics at one that is too large or too deep for its regexes, and
-/// one of this length cannot be.
-pub(crate) const MAX_GLOB_LEN: usize = 256;
-
-/// Returns whether an entry of a list means whatever matches it.
-pub(crate) fn is_glob(name: &str) -> bool {
-    name.contains(['*', '?', '[', '{'])
-}
 
 /// The files of a project's folder, walked over once, and only where there is a glob.
 pub(crate) struct Listing<'a> {

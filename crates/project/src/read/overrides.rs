@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{Content, Field, Node};
-use crate::format::schema::meant;
 use crate::read::agent_file::AgentFile;
+use crate::suggest::suggest;
 
 /// Changes to the files of a project, as the command line writes them.
 #[derive(Debug, Clone, Default)]
@@ -134,7 +134,7 @@ impl Change {
     fn unknown_agent<'a>(&self, name: &str, known: impl Iterator<Item = &'a str>) -> Diagnostic {
         let diagnostic =
             Diagnostic::error(format!("--set {}", self.text), format!("there is no agent `{name}`"));
-        diagnostic.with_hint(meant(name, known))
+        diagnostic.with_hint(suggest(name, known))
     }
 
     fn apply(&self, source: &mut Source, node: &mut Node, out: &mut Diagnostics) {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{Content, Field, Language, Node};
-use crate::format::schema::meant;
 use crate::read::agent_file::AgentFile;
+use crate::suggest::suggest;
 
 pub(crate) use files::reach;
 use parts::{field, list, table, text};
@@ -175,7 +175,7 @@ impl<'a> Reading<'a> {
                 if section.is_empty() { field.name.clone() } else { format!("{section}.{}", field.name) };
             let message = format!("`{key}` is unknown and passed over");
             let notice = Diagnostic::at(self.source, &field.place, message).notice();
-            self.out.push(notice.with_hint(meant(&field.name, known.iter().copied())));
+            self.out.push(notice.with_hint(suggest(&field.name, known.iter().copied())));
         }
     }
 

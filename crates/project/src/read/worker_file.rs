@@ -12,8 +12,8 @@ use llm_do_core::Name;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Source};
 use crate::document::{self, Content, Field, Language, Node};
+use crate::globs::is_glob;
 use crate::read::agent_file::AgentFile;
-use crate::read::listing::is_glob;
 use crate::read::program_file::{agent_name, language};
 use crate::read::worker_keys::{TOOL_RULES, ToolRule, read_rules};
 

@@ -9,8 +9,8 @@ use llm_do_trust::Power;
 use super::{Found, place_at};
 use crate::document::entry_place;
 use crate::format::front_matter::{EnvironmentInfo, EnvironmentSection, Header, OutputSchema};
-use crate::link::Agent;
-use crate::link::toolsets::Toolsets;
+use crate::link::Toolsets;
+use crate::read::agent::Agent;
 
 /// Variables that tell nothing about a person.
 const HARMLESS_VARIABLES: &[&str] = &["LANG", "LC_ALL", "SHELL", "TERM", "TZ"];

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use llm_do_core::{AgentSpec, Name, ToolDefinition, ToolOverride, ToolsetChoice};
+use llm_do_core::{Access, AgentSpec, Name, ToolDefinition, ToolOverride, ToolsetChoice};
 use serde_json::{Value, json};
 
 use super::{Refused, Toolsets, python_tool_hint, unlisted_code, with_hint};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::entry_place;
 use crate::format::front_matter::{ToolEntry, ToolSection};
-use crate::format::schema::meant;
-use crate::link::{Agent, access};
+use crate::read::agent::Agent;
+use crate::suggest::suggest;
 use llm_do_runtime::ToolsetSubset;
 
 /// The tools that an agent has, by their own names.
@@ -146,7 +146,7 @@ impl Toolsets<'_> {
             Some(name) => format!("list `{name}` under `toolsets`"),
             None => self.unlisted_code_hint(tool).or_else(|| python_tool_hint(tool)).unwrap_or_else(|| {
                 let tools = self.single_tools().map(Name::as_str).chain(self.catalog.lone_tools());
-                self.with_program_hint(meant(tool, tools))
+                self.with_program_hint(suggest(tool, tools))
             }),
         }
     }
@@ -222,7 +222,7 @@ fn changed(entry: &ToolEntry, tool: &str) -> Option<ToolOverride> {
         tool: tool.into(),
         alias: alias.as_deref().map(Name::from),
         description: description.clone(),
-        access: level.map(access),
+        access: level.map(Access::from),
         parameters: param_descriptions.clone().into_iter().collect(),
     })
 }
@@ -239,8 +239,9 @@ fn notice_less_access(agent: &Agent, held: &Held, out: &mut Diagnostics) {
     for entry in &agent.header.tools {
         let ToolEntry::Changed(ToolSection { name, access: Some(level), .. }) = entry else { continue };
         let Some(needed) = held.get(name.as_str()).map(|definition| definition.access) else { continue };
-        if access(*level) < needed {
-            let (said, needed) = (access(*level).as_str(), needed.as_str());
+        let written = Access::from(*level);
+        if written < needed {
+            let (said, needed) = (written.as_str(), needed.as_str());
             let message = format!("`access: {said}` has no effect: the tool `{name}` needs {needed} access");
             out.push(Diagnostic::at(&agent.file.source, &place_of_tool(agent, name), message).notice());
         }

@@ -10,8 +10,8 @@ use super::Reading;
 use super::parts::{field, list, table, text};
 use crate::diagnostic::Diagnostic;
 use crate::document::{Content, Field, Node};
-use crate::link::programs::below;
 use crate::read::listing::Listing;
+use crate::read::program_links::below;
 use crate::read::{directory_of, read_source};
 
 /// What lies in the top folder of somebody's work.

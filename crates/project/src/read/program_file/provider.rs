@@ -4,7 +4,7 @@ use super::Reading;
 use super::parts::{boolean, field, list, table, text};
 use crate::diagnostic::Diagnostic;
 use crate::document::{Content, Field, Node};
-use crate::format::schema::meant;
+use crate::suggest::suggest;
 
 impl Reading<'_> {
     pub(super) fn model(&mut self, model: &Field) {
@@ -72,7 +72,7 @@ impl Reading<'_> {
                 _ => {
                     let message = format!("`parameters.{}` is unknown and passed over", found.name);
                     let notice = Diagnostic::at(self.source, &found.place, message).notice();
-                    self.out.push(notice.with_hint(meant(&found.name, PARAMETERS)));
+                    self.out.push(notice.with_hint(suggest(&found.name, PARAMETERS)));
                 }
             }
         }

@@ -4,7 +4,7 @@ use super::Reading;
 use super::parts::{boolean, field, list, table, text};
 use crate::diagnostic::Diagnostic;
 use crate::document::{Content, Field, Node};
-use crate::preamble::is_fact;
+use crate::format::facts::Fact;
 
 /// Tools that work on file descriptors.
 pub(super) const OF_DESCRIPTORS: [&str; 2] = ["read_fd", "fd_to_file"];
@@ -155,7 +155,7 @@ impl Reading<'_> {
 
     fn is_known_fact(&mut self, name: &Node) -> bool {
         let Content::Text(written) = &name.content else { return true };
-        let is_known = is_fact(written);
+        let is_known = Fact::from_name(written).is_some();
         if !is_known {
             let message = format!("the fact `{written}` is unknown and passed over");
             self.out.push(Diagnostic::at(self.source, &name.place, message).notice());

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::document::{Content, Field, Node};
-use crate::format::schema::meant;
+use crate::suggest::suggest;
 
 /// A place, a message and a hint.
 type Refusal = (Range<usize>, String, String);
@@ -65,7 +65,7 @@ fn settings(sandbox: &Node) -> Result<Node, Refusal> {
                 set("max_write_bytes", field, content);
             }
             name => {
-                let hint = meant(name, KNOWN);
+                let hint = suggest(name, KNOWN);
                 return Err((field.place.clone(), format!("unknown key `{name}` of a sandbox"), hint));
             }
         }
