@@ -5,9 +5,10 @@ pub use crate::extensions::{LoadedProjectExt, ProjectBuilderExt};
 pub use crate::loader::Loader;
 pub use crate::trusted::{LoadError, TrustPolicy};
 pub use llm_do_project::{
-    AgentDraft, AttachmentSection, Catalog, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider,
-    Diagnostic, Diagnostics, LimitsSection, LoadedProject, Machine, McpServer, NoToolsets, ProjectFiles,
-    Provider, Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider, Severity, Workshop,
+    AgentDraft, AttachmentSection, Catalog, Code, CodeClass, CodeLocation, CodeModel, CodeProblem,
+    CodeProvider, Diagnostic, Diagnostics, LimitsSection, LoadedProject, Machine, McpServer, NoToolsets,
+    ProjectFiles, Provider, Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider,
+    Severity, Workshop,
 };
 pub use llm_do_runtime::{LinkError, LinkErrors, Outline, OutlinedCallable};
 pub use llm_do_trust::{DeclaredPower, Power, PowerClass, Powers};

@@ -98,7 +98,7 @@ pub trait Catalog: Send + Sync {
     /// project is right.
     fn code(&self, _wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {
         let message = "Python files cannot be run here".to_owned();
-        Err(vec![CodeProblem { place: None, message, hint: None }])
+        Err(vec![CodeProblem { location: None, message, hint: None }])
     }
 
     /// Returns the prefixes of models that are known without the manifest; nothing: they are not checked.

@@ -11,8 +11,9 @@ use std::time::Duration;
 use llm_do_core::{AgentSpec, Failure, Name, Prompt, Schema, Tool, Toolset};
 use llm_do_runtime::EntrySpec;
 
-use crate::diagnostic::{Diagnostic, Source, shown_path};
+use crate::diagnostic::{Diagnostic, Severity, shown_path};
 use crate::project_files::ProjectFiles;
+use crate::source::SourceFile;
 
 /// The Python files of a project that shall be run.
 #[derive(Debug, Clone, Copy)]
@@ -91,12 +92,12 @@ pub struct Defined<T> {
     /// What it is.
     pub value: T,
     /// Where it is defined.
-    pub place: CodePlace,
+    pub location: CodeLocation,
 }
 
-/// A place in a file of code.
+/// A file of code, and a line of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CodePlace {
+pub struct CodeLocation {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1, where it is known.
@@ -143,7 +144,7 @@ pub struct CodeModel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeProblem {
     /// Where, if it is about one file.
-    pub place: Option<CodePlace>,
+    pub location: Option<CodeLocation>,
     /// What.
     pub message: String,
     /// What can be done.
@@ -153,29 +154,30 @@ pub struct CodeProblem {
 impl CodeProblem {
     /// Returns the problem as a diagnostic. Whoever runs code knows absolute paths: they are shown as the project was
     /// named.
-    pub(crate) fn into_diagnostic(self, root: &Path) -> Diagnostic {
-        let diagnostic = match self.place {
-            Some(place) => {
-                let file = as_written(&place.file, root);
-                CodePlace { file, ..place }.diagnostic(self.message)
+    pub(crate) fn into_diagnostic(self, severity: Severity, root: &Path) -> Diagnostic {
+        let diagnostic = match self.location {
+            Some(location) => {
+                let file = as_written(&location.file, root);
+                CodeLocation { file, ..location }.diagnostic(self.message)
             }
             None => Diagnostic::error(shown_path(root), self.message),
         };
+        let diagnostic = diagnostic.with_severity(severity);
         self.hint.into_iter().fold(diagnostic, Diagnostic::with_hint)
     }
 }
 
-impl CodePlace {
+impl CodeLocation {
     /// Returns an error about this line of code.
     pub(crate) fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
         let text = std::fs::read_to_string(&self.file).unwrap_or_default();
-        let source = Source::new(shown_path(&self.file), text.as_str());
+        let source = SourceFile::new(shown_path(&self.file), text.as_str());
         let Some(line) = self.line else { return Diagnostic::error(source.path, message) };
         let line = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
         let before: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
         let shown = text[before..].lines().next().unwrap_or_default();
         let start = before + (shown.len() - shown.trim_start().len());
-        Diagnostic::at(&source, &(start..before + shown.trim_end().len()), message)
+        Diagnostic::error_at(&source, &(start..before + shown.trim_end().len()).into(), message)
     }
 }
 

@@ -3,44 +3,12 @@
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use llm_do_core::{visible, visible_line};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-/// A file of a project with its text.
-#[derive(Debug, Clone)]
-pub(crate) struct Source {
-    /// The path as people would write it.
-    pub(crate) path: PathBuf,
-    pub(crate) text: Arc<str>,
-    /// What the command line set in it; such values stand at places beyond every text.
-    pub(crate) set: Vec<String>,
-}
-
-impl Source {
-    /// A file with its text.
-    pub(crate) fn new(path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> Self {
-        Self { path: path.into(), text: text.into(), set: Vec::new() }
-    }
-
-    /// Notes something that the command line set, and returns the place at which it stands.
-    pub(crate) fn add_set(&mut self, text: &str) -> Range<usize> {
-        let place = usize::MAX - self.set.len();
-        self.set.push(text.to_owned());
-        place..place
-    }
-
-    /// Returns whether the command line set the value at a place.
-    pub(crate) fn is_set(&self, place: &Range<usize>) -> bool {
-        self.set_at(place).is_some()
-    }
-
-    fn set_at(&self, place: &Range<usize>) -> Option<&str> {
-        self.set.get(usize::MAX - place.start).map(String::as_str)
-    }
-}
+use crate::source::{SourceFile, Span};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
@@ -94,7 +62,7 @@ const SHOWN: usize = 120;
 const MAX_LEN: usize = 2_000;
 
 impl Diagnostic {
-    /// An error about a file as a whole.
+    /// Makes an error about a file as a whole.
     pub(crate) fn error(file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
@@ -108,29 +76,39 @@ impl Diagnostic {
         }
     }
 
-    /// An error at a place.
-    pub(crate) fn at(source: &Source, place: &Range<usize>, message: impl Into<String>) -> Self {
-        match source.set_at(place) {
-            Some(text) => Self::error(format!("--set {text}"), message),
-            None => Self::error(&source.path, message).placed(&source.text, place),
+    /// Makes an error about a part of a file, or about what the command line set in it.
+    pub(crate) fn error_at(source: &SourceFile, span: &Span, message: impl Into<String>) -> Self {
+        match span {
+            Span::Override(index) => Self::error(format!("--set {}", source.override_text(*index)), message),
+            Span::Bytes(range) => Self::error(&source.path, message).with_excerpt(&source.text, range),
         }
     }
 
+    /// Makes a notice about a file as a whole.
+    pub(crate) fn notice(file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Notice, ..Self::error(file, message) }
+    }
+
+    /// Makes a notice about a part of a file, or about what the command line set in it.
+    pub(crate) fn notice_at(source: &SourceFile, span: &Span, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Notice, ..Self::error_at(source, span, message) }
+    }
+
     /// A notice that a key is read and checked, and does nothing yet.
-    pub(crate) fn without_effect(source: &Source, place: &Range<usize>, key: &str) -> Self {
+    pub(crate) fn without_effect(source: &SourceFile, span: &Span, key: &str) -> Self {
         let message = format!("`{key}` is read and checked, and has no effect in this version");
-        Self::at(source, place, message).notice()
+        Self::notice_at(source, span, message)
     }
 
     /// A notice that something is read as what replaces it.
-    pub(crate) fn read_as(source: &Source, place: &Range<usize>, old: &str, new: &str) -> Self {
+    pub(crate) fn read_as(source: &SourceFile, span: &Span, old: &str, new: &str) -> Self {
         let message = format!("{old} is read as {new}");
-        Self { is_brief: true, ..Self::at(source, place, message).notice() }
+        Self { is_brief: true, ..Self::notice_at(source, span, message) }
     }
 
-    /// Makes it a notice.
-    pub(crate) fn notice(mut self) -> Self {
-        self.severity = Severity::Notice;
+    /// Sets how bad it is, for problems that whoever found them has judged.
+    pub(crate) fn with_severity(mut self, severity: Severity) -> Self {
+        self.severity = severity;
         self
     }
 
@@ -140,12 +118,12 @@ impl Diagnostic {
         self
     }
 
-    fn placed(mut self, text: &str, place: &Range<usize>) -> Self {
-        let start = floor(text, place.start);
+    fn with_excerpt(mut self, text: &str, range: &Range<usize>) -> Self {
+        let start = floor(text, range.start);
         let line_start = text[..start].rfind('\n').map_or(0, |end| end + 1);
         let line = text[line_start..].lines().next().unwrap_or_default();
         let before = text[line_start..start].chars().count();
-        let end = floor(text, place.end).clamp(start, line_start + line.len().max(start - line_start));
+        let end = floor(text, range.end).clamp(start, line_start + line.len().max(start - line_start));
         self.line = Some(text[..line_start].matches('\n').count() + 1);
         self.column = Some(before + 1);
         let length = text[start..end].chars().count().max(1);
@@ -209,7 +187,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Everything that was found, in the order of files and places.
+/// Everything that was found, in the order of files and lines.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
@@ -245,14 +223,14 @@ impl Diagnostics {
 }
 
 impl Diagnostics {
-    /// Returns whether an earlier line says the same of another place.
+    /// Returns whether an earlier line has the same message.
     fn says_before(&self, index: usize) -> bool {
         let one = &self.0[index];
         one.is_brief && self.0[..index].iter().any(|other| other.is_brief && other.message == one.message)
     }
 
-    /// Counts the later places of which a line says the same.
-    fn more_places(&self, index: usize) -> String {
+    /// Describes how many later lines have the same message.
+    fn more_occurrences(&self, index: usize) -> String {
         let one = &self.0[index];
         let is_same = |other: &&Diagnostic| other.is_brief && other.message == one.message;
         match self.0[index + 1..].iter().filter(is_same).count() {
@@ -283,7 +261,7 @@ impl fmt::Display for Diagnostics {
                 Some(_) => f.write_str("\n\n")?,
                 None => {}
             }
-            write!(f, "{diagnostic}{}", self.more_places(index))?;
+            write!(f, "{diagnostic}{}", self.more_occurrences(index))?;
             before = Some(diagnostic);
         }
         if self.is_full() {
@@ -306,9 +284,9 @@ mod tests {
 
     #[test]
     fn a_diagnostic_shows_the_line_and_underlines_the_part() {
-        let source = Source::new("agents/main.agent", "---\nname: main\ntoolset: [x]\n---\n");
+        let source = SourceFile::new("agents/main.agent", "---\nname: main\ntoolset: [x]\n---\n");
         let start = source.text.find("toolset").unwrap();
-        let diagnostic = Diagnostic::at(&source, &(start..start + 7), "unknown key `toolset`")
+        let diagnostic = Diagnostic::error_at(&source, &(start..start + 7).into(), "unknown key `toolset`")
             .with_hint("did you mean `toolsets`?");
         let expected = "error: unknown key `toolset`\n  at agents/main.agent, line 3, column 1\n   |\n 3 | toolset: [x]\n   | ^^^^^^^\nhint: did you mean `toolsets`?";
         assert_eq!(diagnostic.to_string(), expected);
@@ -317,8 +295,8 @@ mod tests {
     #[test]
     fn signs_that_a_terminal_obeys_are_never_shown() {
         let c = "\u{1b}[2J\u{202e}\u{61c}\nerror: \r";
-        let source = Source::new(format!("{c}.agent"), format!("name: {c}"));
-        let diagnostic = Diagnostic::at(&source, &(0..4), format!("unknown `{c}`")).with_hint(c);
+        let source = SourceFile::new(format!("{c}.agent"), format!("name: {c}"));
+        let diagnostic = Diagnostic::error_at(&source, &(0..4).into(), format!("unknown `{c}`")).with_hint(c);
         let shown = diagnostic.to_string();
         assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{61c}', '\r']), "{shown}");
         assert_eq!(shown.matches("\nerror").count(), 0, "{shown}");
@@ -328,7 +306,7 @@ mod tests {
     fn notices_never_take_the_room_of_errors() {
         let mut out = Diagnostics::default();
         for number in 0..1_000 {
-            out.push(Diagnostic::error("x", format!("known {number}")).notice());
+            out.push(Diagnostic::notice("x", format!("known {number}")));
         }
         assert!(!out.has_errors() && !out.is_full());
         out.push(Diagnostic::error("x", "broken"));
@@ -364,9 +342,9 @@ mod tests {
 
     #[test]
     fn a_place_beyond_the_text_or_inside_a_sign_does_no_harm() {
-        let source = Source::new("x", "ä\u{1b}b");
-        for place in [0..1, 1..1, 1..99, 99..100] {
-            assert!(!Diagnostic::at(&source, &place, "m").to_string().contains('\u{1b}'));
+        let source = SourceFile::new("x", "ä\u{1b}b");
+        for span in [0..1, 1..1, 1..99, 99..100].map(Span::Bytes) {
+            assert!(!Diagnostic::error_at(&source, &span, "m").to_string().contains('\u{1b}'));
         }
     }
 }

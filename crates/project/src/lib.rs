@@ -19,6 +19,7 @@ mod project_files;
 mod python_names;
 mod reach;
 mod read;
+mod source;
 mod suggest;
 
 use std::path::Path;
@@ -27,7 +28,7 @@ use llm_do_trust::Powers;
 
 pub use catalog::{Catalog, Machine, NoToolsets, ProgramInput, WantedToolset};
 pub use code::{
-    ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, ReachModel,
+    ClassPurpose, Code, CodeClass, CodeLocation, CodeModel, CodeProblem, CodeProvider, Defined, ReachModel,
     WantedClass, WantedCode, WantedFunction,
 };
 pub use create::{AgentDraft, Workshop};
@@ -50,7 +51,7 @@ pub fn load(path: impl AsRef<Path>, catalog: &dyn Catalog) -> Result<LoadedProje
 /// Checks a project without running any of its code, and lists what only running it would show.
 pub fn check_static(path: impl AsRef<Path>, changes: &[String], catalog: &dyn Catalog) -> Diagnostics {
     let mut out = Diagnostics::default();
-    let changes = read::overrides::Changes::read(changes, &mut out);
+    let changes = read::overrides::Overrides::read(changes, &mut out);
     if let Some(files) = read::read_project(path.as_ref(), &changes, &mut out) {
         link::check(files, catalog, &mut out);
     }
@@ -104,7 +105,7 @@ fn read_and_link(
     link: impl FnOnce(read::Files, &mut Diagnostics) -> Option<LoadedProject>,
 ) -> Result<LoadedProject, Diagnostics> {
     let mut out = Diagnostics::default();
-    let changes = read::overrides::Changes::read(changes, &mut out);
+    let changes = read::overrides::Overrides::read(changes, &mut out);
     match read::read_project(path.as_ref(), &changes, &mut out).and_then(|files| link(files, &mut out)) {
         Some(project) if !out.has_errors() => Ok(project),
         _ => Err(out),

@@ -28,7 +28,7 @@ use serde_json::Map;
 
 use crate::catalog::Catalog;
 use crate::code::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::format::front_matter::HeaderDocument;
 use crate::format::manifest::ModelSection;
 use crate::format::run_settings::RunSettings;
@@ -67,7 +67,7 @@ pub(crate) fn link(
     check_agreed(&powers, agreed, &files.root, out)?;
     let code = wanted.run(files.manifest.as_ref(), &files.root, &files.own, catalog, out)?;
     for notice in &code.notices {
-        out.push(notice.clone().into_diagnostic(&files.root).notice());
+        out.push(notice.clone().into_diagnostic(Severity::Notice, &files.root));
     }
     let known = KnownCode::run(&code, &wanted);
     files.python = wanted.files();
@@ -77,7 +77,7 @@ pub(crate) fn link(
 /// Collects what the project wants of Python. Every file that is run decides what the project does, also one that
 /// only an agent names for a class.
 fn wanted_code(files: &mut Files, agents: &[Agent]) -> Wanted {
-    let wanted = Wanted::of(files, agents);
+    let wanted = Wanted::collect(files, agents);
     let unlisted = wanted.files().into_iter().filter(|file| !files.own.paths.contains(file));
     let unlisted: Vec<PathBuf> = unlisted.collect();
     files.own.paths.extend(unlisted);
@@ -136,7 +136,9 @@ pub(crate) fn check(mut files: Files, catalog: &dyn Catalog, out: &mut Diagnosti
         let found = parts(&files, &headers, known, catalog, &mut unsaid);
         out.0.extend(unsaid.0);
         let problems = catalog.syntax_problems(&wanted.files(), &files.root);
-        out.0.extend(problems.into_iter().map(|problem| problem.into_diagnostic(&files.root)));
+        out.0.extend(
+            problems.into_iter().map(|problem| problem.into_diagnostic(Severity::Error, &files.root)),
+        );
         out.0.extend(wanted.unverified(&found.assumed, &files.root));
     }
 }

@@ -5,7 +5,7 @@ use llm_do_runtime::LinkError;
 
 use crate::code::CodeProblem;
 use crate::create::Workshop;
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostics, Severity};
 use crate::loaded::LoadedProject;
 
 impl LoadedProject {
@@ -28,8 +28,8 @@ impl LoadedProject {
                 let error = LinkError::MissingNeed { tool: name, need: need.clone(), provided };
                 let hint = Some(format!("add `{}` under `context` of the manifest", need.label()));
                 let problem =
-                    CodeProblem { place: Some(tool.place.clone()), message: error.to_string(), hint };
-                found.push(problem.into_diagnostic(&self.root));
+                    CodeProblem { location: Some(tool.location.clone()), message: error.to_string(), hint };
+                found.push(problem.into_diagnostic(Severity::Error, &self.root));
             }
         }
         found

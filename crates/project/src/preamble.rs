@@ -38,7 +38,7 @@ pub(crate) fn preamble(
     let header = &agent.file.header;
     let written = |key: &str| header.field(key).map(|field| field.value.to_value());
     let source = json!([written("env_info"), written("preload")]).to_string();
-    let parts = Arc::new(Parts { environment, preload, catalog: catalog.shared() });
+    let parts = Arc::new(PreambleParts { environment, preload, catalog: catalog.shared() });
     Some(Preamble::new(source, move || {
         let parts = parts.clone();
         Box::pin(async move { parts.text_aside().await })
@@ -46,13 +46,13 @@ pub(crate) fn preamble(
 }
 
 /// What a preamble is made of.
-struct Parts {
+struct PreambleParts {
     environment: Option<Environment>,
     preload: Option<Preload>,
     catalog: Arc<dyn Catalog>,
 }
 
-impl Parts {
+impl PreambleParts {
     /// Makes the text where reading files holds nobody up.
     async fn text_aside(self: Arc<Self>) -> Result<String, Failure> {
         let made = tokio::task::spawn_blocking(move || self.text()).await;

@@ -137,7 +137,7 @@ impl LoadedProject {
             outlines.iter().filter_map(|outline| Some((outline.agent.as_ref()?.name.clone(), outline)));
         let mut table: BTreeMap<Name, &Outline> = table.collect();
         table.entry(self.entry.clone()).or_insert(&function);
-        let search = Search {
+        let search = ReachSearch {
             outlines: table,
             settings: &self.settings,
             max_depth: self.settings.limits.depth.unwrap_or(DEFAULT_DEPTH),
@@ -156,7 +156,7 @@ impl LoadedProject {
         outline
     }
 
-    fn providers_for(&self, agents: &[ReachedAgent], search: &Search<'_>) -> Vec<ReachedProvider> {
+    fn providers_for(&self, agents: &[ReachedAgent], search: &ReachSearch<'_>) -> Vec<ReachedProvider> {
         let users = |name: &str| {
             let uses = |agent: &&ReachedAgent| {
                 search
@@ -177,9 +177,9 @@ impl LoadedProject {
 }
 
 /// An agent with the access that its callers leave it.
-type State = (Name, Access);
+type AgentAccess = (Name, Access);
 
-struct Search<'a> {
+struct ReachSearch<'a> {
     outlines: BTreeMap<Name, &'a Outline>,
     settings: &'a RunSettings,
     max_depth: u32,
@@ -192,13 +192,13 @@ struct Way {
     agents: Vec<Name>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> ReachSearch<'a> {
     fn from(&self, entry: &Name) -> Reach {
         let ways = self.ways(entry);
         let recursive = self.recursive();
         let mut agents: Vec<ReachedAgent> = Vec::new();
         let mut calls: Vec<ReachedCall> = Vec::new();
-        let mut places: HashMap<(Name, Name, bool), usize> = HashMap::new();
+        let mut indices: HashMap<(Name, Name, bool), usize> = HashMap::new();
         for ((name, access), way) in &ways {
             // The first way is the shortest; a later one may allow more.
             match agents.iter_mut().find(|agent| agent.name == *name) {
@@ -206,10 +206,10 @@ impl<'a> Search<'a> {
                 None => agents.push(self.reached(name, *access, way, &recursive)),
             }
             for call in self.calls(name, *access, way) {
-                let place = *places
+                let index = *indices
                     .entry((call.agent.clone(), call.name.clone(), call.by_code))
                     .or_insert(calls.len());
-                match calls.get_mut(place) {
+                match calls.get_mut(index) {
                     Some(known) if known.refused.is_some() && call.refused.is_none() => *known = call,
                     Some(_) => {}
                     None => calls.push(call),
@@ -253,10 +253,10 @@ impl<'a> Search<'a> {
     }
 
     /// Every agent with every access it can have, nearest first.
-    fn ways(&self, entry: &Name) -> Vec<(State, Way)> {
-        let mut found: Vec<(State, Way)> = Vec::new();
-        let mut seen: HashSet<State> = HashSet::new();
-        let mut open: VecDeque<(State, Way)> = VecDeque::new();
+    fn ways(&self, entry: &Name) -> Vec<(AgentAccess, Way)> {
+        let mut found: Vec<(AgentAccess, Way)> = Vec::new();
+        let mut seen: HashSet<AgentAccess> = HashSet::new();
+        let mut open: VecDeque<(AgentAccess, Way)> = VecDeque::new();
         // A function at the start is not an agent on the path.
         let is_agent = self.outlines.get(entry).is_none_or(|outline| outline.agent.is_some());
         let first = Way { depth: u32::from(is_agent), path: entry.to_string(), agents: vec![entry.clone()] };

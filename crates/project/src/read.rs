@@ -12,21 +12,21 @@ mod worker_file;
 mod worker_keys;
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 use llm_do_secrets::SecretFiles;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Source, shown_path};
-use crate::document::{self, Content, Field, Language, Node, entry_place};
+use crate::diagnostic::{Diagnostic, Diagnostics, shown_path};
+use crate::document::{self, Language, Node, NodeContent, TableField, entry_span};
 use crate::format::manifest::{Manifest, ManifestFile};
 use crate::format::schema;
 use crate::globs::is_glob;
 use crate::project_files::ProjectFiles;
 use crate::read::agent_file::AgentFile;
-use crate::read::listing::Listing;
-use crate::read::overrides::Changes;
+use crate::read::listing::FileListing;
+use crate::read::overrides::Overrides;
 use crate::read::program_links::Links;
+use crate::source::{SourceFile, Span};
 
 /// The names under which a manifest is looked for in a directory.
 pub(crate) const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "project.yml", "project.toml"];
@@ -59,16 +59,16 @@ pub(crate) struct Files {
     pub(crate) own: ProjectFiles,
     /// The Python files that the manifest lists.
     pub(crate) python: Vec<PathBuf>,
-    /// Changes of agents that code may define.
-    pub(crate) code_changes: Changes,
+    /// Overrides of agents that code may define.
+    pub(crate) code_changes: Overrides,
     /// Where a program names files above its directory, so that the project is wider than that directory.
-    pub(crate) widened: Option<(Source, Range<usize>)>,
+    pub(crate) widened: Option<(SourceFile, Span)>,
     /// Whether the command line chose the entry, which then goes before what agents say about themselves.
     pub(crate) entry_is_set: bool,
 }
 
 /// Reads a project: a manifest, a directory, or a lone agent file.
-pub(crate) fn read_project(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Option<Files> {
+pub(crate) fn read_project(path: &Path, changes: &Overrides, out: &mut Diagnostics) -> Option<Files> {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => load_directory(path, changes, out),
         Ok(_) if is_agent_file(path) => {
@@ -91,7 +91,7 @@ pub(crate) fn directory_of(path: &Path) -> PathBuf {
 }
 
 /// A project of agent files alone. What the command line sets for the manifest makes one.
-fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &mut Diagnostics) -> Files {
+fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Overrides, out: &mut Diagnostics) -> Files {
     let agents = with_generated(agents, &root, Path::new(GENERATED), out);
     let generated = PathBuf::from(GENERATED);
     let paths = agents.iter().cloned().chain([root.join(&generated)]).collect();
@@ -99,7 +99,7 @@ fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &
     let agents = read_agents(&agents, &root, &generated, changes, false, out);
     own.paths.extend(linked_paths(&agents));
     let python = Vec::new();
-    let code_changes = Changes::default();
+    let code_changes = Overrides::default();
     let mut files = Files {
         root,
         manifest: None,
@@ -113,8 +113,8 @@ fn without_manifest(root: PathBuf, agents: &[PathBuf], changes: &Changes, out: &
         entry_is_set: changes.set_entry(),
     };
     if changes.change_manifest() {
-        let mut source = Source::new("--set", "");
-        let mut node = Node::of_value(&serde_json::json!({"version": 1, "entry": {}}), &(0..0));
+        let mut source = SourceFile::new("--set", "");
+        let mut node = Node::from_value(&serde_json::json!({"version": 1, "entry": {}}), &Span::START);
         changes.apply_to_manifest(&mut source, &mut node, out);
         let manifest = schema::read(&source, &node, out);
         files.broken_manifest = manifest.is_none();
@@ -132,7 +132,7 @@ pub fn is_agent_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "agent" || extension == "worker")
 }
 
-fn load_directory(directory: &Path, changes: &Changes, out: &mut Diagnostics) -> Option<Files> {
+fn load_directory(directory: &Path, changes: &Overrides, out: &mut Diagnostics) -> Option<Files> {
     if let Some(manifest) = MANIFESTS.iter().map(|name| directory.join(name)).find(|path| path.exists()) {
         return load_manifest(&manifest, changes, out);
     }
@@ -153,7 +153,7 @@ fn load_directory(directory: &Path, changes: &Changes, out: &mut Diagnostics) ->
         out.push(Diagnostic::error(directory, message).with_hint(hint));
         return None;
     }
-    let listing = Listing::new(directory);
+    let listing = FileListing::new(directory);
     for path in agents.extract_if(.., |path| path.is_symlink()).collect::<Vec<_>>() {
         match listing.named(path.strip_prefix(directory).unwrap_or(&path)) {
             Ok(path) => agents.push(path),
@@ -164,12 +164,12 @@ fn load_directory(directory: &Path, changes: &Changes, out: &mut Diagnostics) ->
     Some(without_manifest(directory.to_path_buf(), &agents, changes, out))
 }
 
-fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Option<Files> {
+fn load_manifest(path: &Path, changes: &Overrides, out: &mut Diagnostics) -> Option<Files> {
     let root = directory_of(path);
     let mut source = read_source(path, out)?;
     if source.text.len() > MAX_MANIFEST_BYTES {
         let message = format!("the manifest has more than {MAX_MANIFEST_BYTES} bytes");
-        out.push(Diagnostic::at(&source, &(0..0), message));
+        out.push(Diagnostic::error_at(&source, &Span::START, message));
         return None;
     }
     let language = match path.extension().and_then(|extension| extension.to_str()) {
@@ -178,7 +178,7 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
         _ => Language::Json,
     };
     let mut node = document::read(&source.text, language)
-        .map_err(|error| out.push(Diagnostic::at(&source, &error.place, error.message)))
+        .map_err(|error| out.push(Diagnostic::error_at(&source, &error.span, error.message)))
         .ok()?;
     if program_file::is_program(&node) && program_file::language(path).is_some() {
         return Some(lone_program(path, &source, &node, changes, out));
@@ -191,7 +191,7 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
     check_version(&source, &node, out)?;
     let manifest = schema::read(&source, &node, out);
     // Files are listed even where another part of the manifest is wrong, so that all problems show at once.
-    let mut listing = Listing::new(&root);
+    let mut listing = FileListing::new(&root);
     let listed = listed_files(&source, &node, &mut listing, "agent_files", out);
     let python = listed_files(&source, &node, &mut listing, "python_files", out);
     check_python(&source, &node, &python, out);
@@ -207,7 +207,7 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
         .extend([path.to_path_buf(), root.join(&generated)].into_iter().chain(listed).chain(python.clone()));
     own.paths.extend(linked_paths(&agents));
     let manifest = manifest.map(|manifest| ManifestFile { source, node, manifest });
-    let code_changes = if python.is_empty() { Changes::default() } else { changes.beyond(&agents) };
+    let code_changes = if python.is_empty() { Overrides::default() } else { changes.beyond(&agents) };
     let entry_is_set = changes.set_entry();
     let widened = None;
     Some(Files {
@@ -227,23 +227,23 @@ fn load_manifest(path: &Path, changes: &Changes, out: &mut Diagnostics) -> Optio
 /// A program that is a project of its own, as far as the files reach that it names.
 fn lone_program(
     path: &Path,
-    source: &Source,
+    source: &SourceFile,
     node: &Node,
-    changes: &Changes,
+    changes: &Overrides,
     out: &mut Diagnostics,
 ) -> Files {
-    let Some(reach) = program_file::reach(path, node) else {
+    let Some(scope) = program_file::project_scope(path, node) else {
         return without_manifest(directory_of(path), &[path.to_path_buf()], changes, out);
     };
-    let shown = reach.root.display();
+    let shown = scope.root.display();
     let message = format!("this names files above its folder, so that its project is all of `{shown}`");
-    out.push(Diagnostic::at(source, &reach.place, message).notice());
-    let files = without_manifest(reach.root, &[reach.path], changes, out);
-    Files { widened: Some((source.clone(), reach.place)), ..files }
+    out.push(Diagnostic::notice_at(source, &scope.span, message));
+    let files = without_manifest(scope.root, &[scope.path], changes, out);
+    Files { widened: Some((source.clone(), scope.span)), ..files }
 }
 
 /// A YAML worker that is a project of its own, with the workers of its registry that it may call.
-fn lone_worker(path: &Path, node: &Node, changes: &Changes, out: &mut Diagnostics) -> Files {
+fn lone_worker(path: &Path, node: &Node, changes: &Overrides, out: &mut Diagnostics) -> Files {
     let root = worker_file::project_of(path).unwrap_or_else(|| directory_of(path));
     let paths = worker_file::with_callable(&root, path, node);
     let mut files = without_manifest(root, &paths, changes, out);
@@ -253,8 +253,8 @@ fn lone_worker(path: &Path, node: &Node, changes: &Changes, out: &mut Diagnostic
 }
 
 /// The YAML workers of a directory. A run starts with one that was created only if somebody names it.
-fn load_workers(root: &Path, changes: &Changes, out: &mut Diagnostics) -> Option<Files> {
-    let listing = Listing::new(root);
+fn load_workers(root: &Path, changes: &Overrides, out: &mut Diagnostics) -> Option<Files> {
+    let listing = FileListing::new(root);
     let mut paths = Vec::new();
     for path in worker_file::registered(root) {
         match listing.named(path.strip_prefix(root).unwrap_or(&path)) {
@@ -272,13 +272,13 @@ fn load_workers(root: &Path, changes: &Changes, out: &mut Diagnostics) -> Option
 }
 
 /// What is run as Python says so by its name.
-fn check_python(source: &Source, node: &Node, files: &[PathBuf], out: &mut Diagnostics) {
+fn check_python(source: &SourceFile, node: &Node, files: &[PathBuf], out: &mut Diagnostics) {
     let is_python = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "py");
     if let Some(other) = files.iter().find(|path| !is_python(path)) {
         let message =
             format!("`python_files` lists `{}`, which is no `.py` file", shown_path(other).display());
-        let place = node.field("python_files").map_or(0..0, |field| field.value.place.clone());
-        out.push(Diagnostic::at(source, &place, message).with_hint("list agents under `agent_files`"));
+        let span = node.field("python_files").map_or(Span::START, |field| field.value.span.clone());
+        out.push(Diagnostic::error_at(source, &span, message).with_hint("list agents under `agent_files`"));
     }
 }
 
@@ -294,25 +294,29 @@ fn named_files(root: &Path, manifest: &Manifest) -> ProjectFiles {
 }
 
 /// Names the globs that cannot be read, or lead out of the project.
-fn check_secret_files(source: &Source, node: &Node, manifest: &Manifest, out: &mut Diagnostics) {
+fn check_secret_files(source: &SourceFile, node: &Node, manifest: &Manifest, out: &mut Diagnostics) {
     for glob in &manifest.secret_files.allow {
         if let Err(problem) = SecretFiles::new("/", [glob.as_str()]) {
-            let place =
-                node.field("secret_files").map_or(0..0, |field| entry_place(&field.value, "allow", glob));
+            let span = node
+                .field("secret_files")
+                .map_or(Span::START, |field| entry_span(&field.value, "allow", glob));
             let message = format!("`secret_files.allow`: {problem}");
             out.push(
-                Diagnostic::at(source, &place, message).with_hint("write a glob such as `tests/fixtures/**`"),
+                Diagnostic::error_at(source, &span, message)
+                    .with_hint("write a glob such as `tests/fixtures/**`"),
             );
         }
     }
 }
 
-fn check_version(source: &Source, node: &Node, out: &mut Diagnostics) -> Option<()> {
+fn check_version(source: &SourceFile, node: &Node, out: &mut Diagnostics) -> Option<()> {
     let Some(field) = node.field("version") else { return Some(()) };
     match &field.value.content {
-        Content::Number(number) if number.as_u64() != Some(1) => {
+        NodeContent::Number(number) if number.as_u64() != Some(1) => {
             let message = format!("version {number} of the manifest is not supported");
-            out.push(Diagnostic::at(source, &field.value.place, message).with_hint("write `version: 1`"));
+            out.push(
+                Diagnostic::error_at(source, &field.value.span, message).with_hint("write `version: 1`"),
+            );
             None
         }
         _ => Some(()),
@@ -321,7 +325,7 @@ fn check_version(source: &Source, node: &Node, out: &mut Diagnostics) -> Option<
 
 /// Agents that agents create are part of the project, so they lie in it.
 fn generated_directory(
-    source: &Source,
+    source: &SourceFile,
     node: &Node,
     manifest: Option<&Manifest>,
     out: &mut Diagnostics,
@@ -341,7 +345,7 @@ fn generated_directory(
     if let Some(problem) = problem {
         let message = format!("`generated_agents_dir`: {problem}");
         let hint = "name a directory below the manifest, such as `agents/generated`";
-        out.push(Diagnostic::at(source, &field.value.place, message).with_hint(hint));
+        out.push(Diagnostic::error_at(source, &field.value.span, message).with_hint(hint));
         return PathBuf::from(GENERATED);
     }
     path.to_path_buf()
@@ -356,7 +360,7 @@ fn with_generated(listed: &[PathBuf], root: &Path, generated: &Path, out: &mut D
     if names.is_empty() {
         return listed.to_vec();
     }
-    let listing = Listing::new(root);
+    let listing = FileListing::new(root);
     let known: HashSet<PathBuf> = listed.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let mut files = listed.to_vec();
     for name in names {
@@ -371,18 +375,19 @@ fn with_generated(listed: &[PathBuf], root: &Path, generated: &Path, out: &mut D
 
 /// Resolves a list of files: names and globs, inside the project, each once.
 fn listed_files(
-    source: &Source,
+    source: &SourceFile,
     node: &Node,
-    listing: &mut Listing<'_>,
+    listing: &mut FileListing<'_>,
     key: &str,
     out: &mut Diagnostics,
 ) -> Vec<PathBuf> {
-    let Some(Field { value: Node { content: Content::List(items), .. }, .. }) = node.field(key) else {
+    let Some(TableField { value: Node { content: NodeContent::List(items), .. }, .. }) = node.field(key)
+    else {
         return Vec::new();
     };
     let mut files = ListedFiles::default();
     for item in items {
-        let Content::Text(name) = &item.content else { continue };
+        let NodeContent::Text(name) = &item.content else { continue };
         if out.is_full() {
             break;
         }
@@ -391,7 +396,7 @@ fn listed_files(
             (format!("`{key}`: {message}"), near)
         });
         if let Err((message, hint)) = added.and_then(|found| files.add(name, found, key)) {
-            let diagnostic = Diagnostic::at(source, &item.place, message);
+            let diagnostic = Diagnostic::error_at(source, &item.span, message);
             out.push(hint.into_iter().fold(diagnostic, Diagnostic::with_hint));
         }
     }
@@ -399,7 +404,7 @@ fn listed_files(
 }
 
 /// A message with a hint.
-type Problem = (String, Option<String>);
+type ListProblem = (String, Option<String>);
 
 /// Files of a list, each once.
 #[derive(Default)]
@@ -412,7 +417,7 @@ struct ListedFiles<'a> {
 
 impl<'a> ListedFiles<'a> {
     /// Adds the files of an entry. Two globs, or a glob and a name, may match one file; two names are a mistake.
-    fn add(&mut self, name: &'a str, found: Vec<PathBuf>, key: &str) -> Result<(), Problem> {
+    fn add(&mut self, name: &'a str, found: Vec<PathBuf>, key: &str) -> Result<(), ListProblem> {
         let hint = Some("list each file once".to_owned());
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         let named =
@@ -436,11 +441,11 @@ fn read_agents(
     paths: &[PathBuf],
     root: &Path,
     generated: &Path,
-    changes: &Changes,
+    changes: &Overrides,
     has_code: bool,
     out: &mut Diagnostics,
 ) -> Vec<AgentFile> {
-    let mut reading = Reading {
+    let mut reading = AgentReader {
         root,
         generated: root.join(generated).canonicalize().ok(),
         bytes: 0,
@@ -467,7 +472,7 @@ fn linked_paths(agents: &[AgentFile]) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Reads agent files until they are too many or too large together.
-struct Reading<'a> {
+struct AgentReader<'a> {
     root: &'a Path,
     /// The real path of the directory of created agents.
     generated: Option<PathBuf>,
@@ -476,7 +481,7 @@ struct Reading<'a> {
     is_over: bool,
 }
 
-impl Reading<'_> {
+impl AgentReader<'_> {
     fn read(&mut self, path: &Path, out: &mut Diagnostics) -> Option<AgentFile> {
         if self.is_over || out.is_full() {
             return None;
@@ -505,13 +510,13 @@ impl Reading<'_> {
     /// Reads a file that is a program or a YAML worker.
     fn read_document(
         &self,
-        source: Source,
+        source: SourceFile,
         language: Language,
         path: &Path,
         out: &mut Diagnostics,
     ) -> Option<AgentFile> {
         let node = document::read(&source.text, language)
-            .map_err(|error| out.push(Diagnostic::at(&source, &error.place, error.message)))
+            .map_err(|error| out.push(Diagnostic::error_at(&source, &error.span, error.message)))
             .ok()?;
         if worker_file::is_worker(path, &node) {
             return Some(worker_file::read(source, node, path, out));
@@ -534,7 +539,7 @@ impl Reading<'_> {
 }
 
 /// Reads a text file: regular, not too large, UTF-8; a byte order mark is passed over.
-pub(crate) fn read_source(path: &Path, out: &mut Diagnostics) -> Option<Source> {
+pub(crate) fn read_source(path: &Path, out: &mut Diagnostics) -> Option<SourceFile> {
     let shown = shown_path(path);
     let refuse = |message: String| Diagnostic::error(&shown, message);
     let metadata = match std::fs::metadata(path) {
@@ -553,7 +558,7 @@ pub(crate) fn read_source(path: &Path, out: &mut Diagnostics) -> Option<Source> 
         return None;
     }
     match std::fs::read(path).map(String::from_utf8) {
-        Ok(Ok(text)) => Some(Source::new(shown, text.strip_prefix('\u{feff}').unwrap_or(&text))),
+        Ok(Ok(text)) => Some(SourceFile::new(shown, text.strip_prefix('\u{feff}').unwrap_or(&text))),
         Ok(Err(_)) => {
             out.push(
                 refuse(format!("`{}` is not UTF-8 text", shown.display())).with_hint("save it as UTF-8"),

@@ -8,7 +8,7 @@ use llm_do_core::{
     AgentSpec, Failure, InputPart, Name, NeedSpec, Payload, Prompt, Schema, Tool, ToolDefinition, Toolset,
 };
 use llm_do_project::{
-    ClassPurpose, Code, CodeClass, CodeModel, CodePlace, CodeProblem, CodeProvider, Defined, WantedCode,
+    ClassPurpose, Code, CodeClass, CodeLocation, CodeModel, CodeProblem, CodeProvider, Defined, WantedCode,
 };
 use llm_do_runtime::EntrySpec;
 use llm_do_tools::ToolsetEnv;
@@ -73,24 +73,24 @@ impl<'a> Definer<'a> {
     fn define(&mut self) {
         let loaded = self.loaded;
         for tool in &loaded.tools {
-            let place = place(&tool.file, tool.line);
+            let location = location(&tool.file, tool.line);
             if let Some(tool) = self.tool(tool, None) {
-                self.code.tools.push(Defined { value: Arc::new(tool) as Arc<dyn Tool>, place });
+                self.code.tools.push(Defined { value: Arc::new(tool) as Arc<dyn Tool>, location });
             }
         }
         for toolset in &loaded.toolsets {
             if let Some(value) = self.toolset(toolset) {
-                self.code.toolsets.push(Defined { value, place: place(&toolset.file, toolset.line) });
+                self.code.toolsets.push(Defined { value, location: location(&toolset.file, toolset.line) });
             }
         }
         for agent in &loaded.agents {
             if let Some(value) = self.agent(agent) {
-                self.code.agents.push(Defined { value, place: place(&agent.file, agent.line) });
+                self.code.agents.push(Defined { value, location: location(&agent.file, agent.line) });
             }
         }
         for entry in self.entries() {
             if let Some(value) = self.entry(entry) {
-                self.code.entries.push(Defined { value, place: place(&entry.file, entry.line) });
+                self.code.entries.push(Defined { value, location: location(&entry.file, entry.line) });
             }
         }
         self.classes();
@@ -99,13 +99,13 @@ impl<'a> Definer<'a> {
     }
 
     fn tool(&mut self, tool: &WireTool, toolset: Option<&Name>) -> Option<PythonTool> {
-        let place = place(&tool.file, tool.line);
-        let input = self.schema(&tool.input, &place, &tool.name)?;
+        let location = location(&tool.file, tool.line);
+        let input = self.schema(&tool.input, &location, &tool.name)?;
         let output = match &tool.output {
-            Some(source) => Some(self.schema(source, &place, &tool.name)?),
+            Some(source) => Some(self.schema(source, &location, &tool.name)?),
             None => None,
         };
-        self.check_name(&tool.name, &place)?;
+        self.check_name(&tool.name, &location)?;
         let mut definition = ToolDefinition::new(&*tool.name, &*tool.description, input);
         definition.toolset = toolset.cloned();
         definition.output = output;
@@ -127,9 +127,9 @@ impl<'a> Definer<'a> {
     }
 
     fn toolset(&mut self, toolset: &WireToolset) -> Option<Arc<dyn Toolset>> {
-        let place = place(&toolset.file, toolset.line);
+        let location = location(&toolset.file, toolset.line);
         if toolset.kind != ToolsetKind::Python {
-            return self.made_here(toolset, &place);
+            return self.made_here(toolset, &location);
         }
         let name = Name::from(&*toolset.name);
         let tools: Option<Vec<PythonTool>> =
@@ -138,9 +138,9 @@ impl<'a> Definer<'a> {
         Some(Arc::new(PythonToolset { host, name, id, tools: tools? }))
     }
 
-    fn made_here(&mut self, toolset: &WireToolset, place: &CodePlace) -> Option<Arc<dyn Toolset>> {
+    fn made_here(&mut self, toolset: &WireToolset, location: &CodeLocation) -> Option<Arc<dyn Toolset>> {
         let said = |remark: Remark| CodeProblem {
-            place: Some(place.clone()),
+            location: Some(location.clone()),
             message: remark.message,
             hint: Some(remark.hint),
         };
@@ -157,26 +157,26 @@ impl<'a> Definer<'a> {
     }
 
     fn agent(&mut self, agent: &WireAgent) -> Option<AgentSpec> {
-        let place = place(&agent.file, agent.line);
-        self.check_name(&agent.name, &place)?;
+        let location = location(&agent.file, agent.line);
+        self.check_name(&agent.name, &location)?;
         let mut spec = AgentSpec::new(&*agent.name, &*agent.instructions);
         spec.description = agent.description.clone().unwrap_or_default();
         spec.model = agent.model.as_deref().map(Into::into);
         spec.tools = agent.tools.iter().map(|name| Name::from(&**name)).collect();
         spec = agent.toolsets.iter().fold(spec, |spec, name| spec.toolset(&**name));
         if let Some(source) = &agent.output {
-            spec.output = Some(self.schema(source, &place, &agent.name)?);
+            spec.output = Some(self.schema(source, &location, &agent.name)?);
         }
         if let Some(id) = &agent.class {
             let Some(class) = self.loaded.classes.iter().find(|class| class.id == *id) else {
                 self.refuse(
-                    &place,
+                    &location,
                     format!("the class of the input of `{}` was not found", agent.name),
                     None,
                 );
                 return None;
             };
-            spec.input = Some(self.schema(&class.schema, &place, &agent.name)?);
+            spec.input = Some(self.schema(&class.schema, &location, &agent.name)?);
             spec.prompt = Some(prompt(self.host, class));
         }
         Some(spec)
@@ -189,9 +189,9 @@ impl<'a> Definer<'a> {
     }
 
     fn entry(&mut self, entry: &WireEntry) -> Option<EntrySpec> {
-        let place = place(&entry.file, entry.line);
-        self.check_name(&entry.name, &place)?;
-        let input = self.schema(&entry.input, &place, &entry.name)?;
+        let location = location(&entry.file, entry.line);
+        self.check_name(&entry.name, &location)?;
+        let input = self.schema(&entry.input, &location, &entry.name)?;
         let definition = ToolDefinition::new(&*entry.name, &*entry.description, input);
         Some(EntrySpec::of_tool(Arc::new(self.callable(definition, &entry.id))))
     }
@@ -202,11 +202,11 @@ impl<'a> Definer<'a> {
             let id = format!("c{}", number + 1);
             let Some(class) = loaded.classes.iter().find(|class| class.id == id) else {
                 let message = format!("the class `{}` was not found", wanted.name);
-                let place = Some(CodePlace { file: wanted.file.clone(), line: None });
-                self.problems.push(CodeProblem { place, message, hint: None });
+                let location = Some(CodeLocation { file: wanted.file.clone(), line: None });
+                self.problems.push(CodeProblem { location, message, hint: None });
                 continue;
             };
-            let Some(schema) = self.schema(&class.schema, &place(&class.file, None), &class.name) else {
+            let Some(schema) = self.schema(&class.schema, &location(&class.file, None), &class.name) else {
                 continue;
             };
             let makes_prompt = wanted.purpose == ClassPurpose::Input;
@@ -215,34 +215,34 @@ impl<'a> Definer<'a> {
         }
     }
 
-    fn schema(&mut self, source: &Value, place: &CodePlace, name: &str) -> Option<Schema> {
+    fn schema(&mut self, source: &Value, location: &CodeLocation, name: &str) -> Option<Schema> {
         let made = Schema::new(source.clone());
-        made.map_err(|error| self.refuse(place, format!("`{name}`: {error}"), None)).ok()
+        made.map_err(|error| self.refuse(location, format!("`{name}`: {error}"), None)).ok()
     }
 
-    fn check_name(&mut self, name: &str, place: &CodePlace) -> Option<()> {
+    fn check_name(&mut self, name: &str, location: &CodeLocation) -> Option<()> {
         if Name::is_valid(name) {
             return Some(());
         }
         let hint = "a name has up to 64 letters, digits, `_` and `-`";
-        self.refuse(place, format!("`{name}` is not a name that can be called"), Some(hint));
+        self.refuse(location, format!("`{name}` is not a name that can be called"), Some(hint));
         None
     }
 
-    fn refuse(&mut self, place: &CodePlace, message: String, hint: Option<&str>) {
+    fn refuse(&mut self, location: &CodeLocation, message: String, hint: Option<&str>) {
         let hint = hint.map(str::to_owned);
-        self.problems.push(CodeProblem { place: Some(place.clone()), message, hint });
+        self.problems.push(CodeProblem { location: Some(location.clone()), message, hint });
     }
 }
 
-fn place(file: &str, line: Option<u32>) -> CodePlace {
-    CodePlace { file: PathBuf::from(file), line }
+fn location(file: &str, line: Option<u32>) -> CodeLocation {
+    CodeLocation { file: PathBuf::from(file), line }
 }
 
 /// A problem as the process tells it.
 pub(crate) fn problem(problem: &WireProblem) -> CodeProblem {
     CodeProblem {
-        place: problem.file.as_ref().map(|file| place(file, problem.line)),
+        location: problem.file.as_ref().map(|file| location(file, problem.line)),
         message: problem.message.clone(),
         hint: problem.hint.clone(),
     }

@@ -53,12 +53,12 @@ fn prepare(
     settings: &PythonSettings,
 ) -> Result<(Launch, Package), CodeProblem> {
     let interpreter = find(wanted.interpreter, wanted.root, &env.directory, settings)
-        .map_err(|missing| problem_without_place(missing.message, Some(missing.hint)))?;
+        .map_err(|missing| problem_without_location(missing.message, Some(missing.hint)))?;
     check_paths(wanted)?;
-    let load = load_message(wanted).map_err(|error| problem_without_place(error, None))?;
+    let load = load_message(wanted).map_err(|error| problem_without_location(error, None))?;
     let package = Package::unpack(settings.cache.as_deref()).map_err(|error| {
         let message = format!("the Python sources of llm-do cannot be unpacked: {error}");
-        problem_without_place(message, error.hint())
+        problem_without_location(message, error.hint())
     })?;
     let launch = Launch {
         interpreter: absolute(&interpreter),
@@ -85,7 +85,7 @@ fn check_paths(wanted: &WantedCode<'_>) -> Result<(), CodeProblem> {
     let shown = absolute(path);
     let message =
         format!("the path `{}` is not valid UTF-8, so Python files cannot be run there", shown.display());
-    Err(problem_without_place(message, Some("rename the directory or the file".to_owned())))
+    Err(problem_without_location(message, Some("rename the directory or the file".to_owned())))
 }
 
 fn working_directory(env: &ToolsetEnv) -> PathBuf {
@@ -128,17 +128,17 @@ fn problems_of(error: &LoadError, interpreter: &Path) -> Vec<CodeProblem> {
     match error {
         LoadError::Refused(problems) if !problems.is_empty() => problems.iter().map(problem).collect(),
         LoadError::NotStarted(error) => {
-            vec![problem_without_place(format!("the Python `{shown}` cannot be started: {error}"), None)]
+            vec![problem_without_location(format!("the Python `{shown}` cannot be started: {error}"), None)]
         }
         error => {
             let message = format!("the Python process (`{shown}`) failed: {}", describe(error));
             let is_slow = matches!(error, LoadError::TooLong { .. });
             let hint = "raise `python_load_seconds` in the manifest if the file needs more time";
-            vec![problem_without_place(message, is_slow.then(|| hint.to_owned()))]
+            vec![problem_without_location(message, is_slow.then(|| hint.to_owned()))]
         }
     }
 }
 
-fn problem_without_place(message: String, hint: Option<String>) -> CodeProblem {
-    CodeProblem { place: None, message, hint }
+fn problem_without_location(message: String, hint: Option<String>) -> CodeProblem {
+    CodeProblem { location: None, message, hint }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use llm_do_project::{CodePlace, CodeProblem};
+use llm_do_project::{CodeLocation, CodeProblem};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -48,8 +48,8 @@ pub fn python_syntax_problems(files: &[PathBuf], root: &Path, settings: &PythonS
     let found = parse(&interpreter, input).unwrap_or_default();
     let problem = |Found(index, line, message): Found| {
         let (file, _) = texts.get(index)?;
-        let place = Some(CodePlace { file: (*file).clone(), line });
-        Some(CodeProblem { place, message: format!("syntax error: {message}"), hint: None })
+        let location = Some(CodeLocation { file: (*file).clone(), line });
+        Some(CodeProblem { location, message: format!("syntax error: {message}"), hint: None })
     };
     found.into_iter().filter_map(problem).collect()
 }

@@ -154,8 +154,8 @@ fn limits(limits: &Limits) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::Source;
     use crate::read::agent_file;
+    use crate::source::SourceFile;
 
     #[test]
     fn what_is_written_is_read_back_as_it_was_meant() {
@@ -173,7 +173,7 @@ mod tests {
         draft.access = Access::Write;
         draft.limits.turns = Some(3);
         let text = draft.text().unwrap();
-        let file = agent_file::read(Source::new("helper.agent", text.as_str())).unwrap();
+        let file = agent_file::read(SourceFile::new("helper.agent", text.as_str())).unwrap();
         assert_eq!(file.header.to_value(), Value::Object(draft.header()), "{text}");
         assert_eq!(&*file.instructions, draft.instructions.trim());
         assert_eq!(file.header.to_value()["approval"], json!({"write_*": "blocked"}));

@@ -7,8 +7,8 @@ use llm_do_core::{AgentSpec, Name};
 
 use crate::catalog::Catalog;
 use crate::code::Code;
-use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::{Content, place_of};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{NodeContent, span_of};
 use crate::format::manifest::ManifestFile;
 use crate::format::schema;
 use crate::link::KnownCode;
@@ -21,6 +21,7 @@ use crate::project_files::ProjectFiles;
 use crate::read::GENERATED;
 use crate::read::agent::Agent;
 use crate::read::agent_file;
+use crate::source::SourceFile;
 
 /// Where the agents of a project are kept that agents and code create, and what they are linked against.
 #[derive(Clone)]
@@ -53,12 +54,12 @@ const MAX_BYTES: usize = 256 * 1024;
 
 /// A flag in the header of an agent file; nothing where the header cannot be read.
 fn flag(text: &str, key: &str) -> Option<bool> {
-    let file = agent_file::read(Source::new("", text)).ok()?;
-    Some(file.header.field(key).is_some_and(|field| matches!(field.value.content, Content::Bool(true))))
+    let file = agent_file::read(SourceFile::new("", text)).ok()?;
+    Some(file.header.field(key).is_some_and(|field| matches!(field.value.content, NodeContent::Bool(true))))
 }
 
 impl Workshop {
-    /// A place for the agents of a project that is not made of files, below `agents/generated` of its directory.
+    /// Makes a workshop for a project that is not made of files, with its agents below `agents/generated` of its directory.
     pub fn new(root: impl Into<PathBuf>, catalog: Arc<dyn Catalog>) -> Self {
         Self {
             root: root.into(),
@@ -102,7 +103,7 @@ impl Workshop {
     }
 
     fn try_read(&self, name: &str, text: &str, others: &[Name], out: &mut Diagnostics) -> Option<AgentSpec> {
-        let source = Source::new(self.path_of(name), text);
+        let source = SourceFile::new(self.path_of(name), text);
         if text.len() > MAX_BYTES {
             let message = format!("the agent file would have {} bytes, more than {MAX_BYTES}", text.len());
             out.push(Diagnostic::error(&source.path, message).with_hint("write shorter instructions"));
@@ -137,9 +138,9 @@ impl Workshop {
 fn refuse_classes(agent: &Agent, out: &mut Diagnostics) {
     for (key, reference, _) in agent.header.classes() {
         let message = format!("`{key}` names the class `{reference}`, which a created agent cannot do");
-        let place = place_of(&agent.file.header, key);
+        let span = span_of(&agent.file.header, key);
         let hint = "write the schema as JSON Schema under `input_schema` or `output_schema`";
-        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+        out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint(hint));
     }
 }
 
@@ -155,7 +156,7 @@ fn refuse_files(agent: &Agent, out: &mut Diagnostics) {
     ];
     for (key, _) in written.into_iter().filter(|(_, is_written)| *is_written) {
         let message = format!("`{key}`: a created agent cannot have what only a person writes");
-        let place = place_of(&agent.file.header, key);
-        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("leave it out"));
+        let span = span_of(&agent.file.header, key);
+        out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint("leave it out"));
     }
 }

@@ -5,11 +5,12 @@ use std::path::{Component, Path};
 use llm_do_core::{AttachmentPolicy, AttachmentSource, Payload, input_attachments};
 use serde_json::Value;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::{Node, place_of};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{Node, span_of};
 use crate::format::front_matter::HeaderDocument;
 use crate::format::manifest::AttachmentSection;
 use crate::format::manifest::ManifestFile;
+use crate::source::{SourceFile, Span};
 
 /// The key of the section, in headers and below `runtime` of manifests.
 const KEY: &str = "attachment_policy";
@@ -59,32 +60,37 @@ pub(crate) fn check_manifest(file: &ManifestFile, root: &Path, out: &mut Diagnos
     check_entry(file, root, out);
 }
 
-fn check_suffixes(source: &Source, node: &Node, section: Option<&AttachmentSection>, out: &mut Diagnostics) {
+fn check_suffixes(
+    source: &SourceFile,
+    node: &Node,
+    section: Option<&AttachmentSection>,
+    out: &mut Diagnostics,
+) {
     let Some(section) = section else { return };
-    let place = node.field(KEY);
+    let span = node.field(KEY);
     let lists =
         [("allowed_suffixes", &section.allowed_suffixes), ("denied_suffixes", &section.denied_suffixes)];
     for (key, suffixes) in lists {
         let is_bad = |suffix: &&String| suffix.len() < 2 || !suffix.starts_with('.') || suffix.contains('/');
         let Some(bad) = suffixes.iter().flatten().find(is_bad) else { continue };
-        let place = place.map_or(0..0, |field| place_of(&field.value, key));
+        let span = span.map_or(Span::START, |field| span_of(&field.value, key));
         let message = format!("`{key}`: `{bad}` is not an ending of a file name");
         let hint = format!("begin with a dot: `.{}`", bad.trim_start_matches(['.', '*', '/']));
-        out.push(Diagnostic::at(source, &place, message).with_hint(hint));
+        out.push(Diagnostic::error_at(source, &span, message).with_hint(hint));
     }
 }
 
 /// A project that somebody cloned does not choose files of theirs: those of `entry.args` lie inside it.
 fn check_entry(file: &ManifestFile, root: &Path, out: &mut Diagnostics) {
     let Some(args) = &file.manifest.entry.args else { return };
-    let place = file.node.field("entry").map_or(0..0, |entry| place_of(&entry.value, "args"));
+    let span = file.node.field("entry").map_or(Span::START, |entry| span_of(&entry.value, "args"));
     for attachment in input_attachments(&Payload::new(Value::Object(args.clone()))) {
         let AttachmentSource::Path(path) = attachment.source else { continue };
         if lies_outside(root, &path) {
             let message =
                 format!("`entry.args` attaches `{}`, which lies outside the project", path.display());
             let hint = "copy the file into the project, or give it with `--attach`";
-            out.push(Diagnostic::at(&file.source, &place, message).with_hint(hint));
+            out.push(Diagnostic::error_at(&file.source, &span, message).with_hint(hint));
         }
     }
 }

@@ -8,14 +8,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::code::ClassPurpose;
-use crate::diagnostic::Source;
 use crate::document::Node;
 use crate::format::manifest::{AttachmentSection, LimitsSection};
+use crate::source::SourceFile;
 
 /// A header with its document, for checks that need nothing else of an agent.
 #[derive(Clone, Copy)]
 pub(crate) struct HeaderDocument<'a> {
-    pub(crate) source: &'a Source,
+    pub(crate) source: &'a SourceFile,
     /// The header with the spans of its fields.
     pub(crate) node: &'a Node,
     pub(crate) header: &'a Header,
@@ -101,7 +101,7 @@ pub(crate) struct Header {
     pub(crate) locked: bool,
     /// Agents that this one can start as programs.
     #[serde(default)]
-    pub(crate) programs: Vec<Program>,
+    pub(crate) programs: Vec<ProgramLink>,
     /// Whether long texts become file descriptors, or how.
     #[serde(default)]
     pub(crate) file_descriptors: Option<FileDescriptors>,
@@ -242,7 +242,7 @@ pub(crate) struct ToolSection {
 /// An agent that another one can start as a program.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Program {
+pub(crate) struct ProgramLink {
     /// The name by which it is started.
     #[schemars(regex(pattern = Name::PATTERN))]
     pub(crate) name: String,

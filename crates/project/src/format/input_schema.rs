@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::{Node, place_of};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{Node, span_of};
+use crate::source::SourceFile;
 
 /// Keywords of which providers accept none at the top of a schema.
 const COMBINERS: &[&str] = &["oneOf", "anyOf", "allOf"];
@@ -13,13 +14,13 @@ const MAX_READ: usize = 1_000;
 
 /// Returns the schema with the type that is meant, and reports what is wrong with its top.
 pub(crate) fn object(
-    source: &Source,
+    source: &SourceFile,
     header: &Node,
     schema: &Map<String, Value>,
     out: &mut Diagnostics,
 ) -> Map<String, Value> {
-    let span = place_of(header, "input_schema");
-    let at = |message: String| Diagnostic::at(source, &span, message);
+    let span = span_of(header, "input_schema");
+    let at = |message: String| Diagnostic::error_at(source, &span, message);
     let root = Value::Object(schema.clone());
     let mut types = Types { root: &root, left: MAX_READ };
     if let Some(other) = types.other_than_object(&root) {
@@ -32,7 +33,7 @@ pub(crate) fn object(
              inputs that do not fit are refused"
         );
         let hint = format!("list the fields under `properties`, or move `{key}` into one of them");
-        out.push(at(message).with_hint(hint).notice());
+        out.push(Diagnostic::notice_at(source, &span, message).with_hint(hint));
     }
     let mut object = schema.clone();
     if !object.contains_key("type") {

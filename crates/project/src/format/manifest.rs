@@ -12,12 +12,12 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::diagnostic::Source;
 use crate::document::Node;
+use crate::source::SourceFile;
 
 /// A manifest with its document.
 pub(crate) struct ManifestFile {
-    pub(crate) source: Source,
+    pub(crate) source: SourceFile,
     pub(crate) node: Node,
     pub(crate) manifest: Manifest,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Manifest {
     pub(crate) model: Option<String>,
     /// What a run starts with; without it, the one agent that says `entry: true` or the one entry that code defines.
     #[serde(default)]
-    pub(crate) entry: Entry,
+    pub(crate) entry: EntrySection,
     /// Agent files, relative to the manifest; globs are allowed.
     #[serde(default)]
     pub(crate) agent_files: Vec<String>,
@@ -100,7 +100,7 @@ fn yes() -> bool {
 /// What a run starts with: an agent or a function, not both.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Entry {
+pub(crate) struct EntrySection {
     /// The name of an agent.
     #[serde(default)]
     pub(crate) agent: Option<String>,
@@ -199,7 +199,7 @@ pub(crate) struct SecretFilesSection {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RuntimeSection {
     /// What happens to calls that must ask.
-    pub(crate) approval_mode: Option<Mode>,
+    pub(crate) approval_mode: Option<ApprovalModeKey>,
     /// Nested agents on one path.
     #[schemars(range(min = 1, max = 64))]
     pub(crate) max_depth: Option<u32>,
@@ -235,7 +235,7 @@ pub(crate) struct RuntimeSection {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Mode {
+pub(crate) enum ApprovalModeKey {
     Prompt,
     ApproveAll,
     RejectAll,

@@ -4,7 +4,7 @@ use llm_do_core::nearest;
 use serde_json::Value;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::entry_place;
+use crate::document::entry_span;
 use crate::format::front_matter::HeaderDocument;
 use crate::format::header_problem;
 
@@ -163,14 +163,14 @@ pub(crate) fn check(agent: HeaderDocument<'_>, out: &mut Diagnostics) {
             return;
         }
         if let Some(problem) = header_problem(name, value) {
-            let place = entry_place(written, "extra_headers", name);
+            let span = entry_span(written, "extra_headers", name);
             let message = format!("`model_settings.extra_headers`: {}", problem.message);
-            out.push(Diagnostic::at(agent.source, &place, message).with_hint(problem.hint));
+            out.push(Diagnostic::error_at(agent.source, &span, message).with_hint(problem.hint));
         }
     }
     for (field, hint) in OWN_FIELDS.iter().filter(|(field, _)| settings.extra_body.contains_key(*field)) {
-        let place = entry_place(written, "extra_body", field);
+        let span = entry_span(written, "extra_body", field);
         let message = format!("`model_settings.extra_body` may not set `{field}`");
-        out.push(Diagnostic::at(agent.source, &place, message).with_hint(*hint));
+        out.push(Diagnostic::error_at(agent.source, &span, message).with_hint(*hint));
     }
 }

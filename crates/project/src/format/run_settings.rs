@@ -5,10 +5,11 @@ use std::time::Duration;
 use llm_do_core::{Approval, ApprovalMode, CallKind, Limits, Money, Name, nearest};
 use llm_do_runtime::{AgentCallOverride, AgentCallPolicy, OutlinedCallable, RetryPolicy};
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::place_of;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::span_of;
 use crate::format::manifest::ManifestFile;
-use crate::format::manifest::{LimitsSection, Mode};
+use crate::format::manifest::{ApprovalModeKey, LimitsSection};
+use crate::source::{SourceFile, Span};
 
 /// How runs of a project behave.
 #[derive(Debug, Default)]
@@ -67,9 +68,9 @@ pub(crate) fn run_settings(file: &ManifestFile, out: &mut Diagnostics) -> RunSet
     let runtime = &file.manifest.runtime;
     check_auth(file, &file.source, out);
     let mode = match runtime.approval_mode {
-        Some(Mode::ApproveAll) => ApprovalMode::ApproveAll,
-        Some(Mode::RejectAll) => ApprovalMode::RejectAll,
-        Some(Mode::Prompt) | None => ApprovalMode::Prompt,
+        Some(ApprovalModeKey::ApproveAll) => ApprovalMode::ApproveAll,
+        Some(ApprovalModeKey::RejectAll) => ApprovalMode::RejectAll,
+        Some(ApprovalModeKey::Prompt) | None => ApprovalMode::Prompt,
     };
     let limits = Limits {
         depth: runtime.max_depth,
@@ -94,18 +95,18 @@ pub(crate) fn run_settings(file: &ManifestFile, out: &mut Diagnostics) -> RunSet
     RunSettings { mode, limits, policy, denials_end_runs, retry }
 }
 
-fn check_auth(file: &ManifestFile, source: &Source, out: &mut Diagnostics) {
+fn check_auth(file: &ManifestFile, source: &SourceFile, out: &mut Diagnostics) {
     let Some(mode) = file.manifest.runtime.auth_mode.as_deref().filter(|mode| *mode != "oauth_off") else {
         return;
     };
-    let place = file.node.field("runtime").map_or(0..0, |runtime| place_of(&runtime.value, "auth_mode"));
+    let span = file.node.field("runtime").map_or(Span::START, |runtime| span_of(&runtime.value, "auth_mode"));
     let known = ["oauth_off", "oauth_auto", "oauth_required"];
     let message = match nearest(mode, known).filter(|near| *near == mode) {
         Some(_) => format!("`auth_mode: {mode}` is not supported"),
         None => format!("`auth_mode` is `{mode}`, expected `oauth_off`"),
     };
     out.push(
-        Diagnostic::at(source, &place, message)
+        Diagnostic::error_at(source, &span, message)
             .with_hint("sign in with a key from the environment: `oauth_off`"),
     );
 }

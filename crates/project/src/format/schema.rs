@@ -7,12 +7,13 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::{Content, Node};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{Node, NodeContent};
 use crate::format::front_matter::Header;
 use crate::format::manifest::Manifest;
 use crate::format::model_settings;
 use crate::python_names::{PythonName, PythonNameKind, find_python_name};
+use crate::source::{SourceFile, Span};
 
 /// A kind of document: its type and the schema made from it.
 pub(crate) trait Format: DeserializeOwned + JsonSchema {
@@ -70,10 +71,10 @@ fn titled<T: Format>(title: &str) -> Value {
 }
 
 /// Checks a document and reads it, or says everything that is wrong with it.
-pub(crate) fn read<T: Format>(source: &Source, node: &Node, out: &mut Diagnostics) -> Option<T> {
-    if !matches!(node.content, Content::Table(_)) {
+pub(crate) fn read<T: Format>(source: &SourceFile, node: &Node, out: &mut Diagnostics) -> Option<T> {
+    if !matches!(node.content, NodeContent::Table(_)) {
         let (message, hint) = T::NOT_A_MAPPING;
-        out.push(Diagnostic::at(source, &node.place, message).with_hint(hint));
+        out.push(Diagnostic::error_at(source, &node.span, message).with_hint(hint));
         return None;
     }
     let value = node.to_value();
@@ -86,11 +87,11 @@ pub(crate) fn read<T: Format>(source: &Source, node: &Node, out: &mut Diagnostic
         return None;
     }
     serde_json::from_value(value)
-        .map_err(|error| out.push(Diagnostic::at(source, &node.place, error.to_string())))
+        .map_err(|error| out.push(Diagnostic::error_at(source, &node.span, error.to_string())))
         .ok()
 }
 
-fn diagnostic(source: &Source, node: &Node, problem: &Problem, better: Option<String>) -> Diagnostic {
+fn diagnostic(source: &SourceFile, node: &Node, problem: &Problem, better: Option<String>) -> Diagnostic {
     let mut message =
         problem.message.replace("expected array", "expected list").replace("an array", "a list");
     message =
@@ -103,7 +104,7 @@ fn diagnostic(source: &Source, node: &Node, problem: &Problem, better: Option<St
         Some((message, meant)) => (message.to_owned(), Some(format!("did you mean {meant}"))),
         None => (message, None),
     };
-    let diagnostic = Diagnostic::at(source, &node.place_at(&problem.pointer), message);
+    let diagnostic = Diagnostic::error_at(source, &node.span_at_pointer(&problem.pointer), message);
     let of_python = is_unknown.then(|| python_hint(&problem.pointer)).flatten();
     match better.or(of_python).or(hint) {
         Some(hint) => diagnostic.with_hint(hint),
@@ -122,27 +123,27 @@ fn last(field: &str) -> &str {
 }
 
 impl Node {
-    /// The place of a JSON pointer: of the key where the value is a field, else of the value.
-    fn place_at(&self, pointer: &str) -> std::ops::Range<usize> {
+    /// Returns the span of a JSON pointer: of the key if the value is a field, else of the value.
+    fn span_at_pointer(&self, pointer: &str) -> Span {
         let mut node = self;
-        let mut place = self.place.clone();
+        let mut span = self.span.clone();
         for part in pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")) {
             match &node.content {
-                Content::Table(fields) => {
+                NodeContent::Table(fields) => {
                     let Some(field) = fields.iter().find(|field| field.name == part) else { break };
-                    place = field.place.clone();
+                    span = field.span.clone();
                     node = &field.value;
                 }
-                Content::List(items) => {
+                NodeContent::List(items) => {
                     let Some(item) = part.parse::<usize>().ok().and_then(|index| items.get(index)) else {
                         break;
                     };
-                    place = item.place.clone();
+                    span = item.span.clone();
                     node = item;
                 }
                 _ => break,
             }
         }
-        place
+        span
     }
 }

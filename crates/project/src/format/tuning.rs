@@ -3,9 +3,10 @@
 use llm_do_core::Tuning;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::place_of;
+use crate::document::span_of;
 use crate::format::front_matter::HeaderDocument;
 use crate::globs::glob_problem;
+use crate::source::Span;
 
 /// The key of the section.
 const KEY: &str = "tuning";
@@ -14,8 +15,10 @@ const KEY: &str = "tuning";
 pub(crate) fn tuning(agent: HeaderDocument<'_>, out: &mut Diagnostics) -> Tuning {
     let Some(section) = &agent.header.tuning else { return Tuning::default() };
     let mut refuse = |key: &str, message: String, hint: &str| {
-        let place = agent.node.field(KEY).map_or(0..0, |field| place_of(&field.value, key));
-        out.push(Diagnostic::at(agent.source, &place, format!("`{KEY}.{key}`: {message}")).with_hint(hint));
+        let span = agent.node.field(KEY).map_or(Span::START, |field| span_of(&field.value, key));
+        out.push(
+            Diagnostic::error_at(agent.source, &span, format!("`{KEY}.{key}`: {message}")).with_hint(hint),
+        );
     };
     const ORDER: &str = "write the least value first: `[0, 1]`";
     if let Some((least, most)) = section.temperature {

@@ -8,7 +8,7 @@ use super::{embedding_program, offered, programs, python, template};
 use crate::catalog::Catalog;
 use crate::code::ClassPurpose;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::place_of;
+use crate::document::span_of;
 use crate::format::front_matter::{FileDescriptors, OutputSchema};
 use crate::format::manifest::LimitsSection;
 use crate::format::{attachment_policy, input_schema, model_settings, tuning};
@@ -60,9 +60,9 @@ pub(crate) fn agent_spec(
 
 fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
     let Some(globs) = &agent.header.compatible_models else { return Vec::new() };
-    let place = place_of(&agent.file.header, "compatible_models");
+    let span = span_of(&agent.file.header, "compatible_models");
     let mut refuse = |message: String, hint: &str| {
-        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+        out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint(hint));
         !out.is_full()
     };
     if globs.is_empty() {
@@ -90,9 +90,9 @@ fn add_schemas(
 ) {
     let header = &agent.header;
     if header.input_model_ref.is_some() && header.input_schema.is_some() {
-        let place = place_of(&agent.file.header, "input_schema");
+        let span = span_of(&agent.file.header, "input_schema");
         let message = "`input_schema` and `input_model_ref` exclude each other";
-        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("keep one of them"));
+        out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint("keep one of them"));
     }
     let AgentFile { source, header: node, .. } = &agent.file;
     let input = header.input_schema.as_ref().map(|schema| input_schema::object(source, node, schema, out));
@@ -122,9 +122,11 @@ fn schema(
     out: &mut Diagnostics,
 ) -> Option<Schema> {
     let result = Schema::new(Value::Object(schema?.clone()));
-    let place = place_of(&agent.file.header, key);
+    let span = span_of(&agent.file.header, key);
     result
-        .map_err(|error| out.push(Diagnostic::at(&agent.file.source, &place, format!("`{key}` is {error}"))))
+        .map_err(|error| {
+            out.push(Diagnostic::error_at(&agent.file.source, &span, format!("`{key}` is {error}")))
+        })
         .ok()
 }
 
@@ -143,7 +145,7 @@ fn add_templates(agent: &Agent, project: Listed<'_>, spec: &mut AgentSpec, out: 
         match template::compile("prompt", prompt, schema) {
             Ok(prompt) => spec.prompt = Some(prompt.max_bytes(limit).into()),
             Err(problem) => {
-                out.push(problem.at(source, &place_of(&agent.file.header, "prompt")));
+                out.push(problem.at(source, &span_of(&agent.file.header, "prompt")));
             }
         }
     }
@@ -151,7 +153,7 @@ fn add_templates(agent: &Agent, project: Listed<'_>, spec: &mut AgentSpec, out: 
         match template::compile("the instructions", &agent.file.instructions, schema) {
             Ok(template) => spec.template = Some(template.max_bytes(limit)),
             Err(problem) => {
-                out.push(problem.at(source, &place_of(&agent.file.header, "template")));
+                out.push(problem.at(source, &span_of(&agent.file.header, "template")));
             }
         }
     }
@@ -160,8 +162,8 @@ fn add_templates(agent: &Agent, project: Listed<'_>, spec: &mut AgentSpec, out: 
 /// Keys that are part of the format and wait for what they are about.
 fn notice_later_keys(agent: &Agent, out: &mut Diagnostics) {
     if !agent.header.tests.is_empty() {
-        let place = place_of(&agent.file.header, "tests");
-        out.push(Diagnostic::without_effect(&agent.file.source, &place, "tests"));
+        let span = span_of(&agent.file.header, "tests");
+        out.push(Diagnostic::without_effect(&agent.file.source, &span, "tests"));
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::catalog::{Catalog, ProgramInput};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::place_of;
+use crate::document::span_of;
 use crate::read::agent::Agent;
 use crate::suggest::suggest;
 
@@ -23,8 +23,8 @@ pub(crate) fn input_of<'a>(
     ];
     for (key, _) in own.into_iter().filter(|(_, is_set)| *is_set) {
         let message = format!("`{key}`: the program gives the agent `{}` an input of its own", header.name);
-        let place = place_of(&agent.file.header, key);
-        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("keep one of them"));
+        let span = span_of(&agent.file.header, key);
+        out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint("keep one of them"));
     }
     Some(given)
 }

@@ -5,23 +5,24 @@ use std::path::Path;
 use llm_do_core::Name;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::place_of;
+use crate::document::span_of;
 use crate::format::manifest::ManifestFile;
 use crate::link::python::{self, KnownCode};
 use crate::read::Files;
 use crate::read::agent::Agent;
+use crate::source::Span;
 use crate::suggest::{join_names, suggest};
 
 /// What a run starts with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum EntryPoint {
     /// An agent.
     Agent(Name),
     /// A function that code defines.
     Function,
 }
 
-impl From<&Agent> for Entry {
+impl From<&Agent> for EntryPoint {
     fn from(agent: &Agent) -> Self {
         Self::Agent(agent.header.name.as_str().into())
     }
@@ -35,7 +36,7 @@ pub(crate) fn find_entry(
     unread: &[String],
     code: KnownCode<'_>,
     out: &mut Diagnostics,
-) -> Option<Entry> {
+) -> Option<EntryPoint> {
     let root = &files.root;
     let is_marked = |agent: &&Agent| !files.entry_is_set && agent.header.entry && agent.may_be_entry();
     let marked: Vec<&Agent> = agents.iter().filter(is_marked).collect();
@@ -46,24 +47,25 @@ pub(crate) fn find_entry(
                 break;
             }
             let message = format!("several agents say `entry: true`: {}", join_names(&names));
-            let place = place_of(&agent.file.header, "entry");
+            let span = span_of(&agent.file.header, "entry");
             out.push(
-                Diagnostic::at(&agent.file.source, &place, message).with_hint("leave it with one of them"),
+                Diagnostic::error_at(&agent.file.source, &span, message)
+                    .with_hint("leave it with one of them"),
             );
         }
         return None;
     }
-    let search = Search { files, agents, unread, marked: marked.first().copied(), code };
+    let search = EntrySearch { files, agents, unread, marked: marked.first().copied(), code };
     match &files.manifest {
         Some(file) => search.in_manifest(file, out),
-        None if search.marked.is_some() => search.marked.map(Entry::from),
+        None if search.marked.is_some() => search.marked.map(EntryPoint::from),
         None if !unread.is_empty() => None,
         None => sole_entry(agents, root, out),
     }
 }
 
 /// Where an entry is looked for.
-struct Search<'a> {
+struct EntrySearch<'a> {
     files: &'a Files,
     agents: &'a [Agent],
     unread: &'a [String],
@@ -72,13 +74,13 @@ struct Search<'a> {
     code: KnownCode<'a>,
 }
 
-impl Search<'_> {
+impl EntrySearch<'_> {
     /// What a manifest names, or leaves to the agents and the code.
-    fn in_manifest(&self, file: &ManifestFile, out: &mut Diagnostics) -> Option<Entry> {
+    fn in_manifest(&self, file: &ManifestFile, out: &mut Diagnostics) -> Option<EntryPoint> {
         let entry = &file.manifest.entry;
         let key = if entry.agent.is_some() { "agent" } else { "function" };
-        let place = file.node.field("entry").map_or(0..0, |entry| place_of(&entry.value, key));
-        let at = |message: String| Diagnostic::at(&file.source, &place, message);
+        let span = file.node.field("entry").map_or(Span::START, |entry| span_of(&entry.value, key));
+        let at = |message: String| Diagnostic::error_at(&file.source, &span, message);
         match (entry.agent.as_deref(), entry.function.as_deref()) {
             (Some(_), Some(_)) => {
                 let message = "`entry` names both an `agent` and a `function`".to_owned();
@@ -90,14 +92,19 @@ impl Search<'_> {
                 Some(other) => {
                     refuse_both(&format!("`entry` names the function `{function}`"), other, at, out)
                 }
-                None => python::entry_function(file, self.files, out).map(|_| Entry::Function),
+                None => python::entry_function(file, self.files, out).map(|_| EntryPoint::Function),
             },
             (None, None) => self.unnamed(file, at, out),
         }
     }
 
     /// The agent that a manifest names.
-    fn agent(&self, name: &str, at: impl Fn(String) -> Diagnostic, out: &mut Diagnostics) -> Option<Entry> {
+    fn agent(
+        &self,
+        name: &str,
+        at: impl Fn(String) -> Diagnostic,
+        out: &mut Diagnostics,
+    ) -> Option<EntryPoint> {
         if let Some(other) = self.marked.filter(|other| other.header.name != name) {
             return refuse_both(&format!("`entry` names the agent `{name}`"), other, at, out);
         }
@@ -105,7 +112,7 @@ impl Search<'_> {
         let known: Vec<&str> = of_files.chain(self.code.agents().map(Name::as_str)).collect();
         let is_unread = self.unread.iter().any(|other| other == name);
         if known.contains(&name) || (self.code.may_define() && !is_unread) {
-            return Some(Entry::Agent(name.into()));
+            return Some(EntryPoint::Agent(name.into()));
         }
         if !is_unread {
             let hint = match self.agents {
@@ -123,17 +130,17 @@ impl Search<'_> {
         file: &ManifestFile,
         at: impl Fn(String) -> Diagnostic,
         out: &mut Diagnostics,
-    ) -> Option<Entry> {
+    ) -> Option<EntryPoint> {
         let function = self.code.defined().and_then(|code| code.entries.first());
         match (self.marked, function) {
             (Some(agent), Some(function)) => {
                 let defined = format!("the entry `{}` is defined here", function.value.name());
-                refuse_both(&defined, agent, |message| function.place.diagnostic(message), out)
+                refuse_both(&defined, agent, |message| function.location.diagnostic(message), out)
             }
-            (Some(agent), None) => Some(Entry::from(agent)),
+            (Some(agent), None) => Some(EntryPoint::from(agent)),
             // A manifest that only the command line wrote.
             (None, _) if file.source.text.is_empty() => sole_entry(self.agents, &self.files.root, out),
-            (None, function) if function.is_some() || self.code.may_define() => Some(Entry::Function),
+            (None, function) if function.is_some() || self.code.may_define() => Some(EntryPoint::Function),
             (None, _) => {
                 let message = match file.node.field("entry") {
                     Some(_) => "`entry` names neither an `agent` nor a `function`",
@@ -153,23 +160,23 @@ fn refuse_both(
     marked: &Agent,
     at: impl Fn(String) -> Diagnostic,
     out: &mut Diagnostics,
-) -> Option<Entry> {
+) -> Option<EntryPoint> {
     let message = format!("{named}, and the agent `{}` says `entry: true`", marked.header.name);
     out.push(at(message).with_hint("keep one of them"));
     None
 }
 
 /// No run starts with an agent that was created, or that another one names, because it happens to be there.
-fn sole_entry(agents: &[Agent], root: &Path, out: &mut Diagnostics) -> Option<Entry> {
+fn sole_entry(agents: &[Agent], root: &Path, out: &mut Diagnostics) -> Option<EntryPoint> {
     let agents: Vec<&Agent> = agents.iter().filter(|agent| agent.may_be_entry()).collect();
     let main = agents.iter().find(|agent| agent.header.name == "main");
     let main_file =
         agents.iter().find(|agent| agent.file.source.path.file_stem().is_some_and(|stem| stem == "main"));
     if let Some(agent) = main.or(main_file) {
-        return Some(Entry::from(*agent));
+        return Some(EntryPoint::from(*agent));
     }
     match &agents[..] {
-        [agent] => Some(Entry::from(*agent)),
+        [agent] => Some(EntryPoint::from(*agent)),
         [] => None,
         agents => {
             let names: Vec<&str> = agents.iter().map(|agent| agent.header.name.as_str()).collect();

@@ -6,7 +6,7 @@ use llm_do_core::Name;
 use llm_do_runtime::{LinkError, LinkErrors};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::place_of;
+use crate::document::span_of;
 use crate::format::front_matter::ToolEntry;
 use crate::globs::glob_problem;
 use crate::read::agent::Agent;
@@ -35,8 +35,8 @@ pub(super) fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &m
         });
         let diagnostic = match found {
             Some((agent, key)) => {
-                let place = place_of(&agent.file.header, key);
-                Diagnostic::at(&agent.file.source, &place, error.to_string())
+                let span = span_of(&agent.file.header, key);
+                Diagnostic::error_at(&agent.file.source, &span, error.to_string())
             }
             None => Diagnostic::error(root, error.to_string()),
         };

@@ -7,11 +7,12 @@ use llm_do_core::nearest;
 
 use super::KnownCode;
 use crate::catalog::Catalog;
-use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::{entry_place, place_of};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{entry_span, span_of};
 use crate::format::manifest::ManifestFile;
 use crate::globs::{glob_problem, is_glob};
 use crate::read::agent::Agent;
+use crate::source::{SourceFile, Span};
 use crate::suggest::{join_names, suggest};
 
 /// How many entries `models` has at most: each is compiled, which takes time and memory.
@@ -51,7 +52,7 @@ impl<'a> ModelNames<'a> {
     /// Checks the model of a manifest.
     pub(crate) fn check_manifest(&self, file: &ManifestFile, out: &mut Diagnostics) {
         if let Some(model) = &file.manifest.model {
-            self.check(model, "the project", &file.source, &place_of(&file.node, "model"), out);
+            self.check(model, "the project", &file.source, &span_of(&file.node, "model"), out);
         }
     }
 
@@ -61,7 +62,9 @@ impl<'a> ModelNames<'a> {
         if models.len() > MAX_MODELS {
             let message = format!("`models` has more than {MAX_MODELS} entries");
             let hint = "write globs, such as `openai:gpt-5*`";
-            out.push(Diagnostic::at(&file.source, &place_of(&file.node, "models"), message).with_hint(hint));
+            out.push(
+                Diagnostic::error_at(&file.source, &span_of(&file.node, "models"), message).with_hint(hint),
+            );
             return;
         }
         for (pattern, _) in models {
@@ -69,9 +72,9 @@ impl<'a> ModelNames<'a> {
                 return;
             }
             if let Some((problem, hint)) = self.pattern_problem(pattern) {
-                let place = entry_place(&file.node, "models", pattern);
+                let span = entry_span(&file.node, "models", pattern);
                 out.push(
-                    Diagnostic::at(&file.source, &place, format!("`models`: {problem}")).with_hint(hint),
+                    Diagnostic::error_at(&file.source, &span, format!("`models`: {problem}")).with_hint(hint),
                 );
             }
         }
@@ -112,21 +115,14 @@ impl<'a> ModelNames<'a> {
             if out.is_full() {
                 return;
             }
-            let place = entry_place(&agent.file.header, key, model);
-            self.check(model, &owner, &agent.file.source, &place, out);
+            let span = entry_span(&agent.file.header, key, model);
+            self.check(model, &owner, &agent.file.source, &span, out);
         }
     }
 
-    fn check(
-        &self,
-        model: &str,
-        owner: &str,
-        source: &Source,
-        place: &std::ops::Range<usize>,
-        out: &mut Diagnostics,
-    ) {
+    fn check(&self, model: &str, owner: &str, source: &SourceFile, span: &Span, out: &mut Diagnostics) {
         if let Some((problem, hint)) = self.problem(model) {
-            let diagnostic = Diagnostic::at(source, place, format!("{owner} {problem}"));
+            let diagnostic = Diagnostic::error_at(source, span, format!("{owner} {problem}"));
             out.push(hint.into_iter().fold(diagnostic, Diagnostic::with_hint));
         }
     }

@@ -7,9 +7,10 @@ use llm_do_core::Name;
 use super::KnownCode;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{entry_place, place_of};
+use crate::document::{entry_span, span_of};
 use crate::format::manifest::ManifestFile;
 use crate::read::agent::Agent;
+use crate::source::Span;
 use crate::suggest::suggest;
 
 pub(crate) fn check_names(agents: &[Agent], catalog: &dyn Catalog, out: &mut Diagnostics) {
@@ -18,19 +19,19 @@ pub(crate) fn check_names(agents: &[Agent], catalog: &dyn Catalog, out: &mut Dia
     let mut earlier: HashMap<&str, &Agent> = HashMap::new();
     for agent in agents {
         let (name, source) = (agent.header.name.as_str(), &agent.file.source);
-        let place = place_of(&agent.file.header, "name");
+        let span = span_of(&agent.file.header, "name");
         if let Some(earlier) = earlier.insert(name, agent) {
             let message =
                 format!("the agent name `{name}` is already used by {}", earlier.file.source.path.display());
-            out.push(Diagnostic::at(source, &place, message).with_hint("rename one of them"));
+            out.push(Diagnostic::error_at(source, &span, message).with_hint("rename one of them"));
         }
         if built_in.contains(&name) {
             let message = format!("the agent name `{name}` is the name of a built-in toolset");
-            out.push(Diagnostic::at(source, &place, message).with_hint("rename the agent"));
+            out.push(Diagnostic::error_at(source, &span, message).with_hint("rename the agent"));
         }
         if of_program(name) {
             let message = format!("the agent name `{name}` is the name of a toolset of the program");
-            out.push(Diagnostic::at(source, &place, message).with_hint("rename the agent"));
+            out.push(Diagnostic::error_at(source, &span, message).with_hint("rename the agent"));
         }
     }
 }
@@ -63,23 +64,23 @@ pub(crate) fn check_agent_names(
     for agent in agents {
         for name in &agent.header.agents {
             if let Some(hint) = unknown(name) {
-                let place = entry_place(&agent.file.header, "agents", name);
+                let span = entry_span(&agent.file.header, "agents", name);
                 // It may be created later, by another agent or by code.
                 let message = format!("`agents` names `{name}`, and there is no such agent yet");
-                out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint).notice());
+                out.push(Diagnostic::notice_at(&agent.file.source, &span, message).with_hint(hint));
             }
         }
     }
     let Some(file) = manifest else { return };
     for name in file.manifest.runtime.agent_approval_overrides.keys() {
         if !known.contains(name.as_str()) {
-            let place = file
+            let span = file
                 .node
                 .field("runtime")
-                .map_or(0..0, |runtime| entry_place(&runtime.value, "agent_approval_overrides", name));
+                .map_or(Span::START, |runtime| entry_span(&runtime.value, "agent_approval_overrides", name));
             let message = format!("`agent_approval_overrides` names `{name}`, and there is no such agent");
             let hint = unknown(name).unwrap_or_else(|| "name an agent of this project".to_owned());
-            out.push(Diagnostic::at(&file.source, &place, message).with_hint(hint));
+            out.push(Diagnostic::error_at(&file.source, &span, message).with_hint(hint));
         }
     }
 }

@@ -4,16 +4,16 @@
 //! a tool; here its author learns about it beforehand.
 
 use std::collections::HashSet;
-use std::ops::Range;
 
 use llm_do_core::{ServerTool, ToolDefinition};
 use llm_do_runtime::{Outline, Project};
 use serde_json::{Map, Value};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{Content, entry_place, place_of};
+use crate::document::{NodeContent, entry_span, span_of};
 use crate::format::front_matter::HeaderDocument;
 use crate::format::manifest::Manifest;
+use crate::source::Span;
 
 /// The longest name of a parameter that Anthropic accepts.
 const MAX_PARAMETER_LEN: usize = 64;
@@ -23,7 +23,7 @@ pub(crate) fn check_server_tools(agent: HeaderDocument<'_>, out: &mut Diagnostic
     let mut kinds = HashSet::new();
     for (index, tool) in agent.header.server_side_tools.iter().enumerate() {
         let name = tool.name();
-        let at = |message: String| Diagnostic::at(agent.source, &tool_span(agent, index), message);
+        let at = |message: String| Diagnostic::error_at(agent.source, &tool_span(agent, index), message);
         if !kinds.insert(name) {
             let message = format!("`server_side_tools` lists `{name}` twice");
             out.push(at(message).with_hint("list it once"));
@@ -48,13 +48,13 @@ fn domains(tool: &ServerTool) -> Option<(&[String], &[String])> {
     }
 }
 
-fn tool_span(agent: HeaderDocument<'_>, index: usize) -> Range<usize> {
+fn tool_span(agent: HeaderDocument<'_>, index: usize) -> Span {
     let field = agent.node.field("server_side_tools");
     let item = field.and_then(|field| match &field.value.content {
-        Content::List(items) => items.get(index),
+        NodeContent::List(items) => items.get(index),
         _ => None,
     });
-    item.map_or_else(|| place_of(agent.node, "server_side_tools"), |item| item.place.clone())
+    item.map_or_else(|| span_of(agent.node, "server_side_tools"), |item| item.span.clone())
 }
 
 /// Checks what the linked agents of a project offer to their models.
@@ -83,7 +83,7 @@ pub(crate) fn check(
                     spec.name, callable.name
                 );
                 let hint = "rename it, or give it an `alias` under `tools`";
-                out.push(at_tool(agent, &callable.name, message).with_hint(hint).notice());
+                out.push(notice_at_tool(agent, &callable.name, message).with_hint(hint));
             }
             if models.may_be(Family::Claude) {
                 notice_parameters(agent, &callable.name, definition, out);
@@ -92,11 +92,11 @@ pub(crate) fn check(
     }
 }
 
-fn at_tool(agent: HeaderDocument<'_>, name: &str, message: String) -> Diagnostic {
-    let named = entry_place(agent.node, "tools", name);
-    let is_listed = agent.node.field("tools").is_some_and(|field| field.value.place != named);
-    let span = if is_listed { named } else { entry_place(agent.node, "toolsets", name) };
-    Diagnostic::at(agent.source, &span, message)
+fn notice_at_tool(agent: HeaderDocument<'_>, name: &str, message: String) -> Diagnostic {
+    let named = entry_span(agent.node, "tools", name);
+    let is_listed = agent.node.field("tools").is_some_and(|field| field.value.span != named);
+    let span = if is_listed { named } else { entry_span(agent.node, "toolsets", name) };
+    Diagnostic::notice_at(agent.source, &span, message)
 }
 
 /// A name must mean one thing to the model, to approval rules and to events.
@@ -108,7 +108,7 @@ fn check_clashes(agent: HeaderDocument<'_>, outline: &Outline, out: &mut Diagnos
             let message =
                 format!("`{name}` is both a server-side tool and a tool of agent `{}`", agent.header.name);
             let hint = "remove one of them, or give the tool an `alias` under `tools`";
-            out.push(Diagnostic::at(agent.source, &tool_span(agent, index), message).with_hint(hint));
+            out.push(Diagnostic::error_at(agent.source, &tool_span(agent, index), message).with_hint(hint));
         }
     }
 }
@@ -130,7 +130,7 @@ fn notice_parameters(
         let message = format!("Claude models do not accept the parameter name `{parameter}` of `{name}`");
         let hint = "use 1 to 64 letters, digits, `_`, `.` and `-`; requests are sent without it, or without the tool \
                     if it is required";
-        out.push(at_tool(agent, name, message).with_hint(hint).notice());
+        out.push(notice_at_tool(agent, name, message).with_hint(hint));
     }
 }
 

@@ -7,7 +7,7 @@ use llm_do_runtime::{EntrySpec, Project, ProjectBuilder};
 use llm_do_trust::Powers;
 use serde_json::Value;
 
-use super::entry::{Entry, find_entry};
+use super::entry::{EntryPoint, find_entry};
 use super::toolsets::check_sections;
 use super::{
     KnownCode, Listed, ModelNames, Toolsets, agent_spec, check_agent_names, check_names, embedding_program,
@@ -16,12 +16,13 @@ use super::{
 use crate::catalog::Catalog;
 use crate::code::Defined;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::place_of;
+use crate::document::span_of;
 use crate::format::attachment_policy;
 use crate::format::manifest::ManifestFile;
 use crate::format::run_settings::{RunSettings, run_settings};
 use crate::read::Files;
 use crate::read::agent::{Agent, Headers};
+use crate::source::Span;
 
 /// What a project is built from.
 pub(super) struct ProjectParts {
@@ -61,7 +62,7 @@ pub(super) fn parts(
         KnownCode::Withheld(wanted) => wanted.entry_without_code(),
         code => code.defined().and_then(|code| python::entry(code, agents)),
     };
-    let function = function.filter(|_| start == Some(Entry::Function));
+    let function = function.filter(|_| start == Some(EntryPoint::Function));
     let entry = entry_name(start.as_ref(), function.as_ref());
     let input = function.as_ref().map(|function| python::input_of(&function.value));
     check_args(manifest, entry.as_ref(), input.as_ref(), &specs, out);
@@ -83,10 +84,10 @@ pub(super) fn parts(
     ProjectParts { builder, entry, settings: settings.unwrap_or_default(), assumed, powers }
 }
 
-fn entry_name(start: Option<&Entry>, function: Option<&Defined<EntrySpec>>) -> Option<Name> {
+fn entry_name(start: Option<&EntryPoint>, function: Option<&Defined<EntrySpec>>) -> Option<Name> {
     match start? {
-        Entry::Agent(name) => Some(name.clone()),
-        Entry::Function => function.map(|function| function.value.name().clone()),
+        EntryPoint::Agent(name) => Some(name.clone()),
+        EntryPoint::Function => function.map(|function| function.value.name().clone()),
     }
 }
 
@@ -108,7 +109,7 @@ fn code_agents(
         let problems = toolsets.problems_of(spec).into_iter();
         for (message, hint) in problems.chain(model.and_then(|model| models.problem(&model))) {
             let message = format!("agent `{}`: {message}", spec.name);
-            let diagnostic = agent.place.diagnostic(message);
+            let diagnostic = agent.location.diagnostic(message);
             out.push(hint.into_iter().fold(diagnostic, Diagnostic::with_hint));
         }
         let descriptors = toolsets.descriptors_for(spec);
@@ -131,8 +132,10 @@ fn add_agents(
         preloaded += agent.header.preload.len();
         if preloaded > MAX_PRELOADED {
             let message = format!("the agents up to here preload more than {MAX_PRELOADED} files");
-            let place = place_of(&agent.file.header, "preload");
-            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("preload fewer files"));
+            let span = span_of(&agent.file.header, "preload");
+            out.push(
+                Diagnostic::error_at(&agent.file.source, &span, message).with_hint("preload fewer files"),
+            );
             break;
         }
         models.check_agent(agent, out);
@@ -156,7 +159,7 @@ fn check_patterns(count: usize, agent: &Agent, out: &mut Diagnostics) {
         let message = format!("the agents up to here have more than {MAX_PATTERNS} rules and patterns");
         let hint = "write fewer under `approval`, `manual_only`, `agents` and `compatible_models`";
         out.push(
-            Diagnostic::at(&agent.file.source, &place_of(&agent.file.header, "name"), message)
+            Diagnostic::error_at(&agent.file.source, &span_of(&agent.file.header, "name"), message)
                 .with_hint(hint),
         );
     }
@@ -192,9 +195,9 @@ fn check_args(
     let Some(args) = &file.manifest.entry.args else { return };
     let agent = specs.iter().find(|spec| spec.name == *entry);
     let Some(schema) = input.or_else(|| agent.and_then(|spec| spec.input.as_ref())) else { return };
-    let place = file.node.field("entry").map_or(0..0, |entry| place_of(&entry.value, "args"));
+    let span = file.node.field("entry").map_or(Span::START, |entry| span_of(&entry.value, "args"));
     for problem in schema.accept(Value::Object(args.clone())).err().into_iter().flatten() {
         let message = format!("`entry.args` does not fit the input of `{entry}`: {problem}");
-        out.push(Diagnostic::at(&file.source, &place, message));
+        out.push(Diagnostic::error_at(&file.source, &span, message));
     }
 }

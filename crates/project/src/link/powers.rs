@@ -9,7 +9,6 @@ mod agent;
 mod dotenv;
 mod origin;
 
-use std::ops::Range;
 use std::path::Path;
 
 use llm_do_core::AgentSpec;
@@ -17,16 +16,18 @@ use llm_do_trust::{Location, Power, Powers};
 use serde_json::Value;
 
 use crate::catalog::{Catalog, WantedToolset};
-use crate::diagnostic::{Diagnostic, Source};
-use crate::document::{Node, entry_place, place_of};
+use crate::diagnostic::Diagnostic;
+use crate::document::{Node, entry_span, span_of};
 use crate::format::manifest::ManifestFile;
 use crate::format::manifest::{
-    Entry, Manifest, McpServer, Mode, Provider, RuntimeSection, SecretFilesSection, ToolsetSection,
+    ApprovalModeKey, EntrySection, Manifest, McpServer, Provider, RuntimeSection, SecretFilesSection,
+    ToolsetSection,
 };
 use crate::link::Toolsets;
 use crate::project_files::ProjectFiles;
 use crate::read::Files;
 use crate::read::agent::Agent;
+use crate::source::{SourceFile, Span};
 
 use origin::origin;
 
@@ -42,14 +43,15 @@ pub(crate) fn powers(
 ) -> Powers {
     let python = files.manifest.as_ref().and_then(|file| file.manifest.python.as_deref());
     let interpreter = catalog.interpreter(&files.root, python);
-    let mut found = Found { root: &files.root, own: &files.own, catalog, interpreter, powers: Vec::new() };
+    let mut found =
+        PowerCollector { root: &files.root, own: &files.own, catalog, interpreter, powers: Vec::new() };
     if let Some(file) = &files.manifest {
         found.manifest(file);
     }
-    if let Some((source, place)) = &files.widened {
+    if let Some((source, span)) = &files.widened {
         let root = files.root.display();
         let which = format!("all files below {root}, since the program names files above its directory");
-        found.add(source, place, "root", Power::Root { which });
+        found.add(source, span, "root", Power::Root { which });
     }
     for agent in agents {
         let spec = specs.iter().find(|spec| agent.header.name == spec.name.as_str());
@@ -61,7 +63,7 @@ pub(crate) fn powers(
 }
 
 /// Collects powers.
-struct Found<'a> {
+struct PowerCollector<'a> {
     root: &'a Path,
     own: &'a ProjectFiles,
     catalog: &'a dyn Catalog,
@@ -69,13 +71,13 @@ struct Found<'a> {
     powers: Vec<(Power, Location)>,
 }
 
-impl Found<'_> {
+impl PowerCollector<'_> {
     /// Adds a power that a key declares, unless the command line set the key.
-    fn add(&mut self, source: &Source, place: &Range<usize>, key: &str, power: Power) {
-        if source.is_set(place) {
+    fn add(&mut self, source: &SourceFile, span: &Span, key: &str, power: Power) {
+        if span.is_override() {
             return;
         }
-        let Diagnostic { file, line, .. } = Diagnostic::at(source, place, "");
+        let Diagnostic { file, line, .. } = Diagnostic::error_at(source, span, "");
         self.powers.push((power, Location { file, line, key: key.to_owned() }));
     }
 
@@ -104,17 +106,17 @@ impl Found<'_> {
             runtime,
         } = &file.manifest;
         let ManifestFile { source, node, .. } = file;
-        let Entry { agent: _, function, args: _ } = entry;
+        let EntrySection { agent: _, function, args: _ } = entry;
         if function.is_some() {
-            let place = node.field("entry").map_or(0..0, |entry| place_of(&entry.value, "function"));
-            self.code(source, &place, "entry.function");
+            let span = node.field("entry").map_or(Span::START, |entry| span_of(&entry.value, "function"));
+            self.code(source, &span, "entry.function");
         }
         if !python_files.is_empty() {
-            self.code(source, &place_of(node, "python_files"), "python_files");
+            self.code(source, &span_of(node, "python_files"), "python_files");
         }
         for name in python_env {
-            let place = entry_place(node, "python_env", name);
-            self.add(source, &place, "python_env", Power::KeyToCode { name: name.clone() });
+            let span = entry_span(node, "python_env", name);
+            self.add(source, &span, "python_env", Power::KeyToCode { name: name.clone() });
         }
         for (name, server) in mcp_servers {
             self.mcp_server(file, name, server);
@@ -125,27 +127,28 @@ impl Found<'_> {
         for (name, section) in toolsets {
             // Only a person or code calls what is `manual_only`: it narrows.
             let ToolsetSection { toolset, settings, manual_only: _ } = section;
-            let place = entry_place(node, "toolsets", name);
-            self.toolset(source, &place, &format!("toolsets.{name}"), toolset, name, settings);
+            let span = entry_span(node, "toolsets", name);
+            self.toolset(source, &span, &format!("toolsets.{name}"), toolset, name, settings);
         }
         for glob in allow {
-            let place =
-                node.field("secret_files").map_or(0..0, |field| entry_place(&field.value, "allow", glob));
-            self.add(source, &place, "secret_files.allow", Power::SecretFiles { glob: glob.clone() });
+            let span = node
+                .field("secret_files")
+                .map_or(Span::START, |field| entry_span(&field.value, "allow", glob));
+            self.add(source, &span, "secret_files.allow", Power::SecretFiles { glob: glob.clone() });
         }
         self.runtime(file, runtime);
     }
 
     /// Code of the project is one power with its interpreter: any module can import any other.
-    fn code(&mut self, source: &Source, place: &Range<usize>, key: &str) {
-        self.add(source, place, key, Power::Code { interpreter: self.interpreter.clone() });
+    fn code(&mut self, source: &SourceFile, span: &Span, key: &str) {
+        self.add(source, span, key, Power::Code { interpreter: self.interpreter.clone() });
     }
 
     fn mcp_server(&mut self, file: &ManifestFile, name: &str, server: &McpServer) {
         let McpServer { command, args, env, cwd, url, headers, prefix: _ } = server;
-        let place = entry_place(&file.node, "mcp_servers", name);
+        let span = entry_span(&file.node, "mcp_servers", name);
         let key = format!("mcp_servers.{name}");
-        let mut add = |power| self.add(&file.source, &place, &key, power);
+        let mut add = |power| self.add(&file.source, &span, &key, power);
         if let Some(command) = command {
             let argv = std::iter::once(command).chain(args).cloned().collect();
             add(Power::McpCommand { argv, cwd: cwd.clone() });
@@ -166,19 +169,19 @@ impl Found<'_> {
     fn provider(&mut self, file: &ManifestFile, name: &str, provider: &Provider) {
         // Headers with credentials are refused when the project is checked.
         let Provider { api: _, base_url, api_key_env, headers: _ } = provider;
-        let place = entry_place(&file.node, "providers", name);
+        let span = entry_span(&file.node, "providers", name);
         let key = format!("providers.{name}");
         let origin = origin(base_url);
-        self.add(&file.source, &place, &key, Power::Provider { origin: origin.clone() });
+        self.add(&file.source, &span, &key, Power::Provider { origin: origin.clone() });
         if let Some(name) = api_key_env {
-            self.add(&file.source, &place, &key, Power::KeyTo { name: name.clone(), origin });
+            self.add(&file.source, &span, &key, Power::KeyTo { name: name.clone(), origin });
         }
     }
 
     fn toolset(
         &mut self,
-        source: &Source,
-        place: &Range<usize>,
+        source: &SourceFile,
+        span: &Span,
         key: &str,
         built_in: &str,
         name: &str,
@@ -188,7 +191,7 @@ impl Found<'_> {
         let (root, files) = (self.root, self.own);
         let wanted = WantedToolset { built_in, name: &name, settings, section: None, root, files };
         for power in self.catalog.toolset_powers(wanted) {
-            self.add(source, place, key, power);
+            self.add(source, span, key, power);
         }
     }
 
@@ -210,10 +213,10 @@ impl Found<'_> {
             attachment_policy: _,
             auth_mode: _,
         } = runtime;
-        if *approval_mode == Some(Mode::ApproveAll) {
+        if *approval_mode == Some(ApprovalModeKey::ApproveAll) {
             let runtime = file.node.field("runtime");
-            let place = runtime.map_or(0..0, |runtime| place_of(&runtime.value, "approval_mode"));
-            self.add(&file.source, &place, "runtime.approval_mode", Power::ApproveAll {});
+            let span = runtime.map_or(Span::START, |runtime| span_of(&runtime.value, "approval_mode"));
+            self.add(&file.source, &span, "runtime.approval_mode", Power::ApproveAll {});
         }
     }
 
@@ -239,14 +242,14 @@ fn variables_in(text: &str) -> Vec<String> {
     begun.map(name).filter(|name| !name.is_empty()).collect()
 }
 
-/// The place of a value in a header, by the keys that lead to it; of the last key that exists otherwise.
-fn place_at(node: &Node, keys: &[&str]) -> Range<usize> {
-    let mut place = node.place.clone();
+/// Returns the span of a field by the keys that lead to it, or of the last of them that exists.
+fn span_at_path(node: &Node, keys: &[&str]) -> Span {
+    let mut span = node.span.clone();
     let mut node = node;
     for key in keys {
         let Some(field) = node.field(key) else { break };
-        place = field.place.clone();
+        span = field.span.clone();
         node = &field.value;
     }
-    place
+    span
 }

@@ -7,7 +7,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use llm_do_core::Program;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::entry_place;
+use crate::document::entry_span;
 use crate::globs::MAX_GLOB_LEN;
 use crate::read::agent::Agent;
 
@@ -40,8 +40,8 @@ pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagn
         }
         if !seen.insert(&program.name) {
             let message = format!("duplicate program `{}` in `{KEY}`", program.name);
-            let place = entry_place(&agent.file.header, KEY, &program.name);
-            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("name each once"));
+            let span = entry_span(&agent.file.header, KEY, &program.name);
+            out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint("name each once"));
             continue;
         }
         // What is wrong with a file that is not there was said where it was read.
@@ -50,9 +50,9 @@ pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagn
         if reachable.as_ref().is_some_and(|globs| !globs.is_match(name)) {
             let message =
                 format!("the program `{}` cannot be started: `agents` does not name `{name}`", program.name);
-            let place = entry_place(&agent.file.header, KEY, &program.name);
+            let span = entry_span(&agent.file.header, KEY, &program.name);
             let hint = "add it to `agents`, or take the program out";
-            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint).notice());
+            out.push(Diagnostic::notice_at(&agent.file.source, &span, message).with_hint(hint));
         }
         programs.push(Program {
             name: program.name.as_str().into(),

@@ -4,7 +4,7 @@ use llm_do_core::{Name, nearest};
 
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{entry_place, place_of};
+use crate::document::{entry_span, span_of};
 use crate::format::header_problem;
 use crate::format::manifest::ManifestFile;
 use crate::format::manifest::{McpServer, Provider};
@@ -15,26 +15,26 @@ pub(crate) fn check(file: &ManifestFile, catalog: &dyn Catalog, out: &mut Diagno
         if out.is_full() {
             return;
         }
-        let place = entry_place(&file.node, "mcp_servers", name);
+        let span = entry_span(&file.node, "mcp_servers", name);
         for problem in server_problems(name, server, catalog) {
-            out.push(Diagnostic::at(&file.source, &place, format!("MCP server `{name}`: {problem}")));
+            out.push(Diagnostic::error_at(&file.source, &span, format!("MCP server `{name}`: {problem}")));
         }
     }
     if !file.manifest.mcp_servers.is_empty() {
-        let place = place_of(&file.node, "mcp_servers");
-        out.push(Diagnostic::without_effect(&file.source, &place, "mcp_servers"));
+        let span = span_of(&file.node, "mcp_servers");
+        out.push(Diagnostic::without_effect(&file.source, &span, "mcp_servers"));
     }
     for (name, provider) in &file.manifest.providers {
         if out.is_full() {
             return;
         }
-        let place = entry_place(&file.node, "providers", name);
+        let span = entry_span(&file.node, "providers", name);
         for problem in provider_problems(name, provider, catalog) {
-            out.push(Diagnostic::at(&file.source, &place, format!("provider `{name}`: {problem}")));
+            out.push(Diagnostic::error_at(&file.source, &span, format!("provider `{name}`: {problem}")));
         }
         for problem in provider.headers.iter().filter_map(|(name, value)| header_problem(name, value)) {
             let message = format!("provider `{name}`: {}", problem.message);
-            out.push(Diagnostic::at(&file.source, &place, message).with_hint(problem.hint));
+            out.push(Diagnostic::error_at(&file.source, &span, message).with_hint(problem.hint));
         }
     }
 }

@@ -12,15 +12,16 @@ use serde_json::Value;
 
 use crate::catalog::Catalog;
 use crate::code::{
-    ClassPurpose, Code, CodeClass, CodePlace, Defined, WantedClass, WantedCode, WantedFunction,
+    ClassPurpose, Code, CodeClass, CodeLocation, Defined, WantedClass, WantedCode, WantedFunction,
 };
-use crate::diagnostic::{Diagnostic, Diagnostics, shown_path};
-use crate::document::place_of;
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity, shown_path};
+use crate::document::span_of;
 use crate::format::manifest::ManifestFile;
 use crate::project_files::ProjectFiles;
 use crate::read::agent::Agent;
-use crate::read::listing::Listing;
+use crate::read::listing::FileListing;
 use crate::read::{Files, read_source};
+use crate::source::Span;
 use crate::suggest::suggest;
 
 /// What a project wants of its Python files.
@@ -33,7 +34,7 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// Collects what the manifest and the agents name. What is wrong with it is said where it is linked.
-    pub(crate) fn of(files: &Files, agents: &[Agent]) -> Self {
+    pub(crate) fn collect(files: &Files, agents: &[Agent]) -> Self {
         let mut unsaid = Diagnostics::default();
         let mut classes = Vec::new();
         for agent in agents {
@@ -72,25 +73,25 @@ impl Wanted {
             None => ("entry", self.files.first()?.clone()),
         };
         let value = EntrySpec::new(name, "", refuse).ok()?;
-        Some(Defined { value, place: CodePlace { file, line: None } })
+        Some(Defined { value, location: CodeLocation { file, line: None } })
     }
 
     /// Lists what only running the files would show.
     pub(crate) fn unverified(&self, assumed: &[String], root: &Path) -> Vec<Diagnostic> {
-        let notice = |file: &Path, message: String| Diagnostic::error(shown_path(file), message).notice();
+        let notice = |file: &Path, message: String| Diagnostic::notice(shown_path(file), message);
         let files =
             self.files.iter().map(|file| notice(file, "not run, so what it defines is not known".to_owned()));
         let classes = self.classes.iter().map(|class| {
             notice(&class.file, format!("not run, so the fields of `{}` are not known", class.name))
         });
         // Without a directory of its own to name, a notice is about the first file.
-        let place = if shown_path(root) == Path::new("") {
+        let file = if shown_path(root) == Path::new("") {
             self.files.first().map_or(root, |file| file)
         } else {
             root
         };
         let assumed =
-            assumed.iter().map(|what| notice(place, format!("not verified: {what} must be defined by code")));
+            assumed.iter().map(|what| notice(file, format!("not verified: {what} must be defined by code")));
         files.chain(classes).chain(assumed).collect()
     }
 
@@ -119,7 +120,9 @@ impl Wanted {
         match catalog.code(wanted) {
             Ok(code) => Some(Arc::new(code)),
             Err(problems) => {
-                problems.into_iter().for_each(|problem| out.push(problem.into_diagnostic(root)));
+                problems
+                    .into_iter()
+                    .for_each(|problem| out.push(problem.into_diagnostic(Severity::Error, root)));
                 None
             }
         }
@@ -199,8 +202,8 @@ pub(crate) fn entry_function(
     out: &mut Diagnostics,
 ) -> Option<WantedFunction> {
     let function = file.manifest.entry.function.as_deref()?;
-    let place = file.node.field("entry").map_or(0..0, |entry| place_of(&entry.value, "function"));
-    let at = |message: String| Diagnostic::at(&file.source, &place, message);
+    let span = file.node.field("entry").map_or(Span::START, |entry| span_of(&entry.value, "function"));
+    let at = |message: String| Diagnostic::error_at(&file.source, &span, message);
     let Some((path, name)) = function.rsplit_once(':').filter(|(_, name)| is_name(name)) else {
         out.push(at(format!("`entry.function` is `{function}`, expected `path.py:function`")));
         return None;
@@ -231,8 +234,8 @@ pub(crate) fn class_of(
     out: &mut Diagnostics,
 ) -> Option<WantedClass> {
     let name = &agent.header.name;
-    let place = place_of(&agent.file.header, key);
-    let at = |message: String| Diagnostic::at(&agent.file.source, &place, message);
+    let span = span_of(&agent.file.header, key);
+    let at = |message: String| Diagnostic::error_at(&agent.file.source, &span, message);
     let Some((path, class)) = split_reference(reference) else {
         let message = format!("agent `{name}`: `{key}` is `{reference}`, which names no class of a file");
         out.push(at(message).with_hint("write `schemas.py:Class`, relative to the agent file"));
@@ -240,7 +243,7 @@ pub(crate) fn class_of(
     };
     let folder = agent.file.source.path.parent().unwrap_or(Path::new(""));
     let below = folder.strip_prefix(shown_path(root)).unwrap_or(folder);
-    let listing = Listing::new(root);
+    let listing = FileListing::new(root);
     let file =
         match listing.named(below.join(&path)).or_else(|message| listing.named(&path).map_err(|_| message)) {
             Ok(file) => file,
@@ -314,7 +317,7 @@ pub(crate) fn notice_settings(file: &ManifestFile, code: KnownCode<'_>, out: &mu
     ];
     for (key, _) in set.into_iter().filter(|(_, is_set)| *is_set && matches!(code, KnownCode::Absent)) {
         let message = format!("`{key}` has no effect: the project has no Python files");
-        out.push(Diagnostic::at(&file.source, &place_of(&file.node, key), message).notice());
+        out.push(Diagnostic::notice_at(&file.source, &span_of(&file.node, key), message));
     }
 }
 
@@ -331,7 +334,7 @@ pub(crate) fn check_names(
     let mut taken: Vec<(Name, String)> =
         agents.iter().map(|agent| (agent.header.name.as_str().into(), "an agent".to_owned())).collect();
     for agent in &code.agents {
-        claim(&mut taken, &agent.value.name, "the agent", &agent.place, out);
+        claim(&mut taken, &agent.value.name, "the agent", &agent.location, out);
     }
     let mut toolsets = taken.clone();
     toolsets.extend(built_in.iter().map(|name| ((*name).into(), "a built-in toolset".to_owned())));
@@ -343,25 +346,31 @@ pub(crate) fn check_names(
     let of_program = catalog.program_tools().iter().map(|tool| tool.definition().name.clone());
     taken.extend(of_program.map(|name| (name, "a tool of the program".to_owned())));
     for toolset in &code.toolsets {
-        claim(&mut toolsets, toolset.value.name(), "the toolset", &toolset.place, out);
+        claim(&mut toolsets, toolset.value.name(), "the toolset", &toolset.location, out);
     }
     for tool in &code.tools {
-        claim(&mut taken, &tool.value.definition().name, "the tool", &tool.place, out);
+        claim(&mut taken, &tool.value.definition().name, "the tool", &tool.location, out);
     }
 }
 
-fn claim(taken: &mut Vec<(Name, String)>, name: &Name, what: &str, place: &CodePlace, out: &mut Diagnostics) {
+fn claim(
+    taken: &mut Vec<(Name, String)>,
+    name: &Name,
+    what: &str,
+    location: &CodeLocation,
+    out: &mut Diagnostics,
+) {
     let hint = "rename one of them";
     if !Name::is_valid(name) {
         let message = format!("{what} name `{name}` is not valid");
-        out.push(place.diagnostic(message).with_hint("use 1 to 64 letters, digits, `_` and `-`"));
+        out.push(location.diagnostic(message).with_hint("use 1 to 64 letters, digits, `_` and `-`"));
     } else if let Some((_, other)) = taken.iter().find(|(other, _)| other == name) {
         let message = format!("{what} name `{name}` is already the name of {other}");
-        out.push(place.diagnostic(message).with_hint(hint));
+        out.push(location.diagnostic(message).with_hint(hint));
     }
-    let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
+    let line = location.line.map(|line| format!(":{line}")).unwrap_or_default();
     let article = what.replacen("the", if what == "the agent" { "an" } else { "a" }, 1);
-    taken.push((name.clone(), format!("{article} of {}{line}", shown_path(&place.file).display())));
+    taken.push((name.clone(), format!("{article} of {}{line}", shown_path(&location.file).display())));
 }
 
 /// Returns the entry that code defines, under a name that nothing else has: the original keeps functions and
@@ -376,9 +385,9 @@ pub(crate) fn entry(code: &Code, agents: &[Agent]) -> Option<Defined<EntrySpec>>
         return Some(found);
     }
     let stem =
-        found.place.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        found.location.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let renamed = found.value.renamed(format!("{stem}_{name}"));
-    Some(Defined { value: renamed, place: found.place })
+    Some(Defined { value: renamed, location: found.location })
 }
 
 /// Returns the schema of the input of an entry.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::catalog::{Catalog, WantedToolset};
 use crate::format::front_matter::{EnvironmentInfo, Header, Level, ToolsetEntry, Toolsets};
-use crate::format::manifest::Mode;
+use crate::format::manifest::ApprovalModeKey;
 use crate::link::powers::is_sampling_field;
 use crate::link::toolsets::APPROVAL_CONFIG;
 use crate::read::Files;
@@ -22,7 +22,7 @@ pub(crate) fn restrict(files: &mut Files, agents: &mut [Agent], catalog: &dyn Ca
     files.own.allowed_secrets = catalog.allowed_secret_files().to_vec();
     if let Some(file) = &mut files.manifest {
         file.manifest.secret_files.allow.clear();
-        if file.manifest.runtime.approval_mode == Some(Mode::ApproveAll) {
+        if file.manifest.runtime.approval_mode == Some(ApprovalModeKey::ApproveAll) {
             file.manifest.runtime.approval_mode = None;
         }
         for (name, settings) in reduced {

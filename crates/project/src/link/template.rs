@@ -3,7 +3,8 @@
 use llm_do_core::{Template, TemplateError, input_fields};
 use serde_json::{Map, Value};
 
-use crate::diagnostic::{Diagnostic, Source};
+use crate::diagnostic::Diagnostic;
+use crate::source::{SourceFile, Span};
 use crate::suggest::suggest;
 
 /// What is wrong with a template.
@@ -14,9 +15,9 @@ pub(crate) struct TemplateProblem {
 }
 
 impl TemplateProblem {
-    /// Says it at the place of the template.
-    pub(crate) fn at(self, source: &Source, place: &std::ops::Range<usize>) -> Diagnostic {
-        let diagnostic = Diagnostic::at(source, place, self.message);
+    /// Reports it at the span of the template.
+    pub(crate) fn at(self, source: &SourceFile, span: &Span) -> Diagnostic {
+        let diagnostic = Diagnostic::error_at(source, span, self.message);
         match self.hint {
             Some(hint) => diagnostic.with_hint(hint),
             None => diagnostic,

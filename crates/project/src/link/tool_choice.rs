@@ -4,8 +4,9 @@ use llm_do_core::ToolChoice;
 use llm_do_runtime::{Outline, Project};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{Node, place_of};
+use crate::document::{Node, span_of};
 use crate::format::front_matter::HeaderDocument;
+use crate::source::Span;
 use crate::suggest::suggest;
 
 /// Checks the tool that an agent's model must use, once it is known which tools it has.
@@ -32,8 +33,8 @@ pub(crate) fn check(project: &Project, agents: &[HeaderDocument<'_>], out: &mut 
             offered.push(tool.name());
         }
         if let Some((message, hint)) = choice_problem(agent, &offered) {
-            let place = settings_place(agent.node, "tool_choice");
-            out.push(Diagnostic::at(agent.source, &place, message).with_hint(hint));
+            let span = setting_span(agent.node, "tool_choice");
+            out.push(Diagnostic::error_at(agent.source, &span, message).with_hint(hint));
         }
     }
 }
@@ -53,6 +54,6 @@ fn choice_problem(agent: HeaderDocument<'_>, offered: &[&str]) -> Option<(String
     }
 }
 
-fn settings_place(header: &Node, key: &str) -> std::ops::Range<usize> {
-    header.field("model_settings").map_or_else(|| header.place.clone(), |field| place_of(&field.value, key))
+fn setting_span(header: &Node, key: &str) -> Span {
+    header.field("model_settings").map_or_else(|| header.span.clone(), |field| span_of(&field.value, key))
 }

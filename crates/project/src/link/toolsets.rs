@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::catalog::{Catalog, WantedToolset};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::entry_place;
+use crate::document::entry_span;
 use crate::format::manifest::ManifestFile;
 use crate::format::manifest::ToolsetSection;
 use crate::globs::glob_problem;
@@ -51,7 +51,7 @@ pub(crate) struct Toolsets<'a> {
     assumed: Vec<String>,
     /// Toolsets without settings of one agent, made once.
     shared: BTreeMap<Name, Arc<dyn Toolset>>,
-    /// Sections of the manifest that could not be made: said once, at their own place.
+    /// Sections of the manifest that could not be made: reported once, where they are written.
     broken: HashSet<&'a str>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn check_sections(file: &ManifestFile, catalog: &dyn Catalog, out: &m
         if out.is_full() {
             return;
         }
-        let place = entry_place(&file.node, "toolsets", name);
+        let span = entry_span(&file.node, "toolsets", name);
         let taken = match name.as_str() {
             name if built_in.contains(&name) => Some("a built-in toolset"),
             name if catalog.program_toolsets().iter().any(|toolset| *toolset.name() == name) => {
@@ -85,12 +85,12 @@ pub(crate) fn check_sections(file: &ManifestFile, catalog: &dyn Catalog, out: &m
         };
         if let Some(other) = taken {
             let message = format!("the toolset name `{name}` is the name of {other}");
-            out.push(Diagnostic::at(&file.source, &place, message).with_hint("rename the toolset"));
+            out.push(Diagnostic::error_at(&file.source, &span, message).with_hint("rename the toolset"));
         }
         if !Name::is_valid(name) {
             let message = format!("the toolset name `{name}` is not valid");
             let hint = "use 1 to 64 letters, digits, `_` and `-`";
-            out.push(Diagnostic::at(&file.source, &place, message).with_hint(hint));
+            out.push(Diagnostic::error_at(&file.source, &span, message).with_hint(hint));
         }
     }
 }
@@ -132,7 +132,7 @@ impl<'a> Toolsets<'a> {
 
     fn check_section(&mut self, name: &'a str, section: &ToolsetSection, out: &mut Diagnostics) {
         let Some(file) = self.manifest else { return };
-        let place = entry_place(&file.node, "toolsets", name);
+        let span = entry_span(&file.node, "toolsets", name);
         let made = match self.agents.contains(name) {
             true => Err(Refused::from(format!("the name `{name}` is used by both a toolset and an agent"))),
             false => self
@@ -142,7 +142,7 @@ impl<'a> Toolsets<'a> {
         if let Err(refused) = made {
             self.broken.insert(name);
             let message = format!("toolset `{name}`: {}", refused.message);
-            out.push(with_hint(Diagnostic::at(&file.source, &place, message), refused.hint));
+            out.push(with_hint(Diagnostic::error_at(&file.source, &span, message), refused.hint));
         }
     }
 
@@ -242,17 +242,20 @@ impl<'a> Toolsets<'a> {
             if out.is_full() {
                 return;
             }
-            let place = entry_place(&agent.file.header, "toolsets", name);
+            let span = entry_span(&agent.file.header, "toolsets", name);
             if !seen.insert(name) {
                 let message = format!("duplicate entry `{name}` in `toolsets`");
-                out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("list it once"));
+                out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint("list it once"));
                 continue;
             }
             match self.choice(name, settings, spec) {
                 Ok(choice) => spec.toolsets.extend(choice),
                 Err(refused) => {
                     let message = format!("agent `{}`: {}", spec.name, refused.message);
-                    out.push(with_hint(Diagnostic::at(&agent.file.source, &place, message), refused.hint));
+                    out.push(with_hint(
+                        Diagnostic::error_at(&agent.file.source, &span, message),
+                        refused.hint,
+                    ));
                 }
             }
         }
@@ -459,9 +462,9 @@ fn notice_own_reader(agent: &Agent, spec: &AgentSpec, others: &[Name], out: &mut
             "agent `{}`: its `{READER}` takes the place of the tool that reads long results, so they are cut",
             spec.name
         );
-        let place = entry_place(&agent.file.header, "tools", READER);
+        let span = entry_span(&agent.file.header, "tools", READER);
         let hint = "give it another name, or say `file_descriptors: false`";
-        out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint).notice());
+        out.push(Diagnostic::notice_at(&agent.file.source, &span, message).with_hint(hint));
     }
 }
 
@@ -471,8 +474,8 @@ fn notice_no_tuning(agent: &Agent, out: &mut Diagnostics) {
     if agent.header.tuning.is_none() && agent.header.tools.iter().any(|entry| entry.name() == TUNE) {
         let message =
             format!("`{TUNE}` is not offered to the model: `tuning` says what it may change, and is missing");
-        let place = entry_place(&agent.file.header, "tools", TUNE);
-        out.push(Diagnostic::at(&agent.file.source, &place, message).notice());
+        let span = entry_span(&agent.file.header, "tools", TUNE);
+        out.push(Diagnostic::notice_at(&agent.file.source, &span, message));
     }
 }
 

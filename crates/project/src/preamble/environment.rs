@@ -8,10 +8,11 @@ use super::file_map::FileMap;
 use super::git;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{entry_place, place_of};
+use crate::document::{entry_span, span_of};
 use crate::format::facts::Fact;
 use crate::format::front_matter::{EnvironmentInfo, EnvironmentSection, Variables};
 use crate::read::agent::Agent;
+use crate::source::Span;
 use crate::suggest::suggest;
 
 /// The key of the section.
@@ -47,7 +48,7 @@ impl Environment {
         notice_commands(agent, &section, out);
         let file_map = FileMap::new(root, &section);
         if let Err(message) = file_map.check() {
-            out.push(Diagnostic::at(&agent.file.source, &place(agent, "file_map_root"), message));
+            out.push(Diagnostic::error_at(&agent.file.source, &key_span(agent, "file_map_root"), message));
         }
         Some(Self {
             facts,
@@ -113,38 +114,41 @@ fn read_facts(agent: &Agent, variables: Option<&Variables>, out: &mut Diagnostic
     for name in names.iter().filter(|name| Fact::from_name(name).is_none()) {
         let message = format!("`{KEY}` names the fact `{name}`, which does not exist");
         let hint = suggest(name, Fact::ALL.map(Fact::as_str));
-        out.push(Diagnostic::at(&agent.file.source, &fact_place(agent, name), message).with_hint(hint));
+        out.push(Diagnostic::error_at(&agent.file.source, &fact_span(agent, name), message).with_hint(hint));
     }
     let is_named = |fact: &Fact| names.iter().any(|name| name == fact.as_str());
     Fact::ALL.into_iter().filter(is_named).collect()
 }
 
-fn place(agent: &Agent, key: &str) -> std::ops::Range<usize> {
-    agent.file.header.field(KEY).map_or(0..0, |field| place_of(&field.value, key))
+fn key_span(agent: &Agent, key: &str) -> Span {
+    agent.file.header.field(KEY).map_or(Span::START, |field| span_of(&field.value, key))
 }
 
-fn fact_place(agent: &Agent, name: &str) -> std::ops::Range<usize> {
+fn fact_span(agent: &Agent, name: &str) -> Span {
     let header = &agent.file.header;
     match header.field(KEY).filter(|field| field.value.field("variables").is_some()) {
-        Some(field) => entry_place(&field.value, "variables", name),
-        None => entry_place(header, KEY, name),
+        Some(field) => entry_span(&field.value, "variables", name),
+        None => entry_span(header, KEY, name),
     }
 }
 
 /// Keys are told to no model.
 fn check_variables(agent: &Agent, section: &EnvironmentSection, out: &mut Diagnostics) {
     for (label, name) in &section.env_vars {
-        let place =
-            agent.file.header.field(KEY).map_or(0..0, |field| entry_place(&field.value, "env_vars", label));
+        let span = agent
+            .file
+            .header
+            .field(KEY)
+            .map_or(Span::START, |field| entry_span(&field.value, "env_vars", label));
         if let Some(word) = secret_word(name) {
             let message =
                 format!("`env_vars` names the variable `{name}`, which looks like a key (`{word}`)");
             let hint = "keys are told to no model; tools that need one read it themselves";
-            out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+            out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint(hint));
         }
         if name.is_empty() || name.contains(['=', '\0']) {
             let message = format!("`env_vars`: `{name}` is not a valid variable name");
-            out.push(Diagnostic::at(&agent.file.source, &place, message));
+            out.push(Diagnostic::error_at(&agent.file.source, &span, message));
         }
     }
 }
@@ -152,7 +156,7 @@ fn check_variables(agent: &Agent, section: &EnvironmentSection, out: &mut Diagno
 fn notice_commands(agent: &Agent, section: &EnvironmentSection, out: &mut Diagnostics) {
     if section.commands.is_some() {
         let message = "`commands` of `env_info` are never run: a file chooses no programs";
-        let notice = Diagnostic::at(&agent.file.source, &place(agent, "commands"), message).notice();
+        let notice = Diagnostic::notice_at(&agent.file.source, &key_span(agent, "commands"), message);
         out.push(notice.with_hint("give the agent a shell toolset, or write the facts down"));
     }
 }

@@ -58,7 +58,7 @@ impl FileMap {
     /// Lists the files.
     pub(super) fn text(&self) -> String {
         let Ok(directory) = self.directory() else { return "file_map: (the directory is gone)".to_owned() };
-        let mut walk = Walk { files: Vec::new(), entries: 0 };
+        let mut walk = FileWalk { files: Vec::new(), entries: 0 };
         walk.visit(&directory, Path::new(""), 0);
         let mut lines = vec!["file_map:".to_owned()];
         lines.extend(walk.files.iter().take(self.most).map(|file| self.line(file)));
@@ -78,12 +78,12 @@ impl FileMap {
 }
 
 /// Walks over directories by name, so that the same files come out in the same order. Links are not followed.
-struct Walk {
+struct FileWalk {
     files: Vec<(PathBuf, u64)>,
     entries: usize,
 }
 
-impl Walk {
+impl FileWalk {
     fn visit(&mut self, root: &Path, below: &Path, depth: usize) {
         let entries = std::fs::read_dir(root.join(below)).into_iter().flatten().flatten();
         let mut entries: Vec<_> = entries.take(MAX_ENTRIES).collect();

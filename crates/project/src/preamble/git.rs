@@ -75,7 +75,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
 /// Returns whether a file differs in size or time from what the index knows of it; nothing where that cannot be read.
 fn is_changed(tree: &Path, git: &Path) -> Option<bool> {
     let index = read(&git.join("index"))?;
-    let entries = Entries::of(&index)?;
+    let entries = IndexEntries::parse(&index)?;
     let mut looked_at = 0;
     for entry in entries {
         looked_at += 1;
@@ -90,13 +90,13 @@ fn is_changed(tree: &Path, git: &Path) -> Option<bool> {
 }
 
 /// The entries of an index of version 2 or 3.
-struct Entries<'a> {
+struct IndexEntries<'a> {
     rest: &'a [u8],
     left: u32,
 }
 
 /// A file as the index knows it.
-struct Entry<'a> {
+struct IndexEntry<'a> {
     seconds: u32,
     nanoseconds: u32,
     mode: u32,
@@ -109,13 +109,13 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-impl<'a> Entries<'a> {
-    fn of(index: &'a [u8]) -> Option<Self> {
+impl<'a> IndexEntries<'a> {
+    fn parse(index: &'a [u8]) -> Option<Self> {
         let is_known = index.starts_with(b"DIRC") && matches!(number(index, 4)?, 2 | 3);
         is_known.then_some(Self { rest: index.get(12..)?, left: number(index, 8)? })
     }
 
-    fn read(&mut self) -> Option<Entry<'a>> {
+    fn read(&mut self) -> Option<IndexEntry<'a>> {
         let bytes = self.rest;
         let flags = u16::from_be_bytes(bytes.get(ENTRY - 2..ENTRY)?.try_into().ok()?);
         let is_extended = flags & 0x4000 != 0;
@@ -126,7 +126,7 @@ impl<'a> Entries<'a> {
         let path = std::str::from_utf8(&bytes[start..start + length]).ok()?;
         // Each entry is padded to a multiple of eight bytes, with at least one zero.
         self.rest = bytes.get((start + length + 8) / 8 * 8..)?;
-        Some(Entry {
+        Some(IndexEntry {
             seconds: number(bytes, 8)?,
             nanoseconds: number(bytes, 12)?,
             mode: number(bytes, 24)?,
@@ -137,8 +137,8 @@ impl<'a> Entries<'a> {
     }
 }
 
-impl<'a> Iterator for Entries<'a> {
-    type Item = Option<Entry<'a>>;
+impl<'a> Iterator for IndexEntries<'a> {
+    type Item = Option<IndexEntry<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
@@ -150,7 +150,7 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-impl Entry<'_> {
+impl IndexEntry<'_> {
     fn differs(&self, tree: &Path) -> bool {
         let is_submodule = self.mode >> 12 == 0o16;
         if is_submodule || self.is_left_out {

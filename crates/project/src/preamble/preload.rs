@@ -10,7 +10,7 @@ use llm_do_secrets::SecretFiles;
 
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{entry_place, place_of};
+use crate::document::{entry_span, span_of};
 use crate::project_files::ProjectFiles;
 use crate::read::agent::Agent;
 use crate::read::program_links::below;
@@ -47,7 +47,7 @@ impl Preload {
         let names = &agent.header.preload;
         if names.len() > MAX_ITEMS {
             let message = format!("`{KEY}` names {} files, more than {MAX_ITEMS}", names.len());
-            out.push(Diagnostic::at(&agent.file.source, &place_of(&agent.file.header, KEY), message));
+            out.push(Diagnostic::error_at(&agent.file.source, &span_of(&agent.file.header, KEY), message));
             return None;
         }
         // What is wrong with a glob is told about the manifest.
@@ -55,9 +55,9 @@ impl Preload {
         let mut preload = Self { root: root.to_path_buf(), files: Vec::new(), secret_files };
         for (index, name) in names.iter().enumerate() {
             let mut refuse = |message: String| {
-                let place = entry_place(&agent.file.header, KEY, name);
+                let span = entry_span(&agent.file.header, KEY, name);
                 out.push(
-                    Diagnostic::at(&agent.file.source, &place, format!("`{KEY}`: {message}"))
+                    Diagnostic::error_at(&agent.file.source, &span, format!("`{KEY}`: {message}"))
                         .with_hint("name a text file inside the project, relative to this file"),
                 );
             };
@@ -101,7 +101,7 @@ impl Preload {
     }
 
     /// Reads the beginning of a file below the root. No link leads out of it.
-    fn shown(&self, path: &Path, most: usize, catalog: &dyn Catalog) -> Result<Shown, String> {
+    fn shown(&self, path: &Path, most: usize, catalog: &dyn Catalog) -> Result<FileExcerpt, String> {
         let name = path.display();
         if catalog.is_private(&self.root.join(path)) {
             return Err(format!("`{name}` belongs to llm-do itself, and no project reads it"));
@@ -131,12 +131,12 @@ impl Preload {
         let size = bytes.len().max(usize::try_from(metadata.len()).unwrap_or(usize::MAX));
         bytes.truncate(most);
         let text = String::from_utf8(bytes).or_else(|error| whole_characters(error, size));
-        Ok(Shown { text: text.map_err(|()| format!("`{name}` is not UTF-8 text"))?, size })
+        Ok(FileExcerpt { text: text.map_err(|()| format!("`{name}` is not UTF-8 text"))?, size })
     }
 }
 
 /// What is given of a file.
-struct Shown {
+struct FileExcerpt {
     text: String,
     size: usize,
 }

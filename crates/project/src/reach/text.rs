@@ -110,29 +110,29 @@ impl Reach {
     pub fn mermaid(&self) -> String {
         let mut text = String::from("flowchart TD\n");
         let id = |name: &Name| {
-            let place = self.agents.iter().position(|agent| agent.name == *name);
-            place.map_or_else(|| "unreached".to_owned(), |place| format!("agent{place}"))
+            let index = self.agents.iter().position(|agent| agent.name == *name);
+            index.map_or_else(|| "unreached".to_owned(), |index| format!("agent{index}"))
         };
-        for (place, agent) in self.agents.iter().enumerate() {
-            let _ = writeln!(text, "    agent{place}[\"{}\"]", escaped(&agent.name));
+        for (index, agent) in self.agents.iter().enumerate() {
+            let _ = writeln!(text, "    agent{index}[\"{}\"]", escaped(&agent.name));
         }
-        for (place, call) in self.calls.iter().enumerate() {
+        for (index, call) in self.calls.iter().enumerate() {
             let from = id(&call.agent);
             let label = escaped(&call.fate());
             let arrow = if call.by_code { "-.->" } else { "-->" };
             let to = match call.kind {
                 ReachedKind::Agent if call.is_open() => id(&call.name),
-                ReachedKind::Agent => format!("call{place}[\"{}\"]", escaped(&call.name)),
-                _ => format!("call{place}([\"{}\"])", escaped(&call.name)),
+                ReachedKind::Agent => format!("call{index}[\"{}\"]", escaped(&call.name)),
+                _ => format!("call{index}([\"{}\"])", escaped(&call.name)),
             };
             let _ = writeln!(text, "    {from} {arrow}|\"{label}\"| {to}");
         }
-        for (place, provider) in self.providers.iter().enumerate() {
+        for (index, provider) in self.providers.iter().enumerate() {
             let label = format!("{} at {}", provider.name, provider.base_url);
-            let _ = writeln!(text, "    provider{place}[/\"{}\"/]", escaped(&label));
+            let _ = writeln!(text, "    provider{index}[/\"{}\"/]", escaped(&label));
             for agent in &provider.agents {
                 let key = escaped(&provider.key_message());
-                let _ = writeln!(text, "    {} ==>|\"{key}\"| provider{place}", id(agent));
+                let _ = writeln!(text, "    {} ==>|\"{key}\"| provider{index}", id(agent));
             }
         }
         text

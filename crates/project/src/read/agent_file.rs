@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Source};
-use crate::document::{self, Content, Language, Node};
+use crate::diagnostic::Diagnostic;
+use crate::document::{self, Language, Node, NodeContent};
 use crate::read::program_file::ProgramParts;
+use crate::source::SourceFile;
 
 /// An agent file, split and its header read.
 #[derive(Debug)]
 pub(crate) struct AgentFile {
-    pub(crate) source: Source,
+    pub(crate) source: SourceFile,
     pub(crate) header: Node,
     pub(crate) instructions: Arc<str>,
     /// Whether an agent or code created it, and not a person.
@@ -28,7 +29,7 @@ pub(crate) struct AgentFile {
 
 impl AgentFile {
     /// An agent with its header and its instructions.
-    pub(crate) fn new(source: Source, header: Node, instructions: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn new(source: SourceFile, header: Node, instructions: impl Into<Arc<str>>) -> Self {
         Self {
             source,
             header,
@@ -50,24 +51,24 @@ impl AgentFile {
     /// Returns the name as it is written, whether the rest of the header is right or not.
     pub(crate) fn written_name(&self) -> Option<&str> {
         match &self.header.field("name")?.value.content {
-            Content::Text(name) => Some(name),
+            NodeContent::Text(name) => Some(name),
             _ => None,
         }
     }
 }
 
-/// Splits an agent file and reads its header. Places in the header are places in the file.
-pub(crate) fn read(source: Source) -> Result<AgentFile, Box<Diagnostic>> {
+/// Splits an agent file and reads its header. Spans in the header are spans in the file.
+pub(crate) fn read(source: SourceFile) -> Result<AgentFile, Box<Diagnostic>> {
     let text = source.text.clone();
     let Split { header, body } = split(&source)?;
     // The first line becomes blank, so that lines of the header are lines of the file.
     let yaml = format!("{}\n{}", " ".repeat(header.start.saturating_sub(1)), &text[header.clone()]);
     if text[header].trim().is_empty() {
-        let empty = Diagnostic::at(&source, &(0..3), "the front matter is empty");
+        let empty = Diagnostic::error_at(&source, &(0..3).into(), "the front matter is empty");
         return Err(Box::new(empty.with_hint("write at least `name: ...` between the `---` lines")));
     }
     let header = document::read(&yaml, Language::Yaml)
-        .map_err(|error| Box::new(Diagnostic::at(&source, &error.place, error.message)))?;
+        .map_err(|error| Box::new(Diagnostic::error_at(&source, &error.span, error.message)))?;
     Ok(AgentFile::new(source, header, text[body..].trim()))
 }
 
@@ -76,7 +77,7 @@ struct Split {
     body: usize,
 }
 
-fn split(source: &Source) -> Result<Split, Box<Diagnostic>> {
+fn split(source: &SourceFile) -> Result<Split, Box<Diagnostic>> {
     let text = &*source.text;
     let hint = "begin the file with `---`, the fields of the agent, and `---` again";
     if text.trim().is_empty() {
@@ -90,7 +91,9 @@ fn split(source: &Source) -> Result<Split, Box<Diagnostic>> {
         } else {
             "the file has no front matter"
         };
-        return Err(Box::new(Diagnostic::at(source, &(0..first.len()), message).with_hint(hint)));
+        return Err(Box::new(
+            Diagnostic::error_at(source, &(0..first.len()).into(), message).with_hint(hint),
+        ));
     }
     let start = text.find('\n').map_or(text.len(), |end| end + 1);
     let mut at = start;
@@ -100,7 +103,7 @@ fn split(source: &Source) -> Result<Split, Box<Diagnostic>> {
         }
         at += line.len();
     }
-    let unclosed = Diagnostic::at(source, &(0..3), "the front matter is never closed");
+    let unclosed = Diagnostic::error_at(source, &(0..3).into(), "the front matter is never closed");
     Err(Box::new(unclosed.with_hint("end it with a line `---`")))
 }
 
@@ -109,7 +112,7 @@ mod tests {
     use super::*;
 
     fn file(text: &str) -> Result<AgentFile, Box<Diagnostic>> {
-        read(Source::new("main.agent", text))
+        read(SourceFile::new("main.agent", text))
     }
 
     #[test]
@@ -121,8 +124,8 @@ mod tests {
             let file = file(text).unwrap();
             assert_eq!(file.header.to_value(), serde_json::json!({"name": "main"}));
             assert_eq!(file.instructions.replace('\r', ""), "Do it.\n\n---\nAlways.");
-            let place = file.header.field("name").unwrap().value.place.clone();
-            assert_eq!(&text[place], "main");
+            let span = file.header.field("name").unwrap().value.span.clone();
+            assert_eq!(&text[span.bytes().unwrap().clone()], "main");
         }
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::Diagnostics;
 use crate::read::agent_file::AgentFile;
 pub use crate::read::is_agent_file;
-use crate::read::overrides::Changes;
+use crate::read::overrides::Overrides;
 use crate::read::worker_file;
 use crate::read::{self, MANIFESTS};
 
@@ -51,7 +51,7 @@ pub enum Membership {
 pub fn membership(manifest: &Path, file: &Path) -> Membership {
     // What is wrong with the project is reported when it is loaded for good.
     let mut ignored = Diagnostics::default();
-    let Some(files) = read::read_project(manifest, &Changes::default(), &mut ignored) else {
+    let Some(files) = read::read_project(manifest, &Overrides::default(), &mut ignored) else {
         return Membership::Unreadable;
     };
     let Ok(real) = file.canonicalize() else { return Membership::NotListed };
@@ -82,7 +82,7 @@ mod tests {
         directory
     }
 
-    fn of(manifest: &str, file: &str) -> Membership {
+    fn membership_in(manifest: &str, file: &str) -> Membership {
         let directory = project(manifest);
         membership(&directory.path().join("project.yaml"), &directory.path().join(file))
     }
@@ -92,11 +92,14 @@ mod tests {
 
     #[test]
     fn a_manifest_knows_the_files_that_it_lists() {
-        assert_eq!(of(MANIFEST, "agents/main.agent"), Membership::Entry);
-        assert_eq!(of(MANIFEST, "agents/helper.agent"), Membership::Agent(Some("helper".to_owned())));
-        assert_eq!(of(MANIFEST, "agents/other.agent"), Membership::NotListed);
-        assert_eq!(of(MANIFEST, "agents/missing.agent"), Membership::NotListed);
-        assert_eq!(of("version: [", "agents/main.agent"), Membership::Unreadable);
+        assert_eq!(membership_in(MANIFEST, "agents/main.agent"), Membership::Entry);
+        assert_eq!(
+            membership_in(MANIFEST, "agents/helper.agent"),
+            Membership::Agent(Some("helper".to_owned()))
+        );
+        assert_eq!(membership_in(MANIFEST, "agents/other.agent"), Membership::NotListed);
+        assert_eq!(membership_in(MANIFEST, "agents/missing.agent"), Membership::NotListed);
+        assert_eq!(membership_in("version: [", "agents/main.agent"), Membership::Unreadable);
     }
 
     #[test]

@@ -20,14 +20,14 @@ const MAX_NEIGHBORS: usize = 1_000;
 const MAX_GLOBS: usize = 64;
 
 /// The files of a project's folder, walked over once, and only where there is a glob.
-pub(crate) struct Listing<'a> {
+pub(crate) struct FileListing<'a> {
     root: &'a Path,
     /// The files below the root, or none where there are too many to look at.
     files: Option<Option<Vec<PathBuf>>>,
     globs: HashSet<String>,
 }
 
-impl<'a> Listing<'a> {
+impl<'a> FileListing<'a> {
     pub(crate) fn new(root: &'a Path) -> Self {
         Self { root, files: None, globs: HashSet::new() }
     }

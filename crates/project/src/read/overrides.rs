@@ -1,20 +1,21 @@
 //! What the command line sets: `KEY=VALUE` over keys of the manifest, `agents.NAME.KEY=VALUE` over an agent's.
 
-use llm_do_core::{AgentSpec, parse_exact};
+use llm_do_core::{AgentSpec, counted, parse_exact};
 use serde_json::Value;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::{Content, Field, Node};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{Node, NodeContent, TableField};
 use crate::read::agent_file::AgentFile;
+use crate::source::SourceFile;
 use crate::suggest::suggest;
 
-/// Changes to the files of a project, as the command line writes them.
+/// Overrides to the files of a project, as the command line writes them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Changes(Vec<Change>);
+pub(crate) struct Overrides(Vec<Override>);
 
 /// One change.
 #[derive(Debug, Clone, PartialEq)]
-struct Change {
+struct Override {
     /// The text as it was written.
     text: String,
     /// The agent whose file changes; none: the manifest.
@@ -23,10 +24,10 @@ struct Change {
     value: Value,
 }
 
-impl Changes {
+impl Overrides {
     /// Reads changes.
     pub(crate) fn read(texts: &[String], out: &mut Diagnostics) -> Self {
-        let read = texts.iter().filter_map(|text| match Change::read(text) {
+        let read = texts.iter().filter_map(|text| match Override::read(text) {
             Ok(change) => Some(change),
             Err(problem) => {
                 let diagnostic = Diagnostic::error(format!("--set {text}"), problem);
@@ -50,7 +51,7 @@ impl Changes {
     /// Returns whether one of them names the agent that a run starts with.
     pub(crate) fn set_entry(&self) -> bool {
         let names_agent =
-            |change: &Change| match &change.path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            |change: &Override| match &change.path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
                 ["entry"] => change.value.get("agent").is_some(),
                 ["entry", "agent"] => true,
                 _ => false,
@@ -58,14 +59,14 @@ impl Changes {
         self.0.iter().any(|change| change.agent.is_none() && names_agent(change))
     }
 
-    /// Changes a manifest.
-    pub(crate) fn apply_to_manifest(&self, source: &mut Source, node: &mut Node, out: &mut Diagnostics) {
+    /// Overrides a manifest.
+    pub(crate) fn apply_to_manifest(&self, source: &mut SourceFile, node: &mut Node, out: &mut Diagnostics) {
         for change in self.0.iter().filter(|change| change.agent.is_none()) {
             change.apply(source, node, out);
         }
     }
 
-    /// Changes the headers of agents.
+    /// Overrides the headers of agents.
     pub(crate) fn apply_to_agents(&self, agents: &mut [AgentFile], has_code: bool, out: &mut Diagnostics) {
         for change in &self.0 {
             let Some(name) = &change.agent else { continue };
@@ -87,7 +88,7 @@ impl Changes {
         Self(others.cloned().collect())
     }
 
-    /// Changes the models of agents that code defines. Their other settings are set in the code alone.
+    /// Overrides the models of agents that code defines. Their other settings are set in the code alone.
     pub(crate) fn apply_to_code_agents(
         &self,
         specs: &mut [AgentSpec],
@@ -114,7 +115,7 @@ impl Changes {
     }
 }
 
-impl Change {
+impl Override {
     fn read(text: &str) -> Result<Self, String> {
         let (key, value) = text.split_once('=').ok_or("a change has the form `KEY=VALUE`")?;
         let mut path = read_path(key.trim())?;
@@ -137,11 +138,11 @@ impl Change {
         diagnostic.with_hint(suggest(name, known))
     }
 
-    fn apply(&self, source: &mut Source, node: &mut Node, out: &mut Diagnostics) {
-        let place = source.add_set(&self.text);
-        let value = Node::of_value(&self.value, &place);
+    fn apply(&self, source: &mut SourceFile, node: &mut Node, out: &mut Diagnostics) {
+        let span = source.add_override(&self.text);
+        let value = Node::from_value(&self.value, &span);
         if let Err(problem) = put(node, &self.path, value) {
-            out.push(Diagnostic::at(source, &place, problem));
+            out.push(Diagnostic::error_at(source, &span, problem));
         }
     }
 }
@@ -172,22 +173,25 @@ fn put(node: &mut Node, path: &[String], value: Node) -> Result<(), String> {
         *node = value;
         return Ok(());
     };
-    if matches!(node.content, Content::Null) {
-        node.content = Content::Table(Vec::new());
+    if matches!(node.content, NodeContent::Null) {
+        node.content = NodeContent::Table(Vec::new());
     }
     match &mut node.content {
-        Content::Table(fields) => {
+        NodeContent::Table(fields) => {
             let index = fields.iter().position(|field| field.name == *name).unwrap_or_else(|| {
-                let empty = Node { place: value.place.clone(), content: Content::Null };
-                fields.push(Field { name: name.clone(), place: value.place.clone(), value: empty });
+                let empty = Node { span: value.span.clone(), content: NodeContent::Null };
+                fields.push(TableField { name: name.clone(), span: value.span.clone(), value: empty });
                 fields.len() - 1
             });
-            fields[index].place = value.place.clone();
+            fields[index].span = value.span.clone();
             put(&mut fields[index].value, rest, value)
         }
-        Content::List(items) => match name.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
+        NodeContent::List(items) => match name.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
             Some(item) => put(item, rest, value),
-            None => Err(format!("`{name}` is not a place in a list of {}", items.len())),
+            None => Err(format!(
+                "`{name}` is not an index of this list, which has {}",
+                counted(items.len() as u64, "item")
+            )),
         },
         _ => Err(format!("there is no `{name}` to set: what stands before it is not a table")),
     }
@@ -196,13 +200,14 @@ fn put(node: &mut Node, path: &[String], value: Node) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Span;
     use serde_json::json;
 
     fn changed(document: Value, text: &str) -> Value {
-        let mut node = Node::of_value(&document, &(0..0));
-        let mut source = Source::new("project.json", "");
+        let mut node = Node::from_value(&document, &Span::START);
+        let mut source = SourceFile::new("project.json", "");
         let mut out = Diagnostics::default();
-        Changes::read(&[text.to_owned()], &mut out).apply_to_manifest(&mut source, &mut node, &mut out);
+        Overrides::read(&[text.to_owned()], &mut out).apply_to_manifest(&mut source, &mut node, &mut out);
         assert!(out.0.is_empty(), "{out}");
         node.to_value()
     }
@@ -226,12 +231,13 @@ mod tests {
             ("a[\"b=1", "never closed"),
             ("agents.main=1", "agents.NAME.KEY"),
             ("runtime.max_depth.x=1", "is not a table"),
-            ("agent_files.7=x", "no place in a list"),
+            ("agent_files.7=x", "not an index of this list"),
         ] {
-            let mut node = Node::of_value(&json!({"runtime": {"max_depth": 5}, "agent_files": []}), &(0..0));
+            let mut node =
+                Node::from_value(&json!({"runtime": {"max_depth": 5}, "agent_files": []}), &Span::START);
             let mut out = Diagnostics::default();
-            let changes = Changes::read(&[text.to_owned()], &mut out);
-            changes.apply_to_manifest(&mut Source::new("project.json", ""), &mut node, &mut out);
+            let changes = Overrides::read(&[text.to_owned()], &mut out);
+            changes.apply_to_manifest(&mut SourceFile::new("project.json", ""), &mut node, &mut out);
             let said = out.to_string();
             assert!(said.contains(message) && said.contains(&format!("--set {text}")), "{text}: {said}");
         }

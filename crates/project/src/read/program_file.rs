@@ -1,6 +1,6 @@
 //! Program files of LLMProc (`.toml`, `.yaml`), read as agents.
 //!
-//! Every key becomes the key of an agent's header that means the same, at its own place, so that everything after
+//! Every key becomes the key of an agent's header that means the same, with its own span, so that everything after
 //! it (checks, links, diagnostics) is what agent files have. What means nothing here is said in a notice.
 
 mod files;
@@ -12,12 +12,13 @@ mod tools;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::{Content, Field, Language, Node};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{Language, Node, NodeContent, TableField};
 use crate::read::agent_file::AgentFile;
+use crate::source::{SourceFile, Span};
 use crate::suggest::suggest;
 
-pub(crate) use files::reach;
+pub(crate) use files::project_scope;
 use parts::{field, list, table, text};
 
 /// The sections of a program file.
@@ -61,45 +62,45 @@ pub(crate) fn language(path: &Path) -> Option<Language> {
 /// Returns whether a document is a program, and no manifest.
 pub(crate) fn is_program(node: &Node) -> bool {
     let is_table =
-        |key: &str| node.field(key).is_some_and(|field| matches!(field.value.content, Content::Table(_)));
+        |key: &str| node.field(key).is_some_and(|field| matches!(field.value.content, NodeContent::Table(_)));
     is_table("model") && node.field("entry").is_none() && node.field("version").is_none()
 }
 
 /// Reads a program file as an agent; nothing if it is not a table.
 pub(crate) fn read(
-    source: Source,
+    source: SourceFile,
     node: &Node,
     path: &Path,
     root: &Path,
     out: &mut Diagnostics,
 ) -> Option<AgentFile> {
-    if !matches!(node.content, Content::Table(_)) {
-        out.push(Diagnostic::at(&source, &node.place, "a program file must be a table"));
+    if !matches!(node.content, NodeContent::Table(_)) {
+        out.push(Diagnostic::error_at(&source, &node.span, "a program file must be a table"));
         return None;
     }
-    let mut reading = Reading::new(&source, path, root, out);
+    let mut reading = ProgramReader::new(&source, path, root, out);
     let instructions = reading.program(node);
-    let Reading { header, program, .. } = reading;
-    let header = Node { place: 0..0, content: Content::Table(header) };
+    let ProgramReader { header, program, .. } = reading;
+    let header = Node { span: Span::START, content: NodeContent::Table(header) };
     let mut file = AgentFile::new(source, header, instructions);
     file.program = Some(program);
     Some(file)
 }
 
 /// A program file while it becomes an agent.
-struct Reading<'a> {
-    source: &'a Source,
+struct ProgramReader<'a> {
+    source: &'a SourceFile,
     root: &'a Path,
     out: &'a mut Diagnostics,
-    header: Vec<Field>,
-    settings: Vec<Field>,
+    header: Vec<TableField>,
+    settings: Vec<TableField>,
     tools: Vec<Node>,
     program: ProgramParts,
 }
 
-impl<'a> Reading<'a> {
-    fn new(source: &'a Source, path: &'a Path, root: &'a Path, out: &'a mut Diagnostics) -> Self {
-        let name = field("name", &(0..0), text(&(0..0), &agent_name(path)));
+impl<'a> ProgramReader<'a> {
+    fn new(source: &'a SourceFile, path: &'a Path, root: &'a Path, out: &'a mut Diagnostics) -> Self {
+        let name = field("name", &Span::START, text(&Span::START, &agent_name(path)));
         let header = vec![name];
         let program = ProgramParts::default();
         Self { source, root, out, header, settings: Vec::new(), tools: Vec::new(), program }
@@ -113,7 +114,7 @@ impl<'a> Reading<'a> {
             None => {
                 let hint = "write `[model]` with `name` and `provider`";
                 self.out.push(
-                    Diagnostic::at(self.source, &(0..0), "a program file has a section `model`")
+                    Diagnostic::error_at(self.source, &Span::START, "a program file has a section `model`")
                         .with_hint(hint),
                 );
             }
@@ -137,12 +138,12 @@ impl<'a> Reading<'a> {
     /// Writes down what several sections say together.
     fn close(&mut self) {
         let settings = std::mem::take(&mut self.settings);
-        if let Some(place) = settings.first().map(|first| first.place.clone()) {
-            self.header.push(field("model_settings", &place, table(&place, settings)));
+        if let Some(span) = settings.first().map(|first| first.span.clone()) {
+            self.header.push(field("model_settings", &span, table(&span, settings)));
         }
         let tools = std::mem::take(&mut self.tools);
-        if let Some(place) = tools.first().map(|first| first.place.clone()) {
-            self.header.push(field("tools", &place, list(&place, tools)));
+        if let Some(span) = tools.first().map(|first| first.span.clone()) {
+            self.header.push(field("tools", &span, list(&span, tools)));
         }
     }
 
@@ -150,8 +151,8 @@ impl<'a> Reading<'a> {
     fn section<T>(&mut self, node: &Node, key: &str, read: impl FnOnce(&mut Self, &Node) -> T) -> Option<T> {
         let found = node.field(key)?;
         match found.value.content {
-            Content::Table(_) => Some(read(self, &found.value)),
-            Content::Null => None,
+            NodeContent::Table(_) => Some(read(self, &found.value)),
+            NodeContent::Null => None,
             _ => {
                 self.refuse(&found.value, format!("`{key}` must be a table"));
                 None
@@ -160,31 +161,31 @@ impl<'a> Reading<'a> {
     }
 
     fn refuse(&mut self, node: &Node, message: String) {
-        self.out.push(Diagnostic::at(self.source, &node.place, message));
+        self.out.push(Diagnostic::error_at(self.source, &node.span, message));
     }
 
-    fn notice(&mut self, field: &Field, message: impl Into<String>) {
-        self.out.push(Diagnostic::at(self.source, &field.place, message).notice());
+    fn notice(&mut self, field: &TableField, message: impl Into<String>) {
+        self.out.push(Diagnostic::notice_at(self.source, &field.span, message));
     }
 
     /// LLMProc passes over keys that it does not know; here it is said.
     fn notice_unknown(&mut self, section: &str, node: &Node, known: &[&str]) {
-        let Content::Table(fields) = &node.content else { return };
+        let NodeContent::Table(fields) = &node.content else { return };
         for field in fields.iter().filter(|field| !known.contains(&field.name.as_str())) {
             let key =
                 if section.is_empty() { field.name.clone() } else { format!("{section}.{}", field.name) };
             let message = format!("`{key}` is unknown and passed over");
-            let notice = Diagnostic::at(self.source, &field.place, message).notice();
+            let notice = Diagnostic::notice_at(self.source, &field.span, message);
             self.out.push(notice.with_hint(suggest(&field.name, known.iter().copied())));
         }
     }
 
     /// A field that must be a text.
-    fn text_of<'n>(&mut self, node: &'n Node, key: &str) -> Option<(&'n Field, &'n str)> {
+    fn text_of<'n>(&mut self, node: &'n Node, key: &str) -> Option<(&'n TableField, &'n str)> {
         let found = node.field(key)?;
         match &found.value.content {
-            Content::Text(text) => Some((found, text)),
-            Content::Null => None,
+            NodeContent::Text(text) => Some((found, text)),
+            NodeContent::Null => None,
             _ => {
                 self.refuse(&found.value, format!("`{key}` must be a text"));
                 None
@@ -193,8 +194,8 @@ impl<'a> Reading<'a> {
     }
 
     /// Passes a setting of the model on under another name.
-    fn set(&mut self, found: &Field, key: &str) {
-        self.settings.push(field(key, &found.place, found.value.clone()));
+    fn set(&mut self, found: &TableField, key: &str) {
+        self.settings.push(field(key, &found.span, found.value.clone()));
     }
 
     fn prompt(&mut self, prompt: &Node) -> Arc<str> {
@@ -235,9 +236,9 @@ impl<'a> Reading<'a> {
 
 /// The texts of a list; nothing where it is not a list of texts.
 fn texts(node: &Node) -> Option<Vec<String>> {
-    let Content::List(items) = &node.content else { return None };
+    let NodeContent::List(items) = &node.content else { return None };
     let text = |item: &Node| match &item.content {
-        Content::Text(text) => Some(text.clone()),
+        NodeContent::Text(text) => Some(text.clone()),
         _ => None,
     };
     items.iter().map(text).collect()

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, shown_path};
-use crate::document::{Content, Field, Node, entry_place};
+use crate::document::{Node, NodeContent, TableField, entry_span};
 use crate::read::agent_file::AgentFile;
-use crate::read::listing::Listing;
+use crate::read::listing::FileListing;
 
 /// The key of the list.
 const KEY: &str = "programs";
@@ -16,7 +16,7 @@ const MAX_LINKS: usize = 10_000;
 
 /// Files of a project by their real paths, and those that are still to be read.
 pub(crate) struct Links<'a> {
-    listing: Listing<'a>,
+    listing: FileListing<'a>,
     root: &'a Path,
     known: HashSet<PathBuf>,
     count: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Links<'a> {
 impl<'a> Links<'a> {
     /// The links of a project whose other files are known.
     pub(crate) fn new(root: &'a Path, known: impl Iterator<Item = PathBuf>) -> Self {
-        Self { listing: Listing::new(root), root, known: known.collect(), count: 0 }
+        Self { listing: FileListing::new(root), root, known: known.collect(), count: 0 }
     }
 
     /// Notes which files an agent names, and returns those of them that nobody has read yet.
@@ -46,14 +46,14 @@ impl<'a> Links<'a> {
                 }
                 Err((message, hint)) => {
                     let message = format!("`{KEY}`: {message}");
-                    let diagnostic = Diagnostic::at(&file.source, &node.place, message);
+                    let diagnostic = Diagnostic::error_at(&file.source, &node.span, message);
                     out.push(hint.into_iter().fold(diagnostic, Diagnostic::with_hint));
                 }
             }
         }
         if self.count > MAX_LINKS {
             let message = format!("the agents up to here name more than {MAX_LINKS} programs");
-            out.push(Diagnostic::at(&file.source, &entry_place(&file.header, KEY, ""), message));
+            out.push(Diagnostic::error_at(&file.source, &entry_span(&file.header, KEY, ""), message));
         }
         file.links = links;
         unread
@@ -109,11 +109,12 @@ pub(crate) fn is_program(path: &Path) -> bool {
 
 /// The files that a header names under `programs`, whether the rest of it is right or not.
 fn named_files(header: &Node) -> Vec<(&Node, &str)> {
-    let Some(Field { value: Node { content: Content::List(items), .. }, .. }) = header.field(KEY) else {
+    let Some(TableField { value: Node { content: NodeContent::List(items), .. }, .. }) = header.field(KEY)
+    else {
         return Vec::new();
     };
     let named = items.iter().filter_map(|item| match &item.field("file")?.value {
-        node @ Node { content: Content::Text(name), .. } => Some((node, name.as_str())),
+        node @ Node { content: NodeContent::Text(name), .. } => Some((node, name.as_str())),
         _ => None,
     });
     named.collect()

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use llm_do_core::Name;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Source};
-use crate::document::{self, Content, Field, Language, Node};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{self, Language, Node, NodeContent, TableField};
 use crate::globs::is_glob;
 use crate::read::agent_file::AgentFile;
 use crate::read::program_file::{agent_name, language};
 use crate::read::worker_keys::{TOOL_RULES, ToolRule, read_rules};
+use crate::source::{SourceFile, Span};
 
 /// The directory in which the Python program kept workers.
 const REGISTRY: &str = "workers";
@@ -30,7 +31,7 @@ const MAX_WORKER_BYTES: u64 = 4 * 1024 * 1024;
 pub(crate) fn is_worker(path: &Path, node: &Node) -> bool {
     let has = |key: &str| node.field(key).is_some();
     let is_program =
-        node.field("model").is_some_and(|model| matches!(model.value.content, Content::Table(_)));
+        node.field("model").is_some_and(|model| matches!(model.value.content, NodeContent::Table(_)));
     let is_manifest = ["version", "agent_files", "worker_files", "python_files"].into_iter().any(has);
     language(path) == Some(Language::Yaml)
         && !is_program
@@ -39,10 +40,10 @@ pub(crate) fn is_worker(path: &Path, node: &Node) -> bool {
 }
 
 /// Reads a worker as an agent.
-pub(crate) fn read(source: Source, node: Node, path: &Path, out: &mut Diagnostics) -> AgentFile {
+pub(crate) fn read(source: SourceFile, node: Node, path: &Path, out: &mut Diagnostics) -> AgentFile {
     let mut header = node;
     let instructions = take_instructions(&source, &mut header, out);
-    out.push(Diagnostic::read_as(&source, &(0..0), "a YAML worker", "an agent file"));
+    out.push(Diagnostic::read_as(&source, &Span::START, "a YAML worker", "an agent file"));
     let mut worker = Worker { source: &source, header: &mut header, tools: Vec::new(), out };
     worker.name(path);
     let has_files = worker.sandboxes();
@@ -52,23 +53,26 @@ pub(crate) fn read(source: Source, node: Node, path: &Path, out: &mut Diagnostic
     AgentFile::new(source, header, instructions.trim())
 }
 
-fn take_instructions(source: &Source, header: &mut Node, out: &mut Diagnostics) -> String {
-    match take(header, "instructions").map(|field| (field.value.place, field.value.content)) {
-        Some((_, Content::Text(text))) => text,
-        Some((place, _)) => {
-            out.push(Diagnostic::at(source, &place, "`instructions` must be a text"));
+fn take_instructions(source: &SourceFile, header: &mut Node, out: &mut Diagnostics) -> String {
+    match take(header, "instructions").map(|field| (field.value.span, field.value.content)) {
+        Some((_, NodeContent::Text(text))) => text,
+        Some((span, _)) => {
+            out.push(Diagnostic::error_at(source, &span, "`instructions` must be a text"));
             String::new()
         }
         None => {
             let hint = "write the text of `prompts/NAME.jinja2` there, if the worker had one";
-            out.push(Diagnostic::at(source, &(0..0), "the worker has no `instructions`").with_hint(hint));
+            out.push(
+                Diagnostic::error_at(source, &Span::START, "the worker has no `instructions`")
+                    .with_hint(hint),
+            );
             String::new()
         }
     }
 }
 
 /// Takes a field out of a table.
-fn take(node: &mut Node, name: &str) -> Option<Field> {
+fn take(node: &mut Node, name: &str) -> Option<TableField> {
     let fields = node.fields_mut()?;
     let index = fields.iter().position(|field| field.name == name)?;
     Some(fields.remove(index))
@@ -76,7 +80,7 @@ fn take(node: &mut Node, name: &str) -> Option<Field> {
 
 /// A worker while it becomes an agent.
 struct Worker<'a> {
-    source: &'a Source,
+    source: &'a SourceFile,
     header: &'a mut Node,
     /// Tools that it had without listing them.
     tools: Vec<Node>,
@@ -93,7 +97,7 @@ impl Worker<'_> {
     }
 
     fn add(&mut self, name: &str, value: Node) {
-        let field = Field { name: name.to_owned(), place: value.place.clone(), value };
+        let field = TableField { name: name.to_owned(), span: value.span.clone(), value };
         self.header.fields_mut().into_iter().for_each(|fields| fields.push(field.clone()));
     }
 
@@ -107,13 +111,13 @@ impl Worker<'_> {
             Ok(Some(toolset)) => {
                 let old = format!("`{}`", found.name);
                 let new = "the toolset `filesystem_project`";
-                self.out.push(Diagnostic::read_as(self.source, &found.place, &old, new));
-                let place = toolset.place.clone();
-                self.add("toolsets", Node { place, content: Content::List(vec![toolset]) });
+                self.out.push(Diagnostic::read_as(self.source, &found.span, &old, new));
+                let span = toolset.span.clone();
+                self.add("toolsets", Node { span, content: NodeContent::List(vec![toolset]) });
                 true
             }
-            Err((place, message, hint)) => {
-                self.out.push(Diagnostic::at(self.source, &place, message).with_hint(hint));
+            Err((span, message, hint)) => {
+                self.out.push(Diagnostic::error_at(self.source, &span, message).with_hint(hint));
                 false
             }
         }
@@ -125,7 +129,7 @@ impl Worker<'_> {
             return;
         };
         let Some(found) = take(self.header, TOOL_RULES) else { return };
-        self.out.push(Diagnostic::read_as(self.source, &found.place, "`tool_rules`", "`approval`"));
+        self.out.push(Diagnostic::read_as(self.source, &found.span, "`tool_rules`", "`approval`"));
         let mut kept = Vec::new();
         for rule in &rules {
             match is_file_tool(&rule.tool) {
@@ -134,38 +138,38 @@ impl Worker<'_> {
                 // A tool that is not allowed was not offered to the worker at all.
                 false if rule.is_blocked() => {}
                 false => {
-                    self.tools.push(Node { place: rule.place.clone(), ..text(&rule.tool) });
+                    self.tools.push(Node { span: rule.span.clone(), ..text(&rule.tool) });
                     kept.push(rule.field());
                 }
             }
         }
-        let approval = Node { place: found.value.place, content: Content::Table(kept) };
+        let approval = Node { span: found.value.span, content: NodeContent::Table(kept) };
         self.add("approval", approval);
     }
 
     fn notice_no_sandbox(&mut self, rule: &ToolRule) {
         let message = format!("the rule for `{}` has no effect: the worker has no sandbox", rule.tool);
-        self.out.push(Diagnostic::at(self.source, &rule.place, message).notice());
+        self.out.push(Diagnostic::notice_at(self.source, &rule.span, message));
     }
 
     /// A worker that may call others had a tool for it.
     fn delegation(&mut self) {
         const CALL: &str = "agent_call";
         let names = self.header.field("allow_workers").map(|field| &field.value);
-        let Some(Node { place, content: Content::List(items) }) = names else { return };
+        let Some(Node { span, content: NodeContent::List(items) }) = names else { return };
         let is_listed = self.tools.iter().any(|tool| tool.text() == Some(CALL));
         if !items.is_empty() && !is_listed {
-            self.tools.push(Node { place: place.clone(), ..text(CALL) });
+            self.tools.push(Node { span: span.clone(), ..text(CALL) });
         }
     }
 
     /// Lists the tools that the worker had, unless it is of a later version that lists them itself.
     fn list_tools(&mut self) {
         let tools = std::mem::take(&mut self.tools);
-        if let Some(place) = tools.first().map(|tool| tool.place.clone())
+        if let Some(span) = tools.first().map(|tool| tool.span.clone())
             && self.header.field("tools").is_none()
         {
-            self.add("tools", Node { place, content: Content::List(tools) });
+            self.add("tools", Node { span, content: NodeContent::List(tools) });
         }
     }
 }
@@ -175,7 +179,7 @@ fn is_file_tool(tool: &str) -> bool {
 }
 
 fn text(text: &str) -> Node {
-    Node { place: 0..0, content: Content::Text(text.to_owned()) }
+    Node { span: Span::START, content: NodeContent::Text(text.to_owned()) }
 }
 
 /// Returns the directory of the project of a worker: the one that has the directory `workers`, if it is in one.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use llm_do_core::{AgentSpec, Schema, Tool, Toolset};
 use llm_do_project::{
-    Catalog, ClassPurpose, Code, CodeClass, CodePlace, CodeProblem, Defined, Diagnostics, LoadedProject,
+    Catalog, ClassPurpose, Code, CodeClass, CodeLocation, CodeProblem, Defined, Diagnostics, LoadedProject,
     WantedCode, WantedToolset, check_static, load,
 };
 use llm_do_runtime::EntrySpec;
@@ -44,9 +44,9 @@ impl Catalog for Fake {
 
     fn code(&self, wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {
         self.runs.fetch_add(1, Ordering::Relaxed);
-        let place = CodePlace { file: wanted.root.join("tools.py"), line: Some(2) };
+        let location = CodeLocation { file: wanted.root.join("tools.py"), line: Some(2) };
         if let Some(message) = self.problem {
-            return Err(vec![CodeProblem { place: Some(place), message: message.into(), hint: None }]);
+            return Err(vec![CodeProblem { location: Some(location), message: message.into(), hint: None }]);
         }
         let class = |class: &llm_do_project::WantedClass| {
             assert_eq!(class.purpose, ClassPurpose::Input);
@@ -54,10 +54,12 @@ impl Catalog for Fake {
                 json!({"type": "object", "properties": {"topic": {"type": "string"}}, "required": ["topic"]});
             CodeClass { schema: Schema::new(schema).unwrap(), prompt: None }
         };
-        let tool = |name: &&'static str| Defined { value: echo(name), place: place.clone() };
-        let agent = |agent: &AgentSpec| Defined { value: agent.clone(), place: place.clone() };
-        let entry =
-            |name: &&'static str| Defined { value: EntrySpec::of_tool(echo(name)), place: place.clone() };
+        let tool = |name: &&'static str| Defined { value: echo(name), location: location.clone() };
+        let agent = |agent: &AgentSpec| Defined { value: agent.clone(), location: location.clone() };
+        let entry = |name: &&'static str| Defined {
+            value: EntrySpec::of_tool(echo(name)),
+            location: location.clone(),
+        };
         Ok(Code {
             tools: self.tools.iter().map(tool).collect(),
             agents: self.agents.iter().map(agent).collect(),

@@ -21,8 +21,8 @@ fn a_tool_that_says_nothing_writes_asks_and_acts_once() {
         (Access::Write, Approval::Ask, Effect::Once, Some(Duration::from_secs(600)))
     );
     assert_eq!(definition.input.source()["required"], json!(["path"]));
-    assert_eq!(code.tools[0].place.file, folder.path().join("tools.py"));
-    assert_eq!(code.tools[0].place.line, Some(1));
+    assert_eq!(code.tools[0].location.file, folder.path().join("tools.py"));
+    assert_eq!(code.tools[0].location.line, Some(1));
 }
 
 #[tokio::test]

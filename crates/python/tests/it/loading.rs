@@ -7,7 +7,7 @@ use crate::support::{Folder, Named, needs_python};
 
 fn first_problem(folder: &Folder) -> (String, Option<u32>) {
     let problems = folder.try_load().err().expect("a problem");
-    let line = problems[0].place.as_ref().and_then(|place| place.line);
+    let line = problems[0].location.as_ref().and_then(|place| place.line);
     (problems[0].message.clone(), line)
 }
 

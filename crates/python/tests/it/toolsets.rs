@@ -179,7 +179,7 @@ async fn a_base_outside_the_project_is_a_problem_with_its_place() {
         std::fs::create_dir(folder.path().join("docs")).unwrap();
         let problems = folder.try_load().err().expect("a problem");
         assert!(problems[0].message.contains("lies outside"), "{base}: {problems:?}");
-        assert!(problems[0].place.as_ref().unwrap().file.ends_with("tools.py"));
+        assert!(problems[0].location.as_ref().unwrap().file.ends_with("tools.py"));
         folder.assert_no_processes();
     }
 }

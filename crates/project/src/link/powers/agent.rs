@@ -6,8 +6,8 @@ use llm_do_core::{Access, AgentSpec, Approval, ApprovalRule, Effect, ModelSettin
 use llm_do_runtime::approval_by_rules;
 use llm_do_trust::Power;
 
-use super::{Found, place_at};
-use crate::document::entry_place;
+use super::{PowerCollector, span_at_path};
+use crate::document::entry_span;
 use crate::format::front_matter::{EnvironmentInfo, EnvironmentSection, Header, OutputSchema};
 use crate::link::Toolsets;
 use crate::read::agent::Agent;
@@ -51,7 +51,7 @@ const SAMPLING_FIELDS: &[&str] = &[
     "verbosity",
 ];
 
-impl Found<'_> {
+impl PowerCollector<'_> {
     /// Adds the powers of an agent; `spec` is missing if the header could not be linked.
     pub(super) fn agent(&mut self, agent: &Agent, spec: Option<&AgentSpec>, toolsets: &Toolsets<'_>) {
         let Header {
@@ -105,9 +105,9 @@ impl Found<'_> {
         }
         if let Some(root) = env_info.as_ref().and_then(EnvironmentInfo::file_map_root) {
             // A map of files shows what a toolset for reading them would list.
-            let place = place_at(&agent.file.header, &["env_info"]);
+            let span = span_at_path(&agent.file.header, &["env_info"]);
             let settings = serde_json::json!({"root": root});
-            self.toolset(&agent.file.source, &place, "env_info", FILE_MAP, FILE_MAP, &settings);
+            self.toolset(&agent.file.source, &span, "env_info", FILE_MAP, FILE_MAP, &settings);
         }
         if let Some(spec) = spec {
             self.single_tools(agent, spec, toolsets);
@@ -116,8 +116,8 @@ impl Found<'_> {
     }
 
     fn add_at(&mut self, agent: &Agent, keys: &[&str], power: Power) {
-        let place = place_at(&agent.file.header, keys);
-        self.add(&agent.file.source, &place, &keys.join("."), power);
+        let span = span_at_path(&agent.file.header, keys);
+        self.add(&agent.file.source, &span, &keys.join("."), power);
     }
 
     fn classes(&mut self, agent: &Agent, input: bool, output: Option<&OutputSchema>) {
@@ -168,9 +168,9 @@ impl Found<'_> {
     ) {
         let Some(built_in) = toolsets.built_in_of(name) else { return };
         let settings = toolsets.settings_of(name, settings);
-        let place = entry_place(&agent.file.header, "toolsets", name);
+        let span = entry_span(&agent.file.header, "toolsets", name);
         let key = format!("toolsets.{name}");
-        self.toolset(&agent.file.source, &place, &key, &built_in, name, &settings);
+        self.toolset(&agent.file.source, &span, &key, &built_in, name, &settings);
     }
 
     /// Toolsets of which the agent lists single tools, without the toolset.
@@ -183,8 +183,8 @@ impl Found<'_> {
             }
             if let Some(built_in) = toolsets.built_in_of(name) {
                 let settings = toolsets.settings_of(name, &serde_json::Value::Null);
-                let place = place_at(&agent.file.header, &["tools"]);
-                self.toolset(&agent.file.source, &place, "tools", &built_in, name, &settings);
+                let span = span_at_path(&agent.file.header, &["tools"]);
+                self.toolset(&agent.file.source, &span, "tools", &built_in, name, &settings);
             }
         }
     }
@@ -248,9 +248,9 @@ impl Found<'_> {
     }
 
     fn pre_approved_code(&mut self, agent: &Agent, pattern: &str, spec: &AgentSpec, tool: String) {
-        let place = entry_place(&agent.file.header, "approval", pattern);
+        let span = entry_span(&agent.file.header, "approval", pattern);
         let power = Power::PreApproved { agent: spec.name.to_string(), tool };
-        self.add(&agent.file.source, &place, "approval", power);
+        self.add(&agent.file.source, &span, "approval", power);
     }
 
     fn pre_approved(
@@ -274,14 +274,14 @@ impl Found<'_> {
         let power = Power::PreApproved { agent: spec.name.to_string(), tool: tool.to_owned() };
         match patterns.iter().find(names) {
             Some(pattern) => {
-                let place = entry_place(header, "approval", pattern);
-                self.add(&agent.file.source, &place, "approval", power);
+                let span = entry_span(header, "approval", pattern);
+                self.add(&agent.file.source, &span, "approval", power);
             }
             // The older form keeps rules among the settings of a toolset.
             None => {
                 let toolset = tool.split_once('.').map_or(tool, |(toolset, _)| toolset);
-                let place = entry_place(header, "toolsets", toolset);
-                self.add(&agent.file.source, &place, "toolsets", power);
+                let span = entry_span(header, "toolsets", toolset);
+                self.add(&agent.file.source, &span, "toolsets", power);
             }
         }
     }

@@ -1,7 +1,6 @@
 //! Single tools of an agent, and how it is offered tools otherwise than they describe themselves.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 use llm_do_core::{Access, AgentSpec, Name, ToolDefinition, ToolOverride, ToolsetChoice};
@@ -9,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::{Refused, Toolsets, python_tool_hint, unlisted_code, with_hint};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::entry_place;
+use crate::document::entry_span;
 use crate::format::front_matter::{ToolEntry, ToolSection};
 use crate::read::agent::Agent;
+use crate::source::Span;
 use crate::suggest::suggest;
 use llm_do_runtime::ToolsetSubset;
 
@@ -42,16 +42,16 @@ impl Toolsets<'_> {
                 return;
             }
             let written = entry.name();
-            let place = place_of_tool(agent, written);
+            let span = tool_span(agent, written);
             let tool = self.current_name(written, &held);
             if tool != written {
                 let (old, new) = (format!("`{written}`"), format!("`{tool}`"));
-                out.push(Diagnostic::read_as(&agent.file.source, &place, &old, &new));
+                out.push(Diagnostic::read_as(&agent.file.source, &span, &old, &new));
                 rename_in_rules(spec, written, tool);
             }
             if !seen.insert(tool) {
                 let message = format!("duplicate entry `{tool}` in `tools`");
-                out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint("list it once"));
+                out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint("list it once"));
                 continue;
             }
             match self.origin(tool, &held) {
@@ -63,7 +63,7 @@ impl Toolsets<'_> {
                 None => {
                     let message = self.no_such_tool(&agent.header.name, tool);
                     let hint = self.meant_tool(tool);
-                    out.push(Diagnostic::at(&agent.file.source, &place, message).with_hint(hint));
+                    out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint(hint));
                     continue;
                 }
             }
@@ -189,9 +189,9 @@ impl Toolsets<'_> {
                 spec.toolsets.push(choice);
             }
             Err(refused) => {
-                let place = place_of_tool(agent, tools[0]);
+                let span = tool_span(agent, tools[0]);
                 let message = format!("agent `{}`: {}", spec.name, refused.message);
-                out.push(with_hint(Diagnostic::at(&agent.file.source, &place, message), refused.hint));
+                out.push(with_hint(Diagnostic::error_at(&agent.file.source, &span, message), refused.hint));
             }
         }
     }
@@ -210,8 +210,8 @@ impl Toolsets<'_> {
     }
 }
 
-fn place_of_tool(agent: &Agent, tool: &str) -> Range<usize> {
-    entry_place(&agent.file.header, "tools", tool)
+fn tool_span(agent: &Agent, tool: &str) -> Span {
+    entry_span(&agent.file.header, "tools", tool)
 }
 
 /// How an entry says that a tool is offered.
@@ -243,7 +243,7 @@ fn notice_less_access(agent: &Agent, held: &Held, out: &mut Diagnostics) {
         if written < needed {
             let (said, needed) = (written.as_str(), needed.as_str());
             let message = format!("`access: {said}` has no effect: the tool `{name}` needs {needed} access");
-            out.push(Diagnostic::at(&agent.file.source, &place_of_tool(agent, name), message).notice());
+            out.push(Diagnostic::notice_at(&agent.file.source, &tool_span(agent, name), message));
         }
     }
 }
@@ -257,8 +257,8 @@ fn drop_unknown_parameters(agent: &Agent, spec: &mut AgentSpec, held: &Held, out
             let is_known = known.is_some_and(|known| known.contains_key(name));
             if !is_known {
                 let message = format!("the tool `{}` has no parameter `{name}` here", change.tool);
-                let place = place_of_tool(agent, &change.tool);
-                out.push(Diagnostic::at(&agent.file.source, &place, message).notice());
+                let span = tool_span(agent, &change.tool);
+                out.push(Diagnostic::notice_at(&agent.file.source, &span, message));
             }
             is_known
         });

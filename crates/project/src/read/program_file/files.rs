@@ -1,18 +1,18 @@
 //! The files that a program names: its instructions, what it is told first, other programs; and how far up they reach.
 
-use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use llm_do_secrets::secret_kind;
 
-use super::Reading;
+use super::ProgramReader;
 use super::parts::{field, list, table, text};
 use crate::diagnostic::Diagnostic;
-use crate::document::{Content, Field, Node};
-use crate::read::listing::Listing;
+use crate::document::{Node, NodeContent, TableField};
+use crate::read::listing::FileListing;
 use crate::read::program_links::below;
 use crate::read::{directory_of, read_source};
+use crate::source::Span;
 
 /// What lies in the top folder of somebody's work.
 const MARKS: [&str; 3] = [".git", ".hg", "pyproject.toml"];
@@ -24,19 +24,19 @@ const OUTSIDE: &str = "outside the project";
 const FURTHER_UP: &str = "list this file under `agent_files` of a manifest further up";
 
 /// Where the project of a program begins.
-pub(crate) struct Reach {
+pub(crate) struct ProjectScope {
     /// The top folder.
     pub(crate) root: PathBuf,
     /// The program, below it.
     pub(crate) path: PathBuf,
     /// The name that reaches so far.
-    pub(crate) place: Range<usize>,
+    pub(crate) span: Span,
 }
 
 /// A program that names files above its own folder belongs to the work around it: the nearest folder above that a
 /// repository or a package begins with. Nothing where it names none, or there is no such folder.
-pub(crate) fn reach(path: &Path, program: &Node) -> Option<Reach> {
-    let place = named(program).find_map(reaching_up)?;
+pub(crate) fn project_scope(path: &Path, program: &Node) -> Option<ProjectScope> {
+    let span = named(program).find_map(reaching_up)?;
     let folder = directory_of(path);
     let real = folder.canonicalize().ok()?;
     let is_marked = |folder: &&Path| MARKS.iter().any(|mark| folder.join(mark).exists());
@@ -46,8 +46,8 @@ pub(crate) fn reach(path: &Path, program: &Node) -> Option<Reach> {
     let above = above.map(|above| if above == Path::new("") { Path::new(".") } else { above });
     // A path is shown as it was given, where that is long enough.
     match above.filter(|above| above.canonicalize().is_ok_and(|above| above == top)) {
-        Some(above) => Some(Reach { root: above.to_path_buf(), path: path.to_path_buf(), place }),
-        None => Some(Reach { root: top.to_path_buf(), path: real.join(path.file_name()?), place }),
+        Some(above) => Some(ProjectScope { root: above.to_path_buf(), path: path.to_path_buf(), span }),
+        None => Some(ProjectScope { root: top.to_path_buf(), path: real.join(path.file_name()?), span }),
     }
 }
 
@@ -60,29 +60,29 @@ fn holds_home(folder: &Path) -> bool {
 fn named(program: &Node) -> impl Iterator<Item = &Node> {
     let under =
         |path: &[&str]| path.iter().try_fold(program, |node, key| node.field(key).map(|found| &found.value));
-    let places: [&[&str]; 5] = [
+    let paths: [&[&str]; 5] = [
         &["prompt", "system_prompt_file"],
         &["preload", "files"],
         &["plugins", "preload_files", "files"],
         &["linked_programs"],
         &["plugins", "spawn", "linked_programs"],
     ];
-    places.map(under).into_iter().flatten().flat_map(|node| match &node.content {
-        Content::List(items) => items.iter().collect(),
-        Content::Table(links) => {
+    paths.map(under).into_iter().flatten().flat_map(|node| match &node.content {
+        NodeContent::List(items) => items.iter().collect(),
+        NodeContent::Table(links) => {
             links.iter().map(|link| path_of(&link.value).unwrap_or(&link.value)).collect()
         }
         _ => vec![node],
     })
 }
 
-/// The place of a name that leads above the folder of the file in which it stands.
-fn reaching_up(node: &Node) -> Option<Range<usize>> {
+/// Returns the span of a path if it leads above the folder of the file that names it.
+fn reaching_up(node: &Node) -> Option<Span> {
     let mut depth = 0_usize;
     for part in Path::new(node.text()?).components() {
         match part {
             Component::Normal(_) => depth += 1,
-            Component::ParentDir if depth == 0 => return Some(node.place.clone()),
+            Component::ParentDir if depth == 0 => return Some(node.span.clone()),
             Component::ParentDir => depth -= 1,
             _ => {}
         }
@@ -93,21 +93,21 @@ fn reaching_up(node: &Node) -> Option<Range<usize>> {
 /// The path of a link, which can stand beside a description.
 fn path_of(link: &Node) -> Option<&Node> {
     match &link.content {
-        Content::Text(_) => Some(link),
+        NodeContent::Text(_) => Some(link),
         _ => link.field("path").map(|path| &path.value).filter(|path| path.text().is_some()),
     }
 }
 
-impl Reading<'_> {
+impl ProgramReader<'_> {
     /// Finds a file inside the project.
     fn find(&self, name: &str) -> Result<PathBuf, String> {
         let below = below(self.root, &self.source.path, name);
         let below = below.ok_or_else(|| format!("`{name}` lies outside the project"))?;
-        Listing::new(self.root).named(below)
+        FileListing::new(self.root).named(below)
     }
 
     /// Reads the instructions from a file inside the project.
-    pub(super) fn prompt_file(&mut self, found: &Field, name: &str) -> Option<Arc<str>> {
+    pub(super) fn prompt_file(&mut self, found: &TableField, name: &str) -> Option<Arc<str>> {
         match self.find(name) {
             Ok(path) => {
                 let text = read_source(&path, self.out)?.text;
@@ -141,13 +141,13 @@ impl Reading<'_> {
         }
         let Some(found) = preload.field("files") else { return };
         let value = match &found.value.content {
-            Content::List(items) => {
+            NodeContent::List(items) => {
                 let items = items.iter().filter(|item| self.can_preload(item)).cloned().collect();
-                list(&found.value.place, items)
+                list(&found.value.span, items)
             }
             _ => found.value.clone(),
         };
-        self.header.push(field("preload", &found.place, value));
+        self.header.push(field("preload", &found.span, value));
     }
 
     /// A program does without a file that it should be told first.
@@ -161,31 +161,31 @@ impl Reading<'_> {
     /// Says that a file is left out, and what to do where the project does not reach it.
     fn do_without(&mut self, named: &Node, message: String) {
         let is_outside = message.contains(OUTSIDE);
-        let notice = Diagnostic::at(self.source, &named.place, message).notice();
+        let notice = Diagnostic::notice_at(self.source, &named.span, message);
         self.out.push(if is_outside { notice.with_hint(FURTHER_UP) } else { notice });
     }
 
     /// Links: a path, or a path with a description.
     pub(super) fn linked_programs(&mut self, links: &Node) {
-        let Content::Table(fields) = &links.content else { return };
+        let NodeContent::Table(fields) = &links.content else { return };
         let programs = fields.iter().filter_map(|link| self.linked_program(link)).collect();
-        self.header.push(field("programs", &links.place, list(&links.place, programs)));
+        self.header.push(field("programs", &links.span, list(&links.span, programs)));
     }
 
-    fn linked_program(&mut self, link: &Field) -> Option<Node> {
+    fn linked_program(&mut self, link: &TableField) -> Option<Node> {
         let Some((path, written)) = path_of(&link.value).and_then(|path| Some((path, path.text()?))) else {
             let message = format!("`linked_programs.{}` must be a path, or a table with `path`", link.name);
             self.refuse(&link.value, message);
             return None;
         };
-        if matches!(link.value.content, Content::Table(_)) {
+        if matches!(link.value.content, NodeContent::Table(_)) {
             self.notice_unknown("linked_programs", &link.value, &["path", "description"]);
         }
         let found = self.link_target(path, written)?;
-        let name = field("name", &link.place, text(&link.place, &link.name));
-        let file = field("file", &path.place, text(&path.place, &found));
+        let name = field("name", &link.span, text(&link.span, &link.name));
+        let file = field("file", &path.span, text(&path.span, &found));
         let description = link.value.field("description").cloned();
-        Some(table(&link.place, [name, file].into_iter().chain(description).collect()))
+        Some(table(&link.span, [name, file].into_iter().chain(description).collect()))
     }
 
     /// The file of a link: the same program in the other language, where it was written anew since; nothing where the
@@ -202,7 +202,7 @@ impl Reading<'_> {
             return Some(written.to_owned());
         };
         let message = format!("`linked_programs`: {message}, and `{other}` is taken for it");
-        self.out.push(Diagnostic::at(self.source, &path.place, message).notice());
+        self.out.push(Diagnostic::notice_at(self.source, &path.span, message));
         Some(other.to_owned())
     }
 }

@@ -1,30 +1,29 @@
-//! Small pieces of which headers are made, each at the place of what it was made from.
+//! Constructors for the parts of headers, each with the span of what it was made from.
 
-use std::ops::Range;
-
-use crate::document::{Content, Field, Node};
+use crate::document::{Node, NodeContent, TableField};
+use crate::source::Span;
 
 /// A field with its value.
-pub(super) fn field(name: &str, place: &Range<usize>, value: Node) -> Field {
-    Field { name: name.to_owned(), place: place.clone(), value }
+pub(super) fn field(name: &str, span: &Span, value: Node) -> TableField {
+    TableField { name: name.to_owned(), span: span.clone(), value }
 }
 
 /// A text.
-pub(super) fn text(place: &Range<usize>, text: &str) -> Node {
-    Node { place: place.clone(), content: Content::Text(text.to_owned()) }
+pub(super) fn text(span: &Span, text: &str) -> Node {
+    Node { span: span.clone(), content: NodeContent::Text(text.to_owned()) }
 }
 
 /// Yes or no.
-pub(super) fn boolean(place: &Range<usize>, value: bool) -> Node {
-    Node { place: place.clone(), content: Content::Bool(value) }
+pub(super) fn boolean(span: &Span, value: bool) -> Node {
+    Node { span: span.clone(), content: NodeContent::Bool(value) }
 }
 
 /// A list.
-pub(super) fn list(place: &Range<usize>, items: Vec<Node>) -> Node {
-    Node { place: place.clone(), content: Content::List(items) }
+pub(super) fn list(span: &Span, items: Vec<Node>) -> Node {
+    Node { span: span.clone(), content: NodeContent::List(items) }
 }
 
 /// A table.
-pub(super) fn table(place: &Range<usize>, fields: Vec<Field>) -> Node {
-    Node { place: place.clone(), content: Content::Table(fields) }
+pub(super) fn table(span: &Span, fields: Vec<TableField>) -> Node {
+    Node { span: span.clone(), content: NodeContent::Table(fields) }
 }

@@ -1,9 +1,9 @@
 //! Plugins of a program: settings that are sections here, and the tools that each brings along.
 
-use super::Reading;
+use super::ProgramReader;
 use super::parts::{boolean, field, table, text};
 use super::tools::{OF_DESCRIPTORS, name_of};
-use crate::document::{Content, Field, Node};
+use crate::document::{Node, NodeContent, TableField};
 
 /// A plugin that every program can have.
 struct Plugin {
@@ -30,7 +30,7 @@ const PLUGINS: [Plugin; 6] = [
     Plugin { name: "env_info", section: Some("env_info"), tools: &[], switch: None },
 ];
 
-impl Reading<'_> {
+impl ProgramReader<'_> {
     /// The same program with the sections that its plugins stand for.
     pub(super) fn with_plugins_as_sections(&mut self, program: &Node) -> Node {
         let mut program = program.clone();
@@ -41,11 +41,11 @@ impl Reading<'_> {
         for plugin in &PLUGINS {
             let Some(found) = plugins.field(plugin.name) else { continue };
             match (&found.value.content, plugin.section) {
-                (Content::Null, _) => {}
-                (Content::Table(_), None) => self.check_keys(plugin, &found.value),
-                (Content::Table(_), Some(key)) => {
+                (NodeContent::Null, _) => {}
+                (NodeContent::Table(_), None) => self.check_keys(plugin, &found.value),
+                (NodeContent::Table(_), Some(key)) => {
                     let value = self.section_of(plugin, &found.value);
-                    self.add_section(&mut program, field(key, &found.place, value));
+                    self.add_section(&mut program, field(key, &found.span, value));
                 }
                 _ => self.refuse(&found.value, format!("`plugins.{}` must be a table", plugin.name)),
             }
@@ -66,9 +66,9 @@ impl Reading<'_> {
                 let mut fields = fields_of(settings);
                 fields.retain(|field| field.name != "tools");
                 if settings.field("enabled").is_none() {
-                    fields.push(field("enabled", &settings.place, boolean(&settings.place, true)));
+                    fields.push(field("enabled", &settings.span, boolean(&settings.span, true)));
                 }
-                table(&settings.place, fields)
+                table(&settings.span, fields)
             }
             _ => settings.clone(),
         }
@@ -80,25 +80,25 @@ impl Reading<'_> {
         const DESCRIPTIONS: &str = "linked_program_descriptions";
         self.notice_unknown("plugins.spawn", settings, &[LINKS, DESCRIPTIONS, "tools"]);
         let descriptions = settings.field(DESCRIPTIONS).map(|found| &found.value);
-        let described = |link: Field| match descriptions.and_then(|all| all.field(&link.name)) {
+        let described = |link: TableField| match descriptions.and_then(|all| all.field(&link.name)) {
             Some(description) if link.value.text().is_some() => {
-                let path = field("path", &link.value.place, link.value.clone());
-                let description = field("description", &description.place, description.value.clone());
-                Field { value: table(&link.value.place, vec![path, description]), ..link }
+                let path = field("path", &link.value.span, link.value.clone());
+                let description = field("description", &description.span, description.value.clone());
+                TableField { value: table(&link.value.span, vec![path, description]), ..link }
             }
             _ => link,
         };
         match settings.field(LINKS).map(|found| &found.value) {
-            Some(links) if matches!(links.content, Content::Table(_)) => {
-                table(&links.place, fields_of(links).into_iter().map(described).collect())
+            Some(links) if matches!(links.content, NodeContent::Table(_)) => {
+                table(&links.span, fields_of(links).into_iter().map(described).collect())
             }
-            Some(links) if links.content != Content::Null => links.clone(),
-            _ => table(&settings.place, Vec::new()),
+            Some(links) if links.content != NodeContent::Null => links.clone(),
+            _ => table(&settings.span, Vec::new()),
         }
     }
 
     /// What a plugin says holds, and not an older section beside it.
-    fn add_section(&mut self, program: &mut Node, section: Field) {
+    fn add_section(&mut self, program: &mut Node, section: TableField) {
         if let Some(older) = program.field(&section.name) {
             let message = format!("`{}` is passed over, since a plugin says the same", older.name);
             self.notice(older, message);
@@ -113,18 +113,18 @@ impl Reading<'_> {
     pub(super) fn tools_of_plugins(&mut self, plugins: &Node) {
         for plugin in &PLUGINS {
             let Some(found) = plugins.field(plugin.name) else { continue };
-            let is_off = |key| matches!(found.value.field(key), Some(off) if off.value.content == Content::Bool(false));
-            if !matches!(found.value.content, Content::Table(_)) || plugin.switch.is_some_and(is_off) {
+            let is_off = |key| matches!(found.value.field(key), Some(off) if off.value.content == NodeContent::Bool(false));
+            if !matches!(found.value.content, NodeContent::Table(_)) || plugin.switch.is_some_and(is_off) {
                 continue;
             }
             match found.value.field("tools").map(|tools| &tools.value) {
-                Some(Node { content: Content::List(items), .. }) if !items.is_empty() => {
+                Some(Node { content: NodeContent::List(items), .. }) if !items.is_empty() => {
                     items.iter().for_each(|item| self.chosen_tool(plugin, item));
                 }
-                Some(other) if !matches!(other.content, Content::Null | Content::List(_)) => {
+                Some(other) if !matches!(other.content, NodeContent::Null | NodeContent::List(_)) => {
                     self.refuse(other, format!("`plugins.{}.tools` must be a list", plugin.name));
                 }
-                _ => plugin.tools.iter().for_each(|tool| self.add_tool(text(&found.place, tool))),
+                _ => plugin.tools.iter().for_each(|tool| self.add_tool(text(&found.span, tool))),
             }
         }
     }
@@ -151,9 +151,9 @@ impl Reading<'_> {
     }
 }
 
-fn fields_of(node: &Node) -> Vec<Field> {
+fn fields_of(node: &Node) -> Vec<TableField> {
     match &node.content {
-        Content::Table(fields) => fields.clone(),
+        NodeContent::Table(fields) => fields.clone(),
         _ => Vec::new(),
     }
 }

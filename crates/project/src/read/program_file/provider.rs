@@ -1,14 +1,14 @@
 //! What the provider of a program is told: the model, its parameters, and the tools that the provider runs itself.
 
-use super::Reading;
+use super::ProgramReader;
 use super::parts::{boolean, field, list, table, text};
 use crate::diagnostic::Diagnostic;
-use crate::document::{Content, Field, Node};
+use crate::document::{Node, NodeContent, TableField};
 use crate::suggest::suggest;
 
-impl Reading<'_> {
-    pub(super) fn model(&mut self, model: &Field) {
-        if !matches!(model.value.content, Content::Table(_)) {
+impl ProgramReader<'_> {
+    pub(super) fn model(&mut self, model: &TableField) {
+        if !matches!(model.value.content, NodeContent::Table(_)) {
             return self
                 .refuse(&model.value, "`model` must be a table with `name` and `provider`".to_owned());
         }
@@ -16,20 +16,20 @@ impl Reading<'_> {
         for key in ["name", "provider"] {
             if model.value.field(key).is_none() {
                 let message = format!("`model.{key}` is missing");
-                self.out.push(Diagnostic::at(self.source, &model.place, message));
+                self.out.push(Diagnostic::error_at(self.source, &model.span, message));
             }
         }
         let (name, provider) = (self.text_of(&model.value, "name"), self.text_of(&model.value, "provider"));
-        if let (Some((place, name)), Some((provider_place, provider))) = (name, provider) {
+        if let (Some((name_field, name)), Some((provider_field, provider))) = (name, provider) {
             let plain = plain_provider(provider);
             if plain != provider {
                 let message = format!("`{provider}` is reached as `{plain}`, with the key of that provider");
-                self.notice(provider_place, message);
+                self.notice(provider_field, message);
             }
             // Vertex sets the date of a model apart with a character that no other knows.
             let name = if provider.contains("vertex") { name.replace('@', "-") } else { name.to_owned() };
-            let chosen = text(&place.value.place, &format!("{plain}:{name}"));
-            self.header.push(field("model", &place.place, chosen));
+            let chosen = text(&name_field.value.span, &format!("{plain}:{name}"));
+            self.header.push(field("model", &name_field.span, chosen));
         }
         for found in ["project_id", "region"].iter().filter_map(|key| model.value.field(key)) {
             self.notice(found, format!("`model.{}` has no effect: Vertex is not used", found.name));
@@ -38,19 +38,19 @@ impl Reading<'_> {
             self.notice(found, "`model.display_name` has no effect");
         }
         if let Some(found) = model.value.field("max_iterations") {
-            let turns = field("turns", &found.place, found.value.clone());
-            self.header.push(field("limits", &found.place, table(&found.place, vec![turns])));
+            let turns = field("turns", &found.span, found.value.clone());
+            self.header.push(field("limits", &found.span, table(&found.span, vec![turns])));
         }
         if let Some(found) = model.value.field("disable_automatic_caching")
-            && found.value.content == Content::Bool(true)
+            && found.value.content == NodeContent::Bool(true)
         {
-            self.settings.push(field("cache", &found.place, boolean(&found.place, false)));
+            self.settings.push(field("cache", &found.span, boolean(&found.span, false)));
         }
     }
 
     pub(super) fn parameters(&mut self, parameters: &Node) {
-        let Content::Table(fields) = &parameters.content else { return };
-        for found in fields.iter().filter(|found| found.value.content != Content::Null) {
+        let NodeContent::Table(fields) = &parameters.content else { return };
+        for found in fields.iter().filter(|found| found.value.content != NodeContent::Null) {
             match found.name.as_str() {
                 "temperature" | "top_p" | "max_tokens" | "extra_headers" => self.set(found, &found.name),
                 "max_completion_tokens" | "max_tokens_to_sample" => self.most_tokens(parameters, found),
@@ -59,26 +59,26 @@ impl Reading<'_> {
                 "thinking" => {
                     let thinking = crate::read::deprecated_keys::thinking_of(&found.value)
                         .unwrap_or_else(|| found.value.clone());
-                    self.settings.push(field("thinking", &found.place, thinking));
+                    self.settings.push(field("thinking", &found.span, thinking));
                 }
                 "thinking_budget" => self.thinking_budget(found),
                 "top_k" | "frequency_penalty" | "presence_penalty" => {
                     let message =
                         format!("`parameters.{}` is not sent: only some providers know it", found.name);
                     let hint = "an agent file can send it as it stands, under `model_settings.extra_body`";
-                    let notice = Diagnostic::at(self.source, &found.place, message).notice();
+                    let notice = Diagnostic::notice_at(self.source, &found.span, message);
                     self.out.push(notice.with_hint(hint));
                 }
                 _ => {
                     let message = format!("`parameters.{}` is unknown and passed over", found.name);
-                    let notice = Diagnostic::at(self.source, &found.place, message).notice();
+                    let notice = Diagnostic::notice_at(self.source, &found.span, message);
                     self.out.push(notice.with_hint(suggest(&found.name, PARAMETERS)));
                 }
             }
         }
     }
 
-    fn most_tokens(&mut self, parameters: &Node, found: &Field) {
+    fn most_tokens(&mut self, parameters: &Node, found: &TableField) {
         if parameters.field("max_tokens").is_some() {
             let message = format!("`max_tokens` and `{}` are the same setting, written twice", found.name);
             return self.refuse(&found.value, message);
@@ -87,23 +87,24 @@ impl Reading<'_> {
     }
 
     /// An older spelling of `thinking`: none where it is nothing.
-    fn thinking_budget(&mut self, found: &Field) {
-        let is_none = matches!(&found.value.content, Content::Number(number) if number.as_u64() == Some(0));
-        let value = if is_none { boolean(&found.value.place, false) } else { found.value.clone() };
-        self.settings.push(field("thinking", &found.place, value));
+    fn thinking_budget(&mut self, found: &TableField) {
+        let is_none =
+            matches!(&found.value.content, NodeContent::Number(number) if number.as_u64() == Some(0));
+        let value = if is_none { boolean(&found.value.span, false) } else { found.value.clone() };
+        self.settings.push(field("thinking", &found.span, value));
     }
 
     /// One text or a list of them.
-    fn stop(&mut self, parameters: &Node, found: &Field) {
+    fn stop(&mut self, parameters: &Node, found: &TableField) {
         if found.name == "stop_sequences" && parameters.field("stop").is_some() {
             let message = "`stop` and `stop_sequences` are the same setting, written twice".to_owned();
             return self.refuse(&found.value, message);
         }
         let value = match &found.value.content {
-            Content::Text(_) => list(&found.value.place, vec![found.value.clone()]),
+            NodeContent::Text(_) => list(&found.value.span, vec![found.value.clone()]),
             _ => found.value.clone(),
         };
-        self.settings.push(field("stop", &found.place, value));
+        self.settings.push(field("stop", &found.span, value));
     }
 
     /// Searches that the provider makes. Settings for another provider have no effect.
@@ -111,7 +112,8 @@ impl Reading<'_> {
         let provider = program.field("model").and_then(|model| model.value.field("provider"));
         let provider = provider.and_then(|provider| provider.value.text()).map(plain_provider);
         for key in OF_PROVIDERS {
-            let Some(found) = tools.field(key).filter(|found| found.value.content != Content::Null) else {
+            let Some(found) = tools.field(key).filter(|found| found.value.content != NodeContent::Null)
+            else {
                 continue;
             };
             self.notice_unknown(&format!("tools.{key}"), &found.value, &[SEARCH]);
@@ -123,22 +125,22 @@ impl Reading<'_> {
         }
     }
 
-    fn web_search(&mut self, key: &str, found: &Field, search: &Node) {
+    fn web_search(&mut self, key: &str, found: &TableField, search: &Node) {
         const PASSED: [&str; 3] = ["max_uses", "allowed_domains", "blocked_domains"];
         const LEFT_OUT: [&str; 2] = ["search_context_size", "user_location"];
         let path = format!("tools.{key}.{SEARCH}");
         self.notice_unknown(&path, search, &[&["enabled"], &PASSED[..], &LEFT_OUT].concat());
-        if search.field("enabled").is_none_or(|enabled| enabled.value.content != Content::Bool(true)) {
+        if search.field("enabled").is_none_or(|enabled| enabled.value.content != NodeContent::Bool(true)) {
             return;
         }
-        let is_written = |found: &&Field| found.value.content != Content::Null;
+        let is_written = |found: &&TableField| found.value.content != NodeContent::Null;
         for found in LEFT_OUT.iter().filter_map(|key| search.field(key)).filter(is_written) {
             self.notice(found, format!("`{path}.{}` is not sent", found.name));
         }
-        let kind = field("tool_type", &found.place, text(&found.place, SEARCH));
+        let kind = field("tool_type", &found.span, text(&found.span, SEARCH));
         let passed = PASSED.iter().filter_map(|key| search.field(key)).filter(is_written).cloned();
-        let tool = table(&search.place, std::iter::once(kind).chain(passed).collect());
-        self.header.push(field("server_side_tools", &found.place, list(&found.value.place, vec![tool])));
+        let tool = table(&search.span, std::iter::once(kind).chain(passed).collect());
+        self.header.push(field("server_side_tools", &found.span, list(&found.value.span, vec![tool])));
     }
 }
 

@@ -1,28 +1,28 @@
 //! What a program can do: its tools, servers, links, surroundings and descriptors.
 
-use super::Reading;
+use super::ProgramReader;
 use super::parts::{boolean, field, list, table, text};
 use crate::diagnostic::Diagnostic;
-use crate::document::{Content, Field, Node};
+use crate::document::{Node, NodeContent, TableField};
 use crate::format::facts::Fact;
 
 /// Tools that work on file descriptors.
 pub(super) const OF_DESCRIPTORS: [&str; 2] = ["read_fd", "fd_to_file"];
 
-impl Reading<'_> {
+impl ProgramReader<'_> {
     pub(super) fn tools(&mut self, tools: &Node) {
         self.notice_unknown("tools", tools, &TOOLS);
         if let (Some(_), Some(enabled)) = (tools.field("builtin"), tools.field("enabled")) {
             let message = "`builtin` and `enabled` are the same key, written twice".to_owned();
             self.refuse(&enabled.value, message);
         }
-        if let Some(found) = tools.field("mcp").filter(|found| found.value.content != Content::Null) {
+        if let Some(found) = tools.field("mcp").filter(|found| found.value.content != NodeContent::Null) {
             self.selection("tools.mcp", found);
         }
         let found = tools.field("builtin").or_else(|| tools.field("enabled"));
         let items = match found.map(|found| (found, &found.value.content)) {
-            None | Some((_, Content::Null)) => Vec::new(),
-            Some((_, Content::List(items))) => items.clone(),
+            None | Some((_, NodeContent::Null)) => Vec::new(),
+            Some((_, NodeContent::List(items))) => items.clone(),
             Some((found, _)) => {
                 return self.refuse(&found.value, format!("`tools.{}` must be a list", found.name));
             }
@@ -35,7 +35,7 @@ impl Reading<'_> {
 
     /// Tools with the other names that stand apart from them.
     fn aliased(&mut self, items: &[Node], aliases: &Node) -> Vec<Node> {
-        let Content::Table(aliases) = &aliases.content else { return items.to_vec() };
+        let NodeContent::Table(aliases) = &aliases.content else { return items.to_vec() };
         let mut items = items.to_vec();
         for alias in aliases {
             let Some(tool) = alias.value.text() else {
@@ -72,32 +72,32 @@ impl Reading<'_> {
     /// The tool `list_files` does what `list_dir` did, and takes other parameters.
     fn list_dir(&mut self, item: &Node) -> Node {
         let message = "`list_dir` is the tool `list_files`, which takes a pattern of paths";
-        self.out.push(Diagnostic::at(self.source, &item.place, message).notice());
+        self.out.push(Diagnostic::notice_at(self.source, &item.span, message));
         let mut fields = match &item.content {
-            Content::Table(fields) => fields.clone(),
+            NodeContent::Table(fields) => fields.clone(),
             _ => Vec::new(),
         };
         fields.retain(|field| !matches!(field.name.as_str(), "name" | "param_descriptions"));
         if !fields.iter().any(|field| field.name == "alias") {
-            fields.push(field("alias", &item.place, text(&item.place, "list_dir")));
+            fields.push(field("alias", &item.span, text(&item.span, "list_dir")));
         }
-        fields.insert(0, field("name", &item.place, text(&item.place, "list_files")));
-        table(&item.place, fields)
+        fields.insert(0, field("name", &item.span, text(&item.span, "list_files")));
+        table(&item.span, fields)
     }
 
     /// Which tools of MCP servers are wanted: `all`, names, or names with what is said of each.
-    fn selection(&mut self, key: &str, found: &Field) {
-        let Content::Table(servers) = &found.value.content else {
+    fn selection(&mut self, key: &str, found: &TableField) {
+        let NodeContent::Table(servers) = &found.value.content else {
             return self.refuse(&found.value, format!("`{key}` must be a table of servers"));
         };
         for server in servers {
             let is_right = match &server.value.content {
-                Content::Text(word) => word == "all",
-                Content::List(items) => {
+                NodeContent::Text(word) => word == "all",
+                NodeContent::List(items) => {
                     items.iter().all(|item| name_of(item).is_some_and(|name| !name.is_empty()))
                 }
-                Content::Table(tools) => {
-                    tools.iter().all(|tool| matches!(tool.value.content, Content::Table(_)))
+                NodeContent::Table(tools) => {
+                    tools.iter().all(|tool| matches!(tool.value.content, NodeContent::Table(_)))
                 }
                 _ => false,
             };
@@ -111,14 +111,14 @@ impl Reading<'_> {
 
     pub(super) fn mcp(&mut self, mcp: &Node) {
         self.notice_unknown("mcp", mcp, &["config_path", "servers", "tools"]);
-        if let Some(found) = mcp.field("tools").filter(|found| found.value.content != Content::Null) {
+        if let Some(found) = mcp.field("tools").filter(|found| found.value.content != NodeContent::Null) {
             self.selection("mcp.tools", found);
         }
         self.text_of(mcp, "config_path");
-        if let Some(servers) = mcp.field("servers").filter(|found| found.value.content != Content::Null) {
-            let is_table = |node: &Node| matches!(node.content, Content::Table(_));
+        if let Some(servers) = mcp.field("servers").filter(|found| found.value.content != NodeContent::Null) {
+            let is_table = |node: &Node| matches!(node.content, NodeContent::Table(_));
             let is_right = match &servers.value.content {
-                Content::Table(fields) => fields.iter().all(|server| is_table(&server.value)),
+                NodeContent::Table(fields) => fields.iter().all(|server| is_table(&server.value)),
                 _ => false,
             };
             if !is_right {
@@ -128,7 +128,7 @@ impl Reading<'_> {
                 );
             }
         }
-        if let Content::Table(fields) = &mcp.content
+        if let NodeContent::Table(fields) = &mcp.content
             && let Some(first) = fields.first()
         {
             self.notice(first, "MCP servers are not available yet: `mcp` is read and checked");
@@ -137,28 +137,28 @@ impl Reading<'_> {
 
     /// Facts that are known here, and the rest as it stands.
     pub(super) fn environment(&mut self, section: &Node) {
-        let Content::Table(fields) = &section.content else { return };
+        let NodeContent::Table(fields) = &section.content else { return };
         let mut kept = Vec::new();
         for found in fields {
             match (found.name.as_str(), &found.value.content) {
-                ("variables", Content::List(names)) => {
+                ("variables", NodeContent::List(names)) => {
                     let names = names.iter().filter(|name| self.is_known_fact(name)).cloned().collect();
-                    kept.push(field("variables", &found.place, list(&found.value.place, names)));
+                    kept.push(field("variables", &found.span, list(&found.value.span, names)));
                 }
                 (key, _) if KEYS.contains(&key) => kept.push(found.clone()),
-                (_, Content::Text(_)) => kept.push(found.clone()),
+                (_, NodeContent::Text(_)) => kept.push(found.clone()),
                 (key, _) => self.notice(found, format!("`env_info.{key}` is not text, and passed over")),
             }
         }
-        self.header.push(field("env_info", &section.place, table(&section.place, kept)));
+        self.header.push(field("env_info", &section.span, table(&section.span, kept)));
     }
 
     fn is_known_fact(&mut self, name: &Node) -> bool {
-        let Content::Text(written) = &name.content else { return true };
+        let NodeContent::Text(written) = &name.content else { return true };
         let is_known = Fact::from_name(written).is_some();
         if !is_known {
             let message = format!("the fact `{written}` is unknown and passed over");
-            self.out.push(Diagnostic::at(self.source, &name.place, message).notice());
+            self.out.push(Diagnostic::notice_at(self.source, &name.span, message));
         }
         is_known
     }
@@ -176,28 +176,29 @@ impl Reading<'_> {
         self.notice_unknown("file_descriptor", section, &names.map(|(written, _)| written));
         let passed = names.iter().filter_map(|(written, key)| {
             let found = section.field(written)?;
-            Some(field(key, &found.place, found.value.clone()))
+            Some(field(key, &found.span, found.value.clone()))
         });
-        let mut fields: Vec<Field> = passed.collect();
+        let mut fields: Vec<TableField> = passed.collect();
         let has_tools = self.tools.iter().filter_map(name_of).any(|name| OF_DESCRIPTORS.contains(&name));
         for (key, usual) in [("enabled", has_tools), ("references", false)] {
             if !fields.iter().any(|field| field.name == key) {
-                fields.push(field(key, &section.place, boolean(&section.place, usual)));
+                fields.push(field(key, &section.span, boolean(&section.span, usual)));
             }
         }
-        let is_enabled =
-            fields.iter().any(|field| field.name == "enabled" && field.value.content == Content::Bool(true));
+        let is_enabled = fields
+            .iter()
+            .any(|field| field.name == "enabled" && field.value.content == NodeContent::Bool(true));
         // An agent that has tools can read what they answer.
         if is_enabled && self.tools.is_empty() {
             self.add_reader(section);
         }
-        self.header.push(field("file_descriptors", &section.place, table(&section.place, fields)));
+        self.header.push(field("file_descriptors", &section.span, table(&section.span, fields)));
     }
 
     fn add_reader(&mut self, section: &Node) {
         let message = "`read_fd` is added to the tools, since file descriptors are enabled";
-        self.out.push(Diagnostic::at(self.source, &section.place, message).notice());
-        self.tools.push(text(&section.place, OF_DESCRIPTORS[0]));
+        self.out.push(Diagnostic::notice_at(self.source, &section.span, message));
+        self.tools.push(text(&section.span, OF_DESCRIPTORS[0]));
     }
 }
 
@@ -211,9 +212,9 @@ const KEYS: [&str; 6] =
 /// The name of a tool, as it stands or in a table.
 pub(super) fn name_of(item: &Node) -> Option<&str> {
     match &item.content {
-        Content::Text(name) => Some(name),
-        Content::Table(_) => match &item.field("name")?.value.content {
-            Content::Text(name) => Some(name),
+        NodeContent::Text(name) => Some(name),
+        NodeContent::Table(_) => match &item.field("name")?.value.content {
+            NodeContent::Text(name) => Some(name),
             _ => None,
         },
         _ => None,
@@ -221,13 +222,13 @@ pub(super) fn name_of(item: &Node) -> Option<&str> {
 }
 
 /// The same entry under another name.
-fn with_alias(item: &Node, alias: &Field) -> Node {
+fn with_alias(item: &Node, alias: &TableField) -> Node {
     let mut fields = match &item.content {
-        Content::Table(fields) => fields.clone(),
-        _ => vec![field("name", &item.place, item.clone())],
+        NodeContent::Table(fields) => fields.clone(),
+        _ => vec![field("name", &item.span, item.clone())],
     };
-    fields.push(field("alias", &alias.place, text(&alias.place, &alias.name)));
-    table(&item.place, fields)
+    fields.push(field("alias", &alias.span, text(&alias.span, &alias.name)));
+    table(&item.span, fields)
 }
 
 /// The same entry with a parameter under the name that it has here.

@@ -1,22 +1,21 @@
 //! Sandboxes of a worker: named directories that it could read or write.
 
-use std::ops::Range;
-
-use crate::document::{Content, Field, Node};
+use crate::document::{Node, NodeContent, TableField};
+use crate::source::Span;
 use crate::suggest::suggest;
 
-/// A place, a message and a hint.
-type Refusal = (Range<usize>, String, String);
+/// A span, a message and a hint.
+type SandboxProblem = (Span, String, String);
 
 const KNOWN: [&str; 6] = ["root", "mode", "suffixes", "allowed_suffixes", "max_file_bytes", "max_bytes"];
 
 /// Makes the toolset of the one sandbox of a worker; nothing if there is none.
-pub(super) fn toolset(found: &Field) -> Result<Option<Node>, Refusal> {
+pub(super) fn toolset(found: &TableField) -> Result<Option<Node>, SandboxProblem> {
     // `sandbox: {paths: {..}}` and `sandbox: {root: ..}` are later forms of `sandboxes: {..}`.
     let listed = found.value.field("paths").map_or(&found.value, |paths| &paths.value);
-    let Content::Table(sandboxes) = &listed.content else {
+    let NodeContent::Table(sandboxes) = &listed.content else {
         return match listed.content {
-            Content::Null => Ok(None),
+            NodeContent::Null => Ok(None),
             _ => Err(refusal(
                 listed,
                 format!("`{}` must be a mapping", found.name),
@@ -34,14 +33,14 @@ pub(super) fn toolset(found: &Field) -> Result<Option<Node>, Refusal> {
             let message =
                 format!("`{}` has several sandboxes, and an agent has one such toolset", found.name);
             let hint = "name a toolset for each under `toolsets` of the manifest, with its `root`, and list them here";
-            Err((second.place.clone(), message, hint.to_owned()))
+            Err((second.span.clone(), message, hint.to_owned()))
         }
     }
 }
 
 /// A sandbox as settings of the toolset for files.
-fn settings(sandbox: &Node) -> Result<Node, Refusal> {
-    let Content::Table(fields) = &sandbox.content else {
+fn settings(sandbox: &Node) -> Result<Node, SandboxProblem> {
+    let NodeContent::Table(fields) = &sandbox.content else {
         return Err(refusal(
             sandbox,
             "a sandbox must be a mapping".to_owned(),
@@ -49,16 +48,16 @@ fn settings(sandbox: &Node) -> Result<Node, Refusal> {
         ));
     };
     let mut settings = Vec::new();
-    let mut set = |name: &str, field: &Field, content: Content| {
-        let value = Node { place: field.value.place.clone(), content };
-        settings.push(Field { name: name.to_owned(), place: field.place.clone(), value });
+    let mut set = |name: &str, field: &TableField, content: NodeContent| {
+        let value = Node { span: field.value.span.clone(), content };
+        settings.push(TableField { name: name.to_owned(), span: field.span.clone(), value });
     };
     for field in fields {
         let content = field.value.content.clone();
         match field.name.as_str() {
-            _ if content == Content::Null => {}
+            _ if content == NodeContent::Null => {}
             "root" => set("root", field, content),
-            "mode" => set("read_only", field, Content::Bool(is_read_only(&field.value)?)),
+            "mode" => set("read_only", field, NodeContent::Bool(is_read_only(&field.value)?)),
             "suffixes" | "allowed_suffixes" => set("suffixes", field, content),
             "max_file_bytes" | "max_bytes" => {
                 set("max_read_bytes", field, content.clone());
@@ -66,21 +65,21 @@ fn settings(sandbox: &Node) -> Result<Node, Refusal> {
             }
             name => {
                 let hint = suggest(name, KNOWN);
-                return Err((field.place.clone(), format!("unknown key `{name}` of a sandbox"), hint));
+                return Err((field.span.clone(), format!("unknown key `{name}` of a sandbox"), hint));
             }
         }
     }
     // Without a mode a sandbox could only be read.
     if sandbox.field("mode").is_none() {
-        let value = Node { place: sandbox.place.clone(), content: Content::Bool(true) };
-        settings.push(Field { name: "read_only".to_owned(), place: sandbox.place.clone(), value });
+        let value = Node { span: sandbox.span.clone(), content: NodeContent::Bool(true) };
+        settings.push(TableField { name: "read_only".to_owned(), span: sandbox.span.clone(), value });
     }
-    let value = Node { place: sandbox.place.clone(), content: Content::Table(settings) };
-    let field = Field { name: "filesystem_project".to_owned(), place: sandbox.place.clone(), value };
-    Ok(Node { place: sandbox.place.clone(), content: Content::Table(vec![field]) })
+    let value = Node { span: sandbox.span.clone(), content: NodeContent::Table(settings) };
+    let field = TableField { name: "filesystem_project".to_owned(), span: sandbox.span.clone(), value };
+    Ok(Node { span: sandbox.span.clone(), content: NodeContent::Table(vec![field]) })
 }
 
-fn is_read_only(mode: &Node) -> Result<bool, Refusal> {
+fn is_read_only(mode: &Node) -> Result<bool, SandboxProblem> {
     match mode.text() {
         Some("ro") => Ok(true),
         Some("rw") => Ok(false),
@@ -88,6 +87,6 @@ fn is_read_only(mode: &Node) -> Result<bool, Refusal> {
     }
 }
 
-fn refusal(node: &Node, message: String, hint: &str) -> Refusal {
-    (node.place.clone(), message, hint.to_owned())
+fn refusal(node: &Node, message: String, hint: &str) -> SandboxProblem {
+    (node.span.clone(), message, hint.to_owned())
 }
