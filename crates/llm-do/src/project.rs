@@ -10,5 +10,5 @@ pub use llm_do_project::{
     ProjectFiles, Provider, Reach, ReachModel, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider,
     Severity, Workshop,
 };
-pub use llm_do_runtime::{LinkError, LinkErrors, Outline, OutlinedCallable};
+pub use llm_do_runtime::{LinkError, LinkErrors, NameKind, Outline, OutlinedCallable};
 pub use llm_do_trust::{DeclaredPower, Power, PowerClass, Powers};

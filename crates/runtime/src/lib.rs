@@ -35,7 +35,7 @@ pub use descriptors::{
 pub use gate::verdict::{Verdict, VerdictKind};
 pub use project::agent_call_policy::{AgentCallOverride, AgentCallPolicy};
 pub use project::entry::{EntrySpec, PromptInput};
-pub use project::link_error::{LinkError, LinkErrors};
+pub use project::link_error::{LinkError, LinkErrors, NameKind};
 pub use project::outline::{Outline, OutlinedCallable};
 pub use project::rules::{approval_by_rules, pattern_means_tool};
 pub use project::toolset_source::ToolsetSource;

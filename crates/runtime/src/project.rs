@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::descriptors::{Descriptors, READER};
 use crate::project::entry::EntrySpec;
-use crate::project::link_error::{LinkError, LinkErrors};
+use crate::project::link_error::{LinkError, LinkErrors, NameKind};
 use crate::project::plan::{Digests, Plan, Source, Target, TargetKind};
 use crate::project::rules::{Pattern, Rules};
 use crate::project::toolset_source::{SourcedToolsets, ToolsetSource};
@@ -214,10 +214,10 @@ impl ProjectBuilder {
     }
 
     fn check_names(&self, problems: &mut Vec<LinkError>) {
-        let agents = self.agents.iter().map(|agent| ("agent", &agent.name));
-        let entries = self.entries.iter().map(|entry| ("entry", entry.name()));
-        let tools = self.tools.iter().map(|tool| ("tool", &tool.definition().name));
-        let toolsets = self.toolsets.iter().map(|toolset| ("toolset", toolset.name()));
+        let agents = self.agents.iter().map(|agent| (NameKind::Agent, &agent.name));
+        let entries = self.entries.iter().map(|entry| (NameKind::Entry, entry.name()));
+        let tools = self.tools.iter().map(|tool| (NameKind::Tool, &tool.definition().name));
+        let toolsets = self.toolsets.iter().map(|toolset| (NameKind::Toolset, toolset.name()));
         // An agent, entry or tool is called by its name; an agent is listed where toolsets are.
         check_unique(agents.clone().chain(entries).chain(tools), problems);
         check_unique(agents.chain(toolsets), problems);
@@ -225,11 +225,11 @@ impl ProjectBuilder {
 
     /// A new agent takes no name that a tool, a toolset or an entry has.
     fn check_new_name(&self, spec: &AgentSpec, problems: &mut Vec<LinkError>) {
-        let entries = self.entries.iter().map(|entry| ("entry", entry.name()));
-        let tools = self.tools.iter().map(|tool| ("tool", &tool.definition().name));
-        let toolsets = self.toolsets.iter().map(|toolset| ("toolset", toolset.name()));
+        let entries = self.entries.iter().map(|entry| (NameKind::Entry, entry.name()));
+        let tools = self.tools.iter().map(|tool| (NameKind::Tool, &tool.definition().name));
+        let toolsets = self.toolsets.iter().map(|toolset| (NameKind::Toolset, toolset.name()));
         let others = entries.chain(tools).chain(toolsets).filter(|(_, name)| **name == spec.name);
-        check_unique(others.take(1).chain([("agent", &spec.name)]), problems);
+        check_unique(others.take(1).chain([(NameKind::Agent, &spec.name)]), problems);
     }
 
     fn link_agent(&self, spec: &AgentSpec, parts: &mut Parts<'_>, problems: &mut Vec<LinkError>) -> Plan {
@@ -324,7 +324,7 @@ impl ProjectBuilder {
         let plain = !self.unchecked_rules && !pattern.contains(['*', '?', '[', '{', '.']);
         (plain && !known.clone().any(|name| name == pattern)).then(|| LinkError::Unknown {
             agent: spec.name.clone(),
-            what: "approval rule",
+            kind: NameKind::ApprovalRule,
             name: pattern.into(),
             nearest: nearest(pattern, known).map(str::to_owned),
             advice: None,
@@ -384,28 +384,28 @@ impl ProjectBuilder {
             }
             None => None,
         };
-        self.unknown(spec, "tool", name, self.tool_names(), advice)
+        self.unknown(spec, NameKind::Tool, name, self.tool_names(), advice)
     }
 
     fn unknown_toolset(&self, spec: &AgentSpec, name: &Name) -> LinkError {
         let is_tool = self.tool_names().contains(&name.as_str());
         let advice = is_tool.then(|| format!("it is a single tool: list it with `tool(\"{name}\")`"));
-        self.unknown(spec, "toolset", name, self.toolset_names(), advice)
+        self.unknown(spec, NameKind::Toolset, name, self.toolset_names(), advice)
     }
 
     fn unknown(
         &self,
         spec: &AgentSpec,
-        what: &'static str,
+        kind: NameKind,
         name: &Name,
         known: Vec<&str>,
         advice: Option<String>,
     ) -> LinkError {
         let nearest = nearest(name, known).map(str::to_owned);
         let how =
-            format!("add it with `ProjectBuilder::{what}`, or the built-in ones with `builtins(directory)`");
+            format!("add it with `ProjectBuilder::{kind}`, or the built-in ones with `builtins(directory)`");
         let advice = advice.or_else(|| nearest.is_none().then_some(how));
-        LinkError::Unknown { agent: spec.name.clone(), what, name: name.clone(), nearest, advice }
+        LinkError::Unknown { agent: spec.name.clone(), kind, name: name.clone(), nearest, advice }
     }
 
     fn tool_names(&self) -> Vec<&str> {
@@ -467,26 +467,26 @@ fn check_prompt(spec: &AgentSpec, problems: &mut Vec<LinkError>) {
 /// Offers tools to an agent as it says: under other names, in other words. All names are free before the first is
 /// given, so that two tools may change theirs.
 fn link_overrides(spec: &AgentSpec, plan: &mut Plan, problems: &mut Vec<LinkError>) {
-    let unknown = |what, name: &str, known: Vec<&str>| {
+    let unknown = |kind, name: &str, known: Vec<&str>| {
         let nearest = nearest(name, known).map(str::to_owned);
-        LinkError::Unknown { agent: spec.name.clone(), what, name: name.into(), nearest, advice: None }
+        LinkError::Unknown { agent: spec.name.clone(), kind, name: name.into(), nearest, advice: None }
     };
     let mut taken = Vec::new();
     for change in &spec.overrides {
         let Some((position, target)) = plan.take_tool(&change.tool) else {
-            problems.push(unknown("changed tool", &change.tool, plan.tool_names().collect()));
+            problems.push(unknown(NameKind::ChangedTool, &change.tool, plan.tool_names().collect()));
             continue;
         };
         let parameters = parameters(&target.definition);
         for (name, _) in change.parameters.iter().filter(|(name, _)| !parameters.contains(&name.as_str())) {
-            problems.push(unknown("parameter", name, parameters.clone()));
+            problems.push(unknown(NameKind::Parameter, name, parameters.clone()));
         }
         taken.push((position, target.offered_as(change)));
     }
     for (position, target) in taken {
         let name = &target.definition.name;
         if !Name::is_valid(name) {
-            problems.push(LinkError::BadName { what: "tool", name: name.clone() });
+            problems.push(LinkError::BadName { kind: NameKind::Tool, name: name.clone() });
         }
         if let Some(other) = plan.target(name) {
             problems.push(LinkError::Collision {
@@ -528,7 +528,7 @@ fn link_manual_only(
             Ok(pattern) if !unchecked && pattern.is_plain() && !plan.has_tool(&pattern) => {
                 problems.push(LinkError::Unknown {
                     agent: spec.name.clone(),
-                    what: "manual-only tool",
+                    kind: NameKind::ManualOnlyTool,
                     name: written.as_str().into(),
                     nearest: nearest(written, plan.tool_names()).map(str::to_owned),
                     advice: None,
@@ -573,17 +573,17 @@ fn mark_as_owned(plan: &mut Plan, owners: &[Owned<'_>]) {
     }
 }
 
-fn check_unique<'a>(names: impl Iterator<Item = (&'static str, &'a Name)>, problems: &mut Vec<LinkError>) {
-    let mut seen: BTreeMap<&Name, &'static str> = BTreeMap::new();
-    for (what, name) in names {
+fn check_unique<'a>(names: impl Iterator<Item = (NameKind, &'a Name)>, problems: &mut Vec<LinkError>) {
+    let mut seen: BTreeMap<&Name, NameKind> = BTreeMap::new();
+    for (kind, name) in names {
         if !Name::is_valid(name) {
-            let problem = LinkError::BadName { what, name: name.clone() };
+            let problem = LinkError::BadName { kind, name: name.clone() };
             if !problems.contains(&problem) {
                 problems.push(problem);
             }
         }
-        if let Some(other) = seen.insert(name, what) {
-            let problem = LinkError::Duplicate { name: name.clone(), first: other, second: what };
+        if let Some(other) = seen.insert(name, kind) {
+            let problem = LinkError::Duplicate { name: name.clone(), first: other, second: kind };
             if !problems.contains(&problem) {
                 problems.push(problem);
             }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use llm_do_core::Name;
-use llm_do_runtime::{LinkError, LinkErrors};
+use llm_do_runtime::{LinkError, LinkErrors, NameKind};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::span_of;
@@ -18,16 +18,14 @@ pub(super) fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &m
             return;
         }
         let about = match error {
-            LinkError::Unknown { agent, what: "approval rule", .. } => Some((agent, "approval")),
-            LinkError::Unknown { agent, what: "manual-only tool", .. } => Some((agent, "manual_only")),
-            LinkError::Unknown { agent, what: "changed tool" | "parameter", .. } => Some((agent, "tools")),
+            LinkError::Unknown { agent, kind, .. } => Some((agent, key_of(*kind))),
             LinkError::Collision { agent, name, .. } if is_alias(agents, agent, name) => {
                 Some((agent, "tools"))
             }
             LinkError::BadGlob { agent, .. } => Some((agent, glob_key(agents, agent))),
-            LinkError::Unknown { agent, .. }
-            | LinkError::Collision { agent, .. }
-            | LinkError::ReservedName { agent, .. } => Some((agent, "toolsets")),
+            LinkError::Collision { agent, .. } | LinkError::ReservedName { agent, .. } => {
+                Some((agent, "toolsets"))
+            }
             _ => None,
         };
         let found = about.and_then(|(name, key)| {
@@ -44,6 +42,16 @@ pub(super) fn report(errors: &LinkErrors, agents: &[Agent], root: &Path, out: &m
             Some(hint) => diagnostic.with_hint(hint),
             None => diagnostic,
         });
+    }
+}
+
+/// Returns the key under which an agent names something.
+fn key_of(kind: NameKind) -> &'static str {
+    match kind {
+        NameKind::ApprovalRule => "approval",
+        NameKind::ManualOnlyTool => "manual_only",
+        NameKind::ChangedTool | NameKind::Parameter => "tools",
+        NameKind::Agent | NameKind::Entry | NameKind::Tool | NameKind::Toolset => "toolsets",
     }
 }
 

@@ -12,22 +12,22 @@ pub struct LinkErrors(pub Vec<LinkError>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
     /// A name that cannot be called.
-    #[error("the {what} name `{name}` is not valid")]
+    #[error("the {kind} name `{name}` is not valid")]
     BadName {
-        /// What has the name.
-        what: &'static str,
+        /// What it is the name of.
+        kind: NameKind,
         /// The name.
         name: Name,
     },
     /// Two things share one name.
-    #[error("the name `{name}` is used by {}", both(first, second))]
+    #[error("the name `{name}` is used by {}", both(*first, *second))]
     Duplicate {
         /// The name.
         name: Name,
         /// What has it first.
-        first: &'static str,
+        first: NameKind,
         /// What has it too.
-        second: &'static str,
+        second: NameKind,
     },
     /// A new agent has the name of one that a person wrote.
     #[error("the agent `{name}` was written by a person and is never replaced")]
@@ -36,12 +36,12 @@ pub enum LinkError {
         name: Name,
     },
     /// An agent lists something that does not exist.
-    #[error("agent `{agent}` names the {what} `{name}`, which does not exist")]
+    #[error("agent `{agent}` names the {kind} `{name}`, which does not exist")]
     Unknown {
         /// The agent.
         agent: Name,
         /// What it names.
-        what: &'static str,
+        kind: NameKind,
         /// The name.
         name: Name,
         /// What may have been meant.
@@ -159,15 +159,59 @@ impl LinkError {
     }
 }
 
-fn both(first: &str, second: &str) -> String {
-    match first == second {
-        true => format!("two {first}s"),
-        false => format!("both {} and {}", article(first), article(second)),
+/// What a name is the name of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameKind {
+    /// An agent.
+    Agent,
+    /// An entry.
+    Entry,
+    /// A tool.
+    Tool,
+    /// A toolset.
+    Toolset,
+    /// An approval rule of an agent, which names a tool.
+    ApprovalRule,
+    /// A tool that only a person or code may call.
+    ManualOnlyTool,
+    /// A tool that an agent offers in another way.
+    ChangedTool,
+    /// A parameter of a tool.
+    Parameter,
+}
+
+impl NameKind {
+    /// Returns the kind as messages name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Entry => "entry",
+            Self::Tool => "tool",
+            Self::Toolset => "toolset",
+            Self::ApprovalRule => "approval rule",
+            Self::ManualOnlyTool => "manual-only tool",
+            Self::ChangedTool => "changed tool",
+            Self::Parameter => "parameter",
+        }
     }
 }
 
-fn article(what: &str) -> String {
-    if what.starts_with(['a', 'e']) { format!("an {what}") } else { format!("a {what}") }
+impl fmt::Display for NameKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+fn both(first: NameKind, second: NameKind) -> String {
+    match first == second {
+        true => format!("two {first}s"),
+        false => format!("both {} and {}", with_article(first), with_article(second)),
+    }
+}
+
+fn with_article(kind: NameKind) -> String {
+    let article = if kind.as_str().starts_with(['a', 'e']) { "an" } else { "a" };
+    format!("{article} {kind}")
 }
 
 /// As people read it: a program whose `main` returns the error prints this.

@@ -15,7 +15,7 @@ use llm_do_core::{
 };
 use serde_json::Value;
 
-use crate::project::link_error::{LinkError, LinkErrors};
+use crate::project::link_error::{LinkError, LinkErrors, NameKind};
 use crate::project::plan::{Plan, Target, TargetKind};
 use crate::state::shared::Shared;
 use crate::sync::Mutex;
@@ -137,7 +137,8 @@ impl Shared {
         let plans = self.project.agents.values().chain([&self.project.root]);
         if spec.name == FINAL_ANSWER || plans.into_iter().any(|plan| plan.has_tool_named(&spec.name)) {
             let name = spec.name.clone();
-            return Err(LinkErrors(vec![LinkError::Duplicate { name, first: "tool", second: "agent" }]));
+            let (first, second) = (NameKind::Tool, NameKind::Agent);
+            return Err(LinkErrors(vec![LinkError::Duplicate { name, first, second }]));
         }
         let existing = self.agent(&spec.name);
         let is_written =

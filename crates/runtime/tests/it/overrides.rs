@@ -8,7 +8,7 @@ use llm_do_core::{
     ToolError, ToolOverride, Toolset, ToolsetInstance,
 };
 use llm_do_models::{asks, says};
-use llm_do_runtime::{LinkError, Project};
+use llm_do_runtime::{LinkError, NameKind, Project};
 use llm_do_testing::{Approvals, FunctionTool, TestProject, for_session, once};
 use serde_json::json;
 
@@ -85,7 +85,7 @@ async fn rules_go_by_the_alias_and_by_the_toolset_with_the_own_name() {
         .build()
         .err()
         .unwrap();
-    assert!(matches!(&errors.0[..], [LinkError::Unknown { what: "approval rule", .. }]), "{errors}");
+    assert!(matches!(&errors.0[..], [LinkError::Unknown { kind: NameKind::ApprovalRule, .. }]), "{errors}");
 }
 
 #[tokio::test]
