@@ -5,6 +5,7 @@
 //!   that tools are tested without a runtime.
 //! - [`FunctionTool`] is a tool made from a closure.
 //! - [`Chance`] gives random cases that a seed repeats.
+//! - [`needs`] reports a test as ignored where the machine lacks a [`Capability`], such as Python.
 //! - [`own_process!`] runs the rest of a test in a process of its own.
 //! - [`MockProvider`] and [`FakeTransport`] are providers that answer as a script says, also badly.
 //! - [`StrictProvider`] refuses the requests that real providers refuse, with the rules of `llm-do-provider-rules`.
@@ -33,7 +34,11 @@ mod test_project;
 pub use approvals::{Approvals, deny, edit, for_session, once, stop};
 pub use chance::Chance;
 pub use function_tool::FunctionTool;
+pub use llm_do_capabilities::{
+    Capability, PYTHON_ENVIRONMENTS, PythonEnvironment, check_required, test_cache,
+};
 pub use llm_do_provider_rules::{OptionalRules, Protocol, Refusal};
+pub use llm_do_testing_macros::needs;
 pub use mock_provider::{
     Drip, FakeTransport, Fault, Generated, MockAnswer, MockApi, MockProvider, MockRequest, MockResponse,
     ProviderFault, StrictProvider, StrictRequest,

@@ -11,11 +11,11 @@ mod tables;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use llm_do_testing::needs;
 use page::{Block, Step, blocks};
 use reader::{Reader, Tally};
 
 use crate::examples::copied;
-use crate::needs_python::needs_python;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -41,9 +41,9 @@ macro_rules! pages {
             follow($page);
         })+
 
-        $(#[test]
+        $(#[needs(python)]
+        #[test]
         fn $python_test() {
-            needs_python!();
             follow($python_page);
         })+
     };
@@ -119,9 +119,9 @@ fn examples() -> Vec<String> {
     names
 }
 
+#[needs(python)]
 #[test]
 fn every_example_has_a_readme_that_is_followed_and_a_row_in_the_index() {
-    needs_python!();
     let index = page("examples/README.md");
     for name in examples() {
         assert!(index.contains(&format!("| [{name}]({name}) |")), "examples/README.md does not list {name}");
@@ -129,9 +129,9 @@ fn every_example_has_a_readme_that_is_followed_and_a_row_in_the_index() {
     }
 }
 
+#[needs(python)]
 #[test]
 fn every_script_of_an_example_answers_any_prompt() {
-    needs_python!();
     let examples = examples();
     let scripted =
         examples.iter().filter(|name| root().join("examples").join(name).join("offline.yaml").exists());

@@ -4,10 +4,9 @@
 
 use std::path::Path;
 
-use llm_do_testing::MockProvider;
+use llm_do_testing::{MockProvider, needs};
 use serde_json::{Value, json};
 
-use crate::needs_python::needs_python;
 use crate::providers::says;
 use crate::support::{Ran, Sandbox};
 
@@ -183,9 +182,9 @@ fn long_results_are_searched_and_passed_on() {
     ran.told("[main > spawn() > reader > read_fd]").told("backup of");
 }
 
+#[needs(python)]
 #[test]
 fn python_calculator_reckons_with_tools_of_a_toolset() {
-    needs_python!();
     let sandbox = copied("python-calculator");
     run(&sandbox, &[])
         .ended(0)
@@ -202,9 +201,9 @@ fn python_calculator_reckons_with_tools_of_a_toolset() {
     }
 }
 
+#[needs(python)]
 #[test]
 fn data_report_takes_a_typed_input_that_makes_its_prompt() {
-    needs_python!();
     let sandbox = copied("data-report");
     let ran = run(&sandbox, &[]).ended(0).told("[main > analyse_table > read_file]");
     assert!(ran.stdout.starts_with("The ferry's week"), "{ran:?}");
@@ -218,9 +217,9 @@ fn data_report_takes_a_typed_input_that_makes_its_prompt() {
     assert!(echoed.stdout.contains("Column: cars\nName the 1 highest rows."), "{echoed:?}");
 }
 
+#[needs(python)]
 #[test]
 fn data_report_stabilised_changes_the_tool_and_no_caller() {
-    needs_python!();
     let sandbox = copied("data-report-stabilised");
     let ran = run(&sandbox, &[]).ended(0).told("[main > analyse_table() > describe_figures]");
     assert_eq!(ran.stdout, run(&copied("data-report"), &[]).stdout);
@@ -230,9 +229,9 @@ fn data_report_stabilised_changes_the_tool_and_no_caller() {
     assert_eq!(caller(&sandbox), caller(&copied("data-report")));
 }
 
+#[needs(python)]
 #[test]
 fn research_asks_several_agents_at_once_and_bears_a_failure() {
-    needs_python!();
     let ran = run(&copied("research"), &["--output", "jsonl"]).ended(0);
     let asked = |path: &str| {
         ran.lines().iter().filter(|event| event["type"] == "model_request" && event["path"] == path).count()
@@ -242,9 +241,9 @@ fn research_asks_several_agents_at_once_and_bears_a_failure() {
     assert!(ran.stdout.contains("Who pays for the cables is still open."), "{ran:?}");
 }
 
+#[needs(python)]
 #[test]
 fn deck_review_attaches_each_deck_and_writes_a_report() {
-    needs_python!();
     let sandbox = copied("deck-review");
     let ran = run(&sandbox, &["--output", "jsonl"]).ended(0);
     let requests: Vec<Value> =
@@ -262,9 +261,9 @@ fn deck_review_attaches_each_deck_and_writes_a_report() {
     run(&sandbox, &["attic"]).ended(1).told("FileNotFoundError: there are no slides in attic (review.py:");
 }
 
+#[needs(python)]
 #[test]
 fn task_tree_is_as_deep_as_the_manifest_permits() {
-    needs_python!();
     let sandbox = copied("task-tree");
     let ran = run(&sandbox, &[]).ended(0);
     assert_eq!(ran.stdout.lines().count(), 4, "{ran:?}");
@@ -276,9 +275,9 @@ fn task_tree_is_as_deep_as_the_manifest_permits() {
     assert!(echoed.stdout.contains("Part of: Move > Pack"), "{echoed:?}");
 }
 
+#[needs(python)]
 #[test]
 fn own_provider_is_asked_by_the_address_key_and_name_of_its_factory() {
-    needs_python!();
     let sandbox = copied("own-provider");
     run(&sandbox, &[]).ended(0).said("Hello from the script; the lighthouse was not asked.\n");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -296,9 +295,9 @@ fn own_provider_is_asked_by_the_address_key_and_name_of_its_factory() {
     assert_eq!(request.header("authorization"), "Bearer sk-lamp-1");
 }
 
+#[needs(python)]
 #[test]
 fn notebook_belongs_to_one_call_and_is_closed_after_it() {
-    needs_python!();
     let sandbox = copied("notebook");
     run(&sandbox, &[]).ended(0).said("Both saw a light at sea, and only one of them heard a bell.\n");
     let archive = std::fs::read_to_string(sandbox.path("archive.txt")).unwrap();
@@ -307,9 +306,9 @@ fn notebook_belongs_to_one_call_and_is_closed_after_it() {
     assert_eq!(closed, ["notes taken: 1", "notes taken: 2"]);
 }
 
+#[needs(python)]
 #[test]
 fn approvals_in_python_are_obeyed_by_the_gate() {
-    needs_python!();
     let sandbox = copied("approvals-in-python");
     let ran = run(&sandbox, &["--approve", "all"]).ended(0);
     let ran = ran.said("The ship lies at berth 3, with a new mast; the dock stays closed.\n");

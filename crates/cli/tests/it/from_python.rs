@@ -1,9 +1,9 @@
 //! The Python projects of `examples/from-python`, each on its script, with the results that its document states.
 
+use llm_do_testing::needs;
 use serde_json::Value;
 
 use crate::examples::copied;
-use crate::needs_python::needs_python;
 use crate::support::{Ran, Sandbox};
 
 /// Checks a project and runs it on its script.
@@ -31,9 +31,9 @@ fn results_of(ran: &Ran, call: &str) -> Vec<String> {
     finished(ran).into_iter().filter_map(|line| Some(line.split_once(&end)?.1.to_owned())).collect()
 }
 
+#[needs(python)]
 #[test]
 fn workers_with_one_python_toolset_keep_their_own_rules_in_both_orders() {
-    needs_python!();
     let sandbox = copied("from-python/shared-toolset");
     let ran = run(&sandbox, &["Clear the archive."]).ended(0);
     let blocked = "blocked: `burn` may not run: a rule blocks it";
@@ -42,9 +42,9 @@ fn workers_with_one_python_toolset_keep_their_own_rules_in_both_orders() {
     assert_eq!(results_of(&ran, " > look"), ["looked", "looked", "looked"]);
 }
 
+#[needs(python)]
 #[test]
 fn a_chat_keeps_messages_and_nested_workers_start_clean() {
-    needs_python!();
     let sandbox = copied("from-python/shared-toolset");
     let chat = ["chat", ".", "--headless", "--model", "script:offline.yaml", "--output", "jsonl"];
     let ran = sandbox.run_with(&chat, b"Go round.\nClear the archive.\n").ended(0);
@@ -53,9 +53,9 @@ fn a_chat_keeps_messages_and_nested_workers_start_clean() {
     assert_eq!(results_of(&ran, "free > recall"), [r#"["Go."]"#]);
 }
 
+#[needs(python)]
 #[test]
 fn workers_that_call_each_other_stop_at_the_limit_of_depth() {
-    needs_python!();
     let ran = run(&copied("from-python/shared-toolset"), &["Go round."]).ended(0);
     let path = "main > left > right > left > right > left";
     let refused = format!("{path} -> `left` would be agent 6 on the path `{path}`, and 5 are permitted");
@@ -63,9 +63,9 @@ fn workers_that_call_each_other_stop_at_the_limit_of_depth() {
     assert_eq!(results_of(&ran, "main > left"), ["Passed."]);
 }
 
+#[needs(python)]
 #[test]
 fn an_entry_calls_a_worker_with_a_typed_input_in_both_approval_modes() {
-    needs_python!();
     let sandbox = copied("from-python/agents");
     let input = r#"{"company": "Night Ferry", "deck": "deck.txt"}"#;
     let given = ["--input-json", input, "--set", "agents.main.model=script:offline.yaml"];
@@ -87,9 +87,9 @@ fn an_entry_calls_a_worker_with_a_typed_input_in_both_approval_modes() {
     assert!(too_deep.iter().all(|error| error.ends_with("and 5 are permitted")), "{too_deep:?}");
 }
 
+#[needs(python)]
 #[test]
 fn workers_call_what_allow_workers_names_and_create_others() {
-    needs_python!();
     let sandbox = copied("from-python/workers");
     let ran = run(&sandbox, &["Ask the target"]).ended(0);
     assert_eq!(results_of(&ran, "my-worker > delegate"), ["Here."]);
@@ -103,9 +103,9 @@ fn workers_call_what_allow_workers_names_and_create_others() {
     assert!(sandbox.path("agents/generated/new-worker.agent").exists());
 }
 
+#[needs(python)]
 #[test]
 fn a_controller_asks_the_gate_and_a_callback_can_only_deny() {
-    needs_python!();
     let sandbox = copied("from-python/workers");
     let wrote = "wrote output/file.txt";
     assert_eq!(
@@ -119,9 +119,9 @@ fn a_controller_asks_the_gate_and_a_callback_can_only_deny() {
     assert!(results_of(&ran, " > write")[0].contains("`sandbox_write` must ask"), "my_callback approved it");
 }
 
+#[needs(python)]
 #[test]
 fn the_context_example_calls_inspects_and_counts() {
-    needs_python!();
     let sandbox = copied("from-python/context");
     sandbox.run(&["check", "."]).ended(0).told_nothing();
     let arguments = ["run", ".", "--model", "script:offline.yaml", "--approve-all", "-v"];
@@ -146,9 +146,9 @@ fn the_context_example_calls_inspects_and_counts() {
     assert!(printed.iter().any(|line| line.starts_with(usage)), "{ran:?}");
 }
 
+#[needs(python)]
 #[test]
 fn tools_of_llmproc_get_their_context_or_an_error_result() {
-    needs_python!();
     let sandbox = copied("from-python/llmproc");
     let ran = run(&sandbox, &["--approve-all"]).ended(0);
     assert_eq!(results_of(&ran, "main > example_tool"), ["Process model: script:offline.yaml"]);

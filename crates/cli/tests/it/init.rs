@@ -1,6 +1,6 @@
 //! `llm-do init`: what it writes runs at once.
 
-use std::io::Write;
+use llm_do_testing::needs;
 
 use crate::support::Sandbox;
 
@@ -39,21 +39,10 @@ fn the_model_flag_is_the_model_of_every_agent_of_a_template() {
     ran.ended(3).said("").told("ANTHROPIC_API_KEY");
 }
 
-/// Returns whether Python files can be run here; a test that needs them says that it is skipped.
-fn has_python() -> bool {
-    let found = std::process::Command::new("python3").arg("--version").output().is_ok();
-    if !found {
-        let _ = writeln!(std::io::stderr(), "skipped: there is no python3");
-    }
-    found
-}
-
+#[needs(python)]
 #[test]
 fn the_template_with_python_runs_and_asks_before_it_writes() {
     let sandbox = Sandbox::new();
-    if !has_python() {
-        return;
-    }
     sandbox.run(&["init", "d", "--template", "python"]).ended(0);
     let checked = sandbox.run(&["check", "d"]).ended(0).told_nothing();
     assert!(checked.stdout.starts_with("ok: 2 agents, entry `main`\npowers"), "{checked:?}");

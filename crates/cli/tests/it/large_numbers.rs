@@ -1,6 +1,7 @@
 //! Numbers that JSON can write and a 64-bit value cannot hold: refused with the reason, wherever they come from.
 
-use crate::needs_python::needs_python;
+use llm_do_testing::needs;
+
 use crate::support::Sandbox;
 
 const HUGE: &str = "123456789012345678901234567890";
@@ -18,9 +19,9 @@ fn project(tools: &str) -> Sandbox {
 
 const SHOW: &str = "def show(id) -> str:\n    return repr(id)\nTOOLS = [show]\n";
 
+#[needs(python)]
 #[test]
 fn arguments_on_the_command_line_are_kept_exactly_or_refused() {
-    needs_python!();
     let project = project(SHOW);
     let call = |id: &str| {
         let input = format!(r#"{{"id": {id}}}"#);
@@ -55,18 +56,18 @@ fn files_that_hold_numbers_beyond_64_bits_are_refused() {
     }
 }
 
+#[needs(python)]
 #[test]
 fn a_script_that_holds_a_number_beyond_64_bits_is_refused() {
-    needs_python!();
     let script = format!("replies: [{{ask: {{show: {{id: {HUGE}}}}}}}, {{say: done}}]\n");
     let project = project(SHOW).file("script.yaml", &script);
     let ran = project.run(&["run", ".", "go", "--approve", "all"]);
     assert!(ran.code != Some(0) && ran.stderr.contains("does not fit into 64 bits"), "{}", ran.stderr);
 }
 
+#[needs(python)]
 #[test]
 fn schemas_of_python_files_with_large_bounds_are_dropped_where_they_bind_nothing_and_refused_otherwise() {
-    needs_python!();
     let with = |limit: &str| {
         format!(
             "from typing import Annotated\nfrom pydantic import Field\n\

@@ -1,7 +1,6 @@
 //! The binary against a real model: llama.cpp's server, which nobody here wrote, as the example `local-model` starts it.
 //!
-//! The first run downloads the model into the user's cache. Where it cannot be had, these tests say so and pass;
-//! `LLM_DO_LOCAL_MODEL=off` leaves them out, `LLM_DO_LOCAL_MODEL=on` makes a missing model a failure.
+//! `cargo xtask setup --model` installs the model into the user's cache. Without it, these tests are ignored.
 
 mod conversations;
 mod example;

@@ -34,7 +34,6 @@ mod list;
 mod local_model;
 mod looking;
 mod models;
-mod needs_python;
 mod output;
 mod own_directories;
 mod paths;
@@ -53,3 +52,9 @@ mod support;
 mod terminal;
 mod trust;
 mod tui;
+
+/// Fails if `LLM_DO_REQUIRE` names something that is missing.
+#[test]
+fn required_capabilities_are_found() {
+    llm_do_testing::check_required();
+}

@@ -1,37 +1,24 @@
 //! One project with every kind of Python declaration, in three virtual environments: without pydantic and pydantic_ai,
 //! with pydantic alone, and with both. It must do the same in each.
 //!
-//! The environments are made once, below the target directory. Where there is no `python3` (3.10 or newer), or PyPI
-//! cannot be reached, these tests say so and pass.
+//! `cargo xtask setup` makes the environments. Without them, these tests are ignored.
 
-mod environment;
+mod run_to_end;
 mod schemas;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use llm_do_testing::{PYTHON_ENVIRONMENTS, PythonEnvironment, needs, test_cache};
 use serde_json::{Value, json};
 
-use crate::python_environments::environment::{Environment, after, places, ready};
+use crate::python_environments::run_to_end::run_to_end;
 use crate::python_environments::schemas::plain;
 use crate::support::{Ran, Sandbox};
 
-/// Returns from a test where the environments cannot be had.
-macro_rules! environments {
-    () => {
-        match ready() {
-            Ok(environments) => environments,
-            Err(why) => {
-                eprintln!("skipped: {why}");
-                return;
-            }
-        }
-    };
-}
-
 /// Runs the binary on the project in an environment.
-fn run(environment: &Environment, arguments: &[&str]) -> Ran {
+fn run(environment: &PythonEnvironment, arguments: &[&str]) -> Ran {
     let sandbox = Sandbox::new();
     for entry in std::fs::read_dir(here().join("project")).unwrap() {
         let entry = entry.unwrap();
@@ -40,7 +27,7 @@ fn run(environment: &Environment, arguments: &[&str]) -> Ran {
         }
     }
     let mut command = sandbox.command(arguments);
-    command.env("VIRTUAL_ENV", &environment.place).env("XDG_CACHE_HOME", places().join("cache"));
+    command.env("VIRTUAL_ENV", environment.directory()).env("XDG_CACHE_HOME", test_cache().join("cache"));
     command.output().unwrap().into()
 }
 
@@ -58,10 +45,10 @@ fn results(events: &[Value]) -> BTreeMap<String, Value> {
     finished.map(|event| (event["key"].as_str().unwrap().to_owned(), result(event))).collect()
 }
 
+#[needs(packages)]
 #[test]
 fn one_project_does_the_same_in_every_environment() {
-    let environments = environments!();
-    let runs: Vec<(&str, Vec<Value>)> = environments
+    let runs: Vec<(&str, Vec<Value>)> = PYTHON_ENVIRONMENTS
         .iter()
         .map(|environment| {
             let ran = run(environment, &["run", ".", "--model", "script:script.yaml", "--output", "jsonl"]);
@@ -137,10 +124,10 @@ fn check(events: &[Value]) {
     assert_eq!((&answer["added"], &answer["unknown"]), (&json!(42), &json!("unknown")));
 }
 
+#[needs(packages)]
 #[test]
 fn schemas_agree_in_every_environment() {
-    let environments = environments!();
-    let listed: Vec<(&str, BTreeMap<String, Value>)> = environments
+    let listed: Vec<(&str, BTreeMap<String, Value>)> = PYTHON_ENVIRONMENTS
         .iter()
         .map(|environment| {
             let ran = run(environment, &["list", ".", "--output", "json"]).ended(0).told_nothing();
@@ -176,16 +163,13 @@ fn schemas_of(listing: &Value) -> BTreeMap<String, Value> {
 
 /// Runs the tests of the Python code itself in an environment, on a copy that bytecode may be written beside.
 fn run_python_tests(number: usize) {
-    let environments = environments!();
-    let environment = &environments[number];
-    let copied = environment.place.join("sources");
-    // A test that is gone must not be run.
-    let _ = std::fs::remove_dir_all(copied.join("tests"));
-    copy(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../python/python")), &copied);
+    let environment = &PYTHON_ENVIRONMENTS[number];
+    let copied = tempfile::tempdir().unwrap();
+    copy(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../python/python")), copied.path());
     let mut command = Command::new(environment.python());
-    command.args(["-m", "unittest", "discover", "-s"]).arg(copied.join("tests")).current_dir(places());
+    command.args(["-m", "unittest", "discover", "-s"]).arg(copied.path().join("tests")).current_dir(&copied);
     command.env_remove("PYTHONDONTWRITEBYTECODE").env_remove("VIRTUAL_ENV");
-    let ran = after(command);
+    let ran = run_to_end(command);
     assert!(ran.is_ok(), "{}: {}", environment.name, ran.unwrap_err());
 }
 
@@ -202,16 +186,19 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+#[needs(packages)]
 #[test]
 fn the_python_tests_pass_without_pydantic() {
     run_python_tests(0);
 }
 
+#[needs(packages)]
 #[test]
 fn the_python_tests_pass_with_pydantic_alone() {
     run_python_tests(1);
 }
 
+#[needs(packages)]
 #[test]
 fn the_python_tests_pass_with_pydantic_and_pydantic_ai() {
     run_python_tests(2);

@@ -1,8 +1,8 @@
 //! The examples of the Python ancestors (llm-do in its several forms, and LLMProc) as whole projects.
 
+use llm_do_testing::needs;
 use serde_json::Value;
 
-use crate::needs_python::needs_python;
 use crate::support::Sandbox;
 
 const MANIFEST: &str =
@@ -44,9 +44,9 @@ fn shared_toolset(order: [&str; 2], free: &str, strict: &str) -> Sandbox {
         .file("strict.yaml", both)
 }
 
+#[needs(python)]
 #[test]
 fn agents_that_share_a_python_toolset_each_keep_their_own_approval_rules() {
-    needs_python!();
     let free =
         "toolsets:\n  shared: {_approval_config: {look: {pre_approved: true}, burn: {pre_approved: true}}}";
     let strict =
@@ -74,9 +74,9 @@ fn agents_that_share_a_python_toolset_each_keep_their_own_approval_rules() {
     }
 }
 
+#[needs(python)]
 #[test]
 fn a_python_toolset_may_be_listed_as_a_mapping_without_settings() {
-    needs_python!();
     for header in ["toolsets: {shared: {}}", "toolsets: {shared: }", "toolsets:\n  - shared: {}"] {
         let project = Sandbox::new()
             .file("project.yaml", MANIFEST)
@@ -89,9 +89,9 @@ fn a_python_toolset_may_be_listed_as_a_mapping_without_settings() {
     }
 }
 
+#[needs(python)]
 #[test]
 fn settings_of_a_python_toolset_are_refused_by_check() {
-    needs_python!();
     for header in [
         "toolsets: {shared: {root: docs}}",
         "toolsets:\n  - shared: {root: docs, _approval_config: {look: {}}}",
@@ -130,9 +130,9 @@ fn result_of(project: &Sandbox, tool: &str) -> Value {
 }
 
 /// The example of seed 004, with and without `async`.
+#[needs(python)]
 #[test]
 fn the_log_example_of_llmproc_prints_the_line() {
-    needs_python!();
     for (define, call) in [("def", "process.call_tool"), ("async def", "await process.call_tool")] {
         let tools = format!(
             r#"
@@ -151,9 +151,9 @@ from llmproc.tools.function_tools import register_tool
 }
 
 /// The example of seed 003, as far as it is inside a project: `Inspect` is read in a tool.
+#[needs(python)]
 #[test]
 fn the_context_example_inspects_the_run_from_a_tool() {
-    needs_python!();
     let tools = r#"
 from pydantic_ai.tools import RunContext, Tool
 from ctx import Context
@@ -199,9 +199,9 @@ inspect_tool = ToolEntry(tool=Tool(inspect))
 }
 
 /// The model that the document names is replaced for one run.
+#[needs(python)]
 #[test]
 fn set_changes_the_model_of_an_agent_that_code_defines() {
-    needs_python!();
     let tools = r#"
 from entries import WorkerEntry
 researcher = WorkerEntry(name="researcher", instructions="Research.", model="anthropic:claude-haiku")
@@ -225,9 +225,9 @@ researcher = WorkerEntry(name="researcher", instructions="Research.", model="ant
 }
 
 /// `create_worker` of seed 002, in a tool of an agent that may create agents.
+#[needs(python)]
 #[test]
 fn create_worker_creates_an_agent_that_can_be_called() {
-    needs_python!();
     let tools = r#"
 from llm_do import call_worker, create_worker, WorkerSpec, WorkerCreationDefaults
 from llmproc import register_tool
@@ -254,9 +254,9 @@ def located(runtime_context=None) -> str:
     return runtime_context["region"]
 "#;
 
+#[needs(python)]
 #[test]
 fn list_shows_which_context_keys_a_python_tool_needs() {
-    needs_python!();
     let manifest = format!("{MANIFEST}context: {{region: north}}\n");
     let project = one_tool(NEEDY, "tools: [located]", "located", "{}").file("project.yaml", &manifest);
     let listed = project.run(&["list", "."]).ended(0).stdout;
@@ -270,9 +270,9 @@ fn list_shows_which_context_keys_a_python_tool_needs() {
     assert_eq!(result_of(&project, "located"), "north");
 }
 
+#[needs(python)]
 #[test]
 fn check_refuses_a_context_key_that_nobody_provides() {
-    needs_python!();
     let project = one_tool(NEEDY, "tools: [located]", "located", "{}");
     for arguments in [&["check", "."][..], &["run", ".", "go"]] {
         let ran = project.run(arguments).ended(2);
@@ -287,9 +287,9 @@ fn check_refuses_a_context_key_that_nobody_provides() {
 }
 
 /// Results of Python tools are checked against their return annotations, as those of Rust tools are.
+#[needs(python)]
 #[test]
 fn return_annotations_of_python_tools_are_output_schemas() {
-    needs_python!();
     let tools = r#"
 import dataclasses
 @dataclasses.dataclass

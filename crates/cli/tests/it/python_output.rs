@@ -1,6 +1,7 @@
 //! What Python code prints, and what goes wrong when toolsets are closed, in every output mode.
 
-use crate::needs_python::needs_python;
+use llm_do_testing::needs;
+
 use crate::support::Sandbox;
 
 /// A toolset that cannot save its data, and a shared one that cannot clean up.
@@ -31,9 +32,9 @@ fn project() -> Sandbox {
         .file("tools.py", TOOLS)
 }
 
+#[needs(python)]
 #[test]
 fn a_toolset_that_cannot_be_closed_is_told_in_every_output_mode() {
-    needs_python!();
     let project = project();
     for output in ["text", "json", "jsonl"] {
         for more in [&[][..], &["-v"], &["--plain"]] {
@@ -52,17 +53,17 @@ fn a_toolset_that_cannot_be_closed_is_told_in_every_output_mode() {
     assert!(ran.stdout.trim_end().lines().rev().nth(1).unwrap().contains("run_finished"));
 }
 
+#[needs(python)]
 #[test]
 fn a_toolset_that_cannot_be_closed_after_a_chat_is_told() {
-    needs_python!();
     let ran = project().run_with(&["chat", "."], b"hello\n/quit\n");
     assert_eq!(ran.stderr.matches("commit failed: data not saved").count(), 1, "{}", ran.stderr);
 }
 
+#[needs(python)]
 #[test]
 fn a_directory_whose_name_is_not_utf8_is_named_as_the_reason() {
     use std::os::unix::ffi::OsStrExt;
-    needs_python!();
     let project = project();
     let odd = project.path("").join(std::ffi::OsStr::from_bytes(b"odd-\xff"));
     std::fs::create_dir(&odd).unwrap();
@@ -74,9 +75,9 @@ fn a_directory_whose_name_is_not_utf8_is_named_as_the_reason() {
     assert!(stderr.contains("not valid UTF-8"), "{stderr}");
 }
 
+#[needs(python)]
 #[test]
 fn an_import_that_never_ends_is_reported_and_its_limit_is_a_key_of_the_manifest() {
-    needs_python!();
     let project = Sandbox::new()
         .file(
             "project.yaml",

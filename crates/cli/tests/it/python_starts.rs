@@ -6,7 +6,8 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 
-use crate::needs_python::needs_python;
+use llm_do_testing::needs;
+
 use crate::support::{Ran, Sandbox};
 
 fn project() -> Sandbox {
@@ -34,9 +35,9 @@ fn start_at_gate(project: &Sandbox, arguments: &[&str]) -> Child {
     child
 }
 
+#[needs(python)]
 #[test]
 fn concurrent_first_starts_share_one_empty_cache() {
-    needs_python!();
     let wanted = std::env::var("LLM_DO_PYTHON_STARTS").ok().and_then(|number| number.parse().ok());
     let project = project();
     assert!(Command::new("mkfifo").arg(project.path("gate")).status().unwrap().success());

@@ -17,3 +17,9 @@ mod provider_faults;
 mod real_effects;
 mod strict_providers;
 mod tools;
+
+/// Fails if `LLM_DO_REQUIRE` names something that is missing.
+#[test]
+fn required_capabilities_are_found() {
+    llm_do_testing::check_required();
+}

@@ -9,7 +9,7 @@ use llm_do::descriptors::{ContentStore, DescriptorSettings, Descriptors, FdId, F
 use llm_do::testing::{Reply, Script, asks, says};
 use llm_do::tools::{Filesystem, FilesystemSettings, Protected};
 use llm_do::{AgentSpec, Runtime};
-use llm_do_testing::{Approvals, TestRun};
+use llm_do_testing::{Approvals, TestRun, needs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -414,17 +414,9 @@ async fn an_agent_that_edits_50_sources_of_a_python_project_is_asked_nothing() {
     }
 }
 
-fn has_python() -> bool {
-    let check = "import sys; sys.exit(sys.version_info < (3, 10))";
-    std::process::Command::new("python3").args(["-c", check]).status().is_ok_and(|status| status.success())
-}
-
+#[needs(python)]
 #[tokio::test]
 async fn what_python_has_imported_by_a_name_that_it_made_up_asks() {
-    if !has_python() {
-        eprintln!("skipped: there is no python3");
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let code = "found = __builtins__['__im' + 'port__']('hidden.plug')\ndef f(): pass\nTOOLS = [f]\n";
     let header =
@@ -450,12 +442,9 @@ async fn what_python_has_imported_by_a_name_that_it_made_up_asks() {
     assert!(!asks_before_writing(&runtime, "hidden/other.py").await);
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn the_file_of_a_class_that_an_agent_names_asks() {
-    if !has_python() {
-        eprintln!("skipped: there is no python3");
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let header = "name: main\nmodel: test:echo\ntoolsets: [filesystem_project]\napproval: {'*': pre_approved}\n\
         input_model_ref: forms.py:Form\n";

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use llm_do::approval::{Approval, ApprovalMode};
 use llm_do::project::{LoadedProjectExt, StandardCatalog};
 use llm_do::testing::{Script, says};
-use llm_do_testing::Chance;
+use llm_do_testing::{Chance, needs};
 
 use crate::real_effects::approver::Whim;
 use crate::real_effects::calls::{Call, Rule};
@@ -29,6 +29,7 @@ use crate::real_effects::witness::Witness;
 /// Cases in the default run.
 const CASES: u64 = 60;
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn built_in_tools_change_nothing_that_was_not_allowed_and_shown() {
     let single = number_from("LLM_DO_T1_FILES_SEED");
@@ -44,7 +45,7 @@ async fn built_in_tools_change_nothing_that_was_not_allowed_and_shown() {
     }
     say(&format!("{} cases: {totals:?}", seeds.count()));
     if single.is_none() {
-        let mut kinds = vec![
+        let kinds = [
             "write_file",
             "edit_file",
             "mv",
@@ -53,11 +54,11 @@ async fn built_in_tools_change_nothing_that_was_not_allowed_and_shown() {
             "refused",
             "by a grant",
             "edited",
+            "note_plain",
+            "note_made",
+            "note_shared",
+            "note_registered",
         ];
-        match calls::has_python() {
-            true => kinds.extend(["note_plain", "note_made", "note_shared", "note_registered"]),
-            false => say("there is no python3: tools in Python are left out"),
-        }
         for kind in kinds {
             assert!(totals.get(kind).is_some_and(|count| *count >= 5), "too few of `{kind}`: {totals:?}");
         }

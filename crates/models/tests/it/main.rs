@@ -9,3 +9,9 @@ mod script;
 mod script_file;
 mod support;
 mod test_model;
+
+/// Fails if `LLM_DO_REQUIRE` names something that is missing.
+#[test]
+fn required_capabilities_are_found() {
+    llm_do_capabilities::check_required();
+}

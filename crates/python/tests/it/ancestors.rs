@@ -3,10 +3,10 @@
 use llm_do_core::{AgentSpec, Answer, Approval};
 use llm_do_models::{Reply, asks, instructed, says};
 use llm_do_project::Code;
-use llm_do_testing::{TestProject, TestRun, deny, once};
+use llm_do_testing::{TestProject, TestRun, deny, needs, once};
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Named, needs_python};
+use crate::support::{Folder, Named};
 
 /// A project with everything of some code, and an agent `main` that lists its tools and toolsets.
 fn project(code: &Code, main: AgentSpec) -> TestProject {
@@ -36,9 +36,9 @@ async fn answer_of(source: &str, tool: &str, replies: impl IntoIterator<Item = R
     run.tool_results()[0].clone()
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn call_worker_calls_an_agent_in_the_name_of_the_tool() {
-    needs_python!();
     let source = r#"
 from llm_do import call_worker, CallError
 from llm_do.runtime import call_worker_async
@@ -60,9 +60,9 @@ TOOLS = [in_thread, in_loop, unknown]
     assert!(answer_of(source, "unknown", [says("done")]).await.contains("no agent `nobody`"));
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_controller_puts_what_must_ask_to_the_gate() {
-    needs_python!();
     let source = r#"
 from llm_do import ApprovalController, ApprovalDecision, approve_all_callback, strict_mode_callback
 RULES = {"sandbox.read": {"approval_required": False}, "sandbox.burn": {"allowed": False},
@@ -95,9 +95,9 @@ assert ApprovalDecision(approved=True, approve_for_session=True).remember == "se
     assert!(denied.tool_results()[0].contains("not today"), "{:?}", denied.tool_results());
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_frame_has_its_depth_and_the_toolsets_of_the_agent() {
-    needs_python!();
     let source = r#"
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import FunctionToolset
@@ -130,9 +130,9 @@ TOOLS = [look]
     assert_eq!((code.agents[0].value.name.as_str(), names), ("writer", vec!["notes"]));
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn setup_runtime_context_returns_the_context_of_the_tool() {
-    needs_python!();
     let source = r#"
 from llmproc import register_tool
 from llmproc.program_exec import setup_runtime_context
@@ -144,9 +144,9 @@ def look(runtime_context=None):
     assert_eq!(answer_of(source, "look", [says("done")]).await, "[true,true]");
 }
 
+#[needs(python)]
 #[test]
 fn entries_at_the_top_level_declare_tools_and_agents() {
-    needs_python!();
     let code = Folder::of(ENTRIES).load();
     let tools: Vec<&str> = code.tools.iter().map(|tool| tool.value.definition().name.as_str()).collect();
     assert_eq!(tools, ["search", "burn"]);
@@ -186,9 +186,9 @@ researcher = WorkerEntry(
 editor = WorkerEntry(name="editor", instructions="Edit.", tools=[researcher, burn_tool])
 "#;
 
+#[needs(python)]
 #[test]
 fn modules_of_the_project_take_precedence_over_ours() {
-    needs_python!();
     let folder = Folder::of(
         "import ctx, entries\ndef tool() -> str:\n    return ctx.MINE\nTOOLS = [tool]\nassert entries.MINE\n",
     );
@@ -197,9 +197,9 @@ fn modules_of_the_project_take_precedence_over_ours() {
     folder.try_load_files(&["ctx.py", "entries.py", "tools.py"]).unwrap();
 }
 
+#[needs(python)]
 #[test]
 fn a_name_that_does_not_exist_here_says_what_replaces_it() {
-    needs_python!();
     for (source, parts) in [
         ("from llm_do import run_worker\n", &["cannot import name 'run_worker'", "llm-do run"][..]),
         ("from llm_do import AgentSpce\n", &["did you mean `AgentSpec`?"]),
@@ -230,15 +230,15 @@ fn a_name_that_does_not_exist_here_says_what_replaces_it() {
     assert!(hint.contains("has no module `llm_do.execution`; now part of the runtime"), "{hint}");
 }
 
+#[needs(python)]
 #[test]
 fn a_missing_name_is_an_attribute_error_where_no_import_asks() {
-    needs_python!();
     Folder::of("import llm_do, llmproc.common\nassert not hasattr(llm_do, 'run_worker')\nassert getattr(llmproc.common, 'x', 1) == 1\n").load();
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_attribute_of_a_context_says_what_replaces_it() {
-    needs_python!();
     let source = r#"
 from pydantic_ai.tools import RunContext
 from llm_do import WorkerContext

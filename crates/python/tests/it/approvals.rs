@@ -6,10 +6,10 @@ use llm_do_core::{AgentSpec, Approval, ApprovalMode, FailureKind, Tool};
 use llm_do_models::{asks, says};
 use llm_do_project::Code;
 use llm_do_runtime::{EntrySpec, Project, PromptInput, Runtime};
-use llm_do_testing::{TestCall, TestRun};
+use llm_do_testing::{TestCall, TestRun, needs};
 use serde_json::json;
 
-use crate::support::{Folder, Named, needs_python};
+use crate::support::{Folder, Named};
 
 /// A project with everything of some code, and agents that list it.
 fn runtime(
@@ -36,9 +36,9 @@ import pathlib
 def mark(): pathlib.Path(__file__).with_name("ran").write_text("x")
 "#;
 
+#[needs(python)]
 #[tokio::test]
 async fn under_reject_all_no_tool_runs_however_it_is_declared() {
-    needs_python!();
     let function = "def act():\n    'Acts.'\n    mark()\n";
     let toolset =
         "from pydantic_ai.tools import RunContext\nfrom pydantic_ai.toolsets import FunctionToolset\n";
@@ -86,9 +86,9 @@ async fn under_reject_all_no_tool_runs_however_it_is_declared() {
     }
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn two_agents_with_opposite_rules_share_an_instance_and_no_rule() {
-    needs_python!();
     let source = r#"
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import FunctionToolset
@@ -116,9 +116,9 @@ def act(ctx: RunContext) -> str: return "acted"
     }
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn what_code_calls_passes_the_gate_of_its_agent() {
-    needs_python!();
     let folder = Folder::of(&format!(
         r#"{MARKS}
 from pydantic_ai.tools import RunContext
@@ -138,9 +138,9 @@ TOOLS = [act, through]
     assert!(!folder.path().join("ran").exists());
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn a_toolset_judges_calls_of_its_tools() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 from pydantic_ai.toolsets import FunctionToolset
@@ -177,9 +177,9 @@ async fn opened(code: &Code, name: &str) -> Arc<dyn Tool> {
     crate::toolsets::open(&*code.toolset(name)).await.unwrap().tools()[0].clone()
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn an_entry_of_code_runs_tools_of_python_by_name() {
-    needs_python!();
     let folder = Folder::of("def add(a: int, b: int) -> int: return a + b\nTOOLS = [add]\n");
     let code = folder.load();
     let entry = EntrySpec::new("go", "", |_: PromptInput, call| async move {
@@ -192,9 +192,9 @@ async fn an_entry_of_code_runs_tools_of_python_by_name() {
     assert_eq!(run.answer().as_ref(), "3");
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn code_sees_what_its_agent_was_given() {
-    needs_python!();
     let folder = Folder::of(
         "from pydantic_ai.tools import RunContext\ndef given(ctx: RunContext) -> str: return f'{ctx.deps.agent}: {ctx.deps.prompt}'\nTOOLS = [given]\n",
     );

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use llm_do_core::{Failure, FailureKind, Output, Remark, Tool};
-use llm_do_testing::{TestCall, TestReply, own_process};
+use llm_do_testing::{TestCall, TestReply, needs, own_process};
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Named, needs_python};
+use crate::support::{Folder, Named};
 
 async fn run(tool: Arc<dyn Tool>, input: Value) -> TestReply {
     TestCall::new().run(tool, input).await
@@ -20,9 +20,9 @@ fn failure(reply: &TestReply) -> Failure {
     }
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn sync_and_async_functions_answer_with_values() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 import asyncio
@@ -46,9 +46,9 @@ TOOLS = [add, later, nothing]
     );
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn what_goes_wrong_in_a_function_is_an_error_result() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 import sys
@@ -94,9 +94,9 @@ TOOLS = [raises, leaves, recurses, interrupts, odd, returns_object, returns_byte
     assert_eq!(folder.processes(), process, "the process lives on");
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn what_code_prints_is_told_as_its_error_log() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 import os, subprocess, sys
@@ -125,9 +125,9 @@ TOOLS = [noisy]
     }
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn a_flood_of_output_is_bounded_and_costs_no_memory() {
-    needs_python!();
     own_process!();
     let folder = Folder::of(
         r#"
@@ -167,9 +167,9 @@ fn own_memory() -> u64 {
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_calls_run_at_once() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 import asyncio, time
@@ -217,9 +217,9 @@ async def only_agents(ctx: RunContext):
 TOOLS = [doubles, doubles_in_a_thread, denied, asks, only_agents]
 "#;
 
+#[needs(python)]
 #[tokio::test]
 async fn code_calls_others_through_its_call() {
-    needs_python!();
     let folder = Folder::of(ASKING);
     let code = folder.load();
     let twice = |input: &Value| Ok(Output::json(json!(input["n"].as_u64().unwrap() * 2)));
@@ -242,9 +242,9 @@ async fn code_calls_others_through_its_call() {
     assert!(failure(&reply).message.contains("no agent `twice`"), "{}", reply.error());
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn a_list_of_texts_and_files_is_an_input_with_attachments() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 from llm_do.runtime import Attachment, CallContext

@@ -3,11 +3,11 @@
 use llm_do_core::{AgentSpec, CallResult, EventBody};
 use llm_do_models::{asks, contains, says};
 use llm_do_runtime::{Project, Runtime};
-use llm_do_testing::TestProject;
+use llm_do_testing::{TestProject, needs};
 use llm_do_tools::FileDescriptors;
 use serde_json::json;
 
-use crate::support::{Folder, Named, needs_python};
+use crate::support::{Folder, Named};
 
 const SOURCE: &str = r#"
 from llmproc import register_tool
@@ -73,9 +73,9 @@ def says_at_length_that_it_failed():
 TOOLS = [keep, keep_in_thread, delegate, lost, look, fails_at_length, says_at_length_that_it_failed]
 "#;
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn functions_of_llmproc_are_given_what_they_ask_for() {
-    needs_python!();
     let folder = Folder::of(SOURCE);
     let code = folder.load();
     let main = ["keep", "keep_in_thread", "delegate"].into_iter().fold(
@@ -108,9 +108,9 @@ async fn functions_of_llmproc_are_given_what_they_ask_for() {
     assert_eq!(run.report().stderr_log(), ["kept fd:1.0"]);
 }
 
+#[needs(python)]
 #[test]
 fn a_key_that_nobody_provides_is_found_before_the_run() {
-    needs_python!();
     let code = Folder::of(SOURCE).load();
     let project =
         Project::builder().agent(AgentSpec::new("main", "Work.").tool("lost")).tool(code.tool("lost"));
@@ -122,9 +122,9 @@ fn a_key_that_nobody_provides_is_found_before_the_run() {
     assert!(!errors.contains("`process`"), "{errors}");
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_built_in_key_that_a_call_does_not_have_fails_the_call_and_is_named() {
-    needs_python!();
     let code = Folder::of(SOURCE).load();
     let main = AgentSpec::new("main", "Work.").tool("delegate").rule("*", llm_do_core::Approval::PreApproved);
     let run = TestProject::new()
@@ -138,9 +138,9 @@ async fn a_built_in_key_that_a_call_does_not_have_fails_the_call_and_is_named() 
     assert!(result.contains(message), "{result}");
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn functions_see_what_is_left_and_what_their_agent_may_do_here() {
-    needs_python!();
     let folder = Folder::of(SOURCE);
     let code = folder.load();
     let agent = |name: &str| AgentSpec::new(name, "Work.").rule("*", llm_do_core::Approval::PreApproved);
@@ -169,9 +169,9 @@ async fn functions_see_what_is_left_and_what_their_agent_may_do_here() {
     assert_eq!(seen.as_deref(), Some("write 8 None True"));
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn long_errors_of_functions_are_read_in_pages() {
-    needs_python!();
     let folder = Folder::of(SOURCE);
     let code = folder.load();
     let names = ["fails_at_length", "says_at_length_that_it_failed"];

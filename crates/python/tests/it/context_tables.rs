@@ -2,11 +2,11 @@
 
 use llm_do_core::{AgentSpec, Approval};
 use llm_do_models::{asks, says};
-use llm_do_testing::TestProject;
+use llm_do_testing::{TestProject, needs};
 use llm_do_tools::FileDescriptors;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, needs_python};
+use crate::support::Folder;
 
 const GUIDE: &str = include_str!("../../../../docs/guide/python-context.md");
 
@@ -88,9 +88,9 @@ async fn seen() -> Value {
     serde_json::from_str(&result).unwrap_or_else(|error| panic!("{error}: {result}"))
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_guide_names_exactly_what_code_can_use() {
-    needs_python!();
     let seen = seen().await;
     for (heading, mut rows) in tables() {
         let Some(names) = seen["names"].get(&heading) else {
@@ -108,9 +108,9 @@ async fn the_guide_names_exactly_what_code_can_use() {
     assert_eq!(tables().len(), 10);
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn attributes_of_a_worker_context_exist_or_name_what_replaces_them() {
-    needs_python!();
     let seen = seen().await;
     for name in rows("WorkerContext") {
         let message = &seen["workers"][&name];

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use llm_do_core::Remark;
 use llm_do_project::Code;
-use llm_do_testing::TestCall;
+use llm_do_testing::{TestCall, needs};
 use serde_json::json;
 
-use crate::support::{Folder, Named, needs_python};
+use crate::support::{Folder, Named};
 
 const CRASHING: &str = r#"
 import asyncio, ctypes, os, signal, subprocess, sys, threading, time
@@ -46,9 +46,9 @@ async fn text_of(code: &Code, tool: &str) -> String {
     TestCall::new().run(code.tool(tool), json!({})).await.text().to_string()
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn a_crash_is_an_error_of_its_call_and_the_next_call_runs_in_a_new_process() {
-    needs_python!();
     for (tool, words) in [
         ("segfault", "was ended by signal 11 (SIGSEGV) while it ran `segfault`"),
         ("reads_null", "SIGSEGV"),
@@ -73,9 +73,9 @@ async fn a_crash_is_an_error_of_its_call_and_the_next_call_runs_in_a_new_process
     }
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn all_running_calls_are_told_at_once() {
-    needs_python!();
     let folder = Folder::of(CRASHING);
     let code = folder.load();
     let start = Instant::now();
@@ -89,9 +89,9 @@ async fn all_running_calls_are_told_at_once() {
     }
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn three_crashes_in_a_row_are_the_last() {
-    needs_python!();
     let folder = Folder::of(CRASHING);
     let code = folder.load();
     for _ in 0..3 {
@@ -104,9 +104,9 @@ async fn three_crashes_in_a_row_are_the_last() {
     folder.assert_no_processes();
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn files_that_have_changed_are_not_loaded_after_a_crash() {
-    needs_python!();
     let folder = Folder::of(CRASHING);
     let code = folder.load();
     folder.file("tools.py", &CRASHING.replace("def pid()", "def pid(more: int = 1)"));
@@ -146,9 +146,9 @@ def fine(): return "fine"
 TOOLS = [child_returns, child_stays, child_escapes, child_fails, starts, fine]
 "#;
 
+#[needs(python)]
 #[tokio::test]
 async fn forked_children_neither_answer_nor_stay() {
-    needs_python!();
     let folder = Folder::of(FORKING);
     let sleepers = sleeping();
     let code = folder.load();

@@ -5,14 +5,14 @@ use std::time::Duration;
 use llm_do_core::{Access, Approval, ApprovalMode, Effect, InputPart, Payload};
 use llm_do_project::{ClassPurpose, WantedClass, WantedFunction};
 use llm_do_runtime::{Project, Runtime};
-use llm_do_testing::TestRun;
+use llm_do_testing::{TestRun, needs};
 use serde_json::json;
 
-use crate::support::{Folder, Named, needs_python};
+use crate::support::{Folder, Named};
 
+#[needs(python)]
 #[test]
 fn a_tool_that_says_nothing_writes_asks_and_acts_once() {
-    needs_python!();
     let folder = Folder::of("def act(path: str): ...\nTOOLS = [act]\n");
     let code = folder.load();
     let definition = code.tool("act").definition().clone();
@@ -25,9 +25,9 @@ fn a_tool_that_says_nothing_writes_asks_and_acts_once() {
     assert_eq!(code.tools[0].location.line, Some(1));
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn the_entry_of_a_project_runs() {
-    needs_python!();
     let mut folder = Folder::of(
         "async def main(args, ctx):\n    'Starts.'\n    return f'{args.input} at depth {ctx.depth}'\ndef other(args, ctx): ...\n",
     );
@@ -41,9 +41,9 @@ async fn the_entry_of_a_project_runs() {
     assert_eq!(run.answer().as_ref(), "hello at depth 0");
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn a_class_gives_the_schema_of_an_input_and_makes_its_prompt() {
-    needs_python!();
     let mut folder = Folder::of("");
     folder.file(
         "schemas.py",
@@ -67,9 +67,9 @@ class Topic(AgentArgs):
     assert!(prompt.parts(&Payload::new(json!({"depth": 3}))).await.is_err());
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn a_provider_of_code_says_how_its_models_are_reached() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 import time
@@ -91,9 +91,9 @@ register_model_factory("broken", broken)
     assert!(failure.message.contains("no such model"), "{failure}");
 }
 
+#[needs(python)]
 #[test]
 fn agents_of_code_name_their_tools() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 from llm_do.runtime import AgentSpec

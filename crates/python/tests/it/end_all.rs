@@ -1,6 +1,6 @@
 //! A program that leaves at once takes the processes of Python files with it.
 //!
-//! In a process of its own: it ends every child of it. It needs `python3`, and passes where there is none.
+//! In a process of its own: it ends every child of it.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use llm_do_project::{ProjectFiles, WantedCode};
 use llm_do_python::{PythonSettings, python_code};
 use llm_do_sandbox::end_all_commands;
-use llm_do_testing::own_process;
+use llm_do_testing::{needs, own_process};
 use llm_do_tools::ToolsetEnv;
 
+#[needs(python)]
 #[test]
 fn the_processes_of_python_files_are_ended_with_all_commands() {
     own_process!();
@@ -31,10 +32,7 @@ fn the_processes_of_python_files_are_ended_with_all_commands() {
         own: &own,
     };
     let env = ToolsetEnv { directory: folder.clone(), ..ToolsetEnv::default() };
-    let Ok(code) = python_code(wanted, &env, &PythonSettings::default()) else {
-        eprintln!("skipped: there is no usable python3");
-        return;
-    };
+    let code = python_code(wanted, &env, &PythonSettings::default()).unwrap();
     let pids = fs::read_to_string(folder.join("pids")).unwrap();
     let pids: Vec<&str> = pids.split_whitespace().collect();
     assert!(pids.iter().all(|pid| is_alive(pid)), "{pids:?}");

@@ -2,11 +2,11 @@
 
 use llm_do_core::{AgentSpec, Approval};
 use llm_do_models::{asks, instructed, result_of, says};
-use llm_do_testing::{TestProject, deny};
+use llm_do_testing::{TestProject, deny, needs};
 use llm_do_tools::Stderr;
 use serde_json::json;
 
-use crate::support::{Folder, Named, needs_python};
+use crate::support::{Folder, Named};
 
 /// The example of LLMProc's documentation, in a synchronous and an asynchronous tool.
 const SOURCE: &str = r#"
@@ -102,9 +102,9 @@ async fn answer_of(tool: &str) -> serde_json::Value {
     serde_json::from_str(&results[1]).unwrap_or_else(|error| panic!("{error}: {}", results[1]))
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_that_a_tool_writes_is_in_the_log_of_its_process() {
-    needs_python!();
     for tool in ["log_in_thread", "log_in_loop"] {
         let answer = answer_of(tool).await;
         let log = json!(["of the agent", "starting step", "appended", "printed"]);
@@ -119,15 +119,15 @@ async fn a_line_that_a_tool_writes_is_in_the_log_of_its_process() {
     }
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_log_of_a_process_has_the_lines_of_the_agents_below_it() {
-    needs_python!();
     assert_eq!(answer_of("after_child").await, json!(["of the agent", "of the child"]));
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_fails_or_may_not_run_gives_an_error_result() {
-    needs_python!();
     for tool in ["errors_in_thread", "errors_in_loop"] {
         let answer = answer_of(tool).await;
         let results = answer.as_array().unwrap();
@@ -138,9 +138,9 @@ async fn a_tool_that_fails_or_may_not_run_gives_an_error_result() {
     }
 }
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denied_tool_gives_an_error_result() {
-    needs_python!();
     let source = SOURCE.replace(r#"("fail", "forbidden", "missing")"#, r#"("forbidden",)"#);
     let folder = Folder::of(&source);
     let code = folder.load();

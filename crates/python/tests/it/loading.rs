@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use llm_do_testing::needs;
+
 use crate::printing::recording;
-use crate::support::{Folder, Named, needs_python};
+use crate::support::{Folder, Named};
 
 fn first_problem(folder: &Folder) -> (String, Option<u32>) {
     let problems = folder.try_load().err().expect("a problem");
@@ -11,9 +13,9 @@ fn first_problem(folder: &Folder) -> (String, Option<u32>) {
     (problems[0].message.clone(), line)
 }
 
+#[needs(python)]
 #[test]
 fn files_load_without_an_async_runtime_and_nothing_is_left_when_they_are_dropped() {
-    needs_python!();
     let folder =
         Folder::of("def add(a: int, b: int) -> int:\n    'Adds.'\n    return a + b\nTOOLS = [add]\n");
     let code = folder.load();
@@ -23,9 +25,9 @@ fn files_load_without_an_async_runtime_and_nothing_is_left_when_they_are_dropped
     assert_eq!(folder.processes(), Vec::<String>::new());
 }
 
+#[needs(python)]
 #[test]
 fn an_error_of_a_file_is_a_problem_with_its_place() {
-    needs_python!();
     let (message, line) = first_problem(&Folder::of("x = 1\ny = (\n"));
     assert!(line.is_some(), "{message}");
     let (message, line) = first_problem(&Folder::of("import json\nraise ValueError('not today')\n"));
@@ -33,9 +35,9 @@ fn an_error_of_a_file_is_a_problem_with_its_place() {
     assert_eq!(line, Some(2));
 }
 
+#[needs(python)]
 #[test]
 fn a_crash_while_loading_is_a_problem_with_the_last_words() {
-    needs_python!();
     for (source, words) in [
         ("import os\nos.write(2, b'cannot go on\\n')\nos._exit(3)\n", "exit code 3"),
         ("import os\nos.write(2, b'cannot go on\\n')\nos.kill(os.getpid(), 11)\n", "SIGSEGV"),
@@ -47,9 +49,9 @@ fn a_crash_while_loading_is_a_problem_with_the_last_words() {
     }
 }
 
+#[needs(python)]
 #[test]
 fn files_that_never_finish_loading_are_given_up() {
-    needs_python!();
     for source in [
         "while True: pass\n",
         "import time\ntime.sleep(1000)\n",
@@ -63,9 +65,9 @@ fn files_that_never_finish_loading_are_given_up() {
     }
 }
 
+#[needs(python)]
 #[test]
 fn a_slow_import_is_reported_and_names_the_file_and_the_key() {
-    needs_python!();
     let mut folder = Folder::of("import time\ntime.sleep(1000)\n");
     let (notices, seen) = recording();
     folder.settings.notices = notices;
@@ -77,10 +79,10 @@ fn a_slow_import_is_reported_and_names_the_file_and_the_key() {
     assert!(seen.iter().any(|text| text.starts_with("still importing tools.py (")), "{seen:?}");
 }
 
+#[needs(python)]
 #[test]
 fn a_path_that_is_not_utf8_is_the_reason() {
     use std::os::unix::ffi::OsStrExt;
-    needs_python!();
     let folder = Folder::of("");
     let odd = folder.path().join(std::ffi::OsStr::from_bytes(b"odd-\xff"));
     std::fs::create_dir(&odd).unwrap();

@@ -1,6 +1,6 @@
 //! Python files: what they define, what their tools do, and what becomes of them when they go wrong.
 //!
-//! These tests need `python3` (3.10 or newer). Where there is none they say so and pass.
+//! These tests need `python3` (3.10 or newer). Without it they are ignored.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a broken set-up must stop the test")]
 #![allow(clippy::panic, reason = "a broken set-up must stop the test")]
@@ -22,3 +22,9 @@ mod run_state;
 mod stopping;
 mod support;
 mod toolsets;
+
+/// Fails if `LLM_DO_REQUIRE` names something that is missing.
+#[test]
+fn required_capabilities_are_found() {
+    llm_do_testing::check_required();
+}

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Folder, needs_python};
+use llm_do_testing::needs;
+
+use crate::support::Folder;
 
 const ADD: &str = "from llm_do.runtime import AgentArgs\ndef add(a: int, b: int) -> int:\n    return a + b\nTOOLS = [add]\n";
 
@@ -42,9 +44,9 @@ fn plant(folder: &Folder, directory: &Path) -> PathBuf {
     marker
 }
 
+#[needs(python)]
 #[test]
 fn a_compiled_file_that_somebody_planted_is_not_run() {
-    needs_python!();
     let (folder, directory) = unpacked();
     let marker = plant(&folder, &directory);
     drop(folder.load());
@@ -52,9 +54,9 @@ fn a_compiled_file_that_somebody_planted_is_not_run() {
     assert!(!directory.join("host/llm_do_host/__pycache__").exists(), "it is removed too");
 }
 
+#[needs(python)]
 #[test]
 fn a_compiled_file_that_is_planted_after_the_sources_were_compared_is_not_run() {
-    needs_python!();
     let (folder, directory) = unpacked();
     let marker = plant(&folder, &directory);
     let mut python = Command::new("python3");
@@ -62,9 +64,9 @@ fn a_compiled_file_that_is_planted_after_the_sources_were_compared_is_not_run() 
     assert!(!marker.exists(), "planted code was run ({status:?})");
 }
 
+#[needs(python)]
 #[test]
 fn no_compiled_file_is_left_in_the_cache() {
-    needs_python!();
     let (mut folder, directory) = unpacked();
     folder.settings.environment.retain(|(name, _)| name != "PYTHONDONTWRITEBYTECODE");
     drop(folder.load());
@@ -76,9 +78,9 @@ fn no_compiled_file_is_left_in_the_cache() {
     }
 }
 
+#[needs(python)]
 #[test]
 fn a_cache_that_others_can_write_to_is_refused_with_the_way_out() {
-    needs_python!();
     let (folder, _) = unpacked();
     for parent in ["cache", "cache/llm-do", "cache/llm-do/python"] {
         let parent = folder.path().join(parent);

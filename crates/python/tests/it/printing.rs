@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use llm_do_core::{NoticeSink, Remark};
-use llm_do_testing::{Chance, TestCall, TestReply};
+use llm_do_testing::{Chance, TestCall, TestReply, needs};
 use serde_json::json;
 
-use crate::support::{Folder, Named, needs_python};
+use crate::support::{Folder, Named};
 
 /// A sink that records what it is sent.
 pub(crate) fn recording() -> (NoticeSink, Arc<Mutex<Vec<String>>>) {
@@ -27,9 +27,9 @@ fn lines(reply: &TestReply) -> Vec<String> {
     reply.remarks().into_iter().filter_map(line).collect()
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn prints_of_threads_and_executors_belong_to_the_oldest_running_call() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 import asyncio, threading
@@ -55,9 +55,9 @@ TOOLS = [thread, executor, pool]
     }
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn what_is_printed_while_no_call_runs_is_not_lost() {
-    needs_python!();
     let mut folder = Folder::of(
         r#"
 import atexit, threading
@@ -153,9 +153,9 @@ TOOLS = [play, settle]
 /// The model is the list of lines that are printed: whatever the order, each of them is told exactly once.
 ///
 /// `LLM_DO_PRINT_CASES` sets how many projects are tried.
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_line_of_random_writers_is_told_exactly_once() {
-    needs_python!();
     let wanted = std::env::var("LLM_DO_PRINT_CASES").ok().and_then(|cases| cases.parse().ok());
     for seed in 0..wanted.unwrap_or(4_u64) {
         let (mut expected, mut told) = random_case(seed).await;

@@ -2,10 +2,10 @@
 
 use llm_do_core::{AgentSpec, Approval};
 use llm_do_models::{asks, instructed, says};
-use llm_do_testing::TestProject;
+use llm_do_testing::{TestProject, needs};
 use serde_json::{Value, json};
 
-use crate::support::{Folder, needs_python};
+use crate::support::Folder;
 
 const SOURCE: &str = r#"
 from pydantic_ai.tools import RunContext
@@ -58,9 +58,9 @@ def deps_trace(ctx):
 TOOLS = [fail, in_loop, in_thread]
 "#;
 
+#[needs(python)]
 #[tokio::test(flavor = "multi_thread")]
 async fn code_reads_the_usage_trace_and_registry_of_the_run_as_they_are() {
-    needs_python!();
     let folder = Folder::of(SOURCE);
     let code = folder.load();
     for tool in ["in_loop", "in_thread"] {

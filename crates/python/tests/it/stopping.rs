@@ -4,11 +4,11 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use llm_do_project::Code;
-use llm_do_testing::TestCall;
+use llm_do_testing::{TestCall, needs};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Folder, Named, needs_python};
+use crate::support::{Folder, Named};
 
 const ENDLESS: &str = r#"
 import asyncio, os, time
@@ -52,9 +52,9 @@ async fn cancelled(code: &Code, tool: &str) -> (String, Duration) {
     (reply.error(), start.elapsed())
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn code_that_can_be_interrupted_ends_and_the_process_lives_on() {
-    needs_python!();
     let folder = Folder::of(ENDLESS);
     let code = folder.load();
     let before = pid(&code).await;
@@ -65,9 +65,9 @@ async fn code_that_can_be_interrupted_ends_and_the_process_lives_on() {
     }
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn code_that_does_not_stop_ends_with_its_process() {
-    needs_python!();
     let folder = Folder::of(ENDLESS);
     let code = folder.load();
     let too_long = "did not stop when it was cancelled";
@@ -88,9 +88,9 @@ async fn code_that_does_not_stop_ends_with_its_process() {
     folder.assert_no_processes();
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn others_are_told_who_is_to_blame() {
-    needs_python!();
     let folder = Folder::of(ENDLESS);
     let code = folder.load();
     let innocent = TestCall::new().run(code.tool("naps"), json!({}));
@@ -98,9 +98,9 @@ async fn others_are_told_who_is_to_blame() {
     assert!(innocent.error().contains("`sleeps` did not stop when it was cancelled"), "{}", innocent.error());
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn a_call_whose_future_is_dropped_ends_too() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 import asyncio, time
@@ -139,9 +139,9 @@ TOOLS = [naps, spins, count]
     reaches("ended", "2").await;
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn dropping_everything_ends_running_code() {
-    needs_python!();
     let folder = Folder::of(ENDLESS);
     let code = folder.load();
     for tool in ["spins", "sleeps", "clings_to_the_loop"] {
@@ -154,9 +154,9 @@ async fn dropping_everything_ends_running_code() {
     folder.assert_no_processes();
 }
 
+#[needs(python)]
 #[test]
 fn a_project_outlives_the_runtime_that_used_it() {
-    needs_python!();
     let folder = Folder::of(ENDLESS);
     let code = folder.load();
     let once = || {

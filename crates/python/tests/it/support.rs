@@ -11,24 +11,6 @@ use llm_do_project::{Code, CodeProblem, ProjectFiles, WantedClass, WantedCode, W
 use llm_do_python::{PythonSettings, python_code};
 use llm_do_tools::ToolsetEnv;
 
-/// Returns from a test where there is no Python.
-macro_rules! needs_python {
-    () => {
-        if !crate::support::has_python() {
-            eprintln!("skipped: there is no python3");
-            return;
-        }
-    };
-}
-pub(crate) use needs_python;
-
-pub(crate) fn has_python() -> bool {
-    let version = std::process::Command::new("python3")
-        .args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"])
-        .status();
-    version.is_ok_and(|status| status.success())
-}
-
 /// A directory with Python files that vanishes with its value.
 pub(crate) struct Folder {
     path: PathBuf,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use llm_do_core::{
     CallInfo, Context, Key, Name, NoticeSink, Opening, RunId, ToolError, Toolset, ToolsetInstance,
 };
-use llm_do_testing::TestCall;
+use llm_do_testing::{TestCall, needs};
 use serde_json::{Value, json};
 
 use crate::printing::recording;
-use crate::support::{Folder, Named, needs_python};
+use crate::support::{Folder, Named};
 
 pub(crate) async fn open(toolset: &dyn Toolset) -> Result<Arc<dyn ToolsetInstance>, ToolError> {
     open_with(toolset, &Value::Null, &NoticeSink::none()).await
@@ -60,9 +60,9 @@ def counting(ctx):
 TOOLSETS = {"counting": counting}
 "#;
 
+#[needs(python)]
 #[tokio::test]
 async fn each_agent_call_has_an_instance_of_its_own_that_is_closed() {
-    needs_python!();
     let folder = Folder::of(COUNTING);
     let code = folder.load();
     let toolset = code.toolset("counting");
@@ -80,9 +80,9 @@ async fn each_agent_call_has_an_instance_of_its_own_that_is_closed() {
     assert_eq!(log, "closed at 2\nclosed at 1\n");
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn what_goes_wrong_when_a_toolset_is_closed_is_a_notice_of_its_agent() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 import os
@@ -120,9 +120,9 @@ TOOLSETS = {how: (lambda how=how: Own(how)) for how in ["raise", "exit", "crash"
     }
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn after_a_crash_an_instance_is_opened_again() {
-    needs_python!();
     let folder = Folder::of(COUNTING);
     let code = folder.load();
     let instance = open(&*code.toolset("counting")).await.unwrap();
@@ -133,9 +133,9 @@ async fn after_a_crash_an_instance_is_opened_again() {
     instance.close().await;
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn settings_for_python_code_are_refused() {
-    needs_python!();
     let folder = Folder::of(COUNTING);
     let code = folder.load();
     let error =
@@ -145,9 +145,9 @@ async fn settings_for_python_code_are_refused() {
     open_with(&*code.toolset("counting"), &json!({}), &NoticeSink::none()).await.unwrap().close().await;
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn toolsets_for_files_and_commands_are_made_here() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 from llm_do.toolsets.filesystem import FileSystemToolset, ReadOnlyFileSystemToolset
@@ -169,9 +169,9 @@ TOOLSETS = {
     assert_eq!(names("commands"), ["shell"]);
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn a_base_outside_the_project_is_a_problem_with_its_place() {
-    needs_python!();
     for base in ["..", "/etc", "docs/../.."] {
         let folder = Folder::of(&format!(
             "from llm_do.toolsets.filesystem import FileSystemToolset\nfiles = FileSystemToolset(config={{'base_path': {base:?}}})\n"

@@ -5,3 +5,9 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "tests print what they measured")]
 
 mod sandbox;
+
+/// Fails if `LLM_DO_REQUIRE` names something that is missing.
+#[test]
+fn required_capabilities_are_found() {
+    llm_do_capabilities::check_required();
+}

@@ -11,7 +11,9 @@ use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use llm_do_capabilities::Capability;
 use llm_do_sandbox::{PreparedSandbox, Reads, Sandbox, Writes, sandbox_status};
+use llm_do_testing_macros::needs;
 use tokio::process::Command;
 
 /// A directory that vanishes with its value, with the directories `inside` and `outside` of the same content.
@@ -77,23 +79,6 @@ fn prepared(reads: Reads, writes: Writes, network: bool) -> PreparedSandbox {
 
 fn read_only() -> PreparedSandbox {
     prepared(Reads::Anywhere, Writes::Nowhere, false)
-}
-
-/// Returns whether the kernel has what these tests are about.
-fn is_active() -> bool {
-    let status = sandbox_status();
-    if !status.is_active() {
-        println!("skipped: {}", status.missing.join("; "));
-    }
-    status.is_active()
-}
-
-fn has_level(level: u32) -> bool {
-    let found = sandbox_status().landlock_level.unwrap_or_default();
-    if found < level {
-        println!("skipped in part: level {found} of Landlock, not {level}");
-    }
-    found >= level
 }
 
 /// Runs a program to its end, in a sandbox or outside.
@@ -196,11 +181,14 @@ async fn is_kept(folder: &Folder, sandbox: &PreparedSandbox, place: &str, script
     }
 }
 
+#[test]
+fn the_tests_look_for_a_sandbox_as_the_program_does() {
+    assert_eq!(Capability::Sandbox.find().is_ok(), sandbox_status().is_active(), "{:?}", sandbox_status());
+}
+
+#[needs(sandbox)]
 #[tokio::test]
 async fn nothing_can_be_written_where_writes_are_allowed_nowhere() {
-    if !is_active() {
-        return;
-    }
     let folder = Folder::new();
     let strict = prepared(Reads::Below(strict_paths(&folder)), Writes::Nowhere, false);
     for script in WRITES.iter().chain(MODES_AND_TIMES).chain(OWNERS).chain(ATTRIBUTES) {
@@ -209,11 +197,9 @@ async fn nothing_can_be_written_where_writes_are_allowed_nowhere() {
     }
 }
 
+#[needs(sandbox)]
 #[tokio::test]
 async fn writes_below_a_directory_stay_below_it() {
-    if !is_active() {
-        return;
-    }
     let folder = Folder::new();
     let sandbox = prepared(Reads::Anywhere, Writes::Below(vec![folder.path("inside")]), false);
     for script in WRITES.iter().chain(ATTRIBUTES) {
@@ -260,11 +246,9 @@ fn strict_paths(folder: &Folder) -> Vec<PathBuf> {
     paths
 }
 
+#[needs(sandbox)]
 #[tokio::test]
 async fn reads_below_directories_stay_below_them() {
-    if !is_active() {
-        return;
-    }
     let folder = Folder::new();
     std::os::unix::fs::symlink("../outside/a", folder.path("inside/link")).unwrap();
     let strict = prepared(Reads::Below(strict_paths(&folder)), Writes::Nowhere, false);
@@ -376,11 +360,9 @@ async fn perl(sandbox: Option<&PreparedSandbox>, script: &str) -> Output {
     run(sandbox, Path::new("/"), &["perl", "-MSocket", "-e", script]).await
 }
 
+#[needs(sandbox)]
 #[tokio::test]
 async fn the_network_and_local_services_are_out_of_reach_until_they_are_granted() {
-    if !is_active() {
-        return;
-    }
     let folder = Folder::new();
     let listeners = Listeners::new(&folder);
     let below = || Writes::Below(vec![folder.path("inside")]);
@@ -412,11 +394,9 @@ async fn the_network_and_local_services_are_out_of_reach_until_they_are_granted(
     assert!(perl(Some(&none[0]), connected).await.status.success(), "a pair of its own remains");
 }
 
+#[needs(sandbox, sandbox_signals)]
 #[tokio::test]
 async fn other_processes_cannot_be_signalled_or_looked_into() {
-    if !is_active() || !has_level(6) {
-        return;
-    }
     let me = std::process::id();
     let sandbox = prepared(Reads::Anywhere, Writes::Anywhere, true);
     for script in [
@@ -469,11 +449,9 @@ const AROUND: &[(&str, &str, i32)] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
+#[needs(sandbox)]
 #[tokio::test]
 async fn calls_that_lead_around_the_wall_fail_with_an_error() {
-    if !is_active() {
-        return;
-    }
     let loosest = prepared(Reads::Anywhere, Writes::Anywhere, true);
     for (name, arguments, error) in AROUND {
         for sandbox in [&read_only(), &loosest] {
@@ -506,11 +484,9 @@ fn foreign_program() -> Vec<u8> {
 }
 
 #[cfg(target_arch = "x86_64")]
+#[needs(sandbox)]
 #[tokio::test]
 async fn a_program_of_a_foreign_architecture_is_ended() {
-    if !is_active() {
-        return;
-    }
     let folder = Folder::new();
     let program = folder.path("foreign");
     fs::write(&program, foreign_program()).unwrap();
@@ -518,18 +494,16 @@ async fn a_program_of_a_foreign_architecture_is_ended() {
     let script = format!("{}; exit $?", program.display());
     let outside = run(None, Path::new("/"), &["sh", "-c", &script]).await;
     if outside.status.code() != Some(7) {
-        println!("skipped: the kernel runs no 32-bit programs: {}", said(&outside));
+        println!("the kernel runs no 32-bit programs anyway: {}", said(&outside));
         return;
     }
     let output = run(Some(&read_only()), Path::new("/"), &["sh", "-c", &script]).await;
     assert_eq!(output.status.code(), Some(128 + 31), "{}", said(&output));
 }
 
+#[needs(sandbox)]
 #[tokio::test]
 async fn the_process_that_starts_others_is_not_confined() {
-    if !is_active() {
-        return;
-    }
     let folder = Folder::new();
     for _ in 0..20 {
         assert!(run(Some(&read_only()), &folder.path("inside"), &["cat", "a"]).await.status.success());

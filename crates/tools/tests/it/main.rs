@@ -14,3 +14,9 @@ mod process_programs;
 mod process_wire;
 mod session_wire;
 mod shell;
+
+/// Fails if `LLM_DO_REQUIRE` names something that is missing.
+#[test]
+fn required_capabilities_are_found() {
+    llm_do_testing::check_required();
+}

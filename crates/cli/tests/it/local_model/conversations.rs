@@ -1,11 +1,14 @@
 //! What is sent beside one prompt: the turns before it, and files.
 
+use llm_do_testing::needs;
+
 use crate::local_model::server::{Events, Local, PROTOCOLS};
 
+#[needs(model)]
 #[test]
 fn the_second_turn_of_a_chat_brings_the_first_one_along() {
     for protocol in PROTOCOLS {
-        let Some(local) = Local::new(protocol) else { return };
+        let local = Local::new(protocol);
         let lines = b"Hello, my name is Ada.\nWhat is my name?\n";
         let events = Events(local.run_with(&["chat", "--output", "jsonl"], lines).ended(0).lines());
         assert!(events.answers().iter().all(|answer| !answer.trim().is_empty()), "{protocol}: {events:#?}");
@@ -15,11 +18,12 @@ fn the_second_turn_of_a_chat_brings_the_first_one_along() {
     }
 }
 
+#[needs(model)]
 #[test]
 fn the_text_of_an_attached_file_reaches_the_model() {
     let text = "The harbour of the town is deep and calm. ".repeat(20);
     for protocol in PROTOCOLS {
-        let Some(local) = Local::new(protocol) else { return };
+        let local = Local::new(protocol);
         let local = local.file("harbour.txt", &text);
         let events = local.events(&["How is the harbour?", "--attach", "harbour.txt"]);
         assert!(events.input_tokens()[0] > 200, "{protocol}: {:?}", events.input_tokens());

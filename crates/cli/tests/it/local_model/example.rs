@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::local_model::server::{Server, UNAVAILABLE, command, project, shared};
+use llm_do_testing::needs;
+
+use crate::local_model::server::{Server, command, project};
 use crate::support::Ran;
 
 fn ran(child: Child) -> Ran {
@@ -20,11 +22,9 @@ fn the_project_is_checked_and_scripted_without_a_server() {
     answer.said("Good morning! How are you?\n");
 }
 
+#[needs(model)]
 #[test]
 fn one_command_runs_the_greeter_and_stops_its_server() {
-    if shared().is_none() {
-        return;
-    }
     let folder = Path::new(env!("CARGO_BIN_EXE_llm-do")).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
     let short = ["--", "--set", "agents.greeter.model_settings.max_tokens=8"];
@@ -39,12 +39,10 @@ fn one_command_runs_the_greeter_and_stops_its_server() {
     assert!(TcpStream::connect(rest.split_whitespace().next().unwrap()).is_err(), "{rest}");
 }
 
+#[needs(model)]
 #[test]
 fn a_server_ends_when_its_starter_is_killed() {
-    if shared().is_none() {
-        return;
-    }
-    let mut server = Server::start().unwrap();
+    let mut server = Server::start();
     let address = server.address.strip_prefix("http://").unwrap().to_owned();
     assert!(TcpStream::connect(&address).is_ok());
     server.child.kill().unwrap();
@@ -55,22 +53,18 @@ fn a_server_ends_when_its_starter_is_killed() {
     }
 }
 
+#[needs(python)]
 #[test]
 fn a_port_that_is_taken_is_said_with_a_hint() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let ran = ran(command(&["--serve", "--port", &port]).spawn().unwrap());
-    if ran.code == Some(UNAVAILABLE) {
-        return;
-    }
     ran.ended(1).said("").told(&format!("error: port {port} is taken")).told("hint: choose another one");
 }
 
+#[needs(python)]
 #[test]
 fn a_prompt_does_not_go_with_serving() {
     let ran = ran(command(&["--serve", "hello"]).spawn().unwrap());
-    if ran.code == Some(UNAVAILABLE) {
-        return;
-    }
     ran.ended(2).said("").told("`--serve` takes no prompt");
 }

@@ -1,34 +1,41 @@
 //! Every protocol that the server speaks, streamed and whole.
 
+use llm_do_testing::needs;
 use serde_json::Value;
 
 use crate::local_model::server::{Events, Local};
 
+#[needs(model)]
 #[test]
 fn chat_completions_stream_an_answer() {
     streams("local-chat");
 }
 
+#[needs(model)]
 #[test]
 fn responses_stream_an_answer() {
     streams("local-responses");
 }
 
+#[needs(model)]
 #[test]
 fn messages_stream_an_answer() {
     streams("local-messages");
 }
 
+#[needs(model)]
 #[test]
 fn chat_completions_give_an_answer_at_once() {
     answers_at_once("local-chat");
 }
 
+#[needs(model)]
 #[test]
 fn responses_give_an_answer_at_once() {
     answers_at_once("local-responses");
 }
 
+#[needs(model)]
 #[test]
 fn messages_give_an_answer_at_once() {
     answers_at_once("local-messages");
@@ -37,7 +44,7 @@ fn messages_give_an_answer_at_once() {
 const WHOLE: [&str; 2] = ["--set", "agents.greeter.model_settings.stream=false"];
 
 fn streams(protocol: &str) {
-    let Some(local) = Local::new(protocol) else { return };
+    let local = Local::new(protocol);
     let events = local.events(&["Good morning!"]);
     is_an_answer(&events);
     let deltas = events.deltas();
@@ -46,7 +53,7 @@ fn streams(protocol: &str) {
 }
 
 fn answers_at_once(protocol: &str) {
-    let Some(local) = Local::new(protocol) else { return };
+    let local = Local::new(protocol);
     let events = local.events(&["Good morning!", WHOLE[0], WHOLE[1]]);
     is_an_answer(&events);
     assert!(events.deltas().len() <= 1, "{protocol}: {events:#?}");
@@ -81,9 +88,10 @@ fn is_well_formed(events: &Events) {
     );
 }
 
+#[needs(model)]
 #[test]
 fn stdout_carries_only_the_answer() {
-    let Some(local) = Local::new("local-chat") else { return };
+    let local = Local::new("local-chat");
     let ran = local.run(&["run", "Good morning!"]).ended(0).told_nothing();
     let object = local.run(&["run", "Good morning!", "--output", "json"]).ended(0).json();
     assert_eq!(object["status"], "done");

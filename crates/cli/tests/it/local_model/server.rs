@@ -1,6 +1,6 @@
 //! The server that all tests share, and the project of the example on it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock};
@@ -11,9 +11,6 @@ use crate::support::{Ran, Sandbox};
 
 /// The protocols that the server speaks, by the providers of the example.
 pub const PROTOCOLS: [&str; 3] = ["local-chat", "local-responses", "local-messages"];
-
-/// What the command of the example says where the model cannot be had.
-pub const UNAVAILABLE: i32 = 69;
 
 /// The folder of the example.
 pub fn example() -> PathBuf {
@@ -34,8 +31,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server. An error says why there can be none here.
-    pub fn start() -> Result<Self, String> {
+    /// Starts a server.
+    pub fn start() -> Self {
         let mut child = command(&["--serve", "--setup-timeout", "240"]).spawn().unwrap();
         // It says little, but a pipe that nobody reads must not fill up.
         let mut stderr = child.stderr.take().unwrap();
@@ -46,12 +43,11 @@ impl Server {
         let mut address = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
         if !address.is_empty() {
-            return Ok(Self { child, address: address.trim().to_owned() });
+            return Self { child, address: address.trim().to_owned() };
         }
         let status = child.wait().unwrap();
         let told = told.join().unwrap().unwrap();
-        assert_eq!(status.code(), Some(UNAVAILABLE), "the example cannot serve its model:\n{told}");
-        Err(told)
+        panic!("the example cannot serve its model ({status}):\n{told}");
     }
 }
 
@@ -62,28 +58,12 @@ impl Drop for Server {
     }
 }
 
-/// The address of the shared server; none where there is no model, which is then said once.
-pub fn shared() -> Option<&'static str> {
-    static SHARED: OnceLock<Option<Mutex<Server>>> = OnceLock::new();
+/// Returns the address of the server that all tests share.
+pub fn shared() -> &'static str {
+    static SHARED: OnceLock<Mutex<Server>> = OnceLock::new();
     static ADDRESS: OnceLock<String> = OnceLock::new();
-    let server = SHARED.get_or_init(|| wanted().then(Server::start)?.map(Mutex::new).map_err(skip).ok());
-    let server = server.as_ref()?;
-    Some(ADDRESS.get_or_init(|| server.lock().unwrap().address.clone()))
-}
-
-fn wanted() -> bool {
-    let is_wanted = std::env::var("LLM_DO_LOCAL_MODEL").as_deref() != Ok("off");
-    if !is_wanted {
-        skip("`LLM_DO_LOCAL_MODEL` is `off`".to_owned());
-    }
-    is_wanted
-}
-
-/// Says that nothing was tested, past the capture of the tests' output.
-fn skip(why: String) {
-    assert!(std::env::var("LLM_DO_LOCAL_MODEL").as_deref() != Ok("on"), "there is no local model:\n{why}");
-    let words = format!("skipped the tests against a real model: {}\n", why.trim());
-    std::io::stderr().write_all(words.as_bytes()).unwrap();
+    let server = SHARED.get_or_init(|| Mutex::new(Server::start()));
+    ADDRESS.get_or_init(|| server.lock().unwrap().address.clone())
 }
 
 /// The project of the example on the shared server.
@@ -94,8 +74,8 @@ pub struct Local {
 
 impl Local {
     /// The project, its model asked by one protocol.
-    pub fn new(protocol: &str) -> Option<Self> {
-        Some(Self { sandbox: project(shared()?), model: format!("{protocol}:smollm2") })
+    pub fn new(protocol: &str) -> Self {
+        Self { sandbox: project(shared()), model: format!("{protocol}:smollm2") }
     }
 
     pub fn file(self, name: &str, text: &str) -> Self {

@@ -1,8 +1,5 @@
 //! The calls of a case: changes with a mark, looks without one, and attempts that must come to nothing.
 
-use std::process::Command;
-use std::sync::OnceLock;
-
 use llm_do::approval::Approval;
 use llm_do::testing::{Reply, asks_all};
 use llm_do_testing::Chance;
@@ -33,12 +30,6 @@ impl Rule {
             Self::Blocked => "approval: {write_file: blocked}\n",
         }
     }
-}
-
-/// Returns whether there is a Python for the tools in [`PYTHON`].
-pub(crate) fn has_python() -> bool {
-    static FOUND: OnceLock<bool> = OnceLock::new();
-    *FOUND.get_or_init(|| Command::new("python3").arg("--version").output().is_ok())
 }
 
 /// Tools in Python, each declared in another way.
@@ -123,7 +114,7 @@ fn one(chance: &mut Chance, number: usize, mark: String) -> Call {
         is_hostile: false,
         is_protected: false,
     };
-    match chance.below(if has_python() { 19 } else { 14 }) {
+    match chance.below(19) {
         0..=2 => {
             let path = *chance.one_of(&["a.txt", "d/b.txt", "d/new/c.txt", "./a.txt", "d/../e.txt"]);
             call("write_file", "write_file", json!({"path": path, "content": mark}))

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::real_effects::calls::{PYTHON, Rule, has_python};
+use crate::real_effects::calls::{PYTHON, Rule};
 
 /// A folder that is removed at the end.
 pub(crate) struct Folder(PathBuf);
@@ -19,9 +19,8 @@ impl Folder {
             fs::create_dir_all(path.join(directory)).unwrap();
         }
         let folder = Self(path.canonicalize().unwrap());
-        let python =
+        let (tools, toolsets, files) =
             ("tools: [note_plain, note_registered]\n", ", made, shared", "python_files: [tools.py]\n");
-        let (tools, toolsets, files) = if has_python() { python } else { ("", "", "") };
         let manifest = "version: 1\nentry: {agent: main}\nagent_files: [main.agent, helper.agent]\n";
         let main = format!(
             "{tools}toolsets: [filesystem_project, shell_file_ops, dynamic_agents, helper, main{toolsets}]\n"

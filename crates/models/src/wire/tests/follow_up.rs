@@ -13,6 +13,7 @@
 //! What still differs is listed in [`EXCEPTIONS`] with its reason.
 
 use llm_do_core::Origin;
+use llm_do_testing_macros::needs;
 use serde_json::{Map, Value, json};
 
 use super::super::encode::Encoder;
@@ -111,6 +112,7 @@ fn pairs() -> Vec<(Exchange, Exchange)> {
     all.windows(2).filter(follows).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
 }
 
+#[needs(wire)]
 #[test]
 fn after_each_recorded_answer_we_send_what_its_client_sent() {
     let mut wrong = Vec::new();

@@ -1,5 +1,5 @@
-//! Recorded traffic, read in place: `LLM_DO_WIRE` names its directory, by default `shared/wire` beside the
-//! workspace. Without it these tests say that they skip.
+//! Recorded traffic, which is not in the repository: `LLM_DO_WIRE` names its directory. Without it these tests
+//! are ignored.
 //!
 //! More is tried with `LLM_DO_WIRE_SPLITS` (random splits per exchange), `LLM_DO_WIRE_CUTS` (places at which
 //! each stream is cut, `0` for every byte) and `LLM_DO_WIRE_MUTATIONS` (damaged streams in all).
@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use llm_do_capabilities::WIRE_VARIABLE;
 use llm_do_core::{Message, ModelErrorKind, ModelResponse, Part, ProviderBlock, StopReason, ToolCall, Usage};
+use llm_do_testing_macros::needs;
 use serde_json::{Map, Value, json};
 
 use super::super::errors::{Failure, of_response};
@@ -30,25 +32,15 @@ pub(super) struct Exchange {
     expect: Value,
 }
 
-/// Reads all exchanges, or says that there are none.
+/// Reads all exchanges.
 pub(super) fn exchanges() -> Vec<Exchange> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/wire");
-    let directory = std::env::var_os("LLM_DO_WIRE").map_or(beside, PathBuf::from);
-    let Ok(files) = std::fs::read_dir(&directory) else {
-        skip("no recorded exchanges here: `LLM_DO_WIRE` names their directory");
-        return Vec::new();
-    };
-    let paths = files.map(|file| file.unwrap().path());
+    let directory = std::env::var_os(WIRE_VARIABLE).unwrap();
+    let paths = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
     let is_exchange =
         |path: &PathBuf| path.extension().is_some_and(|end| end == "json") && !path.ends_with("index.json");
     let mut paths: Vec<PathBuf> = paths.filter(is_exchange).collect();
     paths.sort();
     paths.iter().map(|path| exchange(&std::fs::read(path).unwrap())).collect()
-}
-
-#[expect(clippy::print_stderr, reason = "a test that does nothing must say so")]
-fn skip(reason: &str) {
-    eprintln!("skipped: {reason}");
 }
 
 fn exchange(file: &[u8]) -> Exchange {
@@ -78,6 +70,7 @@ fn exchange(file: &[u8]) -> Exchange {
     }
 }
 
+#[needs(wire)]
 #[test]
 fn every_recorded_response_is_decoded_to_what_it_says() {
     let mut wrong = Vec::new();
@@ -92,6 +85,7 @@ fn every_recorded_response_is_decoded_to_what_it_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[needs(wire)]
 #[test]
 fn every_recorded_response_is_decoded_alike_however_it_is_cut_into_pieces() {
     let splits = times("LLM_DO_WIRE_SPLITS", 20);
@@ -105,6 +99,7 @@ fn every_recorded_response_is_decoded_alike_however_it_is_cut_into_pieces() {
     }
 }
 
+#[needs(wire)]
 #[test]
 fn every_block_of_a_whole_response_can_be_sent_back_as_it_came() {
     for exchange in exchanges().iter().filter(|exchange| exchange.status == 200) {

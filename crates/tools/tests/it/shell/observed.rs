@@ -245,10 +245,7 @@ async fn worker() {
 #[test]
 fn what_runs_at_once_writes_nothing_runs_nothing_else_and_stays_inside() {
     let folder = Folder::new();
-    if unprivileged().is_none() {
-        println!("skipped: the tests run as the super-user, and there is no `setpriv`");
-        return;
-    }
+    assert!(unprivileged().is_some(), "as the super-user, this test needs `setpriv` (package util-linux)");
     let place = folder.path("observed");
     for directory in [&place, &folder.path("traces")] {
         fs::create_dir_all(directory).unwrap();

@@ -8,7 +8,7 @@ use std::process::Command;
 use llm_do_core::AgentSpec;
 use llm_do_core::Approval::{Ask, PreApproved};
 use llm_do_models::{asks, says};
-use llm_do_testing::{TestProject, once};
+use llm_do_testing::{TestProject, needs, once};
 use llm_do_tools::Shell;
 use serde_json::json;
 
@@ -324,12 +324,9 @@ async fn alternates_in_quotes_count_as_outside() {
     assert_eq!(decide(&read_only(&trap.folder.root()).await, "git log").await, Ask);
 }
 
+#[needs(root)]
 #[tokio::test]
 async fn a_repository_of_another_user_is_read_like_any_other() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: only the super-user can give a repository to another user");
-        return;
-    }
     let trap = Trap::new();
     let status = Command::new("chown").args(["-R", "65534:65534"]).arg(trap.folder.root()).status().unwrap();
     assert!(status.success());

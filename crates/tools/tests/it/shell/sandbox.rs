@@ -7,21 +7,11 @@ use std::sync::Arc;
 
 use llm_do_core::{AgentSpec, Approval, Tool, Toolset};
 use llm_do_models::{asks, says};
-use llm_do_sandbox::sandbox_status;
-use llm_do_testing::{Approvals, TestProject, once};
+use llm_do_testing::{Approvals, TestProject, needs, once};
 use llm_do_tools::{Operands, SandboxMode, Shell, ShellRule, ShellSettings, WriteScope};
 use serde_json::{Value, json};
 
 use crate::shell::support::{Folder, assess, open, output, read_only, run, trusting};
-
-/// Returns whether the kernel has what these tests are about.
-fn is_active() -> bool {
-    let status = sandbox_status();
-    if !status.is_active() {
-        println!("skipped: {}", status.missing.join("; "));
-    }
-    status.is_active()
-}
 
 const PROGRAMS: [&str; 14] = [
     "sh", "perl", "touch", "cp", "mv", "ln", "rm", "mkdir", "chmod", "truncate", "sort", "tee", "cat", "git",
@@ -48,11 +38,9 @@ async fn broken_read_only(root: &Path) -> Arc<dyn Tool> {
     open(&shell, &Value::Null).await.unwrap()
 }
 
+#[needs(sandbox)]
 #[tokio::test]
 async fn a_process_cannot_take_off_the_mark_by_which_it_is_found() {
-    if !is_active() {
-        return;
-    }
     let folder = Folder::new();
     let tool = broken_read_only(&folder.root()).await;
     let script = "sh -c 'ulimit -x 0 2>/dev/null || echo kept; (setsid env -i sleep 4711 >/dev/null 2>&1 &); sleep 0.2'";
@@ -75,11 +63,9 @@ fn names_below(path: &Path) -> Vec<String> {
     names
 }
 
+#[needs(sandbox)]
 #[tokio::test]
 async fn with_a_broken_policy_the_preset_for_reading_still_writes_nowhere() {
-    if !is_active() {
-        return;
-    }
     let folder = Folder::new();
     folder.file("a", "content").file("d/b", "content");
     fs::write(folder.path("outside/a"), "content").unwrap();
@@ -121,11 +107,9 @@ async fn with_a_broken_policy_the_preset_for_reading_still_writes_nowhere() {
     assert_eq!(output(&tool, "cat a").await["hint"], Value::Null);
 }
 
+#[needs(sandbox)]
 #[tokio::test]
 async fn with_a_broken_policy_other_shells_write_only_below_their_root() {
-    if !is_active() {
-        return;
-    }
     let folder = Folder::new();
     folder.file("a", "content");
     fs::write(folder.path("outside/a"), "content").unwrap();
@@ -157,11 +141,9 @@ async fn with_a_broken_policy_other_shells_write_only_below_their_root() {
 
 type Change = fn(&mut ShellSettings);
 
+#[needs(sandbox)]
 #[tokio::test]
 async fn what_a_shell_may_do_is_what_its_settings_grant() {
-    if !is_active() {
-        return;
-    }
     let folder = Folder::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let connect = format!(
@@ -275,11 +257,9 @@ async fn all_programs_of_the_preset_do_the_same_in_the_sandbox_as_outside() {
     println!("{compared} commands compared");
 }
 
+#[needs(sandbox)]
 #[tokio::test]
 async fn a_program_that_cannot_be_executed_in_the_sandbox_says_why() {
-    if !is_active() {
-        return;
-    }
     let folder = Folder::new();
     fs::copy("/bin/true", folder.path("outside/tool")).unwrap();
     // Not in a temporary directory, to which everybody could add programs.
