@@ -152,6 +152,8 @@ impl Sequence {
             (3, 9),
             (4, 10),
             (3, 11),
+            (4, 12),
+            (4, 13),
         ]) {
             0 => self.driver.pass(600),
             1 => self.driver.pass(self.chance.clone().one_of(&[10, 100, 240, 260, 490]).to_owned()),
@@ -174,6 +176,9 @@ impl Sequence {
                 self.look();
             }
             10 => self.ask(),
+            // Scopes and amounts take several keys with time between them, which chance alone hardly ever presses.
+            12 => self.press_slowly(&["a", "1"])?,
+            13 => self.press_slowly(&["<Tab>", "5", "<Enter>"])?,
             _ => self.withdraw_or_cover()?,
         }
         self.chance.bits();
@@ -182,6 +187,19 @@ impl Sequence {
 
     fn press_one(&mut self, text: &str) -> Result<(), String> {
         self.press(text, true)
+    }
+
+    /// Presses keys as a person does who reads after each of them.
+    fn press_slowly(&mut self, all: &[&str]) -> Result<(), String> {
+        for text in all {
+            self.driver.pass(600);
+            self.look();
+            self.press_one(text)?;
+            self.driver.pass(300);
+            self.look();
+            self.check_answers()?;
+        }
+        Ok(())
     }
 
     fn press_together(&mut self, text: &str) -> Result<(), String> {
