@@ -12,29 +12,29 @@ use ratatui::text::Line;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::call_tree::CallTree;
 use crate::completion::Completion;
 use crate::editor::Editor;
 use crate::form::Form;
 use crate::history::History;
 use crate::protocol::{UiCommand, UiOptions, UiUpdate};
 use crate::question::focus::{Arrival, Keyboard};
-use crate::question::{Question, Questions};
+use crate::question::{OpenQuestion, Questions};
 use crate::slash_commands::SLASH_COMMANDS;
-use crate::story::Story;
 use crate::theme::Theme;
 use crate::transcript::Transcript;
 use crate::view::TreeView;
 
 /// Two interrupts within this time leave.
 const TWICE: Duration = Duration::from_secs(3);
-/// How long a hint stands.
+/// How long a hint is shown.
 const HINT: Duration = TWICE;
 
 /// Everything that the UI knows.
 pub(crate) struct App {
     options: UiOptions,
     theme: Theme,
-    story: Story,
+    call_tree: CallTree,
     transcript: Transcript,
     questions: Questions,
     editor: Editor,
@@ -98,7 +98,7 @@ impl App {
         let editor = Editor::new(format!("a message for {}; /help lists commands", options.entry));
         let mut app = Self {
             theme,
-            story: Story::default(),
+            call_tree: CallTree::default(),
             transcript,
             questions: Questions::default(),
             editor: editor.with_history(history),
@@ -139,12 +139,12 @@ impl App {
 
     /// Takes account of an event.
     pub(crate) fn event(&mut self, event: &Event, now: Instant) {
-        self.story.read(event, now);
-        self.transcript.read(&self.story, event);
+        self.call_tree.read(event, now);
+        self.transcript.read(&self.call_tree, event);
     }
 
     /// Takes a question to the person.
-    pub(crate) fn question(&mut self, question: Question) {
+    pub(crate) fn question(&mut self, question: OpenQuestion) {
         self.questions.add(question);
     }
 
@@ -176,7 +176,7 @@ impl App {
         self.busy = false;
         self.hint = None;
         self.sent = None;
-        // What was typed during the turn stands in the input; a question cannot come now.
+        // What was typed during the turn is in the input; a question cannot come now.
         self.last_key = now;
         if let Some(Outgoing { command, draft }) = self.queued.pop_front() {
             self.send(command, draft);
@@ -195,7 +195,7 @@ impl App {
 
     /// Whether something moves by itself.
     pub(crate) fn is_active(&self) -> bool {
-        self.busy || self.story.is_running() || !self.questions.is_empty()
+        self.busy || self.call_tree.is_running() || !self.questions.is_empty()
     }
 
     /// Takes account of the time.
@@ -225,7 +225,7 @@ impl App {
         self.questions.forge(transition);
     }
 
-    /// Returns whether a letter waits for others while there is no input.
+    /// Returns whether a letter waits for others in a run without an input.
     #[cfg(test)]
     pub(crate) fn has_pending_key(&self) -> bool {
         self.questions.has_pending_key() && !self.has_input()

@@ -42,9 +42,9 @@ pub(crate) enum Completed {
     Nothing,
     /// Another choice, or the list was closed.
     Moved,
-    /// The choice stands in the text now.
+    /// The choice was inserted.
     Accepted,
-    /// The choice stands in the text now, which is a whole command: it can be sent.
+    /// The choice was inserted and completes a command, which can be sent.
     Chosen,
 }
 
@@ -266,7 +266,7 @@ impl Completion {
         }
     }
 
-    /// Descriptions stand in one column, as far right as the longest label that leaves them half of the width.
+    /// Descriptions are in one column, as far right as the longest label that leaves them half of the width.
     fn label_width(&self, width: usize) -> usize {
         let longest = self.choices.iter().map(|choice| usize::from(choice.label.cell_width())).max();
         longest.unwrap_or_default().min(if self.choices.iter().any(|choice| !choice.description.is_empty()) {
@@ -296,7 +296,7 @@ fn clear(row: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// What stands behind `/model`, while nothing else does.
+/// Returns the text behind `/model`, if there is nothing else.
 fn typed_model(editor: &Editor) -> Option<String> {
     let text = editor.text();
     let test_support = text.strip_prefix(MODEL_COMMAND)?;

@@ -1,7 +1,7 @@
 //! Text that a person writes: messages, arguments being corrected, the words of a denial.
 //!
 //! The text, its cursor, undo and what was erased live in a `TextArea`. Its rows are laid out here (see `rows`), by
-//! clusters instead of characters, so that the terminal's own cursor stands where the next sign will appear.
+//! clusters instead of characters, so that the terminal's own cursor is where the next character will appear.
 
 mod keys;
 mod rows;
@@ -18,9 +18,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui_textarea::{CursorMove, TextArea};
 use unicode_segmentation::UnicodeSegmentation;
 
-use self::keys::{Action, Piece, Place, action};
+use self::keys::{Action, EraseRange, Motion, action};
 pub(crate) use self::rows::wrapped;
-use self::rows::{Layout, Row, byte_at, columns, first_cluster, last_cluster, shown};
+use self::rows::{EditorRow, Layout, byte_at, columns, first_cluster, last_cluster, shown};
 use crate::Theme;
 use crate::completion::word_before;
 use crate::history::History;
@@ -146,12 +146,12 @@ impl Editor {
         let Some(action) = action(key) else { return Edited::Nothing };
         let goal = self.goal.take();
         match action {
-            Action::Type(sign) => self.insert(sign.encode_utf8(&mut [0; 4])),
+            Action::Type(c) => self.insert(c.encode_utf8(&mut [0; 4])),
             Action::Newline => self.insert("\n"),
             Action::Enter => self.enter(),
-            Action::Go(Place::Up) => self.up(goal),
-            Action::Go(Place::Down) => self.down(goal),
-            Action::Go(place) => self.move_to(place),
+            Action::Go(Motion::Up) => self.up(goal),
+            Action::Go(Motion::Down) => self.down(goal),
+            Action::Go(motion) => self.move_to(motion),
             Action::Erase(_) if self.is_empty() => Edited::Nothing,
             Action::Erase(piece) => self.erase(piece),
             Action::Undo => {
@@ -178,22 +178,22 @@ impl Editor {
         if self.is_blank() { Edited::Nothing } else { Edited::Send }
     }
 
-    fn move_to(&mut self, place: Place) -> Edited {
-        match place {
-            Place::Left => self.left(),
-            Place::Right => self.right(),
-            Place::WordLeft => self.text.move_cursor(CursorMove::WordBack),
-            Place::WordRight => self.text.move_cursor(CursorMove::WordForward),
-            Place::LineStart => self.text.move_cursor(CursorMove::Head),
-            Place::LineEnd => self.text.move_cursor(CursorMove::End),
-            Place::TextStart => self.text.move_cursor(CursorMove::Jump(0, 0)),
-            Place::TextEnd => {
+    fn move_to(&mut self, motion: Motion) -> Edited {
+        match motion {
+            Motion::Left => self.left(),
+            Motion::Right => self.right(),
+            Motion::WordLeft => self.text.move_cursor(CursorMove::WordBack),
+            Motion::WordRight => self.text.move_cursor(CursorMove::WordForward),
+            Motion::LineStart => self.text.move_cursor(CursorMove::Head),
+            Motion::LineEnd => self.text.move_cursor(CursorMove::End),
+            Motion::TextStart => self.text.move_cursor(CursorMove::Jump(0, 0)),
+            Motion::TextEnd => {
                 self.text.move_cursor(CursorMove::Bottom);
                 self.text.move_cursor(CursorMove::End);
             }
-            Place::Up | Place::Down => {}
+            Motion::Up | Motion::Down => {}
         }
-        self.snap(matches!(place, Place::WordLeft));
+        self.snap(matches!(motion, Motion::WordLeft));
         Edited::Moved
     }
 
@@ -215,20 +215,20 @@ impl Editor {
         }
     }
 
-    fn erase(&mut self, piece: Piece) -> Edited {
+    fn erase(&mut self, piece: EraseRange) -> Edited {
         let changed = match piece {
-            Piece::Left => {
+            EraseRange::Left => {
                 let length = last_cluster(self.before_cursor()).map_or(0, |cluster| cluster.chars().count());
                 if length > 0 { self.erase_left(length) } else { self.text.delete_newline() }
             }
-            Piece::Right => {
+            EraseRange::Right => {
                 let length = first_cluster(self.after_cursor()).map_or(0, |cluster| cluster.chars().count());
                 if length > 0 { self.erase_right(length) } else { self.text.delete_next_char() }
             }
-            Piece::WordLeft => self.text.delete_word(),
-            Piece::WordRight => self.text.delete_next_word(),
-            Piece::ToLineStart => self.text.delete_line_by_head(),
-            Piece::ToLineEnd => self.text.delete_line_by_end(),
+            EraseRange::WordLeft => self.text.delete_word(),
+            EraseRange::WordRight => self.text.delete_next_word(),
+            EraseRange::ToLineStart => self.text.delete_line_by_head(),
+            EraseRange::ToLineEnd => self.text.delete_line_by_end(),
         };
         self.settle(changed)
     }
@@ -277,7 +277,7 @@ impl Editor {
         Edited::Changed
     }
 
-    fn go_to_row(&mut self, row: Row, goal: Option<usize>) -> Edited {
+    fn go_to_row(&mut self, row: EditorRow, goal: Option<usize>) -> Edited {
         let goal = goal.unwrap_or_else(|| self.column_of_cursor());
         let line = &self.text.lines()[row.line];
         let byte = row.start + self.last_place(row).min(byte_at(&line[row.start..row.end], goal));
@@ -288,7 +288,7 @@ impl Editor {
     }
 
     /// The end of a row that goes on below belongs to the row below.
-    fn last_place(&self, row: Row) -> usize {
+    fn last_place(&self, row: EditorRow) -> usize {
         let line = &self.text.lines()[row.line];
         let piece = &line[row.start..row.end];
         if row.end == line.len() {
@@ -378,12 +378,12 @@ impl Editor {
         line.split_at(at)
     }
 
-    fn rows(&self, width: usize) -> Ref<'_, [Row]> {
+    fn rows(&self, width: usize) -> Ref<'_, [EditorRow]> {
         self.layout.borrow_mut().update(self.text.lines(), width);
         Ref::map(self.layout.borrow(), Layout::rows)
     }
 
-    fn row_of_cursor(&self, rows: &[Row]) -> usize {
+    fn row_of_cursor(&self, rows: &[EditorRow]) -> usize {
         let (line, at) = (self.cursor().0, self.before_cursor().len());
         rows.partition_point(|row| (row.line, row.start) <= (line, at)).saturating_sub(1)
     }
@@ -398,7 +398,7 @@ impl Editor {
 impl Editor {
     /// Returns how many rows the text needs at a width: at least one, at most so many.
     pub(crate) fn height(&self, width: u16, most: u16) -> u16 {
-        let rows = self.rows(Columns::of(width).text).len();
+        let rows = self.rows(Columns::for_width(width).text).len();
         narrow(rows).clamp(1, most.max(1))
     }
 
@@ -408,7 +408,7 @@ impl Editor {
         if area.is_empty() {
             return None;
         }
-        let widths = Columns::of(area.width);
+        let widths = Columns::for_width(area.width);
         let rows = self.rows(widths.text);
         let cursor = self.row_of_cursor(&rows);
         let top = self.scroll(widths.text, usize::from(area.height), cursor, rows.len());
@@ -435,12 +435,12 @@ impl Editor {
 
     fn draw_mark(&self, area: Rect, y: u16, mark: &str, buffer: &mut Buffer, theme: Theme) {
         let style = if mark == "> " { theme.accent() } else { theme.dim() };
-        if Columns::of(area.width).mark > 0 {
+        if Columns::for_width(area.width).mark > 0 {
             buffer.set_string(area.x, y, mark, style);
         }
     }
 
-    fn draw_row(&self, row: Row, mut x: u16, y: u16, right: u16, buffer: &mut Buffer) {
+    fn draw_row(&self, row: EditorRow, mut x: u16, y: u16, right: u16, buffer: &mut Buffer) {
         for cluster in self.text.lines()[row.line][row.start..row.end].graphemes(true) {
             let shown = shown(cluster);
             let room = usize::from(right - x);
@@ -465,7 +465,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(width: u16) -> Self {
+    fn for_width(width: u16) -> Self {
         let mark = if width >= 6 { 2 } else { 0 };
         Self { mark, text: usize::from(width.saturating_sub(mark + 1)).max(1) }
     }
@@ -490,7 +490,7 @@ fn area(lines: Vec<String>) -> TextArea<'static> {
 /// Leaves out control characters; every kind of line end becomes the one.
 fn clean(text: &str) -> String {
     let ends = text.replace("\r\n", "\n").replace('\r', "\n");
-    ends.chars().filter(|sign| !sign.is_control() || matches!(sign, '\n' | '\t')).collect()
+    ends.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 fn narrow(number: usize) -> u16 {

@@ -9,7 +9,7 @@ use llm_do_core::Event;
 
 use crate::app::{App, AppAction};
 use crate::protocol::{ExternalEditor, UiUpdate};
-use crate::question::Question;
+use crate::question::OpenQuestion;
 use crate::question::focus::Arrival;
 use crate::terminal::Terminal;
 
@@ -33,7 +33,7 @@ const MAX_INCOMING: usize = 20_000;
 /// What the program sends to the UI.
 pub(crate) enum Incoming {
     Event(Box<Event>),
-    Question(Question),
+    OpenQuestion(OpenQuestion),
     Update(UiUpdate),
 }
 
@@ -154,7 +154,7 @@ impl EventLoop {
             }
             match incoming {
                 Ok(Incoming::Event(event)) => self.app.event(&event, now),
-                Ok(Incoming::Question(question)) => self.app.question(question),
+                Ok(Incoming::OpenQuestion(question)) => self.app.question(question),
                 Ok(Incoming::Update(update)) => self.app.update(update, now),
                 Err(TryRecvError::Empty) => return,
                 Err(TryRecvError::Disconnected) => return self.app.update(UiUpdate::Close, now),

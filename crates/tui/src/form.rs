@@ -17,7 +17,7 @@ use llm_do_core::Schema;
 use serde_json::{Map, Value};
 
 use self::check::Finding;
-use self::field::Field;
+use self::field::FormField;
 use crate::editor::Edited;
 
 /// What a key did to a form.
@@ -36,7 +36,7 @@ pub(crate) enum FormStep {
 pub(crate) struct Form {
     title: String,
     schema: Schema,
-    fields: Vec<Field>,
+    fields: Vec<FormField>,
     focused: usize,
 }
 
@@ -117,9 +117,9 @@ impl Form {
 
     /// What the schema has against one field, as far as the others are filled in.
     fn refusal_of(&self, index: usize) -> Option<String> {
-        let written = |field: &Field| Some((field.name.clone(), field.written().ok()??));
+        let written = |field: &FormField| Some((field.name.clone(), field.written().ok()??));
         let findings = self.findings(self.fields.iter().filter_map(written).collect());
-        findings.into_iter().find(|finding| finding.field == Some(index)).map(|finding| finding.words)
+        findings.into_iter().find(|finding| finding.field == Some(index)).map(|finding| finding.message)
     }
 
     /// Builds the object, or goes to the first field that has a problem.
@@ -143,12 +143,12 @@ impl Form {
     /// Shows findings at their fields; one about the whole input where the cursor stands, if nothing else is wrong.
     fn show(&mut self, findings: Vec<Finding>) {
         let mut of_whole = None;
-        for Finding { field, words } in findings {
+        for Finding { field, message } in findings {
             let problem = match field {
                 Some(index) => &mut self.fields[index].problem,
                 None => &mut of_whole,
             };
-            problem.get_or_insert(words);
+            problem.get_or_insert(message);
         }
         if self.fields.iter().all(|field| field.problem.is_none()) {
             self.fields[self.focused].problem = of_whole;

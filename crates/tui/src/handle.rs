@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use crate::app::App;
 use crate::event_loop::{EventLoop, Incoming};
 use crate::protocol::{UiCommand, UiOptions, UiUpdate};
-use crate::question::{Matter, Question, QuestionReply};
+use crate::question::{OpenQuestion, QuestionReply, QuestionSubject};
 use crate::terminal::Terminal;
 
 /// How long the program waits for the UI to end: one that writes to a blocked terminal never does.
@@ -76,25 +76,25 @@ impl TuiHandle {
 
     async fn ask<T>(
         &self,
-        matter: Matter,
+        subject: QuestionSubject,
         reply: impl FnOnce(oneshot::Sender<T>) -> QuestionReply,
     ) -> Result<T, ApproverError> {
         let (sender, answer) = oneshot::channel();
         let closed = |_| ApproverError("the terminal UI is closed".to_owned());
-        let question = Question { matter, reply: reply(sender) };
-        self.incoming.send(Incoming::Question(question)).map_err(|_| closed(()))?;
+        let question = OpenQuestion { subject, reply: reply(sender) };
+        self.incoming.send(Incoming::OpenQuestion(question)).map_err(|_| closed(()))?;
         answer.await.map_err(|_| closed(()))
     }
 }
 
 impl Approver for TuiHandle {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
-        let matter = Matter::Approval(Box::new(request.clone()));
-        Box::pin(self.ask(matter, QuestionReply::Approval))
+        let subject = QuestionSubject::Approval(Box::new(request.clone()));
+        Box::pin(self.ask(subject, QuestionReply::Approval))
     }
 
     fn extend<'a>(&'a self, request: &'a ExtensionRequest) -> BoxFuture<'a, Option<u64>> {
-        let matter = Matter::Extension(request.clone());
-        Box::pin(async move { self.ask(matter, QuestionReply::Extension).await.ok().flatten() })
+        let subject = QuestionSubject::Extension(request.clone());
+        Box::pin(async move { self.ask(subject, QuestionReply::Extension).await.ok().flatten() })
     }
 }

@@ -11,11 +11,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// How many entries are kept.
-const MOST_ENTRIES: usize = 1_000;
+const MAX_ENTRIES: usize = 1_000;
 /// How many bytes an entry may have.
-const MOST_BYTES: usize = 16 * 1024;
+const MAX_BYTES: usize = 16 * 1024;
 /// How much of the end of a file is read: entries of the greatest length, with room for their escapes.
-const MOST_READ: u64 = 2 * (MOST_ENTRIES * MOST_BYTES) as u64;
+const MAX_READ_BYTES: u64 = 2 * (MAX_ENTRIES * MAX_BYTES) as u64;
 /// The first line of files that older versions wrote.
 const OLD_HEADER: &str = "#V2";
 
@@ -41,9 +41,9 @@ impl History {
     pub(crate) fn load(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let mut entries = read(&path).map(|text| entries_of(&text)).unwrap_or_default();
-        let surplus = entries.len().saturating_sub(MOST_ENTRIES);
+        let surplus = entries.len().saturating_sub(MAX_ENTRIES);
         entries.drain(..surplus);
-        if surplus >= MOST_ENTRIES {
+        if surplus >= MAX_ENTRIES {
             // A file that cannot be shortened is only longer than it need be.
             let _ = rewrite(&path, &entries);
         }
@@ -56,11 +56,11 @@ impl History {
         self.shown = None;
         self.draft.clear();
         let known = self.entries.last().is_some_and(|last| last == text);
-        if known || text.trim().is_empty() || text.len() > MOST_BYTES {
+        if known || text.trim().is_empty() || text.len() > MAX_BYTES {
             return Ok(());
         }
         self.entries.push(text.to_owned());
-        if self.entries.len() > MOST_ENTRIES {
+        if self.entries.len() > MAX_ENTRIES {
             self.entries.remove(0);
         }
         self.file.as_deref().map_or(Ok(()), |file| append(file, text))
@@ -90,10 +90,10 @@ impl History {
 /// Reads the end of a file. A beginning that was cut off is no entry.
 fn read(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
-    let skipped = file.metadata()?.len().saturating_sub(MOST_READ);
+    let skipped = file.metadata()?.len().saturating_sub(MAX_READ_BYTES);
     file.seek(SeekFrom::Start(skipped))?;
     let mut bytes = Vec::new();
-    file.take(MOST_READ).read_to_end(&mut bytes)?;
+    file.take(MAX_READ_BYTES).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Ok(match text.split_once('\n') {
         Some((_, whole)) if skipped > 0 => whole.to_owned(),
@@ -104,7 +104,7 @@ fn read(path: &Path) -> io::Result<String> {
 fn entries_of(text: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| *line != OLD_HEADER);
     let entries = lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| line.to_owned()));
-    entries.filter(|entry| !entry.trim().is_empty() && entry.len() <= MOST_BYTES).collect()
+    entries.filter(|entry| !entry.trim().is_empty() && entry.len() <= MAX_BYTES).collect()
 }
 
 /// Writes one line at once, so that lines of two processes do not mix.

@@ -7,6 +7,7 @@
 //! `terminal` touches the terminal, which is restored whatever happens ([`restore`]).
 
 mod app;
+mod call_tree;
 mod completion;
 mod editor;
 mod event_loop;
@@ -18,7 +19,6 @@ mod protocol;
 mod question;
 mod scroll;
 mod slash_commands;
-mod story;
 mod terminal;
 #[cfg(test)]
 mod test_support;

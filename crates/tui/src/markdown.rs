@@ -1,8 +1,8 @@
 //! Draws Markdown as styled rows that fit a width.
 //!
-//! [`markdown`] draws a whole text; [`Stream`] draws one that still grows, block by block. Everything a model wrote is
+//! [`markdown`] draws a whole text; [`MarkdownStream`] draws one that still grows, block by block. Everything a model wrote is
 //! made visible first (see [`shown`]), so no text can move the cursor or hide a part of itself. Footnotes are off, and
-//! HTML is shown as it stands.
+//! HTML is shown literally.
 
 use std::ops::Range;
 
@@ -11,11 +11,11 @@ use ratatui::text::Line;
 
 use crate::Theme;
 
+mod escape;
 mod highlight;
 mod inline;
 mod page;
 mod render;
-mod shown;
 mod source;
 mod stable;
 mod stream;
@@ -27,21 +27,21 @@ use highlight::Highlights;
 pub(crate) use highlight::read_grammars;
 use page::Before;
 use render::Renderer;
-use source::{Part, item_start};
-pub(crate) use stream::Stream;
+use source::{SourcePart, item_start};
+pub(crate) use stream::MarkdownStream;
 
 /// Draws Markdown: one blank row between blocks, none at the start or end.
 ///
 /// Within lists there is a blank row where the text has a blank line, so that no row depends on a later item.
 pub(crate) fn markdown(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
-    drawn(Part::whole(text), Before::default(), width, theme, &mut Highlights::default()).0
+    drawn(SourcePart::whole(text), Before::default(), width, theme, &mut Highlights::default()).0
 }
 
-/// Draws a part of Markdown and says what stands before the next one.
+/// Draws a part of Markdown and returns the state for the next one.
 ///
 /// The highlighting of its code is remembered for the next time, when the text has grown.
 fn drawn(
-    part: Part<'_>,
+    part: SourcePart<'_>,
     before: Before,
     width: u16,
     theme: Theme,
@@ -49,7 +49,7 @@ fn drawn(
 ) -> (Vec<Line<'static>>, Before) {
     let mut renderer = Renderer::new(part, before, width, theme, highlights);
     for (event, range) in events(part.text) {
-        // A cell that is missing in a row stands where the row ends.
+        // A cell that is missing in a row has the end of the row as its range.
         if range.start >= part.until && !renderer.is_in_table() {
             break;
         }

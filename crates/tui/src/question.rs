@@ -17,24 +17,24 @@ use llm_do_core::{Answer, ApprovalRequest, ExtensionRequest, Key};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::call_tree::CallTree;
 use crate::editor::Editor;
-use crate::story::Story;
 use crate::theme::Theme;
 use crate::transcript::describe_input;
 pub(crate) use draw::key_line;
 pub(crate) use effects::QuestionResult;
-use focus::{AnswerMode, Effect, Focus, FocusContext, Input, Keyboard, QuestionKind, Transition};
+use focus::{AnswerMode, Effect, Focus, FocusContext, FocusInput, Keyboard, QuestionKind, Transition};
 use panel::Panel;
 use scopes::ScopeList;
 
 /// What is asked.
 #[derive(Debug, Clone)]
-pub(crate) enum Matter {
+pub(crate) enum QuestionSubject {
     Approval(Box<ApprovalRequest>),
     Extension(ExtensionRequest),
 }
 
-impl Matter {
+impl QuestionSubject {
     fn kind(&self) -> QuestionKind {
         match self {
             Self::Approval(request) => QuestionKind::Approval { has_scopes: !request.scopes.is_empty() },
@@ -44,8 +44,8 @@ impl Matter {
 }
 
 /// A question, and where its answer goes.
-pub(crate) struct Question {
-    pub(crate) matter: Matter,
+pub(crate) struct OpenQuestion {
+    pub(crate) subject: QuestionSubject,
     pub(crate) reply: QuestionReply,
 }
 
@@ -67,7 +67,7 @@ impl QuestionReply {
 
 /// The open questions, oldest first, one of them on the screen.
 pub(crate) struct Questions {
-    open: Vec<Question>,
+    open: Vec<OpenQuestion>,
     /// The index of the question on the screen.
     current: usize,
     focus: Focus,
@@ -108,14 +108,14 @@ struct Revision {
 }
 
 impl Revision {
-    fn is_of(&self, matter: &Matter) -> bool {
-        matches!(matter, Matter::Approval(request) if request.id == self.call && request.path == self.path)
+    fn is_of(&self, subject: &QuestionSubject) -> bool {
+        matches!(subject, QuestionSubject::Approval(request) if request.id == self.call && request.path == self.path)
     }
 }
 
 impl Questions {
-    pub(crate) fn add(&mut self, question: Question) {
-        match self.revision.take_if(|revision| revision.is_of(&question.matter)) {
+    pub(crate) fn add(&mut self, question: OpenQuestion) {
+        match self.revision.take_if(|revision| revision.is_of(&question.subject)) {
             Some(revision) => self.ask_again(question, &revision),
             None => {
                 self.open.push(question);
@@ -128,15 +128,15 @@ impl Questions {
 
     /// Shows a question whose arguments the person has changed, before any other one; if they do not fit, with what was
     /// written.
-    fn ask_again(&mut self, question: Question, revision: &Revision) {
-        let Matter::Approval(request) = &question.matter else { return };
+    fn ask_again(&mut self, question: OpenQuestion, revision: &Revision) {
+        let QuestionSubject::Approval(request) = &question.subject else { return };
         let problem = request.edit_problem.clone();
         let index = self.current.min(self.open.len());
         self.open.insert(index, question);
         self.show(index);
         if let Some(problem) = problem {
             self.editor = Some(Box::new(answer_editor::for_arguments(&revision.arguments)));
-            self.change_focus(Input::Appeared(AnswerMode::Editing));
+            self.change_focus(FocusInput::Appeared(AnswerMode::Editing));
             self.hint = Some(problem);
         }
     }
@@ -166,12 +166,12 @@ impl Questions {
         self.hint.as_deref()
     }
 
-    fn current(&self) -> Option<&Question> {
+    fn current(&self) -> Option<&OpenQuestion> {
         self.open.get(self.current)
     }
 
     /// Changes the focus by something that is not a key and needs no context.
-    fn change_focus(&mut self, input: Input) {
+    fn change_focus(&mut self, input: FocusInput) {
         let now = Instant::now();
         let keyboard = Keyboard {
             has_input: false,
@@ -185,7 +185,7 @@ impl Questions {
     }
 
     /// Changes the focus, and returns what is to be done.
-    fn next_focus(&mut self, input: Input, keyboard: Keyboard) -> Effect {
+    fn next_focus(&mut self, input: FocusInput, keyboard: Keyboard) -> Effect {
         let context = self.context(keyboard);
         let (focus, effect) = (self.transition)(self.focus, input, &context);
         self.focus = focus;
@@ -194,7 +194,7 @@ impl Questions {
 
     fn context(&self, keyboard: Keyboard) -> FocusContext {
         FocusContext {
-            question: self.current().map(|question| question.matter.kind()),
+            question: self.current().map(|question| question.subject.kind()),
             // What was never laid out was never seen.
             is_seen: self.panel.as_ref().is_some_and(|panel| panel.unseen() == 0),
             visible_scopes: self.visible_scopes(),
@@ -215,9 +215,9 @@ impl Questions {
             return None;
         }
         let width = self.panel.as_ref()?.width();
-        match &self.current()?.matter {
-            Matter::Approval(request) => Some(ScopeList::new(request, width)),
-            Matter::Extension(_) => None,
+        match &self.current()?.subject {
+            QuestionSubject::Approval(request) => Some(ScopeList::new(request, width)),
+            QuestionSubject::Extension(_) => None,
         }
     }
 
@@ -236,36 +236,44 @@ impl Questions {
     /// Puts another question on the screen. It does not take keys yet.
     fn show(&mut self, index: usize) {
         self.current = if index < self.open.len() { index } else { 0 };
-        let is_budget = matches!(self.current(), Some(Question { matter: Matter::Extension(_), .. }));
+        let is_budget =
+            matches!(self.current(), Some(OpenQuestion { subject: QuestionSubject::Extension(_), .. }));
         let mode = if is_budget { AnswerMode::Amount } else { AnswerMode::Choosing };
         self.editor = is_budget.then(|| Box::new(answer_editor::for_amount()));
         self.panel = None;
         self.visible_scope_rows = None;
         self.hint = None;
-        self.change_focus(Input::Appeared(mode));
+        self.change_focus(FocusInput::Appeared(mode));
     }
 
     /// Takes note that the question is not on the screen for a while.
     pub(crate) fn cover(&mut self) {
-        self.change_focus(Input::Covered);
+        self.change_focus(FocusInput::Covered);
     }
 
     /// Lays the question out; from now on it is on the screen.
-    pub(crate) fn lay_out(&mut self, width: u16, height: u16, story: &Story, theme: Theme, now: Instant) {
+    pub(crate) fn lay_out(
+        &mut self,
+        width: u16,
+        height: u16,
+        call_tree: &CallTree,
+        theme: Theme,
+        now: Instant,
+    ) {
         let Some(question) = self.open.get(self.current) else { return };
         let panel = self.panel.get_or_insert_with(Panel::default);
-        panel.lay_out(&question.matter, task_of(&question.matter, story).as_deref(), width, theme);
+        panel.lay_out(&question.subject, task_of(&question.subject, call_tree).as_deref(), width, theme);
         let mode = self.focus.mode();
-        let below = answer_editor::rows_below(mode, self.editor.as_deref(), &question.matter, width, height);
+        let below = answer_editor::rows_below(mode, self.editor.as_deref(), &question.subject, width, height);
         panel.show(height.saturating_sub(below));
-        self.visible_scope_rows = match (&question.matter, mode) {
-            (Matter::Approval(request), AnswerMode::Scopes { selected, .. }) => {
+        self.visible_scope_rows = match (&question.subject, mode) {
+            (QuestionSubject::Approval(request), AnswerMode::Scopes { selected, .. }) => {
                 let rows = below.saturating_sub(1).into();
                 Some(ScopeList::new(request, width).visible_rows(selected.unwrap_or_default(), rows))
             }
             _ => None,
         };
-        self.change_focus(Input::Drawn(now));
+        self.change_focus(FocusInput::Drawn(now));
     }
 
     #[cfg(test)]
@@ -281,7 +289,7 @@ impl Questions {
 }
 
 /// Returns what the agent that asks was given: there may be several of its name.
-fn task_of(matter: &Matter, story: &Story) -> Option<String> {
-    let Matter::Approval(request) = matter else { return None };
-    story.caller_of(request).filter(|caller| caller.level > 0).map(describe_input)
+fn task_of(subject: &QuestionSubject, call_tree: &CallTree) -> Option<String> {
+    let QuestionSubject::Approval(request) = subject else { return None };
+    call_tree.caller_of(request).filter(|caller| caller.level > 0).map(describe_input)
 }

@@ -27,7 +27,7 @@ const ERASE_BELOW: &str = "\u{1b}[J";
 /// Takes away what a program may have left behind that was killed: its own screen, the mouse. The cursor is saved, as
 /// leaving a screen brings back a saved one.
 const RESET: &str = "\u{1b}7\u{1b}[?1049l\u{1b}[?1000l\u{1b}[?1002l\u{1b}[?1003l\u{1b}[?1006l";
-/// How many live rows stand above the cursor.
+/// How many live rows are above the cursor.
 static ABOVE: AtomicU16 = AtomicU16::new(0);
 const ENTER_ALTERNATE: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const LEAVE_ALTERNATE: &str = "\u{1b}[?1049l";
@@ -256,7 +256,7 @@ impl Terminal {
     }
 }
 
-/// Says whether the other end was closed: from then on there is always something to read, and it is nothing.
+/// Returns whether the other end was closed: from then on reading always succeeds and returns nothing.
 fn is_gone(device: &File) -> bool {
     let mut watched = [PollFd::new(device, PollFlags::empty())];
     let looked = rustix::event::poll(&mut watched, Some(&Timespec::default()));
@@ -270,7 +270,7 @@ fn take(output: &mut impl Write) -> io::Result<()> {
     output.flush()
 }
 
-/// Gives the terminal back without a new line: the cursor already stands on one.
+/// Gives the terminal back without a new line: the cursor is on one already.
 fn leave() -> io::Result<()> {
     let mut touched = TOUCHED.lock().unwrap_or_else(PoisonError::into_inner);
     if std::mem::take(&mut touched.raw) {

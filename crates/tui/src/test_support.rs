@@ -8,11 +8,11 @@ use ratatui::layout::{Position, Rect};
 pub(crate) fn keys(text: &str) -> Vec<KeyEvent> {
     let mut keys = Vec::new();
     let mut rest = text;
-    while let Some(sign) = rest.chars().next() {
+    while let Some(c) = rest.chars().next() {
         let named = rest.strip_prefix('<').and_then(|named| named.split_once('>'));
         let (key, left) = match named {
             Some((name, left)) => (named_key(name), left),
-            None => (KeyEvent::new(KeyCode::Char(sign), KeyModifiers::NONE), &rest[sign.len_utf8()..]),
+            None => (KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE), &rest[c.len_utf8()..]),
         };
         keys.push(key);
         rest = left;
@@ -44,7 +44,7 @@ fn named_key(name: &str) -> KeyEvent {
         "Delete" => KeyCode::Delete,
         "Space" => KeyCode::Char(' '),
         "lt" => KeyCode::Char('<'),
-        sign => KeyCode::Char(sign.chars().next().expect("a key has a name")),
+        c => KeyCode::Char(c.chars().next().expect("a key has a name")),
     };
     KeyEvent::new(code, modifiers)
 }
@@ -77,17 +77,17 @@ impl TestScreen {
     pub(crate) fn text(&self) -> String {
         let area = self.buffer.area;
         let row = |y| -> String {
-            let mut signs = String::new();
+            let mut row = String::new();
             let mut covered = 0;
             for x in area.x..area.right() {
                 let symbol = self.buffer[(x, y)].symbol();
                 if covered == 0 {
-                    signs.push_str(symbol);
+                    row.push_str(symbol);
                     covered = ratatui::buffer::CellWidth::cell_width(symbol).max(1);
                 }
                 covered -= 1;
             }
-            format!("|{}\n", signs.trim_end())
+            format!("|{}\n", row.trim_end())
         };
         (area.y..area.bottom()).map(row).collect()
     }

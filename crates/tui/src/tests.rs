@@ -3,6 +3,7 @@
 mod arguments;
 mod asking;
 mod driver;
+mod events;
 mod focus;
 mod forms;
 mod frames;
@@ -11,5 +12,4 @@ mod live;
 mod panel;
 mod requests;
 mod runs;
-mod tale;
 mod tree;

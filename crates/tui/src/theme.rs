@@ -20,7 +20,7 @@ impl Theme {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// Text that stands out.
+    /// Text that is emphasized.
     pub(crate) fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
@@ -60,7 +60,7 @@ impl Theme {
         self.colored(Color::Yellow).add_modifier(Modifier::BOLD)
     }
 
-    /// What is chosen in a list: one bar, whatever colors its parts have.
+    /// The selected row of a list: one bar, whatever colors its parts have.
     pub(crate) fn selected(self) -> Style {
         Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM).add_modifier(Modifier::REVERSED)
     }

@@ -15,13 +15,13 @@ use llm_do_core::{
     Part, RunId, Status, Usage, visible_line,
 };
 use ratatui::text::Line;
-use stream::Stream;
+use stream::ModelStream;
 
+use crate::call_tree::{Call, CallTree};
 use crate::markdown::markdown;
-use crate::story::{Call, Story};
 use crate::theme::Theme;
 use crate::wrap::fitted;
-pub(crate) use lines::{amount_words, describe_input, indented, mark_of, seconds, usage_words};
+pub(crate) use lines::{describe_input, describe_usage, format_count, indented, mark_of, seconds};
 
 /// Makes lines of what is final.
 pub(crate) struct Transcript {
@@ -29,10 +29,10 @@ pub(crate) struct Transcript {
     width: u16,
     /// Whether thoughts, arguments and results are shown at length.
     pub(crate) unfolded: bool,
-    streams: HashMap<(RunId, Key), Stream>,
+    streams: HashMap<(RunId, Key), ModelStream>,
     finished: Vec<Line<'static>>,
-    /// What stands at the end, to know where a blank line belongs.
-    last: Option<Kind>,
+    /// The kind of the last block, which decides about the blank line before the next one.
+    last: Option<BlockKind>,
     /// Whose words came last.
     speaker: Option<(RunId, Key)>,
     /// The last thing that the top agent said.
@@ -41,7 +41,7 @@ pub(crate) struct Transcript {
 
 /// What a piece of the transcript is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BlockKind {
     Message,
     /// Whose words follow.
     Speaker,
@@ -74,18 +74,18 @@ impl Transcript {
         std::mem::take(&mut self.finished)
     }
 
-    /// Takes account of an event. The story has read it already.
-    pub(crate) fn read(&mut self, story: &Story, event: &Event) {
+    /// Applies an event. The call tree has applied it already.
+    pub(crate) fn read(&mut self, call_tree: &CallTree, event: &Event) {
         match &event.body {
             EventBody::RunStarted { .. } => self.said.clear(),
             EventBody::RunFinished { status, output, error, usage, duration_ms } => {
-                self.break_off(story, *status);
+                self.break_off(call_tree, *status);
                 self.end(*status, output.as_ref(), error.as_deref(), &usage.total(), *duration_ms);
             }
             EventBody::Notice { text } => self.note("notice", &event.call.path, text),
             EventBody::Stderr { text } => self.note("stderr", &event.call.path, text),
             _ => {
-                if let Some(call) = story.call_of(event) {
+                if let Some(call) = call_tree.call_of(event) {
                     self.read_call(call, event);
                 }
             }
@@ -109,13 +109,13 @@ impl Transcript {
         }
     }
 
-    fn stream(&mut self, call: &Call) -> &mut Stream {
+    fn stream(&mut self, call: &Call) -> &mut ModelStream {
         self.streams.entry((call.run, call.key.clone())).or_default()
     }
 
     /// Prints the blocks of the top agent's answer that cannot change any more. Once per frame is enough.
-    pub(crate) fn settle(&mut self, story: &Story) {
-        let Some(call) = story.running().first().and_then(|place| story.call(*place)) else { return };
+    pub(crate) fn settle(&mut self, call_tree: &CallTree) {
+        let Some(call) = call_tree.running().first().and_then(|index| call_tree.call(*index)) else { return };
         let (width, theme) = (self.width, self.theme);
         let Some(stream) = self.streams.get_mut(&(call.run, call.key.clone())) else { return };
         let Some(rows) = stream.take_settled(width, theme) else { return };
@@ -148,33 +148,33 @@ impl Transcript {
     }
 
     /// Prints what the top agent of the last run was saying when the run ended.
-    fn break_off(&mut self, story: &Story, status: Status) {
-        let Some(call) = story.tops().last().and_then(|place| story.call(*place)) else { return };
+    fn break_off(&mut self, call_tree: &CallTree, status: Status) {
+        let Some(call) = call_tree.roots().last().and_then(|index| call_tree.call(*index)) else { return };
         if let Some(mut stream) = self.streams.remove(&(call.run, call.key.clone())) {
             self.say_rest(call, &mut stream);
             // The last line of an interrupted run says enough.
-            if stream.has_words() && status != Status::Interrupted {
+            if stream.has_text() && status != Status::Interrupted {
                 self.say_that_it_broke_off(call);
             }
         }
     }
 
     /// Prints what came of an answer that has no end.
-    fn say_broken(&mut self, call: &Call, stream: &mut Stream) {
+    fn say_broken(&mut self, call: &Call, stream: &mut ModelStream) {
         self.say_rest(call, stream);
-        if stream.has_words() {
+        if stream.has_text() {
             self.say_that_it_broke_off(call);
         }
     }
 
-    fn say_rest(&mut self, call: &Call, stream: &mut Stream) {
+    fn say_rest(&mut self, call: &Call, stream: &mut ModelStream) {
         if let Some(rows) = stream.rest_of_broken(self.room(call), self.theme) {
             self.say_more(call, rows);
         }
     }
 
     fn say_that_it_broke_off(&mut self, call: &Call) {
-        self.line(call, Kind::Note, lines::dim("(the answer broke off)", self.theme));
+        self.line(call, BlockKind::Note, lines::dim("(the answer broke off)", self.theme));
     }
 
     /// Prints thoughts, folded to a line unless asked for.
@@ -192,7 +192,7 @@ impl Transcript {
         }
         let made = lines::thinking(text, took, self.unfolded, self.room(call), self.theme);
         self.head(call);
-        self.block(call, Kind::Note, made);
+        self.block(call, BlockKind::Note, made);
     }
 
     fn say(&mut self, call: &Call, text: &str) {
@@ -201,17 +201,17 @@ impl Transcript {
         }
         let made = markdown(text, self.room(call), self.theme);
         self.head(call);
-        self.block(call, Kind::Text, made);
+        self.block(call, BlockKind::Text, made);
     }
 
-    /// Prints rows of an answer, of which some may stand there already: they bring their own blank row.
+    /// Prints rows of an answer. Those that continue a printed part bring their own blank row.
     fn say_more(&mut self, call: &Call, (rows, follows): (Vec<Line<'static>>, bool)) {
         if follows {
             let indent = indent(call, self.width);
             self.finished.extend(rows.into_iter().map(|line| indented(line, indent)));
         } else if !rows.is_empty() {
             self.head(call);
-            self.block(call, Kind::Text, rows);
+            self.block(call, BlockKind::Text, rows);
         }
     }
 
@@ -219,8 +219,8 @@ impl Transcript {
     fn head(&mut self, call: &Call) {
         let speaker = (call.run, call.key.clone());
         if call.level > 0 && self.speaker.as_ref() != Some(&speaker) {
-            self.block(call, Kind::Text, vec![lines::speaker(call, self.room(call), self.theme)]);
-            self.last = Some(Kind::Speaker);
+            self.block(call, BlockKind::Text, vec![lines::speaker(call, self.room(call), self.theme)]);
+            self.last = Some(BlockKind::Speaker);
         }
         self.speaker = Some(speaker);
     }
@@ -228,14 +228,14 @@ impl Transcript {
     fn called(&mut self, call: &Call) {
         if call.kind == CallKind::Agent && call.level > 0 {
             let line = lines::agent_called(call, self.room(call), self.theme);
-            self.line(call, Kind::Call, line);
+            self.line(call, BlockKind::Call, line);
         }
     }
 
     fn decided(&mut self, call: &Call, decision: &Decision) {
         let by_person = matches!(decision, Decision::Allow(permit) if permit.by == DecidedBy::Approver);
         if by_person && call.level > 0 {
-            self.line(call, Kind::Call, lines::allowed(call, decision, self.room(call), self.theme));
+            self.line(call, BlockKind::Call, lines::allowed(call, decision, self.room(call), self.theme));
         }
     }
 
@@ -245,7 +245,7 @@ impl Transcript {
         }
         let room = self.room(call);
         let made = lines::returned(call, result, self.unfolded, room, self.theme);
-        self.block(call, Kind::Call, made);
+        self.block(call, BlockKind::Call, made);
         self.speaker = None;
     }
 
@@ -253,16 +253,16 @@ impl Transcript {
         if let Some(output) = output {
             self.answer(output);
         }
-        // The last line says that it was interrupted; words that say more stand before it.
+        // The last line says that it was interrupted; an error that says more is printed before it.
         let is_told = status == Status::Interrupted && error == Some(status.as_str());
         // Its hint is written for a model or a program; the command line has one for people.
         let error = error.map(|error| error.split("\nhint: ").next().unwrap_or(error));
         if let Some(error) = error.filter(|_| !is_told) {
             let made = lines::wrapped_message("error", error, self.width, self.theme);
-            self.top(Kind::Note, made);
+            self.top(BlockKind::Note, made);
         }
         let made = lines::ended(status, usage, Duration::from_millis(ms), self.width, self.theme);
-        self.top(Kind::Text, made);
+        self.top(BlockKind::Text, made);
         self.streams.clear();
         self.speaker = None;
     }
@@ -283,62 +283,62 @@ impl Transcript {
                 }
             }
         };
-        self.top(Kind::Text, made);
+        self.top(BlockKind::Text, made);
         let attachments =
             output.attachments.iter().map(|attachment| lines::attachment(attachment, self.theme));
         let attachments = attachments.collect();
-        self.top(Kind::Note, attachments);
+        self.top(BlockKind::Note, attachments);
     }
 
     /// Prints what the person said.
     pub(crate) fn message(&mut self, text: &str) {
         let made = lines::message(text, self.width, self.theme);
-        self.top(Kind::Message, made);
+        self.top(BlockKind::Message, made);
     }
 
     /// Prints which files go with the message before.
     pub(crate) fn attached(&mut self, files: &[PathBuf]) {
         let line = |file: &PathBuf| {
-            let words = visible_line(&format!("  + {}", file.display()));
-            Line::styled(fitted(&words, self.width.into()), self.theme.dim())
+            let line = visible_line(&format!("  + {}", file.display()));
+            Line::styled(fitted(&line, self.width.into()), self.theme.dim())
         };
         self.finished.extend(files.iter().map(line));
     }
 
-    /// Prints words of the UI itself.
+    /// Prints a text of the UI itself.
     pub(crate) fn remark(&mut self, text: &str) {
         let made = lines::remark(text, self.width, self.theme);
-        self.top(Kind::Note, made);
+        self.top(BlockKind::Note, made);
     }
 
-    /// Prints words with their meaning.
+    /// Prints keys or commands with their meaning.
     pub(crate) fn glossary(&mut self, pairs: impl Iterator<Item = (&'static str, &'static str)>) {
         let made =
             pairs.flat_map(|(word, meaning)| lines::meaning(word, meaning, self.width, self.theme)).collect();
-        self.top(Kind::Text, made);
+        self.top(BlockKind::Text, made);
     }
 
     fn note(&mut self, word: &str, path: &str, text: &str) {
         let made = lines::note(word, path, text, self.width, self.theme);
-        self.top(Kind::Note, made);
+        self.top(BlockKind::Note, made);
     }
 
-    fn line(&mut self, call: &Call, kind: Kind, line: Line<'static>) {
+    fn line(&mut self, call: &Call, kind: BlockKind, line: Line<'static>) {
         self.block(call, kind, vec![line]);
     }
 
-    /// Prints lines of a call, as far to the right as it stands below others.
-    fn block(&mut self, call: &Call, kind: Kind, made: Vec<Line<'static>>) {
+    /// Prints lines of a call, indented by its nesting depth.
+    fn block(&mut self, call: &Call, kind: BlockKind, made: Vec<Line<'static>>) {
         let indent = indent(call, self.width);
         self.top(kind, made.into_iter().map(|line| indented(line, indent)).collect());
     }
 
-    fn top(&mut self, kind: Kind, made: Vec<Line<'static>>) {
+    fn top(&mut self, kind: BlockKind, made: Vec<Line<'static>>) {
         if made.is_empty() {
             return;
         }
-        let is_short = |kind| matches!(kind, Kind::Call | Kind::Note);
-        if self.last.is_some_and(|last| last != Kind::Speaker && !(is_short(last) && is_short(kind))) {
+        let is_short = |kind| matches!(kind, BlockKind::Call | BlockKind::Note);
+        if self.last.is_some_and(|last| last != BlockKind::Speaker && !(is_short(last) && is_short(kind))) {
             self.finished.push(Line::default());
         }
         self.last = Some(kind);
@@ -361,10 +361,10 @@ impl Transcript {
         }
     }
 
-    /// The last words of a call that streams, on one line.
-    pub(crate) fn last_words(&self, call: &Call) -> Option<String> {
+    /// Returns the last line that a running call has streamed.
+    pub(crate) fn last_line(&self, call: &Call) -> Option<String> {
         let stream = self.streams.get(&(call.run, call.key.clone()))?;
-        stream.last_words()
+        stream.last_line()
     }
 }
 

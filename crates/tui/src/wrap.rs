@@ -2,7 +2,7 @@
 //!
 //! [`wrapped`] breaks styled prose between words, [`hard_wrapped`] breaks styled code wherever the row is full,
 //! [`literal_rows`] does so without changing a byte, and [`fitted`] cuts text down to one row. Columns are counted by
-//! grapheme cluster, as the screen does it, so that a wide sign never stands half behind the edge.
+//! grapheme cluster, as the screen does it, so that a wide character is never cut in half at the edge.
 //!
 //! Terminals disagree about emoji of several pictures: some draw a joined family in two columns, others draw each of its
 //! members. A row that is wider than its terminal would break what is painted below it, so such a cluster is counted as
@@ -16,7 +16,7 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Stands where a sign of two columns has to go into one.
+/// Replaces a character of two columns if there is only one.
 const TOO_WIDE: &str = "\u{fffd}";
 /// Makes one picture of two, where the terminal knows how.
 const JOINER: char = '\u{200d}';
@@ -32,14 +32,14 @@ pub(crate) fn wrapped(
     first: &[Span<'static>],
     rest: &[Span<'static>],
 ) -> Vec<Line<'static>> {
-    let mut words = Words::new(Rows::new(width, first, rest));
+    let mut wrapper = WordWrapper::new(Rows::new(width, first, rest));
     for span in &line.spans {
         let style = line.style.patch(span.style);
         for run in runs(&span.content) {
-            words.add(run, style);
+            wrapper.add(run, style);
         }
     }
-    words.finish()
+    wrapper.finish()
 }
 
 /// Wraps a styled line wherever a row is full and drops nothing.
@@ -59,7 +59,7 @@ pub(crate) fn hard_wrapped(
 /// Breaks literal text into rows without changing it: the rows of each of its lines, one after the other, are that
 /// line.
 ///
-/// A row is wider than `width` only if a single sign is, and ends in a blank only if it holds nothing else or ends its
+/// A row is wider than `width` only if a single character is, and ends in a blank only if it holds nothing else or ends its
 /// line.
 pub(crate) fn literal_rows(text: &str, width: u16) -> Vec<String> {
     let width = usize::from(width.max(1));
@@ -77,7 +77,7 @@ pub(crate) fn literal_rows(text: &str, width: u16) -> Vec<String> {
     rows
 }
 
-/// Fits text into one row of at most so many columns; `…` stands at the end of what was cut.
+/// Fits text into one row of at most so many columns; a text that is cut ends in `…`.
 ///
 /// Line ends and tabs become spaces.
 pub(crate) fn fitted(text: &str, width: usize) -> String {
@@ -108,12 +108,12 @@ fn widest(cluster: &str) -> usize {
     drawn.max(apart)
 }
 
-/// Signs of emoji that not every terminal obeys: a joiner, the style of text, the colors of skin.
-fn is_disputed(sign: char) -> bool {
-    matches!(sign, JOINER | '\u{fe0e}' | '\u{1f3fb}'..='\u{1f3ff}')
+/// Characters of emoji that not every terminal supports: a joiner, the style of text, the colors of skin.
+fn is_disputed(c: char) -> bool {
+    matches!(c, JOINER | '\u{fe0e}' | '\u{1f3fb}'..='\u{1f3ff}')
 }
 
-/// Takes the signs out that make terminals disagree about widths: for text that has to stand in columns.
+/// Removes the characters about whose width terminals disagree: for text in columns.
 pub(crate) fn unstyled(text: &str) -> String {
     text.replace([JOINER, '\u{fe0e}', '\u{fe0f}'], "")
 }
@@ -125,7 +125,7 @@ pub(crate) fn columns_of(spans: &[Span<'_>]) -> usize {
 
 /// Returns the bytes and columns of the longest beginning, in whole clusters, that fits.
 fn fitting(text: &str, room: usize) -> (usize, usize) {
-    // A mark of a later sign can belong to the last ASCII sign, so one more has to be ASCII too.
+    // A combining mark can belong to the last ASCII character, so the next one has to be ASCII too.
     let plain = text.bytes().take(room + 1).take_while(u8::is_ascii).count();
     if plain > room || plain == text.len() {
         return (plain.min(room), plain.min(room));
@@ -161,24 +161,24 @@ fn first_cluster(text: &str) -> &str {
     text.graphemes(true).next().unwrap_or_default()
 }
 
-/// Splits text into runs of white space and runs of other signs.
+/// Splits text into runs of white space and runs of other characters.
 fn runs(text: &str) -> impl Iterator<Item = &str> {
     let mut left = text;
     std::iter::from_fn(move || {
         let is_space = breaks(left.chars().next()?);
-        let end = left.find(|sign| breaks(sign) != is_space).unwrap_or(left.len());
+        let end = left.find(|c| breaks(c) != is_space).unwrap_or(left.len());
         let (run, after) = left.split_at(end);
         left = after;
         Some(run)
     })
 }
 
-/// Whether a row may end at this sign: white space, unless it is there to hold words together.
-fn breaks(sign: char) -> bool {
-    sign.is_whitespace() && !matches!(sign, '\u{a0}' | '\u{2007}' | '\u{202f}')
+/// Returns whether a row may end at this character: white space, unless it is non-breaking.
+fn breaks(c: char) -> bool {
+    c.is_whitespace() && !matches!(c, '\u{a0}' | '\u{2007}' | '\u{202f}')
 }
 
-/// Whether a wide sign may not begin a row.
+/// Returns whether a wide character may not begin a row.
 fn closes(cluster: &str) -> bool {
     cluster.starts_with([
         '、', '。', '，', '．', '：', '；', '！', '？', '）', '］', '｝', '」', '』', '】', '〉', '》', 'ー',
@@ -186,23 +186,23 @@ fn closes(cluster: &str) -> bool {
 }
 
 /// A part of a word or of the space before it.
-struct Piece<'a> {
+struct Fragment<'a> {
     text: &'a str,
     style: Style,
 }
 
 /// Collects words and puts each where it fits.
-struct Words<'a> {
+struct WordWrapper<'a> {
     rows: Rows<'a>,
-    space: Vec<Piece<'a>>,
+    space: Vec<Fragment<'a>>,
     space_columns: usize,
-    word: Vec<Piece<'a>>,
+    word: Vec<Fragment<'a>>,
     word_columns: usize,
-    /// Whether the last sign was wide: scripts with such signs break between any two of them.
+    /// Whether the last character was wide: scripts with such characters break between any two of them.
     after_wide: bool,
 }
 
-impl<'a> Words<'a> {
+impl<'a> WordWrapper<'a> {
     fn new(rows: Rows<'a>) -> Self {
         Self {
             rows,
@@ -218,7 +218,7 @@ impl<'a> Words<'a> {
         if run.starts_with(breaks) {
             self.settle();
             self.space_columns += columns(run);
-            self.space.push(Piece { text: run, style });
+            self.space.push(Fragment { text: run, style });
             self.after_wide = false;
         } else if run.is_ascii() {
             self.add_part(run, run.len(), style);
@@ -235,7 +235,7 @@ impl<'a> Words<'a> {
             self.settle();
         }
         self.word_columns += columns;
-        self.word.push(Piece { text, style });
+        self.word.push(Fragment { text, style });
         self.after_wide = wide;
     }
 
@@ -344,7 +344,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Adds a cluster that is wider than a row: joined pictures one by one, others as a sign that says so.
+    /// Adds a cluster that is wider than a row: joined emoji one by one, others as a replacement character.
     fn put_too_wide(&mut self, cluster: &str, style: Style) {
         if cluster.contains(JOINER) {
             return self.put_broken(&cluster.replace(JOINER, ""), style);
@@ -376,7 +376,7 @@ fn shortened(prefix: &[Span<'static>], room: usize) -> (Vec<Span<'static>>, usiz
     (kept, used)
 }
 
-/// Text as it may stand in a span: signs that a terminal would obey are written out, tabs are spaces.
+/// Returns text that is safe in a span: control characters are escaped, tabs are spaces.
 pub(crate) fn plain(text: &str) -> String {
     llm_do_core::visible(&text.replace('\t', "    "))
 }

@@ -1,4 +1,4 @@
-//! What is drawn of all that: the live rows, or the tree.
+//! Draws the live rows, or the tree.
 
 use std::time::Instant;
 
@@ -14,21 +14,21 @@ use crate::view::{Live, Section, Status, activity};
 use crate::wrap::{fitted, rule_width};
 
 /// The most rows of the input.
-const MOST_INPUT: u16 = 10;
+const MAX_INPUT_ROWS: u16 = 10;
 /// The most rows of messages that wait.
-const MOST_QUEUED: usize = 3;
-/// Where a question has less rows than these, the input makes room for it.
-const LEAST_QUESTION: u16 = 5;
+const MAX_QUEUED_ROWS: usize = 3;
+/// If a question has fewer rows than this, the input makes room for it.
+const MIN_QUESTION_ROWS: u16 = 5;
 
 impl App {
-    /// Makes what stands below the transcript, and takes what became final.
+    /// Draws the live rows, and takes the lines that became final.
     pub(crate) fn draw(
         &mut self,
         size: Size,
         now: Instant,
     ) -> (Vec<Line<'static>>, Buffer, Option<Position>) {
         self.transcript.set_width(size.width);
-        self.transcript.settle(&self.story);
+        self.transcript.settle(&self.call_tree);
         let finished = self.transcript.take();
         let (buffer, cursor) = self.draw_live(size, now);
         (finished, buffer, cursor)
@@ -37,21 +37,21 @@ impl App {
     fn draw_live(&mut self, size: Size, now: Instant) -> (Buffer, Option<Position>) {
         let (width, theme) = (size.width, self.theme);
         let asked = self.lay_out_question(size, now);
-        let keys = self.keys_words();
-        let (tail, calls) = activity(&self.story, &mut self.transcript, now, width, theme);
+        let keys = self.key_hints();
+        let (tail, calls) = activity(&self.call_tree, &mut self.transcript, now, width, theme);
         let this = &*self;
         let gap = if calls.is_empty() { Vec::new() } else { vec![Line::default()] };
         let mut sections = vec![Section::Lines(tail), Section::Lines(gap), Section::Lines(calls)];
         if asked > 0 {
             let draw = move |area: Rect, buffer: &mut Buffer| {
-                this.questions.draw(area, buffer, &this.story, theme, this.has_input())
+                this.questions.draw(area, buffer, &this.call_tree, theme, this.has_input())
             };
             sections.push(Section::Drawn(asked, Box::new(draw)));
         }
         if !this.gives_way(size) {
             this.input_sections(&mut sections, width, size.height);
         }
-        let status = match this.questions.hint().filter(|_| size.height < LEAST_QUESTION) {
+        let status = match this.questions.hint().filter(|_| size.height < MIN_QUESTION_ROWS) {
             Some(hint) => Line::styled(fitted(&visible_line(hint), width.into()), theme.waiting()),
             None => this.status("", keys, now, width),
         };
@@ -67,13 +67,13 @@ impl App {
         }
         let input = if self.gives_way(size) { 0 } else { self.input_height(size) };
         let most = size.height.saturating_sub(input.saturating_add(1));
-        self.questions.lay_out(size.width, most.saturating_sub(1), &self.story, self.theme, now);
+        self.questions.lay_out(size.width, most.saturating_sub(1), &self.call_tree, self.theme, now);
         let wanted = self.questions.wanted_height(size.width, most);
-        self.questions.lay_out(size.width, wanted.saturating_sub(1), &self.story, self.theme, now);
+        self.questions.lay_out(size.width, wanted.saturating_sub(1), &self.call_tree, self.theme, now);
         wanted
     }
 
-    /// How many rows the input has, with what stands around it.
+    /// How many rows the input has, with the rows around it.
     fn input_height(&self, size: Size) -> u16 {
         if let Some(purpose) = &self.form {
             return purpose.form.height(size.width).min(size.height.saturating_sub(2));
@@ -81,15 +81,15 @@ impl App {
         if !self.has_input() {
             return 0;
         }
-        let queued = u16::try_from(self.queued.len().min(MOST_QUEUED + 1)).unwrap_or(u16::MAX);
+        let queued = u16::try_from(self.queued.len().min(MAX_QUEUED_ROWS + 1)).unwrap_or(u16::MAX);
         let completion = if self.completion.is_open() { self.completion.height() } else { 0 };
-        queued + 1 + self.editor.height(size.width, MOST_INPUT) + completion
+        queued + 1 + self.editor.height(size.width, MAX_INPUT_ROWS) + completion
     }
 
     /// Whether the input is not shown, as a question that takes the keys needs its room.
     fn gives_way(&self, size: Size) -> bool {
         let left = size.height.saturating_sub(self.input_height(size).saturating_add(1));
-        self.questions.has_focus() && left < LEAST_QUESTION
+        self.questions.has_focus() && left < MIN_QUESTION_ROWS
     }
 
     fn input_sections<'a>(&'a self, sections: &mut Vec<Section<'a>>, width: u16, height: u16) {
@@ -109,7 +109,7 @@ impl App {
         let draw = move |area: Rect, buffer: &mut Buffer| {
             self.editor.draw(area, buffer, theme).filter(|_| !has_focus)
         };
-        sections.push(Section::Drawn(self.editor.height(width, MOST_INPUT), Box::new(draw)));
+        sections.push(Section::Drawn(self.editor.height(width, MAX_INPUT_ROWS), Box::new(draw)));
         if self.completion.is_open() {
             let draw = move |area: Rect, buffer: &mut Buffer| {
                 self.completion.draw(area, buffer, theme);
@@ -119,12 +119,10 @@ impl App {
         }
     }
 
-    /// The last row: a word about what the person just did, while that stands, or else how things are.
+    /// The last row: a hint about the last key while there is one, else the state of the run.
     fn status(&self, said: &str, keys: &'static str, now: Instant, width: u16) -> Line<'static> {
         match &self.hint {
-            Some((words, _)) => {
-                Line::styled(fitted(&visible_line(words), width.into()), self.theme.waiting())
-            }
+            Some((text, _)) => Line::styled(fitted(&visible_line(text), width.into()), self.theme.waiting()),
             None => {
                 let status = Status {
                     waiting: self.questions.count(),
@@ -132,24 +130,24 @@ impl App {
                     model: self.options.model.as_deref(),
                     keys,
                 };
-                status.line(&self.story, now, width, self.theme)
+                status.line(&self.call_tree, now, width, self.theme)
             }
         }
     }
 
     /// The messages that wait; many are counted.
     fn queued_lines(&self, width: u16) -> Vec<Line<'static>> {
-        let shown = self.queued.iter().take(MOST_QUEUED).map(|outgoing| &outgoing.command);
+        let shown = self.queued.iter().take(MAX_QUEUED_ROWS).map(|outgoing| &outgoing.command);
         let mut lines: Vec<_> = shown.map(|command| queued_line(command, width, self.theme)).collect();
-        let hidden = self.queued.len().saturating_sub(MOST_QUEUED);
+        let hidden = self.queued.len().saturating_sub(MAX_QUEUED_ROWS);
         if hidden > 0 {
             lines.push(Line::styled(format!("and {hidden} more"), self.theme.dim()));
         }
         lines
     }
 
-    /// The keys that are of use now.
-    fn keys_words(&self) -> &'static str {
+    /// Returns the keys that can be used now.
+    fn key_hints(&self) -> &'static str {
         match (self.busy, self.has_input()) {
             _ if self.questions.has_focus() => "Ctrl-C stops · Ctrl-T tree",
             (true, _) if self.form.is_some() => "Ctrl-C stops · Ctrl-T tree",
@@ -160,7 +158,7 @@ impl App {
         }
     }
 
-    /// Draws the tree on the whole screen, with a word about questions that wait.
+    /// Draws the tree on the whole screen, and whether questions wait.
     pub(crate) fn draw_tree(&mut self, area: Rect, buffer: &mut Buffer, now: Instant) {
         let [top, body] = ratatui::layout::Layout::vertical([
             ratatui::layout::Constraint::Length(1),
@@ -170,12 +168,12 @@ impl App {
         let said = if self.questions.is_empty() { "" } else { "Esc goes to it" };
         let status = self.status(said, "", now, top.width);
         ratatui::widgets::Widget::render(status, top, buffer);
-        self.tree.draw(body, buffer, &self.story, now, self.theme);
+        self.tree.draw(body, buffer, &self.call_tree, now, self.theme);
     }
 }
 
 fn queued_line(command: &UiCommand, width: u16, theme: Theme) -> Line<'static> {
-    let words = command.to_text().unwrap_or_default();
-    let words = visible_line(&words);
-    Line::styled(fitted(&format!("then: {words}"), width.into()), theme.dim())
+    let text = command.to_text().unwrap_or_default();
+    let text = visible_line(&text);
+    Line::styled(fitted(&format!("then: {text}"), width.into()), theme.dim())
 }

@@ -64,7 +64,7 @@ impl App {
     pub(super) fn after_question(&mut self, result: QuestionResult) -> AppAction {
         match result {
             QuestionResult::EditOutside(arguments) => return AppAction::Edit(arguments),
-            QuestionResult::Extended(what, limit) => self.story.extend(what, limit),
+            QuestionResult::Extended(what, limit) => self.call_tree.extend(what, limit),
             QuestionResult::PassOn { letter } => self.type_letter(letter),
             QuestionResult::Hinted | QuestionResult::Done => {}
         }
@@ -103,7 +103,7 @@ impl App {
         AppAction::Suspend
     }
 
-    /// Whether there is an input, nothing stands in it and nothing is written elsewhere.
+    /// Returns whether there is an input, it is empty and nothing is typed elsewhere.
     fn is_input_empty(&self) -> bool {
         let elsewhere = self.form.is_some() || self.questions.is_typing();
         self.has_input() && self.editor.is_empty() && !elsewhere
@@ -117,12 +117,12 @@ impl App {
 
     fn fold(&mut self, now: Instant) {
         self.transcript.unfolded = !self.transcript.unfolded;
-        let words = if self.transcript.unfolded { "from now on at length" } else { "from now on folded" };
-        self.show_hint(words, now);
+        let text = if self.transcript.unfolded { "from now on at length" } else { "from now on folded" };
+        self.show_hint(text, now);
     }
 
-    pub(super) fn show_hint(&mut self, words: &str, now: Instant) {
-        self.hint = Some((words.to_owned(), now));
+    pub(super) fn show_hint(&mut self, text: &str, now: Instant) {
+        self.hint = Some((text.to_owned(), now));
     }
 
     fn interrupt_or_leave(&mut self, now: Instant) {
@@ -140,7 +140,7 @@ impl App {
         }
     }
 
-    /// Stops the turn. Messages that waited for its end stand in the input again.
+    /// Stops the turn. Messages that waited for its end are put back into the input.
     fn interrupt(&mut self) {
         let waiting = std::mem::take(&mut self.queued);
         let draft = self.editor.text();
@@ -181,10 +181,10 @@ impl App {
     }
 
     fn tree_key(&mut self, key: KeyEvent, now: Instant) {
-        match self.tree.key(key, &self.story) {
+        match self.tree.key(key, &self.call_tree) {
             TreeStep::Close => self.show_tree(false),
-            TreeStep::Cancel(place) => {
-                if let Some(call) = self.story.call(place) {
+            TreeStep::Cancel(index) => {
+                if let Some(call) = self.call_tree.call(index) {
                     let command = UiCommand::Cancel { run: call.run, call: call.key.clone() };
                     self.send_command(command);
                     self.show_hint("cancelling", now);

@@ -10,12 +10,12 @@ use crate::completion::attachments;
 use crate::form::Form;
 use crate::protocol::UiCommand;
 use crate::slash_commands::{self, ParsedLine};
-use crate::transcript::usage_words;
+use crate::transcript::describe_usage;
 
 impl App {
     pub(super) fn take_line(&mut self, now: Instant) -> AppAction {
         let text = self.editor.take();
-        // A history that cannot be written is no reason to lose the message.
+        // The message is sent even if the history cannot be written.
         let _ = self.editor.remember(&text);
         self.completion.close();
         let line = text.trim();
@@ -42,9 +42,9 @@ impl App {
     fn take_message(&mut self, line: &str, text: &str, now: Instant) {
         let command = self.message(line);
         match self.refusal_of(&command) {
-            Some(words) => {
+            Some(problem) => {
                 self.editor.set_text(text);
-                self.show_hint(&words, now);
+                self.show_hint(&problem, now);
             }
             None => self.send(command, Draft::Text(text.to_owned())),
         }
@@ -88,8 +88,8 @@ impl App {
             self.queued.push_back(Outgoing { command, draft });
             return;
         }
-        if let Some(words) = command.to_text() {
-            self.transcript.message(&words);
+        if let Some(text) = command.to_text() {
+            self.transcript.message(&text);
         }
         if let UiCommand::Send { attachments, .. } = &command {
             self.transcript.attached(attachments);
@@ -130,7 +130,7 @@ impl App {
         AppAction::Continue
     }
 
-    /// Says which model answers, and offers others.
+    /// Shows which model answers, and offers others.
     fn show_model(&mut self) {
         self.transcript.remark(&match &self.options.model {
             Some(model) => format!("the model is `{model}`"),
@@ -150,9 +150,9 @@ impl App {
 
     fn usage(&self) -> String {
         let by_model =
-            self.story.usage().iter().map(|(model, usage)| format!("{model}: {}", usage_words(usage)));
+            self.call_tree.usage().iter().map(|(model, usage)| format!("{model}: {}", describe_usage(usage)));
         let mut lines: Vec<String> = by_model.collect();
-        lines.push(format!("in all: {}", usage_words(&self.story.total())));
+        lines.push(format!("in all: {}", describe_usage(&self.call_tree.total())));
         lines.join("\n")
     }
 

@@ -8,7 +8,7 @@ use llm_do_core::visible_line;
 use super::{Choice, rank};
 
 /// How many entries of a directory are looked at.
-const MOST_ENTRIES: usize = 2_000;
+const MAX_ENTRIES: usize = 2_000;
 /// Directories that hold what tools made, and are offered only to those who type their name.
 const MADE_BY_TOOLS: [&str; 3] = [".git", "target", "node_modules"];
 
@@ -26,7 +26,7 @@ pub(crate) fn word_before(line: &str) -> &str {
     &line[start..]
 }
 
-/// Whether something at a place stands at the beginning of a word: `@` in `a@b.c` does not.
+/// Returns whether a word begins at this offset: at the `@` of `a@b.c` none does.
 fn begins_word(text: &str, at: usize) -> bool {
     text[..at].chars().next_back().is_none_or(|before| before.is_whitespace() || "([{<'\"".contains(before))
 }
@@ -41,7 +41,7 @@ pub(super) fn matching(root: &Path, test_support: &str) -> Vec<Choice> {
     }
     let Ok(entries) = fs::read_dir(root.join(directory)) else { return Vec::new() };
     let mut ranked: Vec<_> = entries
-        .take(MOST_ENTRIES)
+        .take(MAX_ENTRIES)
         .filter_map(|entry| offer(&entry.ok()?, &test_support[..test_support.len() - name.len()], name))
         .collect();
     ranked.sort_by(|(rank, one), (other_rank, other)| {
@@ -56,7 +56,7 @@ fn offer(entry: &DirEntry, directory: &str, test_support: &str) -> Option<(u8, C
     let is_hidden = name.starts_with('.') != test_support.starts_with('.');
     let is_asked_for = test_support.len() > 1 && name.starts_with(test_support);
     let is_made = MADE_BY_TOOLS.contains(&name.as_str()) && !is_asked_for;
-    let is_typeable = !name.contains(|sign: char| sign == '"' || sign.is_control());
+    let is_typeable = !name.contains(|c: char| c == '"' || c.is_control());
     if is_hidden || is_made || !is_typeable {
         return None;
     }
@@ -92,7 +92,7 @@ fn stays_below(path: &str) -> bool {
 
 /// Finds the files below the root that a message names with `@`, each once, in their order.
 ///
-/// A name that is no file stays plain text, and so does an e-mail address. The message itself is sent as it is.
+/// A name that is not a file stays plain text, and so does an e-mail address. The message itself is sent as it is.
 pub(crate) fn attachments(text: &str, root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices('@').filter(|(at, _)| begins_word(text, *at)) {
@@ -109,8 +109,8 @@ fn file_named(text: &str, root: &Path) -> Option<PathBuf> {
     }
     let name = text.split(char::is_whitespace).next()?;
     existing(name, root).or_else(|| {
-        // The end of a sentence is no part of a name, unless there is a file of that name.
-        let ends = |sign: char| sign.is_ascii_punctuation() && !matches!(sign, '/' | '_' | '-');
+        // Punctuation at the end of a sentence is not part of a name, unless there is a file of that name.
+        let ends = |c: char| c.is_ascii_punctuation() && !matches!(c, '/' | '_' | '-');
         existing(name.trim_end_matches(ends), root)
     })
 }

@@ -10,8 +10,8 @@ pub(super) enum Action {
     /// Sends, or goes on in a new line after a backslash.
     Enter,
     Newline,
-    Go(Place),
-    Erase(Piece),
+    Go(Motion),
+    Erase(EraseRange),
     Undo,
     Redo,
     /// Inserts what was erased last as a word or line.
@@ -20,7 +20,7 @@ pub(super) enum Action {
 
 /// Where the cursor goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Motion {
     Left,
     Right,
     Up,
@@ -35,7 +35,7 @@ pub(super) enum Place {
 
 /// What is erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum EraseRange {
     Left,
     Right,
     WordLeft,
@@ -53,12 +53,12 @@ pub(super) fn action(key: KeyEvent) -> Option<Action> {
     let alt = key.modifiers.contains(KeyModifiers::ALT);
     let shift = key.modifiers.contains(KeyModifiers::SHIFT);
     match key.code {
-        KeyCode::Char(sign) => match (control, alt) {
-            (false, false) => Some(Action::Type(sign)),
-            (true, false) => with_control(sign),
-            (false, true) => with_alt(sign),
+        KeyCode::Char(c) => match (control, alt) {
+            (false, false) => Some(Action::Type(c)),
+            (true, false) => with_control(c),
+            (false, true) => with_alt(c),
             // Windows reports AltGr this way; letters with both are shortcuts of others.
-            (true, true) => (!sign.is_ascii_alphanumeric()).then_some(Action::Type(sign)),
+            (true, true) => (!c.is_ascii_alphanumeric()).then_some(Action::Type(c)),
         },
         KeyCode::Enter if shift || alt || control => Some(Action::Newline),
         KeyCode::Enter => Some(Action::Enter),
@@ -68,37 +68,37 @@ pub(super) fn action(key: KeyEvent) -> Option<Action> {
 
 fn named(code: KeyCode, by_word: bool) -> Option<Action> {
     Some(match (code, by_word) {
-        (KeyCode::Left, false) => Action::Go(Place::Left),
-        (KeyCode::Left, true) => Action::Go(Place::WordLeft),
-        (KeyCode::Right, false) => Action::Go(Place::Right),
-        (KeyCode::Right, true) => Action::Go(Place::WordRight),
-        (KeyCode::Up, false) => Action::Go(Place::Up),
-        (KeyCode::Down, false) => Action::Go(Place::Down),
-        (KeyCode::Home, false) => Action::Go(Place::LineStart),
-        (KeyCode::Home, true) => Action::Go(Place::TextStart),
-        (KeyCode::End, false) => Action::Go(Place::LineEnd),
-        (KeyCode::End, true) => Action::Go(Place::TextEnd),
-        (KeyCode::Backspace, false) => Action::Erase(Piece::Left),
-        (KeyCode::Backspace, true) => Action::Erase(Piece::WordLeft),
-        (KeyCode::Delete, false) => Action::Erase(Piece::Right),
-        (KeyCode::Delete, true) => Action::Erase(Piece::WordRight),
+        (KeyCode::Left, false) => Action::Go(Motion::Left),
+        (KeyCode::Left, true) => Action::Go(Motion::WordLeft),
+        (KeyCode::Right, false) => Action::Go(Motion::Right),
+        (KeyCode::Right, true) => Action::Go(Motion::WordRight),
+        (KeyCode::Up, false) => Action::Go(Motion::Up),
+        (KeyCode::Down, false) => Action::Go(Motion::Down),
+        (KeyCode::Home, false) => Action::Go(Motion::LineStart),
+        (KeyCode::Home, true) => Action::Go(Motion::TextStart),
+        (KeyCode::End, false) => Action::Go(Motion::LineEnd),
+        (KeyCode::End, true) => Action::Go(Motion::TextEnd),
+        (KeyCode::Backspace, false) => Action::Erase(EraseRange::Left),
+        (KeyCode::Backspace, true) => Action::Erase(EraseRange::WordLeft),
+        (KeyCode::Delete, false) => Action::Erase(EraseRange::Right),
+        (KeyCode::Delete, true) => Action::Erase(EraseRange::WordRight),
         _ => return None,
     })
 }
 
-fn with_control(sign: char) -> Option<Action> {
-    Some(match sign.to_ascii_lowercase() {
-        'a' => Action::Go(Place::LineStart),
-        'e' => Action::Go(Place::LineEnd),
-        'b' => Action::Go(Place::Left),
-        'f' => Action::Go(Place::Right),
-        'p' => Action::Go(Place::Up),
-        'n' => Action::Go(Place::Down),
-        'h' => Action::Erase(Piece::Left),
-        'd' => Action::Erase(Piece::Right),
-        'w' => Action::Erase(Piece::WordLeft),
-        'u' => Action::Erase(Piece::ToLineStart),
-        'k' => Action::Erase(Piece::ToLineEnd),
+fn with_control(c: char) -> Option<Action> {
+    Some(match c.to_ascii_lowercase() {
+        'a' => Action::Go(Motion::LineStart),
+        'e' => Action::Go(Motion::LineEnd),
+        'b' => Action::Go(Motion::Left),
+        'f' => Action::Go(Motion::Right),
+        'p' => Action::Go(Motion::Up),
+        'n' => Action::Go(Motion::Down),
+        'h' => Action::Erase(EraseRange::Left),
+        'd' => Action::Erase(EraseRange::Right),
+        'w' => Action::Erase(EraseRange::WordLeft),
+        'u' => Action::Erase(EraseRange::ToLineStart),
+        'k' => Action::Erase(EraseRange::ToLineEnd),
         'y' => Action::Yank,
         'j' => Action::Newline,
         'm' => Action::Enter,
@@ -109,13 +109,13 @@ fn with_control(sign: char) -> Option<Action> {
     })
 }
 
-fn with_alt(sign: char) -> Option<Action> {
-    Some(match sign {
-        'b' => Action::Go(Place::WordLeft),
-        'f' => Action::Go(Place::WordRight),
-        'd' => Action::Erase(Piece::WordRight),
-        '<' => Action::Go(Place::TextStart),
-        '>' => Action::Go(Place::TextEnd),
+fn with_alt(c: char) -> Option<Action> {
+    Some(match c {
+        'b' => Action::Go(Motion::WordLeft),
+        'f' => Action::Go(Motion::WordRight),
+        'd' => Action::Erase(EraseRange::WordRight),
+        '<' => Action::Go(Motion::TextStart),
+        '>' => Action::Go(Motion::TextEnd),
         _ => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! Breaks text into the rows of a width, and finds columns in them.
 //!
-//! Everything counts in clusters, the signs that a person sees: one may be several characters and two columns wide.
-//! Signs that would hide or turn text are written out, because an editor also shows what a model wrote.
+//! Everything counts in clusters, the characters as a person sees them: one may be several characters and two columns wide.
+//! Characters that would hide or reverse text are escaped, because an editor also shows what a model wrote.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// What one row shows: these bytes of that line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct EditorRow {
     pub(super) line: usize,
     pub(super) start: usize,
     pub(super) end: usize,
@@ -24,12 +24,12 @@ pub(super) struct Row {
 pub(super) struct Layout {
     lines: Vec<String>,
     width: usize,
-    rows: Vec<Row>,
+    rows: Vec<EditorRow>,
 }
 
 impl Layout {
     /// The rows as they were made last.
-    pub(super) fn rows(&self) -> &[Row] {
+    pub(super) fn rows(&self) -> &[EditorRow] {
         &self.rows
     }
 
@@ -54,7 +54,7 @@ impl Layout {
     }
 
     /// Puts rows in the place of those of some lines; the line behind them is that one from now on.
-    fn put(&mut self, lines: Range<usize>, next: usize, broken: Vec<Row>) {
+    fn put(&mut self, lines: Range<usize>, next: usize, broken: Vec<EditorRow>) {
         let first_of = |line: usize| self.rows.partition_point(|row| row.line < line);
         let (start, end) = (first_of(lines.start), first_of(lines.end));
         for row in &mut self.rows[end..] {
@@ -64,10 +64,10 @@ impl Layout {
     }
 }
 
-fn broken_rows(lines: &[String], first: usize, width: usize) -> Vec<Row> {
+fn broken_rows(lines: &[String], first: usize, width: usize) -> Vec<EditorRow> {
     let mut rows = Vec::with_capacity(lines.len());
     for (line, text) in (first..).zip(lines) {
-        break_line(text, width, |start, end| rows.push(Row { line, start, end }));
+        break_line(text, width, |start, end| rows.push(EditorRow { line, start, end }));
     }
     rows
 }
@@ -143,15 +143,15 @@ fn width_of(cluster: &str) -> usize {
     match cluster.as_bytes() {
         [b'\t'] => 4,
         [_] => 1,
-        // Nothing is shown in no columns: such a sign could not be seen.
+        // A cluster without columns could not be seen, so it counts as one.
         _ => usize::from(shown(cluster).cell_width()).max(1),
     }
 }
 
-/// Emoji are joined and colored by signs that hide nothing there, and would hide something elsewhere.
+/// Emoji contain joiners and modifiers, which hide nothing there but would hide something elsewhere.
 fn is_emoji(cluster: &str) -> bool {
-    let joins = |sign: &char| matches!(sign, '\u{200d}' | '\u{fe0f}');
-    let drawn: String = cluster.chars().filter(|sign| !joins(sign)).collect();
+    let joins = |c: &char| matches!(c, '\u{200d}' | '\u{fe0f}');
+    let drawn: String = cluster.chars().filter(|c| !joins(c)).collect();
     drawn.len() < cluster.len()
         && cluster.cell_width() == 2
         && cluster.chars().count() <= 12
@@ -197,13 +197,13 @@ mod tests {
         let mut lines = vec![String::new()];
         let mut layout = Layout::default();
         for step in 0..2_000 {
-            let place = chance.between(0, lines.len() - 1);
+            let motion = chance.between(0, lines.len() - 1);
             let words = "漢字 and a word ".repeat(chance.between(0, 3));
             match chance.between(0, 3) {
-                0 => lines.insert(place, words),
-                1 if lines.len() > 1 => drop(lines.remove(place)),
-                2 => lines[place] = words,
-                _ => lines[place].push('x'),
+                0 => lines.insert(motion, words),
+                1 if lines.len() > 1 => drop(lines.remove(motion)),
+                2 => lines[motion] = words,
+                _ => lines[motion].push('x'),
             }
             let width = if step % 100 < 50 { 7 } else { 12 };
             layout.update(&lines, width);

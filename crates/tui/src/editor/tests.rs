@@ -228,10 +228,7 @@ fn whatever_is_pressed_or_pasted_the_text_stays_clean_and_every_width_can_be_dra
         for _ in 0..40 {
             let context = format!("SEED={seed}, case {case}, text {:?}", marked(&editor));
             act(&mut editor, &mut chance);
-            assert!(
-                editor.text().chars().all(|sign| !sign.is_control() || matches!(sign, '\n' | '\t')),
-                "{context}"
-            );
+            assert!(editor.text().chars().all(|c| !c.is_control() || matches!(c, '\n' | '\t')), "{context}");
             let width = *chance.one_of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 40, 80]);
             let height = u16::try_from(chance.between(1, 6)).unwrap();
             let area = Rect::new(1, 1, width, editor.height(width, height));

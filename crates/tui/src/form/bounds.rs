@@ -46,16 +46,16 @@ fn range(schema: &Map<String, Value>) -> Option<String> {
         ("maximum", "at most"),
         ("exclusiveMaximum", "less than"),
     ];
-    let words: Vec<String> =
-        limits.iter().filter_map(|(key, words)| Some(format!("{words} {}", limit(key)?))).collect();
-    (!words.is_empty()).then(|| words.join(", "))
+    let parts: Vec<String> =
+        limits.iter().filter_map(|(key, text)| Some(format!("{text} {}", limit(key)?))).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn multiple(schema: &Map<String, Value>) -> Option<String> {
     Some(format!("a multiple of {}", schema.get("multipleOf").filter(|step| step.is_number())?))
 }
 
-/// How many of something, such as characters; at least none is no limit.
+/// How many of something, such as characters; a minimum of 0 does not count.
 fn count(schema: &Map<String, Value>, of: &str, one: &str, many: &str) -> Option<String> {
     let limit = |end: &str| schema.get(&format!("{end}{of}")).and_then(Value::as_u64);
     let named = |number: u64| format!("{number} {}", if number == 1 { one } else { many });

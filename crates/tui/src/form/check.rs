@@ -12,7 +12,7 @@ use super::Form;
 pub(super) struct Finding {
     /// The field; none where the problem lies between several.
     pub(super) field: Option<usize>,
-    pub(super) words: String,
+    pub(super) message: String,
 }
 
 impl Form {
@@ -28,18 +28,21 @@ impl Form {
         let named = |name: &str| self.fields.iter().position(|field| field.name == name);
         if let Some(index) = steps.first().and_then(|name| named(name)) {
             let value = value.get(&steps[0]).unwrap_or(&Value::Null);
-            return Finding { field: Some(index), words: words_about(value, &steps[1..], &problem.message) };
+            return Finding {
+                field: Some(index),
+                message: describe_problem(value, &steps[1..], &problem.message),
+            };
         }
         // A field can be needed because of what another one says.
         let is_missed = |name: &str| problem.message == format!("missing required field `{name}`");
         if let Some(index) = self.fields.iter().position(|field| is_missed(&field.name)) {
-            return Finding { field: Some(index), words: super::field::NEEDED.to_owned() };
+            return Finding { field: Some(index), message: super::field::NEEDED.to_owned() };
         }
-        let words = match problem.message.strip_prefix(&value.to_string()) {
+        let message = match problem.message.strip_prefix(&value.to_string()) {
             Some(rest) => format!("the whole input{rest}"),
             None => format!("the whole input: {}", problem.message),
         };
-        Finding { field: None, words }
+        Finding { field: None, message }
     }
 }
 
@@ -53,19 +56,19 @@ fn steps_of(problem: &Problem) -> Vec<String> {
     steps
 }
 
-/// The place below the field, if any, and what is wrong there. The value itself stands in the field already.
-fn words_about(value: &Value, steps: &[String], message: &str) -> String {
+/// The path below the field, if any, and what is wrong there. The value itself is in the field already.
+fn describe_problem(value: &Value, steps: &[String], message: &str) -> String {
     let mut here = value;
-    let mut places = Vec::new();
+    let mut path = Vec::new();
     for step in steps {
         let index = if here.is_array() { step.parse::<usize>().ok() } else { None };
-        places.push(index.map_or_else(|| format!("`{step}`"), |index| format!("item {}", index + 1)));
+        path.push(index.map_or_else(|| format!("`{step}`"), |index| format!("item {}", index + 1)));
         here = index.map_or_else(|| here.get(step), |index| here.get(index)).unwrap_or(&Value::Null);
     }
-    let place = places.join(", ");
+    let location = path.join(", ");
     match message.strip_prefix(&here.to_string()) {
-        Some(rest) => format!("{place}{rest}").trim_start().to_owned(),
-        None if place.is_empty() => message.to_owned(),
-        None => format!("{place}: {message}"),
+        Some(rest) => format!("{location}{rest}").trim_start().to_owned(),
+        None if location.is_empty() => message.to_owned(),
+        None => format!("{location}: {message}"),
     }
 }

@@ -6,17 +6,17 @@ use ratatui::layout::{Position, Rect};
 use serde_json::Value;
 
 use super::Form;
-use super::field::{Field, Input, label_of};
+use super::field::{FieldInput, FormField, label_of};
 use crate::Theme;
 use crate::editor::wrapped;
 use crate::wrap::columns;
 
 /// How many rows the text of one field has at most; longer text is scrolled.
-const MOST_ROWS: u16 = 6;
+const MAX_FIELD_ROWS: u16 = 6;
 /// How many rows of a description or problem are shown.
-const MOST_NOTES: usize = 4;
+const MAX_NOTE_ROWS: usize = 4;
 /// How many choices are listed below their field.
-const MOST_CHOICES: usize = 12;
+const MAX_CHOICES: usize = 12;
 const KEYS: &str = "Tab next · Ctrl-S send · Esc cancel";
 
 impl Form {
@@ -78,30 +78,34 @@ impl Form {
     ) -> Option<Position> {
         let mut aside = Buffer::empty(Rect::new(0, 0, area.width, self.field_height(index, area.width)));
         let cursor = self.draw_field(index, &mut aside, theme);
-        let place = |position: Position| {
+        let to_area = |position: Position| {
             let y = u16::try_from(offset + isize::try_from(position.y).ok()?).ok()?;
             (y < area.height).then(|| Position::new(area.x + position.x, area.y + y))
         };
         for position in aside.area.positions() {
-            if let Some(target) = place(position) {
+            if let Some(target) = to_area(position) {
                 buffer[target] = aside[position].clone();
             }
         }
-        cursor.and_then(place)
+        cursor.and_then(to_area)
     }
 
     fn field_height(&self, index: usize, width: u16) -> u16 {
         let field = &self.fields[index];
-        let text = field.editor().map_or(0, |editor| editor.height(width, MOST_ROWS));
+        let text = field.editor().map_or(0, |editor| editor.height(width, MAX_FIELD_ROWS));
         1 + text + u16::try_from(self.notes(index, width).len()).unwrap_or_default()
     }
 
-    /// What is told below a field: its problem, and while it has the cursor what it is and what may be done.
+    /// The rows below a field: its problem, and while it has the cursor its description and help.
     fn notes(&self, index: usize, width: u16) -> Vec<(String, bool)> {
         let field = &self.fields[index];
         let room = usize::from(width.saturating_sub(2));
         let rows = |text: &str, is_problem: bool| -> Vec<_> {
-            wrapped(text, room).iter().take(MOST_NOTES).map(|row| ((*row).to_owned(), is_problem)).collect()
+            wrapped(text, room)
+                .iter()
+                .take(MAX_NOTE_ROWS)
+                .map(|row| ((*row).to_owned(), is_problem))
+                .collect()
         };
         let advice = [one_line(&field.description), advice(field, width)];
         let advice = advice.iter().filter(|text| index == self.focused && !text.is_empty());
@@ -118,7 +122,7 @@ impl Form {
         let mut cursor = draw_value(field, end, buffer);
         let mut y = 1;
         if let Some(editor) = field.editor() {
-            let area = Rect::new(0, y, width, editor.height(width, MOST_ROWS));
+            let area = Rect::new(0, y, width, editor.height(width, MAX_FIELD_ROWS));
             cursor = editor.draw(area, buffer, theme);
             y = area.bottom();
         }
@@ -131,77 +135,77 @@ impl Form {
 }
 
 /// The name, a star where something is needed, and what the value may be; returns the column behind them.
-fn draw_label(field: &Field, focused: bool, buffer: &mut Buffer, theme: Theme) -> u16 {
+fn draw_label(field: &FormField, focused: bool, buffer: &mut Buffer, theme: Theme) -> u16 {
     let width = buffer.area.width;
     let style = if focused { theme.accent() } else { theme.strong() };
-    let words =
+    let details =
         if has_bounds_in_label(field, width) { kind_and_bounds(field) } else { in_brackets(kind(field)) };
     let mut x = 0;
     for (text, style) in
-        [(visible_line(&field.label), style), (star(field).into(), theme.waiting()), (words, theme.dim())]
+        [(visible_line(&field.label), style), (star(field).into(), theme.waiting()), (details, theme.dim())]
     {
         x = buffer.set_stringn(x, 0, text, usize::from(width.saturating_sub(x)), style).0;
     }
     x
 }
 
-fn star(field: &Field) -> &'static str {
+fn star(field: &FormField) -> &'static str {
     if field.required { " *" } else { "" }
 }
 
 /// Whether the row of the label has room for the limits of a value.
-fn has_bounds_in_label(field: &Field, width: u16) -> bool {
+fn has_bounds_in_label(field: &FormField, width: u16) -> bool {
     let label = columns(&visible_line(&field.label)) + columns(star(field));
     label + columns(&kind_and_bounds(field)) <= usize::from(width)
 }
 
-fn kind_and_bounds(field: &Field) -> String {
+fn kind_and_bounds(field: &FormField) -> String {
     let parts = [kind(field), &field.bounds];
-    let words = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
-    in_brackets(&words)
+    let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+    in_brackets(&text)
 }
 
-fn in_brackets(words: &str) -> String {
-    if words.is_empty() { String::new() } else { format!(" ({words})") }
+fn in_brackets(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" ({text})") }
 }
 
-fn kind(field: &Field) -> &'static str {
+fn kind(field: &FormField) -> &'static str {
     match field.input {
-        Input::Integer(_) => "whole number",
-        Input::Number(_) => "number",
-        Input::Json(_) => "JSON",
-        Input::Text(_) | Input::Flag(_) | Input::Choice { .. } => "",
+        FieldInput::Integer(_) => "whole number",
+        FieldInput::Number(_) => "number",
+        FieldInput::Json(_) => "JSON",
+        FieldInput::Text(_) | FieldInput::Flag(_) | FieldInput::Choice { .. } => "",
     }
 }
 
-/// What helps with the field that has the cursor: keys that are not plain to see, and limits that do not stand above.
-fn advice(field: &Field, width: u16) -> String {
+/// Help for the field that has the cursor: its keys, and limits that are not in its label.
+fn advice(field: &FormField, width: u16) -> String {
     match &field.input {
-        Input::Flag(_) if field.is_optional() => "Space: yes, no or left out".to_owned(),
-        Input::Flag(_) => "Space: yes or no".to_owned(),
-        Input::Choice { values, .. } if values.len() == 1 && !field.is_optional() => String::new(),
-        Input::Choice { values, .. } => choice_words(values, field.is_optional()),
+        FieldInput::Flag(_) if field.is_optional() => "Space: yes, no or left out".to_owned(),
+        FieldInput::Flag(_) => "Space: yes or no".to_owned(),
+        FieldInput::Choice { values, .. } if values.len() == 1 && !field.is_optional() => String::new(),
+        FieldInput::Choice { values, .. } => describe_choices(values, field.is_optional()),
         _ if has_bounds_in_label(field, width) => String::new(),
         _ => field.bounds.clone(),
     }
 }
 
-fn choice_words(values: &[Value], optional: bool) -> String {
-    let mut words: Vec<String> =
-        values.iter().take(MOST_CHOICES).map(|value| one_line(&label_of(value))).collect();
-    let hidden = values.len().saturating_sub(MOST_CHOICES);
-    words.extend((hidden > 0).then(|| format!("{hidden} more")));
-    words.extend(optional.then(|| "or none".to_owned()));
-    format!("← → choose one of {}", words.join(", "))
+fn describe_choices(values: &[Value], optional: bool) -> String {
+    let mut labels: Vec<String> =
+        values.iter().take(MAX_CHOICES).map(|value| one_line(&label_of(value))).collect();
+    let hidden = values.len().saturating_sub(MAX_CHOICES);
+    labels.extend((hidden > 0).then(|| format!("{hidden} more")));
+    labels.extend(optional.then(|| "or none".to_owned()));
+    format!("← → choose one of {}", labels.join(", "))
 }
 
-/// What is switched or chosen stands behind the label; the cursor stands on it.
-fn draw_value(field: &Field, x: u16, buffer: &mut Buffer) -> Option<Position> {
+/// Draws a switch or choice behind the label, with the cursor on it.
+fn draw_value(field: &FormField, x: u16, buffer: &mut Buffer) -> Option<Position> {
     let text = match &field.input {
-        Input::Flag(None) => "[-]".to_owned(),
-        Input::Flag(Some(true)) => "[x]".to_owned(),
-        Input::Flag(Some(false)) => "[ ]".to_owned(),
-        Input::Choice { values, chosen } => chosen_text(values, *chosen),
+        FieldInput::Flag(None) => "[-]".to_owned(),
+        FieldInput::Flag(Some(true)) => "[x]".to_owned(),
+        FieldInput::Flag(Some(false)) => "[ ]".to_owned(),
+        FieldInput::Choice { values, chosen } => chosen_text(values, *chosen),
         _ => return None,
     };
     let width = buffer.area.width;

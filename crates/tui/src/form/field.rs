@@ -1,4 +1,4 @@
-//! One field: what is written in it, and the value it stands for.
+//! One field: its text, and the value of that text.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use llm_do_core::parse_strict;
@@ -11,7 +11,7 @@ pub(super) const NEEDED: &str = "is needed";
 
 /// One property of the object.
 #[derive(Debug, Clone)]
-pub(super) struct Field {
+pub(super) struct FormField {
     pub(super) name: String,
     /// What the person reads: the title of the property, or its name.
     pub(super) label: String,
@@ -23,13 +23,13 @@ pub(super) struct Field {
     pub(super) nullable: bool,
     /// Whether an empty text is a value.
     pub(super) may_be_empty: bool,
-    pub(super) input: Input,
+    pub(super) input: FieldInput,
     pub(super) problem: Option<String>,
 }
 
 /// How a field is filled in.
 #[derive(Debug, Clone)]
-pub(super) enum Input {
+pub(super) enum FieldInput {
     Text(Editor),
     Integer(Editor),
     Number(Editor),
@@ -42,18 +42,19 @@ pub(super) enum Input {
     },
 }
 
-impl Field {
+impl FormField {
     /// Takes a key that is meant for the field itself.
     pub(super) fn key(&mut self, key: KeyEvent) -> Edited {
         let optional = self.is_optional();
         let is_shortcut = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         let edited = match &mut self.input {
-            Input::Text(editor) | Input::Json(editor) | Input::Integer(editor) | Input::Number(editor) => {
-                editor.key(key)
-            }
-            Input::Flag(_) | Input::Choice { .. } if is_shortcut => Edited::Nothing,
-            Input::Flag(flag) => switch(flag, key, optional),
-            Input::Choice { values, chosen } => choose(values, chosen, key, optional),
+            FieldInput::Text(editor)
+            | FieldInput::Json(editor)
+            | FieldInput::Integer(editor)
+            | FieldInput::Number(editor) => editor.key(key),
+            FieldInput::Flag(_) | FieldInput::Choice { .. } if is_shortcut => Edited::Nothing,
+            FieldInput::Flag(flag) => switch(flag, key, optional),
+            FieldInput::Choice { values, chosen } => choose(values, chosen, key, optional),
         };
         if edited == Edited::Changed {
             self.problem = None;
@@ -75,19 +76,21 @@ impl Field {
 
     pub(super) fn editor(&self) -> Option<&Editor> {
         match &self.input {
-            Input::Text(editor) | Input::Json(editor) | Input::Integer(editor) | Input::Number(editor) => {
-                Some(editor)
-            }
-            Input::Flag(_) | Input::Choice { .. } => None,
+            FieldInput::Text(editor)
+            | FieldInput::Json(editor)
+            | FieldInput::Integer(editor)
+            | FieldInput::Number(editor) => Some(editor),
+            FieldInput::Flag(_) | FieldInput::Choice { .. } => None,
         }
     }
 
     fn editor_mut(&mut self) -> Option<&mut Editor> {
         match &mut self.input {
-            Input::Text(editor) | Input::Json(editor) | Input::Integer(editor) | Input::Number(editor) => {
-                Some(editor)
-            }
-            Input::Flag(_) | Input::Choice { .. } => None,
+            FieldInput::Text(editor)
+            | FieldInput::Json(editor)
+            | FieldInput::Integer(editor)
+            | FieldInput::Number(editor) => Some(editor),
+            FieldInput::Flag(_) | FieldInput::Choice { .. } => None,
         }
     }
 
@@ -105,16 +108,24 @@ impl Field {
     /// Returns what is written, if anything.
     pub(super) fn written(&self) -> Result<Option<Value>, String> {
         match &self.input {
-            Input::Text(editor) if editor.is_empty() && !(self.required && self.may_be_empty) => Ok(None),
-            Input::Text(editor) => Ok(Some(Value::from(editor.text()))),
-            Input::Flag(flag) => Ok(flag.map(Value::from)),
-            Input::Choice { values, chosen } => Ok(chosen.and_then(|chosen| values.get(chosen)).cloned()),
-            Input::Integer(editor) | Input::Number(editor) | Input::Json(editor) if editor.is_blank() => {
+            FieldInput::Text(editor) if editor.is_empty() && !(self.required && self.may_be_empty) => {
                 Ok(None)
             }
-            Input::Integer(editor) => integer(editor.text().trim()).map(Some),
-            Input::Number(editor) => number(editor.text().trim()).map(Some),
-            Input::Json(editor) => parse_strict(&editor.text()).map(Some).map_err(|error| error.to_string()),
+            FieldInput::Text(editor) => Ok(Some(Value::from(editor.text()))),
+            FieldInput::Flag(flag) => Ok(flag.map(Value::from)),
+            FieldInput::Choice { values, chosen } => {
+                Ok(chosen.and_then(|chosen| values.get(chosen)).cloned())
+            }
+            FieldInput::Integer(editor) | FieldInput::Number(editor) | FieldInput::Json(editor)
+                if editor.is_blank() =>
+            {
+                Ok(None)
+            }
+            FieldInput::Integer(editor) => integer(editor.text().trim()).map(Some),
+            FieldInput::Number(editor) => number(editor.text().trim()).map(Some),
+            FieldInput::Json(editor) => {
+                parse_strict(&editor.text()).map(Some).map_err(|error| error.to_string())
+            }
         }
     }
 }
@@ -122,13 +133,13 @@ impl Field {
 fn integer(text: &str) -> Result<Value, String> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     let parsed = digits.parse::<i64>().map(Value::from).or_else(|_| digits.parse::<u64>().map(Value::from));
-    parsed.map_err(|_| format!("`{text}` is no whole number"))
+    parsed.map_err(|_| format!("`{text}` is not a whole number"))
 }
 
 fn number(text: &str) -> Result<Value, String> {
     integer(text).or_else(|_| {
         let parsed = text.parse::<f64>().ok().filter(|number| number.is_finite());
-        parsed.map(Value::from).ok_or_else(|| format!("`{text}` is no number"))
+        parsed.map(Value::from).ok_or_else(|| format!("`{text}` is not a number"))
     })
 }
 
@@ -159,7 +170,7 @@ fn choose(values: &[Value], chosen: &mut Option<usize>, key: KeyEvent, optional:
         (KeyCode::Left, Some(0)) => around(last),
         (KeyCode::Left, Some(here)) => Some(here - 1),
         (KeyCode::Backspace | KeyCode::Delete, _) if optional => None,
-        (KeyCode::Char(sign), here) => match next_with(values, here, sign) {
+        (KeyCode::Char(c), here) => match next_with(values, here, c) {
             Some(next) => Some(next),
             None => return Edited::Nothing,
         },
@@ -168,13 +179,13 @@ fn choose(values: &[Value], chosen: &mut Option<usize>, key: KeyEvent, optional:
     Edited::Changed
 }
 
-/// The next choice whose text begins with a sign.
-fn next_with(values: &[Value], here: Option<usize>, sign: char) -> Option<usize> {
+/// Returns the next choice whose text begins with a character.
+fn next_with(values: &[Value], here: Option<usize>, c: char) -> Option<usize> {
     let start = here.map_or(0, |here| here + 1);
     let order = (start..values.len()).chain(0..start.min(values.len()));
     let begins = |index: &usize| {
         let first = label_of(&values[*index]).chars().next();
-        first.is_some_and(|first| first.to_lowercase().eq(sign.to_lowercase()))
+        first.is_some_and(|first| first.to_lowercase().eq(c.to_lowercase()))
     };
     order.into_iter().find(begins)
 }

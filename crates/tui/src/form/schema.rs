@@ -3,14 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::bounds::bounds;
-use super::field::{Field, Input, label_of};
+use super::field::{FieldInput, FormField, label_of};
 use crate::editor::Editor;
 
 /// How many references are followed, one behind the other.
-const MOST_REFERENCES: usize = 16;
+const MAX_REFERENCES: usize = 16;
 
 /// Returns a field for each property; `None` where the schema describes no object with properties.
-pub(super) fn fields(root: &Value) -> Option<Vec<Field>> {
+pub(super) fn fields(root: &Value) -> Option<Vec<FormField>> {
     let schema = resolved(root, root);
     let properties = schema.get("properties")?.as_object().filter(|properties| !properties.is_empty())?;
     if schema.get("type").is_some_and(|kind| kind != "object") {
@@ -28,12 +28,12 @@ pub(super) fn fields(root: &Value) -> Option<Vec<Field>> {
     Some(properties.iter().map(field).collect())
 }
 
-fn field(name: &str, property: &Value, required: bool, root: &Value) -> Field {
+fn field(name: &str, property: &Value, required: bool, root: &Value) -> FormField {
     let (schema, nullable) = without_null(resolved(property, root), root);
     let text = |key: &str| schema.get(key).and_then(Value::as_str).map(str::to_owned);
     let default = schema.get("default").filter(|default| !default.is_null());
     let input = input(&schema, default, required && !nullable, root);
-    Field {
+    FormField {
         name: name.to_owned(),
         label: text("title").filter(|title| !title.trim().is_empty()).unwrap_or_else(|| name.to_owned()),
         description: text("description").unwrap_or_default(),
@@ -46,10 +46,10 @@ fn field(name: &str, property: &Value, required: bool, root: &Value) -> Field {
     }
 }
 
-/// Follows references; what stands beside a reference counts more than what it leads to.
+/// Follows references; keys beside a reference take precedence over those of its target.
 fn resolved(schema: &Value, root: &Value) -> Map<String, Value> {
     let mut found = schema.as_object().cloned().unwrap_or_default();
-    for _ in 0..MOST_REFERENCES {
+    for _ in 0..MAX_REFERENCES {
         let Some(next) = referred(&mut found, root) else { break };
         for (key, value) in next {
             found.entry(key).or_insert(value);
@@ -111,19 +111,19 @@ fn is_null(option: &Value, key: &str) -> bool {
     }
 }
 
-fn input(schema: &Map<String, Value>, default: Option<&Value>, needed: bool, root: &Value) -> Input {
+fn input(schema: &Map<String, Value>, default: Option<&Value>, needed: bool, root: &Value) -> FieldInput {
     if let Some(values) = choices(schema, root) {
         let only = (needed && values.len() == 1).then_some(0);
         let chosen = default.and_then(|default| values.iter().position(|value| value == default)).or(only);
-        return Input::Choice { values, chosen };
+        return FieldInput::Choice { values, chosen };
     }
     let kind = schema.get("type").and_then(Value::as_str);
     match kind {
-        Some("string") => Input::Text(written(default.map(label_of))),
-        Some("integer") => Input::Integer(written(default.map(label_of))),
-        Some("number") => Input::Number(written(default.map(label_of))),
-        Some("boolean") => Input::Flag(default.and_then(Value::as_bool).or(needed.then_some(false))),
-        _ => Input::Json(written(default.map(|default| format!("{default:#}")))),
+        Some("string") => FieldInput::Text(written(default.map(label_of))),
+        Some("integer") => FieldInput::Integer(written(default.map(label_of))),
+        Some("number") => FieldInput::Number(written(default.map(label_of))),
+        Some("boolean") => FieldInput::Flag(default.and_then(Value::as_bool).or(needed.then_some(false))),
+        _ => FieldInput::Json(written(default.map(|default| format!("{default:#}")))),
     }
 }
 

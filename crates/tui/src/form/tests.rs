@@ -115,7 +115,7 @@ fn what_cannot_be_read_is_told_when_its_field_is_left() {
     press(&mut form, "1.5<Tab>half<Tab>{\"a\": 1, \"a\": 2}<Tab>");
     let told: Vec<_> = problems(&form).iter().map(|(name, _)| *name).collect();
     assert_eq!(told, ["count", "share", "more"]);
-    assert_eq!(problems(&form)[0].1, "`1.5` is no whole number");
+    assert_eq!(problems(&form)[0].1, "`1.5` is not a whole number");
     assert_eq!(press(&mut form, "<C-s>"), FormStep::Going);
     assert_eq!(form.focused, 0);
 }
@@ -168,8 +168,8 @@ fn escape_cancels_and_enter_goes_to_the_next_field() {
 fn one_type_in_a_list_is_that_type_and_several_are_json() {
     let form =
         form_of(json!({"a": {"type": ["integer"]}, "b": {"type": ["integer", "string", "null"]}}), &[]);
-    assert!(matches!(form.fields[0].input, field::Input::Integer(_)));
-    assert!(matches!(form.fields[1].input, field::Input::Json(_)));
+    assert!(matches!(form.fields[0].input, field::FieldInput::Integer(_)));
+    assert!(matches!(form.fields[1].input, field::FieldInput::Json(_)));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn shortcuts_do_not_switch_or_choose() {
 fn references_in_a_circle_become_json() {
     let schema = json!({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"$ref": "#/$defs/A"}}});
     let form = form("", schema);
-    assert!(matches!(form.fields[0].input, field::Input::Json(_)));
+    assert!(matches!(form.fields[0].input, field::FieldInput::Json(_)));
 }
 
 /// Types into the only field and tries to send it; returns what is said about it.

@@ -42,7 +42,7 @@ fn what_is_sent_ends_the_search() {
 
 #[test]
 fn repetitions_blanks_and_very_long_texts_are_not_kept() {
-    let long = "x".repeat(MOST_BYTES + 1);
+    let long = "x".repeat(MAX_BYTES + 1);
     assert_eq!(all(history_of(&["one", "one", " \n", &long, "two", "one"])), ["one", "two", "one"]);
 }
 

@@ -10,40 +10,40 @@ use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use syntect::parsing::{ParseState, Scope, ScopeStack, ScopeStackOp, SyntaxReference, SyntaxSet};
 
-use super::shown::shown;
+use super::escape::escaped;
 use crate::Theme;
 
 /// Further lines of a block are left plain.
-const MOST_LINES: usize = 2_000;
+const MAX_LINES: usize = 2_000;
 /// Lines behind so many bytes of a block are left plain.
-const MOST_BYTES: usize = 64 * 1024;
+const MAX_BYTES: usize = 64 * 1024;
 /// Lines with more bytes are left plain.
 const MAX_LINE_LEN: usize = 2_000;
 
 /// The highlighted blocks of a text, kept so that a block that grows is not highlighted from its start again.
 #[derive(Default)]
 pub(super) struct Highlights {
-    /// By their place in the text; nothing where a block is plain.
+    /// By their index in the text; none if a block is plain.
     blocks: Vec<Option<Block>>,
 }
 
 impl Highlights {
-    /// Returns the lines of the code block at this place of the text. `info` is what stands behind its fence.
-    pub(super) fn lines(&mut self, place: usize, info: &str, code: &str, theme: Theme) -> Vec<Line<'static>> {
+    /// Returns the lines of the code block with this index. `info` is the info string of its fence.
+    pub(super) fn lines(&mut self, index: usize, info: &str, code: &str, theme: Theme) -> Vec<Line<'static>> {
         let Some(syntax) = syntax(info) else {
             return code.lines().map(plain).collect();
         };
-        if self.blocks.len() <= place {
-            self.blocks.resize_with(place + 1, || None);
+        if self.blocks.len() <= index {
+            self.blocks.resize_with(index + 1, || None);
         }
-        let slot = &mut self.blocks[place];
+        let slot = &mut self.blocks[index];
         let known = slot.take().filter(|block| block.grows_into(info, code, theme));
         slot.insert(known.unwrap_or_else(|| Block::new(info, syntax, theme))).lines_of(code)
     }
 
     /// Forgets the first lines of a block: from now on it is asked for without them.
-    pub(super) fn forget(&mut self, place: usize, lines: usize) {
-        if let Some(Some(block)) = self.blocks.get_mut(place) {
+    pub(super) fn forget(&mut self, index: usize, lines: usize) {
+        if let Some(Some(block)) = self.blocks.get_mut(index) {
             block.forget(lines);
         }
     }
@@ -57,12 +57,12 @@ struct Block {
     lines: Vec<Line<'static>>,
     /// How many lines and bytes were forgotten.
     forgotten: (usize, usize),
-    state: State,
+    state: LineState,
 }
 
 impl Block {
     fn new(info: &str, syntax: &SyntaxReference, theme: Theme) -> Self {
-        let state = State { parser: ParseState::new(syntax), scopes: ScopeStack::new() };
+        let state = LineState { parser: ParseState::new(syntax), scopes: ScopeStack::new() };
         let (code, lines) = (String::new(), Vec::new());
         Self { info: info.to_owned(), theme, code, lines, forgotten: (0, 0), state }
     }
@@ -100,7 +100,7 @@ impl Block {
     fn next_line(&mut self, line: &str) -> Line<'static> {
         let (lines, bytes) = self.forgotten;
         let is_far =
-            lines + self.lines.len() >= MOST_LINES || bytes + self.code.len() + line.len() > MOST_BYTES;
+            lines + self.lines.len() >= MAX_LINES || bytes + self.code.len() + line.len() > MAX_BYTES;
         if is_far { plain(line.trim_end_matches('\n')) } else { self.state.highlighted(line, self.theme) }
     }
 
@@ -114,12 +114,12 @@ impl Block {
 
 /// Where in the grammar a line begins.
 #[derive(Clone)]
-struct State {
+struct LineState {
     parser: ParseState,
     scopes: ScopeStack,
 }
 
-impl State {
+impl LineState {
     fn highlighted(&mut self, line: &str, theme: Theme) -> Line<'static> {
         if line.len() > MAX_LINE_LEN {
             return plain(line.trim_end_matches('\n'));
@@ -134,24 +134,24 @@ impl State {
         let mut spans = Vec::new();
         let mut start = 0;
         for (end, change) in changes {
-            add(&mut spans, line.get(start..*end), Part::of(&self.scopes), theme);
+            add(&mut spans, line.get(start..*end), TokenKind::from_scopes(&self.scopes), theme);
             start = start.max(*end);
             // A grammar that takes away more than it gave only loses its colors.
             if self.scopes.apply(change).is_err() {
                 self.scopes = ScopeStack::new();
             }
         }
-        add(&mut spans, line.get(start..), Part::of(&self.scopes), theme);
+        add(&mut spans, line.get(start..), TokenKind::from_scopes(&self.scopes), theme);
         Line::from(spans)
     }
 }
 
-fn add(spans: &mut Vec<Span<'static>>, text: Option<&str>, part: Part, theme: Theme) {
+fn add(spans: &mut Vec<Span<'static>>, text: Option<&str>, kind: TokenKind, theme: Theme) {
     let text = text.unwrap_or_default().trim_end_matches('\n');
     if text.is_empty() {
         return;
     }
-    let (text, style) = (shown(text), part.style(theme));
+    let (text, style) = (escaped(text), kind.style(theme));
     match spans.last_mut() {
         Some(last) if last.style == style => last.content.to_mut().push_str(&text),
         _ => spans.push(Span::styled(text, style)),
@@ -159,12 +159,12 @@ fn add(spans: &mut Vec<Span<'static>>, text: Option<&str>, part: Part, theme: Th
 }
 
 fn plain(line: &str) -> Line<'static> {
-    if line.is_empty() { Line::default() } else { Line::from(shown(line)) }
+    if line.is_empty() { Line::default() } else { Line::from(escaped(line)) }
 }
 
 /// What a part of code is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum TokenKind {
     Plain,
     Keyword,
     Text,
@@ -176,46 +176,46 @@ enum Part {
     Removed,
 }
 
-/// The beginnings of scopes and the parts they stand for; the first that fits counts.
-const PARTS: [(&str, Part); 30] = [
-    ("comment", Part::Comment),
-    ("constant.other.placeholder", Part::Value),
-    ("constant", Part::Value),
-    ("string.unquoted.plain", Part::Plain),
-    ("string", Part::Text),
-    ("keyword.operator.word", Part::Keyword),
-    ("keyword.operator.logical.python", Part::Keyword),
-    ("keyword.operator", Part::Plain),
-    ("keyword", Part::Keyword),
-    ("storage.type.numeric", Part::Type),
-    ("storage", Part::Keyword),
-    ("variable.language", Part::Keyword),
-    ("variable.function", Part::Function),
-    ("variable.other.constant", Part::Value),
-    ("entity.name.function", Part::Function),
-    ("entity.name.tag", Part::Keyword),
-    ("entity.name.section", Part::Function),
-    ("entity.name", Part::Type),
-    ("entity.other.inherited-class", Part::Type),
-    ("entity.other.attribute-name", Part::Type),
-    ("support.function", Part::Function),
-    ("support.macro", Part::Function),
-    ("support.constant", Part::Value),
-    ("support.type.property-name", Part::Type),
-    ("support", Part::Type),
-    ("markup.inserted", Part::Added),
-    ("markup.deleted", Part::Removed),
-    ("markup.heading", Part::Keyword),
+/// Prefixes of scopes and the kinds of their tokens; the first one that matches counts.
+const SCOPES: [(&str, TokenKind); 30] = [
+    ("comment", TokenKind::Comment),
+    ("constant.other.placeholder", TokenKind::Value),
+    ("constant", TokenKind::Value),
+    ("string.unquoted.plain", TokenKind::Plain),
+    ("string", TokenKind::Text),
+    ("keyword.operator.word", TokenKind::Keyword),
+    ("keyword.operator.logical.python", TokenKind::Keyword),
+    ("keyword.operator", TokenKind::Plain),
+    ("keyword", TokenKind::Keyword),
+    ("storage.type.numeric", TokenKind::Type),
+    ("storage", TokenKind::Keyword),
+    ("variable.language", TokenKind::Keyword),
+    ("variable.function", TokenKind::Function),
+    ("variable.other.constant", TokenKind::Value),
+    ("entity.name.function", TokenKind::Function),
+    ("entity.name.tag", TokenKind::Keyword),
+    ("entity.name.section", TokenKind::Function),
+    ("entity.name", TokenKind::Type),
+    ("entity.other.inherited-class", TokenKind::Type),
+    ("entity.other.attribute-name", TokenKind::Type),
+    ("support.function", TokenKind::Function),
+    ("support.macro", TokenKind::Function),
+    ("support.constant", TokenKind::Value),
+    ("support.type.property-name", TokenKind::Type),
+    ("support", TokenKind::Type),
+    ("markup.inserted", TokenKind::Added),
+    ("markup.deleted", TokenKind::Removed),
+    ("markup.heading", TokenKind::Keyword),
     // Code within a string, such as a value to fill in, is not part of the string.
-    ("source", Part::Plain),
-    ("meta.interpolation", Part::Plain),
+    ("source", TokenKind::Plain),
+    ("meta.interpolation", TokenKind::Plain),
 ];
 
-impl Part {
+impl TokenKind {
     /// Decides by the innermost scope that says something.
-    fn of(scopes: &ScopeStack) -> Self {
-        let said = |scope: &Scope| known_parts().iter().find(|(known, _)| known.is_prefix_of(*scope));
-        scopes.as_slice().iter().rev().find_map(said).map_or(Self::Plain, |(_, part)| *part)
+    fn from_scopes(scopes: &ScopeStack) -> Self {
+        let said = |scope: &Scope| known_scopes().iter().find(|(known, _)| known.is_prefix_of(*scope));
+        scopes.as_slice().iter().rev().find_map(said).map_or(Self::Plain, |(_, kind)| *kind)
     }
 
     fn style(self, theme: Theme) -> Style {
@@ -237,11 +237,11 @@ impl Part {
     }
 }
 
-fn known_parts() -> &'static [(Scope, Part)] {
-    static KNOWN: OnceLock<Vec<(Scope, Part)>> = OnceLock::new();
+fn known_scopes() -> &'static [(Scope, TokenKind)] {
+    static KNOWN: OnceLock<Vec<(Scope, TokenKind)>> = OnceLock::new();
     KNOWN.get_or_init(|| {
-        let known = |(name, part): (&str, Part)| Some((Scope::new(name).ok()?, part));
-        PARTS.into_iter().filter_map(known).collect()
+        let known = |(name, kind): (&str, TokenKind)| Some((Scope::new(name).ok()?, kind));
+        SCOPES.into_iter().filter_map(known).collect()
     })
 }
 
@@ -256,10 +256,10 @@ fn syntaxes() -> &'static SyntaxSet {
     SYNTAXES.get_or_init(two_face::syntax::extra_newlines)
 }
 
-/// Finds the grammar for what stands behind a fence, such as `rust,ignore` or `{.python}`.
+/// Finds the grammar for an info string such as `rust,ignore` or `{.python}`.
 fn syntax(info: &str) -> Option<&'static SyntaxReference> {
-    let is_end = |sign: char| sign.is_whitespace() || matches!(sign, ',' | '{' | '}' | ':' | ';');
-    let name = info.split(is_end).find(|part| !part.is_empty())?.trim_start_matches('.').to_lowercase();
+    let is_end = |c: char| c.is_whitespace() || matches!(c, ',' | '{' | '}' | ':' | ';');
+    let name = info.split(is_end).find(|kind| !kind.is_empty())?.trim_start_matches('.').to_lowercase();
     let name = match name.as_str() {
         "text" | "txt" | "plain" | "plaintext" => return None,
         "javascript" | "jsx" | "mjs" | "cjs" | "node" => "js",
@@ -329,7 +329,7 @@ mod tests {
     fn no_grammar_breaks_off() {
         let code = "# a\n// b\nfn main(x: i32) { return \"c\\n\" + 'd' }\n<a href=\"e\">&amp;</a>\nkey: [1, 2.5]\n@f\n";
         for syntax in syntaxes().syntaxes() {
-            let mut state = State { parser: ParseState::new(syntax), scopes: ScopeStack::new() };
+            let mut state = LineState { parser: ParseState::new(syntax), scopes: ScopeStack::new() };
             for line in code.split_inclusive('\n') {
                 assert_eq!(state.highlighted(line, COLORS).to_string(), line.trim_end(), "{}", syntax.name);
             }
@@ -380,10 +380,10 @@ mod tests {
         let infos = ["rust", "no-such-language", "rust", "js"];
         let mut highlights = Highlights::default();
         for step in 1..=2 {
-            for place in [0, 1, 2, 3] {
-                let code = &codes[place][..codes[place].len() * step / 2];
-                let lines = highlights.lines(place, infos[place], code, COLORS);
-                assert_eq!(lines, highlight(infos[place], code, COLORS), "block {place}, step {step}");
+            for index in [0, 1, 2, 3] {
+                let code = &codes[index][..codes[index].len() * step / 2];
+                let lines = highlights.lines(index, infos[index], code, COLORS);
+                assert_eq!(lines, highlight(infos[index], code, COLORS), "block {index}, step {step}");
             }
         }
         assert!(
@@ -398,7 +398,7 @@ mod tests {
         let lines = highlight("rust", &long_line, COLORS);
         assert_eq!((lines[0].spans.len(), lines[1].spans.len() > 1), (1, true));
 
-        for before in [(MOST_LINES - 1, 0), (0, MOST_BYTES - "let y = 1;\n".len())] {
+        for before in [(MAX_LINES - 1, 0), (0, MAX_BYTES - "let y = 1;\n".len())] {
             let mut highlights = Highlights::default();
             highlights.lines(0, "rust", "", COLORS);
             highlights.blocks[0].as_mut().unwrap().forgotten = before;

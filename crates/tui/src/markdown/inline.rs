@@ -4,7 +4,7 @@ use pulldown_cmark::{Event, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::shown::{shown, shown_address};
+use super::escape::{escaped, escaped_url};
 use crate::Theme;
 
 /// The text of the block that is being read.
@@ -24,7 +24,7 @@ struct Link {
 
 /// An image, of which only the words are shown, and how many images are open.
 struct Image {
-    words: String,
+    alt: String,
     depth: usize,
 }
 
@@ -77,7 +77,7 @@ impl Inline {
             Tag::Strikethrough => self.push_style(Style::new().add_modifier(Modifier::CROSSED_OUT)),
             Tag::Link { dest_url, .. } => {
                 self.push_style(self.theme.link());
-                self.link = Some(Link { url: shown_address(&dest_url), text: String::new() });
+                self.link = Some(Link { url: escaped_url(&dest_url), text: String::new() });
             }
             Tag::Image { .. } => self.open_image(),
             _ => {}
@@ -105,7 +105,7 @@ impl Inline {
     }
 
     fn open_image(&mut self) {
-        let image = self.image.get_or_insert(Image { words: String::new(), depth: 0 });
+        let image = self.image.get_or_insert(Image { alt: String::new(), depth: 0 });
         image.depth += 1;
     }
 
@@ -113,18 +113,18 @@ impl Inline {
         let Some(image) = &mut self.image else { return };
         image.depth -= 1;
         if image.depth == 0 {
-            let words = std::mem::take(&mut image.words);
+            let alt = std::mem::take(&mut image.alt);
             self.image = None;
-            self.text(&format!("[image: {words}]"), self.theme.dim());
+            self.text(&format!("[image: {alt}]"), self.theme.dim());
         }
     }
 
     fn text(&mut self, text: &str, style: Style) {
         if let Some(image) = &mut self.image {
-            image.words.push_str(text);
+            image.alt.push_str(text);
             return;
         }
-        let text = shown(text).replace('\n', " ");
+        let text = escaped(text).replace('\n', " ");
         if let Some(link) = &mut self.link {
             link.text.push_str(&text);
         }

@@ -8,11 +8,11 @@ use crate::wrap::{columns, hard_wrapped, wrapped};
 const QUOTE_BAR: &str = "┃ ";
 const BULLETS: [&str; 3] = ["• ", "◦ ", "▪ "];
 /// How many quotes and lists within each other are told apart.
-const DEEPEST: usize = 12;
+const MAX_DEPTH: usize = 12;
 /// Columns that quotes and lists leave to their text.
-const LEAST_ROOM: usize = 6;
+const MIN_TEXT_WIDTH: usize = 6;
 
-/// The rows drawn so far, and what the next block stands in.
+/// The rows drawn so far, and the containers of the next block.
 pub(super) struct Page {
     width: u16,
     theme: Theme,
@@ -26,7 +26,7 @@ pub(super) struct Page {
     number: Option<u64>,
 }
 
-/// What stands before a text that goes on, and is not part of it.
+/// The state at the start of a text that continues another one.
 ///
 /// The text begins with the quotes and the list that it goes on with.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -52,25 +52,25 @@ impl Before {
 
 /// How a block follows those before it.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
-    /// Whether a blank line stands before it.
+pub(super) struct BlockContext {
+    /// Whether a blank line precedes it.
     pub(super) spaced: bool,
     /// Whether it was drawn before, at least its first rows.
     pub(super) drawn: bool,
 }
 
 struct Container {
-    place: Place,
-    kind: Kind,
+    context: BlockContext,
+    kind: ContainerKind,
 }
 
-enum Kind {
+enum ContainerKind {
     Quote { mark: Mark },
     List { next: Option<u64>, level: usize },
     Item { mark: Mark, marked: bool },
 }
 
-/// What stands before the rows of a quote or item.
+/// The prefix of the rows of a quote or item.
 #[derive(Clone, Default)]
 struct Mark {
     text: String,
@@ -80,7 +80,7 @@ struct Mark {
     depth: usize,
 }
 
-/// What stands before the first and before further rows of a block.
+/// The prefix of the first and of the other rows of a block.
 #[derive(Default)]
 struct Prefix {
     first: Vec<Span<'static>>,
@@ -93,10 +93,10 @@ impl Page {
         Self { width: width.max(1), theme, rows: Vec::new(), containers: Vec::new(), common, begun, number }
     }
 
-    /// Returns the rows, and what stands before a text that goes on here.
+    /// Returns the rows, and the state for a text that continues here.
     pub(super) fn finish(self) -> (Vec<Line<'static>>, Before) {
         let next = |container: &Container| match container.kind {
-            Kind::List { next, .. } => next,
+            ContainerKind::List { next, .. } => next,
             _ => None,
         };
         let before = Before {
@@ -111,63 +111,70 @@ impl Page {
 
     /// Returns how many quotes are open.
     pub(super) fn quotes(&self) -> usize {
-        self.containers.iter().filter(|container| matches!(container.kind, Kind::Quote { .. })).count()
+        self.containers
+            .iter()
+            .filter(|container| matches!(container.kind, ContainerKind::Quote { .. }))
+            .count()
     }
 
-    pub(super) fn open_quote(&mut self, place: Place) {
+    pub(super) fn open_quote(&mut self, context: BlockContext) {
         let mark = self.mark(QUOTE_BAR.to_owned());
-        self.containers.push(Container { place, kind: Kind::Quote { mark } });
+        self.containers.push(Container { context, kind: ContainerKind::Quote { mark } });
     }
 
-    pub(super) fn open_list(&mut self, first: Option<u64>, place: Place) {
+    pub(super) fn open_list(&mut self, first: Option<u64>, context: BlockContext) {
         let level = self.containers.iter().rev().find_map(Container::bullet_level).unwrap_or(0);
         let next = self.number.take().or(first);
-        self.containers.push(Container { place, kind: Kind::List { next, level } });
+        self.containers.push(Container { context, kind: ContainerKind::List { next, level } });
     }
 
-    pub(super) fn open_item(&mut self, place: Place) {
+    pub(super) fn open_item(&mut self, context: BlockContext) {
         let text = match self.containers.last_mut().map(|container| &mut container.kind) {
-            Some(Kind::List { next: Some(number), .. }) => {
+            Some(ContainerKind::List { next: Some(number), .. }) => {
                 let text = format!("{number}. ");
                 *number = number.saturating_add(1);
                 text
             }
-            Some(Kind::List { level, .. }) => BULLETS[(*level).min(BULLETS.len() - 1)].to_owned(),
+            Some(ContainerKind::List { level, .. }) => BULLETS[(*level).min(BULLETS.len() - 1)].to_owned(),
             _ => String::new(),
         };
-        self.push_item(text, place);
+        self.push_item(text, context);
     }
 
-    fn push_item(&mut self, text: String, place: Place) {
+    fn push_item(&mut self, text: String, context: BlockContext) {
         let mark = self.mark(text);
-        let kind = Kind::Item { marked: mark.text.is_empty(), mark };
-        self.containers.push(Container { place, kind });
+        let kind = ContainerKind::Item { marked: mark.text.is_empty(), mark };
+        self.containers.push(Container { context, kind });
     }
 
     /// Makes the item that was just opened one of a list of tasks.
     pub(super) fn mark_task(&mut self, done: bool) {
-        if let Some(Container { kind: Kind::Item { marked: false, .. }, place }) = self.containers.last() {
-            let place = *place;
+        if let Some(Container { kind: ContainerKind::Item { marked: false, .. }, context }) =
+            self.containers.last()
+        {
+            let context = *context;
             self.containers.pop();
-            self.push_item(if done { "[x] " } else { "[ ] " }.to_owned(), place);
+            self.push_item(if done { "[x] " } else { "[ ] " }.to_owned(), context);
         }
     }
 
     /// Closes the innermost quote, list or item. An item without anything in it still shows its mark.
     pub(super) fn close(&mut self) {
-        if let Some(Container { kind: Kind::Item { marked: false, .. }, place }) = self.containers.last() {
-            self.write([Line::default()], *place);
+        if let Some(Container { kind: ContainerKind::Item { marked: false, .. }, context }) =
+            self.containers.last()
+        {
+            self.write([Line::default()], *context);
         }
         self.containers.pop();
         self.common = self.common.min(self.containers.len());
     }
 
     /// Writes a block of prose, unless it was drawn before.
-    pub(super) fn write(&mut self, lines: impl IntoIterator<Item = Line<'static>>, place: Place) {
-        if place.drawn {
+    pub(super) fn write(&mut self, lines: impl IntoIterator<Item = Line<'static>>, context: BlockContext) {
+        if context.drawn {
             self.go_on();
         } else {
-            self.write_rows(lines, place, wrapped, &[]);
+            self.write_rows(lines, context, wrapped, &[]);
         }
     }
 
@@ -177,10 +184,10 @@ impl Page {
     pub(super) fn write_literal(
         &mut self,
         lines: impl IntoIterator<Item = Line<'static>>,
-        place: Place,
+        context: BlockContext,
         bar: &[Span<'static>],
     ) {
-        self.write_rows(lines, place, hard_wrapped, bar);
+        self.write_rows(lines, context, hard_wrapped, bar);
     }
 
     /// Returns how many columns a block has here.
@@ -192,14 +199,14 @@ impl Page {
     fn write_rows(
         &mut self,
         lines: impl IntoIterator<Item = Line<'static>>,
-        place: Place,
+        context: BlockContext,
         wrap: fn(&Line<'static>, u16, &[Span<'static>], &[Span<'static>]) -> Vec<Line<'static>>,
         bar: &[Span<'static>],
     ) {
-        if place.drawn {
+        if context.drawn {
             self.go_on();
         } else {
-            self.separate(place);
+            self.separate(context);
         }
         let mut prefix = self.prefix();
         prefix.first.extend_from_slice(bar);
@@ -220,18 +227,18 @@ impl Page {
         self.common = self.containers.len();
         self.begun = true;
         for container in &mut self.containers {
-            if let Kind::Item { marked, .. } = &mut container.kind {
+            if let ContainerKind::Item { marked, .. } = &mut container.kind {
                 *marked = true;
             }
         }
     }
 
     /// Writes the blank row before a block, if there is one.
-    fn separate(&mut self, place: Place) {
+    fn separate(&mut self, context: BlockContext) {
         let open = self.containers.len();
         let common = std::mem::replace(&mut self.common, open).min(open);
         let is_first = !std::mem::replace(&mut self.begun, true);
-        if is_first || self.is_tight(common, place) {
+        if is_first || self.is_tight(common, context) {
             return;
         }
         let mut blank = Line::from(self.marks(common).map(|mark| self.bar(mark)).collect::<Vec<_>>());
@@ -241,27 +248,27 @@ impl Page {
 
     /// Whether a block follows one that shares so many containers with it without a blank row.
     ///
-    /// That is so in lists, where no blank line stands before the block or the first container it does not share.
-    fn is_tight(&self, common: usize, place: Place) -> bool {
+    /// That is so in lists, if no blank line precedes the block or the first container that it does not share.
+    fn is_tight(&self, common: usize, context: BlockContext) -> bool {
         let is_list = matches!(
             self.containers[..common].last().map(|container| &container.kind),
-            Some(Kind::List { .. } | Kind::Item { .. })
+            Some(ContainerKind::List { .. } | ContainerKind::Item { .. })
         );
-        is_list && !self.containers.get(common).map_or(place, |container| container.place).spaced
+        is_list && !self.containers.get(common).map_or(context, |container| container.context).spaced
     }
 
-    /// Composes what stands before a block. The marks of items are shown once.
+    /// Composes the prefix of a block. The marks of items are shown once.
     fn prefix(&mut self) -> Prefix {
         let rest = self.marks(self.containers.len()).map(|mark| self.bar(mark)).collect();
         let mut first = Vec::new();
         let dim = self.theme.dim();
         for container in &mut self.containers {
             match &mut container.kind {
-                Kind::Item { mark, marked } if !mark.text.is_empty() => {
+                ContainerKind::Item { mark, marked } if !mark.text.is_empty() => {
                     let is_shown = std::mem::replace(marked, true);
                     first.push(if is_shown { spaces(mark) } else { Span::styled(mark.text.clone(), dim) });
                 }
-                Kind::Quote { mark } if !mark.text.is_empty() => {
+                ContainerKind::Quote { mark } if !mark.text.is_empty() => {
                     first.push(Span::styled(mark.text.clone(), dim));
                 }
                 _ => {}
@@ -274,7 +281,7 @@ impl Page {
     fn mark(&self, text: String) -> Mark {
         let outer = self.innermost().cloned().unwrap_or_default();
         let used = outer.used + columns(&text);
-        let fits = outer.depth < DEEPEST && used + LEAST_ROOM <= usize::from(self.width);
+        let fits = outer.depth < MAX_DEPTH && used + MIN_TEXT_WIDTH <= usize::from(self.width);
         if fits { Mark { text, used, depth: outer.depth + 1 } } else { Mark { text: String::new(), ..outer } }
     }
 
@@ -292,7 +299,7 @@ impl Page {
 
     fn bar(&self, (container, mark): (&Container, &Mark)) -> Span<'static> {
         match container.kind {
-            Kind::Quote { .. } => Span::styled(mark.text.clone(), self.theme.dim()),
+            ContainerKind::Quote { .. } => Span::styled(mark.text.clone(), self.theme.dim()),
             _ => spaces(mark),
         }
     }
@@ -301,15 +308,15 @@ impl Page {
 impl Container {
     fn mark(&self) -> Option<&Mark> {
         match &self.kind {
-            Kind::Quote { mark } | Kind::Item { mark, .. } => Some(mark),
-            Kind::List { .. } => None,
+            ContainerKind::Quote { mark } | ContainerKind::Item { mark, .. } => Some(mark),
+            ContainerKind::List { .. } => None,
         }
     }
 
     /// Returns which bullets a list within this one has.
     fn bullet_level(&self) -> Option<usize> {
         match &self.kind {
-            Kind::List { level, next } => Some(level + usize::from(next.is_none())),
+            ContainerKind::List { level, next } => Some(level + usize::from(next.is_none())),
             _ => None,
         }
     }

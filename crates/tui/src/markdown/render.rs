@@ -8,20 +8,20 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use super::escape::escaped;
 use super::highlight::Highlights;
 use super::inline::Inline;
-use super::page::{Before, Page, Place};
-use super::shown::shown;
-use super::source::{Lines, Part};
-use super::table::Table;
+use super::page::{Before, BlockContext, Page};
+use super::source::{LineIndex, SourcePart};
+use super::table::MarkdownTable;
 use crate::Theme;
 
 const CODE_BAR: &str = "│ ";
 
 /// Draws one part of a text.
 pub(super) struct Renderer<'a> {
-    part: Part<'a>,
-    lines: Lines<'a>,
+    part: SourcePart<'a>,
+    lines: LineIndex<'a>,
     theme: Theme,
     page: Page,
     inline: Inline,
@@ -29,24 +29,24 @@ pub(super) struct Renderer<'a> {
     text_start: Option<usize>,
     highlights: &'a mut Highlights,
     literal: Option<Literal>,
-    table: Option<Table>,
+    table: Option<MarkdownTable>,
     /// How many blocks of code have been drawn.
     code_blocks: usize,
 }
 
-/// A block whose text is collected as it stands.
+/// A block whose text is collected literally.
 struct Literal {
     /// The language of code; nothing for HTML.
     language: Option<String>,
     text: String,
-    place: Place,
+    context: BlockContext,
     /// How many of its lines were drawn before.
     drawn: usize,
 }
 
 impl<'a> Renderer<'a> {
     pub(super) fn new(
-        part: Part<'a>,
+        part: SourcePart<'a>,
         before: Before,
         width: u16,
         theme: Theme,
@@ -54,7 +54,7 @@ impl<'a> Renderer<'a> {
     ) -> Self {
         Self {
             part,
-            lines: Lines::new(part.text),
+            lines: LineIndex::new(part.text),
             theme,
             page: Page::new(before, width, theme),
             inline: Inline::new(theme),
@@ -66,7 +66,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Takes an event, and where it stands in the text.
+    /// Takes an event and its range in the text.
     pub(super) fn take(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
             Event::Start(tag) if is_block(&tag) => self.open(tag, range.start),
@@ -87,7 +87,7 @@ impl<'a> Renderer<'a> {
         self.table.is_some()
     }
 
-    /// Returns the rows, and what stands before a text that goes on where this part ends.
+    /// Returns the rows, and the state for a text that continues where this part ends.
     pub(super) fn finish(mut self) -> (Vec<Line<'static>>, Before) {
         self.write_text();
         self.write_literal();
@@ -102,24 +102,24 @@ impl<'a> Renderer<'a> {
         if matches!(tag, Tag::Paragraph | Tag::Heading { .. } | Tag::Table(_)) {
             self.text_start = Some(start);
         }
-        let place = self.place(start);
+        let context = self.context(start);
         match tag {
             Tag::Heading { level, .. } => self.inline.push_style(heading(level, self.theme)),
-            Tag::BlockQuote(_) => self.page.open_quote(place),
-            Tag::List(first) => self.page.open_list(first, place),
-            Tag::Item => self.page.open_item(place),
-            Tag::CodeBlock(kind) => self.literal = Some(Literal::code(&kind, place)),
-            Tag::HtmlBlock => self.literal = Some(Literal::html(place)),
-            Tag::Table(alignments) => self.table = Some(Table::new(alignments)),
+            Tag::BlockQuote(_) => self.page.open_quote(context),
+            Tag::List(first) => self.page.open_list(first, context),
+            Tag::Item => self.page.open_item(context),
+            Tag::CodeBlock(kind) => self.literal = Some(Literal::code(&kind, context)),
+            Tag::HtmlBlock => self.literal = Some(Literal::html(context)),
+            Tag::Table(alignments) => self.table = Some(MarkdownTable::new(alignments)),
             Tag::TableHead => self.inline.push_style(self.theme.strong()),
             _ => {}
         }
     }
 
-    fn place(&mut self, start: usize) -> Place {
+    fn context(&mut self, start: usize) -> BlockContext {
         let blank = self.lines.blank_before(start);
         let spaced = blank.is_some_and(|line| line.marks == 0 || line.marks <= self.page.quotes());
-        Place { spaced, drawn: start < self.part.from }
+        BlockContext { spaced, drawn: start < self.part.from }
     }
 
     fn close(&mut self, tag: TagEnd) {
@@ -148,16 +148,16 @@ impl<'a> Renderer<'a> {
     fn write_text(&mut self) {
         let start = self.text_start.take();
         if let Some(lines) = self.inline.finish() {
-            let place = self.place(start.unwrap_or(self.part.from));
-            self.page.write(lines, place);
+            let context = self.context(start.unwrap_or(self.part.from));
+            self.page.write(lines, context);
         }
     }
 
     fn write_rule(&mut self, start: usize) {
         self.write_text();
         let rule = "─".repeat(usize::from(self.page.room()));
-        let place = self.place(start);
-        self.page.write([Line::styled(rule, self.theme.dim())], place);
+        let context = self.context(start);
+        self.page.write([Line::styled(rule, self.theme.dim())], context);
     }
 
     fn add_literal(&mut self, text: &str, range: &Range<usize>) {
@@ -171,26 +171,26 @@ impl<'a> Renderer<'a> {
 
     fn write_literal(&mut self) {
         match self.literal.take() {
-            Some(Literal { language: Some(language), text, place, drawn }) => {
-                self.write_code(&language, &text, place, drawn);
+            Some(Literal { language: Some(language), text, context, drawn }) => {
+                self.write_code(&language, &text, context, drawn);
             }
-            Some(Literal { text, place, .. }) if !text.trim().is_empty() => {
-                let lines = text.trim_end().lines().map(|line| Line::styled(shown(line), self.theme.dim()));
-                let lines = lines.skip(if place.drawn { usize::MAX } else { 0 });
-                self.page.write_literal(lines, place, &[]);
+            Some(Literal { text, context, .. }) if !text.trim().is_empty() => {
+                let lines = text.trim_end().lines().map(|line| Line::styled(escaped(line), self.theme.dim()));
+                let lines = lines.skip(if context.drawn { usize::MAX } else { 0 });
+                self.page.write_literal(lines, context, &[]);
             }
             _ => {}
         }
     }
 
-    fn write_code(&mut self, language: &str, code: &str, place: Place, drawn: usize) {
+    fn write_code(&mut self, language: &str, code: &str, context: BlockContext, drawn: usize) {
         let mut lines = self.highlights.lines(self.code_blocks, language, code, self.theme);
         self.code_blocks += 1;
-        if lines.is_empty() && !place.drawn {
+        if lines.is_empty() && !context.drawn {
             lines.push(Line::default());
         }
         let lines = lines.into_iter().skip(drawn);
-        self.page.write_literal(lines, place, &[Span::styled(CODE_BAR, self.theme.dim())]);
+        self.page.write_literal(lines, context, &[Span::styled(CODE_BAR, self.theme.dim())]);
     }
 
     fn end_cell(&mut self) {
@@ -209,24 +209,24 @@ impl<'a> Renderer<'a> {
     fn write_table(&mut self) {
         let start = self.text_start.take();
         if let Some(table) = self.table.take() {
-            let place = self.place(start.unwrap_or(self.part.from));
-            let rows = if place.drawn { Vec::new() } else { table.rows(self.page.room(), self.theme) };
-            self.page.write_literal(rows, place, &[]);
+            let context = self.context(start.unwrap_or(self.part.from));
+            let rows = if context.drawn { Vec::new() } else { table.rows(self.page.room(), self.theme) };
+            self.page.write_literal(rows, context, &[]);
         }
     }
 }
 
 impl Literal {
-    fn code(kind: &CodeBlockKind<'_>, place: Place) -> Self {
+    fn code(kind: &CodeBlockKind<'_>, context: BlockContext) -> Self {
         let language = match kind {
             CodeBlockKind::Fenced(info) => info.to_string(),
             CodeBlockKind::Indented => String::new(),
         };
-        Self { language: Some(language), text: String::new(), place, drawn: 0 }
+        Self { language: Some(language), text: String::new(), context, drawn: 0 }
     }
 
-    fn html(place: Place) -> Self {
-        Self { language: None, text: String::new(), place, drawn: 0 }
+    fn html(context: BlockContext) -> Self {
+        Self { language: None, text: String::new(), context, drawn: 0 }
     }
 }
 

@@ -9,12 +9,12 @@ use pulldown_cmark::{CodeBlockKind, Event, Tag};
 
 use super::events;
 use super::render::{is_block, is_block_end};
-use super::source::{Lines, holds_marks_only};
+use super::source::{LineIndex, holds_marks_only};
 
 /// How far a text of whole lines is final.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stable {
-    /// Where the last block begins that can be read without what stands before it: a block of the text or of quotes,
+    /// Where the last block begins that can be parsed without the text before it: a block of the text or of quotes,
     /// or an item of a list there.
     pub(super) cut: usize,
     /// Up to where all blocks are final; not before `cut`.
@@ -24,14 +24,19 @@ pub(super) struct Stable {
 }
 
 impl Stable {
-    pub(super) fn of(text: &str) -> Self {
-        let mut search =
-            Search { text, lines: Lines::new(text), stable: Self::default(), open: Vec::new(), code: None };
+    pub(super) fn new(text: &str) -> Self {
+        let mut search = StableSearch {
+            text,
+            lines: LineIndex::new(text),
+            stable: Self::default(),
+            open: Vec::new(),
+            code: None,
+        };
         for (event, range) in events(text) {
             match event {
                 Event::Start(tag) if is_block(&tag) => {
                     search.begin(&tag, range);
-                    search.open.push(Around::of(&tag));
+                    search.open.push(Enclosing::from(&tag));
                 }
                 Event::End(tag) if is_block_end(tag) => {
                     search.open.pop();
@@ -44,16 +49,16 @@ impl Stable {
     }
 }
 
-/// What a block stands in.
+/// What encloses a block.
 #[derive(PartialEq, Eq)]
-enum Around {
+enum Enclosing {
     Quote,
     List,
     Other,
 }
 
-impl Around {
-    fn of(tag: &Tag<'_>) -> Self {
+impl From<&Tag<'_>> for Enclosing {
+    fn from(tag: &Tag<'_>) -> Self {
         match tag {
             Tag::BlockQuote(_) => Self::Quote,
             Tag::List(_) => Self::List,
@@ -62,16 +67,16 @@ impl Around {
     }
 }
 
-struct Search<'a> {
+struct StableSearch<'a> {
     text: &'a str,
-    lines: Lines<'a>,
+    lines: LineIndex<'a>,
     stable: Stable,
-    open: Vec<Around>,
-    /// Where the last block stands, if it is fenced code.
+    open: Vec<Enclosing>,
+    /// The range of the last block, if it is fenced code.
     code: Option<Range<usize>>,
 }
 
-impl Search<'_> {
+impl StableSearch<'_> {
     fn begin(&mut self, tag: &Tag<'_>, range: Range<usize>) {
         if matches!(tag, Tag::TableHead | Tag::TableRow | Tag::TableCell) {
             return;
@@ -89,10 +94,10 @@ impl Search<'_> {
         self.code = is_fenced.then_some(range);
     }
 
-    /// Whether the text from the line of this block on reads the same without what stands before it.
+    /// Returns whether the text from the line of this block on is parsed the same without the text before it.
     fn can_be_cut(&self, before: &str) -> bool {
-        let quotes = self.open.iter().take_while(|around| **around == Around::Quote).count();
-        matches!(self.open[quotes..], [] | [Around::List])
+        let quotes = self.open.iter().take_while(|enclosing| **enclosing == Enclosing::Quote).count();
+        matches!(self.open[quotes..], [] | [Enclosing::List])
             && holds_marks_only(before, |marks| marks == quotes)
     }
 
@@ -106,7 +111,7 @@ impl Search<'_> {
     /// Returns where the lines of code end, but for blank ones: what ends the block may take them away.
     fn code_end(&self, code: Range<usize>) -> usize {
         // A carriage return alone does not end a line of code.
-        let next_line = |place: usize| self.text[place..].find('\n').map(|end| place + end + 1);
+        let next_line = |offset: usize| self.text[offset..].find('\n').map(|end| offset + end + 1);
         let Some(begin) = next_line(code.start) else { return 0 };
         let end = self.text[..code.end].rfind('\n').map_or(0, |end| end + 1);
         let Some(lines) = self.text.get(begin..end) else { return 0 };
@@ -122,7 +127,7 @@ mod tests {
     use super::*;
 
     fn stable(text: &str) -> (usize, usize) {
-        let stable = Stable::of(text);
+        let stable = Stable::new(text);
         (stable.cut, stable.end)
     }
 
@@ -155,7 +160,7 @@ mod tests {
 
     #[test]
     fn lines_that_say_how_to_read_the_others_are_counted() {
-        let head = |text: &str| Stable::of(text).head;
+        let head = |text: &str| Stable::new(text).head;
         assert_eq!(
             [head("a\n\n```\nb\n"), head("|a|\n|-|\n|b|\n"), head("a\n"), head("- ```\n  a\n")],
             [1, 2, 0, 0]

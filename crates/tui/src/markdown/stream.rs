@@ -1,6 +1,6 @@
 //! Draws Markdown that is still being written.
 //!
-//! What cannot change any more (see [`Stable`]) is drawn for good, and only what stands behind it is drawn again as the
+//! What cannot change any more (see [`Stable`]) is drawn once, and only the text behind it is drawn again as the
 //! text grows. The one exception are link definitions (`[name]: url`): they reach the links of their own piece of the
 //! text only, and a link before or after it is shown as it was written.
 //!
@@ -12,7 +12,7 @@ use ratatui::text::Line;
 use super::drawn;
 use super::highlight::Highlights;
 use super::page::Before;
-use super::source::{Lines, Part, line_end};
+use super::source::{LineIndex, SourcePart, line_end};
 use super::stable::Stable;
 use crate::Theme;
 
@@ -23,7 +23,7 @@ const STEP: usize = 16 * 1024;
 
 /// A text that grows at its end.
 #[derive(Default)]
-pub(crate) struct Stream {
+pub(crate) struct MarkdownStream {
     /// What has not been forgotten.
     rest: String,
     /// Where its first block or item begins.
@@ -34,7 +34,7 @@ pub(crate) struct Stream {
     complete: usize,
     /// Up to where it was searched for what is final.
     checked: usize,
-    /// What stands before it.
+    /// The state at its start.
     before: Before,
     /// How many of its first lines say how to read all others.
     head: usize,
@@ -43,7 +43,7 @@ pub(crate) struct Stream {
     end_highlights: Highlights,
 }
 
-impl Stream {
+impl MarkdownStream {
     /// Adds text at the end.
     pub(crate) fn push(&mut self, text: &str) {
         if let Some(end) = text.rfind('\n') {
@@ -54,12 +54,12 @@ impl Stream {
 
     /// Draws what has become final since the last time.
     ///
-    /// All rows returned over time, and those of [`Stream::end`], are the rows of the whole text.
+    /// All rows returned over time, and those of [`MarkdownStream::end`], are the rows of the whole text.
     pub(crate) fn finished(&mut self, width: u16, theme: Theme) -> Vec<Line<'static>> {
         if !self.is_search_due() {
             return Vec::new();
         }
-        let stable = Stable::of(&self.rest[..self.complete]);
+        let stable = Stable::new(&self.rest[..self.complete]);
         self.head = stable.head;
         let mut rows = Vec::new();
         let mut end = stable.end;
@@ -88,7 +88,7 @@ impl Stream {
         if self.rest.len() > HUGE {
             return self.huge_end(width, theme);
         }
-        let part = Part { from: self.from, ..Part::whole(&self.rest) };
+        let part = SourcePart { from: self.from, ..SourcePart::whole(&self.rest) };
         drawn(part, self.before, width, theme, &mut self.highlights).0
     }
 
@@ -101,14 +101,14 @@ impl Stream {
 
     fn draw_until(&mut self, until: usize, width: u16, theme: Theme) -> (Vec<Line<'static>>, Before) {
         let text = if until <= self.complete { &self.rest[..self.complete] } else { &self.rest };
-        let part = Part { text, from: self.from, until };
+        let part = SourcePart { text, from: self.from, until };
         drawn(part, self.before, width, theme, &mut self.highlights)
     }
 
     /// Forgets the text before a block that can be read without it; returns how much that was.
     fn forget_before(&mut self, cut: usize, before: Before) -> usize {
         // A blank line within a list is seen as a blank row before the next item.
-        let blank = Lines::new(&self.rest).blank_before(cut).filter(|_| before.is_within());
+        let blank = LineIndex::new(&self.rest).blank_before(cut).filter(|_| before.is_within());
         let start = blank.filter(|line| line.marks <= before.quotes()).map_or(cut, |line| line.start);
         self.rest.drain(..start);
         self.cut = cut - start;
@@ -142,7 +142,7 @@ impl Stream {
         let head = (0..self.head).fold(0, |end, _| line_end(&self.rest, end));
         let start = self.end_start().max(head);
         let text = [&self.rest[..head], &self.rest[start..]].concat();
-        drawn(Part::whole(&text), self.before, width, theme, &mut self.end_highlights).0
+        drawn(SourcePart::whole(&text), self.before, width, theme, &mut self.end_highlights).0
     }
 
     /// Returns how many bytes have not been forgotten.
@@ -154,7 +154,7 @@ impl Stream {
     /// Returns where the end of a huge block begins: with a line, if there is one near.
     fn end_start(&self) -> usize {
         let step = self.rest.len() / STEP * STEP - STEP;
-        let step = (step..).find(|place| self.rest.is_char_boundary(*place)).unwrap_or(self.from);
+        let step = (step..).find(|offset| self.rest.is_char_boundary(*offset)).unwrap_or(self.from);
         match line_end(&self.rest, step) {
             line if line < step + STEP / 2 => line.max(self.from),
             _ => step.max(self.from),

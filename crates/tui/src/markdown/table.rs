@@ -8,17 +8,17 @@ use crate::Theme;
 use crate::wrap::{columns_of, unstyled, wrapped};
 
 /// A column is not made narrower than this, or than its text.
-const NARROWEST: usize = 6;
+const MIN_COLUMN_WIDTH: usize = 6;
 
 /// A table that is being read.
-pub(super) struct Table {
+pub(super) struct MarkdownTable {
     alignments: Vec<Alignment>,
     /// The header first.
     rows: Vec<Vec<Line<'static>>>,
     row: Vec<Line<'static>>,
 }
 
-impl Table {
+impl MarkdownTable {
     pub(super) fn new(alignments: Vec<Alignment>) -> Self {
         Self { alignments, rows: Vec::new(), row: Vec::new() }
     }
@@ -49,7 +49,7 @@ impl Table {
         let borders = 3 * self.alignments.len() + 1;
         let room = width.checked_sub(borders)?;
         let natural = self.natural_widths();
-        let least: usize = natural.iter().map(|&width| width.min(NARROWEST)).sum();
+        let least: usize = natural.iter().map(|&width| width.min(MIN_COLUMN_WIDTH)).sum();
         (least <= room).then(|| shared_out(&natural, room))
     }
 
@@ -119,7 +119,7 @@ fn shared_out(natural: &[usize], room: usize) -> Vec<usize> {
 
 /// A table with its columns measured.
 struct Boxes<'a> {
-    table: &'a Table,
+    table: &'a MarkdownTable,
     widths: Vec<usize>,
     border: Style,
 }

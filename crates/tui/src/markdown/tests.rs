@@ -5,7 +5,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 
 use super::stable::Stable;
-use super::{Stream, markdown};
+use super::{MarkdownStream, markdown};
 use crate::Theme;
 use crate::wrap::columns_of;
 
@@ -156,7 +156,7 @@ fn a_text_drawn_as_it_grows_is_the_text_drawn_at_once() {
         let width = *chance.one_of(&[9, 20, 40, 80]);
         let context = format!("seed {seed}, width {width}, {text:?}");
 
-        let mut stream = Stream::default();
+        let mut stream = MarkdownStream::default();
         let mut rows = Vec::new();
         for part in random_cuts(&text, &mut chance) {
             stream.push(part);
@@ -175,13 +175,13 @@ fn a_text_drawn_as_it_grows_is_the_text_drawn_at_once() {
 #[test]
 fn an_unfinished_block_is_drawn_as_its_text_so_far() {
     let text = "intro\n\n- one\n  ```rust\n  let a = 1;\n  ```\n  ```\n  plain\n  ```\n- two\n\n  ```rust\n  /* b\n  */ fn c() {}\n  ```\n";
-    let mut stream = Stream::default();
+    let mut stream = MarkdownStream::default();
     let mut finished = Vec::new();
-    for (place, sign) in text.char_indices() {
-        stream.push(&text[place..place + sign.len_utf8()]);
+    for (place, c) in text.char_indices() {
+        stream.push(&text[place..place + c.len_utf8()]);
         finished.extend(stream.finished(40, COLORS));
         let rows = [finished.clone(), stream.unfinished(40, COLORS)].concat();
-        let so_far = &text[..place + sign.len_utf8()];
+        let so_far = &text[..place + c.len_utf8()];
         assert_eq!(marked(&rows), marked(&markdown(so_far, 40, COLORS)), "{so_far:?}");
     }
 }
@@ -192,10 +192,10 @@ fn what_was_finished_stays_finished() {
         let mut chance = Chance::new(seed);
         let text = random_text(&mut chance);
         let whole = markdown(&text, 40, COLORS);
-        let mut stream = Stream::default();
+        let mut stream = MarkdownStream::default();
         let mut rows = 0;
-        for (place, sign) in text.char_indices() {
-            stream.push(&text[place..place + sign.len_utf8()]);
+        for (place, c) in text.char_indices() {
+            stream.push(&text[place..place + c.len_utf8()]);
             let finished = stream.finished(40, COLORS);
             let expected = whole.get(rows..rows + finished.len()).unwrap_or_default();
             assert_eq!(marked(&finished), marked(expected), "seed {seed}, at {place} of {text:?}");
@@ -206,7 +206,7 @@ fn what_was_finished_stays_finished() {
 
 /// Streams a text line by line and returns how many rows at most were not final.
 fn most_unfinished(text: &str) -> usize {
-    let mut stream = Stream::default();
+    let mut stream = MarkdownStream::default();
     let unfinished = text.split_inclusive('\n').map(|line| {
         stream.push(line);
         stream.finished(40, COLORS);
@@ -231,7 +231,7 @@ fn all_but_the_last_block_of_lists_quotes_and_code_is_final() {
 
 #[test]
 fn what_is_final_is_forgotten() {
-    let mut stream = Stream::default();
+    let mut stream = MarkdownStream::default();
     for (head, line) in
         [("", "- one *more*\n"), ("\n> a\n\n", "1. item\n\n"), ("\n```rust\n", "let a = 1;\n")]
     {
@@ -256,7 +256,7 @@ fn of_a_huge_block_the_end_is_drawn() {
         (format!("| h | i |\n|---|---|\n{rows}"), "│ 9999 │ b │"),
         (format!("- {line}"), "w99999"),
     ] {
-        let mut stream = Stream::default();
+        let mut stream = MarkdownStream::default();
         stream.push(&text);
         let finished = stream.finished(80, COLORS);
         let end = plain(&stream.unfinished(80, COLORS));
@@ -287,7 +287,7 @@ fn no_text_and_no_width_panics_or_overflows() {
                 );
             }
         }
-        assert!(Stable::of(&text).end <= text.len());
+        assert!(Stable::new(&text).end <= text.len());
     }
 }
 
@@ -315,7 +315,7 @@ fn huge_and_deep_texts_are_drawn_in_time_that_grows_with_their_size() {
         let rows = markdown(&text, 80, COLORS);
         assert!(!rows.is_empty(), "{start}");
         assert!(rows.iter().all(|row| columns_of(&row.spans) <= 80), "{start}");
-        assert!(Stable::of(&text).end <= text.len(), "{start}");
+        assert!(Stable::new(&text).end <= text.len(), "{start}");
     }
 }
 

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use serde_json::Value;
 
-use super::Matter;
+use super::QuestionSubject;
 use super::focus::AnswerMode;
 use super::scopes::ScopeList;
 use crate::editor::{Edited, Editor};
@@ -29,14 +29,14 @@ pub(super) fn for_amount() -> Editor {
 pub(super) fn rows_below(
     mode: AnswerMode,
     editor: Option<&Editor>,
-    matter: &Matter,
+    subject: &QuestionSubject,
     width: u16,
     max: u16,
 ) -> u16 {
     let footer = 1;
-    let own = match (mode, matter) {
-        (AnswerMode::Choosing, _) | (AnswerMode::Scopes { .. }, Matter::Extension(_)) => 0,
-        (AnswerMode::Scopes { .. }, Matter::Approval(request)) => {
+    let own = match (mode, subject) {
+        (AnswerMode::Choosing, _) | (AnswerMode::Scopes { .. }, QuestionSubject::Extension(_)) => 0,
+        (AnswerMode::Scopes { .. }, QuestionSubject::Approval(request)) => {
             u16::try_from(ScopeList::new(request, width).height()).unwrap_or(u16::MAX)
         }
         (AnswerMode::Editing | AnswerMode::Denying | AnswerMode::Amount, _) => {

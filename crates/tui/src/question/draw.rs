@@ -9,8 +9,8 @@ use ratatui::widgets::Widget;
 use super::answer_editor;
 use super::focus::AnswerMode;
 use super::scopes::ScopeList;
-use super::{Matter, Panel, Questions};
-use crate::story::Story;
+use super::{Panel, QuestionSubject, Questions};
+use crate::call_tree::CallTree;
 use crate::theme::Theme;
 use crate::wrap::{fitted, rule_width};
 
@@ -23,7 +23,7 @@ impl Questions {
             None => usize::from(max),
         };
         let editor = self.editor.as_deref();
-        let below = answer_editor::rows_below(self.focus.mode(), editor, &question.matter, width, max);
+        let below = answer_editor::rows_below(self.focus.mode(), editor, &question.subject, width, max);
         u16::try_from(text).unwrap_or(u16::MAX).saturating_add(below + 1).min(max)
     }
 
@@ -32,27 +32,27 @@ impl Questions {
         &self,
         area: Rect,
         buffer: &mut Buffer,
-        story: &Story,
+        call_tree: &CallTree,
         theme: Theme,
         has_input: bool,
     ) -> Option<Position> {
         let question = self.open.get(self.current)?;
         let panel = self.panel.as_ref()?;
         let mut rows = Rows { area, next: 0 };
-        rows.line(buffer, &self.title(&question.matter, panel, area.width, theme));
+        rows.line(buffer, &self.title(&question.subject, panel, area.width, theme));
         for line in panel.visible() {
             rows.line(buffer, line);
         }
-        let cursor = self.draw_answer(&question.matter, &mut rows, buffer, story, theme);
-        rows.line(buffer, &self.footer(&question.matter, area.width, theme, has_input));
+        let cursor = self.draw_answer(&question.subject, &mut rows, buffer, call_tree, theme);
+        rows.line(buffer, &self.footer(&question.subject, area.width, theme, has_input));
         cursor.filter(|_| self.has_focus())
     }
 
-    fn title(&self, matter: &Matter, panel: &Panel, width: u16, theme: Theme) -> Line<'static> {
+    fn title(&self, subject: &QuestionSubject, panel: &Panel, width: u16, theme: Theme) -> Line<'static> {
         let count = self.open.len();
-        let kind = match matter {
-            Matter::Approval(_) => "approval",
-            Matter::Extension(_) => "budget",
+        let kind = match subject {
+            QuestionSubject::Approval(_) => "approval",
+            QuestionSubject::Extension(_) => "budget",
         };
         let number =
             if count > 1 { format!(" {} of {count} ←→", self.current + 1) } else { String::new() };
@@ -64,17 +64,17 @@ impl Questions {
 
     fn draw_answer(
         &self,
-        matter: &Matter,
+        subject: &QuestionSubject,
         rows: &mut Rows,
         buffer: &mut Buffer,
-        story: &Story,
+        call_tree: &CallTree,
         theme: Theme,
     ) -> Option<Position> {
-        match (self.focus.mode(), matter) {
-            (AnswerMode::Scopes { selected, .. }, Matter::Approval(request)) => {
+        match (self.focus.mode(), subject) {
+            (AnswerMode::Scopes { selected, .. }, QuestionSubject::Approval(request)) => {
                 let list = ScopeList::new(request, rows.area.width);
                 let visible = self.visible_scope_rows.clone().unwrap_or_default();
-                for line in list.lines(selected, request, story, theme).get(visible).unwrap_or_default() {
+                for line in list.lines(selected, request, call_tree, theme).get(visible).unwrap_or_default() {
                     rows.line(buffer, line);
                 }
                 None
@@ -91,7 +91,7 @@ impl Questions {
         }
     }
 
-    fn footer(&self, matter: &Matter, width: u16, theme: Theme, has_input: bool) -> Line<'static> {
+    fn footer(&self, subject: &QuestionSubject, width: u16, theme: Theme, has_input: bool) -> Line<'static> {
         if let Some(hint) = &self.hint {
             return Line::styled(fitted(&visible_line(hint), width.into()), theme.waiting());
         }
@@ -102,8 +102,8 @@ impl Questions {
             };
             return Line::styled(fitted(message, width.into()), theme.dim());
         }
-        match (self.focus.mode(), matter) {
-            (AnswerMode::Choosing, Matter::Approval(request)) => {
+        match (self.focus.mode(), subject) {
+            (AnswerMode::Choosing, QuestionSubject::Approval(request)) => {
                 choices(!request.scopes.is_empty(), width, theme)
             }
             (AnswerMode::Choosing | AnswerMode::Amount, _) => {
@@ -136,20 +136,20 @@ fn choices(has_scopes: bool, width: u16, theme: Theme) -> Line<'static> {
 
 /// Keys with what they do, as many as fit; without brackets where they would not all fit with them.
 pub(crate) fn key_line(keys: &[(&'static str, &'static str)], width: u16, theme: Theme) -> Line<'static> {
-    let length = |(key, words): &(&str, &str)| key.chars().count() + words.chars().count() + 3;
+    let length = |(key, label): &(&str, &str)| key.chars().count() + label.chars().count() + 3;
     // The gap behind the last one may be cut.
     let room = usize::from(width) + 2;
     let is_wide = keys.iter().map(|key| length(key) + 2).sum::<usize>() <= room;
     let mut spans = Vec::new();
     let mut taken = 0;
-    for (key, words) in keys {
-        taken += length(&(key, words));
+    for (key, label) in keys {
+        taken += length(&(key, label));
         if !is_wide && taken > room {
             break;
         }
         let key = if is_wide { format!("[{key}]") } else { (*key).to_owned() };
         spans.push(Span::styled(key, theme.accent()));
-        spans.push(Span::raw(format!(" {words}  ")));
+        spans.push(Span::raw(format!(" {label}  ")));
     }
     Line::from(spans)
 }

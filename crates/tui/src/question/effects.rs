@@ -6,8 +6,8 @@ use crossterm::event::{KeyCode, KeyEvent};
 use llm_do_core::{Answer, Exhausted, ExtensionRequest, Quantity, Scope, counted, parse_strict};
 use serde_json::Value;
 
-use super::focus::{Amount, AnswerMode, Direction, Effect, Input, Keyboard};
-use super::{Matter, Question, QuestionReply, Questions, Revision, answer_editor};
+use super::focus::{Amount, AnswerMode, Direction, Effect, FocusInput, Keyboard};
+use super::{OpenQuestion, QuestionReply, QuestionSubject, Questions, Revision, answer_editor};
 
 /// What the rest of the UI does after a key, a paste or a tick.
 #[derive(Debug, PartialEq)]
@@ -29,12 +29,12 @@ impl Questions {
     pub(crate) fn tick(&mut self, now: Instant, keyboard: Keyboard) -> QuestionResult {
         // First, so that a pending letter cannot answer the question that comes after a withdrawn one.
         self.drop_withdrawn();
-        self.handle(Input::Tick(now), keyboard)
+        self.handle(FocusInput::Tick(now), keyboard)
     }
 
     /// Takes a key before anything else does: it decides what a pending letter means.
     pub(crate) fn next_key(&mut self, key: KeyEvent, keyboard: Keyboard) -> QuestionResult {
-        self.handle(Input::NextKey(key), keyboard)
+        self.handle(FocusInput::NextKey(key), keyboard)
     }
 
     /// Takes a key that nothing else took.
@@ -42,12 +42,12 @@ impl Questions {
         if self.has_focus() {
             self.hint = None;
         }
-        self.handle(Input::Key(key, now), keyboard)
+        self.handle(FocusInput::Key(key, now), keyboard)
     }
 
     /// Takes pasted text.
     pub(crate) fn paste(&mut self, text: &str, keyboard: Keyboard) -> QuestionResult {
-        let result = self.next_focus(Input::Paste, keyboard);
+        let result = self.next_focus(FocusInput::Paste, keyboard);
         if result == Effect::Paste {
             if let (true, Some(editor)) = (self.is_typing(), &mut self.editor) {
                 editor.paste(text);
@@ -57,7 +57,7 @@ impl Questions {
         self.perform(result, keyboard)
     }
 
-    fn handle(&mut self, input: Input, keyboard: Keyboard) -> QuestionResult {
+    fn handle(&mut self, input: FocusInput, keyboard: Keyboard) -> QuestionResult {
         let effect = self.next_focus(input, keyboard);
         self.perform(effect, keyboard)
     }
@@ -123,7 +123,7 @@ impl Questions {
 
     fn open_editor(&mut self) {
         let editor = match (self.focus.mode(), self.current()) {
-            (AnswerMode::Editing, Some(Question { matter: Matter::Approval(request), .. })) => {
+            (AnswerMode::Editing, Some(OpenQuestion { subject: QuestionSubject::Approval(request), .. })) => {
                 answer_editor::for_arguments(request.arguments.value())
             }
             (AnswerMode::Amount, _) => answer_editor::for_amount(),
@@ -140,7 +140,7 @@ impl Questions {
             };
         }
         match self.current() {
-            Some(Question { matter: Matter::Approval(request), .. }) => {
+            Some(OpenQuestion { subject: QuestionSubject::Approval(request), .. }) => {
                 QuestionResult::EditOutside(request.arguments.value().clone())
             }
             _ => QuestionResult::Done,
@@ -157,9 +157,11 @@ impl Questions {
 
     /// Asks again with other arguments, or says that nothing was changed.
     pub(crate) fn revise(&mut self, value: Value) {
-        let Some(Question { matter: Matter::Approval(request), .. }) = self.current() else { return };
+        let Some(OpenQuestion { subject: QuestionSubject::Approval(request), .. }) = self.current() else {
+            return;
+        };
         if value == *request.arguments.value() {
-            self.change_focus(Input::Unchanged);
+            self.change_focus(FocusInput::Unchanged);
             self.hint = Some("nothing was changed".to_owned());
         } else {
             let (call, path) = (request.id.clone(), request.path.clone());
@@ -193,7 +195,7 @@ impl Questions {
     }
 
     fn enter_amount(&mut self, text: &str, keyboard: Keyboard) -> QuestionResult {
-        let Some(Question { matter: Matter::Extension(request), .. }) = self.current() else {
+        let Some(OpenQuestion { subject: QuestionSubject::Extension(request), .. }) = self.current() else {
             return QuestionResult::Done;
         };
         let amount = match (text.trim(), request.exhausted.what.read(text)) {
@@ -201,7 +203,7 @@ impl Questions {
             (_, Some(number)) => Amount::Number(number),
             _ => Amount::Unreadable,
         };
-        let effect = self.next_focus(Input::Amount(amount), keyboard);
+        let effect = self.next_focus(FocusInput::Amount(amount), keyboard);
         if let (false, Some(editor)) = (matches!(effect, Effect::Extend(_)), &mut self.editor) {
             editor.set_text(text);
         }
@@ -209,7 +211,9 @@ impl Questions {
     }
 
     fn grant(&mut self, index: usize) {
-        let Some(Question { matter: Matter::Approval(request), .. }) = self.current() else { return };
+        let Some(OpenQuestion { subject: QuestionSubject::Approval(request), .. }) = self.current() else {
+            return;
+        };
         // The list begins with the call itself.
         let scope = match index.checked_sub(1) {
             None => Some(Scope::Exact),
@@ -237,13 +241,13 @@ impl Questions {
         if index >= self.open.len() {
             return QuestionResult::Done;
         }
-        let Question { matter, reply } = self.open.remove(index);
+        let OpenQuestion { subject, reply } = self.open.remove(index);
         if let QuestionReply::Extension(reply) = reply {
             let _ = reply.send(amount);
         }
         self.show(index);
-        match (matter, amount) {
-            (Matter::Extension(ExtensionRequest { exhausted, .. }), Some(amount))
+        match (subject, amount) {
+            (QuestionSubject::Extension(ExtensionRequest { exhausted, .. }), Some(amount))
                 if exhausted.owner == Exhausted::THE_RUN =>
             {
                 QuestionResult::Extended(exhausted.what, exhausted.limit.saturating_add(amount))

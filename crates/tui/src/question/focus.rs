@@ -6,7 +6,7 @@
 //! question was visible and one key was pressed for it.
 //!
 //! "Visible" means visible without interruption for [`READING_TIME`], "quiet" means no key for that time, "seen" means
-//! that every row of the question has been on the screen. `Waiting/Auto` is `Waiting` with [`Entry::Auto`], and so on;
+//! that every row of the question has been on the screen. `Waiting/Auto` is `Waiting` with [`FocusEntry::Auto`], and so on;
 //! `mode` is what the person does with the question ([`AnswerMode`]), and stays as it is unless the table names it.
 //!
 //! | State | Input | Next state | Effect |
@@ -25,7 +25,7 @@
 //! | `Answering` | the same: a text, with an input | `Waiting/Auto`, `Choosing` | `PassOn` |
 //! | `Answering` | the same: a text, no input | `Waiting/Auto`, `Choosing`, not visible | `Hint` |
 //! | `Answering` by itself, `Choosing` | letter; with an input any, else `y` `a` `q` | `Pending` | |
-//! | `Answering` by itself, `Choosing` | letter that is no answer, no input | `Waiting/Auto`, not visible | `Hint` |
+//! | `Answering` by itself, `Choosing` | letter that does not answer, no input | `Waiting/Auto`, not visible | `Hint` |
 //! | `Answering`, `Choosing` | `y`, seen | `Waiting/Auto`, not visible | **`AllowOnce`** |
 //! | `Answering`, `Choosing` | `a`, seen, the call has scopes | `Scopes`, not visible | |
 //! | `Answering`, `Choosing` | `y` or `a`, not seen | the same | `ShowUnseen` |
@@ -70,7 +70,7 @@ const NOT_AN_AMOUNT: &str = "a number, or Enter alone for no";
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Focus {
     /// Keys go to the input, a form or the tree.
-    Waiting { mode: AnswerMode, visible_since: Option<Instant>, entry: Entry },
+    Waiting { mode: AnswerMode, visible_since: Option<Instant>, entry: FocusEntry },
     /// Keys go to the question.
     Answering { mode: AnswerMode, visible_since: Instant, entered_by: EnteredBy },
     /// A letter was pressed that is an answer or the start of a text: what follows decides.
@@ -82,7 +82,7 @@ pub(crate) enum Focus {
 
 /// What makes a waiting question take the keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Entry {
+pub(crate) enum FocusEntry {
     /// It takes them by itself when it is visible and nobody types.
     Auto,
     /// The person left it with Tab: only Tab goes back to it.
@@ -140,7 +140,7 @@ impl From<&[KeyEvent]> for Arrival {
 
 /// Something that may change the focus.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Input {
+pub(crate) enum FocusInput {
     /// Another question is the current one now.
     Appeared(AnswerMode),
     /// The question is not on the screen for a while: the tree, an editor or the shell has the terminal.
@@ -246,26 +246,26 @@ pub(crate) struct Keyboard {
 }
 
 /// The type of [`transition`]: tests replace it by one that approves too early, which their oracle must notice.
-pub(crate) type Transition = fn(Focus, Input, &FocusContext) -> (Focus, Effect);
+pub(crate) type Transition = fn(Focus, FocusInput, &FocusContext) -> (Focus, Effect);
 
 /// Returns the next focus and what is to be done; the table is in the documentation of this module.
-pub(crate) fn transition(focus: Focus, input: Input, context: &FocusContext) -> (Focus, Effect) {
+pub(crate) fn transition(focus: Focus, input: FocusInput, context: &FocusContext) -> (Focus, Effect) {
     match input {
-        Input::Appeared(mode) => (focus.with_new_question(mode), Effect::Nothing),
-        Input::Covered => (focus.covered(), Effect::Nothing),
-        Input::Drawn(now) => (focus.drawn(now), Effect::Nothing),
-        Input::Tick(now) => tick(focus, now, context),
-        Input::NextKey(key) => resolve_pending(focus, key, context),
-        Input::Key(key, now) => match focus {
+        FocusInput::Appeared(mode) => (focus.with_new_question(mode), Effect::Nothing),
+        FocusInput::Covered => (focus.covered(), Effect::Nothing),
+        FocusInput::Drawn(now) => (focus.drawn(now), Effect::Nothing),
+        FocusInput::Tick(now) => tick(focus, now, context),
+        FocusInput::NextKey(key) => resolve_pending(focus, key, context),
+        FocusInput::Key(key, now) => match focus {
             Focus::Answering { mode, visible_since, entered_by } => {
                 let answering = Answering { mode, visible_since, entered_by };
                 answering.key(key, now, context)
             }
             focus => waiting_key(focus, key, now, context),
         },
-        Input::Paste => paste(focus, context),
-        Input::Unchanged => (focus.in_mode(AnswerMode::Choosing), Effect::Nothing),
-        Input::Amount(amount) => enter_amount(focus, amount, context),
+        FocusInput::Paste => paste(focus, context),
+        FocusInput::Unchanged => (focus.in_mode(AnswerMode::Choosing), Effect::Nothing),
+        FocusInput::Amount(amount) => enter_amount(focus, amount, context),
     }
 }
 
@@ -277,7 +277,7 @@ impl Default for Focus {
 
 impl Focus {
     fn waiting(mode: AnswerMode, visible_since: Option<Instant>) -> Self {
-        Self::Waiting { mode, visible_since, entry: Entry::Auto }
+        Self::Waiting { mode, visible_since, entry: FocusEntry::Auto }
     }
 
     /// Returns what the person does with the question.
@@ -324,7 +324,7 @@ impl Focus {
     fn covered(self) -> Self {
         let entry = match self {
             Self::Waiting { entry, .. } => entry.without_request(),
-            _ => Entry::Auto,
+            _ => FocusEntry::Auto,
         };
         Self::Waiting { mode: self.mode(), visible_since: None, entry }
     }
@@ -344,7 +344,7 @@ impl Focus {
     }
 }
 
-impl Entry {
+impl FocusEntry {
     fn without_request(self) -> Self {
         match self {
             Self::Requested { was_dismissed: true } => Self::Dismissed,
@@ -381,15 +381,15 @@ fn is_over(since: Instant, time: Duration, now: Instant) -> bool {
 }
 
 /// Returns how a question that is visible takes the keys now, if it does.
-fn entered_by(entry: Entry, now: Instant, context: &FocusContext) -> Option<EnteredBy> {
+fn entered_by(entry: FocusEntry, now: Instant, context: &FocusContext) -> Option<EnteredBy> {
     let keyboard = &context.keyboard;
     // An amount is typed like a message, so beside an input only somebody who goes to the question means it.
     let needs_tab = context.question == Some(QuestionKind::Budget) && keyboard.has_input;
     match entry {
-        Entry::Requested { .. } => Some(EnteredBy::Tab),
-        Entry::Dismissed => None,
-        Entry::Auto if needs_tab || keyboard.has_draft => None,
-        Entry::Auto => is_over(keyboard.last_key, READING_TIME, now).then_some(EnteredBy::Itself),
+        FocusEntry::Requested { .. } => Some(EnteredBy::Tab),
+        FocusEntry::Dismissed => None,
+        FocusEntry::Auto if needs_tab || keyboard.has_draft => None,
+        FocusEntry::Auto => is_over(keyboard.last_key, READING_TIME, now).then_some(EnteredBy::Itself),
     }
 }
 
@@ -433,7 +433,7 @@ fn waiting_key(focus: Focus, key: KeyEvent, now: Instant, context: &FocusContext
     let (mode, visible_since) = (focus.mode(), focus.visible_since());
     let entry = match focus {
         Focus::Waiting { entry, .. } => entry.without_request(),
-        _ => Entry::Auto,
+        _ => FocusEntry::Auto,
     };
     let waiting = Focus::Waiting { mode, visible_since, entry };
     let keyboard = &context.keyboard;
@@ -451,7 +451,7 @@ fn waiting_key(focus: Focus, key: KeyEvent, now: Instant, context: &FocusContext
             (Focus::Answering { mode, visible_since, entered_by: EnteredBy::Itself }, Effect::Nothing)
         }
         (None, false) => {
-            let entry = Entry::Requested { was_dismissed: entry == Entry::Dismissed };
+            let entry = FocusEntry::Requested { was_dismissed: entry == FocusEntry::Dismissed };
             (Focus::Waiting { mode, visible_since, entry }, Effect::Nothing)
         }
         (_, true) => (waiting, Effect::PassOn { letter: None }),
@@ -591,7 +591,7 @@ impl Answering {
 
     fn dismiss(self) -> (Focus, Effect) {
         let visible_since = Some(self.visible_since);
-        (Focus::Waiting { mode: self.mode, visible_since, entry: Entry::Dismissed }, Effect::Nothing)
+        (Focus::Waiting { mode: self.mode, visible_since, entry: FocusEntry::Dismissed }, Effect::Nothing)
     }
 
     fn open_scopes(self, is_seen: bool, context: &FocusContext) -> (Focus, Effect) {

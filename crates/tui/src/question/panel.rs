@@ -1,4 +1,4 @@
-//! The question as it stands on the screen: literal and complete.
+//! The question as it is on the screen: literal and complete.
 
 use crossterm::event::KeyCode;
 use llm_do_core::{
@@ -8,16 +8,17 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use super::Matter;
+use super::QuestionSubject;
 use crate::scroll::Scroll;
 use crate::theme::Theme;
 use crate::wrap::{columns_of, fitted, literal_rows, rule_width, wrapped};
 
-/// Stands in front of rows that go on from the one above.
-const GOES_ON: &str = "↪ ";
-/// The most columns and characters of a sign that is shown as it is.
-const WIDEST: usize = 4;
-const MOST_SIGNS: usize = 12;
+/// The prefix of rows that continue the row above.
+const CONTINUATION: &str = "↪ ";
+/// A wider cluster is escaped.
+const MAX_CLUSTER_WIDTH: usize = 4;
+/// A cluster of more characters is escaped.
+const MAX_CLUSTER_CHARS: usize = 12;
 
 /// The rows of a question, and how much of them has been seen.
 #[derive(Default)]
@@ -33,21 +34,27 @@ pub(crate) struct Panel {
 
 impl Panel {
     /// Makes the rows for a width.
-    pub(super) fn lay_out(&mut self, matter: &Matter, task: Option<&str>, width: u16, theme: Theme) {
+    pub(super) fn lay_out(
+        &mut self,
+        subject: &QuestionSubject,
+        task: Option<&str>,
+        width: u16,
+        theme: Theme,
+    ) {
         if width == self.width && !self.rows.is_empty() {
             return;
         }
         let was_whole = self.unseen() == 0 && !self.rows.is_empty();
         self.width = width;
-        self.rows = match matter {
-            Matter::Approval(request) => approval_rows(request, task, width, theme),
-            Matter::Extension(request) => extension_rows(request, width, theme),
+        self.rows = match subject {
+            QuestionSubject::Approval(request) => approval_rows(request, task, width, theme),
+            QuestionSubject::Extension(request) => extension_rows(request, width, theme),
         };
         self.is_cut = self.rows.iter().any(|row| columns_of(&row.spans) > usize::from(width));
         self.seen = if was_whole { self.rows.len() } else { 0 };
     }
 
-    /// Says how many rows are on the screen.
+    /// Takes note of the rows that are on the screen.
     pub(super) fn show(&mut self, height: u16) {
         self.scroll.fit(height, self.rows.len());
         let shown = self.scroll.range(self.rows.len());
@@ -68,7 +75,7 @@ impl Panel {
         self.is_cut
     }
 
-    /// Moves the text; says whether the key does that. Only End goes past rows that were not shown: of keys that come
+    /// Scrolls the text; returns whether the key does that. Only End goes past rows that were not shown: of keys that come
     /// faster than frames, each is one step.
     pub(super) fn scroll(&mut self, code: KeyCode) -> bool {
         let was_within = self.scroll.top() <= self.seen;
@@ -79,7 +86,7 @@ impl Panel {
         is_taken
     }
 
-    /// Goes back to the first row that was not on the screen, where rows behind it are.
+    /// Goes back to the first row that was not on the screen, if later ones are on it.
     pub(super) fn go_back_to_unseen(&mut self) {
         self.scroll.stay_above(self.seen);
     }
@@ -94,7 +101,7 @@ impl Panel {
         &self.rows[self.scroll.range(self.rows.len())]
     }
 
-    /// Which rows are on the screen, in words; nothing where all are.
+    /// Describes which rows are on the screen; none if all are.
     pub(super) fn describe_rows(&self) -> Option<String> {
         let count = self.rows.len();
         let shown = self.scroll.range(count);
@@ -109,15 +116,15 @@ fn approval_rows(
     width: u16,
     theme: Theme,
 ) -> Vec<Line<'static>> {
-    let mut rows = words(&request.path, width, theme.strong());
+    let mut rows = text_rows(&request.path, width, theme.strong());
     if let Some(task) = task {
         let line = format!("{} was asked: {task}", request.agent);
         rows.push(Line::styled(fitted(&visible_line(&line), width.into()), theme.dim()));
     }
-    rows.extend(words(&request.description, width, ratatui::style::Style::new()));
-    rows.extend(words(&request.reason, width, theme.dim()));
+    rows.extend(text_rows(&request.description, width, ratatui::style::Style::new()));
+    rows.extend(text_rows(&request.reason, width, theme.dim()));
     if let Some(problem) = &request.edit_problem {
-        rows.extend(words(&format!("the edited arguments do not fit: {problem}"), width, theme.bad()));
+        rows.extend(text_rows(&format!("the edited arguments do not fit: {problem}"), width, theme.bad()));
     }
     rows.push(rule("arguments", width, theme));
     rows.extend(arguments(request, width));
@@ -131,9 +138,9 @@ fn approval_rows(
     rows
 }
 
-/// Words on as many rows as they need; line ends in them are written out.
-fn words(text: &str, width: u16, style: ratatui::style::Style) -> Vec<Line<'static>> {
-    let text = in_columns(&visible_line(text), |sign| sign.escape_unicode().to_string());
+/// A text on as many rows as it needs; line ends in it are escaped.
+fn text_rows(text: &str, width: u16, style: ratatui::style::Style) -> Vec<Line<'static>> {
+    let text = in_columns(&visible_line(text), |c| c.escape_unicode().to_string());
     wrapped(&Line::styled(text, style), width, &[], &[Span::raw("  ")])
 }
 
@@ -143,11 +150,11 @@ fn rule(title: &str, width: u16, theme: Theme) -> Line<'static> {
     Line::styled(fitted(&format!("{title}{}", "─".repeat(rest)), width.into()), theme.dim())
 }
 
-/// The arguments: JSON that means exactly what would run, every sign of it visible.
+/// The arguments: JSON that means exactly what would run, with every character visible.
 pub(super) fn arguments(request: &ApprovalRequest, width: u16) -> Vec<Line<'static>> {
     let escape = |unit: &u16| format!("\\u{unit:04x}");
-    let text = in_columns(&visible_json(request.arguments.value()), |sign| {
-        sign.encode_utf16(&mut [0; 2]).iter().map(escape).collect()
+    let text = in_columns(&visible_json(request.arguments.value()), |c| {
+        c.encode_utf16(&mut [0; 2]).iter().map(escape).collect()
     });
     counted_blanks(&text)
         .lines()
@@ -155,8 +162,8 @@ pub(super) fn arguments(request: &ApprovalRequest, width: u16) -> Vec<Line<'stat
         .collect()
 }
 
-/// Writes out signs that take no column of their own where they stand alone: on the screen they would stand on the sign
-/// before them, or nowhere. The same goes for piles of signs that make one cluster, which no row could hold or no eye
+/// Escapes characters that take no column of their own and would be drawn on the character before them, or not at all.
+/// The same goes for clusters of so many characters that no row could hold them or no eye
 /// could take apart.
 pub(super) fn in_columns(text: &str, written_out: impl Fn(char) -> String) -> String {
     if text.is_ascii() {
@@ -164,7 +171,7 @@ pub(super) fn in_columns(text: &str, written_out: impl Fn(char) -> String) -> St
     }
     let mut shown = String::with_capacity(text.len());
     for cluster in text.graphemes(true) {
-        let is_pile = cluster.width() > WIDEST || cluster.chars().count() > MOST_SIGNS;
+        let is_pile = cluster.width() > MAX_CLUSTER_WIDTH || cluster.chars().count() > MAX_CLUSTER_CHARS;
         if cluster == "\n" || cluster.width() > 0 && !is_pile {
             shown.push_str(cluster);
         } else {
@@ -174,7 +181,7 @@ pub(super) fn in_columns(text: &str, written_out: impl Fn(char) -> String) -> St
     shown
 }
 
-/// Writes out the last of many blanks before a wide sign: where they fill a row on which that sign has no room any more,
+/// Escapes the last of many blanks before a wide character: if they fill a row and that character does not fit any more,
 /// nobody could tell how many they are.
 fn counted_blanks(json: &str) -> String {
     const MANY: usize = 16;
@@ -196,10 +203,10 @@ fn counted_blanks(json: &str) -> String {
 
 /// A line as it is, over as many rows as it needs.
 fn literal(line: &str, width: u16, style: ratatui::style::Style) -> Vec<Line<'static>> {
-    let mark = u16::try_from(GOES_ON.chars().count()).unwrap_or(0);
+    let mark = u16::try_from(CONTINUATION.chars().count()).unwrap_or(0);
     let rows = literal_rows(line, width.saturating_sub(mark).max(1));
-    let row = |(place, row): (usize, String)| {
-        let mark = if place == 0 { "  " } else { GOES_ON };
+    let row = |(index, row): (usize, String)| {
+        let mark = if index == 0 { "  " } else { CONTINUATION };
         Line::from(vec![Span::raw(mark), Span::styled(row, style)])
     };
     rows.into_iter().enumerate().map(row).collect()
@@ -212,15 +219,17 @@ fn diff_rows(line: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
         Some(b'@') => theme.code(),
         _ => ratatui::style::Style::new(),
     };
-    // A tab must not look like the blanks that may stand in its place.
+    // A tab must not look like the blanks that could replace it.
     let text = visible(&line.replace('\t', "→   "));
-    literal(&in_columns(&text, |sign| sign.escape_unicode().to_string()), width, style)
+    literal(&in_columns(&text, |c| c.escape_unicode().to_string()), width, style)
 }
 
-/// Signs that look like others.
+/// Characters that look like others.
 fn warnings(request: &ApprovalRequest, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let found = lookalikes(request.arguments.text());
-    let line = |word: String| words(&format!("looks like something else: {word}"), width, theme.waiting());
+    let line = |lookalike: String| {
+        text_rows(&format!("looks like something else: {lookalike}"), width, theme.waiting())
+    };
     found.into_iter().flat_map(line).collect()
 }
 
@@ -229,7 +238,7 @@ fn attachments(request: &ApprovalRequest, width: u16, theme: Theme) -> Vec<Line<
     for attachment in &request.attachments {
         let kind = attachment.media_type.as_deref().unwrap_or("unknown kind");
         let line = format!("{} ({kind}, {})", attachment.name, counted(attachment.bytes, "byte"));
-        rows.extend(words(&line, width, ratatui::style::Style::new()));
+        rows.extend(text_rows(&line, width, ratatui::style::Style::new()));
     }
     if !rows.is_empty() {
         rows.insert(0, rule("attachments", width, theme));
@@ -239,8 +248,8 @@ fn attachments(request: &ApprovalRequest, width: u16, theme: Theme) -> Vec<Line<
 
 fn extension_rows(request: &ExtensionRequest, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let unit = request.exhausted.what.unit();
-    let mut rows = words(&request.path, width, theme.strong());
-    rows.extend(words(&request.exhausted.to_string(), width, ratatui::style::Style::new()));
-    rows.extend(words(&format!("extend by how many {unit}?"), width, theme.waiting()));
+    let mut rows = text_rows(&request.path, width, theme.strong());
+    rows.extend(text_rows(&request.exhausted.to_string(), width, ratatui::style::Style::new()));
+    rows.extend(text_rows(&format!("extend by how many {unit}?"), width, theme.waiting()));
     rows
 }

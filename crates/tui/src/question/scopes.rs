@@ -1,4 +1,4 @@
-//! The scopes that an answer can have, as they stand on the screen: each of them whole.
+//! The scopes that an answer can have, as they are on the screen: each of them whole.
 
 use std::ops::Range;
 
@@ -6,15 +6,15 @@ use llm_do_core::{ApprovalRequest, Scope, visible_line};
 use ratatui::text::{Line, Span};
 
 use super::panel::in_columns;
-use crate::story::Story;
+use crate::call_tree::CallTree;
 use crate::theme::Theme;
 use crate::wrap::{columns, fitted, literal_rows};
 
-/// How many columns stand before a scope: its number.
+/// How many columns the number before a scope takes.
 const NUMBER: u16 = 4;
 
-/// The scopes that can be chosen, the narrowest first, each on as many rows as it needs. One more row says what it would
-/// have covered; a title stands above them all.
+/// The scopes that can be chosen, the narrowest first, each on as many rows as it needs. Another row says what it would
+/// have covered; the first row is a title.
 pub(super) struct ScopeList {
     scopes: Vec<(Scope, Vec<String>)>,
     width: u16,
@@ -25,7 +25,7 @@ impl ScopeList {
         let room = width.saturating_sub(NUMBER).max(1);
         let rows = |scope: &Scope| {
             let text = visible_line(&scope.to_string());
-            literal_rows(&in_columns(&text, |sign| sign.escape_unicode().to_string()), room)
+            literal_rows(&in_columns(&text, |c| c.escape_unicode().to_string()), room)
         };
         let all = [Scope::Exact].into_iter().chain(request.scopes.iter().cloned());
         Self { scopes: all.map(|scope| (scope.clone(), rows(&scope))).collect(), width }
@@ -41,8 +41,8 @@ impl ScopeList {
     }
 
     /// The row at which a scope begins.
-    fn start_of(&self, place: usize) -> usize {
-        1 + self.scopes.iter().take(place).map(|(_, rows)| rows.len() + 1).sum::<usize>()
+    fn start_of(&self, index: usize) -> usize {
+        1 + self.scopes.iter().take(index).map(|(_, rows)| rows.len() + 1).sum::<usize>()
     }
 
     /// The rows that are shown in so much room: the chosen scope is among them.
@@ -51,10 +51,10 @@ impl ScopeList {
         start..(start + room).min(self.height())
     }
 
-    /// Whether all of a scope is among some rows, and no row of it is cut.
-    pub(super) fn is_whole(&self, place: usize, shown: &Range<usize>) -> bool {
-        let Some((_, rows)) = self.scopes.get(place) else { return false };
-        let start = self.start_of(place);
+    /// Returns whether all of a scope is among some rows, and no row of it is cut.
+    pub(super) fn is_whole(&self, index: usize, shown: &Range<usize>) -> bool {
+        let Some((_, rows)) = self.scopes.get(index) else { return false };
+        let start = self.start_of(index);
         let fits = |row: &String| columns(row) + usize::from(NUMBER) <= usize::from(self.width);
         shown.start <= start && start + rows.len() <= shown.end && rows.iter().all(fits)
     }
@@ -64,28 +64,28 @@ impl ScopeList {
         &self,
         chosen: Option<usize>,
         request: &ApprovalRequest,
-        story: &Story,
+        call_tree: &CallTree,
         theme: Theme,
     ) -> Vec<Line<'static>> {
         let width = usize::from(self.width);
         let title = format!("until this session ends, allow {}", visible_line(&request.agent));
         let mut lines = vec![Line::styled(fitted(&title, width), theme.strong())];
-        for (place, (scope, rows)) in self.scopes.iter().enumerate() {
-            let style = if Some(place) == chosen { theme.selected() } else { ratatui::style::Style::new() };
+        for (index, (scope, rows)) in self.scopes.iter().enumerate() {
+            let style = if Some(index) == chosen { theme.selected() } else { ratatui::style::Style::new() };
             for (number, row) in rows.iter().enumerate() {
-                let mark = if number == 0 { format!(" {}  ", place + 1) } else { "    ".to_owned() };
+                let mark = if number == 0 { format!(" {}  ", index + 1) } else { "    ".to_owned() };
                 lines.push(Line::from(Span::styled(format!("{mark}{row} "), style)));
             }
-            let past = format!("    {}", past_words(scope, request, story));
+            let past = format!("    {}", describe_past(scope, request, call_tree));
             lines.push(Line::styled(fitted(&past, width), theme.dim()));
         }
         lines
     }
 }
 
-/// Which questions so far a scope would have answered.
-fn past_words(scope: &Scope, request: &ApprovalRequest, story: &Story) -> String {
-    let earlier: Vec<_> = story.asked_before(request).collect();
+/// Describes how many questions so far a scope would have answered.
+fn describe_past(scope: &Scope, request: &ApprovalRequest, call_tree: &CallTree) -> String {
+    let earlier: Vec<_> = call_tree.asked_before(request).collect();
     if earlier.is_empty() {
         return "no earlier question to compare with".to_owned();
     }

@@ -11,18 +11,18 @@ const PLAIN: &str = "\u{1b}[0m";
 
 /// One row, ready to be written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Row {
+pub(crate) struct TerminalRow {
     pub(crate) text: String,
     /// How many columns it takes.
     pub(crate) width: u16,
 }
 
 /// The rows of a buffer, without the blanks at their ends.
-pub(crate) fn rows_of(buffer: &Buffer) -> Vec<Row> {
+pub(crate) fn rows_of(buffer: &Buffer) -> Vec<TerminalRow> {
     (buffer.area.top()..buffer.area.bottom()).map(|y| buffer_row(buffer, y)).collect()
 }
 
-fn buffer_row(buffer: &Buffer, y: u16) -> Row {
+fn buffer_row(buffer: &Buffer, y: u16) -> TerminalRow {
     let mut pen = Pen::default();
     let mut skipped = 0;
     for x in buffer.area.left()..buffer.area.right() {
@@ -39,7 +39,7 @@ fn buffer_row(buffer: &Buffer, y: u16) -> Row {
 }
 
 /// A finished line.
-pub(crate) fn line_row(line: &Line<'_>) -> Row {
+pub(crate) fn line_row(line: &Line<'_>) -> TerminalRow {
     let mut pen = Pen::default();
     for span in &line.spans {
         pen.write(&span.content, line.style.patch(span.style));
@@ -50,7 +50,7 @@ pub(crate) fn line_row(line: &Line<'_>) -> Row {
 /// Writes text and changes of style.
 #[derive(Default)]
 struct Pen {
-    row: Row,
+    row: TerminalRow,
     style: Style,
     /// Blanks that are written only if something follows.
     blanks: usize,
@@ -59,7 +59,7 @@ struct Pen {
 impl Pen {
     fn write(&mut self, text: &str, style: Style) {
         let style = relevant(style);
-        if text.chars().all(|sign| sign == ' ') && is_bare(style) {
+        if text.chars().all(|c| c == ' ') && is_bare(style) {
             self.blanks += text.len();
             return;
         }
@@ -82,7 +82,7 @@ impl Pen {
         }
     }
 
-    fn finish(mut self) -> Row {
+    fn finish(mut self) -> TerminalRow {
         self.change(Style::new());
         self.row
     }
@@ -97,7 +97,7 @@ fn relevant(style: Style) -> Style {
     plain
 }
 
-/// Says whether a blank in this style cannot be seen.
+/// Returns whether a blank in this style cannot be seen.
 fn is_bare(style: Style) -> bool {
     style.bg.is_none()
         && !style.add_modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED | Modifier::CROSSED_OUT)
@@ -144,8 +144,8 @@ fn color_code(color: Color, base: u8) -> Option<u8> {
         Color::LightCyan,
         Color::White,
     ];
-    let place = u8::try_from(COLORS.iter().position(|known| *known == color)?).ok()?;
-    Some(if place < 8 { base + place } else { base + 60 + place - 8 })
+    let index = u8::try_from(COLORS.iter().position(|known| *known == color)?).ok()?;
+    Some(if index < 8 { base + index } else { base + 60 + index - 8 })
 }
 
 #[cfg(test)]
@@ -162,14 +162,17 @@ mod tests {
             Span::styled("b", Style::new().fg(Color::Red)),
             Span::raw("  "),
         ]);
-        assert_eq!(line_row(&line), Row { text: "a \u{1b}[0m\u{1b}[31mb\u{1b}[0m".to_owned(), width: 3 });
+        assert_eq!(
+            line_row(&line),
+            TerminalRow { text: "a \u{1b}[0m\u{1b}[31mb\u{1b}[0m".to_owned(), width: 3 }
+        );
     }
 
     #[test]
     fn wide_signs_take_two_columns() {
         let mut buffer = Buffer::empty(Rect::new(0, 0, 6, 1));
         buffer.set_string(0, 0, "漢字x", Style::new());
-        assert_eq!(rows_of(&buffer), [Row { text: "漢字x".to_owned(), width: 5 }]);
+        assert_eq!(rows_of(&buffer), [TerminalRow { text: "漢字x".to_owned(), width: 5 }]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Paints below what the terminal already shows.
 //!
 //! Finished lines are printed once and belong to the terminal from then on: its scrollback, its selection, its search.
-//! Below them stand the live rows, which are painted over in place. Only rows that changed are written.
+//! The live rows below them are overwritten in place. Only rows that changed are written.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
 use ratatui::text::Line;
 
-use super::encode::{Row, line_row, rows_of};
+use super::encode::{TerminalRow, line_row, rows_of};
 
 const BEGIN: &str = "\u{1b}[?2026h\u{1b}[?25l";
 const END: &str = "\u{1b}[?2026l";
@@ -17,10 +17,10 @@ const SHOW_CURSOR: &str = "\u{1b}[?25h";
 const CLEAR_BELOW: &str = "\u{1b}[J";
 const CLEAR_TO_END: &str = "\u{1b}[K";
 
-/// The live rows and where the cursor stands in them.
+/// The live rows and the position of the cursor in them.
 #[derive(Default)]
 pub(crate) struct Inline {
-    rows: Vec<Row>,
+    rows: Vec<TerminalRow>,
     cursor: Position,
     shown: Option<Position>,
 }
@@ -45,17 +45,17 @@ impl Inline {
             self.repaint_all(&mut text, finished, &rows);
         }
         self.rows = rows;
-        self.place_cursor(&mut text, cursor);
+        self.move_cursor(&mut text, cursor);
         text.push_str(END);
         output.write_all(text.as_bytes())?;
         output.flush()
     }
 
-    fn repaint_changed(&mut self, text: &mut String, rows: &[Row]) {
-        for (place, (row, old)) in rows.iter().zip(&self.rows).enumerate() {
+    fn repaint_changed(&mut self, text: &mut String, rows: &[TerminalRow]) {
+        for (index, (row, old)) in rows.iter().zip(&self.rows).enumerate() {
             if row != old {
-                let place = u16::try_from(place).unwrap_or(u16::MAX);
-                self.cursor = moved(text, self.cursor, Position { x: 0, y: place });
+                let index = u16::try_from(index).unwrap_or(u16::MAX);
+                self.cursor = moved(text, self.cursor, Position { x: 0, y: index });
                 text.push_str(&row.text);
                 text.push_str(CLEAR_TO_END);
                 self.cursor.x = row.width;
@@ -63,7 +63,7 @@ impl Inline {
         }
     }
 
-    fn repaint_all(&mut self, text: &mut String, finished: &[Line<'static>], rows: &[Row]) {
+    fn repaint_all(&mut self, text: &mut String, finished: &[Line<'static>], rows: &[TerminalRow]) {
         self.cursor = moved(text, self.cursor, Position::ORIGIN);
         // Row by row: some terminals keep a screen that is cleared as a whole in their scrollback.
         for line in finished {
@@ -71,23 +71,23 @@ impl Inline {
             text.push_str(CLEAR_TO_END);
             text.push_str("\r\n");
         }
-        for (place, row) in rows.iter().enumerate() {
-            if place > 0 {
+        for (index, row) in rows.iter().enumerate() {
+            if index > 0 {
                 text.push_str("\r\n");
             }
             text.push_str(&row.text);
             text.push_str(CLEAR_TO_END);
-            self.cursor = Position { x: row.width, y: u16::try_from(place).unwrap_or(u16::MAX) };
+            self.cursor = Position { x: row.width, y: u16::try_from(index).unwrap_or(u16::MAX) };
         }
         if self.rows.len() > finished.len() + rows.len() {
             text.push_str(CLEAR_BELOW);
         }
     }
 
-    fn place_cursor(&mut self, text: &mut String, cursor: Option<Position>) {
+    fn move_cursor(&mut self, text: &mut String, cursor: Option<Position>) {
         let last = u16::try_from(self.rows.len().saturating_sub(1)).unwrap_or(u16::MAX);
-        let place = cursor.unwrap_or(Position { x: 0, y: last });
-        self.cursor = moved(text, self.cursor, place);
+        let index = cursor.unwrap_or(Position { x: 0, y: last });
+        self.cursor = moved(text, self.cursor, index);
         self.shown = cursor;
         if cursor.is_some() {
             text.push_str(SHOW_CURSOR);
@@ -97,7 +97,7 @@ impl Inline {
     /// Takes account of a new width: the terminal has wrapped the rows anew, and everything is painted again.
     pub(crate) fn resize(&mut self, output: &mut impl Write, width: u16) -> io::Result<()> {
         let width = usize::from(width.max(1));
-        let taken = |row: &Row| usize::from(row.width).div_ceil(width).max(1);
+        let taken = |row: &TerminalRow| usize::from(row.width).div_ceil(width).max(1);
         let above: usize = self.rows.iter().take(self.cursor.y.into()).map(taken).sum();
         let above = above + usize::from(self.cursor.x) / width;
         let up = if above > 0 { format!("\u{1b}[{above}A") } else { String::new() };
@@ -106,7 +106,7 @@ impl Inline {
         output.write_all(format!("\r{up}{CLEAR_BELOW}").as_bytes())
     }
 
-    /// How many live rows stand above the cursor.
+    /// How many live rows are above the cursor.
     pub(crate) fn above(&self) -> u16 {
         self.cursor.y
     }
@@ -149,8 +149,8 @@ mod tests {
     fn live(rows: &[&str]) -> Buffer {
         let height = u16::try_from(rows.len()).unwrap();
         let mut buffer = Buffer::empty(Rect::new(0, 0, 20, height));
-        for (place, row) in (0..).zip(rows) {
-            buffer.set_string(0, place, row, ratatui::style::Style::new());
+        for (index, row) in (0..).zip(rows) {
+            buffer.set_string(0, index, row, ratatui::style::Style::new());
         }
         buffer
     }

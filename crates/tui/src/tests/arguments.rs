@@ -16,19 +16,19 @@ use tokio::sync::oneshot;
 
 use super::driver::{A_WHILE, Driver, options};
 use crate::UiOptions;
-use crate::question::{Matter, Question, QuestionReply};
+use crate::question::{OpenQuestion, QuestionReply, QuestionSubject};
 
 const SEED: u64 = 0x7e57;
 const CASES: &str = "LLM_DO_TUI_ARGUMENTS";
 
 /// Hands questions to the UI under test.
-struct ToTheTestScreen(UnboundedSender<Question>);
+struct ToTheTestScreen(UnboundedSender<OpenQuestion>);
 
 impl Approver for ToTheTestScreen {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
         let (reply, answer) = oneshot::channel();
-        let matter = Matter::Approval(Box::new(request.clone()));
-        let sent = self.0.send(Question { matter, reply: QuestionReply::Approval(reply) });
+        let subject = QuestionSubject::Approval(Box::new(request.clone()));
+        let sent = self.0.send(OpenQuestion { subject, reply: QuestionReply::Approval(reply) });
         Box::pin(async move {
             assert!(sent.is_ok(), "the test still listens");
             answer.await.map_err(|_| ApproverError("no answer".to_owned()))
@@ -39,7 +39,7 @@ impl Approver for ToTheTestScreen {
 /// A runtime whose tool `record` must ask and writes down what it got.
 struct Bench {
     runtime: Runtime,
-    questions: UnboundedReceiver<Question>,
+    questions: UnboundedReceiver<OpenQuestion>,
     got: Arc<Mutex<Vec<Value>>>,
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::app::{App, AppAction};
 use crate::question::focus::Arrival;
-use crate::question::{Matter, Question, QuestionReply};
+use crate::question::{OpenQuestion, QuestionReply, QuestionSubject};
 use crate::test_support::{TestScreen, keys};
 use crate::{UiCommand, UiOptions, UiUpdate};
 
@@ -127,16 +127,16 @@ impl Driver {
     /// Asks a question, which is drawn in the next frame.
     pub(super) fn ask(&mut self, request: ApprovalRequest) -> oneshot::Receiver<Answer> {
         let (reply, answer) = oneshot::channel();
-        let matter = Matter::Approval(Box::new(request));
-        self.app.question(Question { matter, reply: QuestionReply::Approval(reply) });
+        let subject = QuestionSubject::Approval(Box::new(request));
+        self.app.question(OpenQuestion { subject, reply: QuestionReply::Approval(reply) });
         self.frame();
         answer
     }
 
     pub(super) fn ask_to_extend(&mut self, request: ExtensionRequest) -> oneshot::Receiver<Option<u64>> {
         let (reply, answer) = oneshot::channel();
-        let matter = Matter::Extension(request);
-        self.app.question(Question { matter, reply: QuestionReply::Extension(reply) });
+        let subject = QuestionSubject::Extension(request);
+        self.app.question(OpenQuestion { subject, reply: QuestionReply::Extension(reply) });
         self.frame();
         answer
     }

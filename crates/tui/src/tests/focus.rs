@@ -20,7 +20,7 @@ use super::requests::request;
 use crate::UiOptions;
 use crate::app::AppAction;
 use crate::question::focus::{
-    Arrival, Effect, Focus, FocusContext, Input, Keyboard, Transition, is_text, transition,
+    Arrival, Effect, Focus, FocusContext, FocusInput, Keyboard, Transition, is_text, transition,
 };
 use crate::test_support::{TestScreen, keys};
 
@@ -525,57 +525,69 @@ fn is_yes(key: KeyEvent) -> bool {
     key.code == KeyCode::Char('y')
 }
 
-fn unseen_is_seen(focus: Focus, input: Input, context: &FocusContext) -> (Focus, Effect) {
+fn unseen_is_seen(focus: Focus, input: FocusInput, context: &FocusContext) -> (Focus, Effect) {
     transition(focus, input, &FocusContext { is_seen: true, ..context.clone() })
 }
 
-fn no_reading_time(focus: Focus, input: Input, context: &FocusContext) -> (Focus, Effect) {
+fn no_reading_time(focus: Focus, input: FocusInput, context: &FocusContext) -> (Focus, Effect) {
     let later = |at: Instant| at + Duration::from_secs(1);
     let input = match input {
-        Input::Tick(now) => Input::Tick(later(now)),
-        Input::Key(key, now) => Input::Key(key, later(now)),
+        FocusInput::Tick(now) => FocusInput::Tick(later(now)),
+        FocusInput::Key(key, now) => FocusInput::Key(key, later(now)),
         input => input,
     };
     transition(focus, input, context)
 }
 
-fn a_waiting_question_is_answered(focus: Focus, input: Input, context: &FocusContext) -> (Focus, Effect) {
+fn a_waiting_question_is_answered(
+    focus: Focus,
+    input: FocusInput,
+    context: &FocusContext,
+) -> (Focus, Effect) {
     match (focus, input) {
-        (Focus::Waiting { visible_since: Some(_), .. }, Input::Key(key, _)) if is_yes(key) => approved(),
+        (Focus::Waiting { visible_since: Some(_), .. }, FocusInput::Key(key, _)) if is_yes(key) => approved(),
         _ => transition(focus, input, context),
     }
 }
 
-fn the_start_of_a_word_answers(focus: Focus, input: Input, context: &FocusContext) -> (Focus, Effect) {
+fn the_start_of_a_word_answers(focus: Focus, input: FocusInput, context: &FocusContext) -> (Focus, Effect) {
     match (focus, input) {
-        (Focus::Pending { key, .. }, Input::NextKey(_)) if is_yes(key) && context.is_seen => approved(),
+        (Focus::Pending { key, .. }, FocusInput::NextKey(_)) if is_yes(key) && context.is_seen => approved(),
         _ => transition(focus, input, context),
     }
 }
 
-fn a_letter_answers_the_next_question(focus: Focus, input: Input, context: &FocusContext) -> (Focus, Effect) {
+fn a_letter_answers_the_next_question(
+    focus: Focus,
+    input: FocusInput,
+    context: &FocusContext,
+) -> (Focus, Effect) {
     match (focus, input) {
-        (Focus::Orphaned { key, .. }, Input::Tick(_)) if is_yes(key) => approved(),
+        (Focus::Orphaned { key, .. }, FocusInput::Tick(_)) if is_yes(key) => approved(),
         _ => transition(focus, input, context),
     }
 }
 
-fn keys_that_came_together_answer(focus: Focus, input: Input, context: &FocusContext) -> (Focus, Effect) {
+fn keys_that_came_together_answer(
+    focus: Focus,
+    input: FocusInput,
+    context: &FocusContext,
+) -> (Focus, Effect) {
     let keyboard = Keyboard { arrival: Arrival::Alone, ..context.keyboard };
     transition(focus, input, &FocusContext { keyboard, ..context.clone() })
 }
 
-fn a_paste_answers(focus: Focus, input: Input, context: &FocusContext) -> (Focus, Effect) {
+fn a_paste_answers(focus: Focus, input: FocusInput, context: &FocusContext) -> (Focus, Effect) {
     match (focus, input) {
-        (Focus::Answering { .. }, Input::Paste) if context.is_seen => approved(),
+        (Focus::Answering { .. }, FocusInput::Paste) if context.is_seen => approved(),
         _ => transition(focus, input, context),
     }
 }
 
-fn a_scope_is_granted_at_once(focus: Focus, input: Input, context: &FocusContext) -> (Focus, Effect) {
+fn a_scope_is_granted_at_once(focus: Focus, input: FocusInput, context: &FocusContext) -> (Focus, Effect) {
     let visible_scopes = context.visible_scopes.iter().map(|_| true).collect();
     let focus = match (focus, input) {
-        (_, Input::Key(_, now)) => transition(focus, Input::Drawn(now + READING), context).0,
+        (_, FocusInput::Key(_, now)) => transition(focus, FocusInput::Drawn(now + READING), context).0,
         _ => focus,
     };
     transition(focus, input, &FocusContext { visible_scopes, ..context.clone() })

@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
 use super::driver::{Driver, options};
-use super::tale::{Who, result_of, text, used, wants};
+use super::events::{Who, result_of, text, used, wants};
 use crate::UiOptions;
 use crate::question::focus::Arrival;
 use crate::terminal::inline::Inline;

@@ -5,7 +5,7 @@ use llm_do_core::{Limits, Schema, Status};
 use serde_json::json;
 
 use super::driver::{Driver, on_three_screens, options};
-use super::tale::{text, used};
+use super::events::{text, used};
 use crate::{OfferedModel, UiCommand, UiOptions, UiUpdate};
 
 #[test]

@@ -5,7 +5,7 @@ use llm_do_core::{FailureKind, Limits, Money, Status, Usage};
 use serde_json::json;
 
 use super::driver::{Driver, on_three_screens, options};
-use super::tale::{Who, text, thought, used};
+use super::events::{Who, text, thought, used};
 use crate::UiOptions;
 
 const MODEL: &str = "anthropic:sonnet";

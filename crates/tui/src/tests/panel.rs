@@ -5,8 +5,8 @@ use llm_do_core::{ApprovalRequest, Limits, Quantity};
 use serde_json::json;
 
 use super::driver::{A_WHILE, Driver, on_three_screens, options};
+use super::events::text;
 use super::requests::{deceitful, extension, files, long, request, shell, write};
-use super::tale::text;
 use crate::{Theme, UiOptions};
 
 fn single() -> UiOptions {

@@ -5,8 +5,8 @@ use llm_do_core::{FailureKind, Limits, Status};
 use serde_json::json;
 
 use super::driver::{Driver, on_three_screens, options};
+use super::events::{Who, result_of, text, thought, used, wants};
 use super::requests::shell;
-use super::tale::{Who, result_of, text, thought, used, wants};
 use crate::{Theme, UiOptions};
 
 const MODEL: &str = "anthropic:sonnet";

@@ -8,7 +8,7 @@ use llm_do_core::{
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::story::{Call, CallState};
+use crate::call_tree::{Call, CallState};
 use crate::theme::Theme;
 use crate::wrap::{columns, fitted, plain, prose, wrapped};
 
@@ -20,8 +20,8 @@ const THOUGHTS: usize = 3;
 /// What the person said.
 pub(super) fn message(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut made = Vec::new();
-    for (place, line) in prose(text).lines().enumerate() {
-        let mark = if place == 0 { Span::styled("> ", theme.accent()) } else { Span::raw("  ") };
+    for (index, line) in prose(text).lines().enumerate() {
+        let mark = if index == 0 { Span::styled("> ", theme.accent()) } else { Span::raw("  ") };
         let line = Line::styled(line.to_owned(), theme.strong());
         made.extend(wrapped(&line, width, &[mark], &[Span::raw("  ")]));
     }
@@ -54,8 +54,8 @@ pub(super) fn note(word: &str, path: &str, text: &str, width: u16, theme: Theme)
     let rest = [Span::raw("  ")];
     let text = plain(text);
     let mut made = Vec::new();
-    for (place, line) in text.lines().enumerate() {
-        let first: &[Span<'static>] = if place == 0 { &first } else { &rest };
+    for (index, line) in text.lines().enumerate() {
+        let first: &[Span<'static>] = if index == 0 { &first } else { &rest };
         made.extend(wrapped(&Line::raw(line.to_owned()), width, first, &rest));
     }
     made
@@ -70,8 +70,8 @@ pub(super) fn wrapped_message(
 ) -> Vec<Line<'static>> {
     let first = [Span::styled(format!("{word}: "), theme.bad().patch(theme.strong()))];
     let mut made = Vec::new();
-    for (place, line) in visible(text).lines().enumerate() {
-        let first: &[Span<'static>] = if place == 0 { &first } else { &[] };
+    for (index, line) in visible(text).lines().enumerate() {
+        let first: &[Span<'static>] = if index == 0 { &first } else { &[] };
         made.extend(wrapped(&Line::raw(line.to_owned()), width, first, &[]));
     }
     made
@@ -93,14 +93,14 @@ pub(super) fn thinking(
         return thought_rows(text.trim(), width, theme);
     }
     let style = theme.dim().italic();
-    let words = text.split_whitespace().count();
-    let head = format!("✻ thought for {} ({}): ", seconds(took), counted(words, "word"));
+    let count = text.split_whitespace().count();
+    let head = format!("✻ thought for {} ({}): ", seconds(took), counted(count, "word"));
     let room = usize::from(width).saturating_sub(head.chars().count());
     let first = prose(text.trim().lines().next().unwrap_or_default());
     vec![Line::styled(fitted(&format!("{head}{}", fitted(&first, room.max(8))), width.into()), style)]
 }
 
-/// Thoughts behind a bar, which tells them from an answer where there are no colors.
+/// Thoughts behind a bar, which tells them from an answer without colors too.
 fn thought_rows(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let bar = [Span::styled("┆ ", theme.dim())];
     let text = prose(text);
@@ -113,7 +113,7 @@ pub(super) fn thinks(text: &str, width: u16, theme: Theme) -> Vec<Line<'static>>
     if text.trim().is_empty() {
         return Vec::new();
     }
-    let start = text.char_indices().rev().nth(600).map_or(0, |(place, _)| place);
+    let start = text.char_indices().rev().nth(600).map_or(0, |(index, _)| index);
     let rows = thought_rows(text[start..].trim(), width, theme);
     let from = rows.len().saturating_sub(THOUGHTS);
     rows.into_iter().skip(from).collect()
@@ -129,7 +129,7 @@ pub(super) fn agent_called(call: &Call, width: u16, theme: Theme) -> Line<'stati
     named("▸", call, width, theme)
 }
 
-/// An agent by its name and what it was given, as there may be several of that name.
+/// An agent by its name and its input, as there may be several of that name.
 fn named(mark: &str, call: &Call, width: u16, theme: Theme) -> Line<'static> {
     let name = format!("{mark} {}", visible_line(&call.name));
     let room = usize::from(width).saturating_sub(columns(&name) + 1);
@@ -139,15 +139,15 @@ fn named(mark: &str, call: &Call, width: u16, theme: Theme) -> Line<'static> {
     ])
 }
 
-/// How what a call was given begins, on one line: a lone text as it is, everything else as JSON.
+/// The beginning of a call's input on one line: a lone text as it is, everything else as JSON.
 pub(crate) fn describe_input(call: &Call) -> String {
     shortened(call.input.lone_text().unwrap_or(call.input.text()))
 }
 
-/// The beginning of a text on one line, without signs that a terminal would obey. No row holds more, and rows are drawn
+/// The beginning of a text on one line, with control characters escaped. No row holds more, and rows are drawn
 /// again and again.
 fn shortened(text: &str) -> String {
-    let most = text.char_indices().nth(2_000).map_or(text.len(), |(place, _)| place);
+    let most = text.char_indices().nth(2_000).map_or(text.len(), |(index, _)| index);
     visible_line(&text[..most])
 }
 
@@ -193,7 +193,7 @@ pub(super) fn returned(
     made
 }
 
-/// The first rows of a text, with a word about the others.
+/// The first rows of a text, and how many there are.
 fn cut_rows(text: &str, width: u16, bar: &[Span<'static>], style: Style) -> Vec<Line<'static>> {
     let start: String = text.chars().take(usize::from(width) * UNFOLDED * 2).collect();
     let text_lines = text.lines().count();
@@ -229,7 +229,7 @@ fn head_of_end(call: &Call, result: &CallResult, width: u16, theme: Theme) -> Li
     Line::from(spans)
 }
 
-/// The name of a call, with its caller's where others may stand between them.
+/// The name of a call, with its caller's if lines of other calls may be between them.
 fn whose(call: &Call) -> String {
     let callers = call.path.rsplit(" > ").nth(1).filter(|_| call.level > 1);
     match callers {
@@ -242,7 +242,7 @@ fn whose(call: &Call) -> String {
 fn shares(call: &Call, result: &CallResult, room: usize) -> (String, String) {
     let arguments = if call.kind == CallKind::Agent { String::new() } else { describe_input(call) };
     let arguments = if arguments == "{}" { String::new() } else { arguments };
-    let result = result_words(call, result);
+    let result = describe_result(call, result);
     let wanted = columns(&result) + 3;
     let for_arguments = room.saturating_sub(wanted.min(room / 2) + 1);
     let arguments = if for_arguments < 6 { String::new() } else { fitted(&arguments, for_arguments) };
@@ -253,10 +253,10 @@ fn shares(call: &Call, result: &CallResult, room: usize) -> (String, String) {
     (arguments, result)
 }
 
-fn result_words(call: &Call, result: &CallResult) -> String {
+fn describe_result(call: &Call, result: &CallResult) -> String {
     match result {
         CallResult::Error(failure) => visible_line(failure.message.lines().next().unwrap_or_default()),
-        CallResult::Output(_) if call.kind == CallKind::Agent => usage_words(&call.usage),
+        CallResult::Output(_) if call.kind == CallKind::Agent => describe_usage(&call.usage),
         CallResult::Output(output) => {
             let text = output.to_text();
             let lines = text.lines().count();
@@ -271,7 +271,7 @@ fn result_words(call: &Call, result: &CallResult) -> String {
     }
 }
 
-/// The sign of a state and its style.
+/// The symbol of a state and its style.
 pub(crate) fn mark_of(state: CallState, theme: Theme) -> (&'static str, Style) {
     match state {
         CallState::Running => ("●", theme.accent()),
@@ -286,8 +286,8 @@ pub(crate) fn mark_of(state: CallState, theme: Theme) -> (&'static str, Style) {
 /// A file of the answer.
 pub(super) fn attachment(attachment: &Attachment, theme: Theme) -> Line<'static> {
     let kind = attachment.media_type.as_deref().unwrap_or("a file");
-    let words = format!("the answer also holds `{}` ({kind})", attachment.name);
-    Line::styled(visible_line(&words), theme.dim())
+    let line = format!("the answer also holds `{}` ({kind})", attachment.name);
+    Line::styled(visible_line(&line), theme.dim())
 }
 
 /// The last line of a run.
@@ -298,12 +298,12 @@ pub(super) fn ended(
     width: u16,
     theme: Theme,
 ) -> Vec<Line<'static>> {
-    let text = format!("{} {} · {}", ending_words(status), seconds(took), usage_words(usage));
+    let text = format!("{} {} · {}", describe_status(status), seconds(took), describe_usage(usage));
     let style = if status == Status::Done { theme.dim() } else { theme.bad() };
     wrapped(&Line::styled(text, style), width, &[], &[Span::raw("  ")])
 }
 
-fn ending_words(status: Status) -> &'static str {
+fn describe_status(status: Status) -> &'static str {
     match status {
         Status::Done => "done in",
         Status::Failed => "failed after",
@@ -326,7 +326,7 @@ pub(crate) fn indented(mut line: Line<'static>, by: u16) -> Line<'static> {
     line
 }
 
-/// A time as a person says it.
+/// Formats a duration.
 pub(crate) fn seconds(time: Duration) -> String {
     let milliseconds = time.as_millis();
     match milliseconds {
@@ -336,8 +336,8 @@ pub(crate) fn seconds(time: Duration) -> String {
     }
 }
 
-/// A count in a few signs.
-pub(crate) fn amount_words(amount: u64) -> String {
+/// Formats a count in at most five characters.
+pub(crate) fn format_count(amount: u64) -> String {
     match amount {
         0..10_000 => amount.to_string(),
         10_000..1_000_000 => format!("{}k", amount / 1_000),
@@ -345,11 +345,11 @@ pub(crate) fn amount_words(amount: u64) -> String {
     }
 }
 
-/// What was used, in a few words.
-pub(crate) fn usage_words(usage: &Usage) -> String {
+/// Describes requests, tokens and cost.
+pub(crate) fn describe_usage(usage: &Usage) -> String {
     let requests = if usage.requests == 1 { "request" } else { "requests" };
-    let cost = usage.cost.describe().map(|words| format!(", {words}")).unwrap_or_default();
-    format!("{} {requests}, {} tokens{cost}", usage.requests, amount_words(usage.tokens()))
+    let cost = usage.cost.describe().map(|cost| format!(", {cost}")).unwrap_or_default();
+    format!("{} {requests}, {} tokens{cost}", usage.requests, format_count(usage.tokens()))
 }
 
 #[cfg(test)]

@@ -13,23 +13,23 @@ const LAST: usize = 400;
 
 /// What one request has brought so far.
 #[derive(Default)]
-pub(crate) struct Stream {
+pub(crate) struct ModelStream {
     attempt: u32,
     heard: String,
-    drawn: markdown::Stream,
-    /// Whether part of it stands in the transcript for good.
+    drawn: markdown::MarkdownStream,
+    /// Whether part of it is printed.
     printed: bool,
-    /// The place of the next piece; pieces that are missing make the text useless until its end.
+    /// The index of the next delta; if one is missing, the text is useless until the whole answer is there.
     next: u64,
     torn: bool,
     thoughts: String,
     /// When thinking began and went on last, in milliseconds.
     thinking: Option<(i64, i64)>,
-    /// Whether the thoughts stand in the transcript.
+    /// Whether the thoughts are printed.
     thoughts_told: bool,
 }
 
-impl Stream {
+impl ModelStream {
     /// Takes a piece of the answer.
     pub(super) fn hear(&mut self, delta: &Delta) {
         self.begin(delta);
@@ -62,7 +62,7 @@ impl Stream {
         Some((self.thoughts.clone(), took))
     }
 
-    /// Whether the thoughts stand in the transcript already.
+    /// Returns whether the thoughts are printed already.
     pub(super) fn has_told_thoughts(&self) -> bool {
         self.thoughts_told
     }
@@ -73,7 +73,7 @@ impl Stream {
         u64::try_from(ended - begun).ok().map(Duration::from_millis)
     }
 
-    /// Takes the rows of blocks that are whole, and says whether others stand before them.
+    /// Takes the rows of complete blocks, and returns whether they follow others.
     pub(super) fn take_settled(&mut self, width: u16, theme: Theme) -> Option<(Vec<Line<'static>>, bool)> {
         if self.torn {
             return None;
@@ -82,7 +82,7 @@ impl Stream {
         (!rows.is_empty()).then(|| (rows, std::mem::replace(&mut self.printed, true)))
     }
 
-    /// Takes the rows that are left of the whole answer; none where it is not what was heard.
+    /// Takes the remaining rows of the whole answer; none if the answer is not the text that was streamed.
     pub(super) fn rest(
         &mut self,
         whole: &str,
@@ -95,13 +95,13 @@ impl Stream {
         Some((self.drawn.end(width, theme), self.printed))
     }
 
-    /// Takes the rows that are left of an answer that will not be whole.
+    /// Takes the remaining rows of an answer that will not be completed.
     pub(super) fn rest_of_broken(&mut self, width: u16, theme: Theme) -> Option<(Vec<Line<'static>>, bool)> {
         (!self.torn).then(|| (self.drawn.end(width, theme), self.printed))
     }
 
-    /// Whether anything was said.
-    pub(super) fn has_words(&self) -> bool {
+    /// Returns whether there is any text.
+    pub(super) fn has_text(&self) -> bool {
         self.printed || !self.heard.trim().is_empty()
     }
 
@@ -118,11 +118,11 @@ impl Stream {
         &self.thoughts
     }
 
-    /// The end of what was said or thought last, on one line.
-    pub(super) fn last_words(&self) -> Option<String> {
+    /// Returns the last line of the text, or of the thoughts if there is no text yet.
+    pub(super) fn last_line(&self) -> Option<String> {
         let text = if self.heard.is_empty() { &self.thoughts } else { &self.heard };
         let start = text.len().saturating_sub(LAST);
-        let start = (start..text.len()).find(|place| text.is_char_boundary(*place))?;
+        let start = (start..text.len()).find(|index| text.is_char_boundary(*index))?;
         let line = text[start..].lines().rev().find(|line| !line.trim().is_empty())?;
         Some(crate::wrap::prose(line.trim()))
     }
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn whole_blocks_are_settled_and_the_rest_comes_at_the_end() {
-        let (mut stream, theme) = (Stream::default(), Theme::default());
+        let (mut stream, theme) = (ModelStream::default(), Theme::default());
         stream.hear(&delta(0, 0, "one\n\ntwo\nmo"));
         let (rows, follows) = stream.take_settled(40, theme).unwrap();
         assert_eq!((words(&rows).as_str(), follows), ("one", false));
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_missing_piece_keeps_the_text_back() {
-        let (mut stream, theme) = (Stream::default(), Theme::default());
+        let (mut stream, theme) = (ModelStream::default(), Theme::default());
         stream.hear(&delta(0, 0, "one\n\n"));
         stream.hear(&delta(0, 2, "three\n\nfour"));
         assert!(stream.take_settled(40, theme).is_none() && stream.unsettled(40, theme).is_empty());
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_new_attempt_replaces_what_came_before() {
-        let (mut stream, theme) = (Stream::default(), Theme::default());
+        let (mut stream, theme) = (ModelStream::default(), Theme::default());
         stream.hear(&delta(0, 0, "wrong"));
         stream.hear(&delta(1, 0, "right"));
         assert_eq!(words(&stream.unsettled(40, theme)), "right");

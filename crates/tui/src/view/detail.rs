@@ -1,4 +1,4 @@
-//! One call at length: what it was given, what it gave, what was said, what it logged.
+//! One call in full: its input, its output, its messages and its log.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use crate::call_tree::{Call, CallIndex};
 use crate::markdown::markdown;
 use crate::scroll::Scroll;
-use crate::story::{Call, Place};
 use crate::theme::Theme;
 use crate::wrap::{fitted, plain, prose, wrapped};
 
-/// Longer texts are cut here; what was cut is said.
-const MOST: usize = 400_000;
+/// Longer texts are cut, with a note that they are.
+const MAX_TEXT_BYTES: usize = 400_000;
 
 /// What is shown of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,8 +31,8 @@ pub(crate) enum Tab {
 
 impl Tab {
     /// The one with a number.
-    pub(super) fn of(sign: char) -> Self {
-        match sign {
+    pub(super) fn from_digit(digit: char) -> Self {
+        match digit {
             '1' => Self::Input,
             '2' => Self::Output,
             '3' => Self::Messages,
@@ -60,7 +60,7 @@ pub(crate) struct Detail {
 
 /// Rows that stay good until something changes.
 struct Laid {
-    of: (Place, Tab, u16, u64),
+    of: (CallIndex, Tab, u16, u64),
     rows: Vec<Line<'static>>,
     /// The messages among the rows, and where each of them ends: a conversation only grows at its end.
     messages: Vec<(Arc<Message>, usize)>,
@@ -68,7 +68,7 @@ struct Laid {
 
 impl Laid {
     /// Whether its rows are those of an earlier state of the same text.
-    fn precedes(&self, of: (Place, Tab, u16, u64)) -> bool {
+    fn precedes(&self, of: (CallIndex, Tab, u16, u64)) -> bool {
         (self.of.0, self.of.1, self.of.2) == (of.0, of.1, of.2)
     }
 }
@@ -83,7 +83,7 @@ impl Detail {
         self.scroll.rewind();
     }
 
-    /// Moves the text; says whether the key does that.
+    /// Scrolls the text; returns whether the key does that.
     pub(super) fn scroll(&mut self, code: KeyCode) -> bool {
         let rows = self.laid.as_ref().map_or(0, |laid| laid.rows.len());
         self.scroll.key(code, rows)
@@ -93,7 +93,7 @@ impl Detail {
         &mut self,
         area: Rect,
         buffer: &mut Buffer,
-        place: Place,
+        index: CallIndex,
         call: &Call,
         is_read: bool,
         theme: Theme,
@@ -104,7 +104,7 @@ impl Detail {
                 line.render(Rect { y, height: 1, ..head }, buffer);
             }
         });
-        self.lay_out(place, call, body.width, theme);
+        self.lay_out(index, call, body.width, theme);
         let rows = self.laid.as_ref().map_or(&[][..], |laid| &laid.rows[..]);
         self.scroll.fit(body.height, rows.len());
         for (y, line) in (body.y..body.bottom()).zip(&rows[self.scroll.range(rows.len())]) {
@@ -115,15 +115,15 @@ impl Detail {
     fn head(&self, call: &Call, width: u16, is_read: bool, theme: Theme) -> [Line<'static>; 2] {
         let path = fitted(&visible_line(&call.path), width.into());
         let style = if is_read { theme.accent() } else { theme.strong() };
-        let tabs = Tab::all().into_iter().flat_map(|(tab, words)| {
+        let tabs = Tab::all().into_iter().flat_map(|(tab, title)| {
             let style = if tab == self.tab { theme.selected() } else { theme.dim() };
-            [Span::styled(words, style), Span::raw("  ")]
+            [Span::styled(title, style), Span::raw("  ")]
         });
         [Line::styled(path, style), Line::from(tabs.collect::<Vec<_>>())]
     }
 
-    fn lay_out(&mut self, place: Place, call: &Call, width: u16, theme: Theme) {
-        let of = (place, self.tab, width, call.version);
+    fn lay_out(&mut self, index: CallIndex, call: &Call, width: u16, theme: Theme) {
+        let of = (index, self.tab, width, call.version);
         if self.laid.as_ref().is_some_and(|laid| laid.of == of) {
             return;
         }
@@ -250,9 +250,9 @@ fn rows_of(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
 
 /// The start of a text that is too long to be laid out whole.
 fn cut(text: &str) -> String {
-    if text.len() <= MOST {
+    if text.len() <= MAX_TEXT_BYTES {
         return text.to_owned();
     }
-    let end = (0..=MOST).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0);
+    let end = (0..=MAX_TEXT_BYTES).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0);
     format!("{}\n… {} bytes in all", &text[..end], text.len())
 }

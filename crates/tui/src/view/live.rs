@@ -9,20 +9,20 @@ use ratatui::widgets::Widget;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::status::spinner;
-use crate::story::{Call, CallState, Place, Story};
+use crate::call_tree::{Call, CallIndex, CallState, CallTree};
 use crate::theme::Theme;
 use crate::transcript::{Transcript, indented, seconds};
 use crate::wrap::fitted;
 
 /// The most rows that running calls take.
-const MOST_CALLS: usize = 8;
+const MAX_CALL_ROWS: usize = 8;
 
-/// Draws itself, and says where the cursor belongs.
+/// Draws itself, and returns where the cursor belongs.
 type Drawing<'a> = Box<dyn FnOnce(Rect, &mut Buffer) -> Option<Position> + 'a>;
 
 /// A part of the live rows with the height that it would like to have.
 pub(crate) enum Section<'a> {
-    /// Rows that are cut from the top where there is no room.
+    /// Rows, of which the first ones are left out if they do not all fit.
     Lines(Vec<Line<'static>>),
     /// Something that draws itself.
     Drawn(u16, Drawing<'a>),
@@ -37,7 +37,7 @@ impl Section<'_> {
     }
 }
 
-/// The live rows, put together from the top down. What stands further down is more important.
+/// The live rows, put together from the top down. Lower sections are more important.
 pub(crate) struct Live {
     width: u16,
     most: u16,
@@ -88,40 +88,40 @@ fn draw_section(section: Section<'_>, area: Rect, buffer: &mut Buffer) -> Option
 
 /// What is being said by the agent at the top, and the calls that run.
 pub(crate) fn activity(
-    story: &Story,
+    call_tree: &CallTree,
     transcript: &mut Transcript,
     now: Instant,
     width: u16,
     theme: Theme,
 ) -> (Vec<Line<'static>>, Vec<Line<'static>>) {
-    let running = story.running();
-    let top = running.first().and_then(|place| story.call(*place));
+    let running = call_tree.running();
+    let top = running.first().and_then(|index| call_tree.call(*index));
     let tail = top.map(|call| transcript.tail(call)).unwrap_or_default();
     // The agent at the top shows itself by what it says; silent and alone it has a row.
     let is_silent = tail.is_empty() && running.len() == 1;
     let shown = if is_silent { &running[..] } else { running.get(1..).unwrap_or_default() };
-    let calls = calls(story, transcript, shown, now, width, theme);
+    let calls = calls(call_tree, transcript, shown, now, width, theme);
     (tail, calls)
 }
 
 /// A row per running call below the top, the deepest ones where not all fit.
 fn calls(
-    story: &Story,
+    call_tree: &CallTree,
     transcript: &Transcript,
-    running: &[Place],
+    running: &[CallIndex],
     now: Instant,
     width: u16,
     theme: Theme,
 ) -> Vec<Line<'static>> {
-    let Some(run) = story.run() else { return Vec::new() };
+    let Some(run) = call_tree.run() else { return Vec::new() };
     let spin = spinner(run, now);
     let mut rows: Vec<Line<'static>> = Vec::new();
-    for call in running.iter().filter_map(|place| story.call(*place)) {
+    for call in running.iter().filter_map(|index| call_tree.call(*index)) {
         rows.push(call_row(call, transcript, spin, now, width, theme));
     }
-    let hidden = rows.len().saturating_sub(MOST_CALLS);
+    let hidden = rows.len().saturating_sub(MAX_CALL_ROWS);
     if hidden > 0 {
-        rows.truncate(MOST_CALLS);
+        rows.truncate(MAX_CALL_ROWS);
         rows.push(Line::styled(format!("  and {hidden} more (Ctrl-T shows all)"), theme.dim()));
     }
     rows
@@ -144,11 +144,11 @@ fn call_row(
     };
     let name = llm_do_core::visible_line(&call.name);
     let took = format!(" {}", whole_seconds(call, now));
-    let words =
-        transcript.last_words(call).or_else(|| call.progress.as_deref().map(llm_do_core::visible_line));
-    let words = match (&call.state, words) {
+    let activity =
+        transcript.last_line(call).or_else(|| call.progress.as_deref().map(llm_do_core::visible_line));
+    let activity = match (&call.state, activity) {
         (CallState::Asking, _) => "waits for you".to_owned(),
-        (_, Some(words)) => words,
+        (_, Some(activity)) => activity,
         (_, None) => call.model.as_deref().map(llm_do_core::visible_line).unwrap_or_default(),
     };
     let taken = 2 + crate::wrap::columns(&name) + took.len() + 2;
@@ -156,7 +156,7 @@ fn call_row(
         Span::styled(format!("{mark} "), style),
         Span::styled(fitted(&name, room.saturating_sub(2)), theme.strong()),
         Span::styled(took, theme.dim()),
-        Span::styled(format!("  {}", last_columns(&words, room.saturating_sub(taken))), theme.dim()),
+        Span::styled(format!("  {}", last_columns(&activity, room.saturating_sub(taken))), theme.dim()),
     ]);
     indented(line, indent)
 }
@@ -176,12 +176,12 @@ fn last_columns(text: &str, room: usize) -> String {
     }
     let mut taken = 1;
     let mut start = text.len();
-    for (place, cluster) in text.grapheme_indices(true).rev() {
+    for (index, cluster) in text.grapheme_indices(true).rev() {
         taken += crate::wrap::columns(cluster);
         if taken > room {
             break;
         }
-        start = place;
+        start = index;
     }
     format!("…{}", &text[start..])
 }

@@ -5,17 +5,17 @@ use std::time::Instant;
 use llm_do_core::{Limits, Money, Usage, counted, visible_line};
 use ratatui::text::{Line, Span};
 
-use crate::story::{Run, Story};
+use crate::call_tree::{CallTree, RunState};
 use crate::theme::Theme;
-use crate::transcript::amount_words;
+use crate::transcript::format_count;
 use crate::wrap::{columns, fitted};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How long a sign of the spinner stands.
+/// How long each frame of the spinner is shown, in milliseconds.
 const FRAME: u128 = 100;
 
-/// The sign that turns while something runs.
-pub(crate) fn spinner(run: &Run, now: Instant) -> &'static str {
+/// Returns the frame of the spinner.
+pub(crate) fn spinner(run: &RunState, now: Instant) -> &'static str {
     let frame = now.saturating_duration_since(run.started).as_millis() / FRAME;
     FRAMES[usize::try_from(frame).unwrap_or(0) % FRAMES.len()]
 }
@@ -35,8 +35,8 @@ pub(crate) struct Status<'a> {
 impl Status<'_> {
     /// The line: as many parts as fit, the most useful ones first. What was just said to the person comes before
     /// what is known anyway.
-    pub(crate) fn line(&self, story: &Story, now: Instant, width: u16, theme: Theme) -> Line<'static> {
-        let run = story.run().filter(|run| run.status.is_none());
+    pub(crate) fn line(&self, call_tree: &CallTree, now: Instant, width: u16, theme: Theme) -> Line<'static> {
+        let run = call_tree.run().filter(|run| run.status.is_none());
         let mut parts: Vec<Span<'static>> = Vec::new();
         if self.waiting > 0 {
             parts.push(Span::styled(format!("{} waiting for you", self.waiting), theme.waiting()));
@@ -45,8 +45,10 @@ impl Status<'_> {
             parts.push(Span::styled(self.said.to_owned(), theme.strong()));
         }
         match run {
-            Some(run) => parts.extend(run_parts(run, story.has_earlier_runs(), now, theme)),
-            None => parts.extend(used_words(&story.total()).map(|words| Span::styled(words, theme.dim()))),
+            Some(run) => parts.extend(run_parts(run, call_tree.has_earlier_runs(), now, theme)),
+            None => {
+                parts.extend(describe_used(&call_tree.total()).map(|part| Span::styled(part, theme.dim())))
+            }
         }
         if !self.keys.is_empty() {
             parts.push(Span::styled(self.keys, theme.dim()));
@@ -57,25 +59,25 @@ impl Status<'_> {
     }
 }
 
-fn run_parts(run: &Run, is_later: bool, now: Instant, theme: Theme) -> Vec<Span<'static>> {
+fn run_parts(run: &RunState, is_later: bool, now: Instant, theme: Theme) -> Vec<Span<'static>> {
     let mut parts = vec![Span::raw(elapsed(run, now))];
-    parts.extend(used_words(&run.usage).map(Span::raw));
-    let mut left = left_words(&run.limits, &run.usage, run.calls);
+    parts.extend(describe_used(&run.usage).map(Span::raw));
+    let mut left = describe_left(&run.limits, &run.usage, run.calls);
     // Each turn of a chat has the limits anew, which looks as if the turns before had cost nothing.
     if let Some(first) = left.first_mut().filter(|_| is_later) {
         first.push_str(" for this turn");
     }
-    parts.extend(left.into_iter().map(|words| Span::styled(words, theme.dim())));
+    parts.extend(left.into_iter().map(|part| Span::styled(part, theme.dim())));
     parts
 }
 
-/// What was used, in parts that can stand alone.
-fn used_words(usage: &Usage) -> impl Iterator<Item = String> {
-    let tokens = (usage.tokens() > 0).then(|| format!("{} tokens", amount_words(usage.tokens())));
+/// Returns tokens and cost, each of which can be left out.
+fn describe_used(usage: &Usage) -> impl Iterator<Item = String> {
+    let tokens = (usage.tokens() > 0).then(|| format!("{} tokens", format_count(usage.tokens())));
     tokens.into_iter().chain(usage.cost.describe())
 }
 
-/// Leaves out the parts that do not fit; the first one always stands.
+/// Leaves out the parts that do not fit; the first one always stays.
 fn fit(mark: Option<Span<'static>>, parts: Vec<Span<'static>>, width: usize) -> Line<'static> {
     const GAP: &str = " · ";
     let mut kept: Vec<Span<'static>> = mark.into_iter().collect();
@@ -97,7 +99,7 @@ fn fit(mark: Option<Span<'static>>, parts: Vec<Span<'static>>, width: usize) -> 
 }
 
 /// Whole seconds, so that the line changes once a second at most.
-fn elapsed(run: &Run, now: Instant) -> String {
+fn elapsed(run: &RunState, now: Instant) -> String {
     let seconds = now.saturating_duration_since(run.started).as_secs();
     match seconds {
         0..60 => format!("{seconds} s"),
@@ -106,13 +108,13 @@ fn elapsed(run: &Run, now: Instant) -> String {
 }
 
 /// What is left of the budgets of a run.
-fn left_words(limits: &Limits, usage: &Usage, calls: u64) -> Vec<String> {
+fn describe_left(limits: &Limits, usage: &Usage, calls: u64) -> Vec<String> {
     let mut left = Vec::new();
     if let Some(cost) = limits.cost {
         left.push(format!("{} left", Money(cost.0.saturating_sub(usage.cost.known.0))));
     }
     if let Some(tokens) = limits.tokens {
-        left.push(format!("{} tokens left", amount_words(tokens.saturating_sub(usage.tokens()))));
+        left.push(format!("{} tokens left", format_count(tokens.saturating_sub(usage.tokens()))));
     }
     if let Some(most) = limits.tool_calls {
         left.push(format!("{} left", counted(most.saturating_sub(calls), "call")));

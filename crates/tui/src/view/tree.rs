@@ -12,13 +12,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::detail::{Detail, Tab};
+use crate::call_tree::{Call, CallIndex, CallState, CallTree};
 use crate::question::key_line;
-use crate::story::{Call, CallState, Place, Story};
 use crate::theme::Theme;
-use crate::transcript::{amount_words, describe_input, mark_of, seconds};
+use crate::transcript::{describe_input, format_count, mark_of, seconds};
 use crate::wrap::{columns, fitted};
 
-/// From this width on, tree and call stand side by side.
+/// From this width on, tree and call are side by side.
 const SIDE_BY_SIDE: u16 = 130;
 /// The columns between them.
 const GAP: u16 = 3;
@@ -27,9 +27,9 @@ const GAP: u16 = 3;
 #[derive(Default)]
 pub(crate) struct TreeView {
     /// The chosen call; none means the newest one, whichever that is.
-    chosen: Option<Place>,
+    chosen: Option<CallIndex>,
     /// Calls whose own calls are not shown.
-    folded: HashSet<Place>,
+    folded: HashSet<CallIndex>,
     /// Whether keys scroll the call and not the tree.
     reads: bool,
     detail: Detail,
@@ -45,22 +45,22 @@ pub(crate) enum TreeStep {
     Taken,
     Close,
     /// This call shall end.
-    Cancel(Place),
+    Cancel(CallIndex),
 }
 
 impl TreeView {
     /// Takes a key.
-    pub(crate) fn key(&mut self, key: KeyEvent, story: &Story) -> TreeStep {
+    pub(crate) fn key(&mut self, key: KeyEvent, call_tree: &CallTree) -> TreeStep {
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             return TreeStep::Nothing;
         }
         match key.code {
             KeyCode::Esc | KeyCode::Char('q') => return TreeStep::Close,
             KeyCode::Tab => self.reads = !self.reads,
-            KeyCode::Char(sign @ '1'..='4') => self.detail.turn_to(Tab::of(sign)),
-            KeyCode::Char('c') => return self.cancel(story),
+            KeyCode::Char(c @ '1'..='4') => self.detail.turn_to(Tab::from_digit(c)),
+            KeyCode::Char('c') => return self.cancel(call_tree),
             code if self.reads => return self.detail_key(code),
-            code => return self.tree_key(code, story),
+            code => return self.tree_key(code, call_tree),
         }
         TreeStep::Taken
     }
@@ -69,19 +69,19 @@ impl TreeView {
         if self.detail.scroll(code) { TreeStep::Taken } else { TreeStep::Nothing }
     }
 
-    fn tree_key(&mut self, code: KeyCode, story: &Story) -> TreeStep {
-        let rows = self.rows(story);
-        let Some(selected) = self.selected(story) else { return TreeStep::Nothing };
-        let place = rows.iter().position(|row| *row == selected).unwrap_or(0);
+    fn tree_key(&mut self, code: KeyCode, call_tree: &CallTree) -> TreeStep {
+        let rows = self.rows(call_tree);
+        let Some(selected) = self.selected(call_tree) else { return TreeStep::Nothing };
+        let index = rows.iter().position(|row| *row == selected).unwrap_or(0);
         let page = self.height.max(1);
         match code {
-            KeyCode::Up | KeyCode::Char('k') => self.choose(&rows, place.saturating_sub(1)),
-            KeyCode::Down | KeyCode::Char('j') => self.choose(&rows, place + 1),
-            KeyCode::PageUp => self.choose(&rows, place.saturating_sub(page)),
-            KeyCode::PageDown => self.choose(&rows, place + page),
+            KeyCode::Up | KeyCode::Char('k') => self.choose(&rows, index.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => self.choose(&rows, index + 1),
+            KeyCode::PageUp => self.choose(&rows, index.saturating_sub(page)),
+            KeyCode::PageDown => self.choose(&rows, index + page),
             KeyCode::Home => self.choose(&rows, 0),
             KeyCode::End => self.choose(&rows, rows.len()),
-            KeyCode::Left | KeyCode::Char('h') => self.fold(selected, story),
+            KeyCode::Left | KeyCode::Char('h') => self.fold(selected, call_tree),
             KeyCode::Right | KeyCode::Char('l') => {
                 self.folded.remove(&selected);
             }
@@ -91,15 +91,15 @@ impl TreeView {
         TreeStep::Taken
     }
 
-    fn choose(&mut self, rows: &[Place], place: usize) {
-        self.chosen = rows.get(place.min(rows.len().saturating_sub(1))).copied();
+    fn choose(&mut self, rows: &[CallIndex], index: usize) {
+        self.chosen = rows.get(index.min(rows.len().saturating_sub(1))).copied();
         self.detail.rewind();
     }
 
     /// Folds a call, or goes up to its caller where there is nothing to fold.
-    fn fold(&mut self, place: Place, story: &Story) {
-        let Some(call) = story.call(place) else { return };
-        if !call.children.is_empty() && self.folded.insert(place) {
+    fn fold(&mut self, index: CallIndex, call_tree: &CallTree) {
+        let Some(call) = call_tree.call(index) else { return };
+        if !call.children.is_empty() && self.folded.insert(index) {
             return;
         }
         if call.parent.is_some() {
@@ -107,24 +107,24 @@ impl TreeView {
         }
     }
 
-    fn cancel(&self, story: &Story) -> TreeStep {
-        let open = self.selected(story).filter(|place| story.call(*place).is_some_and(Call::is_open));
+    fn cancel(&self, call_tree: &CallTree) -> TreeStep {
+        let open = self.selected(call_tree).filter(|index| call_tree.call(*index).is_some_and(Call::is_open));
         open.map_or(TreeStep::Taken, TreeStep::Cancel)
     }
 
     /// The chosen call: the newest top one where none was chosen.
-    fn selected(&self, story: &Story) -> Option<Place> {
-        self.chosen.or_else(|| story.tops().last().copied())
+    fn selected(&self, call_tree: &CallTree) -> Option<CallIndex> {
+        self.chosen.or_else(|| call_tree.roots().last().copied())
     }
 
     /// The calls that are shown, callers before what they called.
-    fn rows(&self, story: &Story) -> Vec<Place> {
+    fn rows(&self, call_tree: &CallTree) -> Vec<CallIndex> {
         let mut rows = Vec::new();
-        let mut open: Vec<Place> = story.tops().iter().rev().copied().collect();
-        while let Some(place) = open.pop() {
-            rows.push(place);
-            if !self.folded.contains(&place) {
-                open.extend(story.call(place).into_iter().flat_map(|call| call.children.iter().rev()));
+        let mut open: Vec<CallIndex> = call_tree.roots().iter().rev().copied().collect();
+        while let Some(index) = open.pop() {
+            rows.push(index);
+            if !self.folded.contains(&index) {
+                open.extend(call_tree.call(index).into_iter().flat_map(|call| call.children.iter().rev()));
             }
         }
         rows
@@ -135,18 +135,18 @@ impl TreeView {
         &mut self,
         area: Rect,
         buffer: &mut Buffer,
-        story: &Story,
+        call_tree: &CallTree,
         now: Instant,
         theme: Theme,
     ) {
         let [body, footer] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(area);
         let (tree, detail) = self.split(body);
         draw_border(tree, detail, buffer, theme);
-        self.draw_tree(tree, buffer, story, now, theme);
-        if let Some(call) = self.selected(story).and_then(|place| Some((place, story.call(place)?))) {
+        self.draw_tree(tree, buffer, call_tree, now, theme);
+        if let Some(call) = self.selected(call_tree).and_then(|index| Some((index, call_tree.call(index)?))) {
             self.detail.draw(detail, buffer, call.0, call.1, self.reads, theme);
         }
-        self.footer(footer.width, story, theme).render(footer, buffer);
+        self.footer(footer.width, call_tree, theme).render(footer, buffer);
     }
 
     fn split(&self, body: Rect) -> (Rect, Rect) {
@@ -161,9 +161,9 @@ impl TreeView {
         (tree, detail)
     }
 
-    fn footer(&self, width: u16, story: &Story, theme: Theme) -> Line<'static> {
-        let selected = self.selected(story);
-        let is_open = selected.and_then(|place| story.call(place)).is_some_and(Call::is_open);
+    fn footer(&self, width: u16, call_tree: &CallTree, theme: Theme) -> Line<'static> {
+        let selected = self.selected(call_tree);
+        let is_open = selected.and_then(|index| call_tree.call(index)).is_some_and(Call::is_open);
         let mut keys =
             vec![("Esc", "back"), ("↑↓", "choose"), ("Tab", "read"), ("1-4", "tabs"), ("←→", "fold")];
         if is_open {
@@ -175,19 +175,26 @@ impl TreeView {
         key_line(&keys, width, theme)
     }
 
-    fn draw_tree(&mut self, area: Rect, buffer: &mut Buffer, story: &Story, now: Instant, theme: Theme) {
-        let rows = self.rows(story);
+    fn draw_tree(
+        &mut self,
+        area: Rect,
+        buffer: &mut Buffer,
+        call_tree: &CallTree,
+        now: Instant,
+        theme: Theme,
+    ) {
+        let rows = self.rows(call_tree);
         let [head, body] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-        let columns = Columns::of(area.width);
+        let columns = Columns::for_width(area.width);
         columns.header(rows.len(), area.width, theme).render(head, buffer);
-        let selected = self.selected(story);
-        let place = rows.iter().position(|row| Some(*row) == selected).unwrap_or(0);
+        let selected = self.selected(call_tree);
+        let index = rows.iter().position(|row| Some(*row) == selected).unwrap_or(0);
         self.height = body.height.into();
-        self.follow(place, rows.len());
+        self.follow(index, rows.len());
         for (y, row) in (body.y..body.bottom()).zip(&rows[self.top.min(rows.len())..]) {
-            let Some(call) = story.call(*row) else { continue };
+            let Some(call) = call_tree.call(*row) else { continue };
             let is_folded = self.folded.contains(row);
-            let line = columns.row(call, is_folded, story.waits_below(*row), now, area.width, theme);
+            let line = columns.row(call, is_folded, call_tree.waits_below(*row), now, area.width, theme);
             let row_area = Rect { y, height: 1, ..body };
             line.render(row_area, buffer);
             if Some(*row) == selected {
@@ -198,13 +205,13 @@ impl TreeView {
     }
 
     /// Keeps the chosen row on the screen.
-    fn follow(&mut self, place: usize, rows: usize) {
-        self.top = self.top.min(place).max((place + 1).saturating_sub(self.height));
+    fn follow(&mut self, index: usize, rows: usize) {
+        self.top = self.top.min(index).max((index + 1).saturating_sub(self.height));
         self.top = self.top.min(rows.saturating_sub(self.height.max(1)));
     }
 }
 
-/// A line between tree and call, where they stand side by side.
+/// A line between tree and call if they are side by side.
 fn draw_border(tree: Rect, detail: Rect, buffer: &mut Buffer, theme: Theme) {
     if tree.right() < detail.x {
         for y in tree.y..tree.bottom() {
@@ -224,7 +231,7 @@ const MODEL: usize = 18;
 const NUMBER: usize = 9;
 
 impl Columns {
-    fn of(width: u16) -> Self {
+    fn for_width(width: u16) -> Self {
         Self { model: width >= 64, tokens: width >= 44, cost: width >= 56 }
     }
 
@@ -274,29 +281,29 @@ impl Columns {
         let model = call.model.as_deref().map(visible_line).unwrap_or_default();
         let tokens = match call.usage.tokens() {
             0 => String::new(),
-            tokens => amount_words(tokens),
+            tokens => format_count(tokens),
         };
         let cost =
             if call.usage.cost.known.0 == 0 { String::new() } else { call.usage.cost.known.to_string() };
-        let right = self.right(&model, &time_words(call, now), &tokens, &cost);
+        let right = self.right(&model, &format_elapsed(call, now), &tokens, &cost);
         let input = room.saturating_sub(columns(&name) + 2);
-        let words = if input < 8 { String::new() } else { fitted(&describe_input(call), input) };
+        let input = if input < 8 { String::new() } else { fitted(&describe_input(call), input) };
         let gap =
-            " ".repeat(room.saturating_sub(columns(&name).min(room) + columns(&words)).saturating_sub(2));
+            " ".repeat(room.saturating_sub(columns(&name).min(room) + columns(&input)).saturating_sub(2));
         let name_style =
             if call.kind == llm_do_core::CallKind::Agent { theme.strong() } else { Style::new() };
         Line::from(vec![
             Span::raw(" ".repeat(indent)),
             Span::styled(format!("{mark} "), style),
             Span::styled(fitted(&name, room), name_style),
-            Span::styled(format!("  {words}{gap}"), theme.dim()),
+            Span::styled(format!("  {input}{gap}"), theme.dim()),
             Span::styled(right, theme.dim()),
         ])
     }
 }
 
 /// The time of a call; of one that runs in whole seconds, so that rows do not flicker.
-fn time_words(call: &Call, now: Instant) -> String {
+fn format_elapsed(call: &Call, now: Instant) -> String {
     let elapsed = call.elapsed(now);
     if call.is_open() && elapsed.as_secs() < 60 {
         format!("{} s", elapsed.as_secs())

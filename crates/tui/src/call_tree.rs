@@ -1,4 +1,4 @@
-//! What has happened: runs and their trees of calls, read from events.
+//! Runs and their trees of calls, built from events.
 
 mod call;
 
@@ -12,17 +12,17 @@ use llm_do_core::{
 };
 use std::sync::Arc;
 
-/// The place of a call in the story, which never changes.
-pub(crate) type Place = usize;
+/// The index of a call in the tree, which never changes.
+pub(crate) type CallIndex = usize;
 
-/// Everything that has happened since the UI began.
+/// Everything that has happened since the UI was opened.
 #[derive(Default)]
-pub(crate) struct Story {
+pub(crate) struct CallTree {
     calls: Vec<Call>,
-    places: HashMap<(RunId, Key), Place>,
-    /// The calls that stand at the top, one per run.
-    tops: Vec<Place>,
-    runs: HashMap<RunId, Run>,
+    indices: HashMap<(RunId, Key), CallIndex>,
+    /// The calls at the top, one per run.
+    roots: Vec<CallIndex>,
+    runs: HashMap<RunId, RunState>,
     /// The run that began last.
     current: Option<RunId>,
     /// What all runs used.
@@ -32,7 +32,7 @@ pub(crate) struct Story {
 }
 
 /// One run.
-pub(crate) struct Run {
+pub(crate) struct RunState {
     pub(crate) started: Instant,
     pub(crate) limits: Limits,
     pub(crate) usage: Usage,
@@ -42,8 +42,8 @@ pub(crate) struct Run {
     pub(crate) calls: u64,
 }
 
-impl Story {
-    /// Takes account of an event.
+impl CallTree {
+    /// Applies an event.
     pub(crate) fn read(&mut self, event: &Event, now: Instant) {
         match &event.body {
             EventBody::RunStarted { limits, .. } => self.begin(event.call.run, limits, now),
@@ -65,7 +65,7 @@ impl Story {
     }
 
     fn begin(&mut self, id: RunId, limits: &Limits, now: Instant) {
-        let run = Run {
+        let run = RunState {
             started: now,
             limits: limits.clone(),
             usage: Usage::default(),
@@ -79,21 +79,21 @@ impl Story {
 
     fn start(&mut self, event: &Event, kind: CallKind, name: &Name, input: &Payload, now: Instant) {
         let run = event.call.run;
-        let parent = event.call.parent.as_ref().and_then(|parent| self.place(run, parent));
-        let place = self.calls.len();
+        let parent = event.call.parent.as_ref().and_then(|parent| self.index(run, parent));
+        let index = self.calls.len();
         match parent {
-            Some(parent) => self.calls[parent].children.push(place),
-            None => self.tops.push(place),
+            Some(parent) => self.calls[parent].children.push(index),
+            None => self.roots.push(index),
         }
         let level = parent.map_or(0, |parent| self.calls[parent].level + 1);
         self.calls.push(Call::new(event, kind, name, input, parent, level, now));
-        self.places.insert((run, event.call.id.clone()), place);
+        self.indices.insert((run, event.call.id.clone()), index);
         if let Some(run) = self.runs.get_mut(&run).filter(|_| level > 0) {
             run.calls += 1;
         }
     }
 
-    /// A person let a budget of the run grow, of which no event tells.
+    /// Applies an extension of a budget, for which there is no event.
     pub(crate) fn extend(&mut self, what: Quantity, limit: u64) {
         let Some(run) = self.current.and_then(|id| self.runs.get_mut(&id)) else { return };
         match what {
@@ -112,23 +112,23 @@ impl Story {
         if let Some(run) = self.runs.get_mut(&event.call.run) {
             run.usage += response.usage;
         }
-        let mut above = self.place(event.call.run, &event.call.id);
-        while let Some(place) = above {
-            self.calls[place].usage += response.usage;
-            above = self.calls[place].parent;
+        let mut above = self.index(event.call.run, &event.call.id);
+        while let Some(index) = above {
+            self.calls[index].usage += response.usage;
+            above = self.calls[index].parent;
         }
     }
 
     fn ask(&mut self, run: RunId, request: &Arc<ApprovalRequest>) {
         self.asked.push((run, request.clone()));
-        if let Some(place) = self.place(run, &request.id) {
-            self.calls[place].state = CallState::Asking;
+        if let Some(index) = self.index(run, &request.id) {
+            self.calls[index].state = CallState::Asking;
         }
     }
 
     fn decide(&mut self, run: RunId, id: &Key, decision: &Decision) {
-        if let Some(place) = self.place(run, id) {
-            let call = &mut self.calls[place];
+        if let Some(index) = self.index(run, id) {
+            let call = &mut self.calls[index];
             if call.state == CallState::Asking {
                 call.state = CallState::Running;
             }
@@ -155,32 +155,32 @@ impl Story {
     }
 
     fn at(&mut self, event: &Event, change: impl FnOnce(&mut Call)) {
-        if let Some(place) = self.place(event.call.run, &event.call.id) {
-            let call = &mut self.calls[place];
+        if let Some(index) = self.index(event.call.run, &event.call.id) {
+            let call = &mut self.calls[index];
             change(call);
             call.version += 1;
         }
     }
 
-    fn place(&self, run: RunId, key: &Key) -> Option<Place> {
-        self.places.get(&(run, key.clone())).copied()
+    fn index(&self, run: RunId, key: &Key) -> Option<CallIndex> {
+        self.indices.get(&(run, key.clone())).copied()
     }
 
     /// The call that an event belongs to.
     pub(crate) fn call_of(&self, event: &Event) -> Option<&Call> {
-        self.place(event.call.run, &event.call.id).map(|place| &self.calls[place])
+        self.index(event.call.run, &event.call.id).map(|index| &self.calls[index])
     }
 
-    pub(crate) fn call(&self, place: Place) -> Option<&Call> {
-        self.calls.get(place)
+    pub(crate) fn call(&self, index: CallIndex) -> Option<&Call> {
+        self.calls.get(index)
     }
 
-    pub(crate) fn tops(&self) -> &[Place] {
-        &self.tops
+    pub(crate) fn roots(&self) -> &[CallIndex] {
+        &self.roots
     }
 
     /// The run that began last.
-    pub(crate) fn run(&self) -> Option<&Run> {
+    pub(crate) fn run(&self) -> Option<&RunState> {
         self.current.and_then(|id| self.runs.get(&id))
     }
 
@@ -208,15 +208,15 @@ impl Story {
     }
 
     /// The calls that run now, callers before what they called.
-    pub(crate) fn running(&self) -> Vec<Place> {
+    pub(crate) fn running(&self) -> Vec<CallIndex> {
         let mut found = Vec::new();
-        let mut open: Vec<Place> = self.tops.iter().rev().copied().collect();
+        let mut open: Vec<CallIndex> = self.roots.iter().rev().copied().collect();
         // Only the newest run can still go on; older trees are not walked.
         open.truncate(1);
-        while let Some(place) = open.pop() {
-            let call = &self.calls[place];
+        while let Some(index) = open.pop() {
+            let call = &self.calls[index];
             if call.is_open() {
-                found.push(place);
+                found.push(index);
                 open.extend(call.children.iter().rev());
             }
         }
@@ -241,21 +241,20 @@ impl Story {
 
     /// The call in whose course a question is asked.
     pub(crate) fn caller_of(&self, request: &ApprovalRequest) -> Option<&Call> {
-        let asked = self.calls.get(self.place(self.current?, &request.id)?)?;
+        let asked = self.calls.get(self.index(self.current?, &request.id)?)?;
         self.calls.get(asked.parent?)
     }
 
     /// Whether a call or one below it waits for a person.
-    pub(crate) fn waits_below(&self, place: Place) -> bool {
-        let call = &self.calls[place];
+    pub(crate) fn waits_below(&self, index: CallIndex) -> bool {
+        let call = &self.calls[index];
         call.state == CallState::Asking
             || call.is_open() && call.children.iter().any(|child| self.waits_below(*child))
     }
 }
 
-impl CallState {
-    /// How a call that ended went.
-    pub(crate) fn of(result: &CallResult) -> Self {
+impl From<&CallResult> for CallState {
+    fn from(result: &CallResult) -> Self {
         match result {
             CallResult::Output(_) => Self::Done,
             CallResult::Error(failure) if failure.is_denial() => Self::Denied,

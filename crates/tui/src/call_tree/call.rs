@@ -1,4 +1,4 @@
-//! One call of the story.
+//! One call of the tree.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use llm_do_core::{
     CallKind, CallResult, Event, EventBody, Key, Message, ModelResult, Name, Payload, RunId, Usage,
 };
 
-use super::Place;
+use super::CallIndex;
 
-/// Where a call stands.
+/// The state of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallState {
     Running,
@@ -26,9 +26,9 @@ pub(crate) enum CallState {
 pub(crate) struct Call {
     pub(crate) run: RunId,
     pub(crate) key: Key,
-    pub(crate) parent: Option<Place>,
-    pub(crate) children: Vec<Place>,
-    /// How many calls stand above it.
+    pub(crate) parent: Option<CallIndex>,
+    pub(crate) children: Vec<CallIndex>,
+    /// How many calls are above it.
     pub(crate) level: usize,
     pub(crate) kind: CallKind,
     pub(crate) name: Name,
@@ -58,7 +58,7 @@ impl Call {
         kind: CallKind,
         name: &Name,
         input: &Payload,
-        parent: Option<Place>,
+        parent: Option<CallIndex>,
         level: usize,
         now: Instant,
     ) -> Self {
@@ -110,7 +110,7 @@ impl Call {
     }
 
     pub(super) fn finish(&mut self, result: CallResult, duration: Duration, usage: Usage) {
-        self.state = CallState::of(&result);
+        self.state = CallState::from(&result);
         self.result = Some(result);
         self.duration = Some(duration);
         self.usage = usage;
