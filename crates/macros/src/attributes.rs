@@ -1,4 +1,4 @@
-//! Reads what stands in `#[tool(..)]`.
+//! Reads the arguments of `#[tool(..)]`.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -21,14 +21,15 @@ const KEYS: [&str; 10] = [
     "time_limit",
 ];
 
-/// Words that a key allows, with the variants that they stand for.
-type Words = &'static [(&'static str, &'static str)];
+/// The values that a key allows, each with its variant of the enum in `core`.
+type Variants = &'static [(&'static str, &'static str)];
 
-const ACCESS: Words = &[("read", "Read"), ("write", "Write"), ("admin", "Admin")];
-const APPROVAL: Words = &[("pre_approved", "PreApproved"), ("ask", "Ask"), ("blocked", "Blocked")];
-const EFFECT: Words = &[("pure", "Pure"), ("idempotent", "Idempotent"), ("once", "Once"), ("calls", "Calls")];
+const ACCESS: Variants = &[("read", "Read"), ("write", "Write"), ("admin", "Admin")];
+const APPROVAL: Variants = &[("pre_approved", "PreApproved"), ("ask", "Ask"), ("blocked", "Blocked")];
+const EFFECT: Variants =
+    &[("pure", "Pure"), ("idempotent", "Idempotent"), ("once", "Once"), ("calls", "Calls")];
 
-/// What stands in `#[tool(..)]`. What does not stand there keeps the default of the definition.
+/// The arguments of `#[tool(..)]`. One that is absent keeps the default of the definition.
 #[derive(Default)]
 pub(crate) struct ToolAttributes {
     pub(crate) name: Option<LitStr>,
@@ -68,9 +69,9 @@ impl ToolAttributes {
 
     fn read(&mut self, key: &Ident, input: ParseStream<'_>) -> syn::Result<()> {
         match key.to_string().as_str() {
-            "access" => self.access = Some(word(key, input, ACCESS)?),
-            "approval" => self.approval = Some(word(key, input, APPROVAL)?),
-            "effect" => self.effect = Some(word(key, input, EFFECT)?),
+            "access" => self.access = Some(variant(key, input, ACCESS)?),
+            "approval" => self.approval = Some(variant(key, input, APPROVAL)?),
+            "effect" => self.effect = Some(variant(key, input, EFFECT)?),
             "name" => self.name = Some(tool_name(value(key, input, "a text")?)?),
             "description" => self.description = Some(description(value(key, input, "a text")?)?),
             "assess" => self.assess = Some(value(key, input, "the path of a function")?),
@@ -109,8 +110,8 @@ fn value<T: Parse>(key: &Ident, input: ParseStream<'_>, what: &str) -> syn::Resu
         return Err(needs_value());
     }
     input.parse::<Token![=]>()?;
-    let place = input.span();
-    input.parse().map_err(|_| syn::Error::new(place, format!("`{key}` needs {what}")))
+    let span = input.span();
+    input.parse().map_err(|_| syn::Error::new(span, format!("`{key}` needs {what}")))
 }
 
 fn flag(key: &Ident, input: ParseStream<'_>) -> syn::Result<bool> {
@@ -120,11 +121,11 @@ fn flag(key: &Ident, input: ParseStream<'_>) -> syn::Result<bool> {
     Ok(true)
 }
 
-fn word(key: &Ident, input: ParseStream<'_>, words: Words) -> syn::Result<Ident> {
-    let allowed = words.iter().map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+fn variant(key: &Ident, input: ParseStream<'_>, variants: Variants) -> syn::Result<Ident> {
+    let allowed = variants.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
     let text: LitStr = value(key, input, &format!("one of {allowed}"))?;
     let written = text.value();
-    match words.iter().find(|(word, _)| *word == written) {
+    match variants.iter().find(|(name, _)| *name == written) {
         Some((_, variant)) => Ok(Ident::new(variant, text.span())),
         None => Err(syn::Error::new(
             text.span(),
@@ -139,13 +140,13 @@ fn tool_name(name: LitStr) -> syn::Result<LitStr> {
 }
 
 /// Refuses a name by which no model could call a tool.
-pub(crate) fn check_tool_name(name: &str, place: Span) -> syn::Result<()> {
+pub(crate) fn check_tool_name(name: &str, span: Span) -> syn::Result<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if (1..=64).contains(&name.len()) && name.bytes().all(allowed) {
         return Ok(());
     }
     let rule = "1 to 64 of the characters `A-Z`, `a-z`, `0-9`, `_` and `-`";
-    Err(syn::Error::new(place, format!("`{name}` cannot name a tool: a name has {rule}")))
+    Err(syn::Error::new(span, format!("`{name}` cannot name a tool: a name has {rule}")))
 }
 
 fn description(text: Expr) -> syn::Result<Expr> {

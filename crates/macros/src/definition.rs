@@ -131,12 +131,12 @@ impl Callee {
     }
 
     fn assess(&self, assess: &Path) -> TokenStream {
-        let place = at(assess);
+        let span = at(assess);
         match self {
             Self::Direct(_) => {
-                quote_spanned!(place=> .assessed_by(|(), __input, __call| #assess(__input, __call)))
+                quote_spanned!(span=> .assessed_by(|(), __input, __call| #assess(__input, __call)))
             }
-            Self::Method(_) => quote_spanned! {place=>
+            Self::Method(_) => quote_spanned! {span=>
                 .assessed_by(|__instance, __input, __call| #assess(__instance, __input, __call))
             },
         }

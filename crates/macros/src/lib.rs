@@ -1,6 +1,6 @@
 //! `#[tool]` and `#[toolset]`: Rust functions and methods as tools of llm-do.
 //!
-//! The macros read a signature, check it and write down what stands in it. What a type *means*, whether a
+//! The macros read a signature, check it and write down what it contains. What a type *means*, whether a
 //! parameter comes from the model or is injected, what a result turns into, is decided by the compiler in
 //! `llm_do_core::macros`, to which the written code refers and which does all the work at run time.
 

@@ -24,14 +24,14 @@ pub(crate) struct Parameter {
     pub(crate) value_type: Type,
     /// Whether the function takes it by reference.
     pub(crate) by_reference: bool,
-    source: Source,
+    source: ValueSource,
     description: String,
     default: Option<Expr>,
 }
 
 /// Where the value of a parameter comes from, as far as that can be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum ValueSource {
     /// From the model, or from the call if the type turns out to be injected.
     ByType,
     /// From the call, judging by the name of its type.
@@ -57,7 +57,7 @@ impl Parameter {
         refuse_conditional(&typed.attrs)?;
 
         let marked = find_mark(&own)?;
-        let source = if marked { Source::Marked } else { source_by_name(&typed.ty) };
+        let source = if marked { ValueSource::Marked } else { source_by_name(&typed.ty) };
         let (value_type, by_reference) = value_type(&typed.ty, source)?;
         Ok(Self {
             identifier: identifier(&typed.pat)?,
@@ -76,26 +76,26 @@ impl Parameter {
 
     /// Returns whether a typed caller leaves the parameter out.
     pub(crate) fn is_left_out_by_callers(&self) -> bool {
-        self.source != Source::ByType
+        self.source != ValueSource::ByType
     }
 
     /// Returns whether the parameter is left out because of a name, which another type might have as well.
     pub(crate) fn is_injected_by_name(&self) -> bool {
-        self.source == Source::InjectedByName
+        self.source == ValueSource::InjectedByName
     }
 
     /// Writes the parameter as a value of the support module's `Parameter`.
     pub(crate) fn tokens(&self, support: &Support) -> TokenStream {
         let facts = self.facts(support);
         let value_type = &self.value_type;
-        let place = at(value_type);
+        let span = at(value_type);
         // A parameter with a default is the model's, so the first choice is not offered.
         let injected = self.default.is_none().then(|| quote!(InjectedParameter as _,));
         match self.source {
-            Source::Marked => {
-                quote_spanned!(place=> #support::Probe::<#value_type>::new().injected(#facts))
+            ValueSource::Marked => {
+                quote_spanned!(span=> #support::Probe::<#value_type>::new().injected(#facts))
             }
-            Source::ByType | Source::InjectedByName => quote_spanned! {place=> {
+            ValueSource::ByType | ValueSource::InjectedByName => quote_spanned! {span=> {
                 #[allow(unused_imports)]
                 use #support::{#injected InputParameter as _, NoParameter as _};
                 (&&&#support::Probe::<#value_type>::new()).parameter(#facts)
@@ -151,11 +151,11 @@ fn find_mark(attributes: &[Attribute]) -> syn::Result<bool> {
     }
 }
 
-fn find_default(attributes: &[Attribute], source: Source) -> syn::Result<Option<Expr>> {
+fn find_default(attributes: &[Attribute], source: ValueSource) -> syn::Result<Option<Expr>> {
     let Some(attribute) = attributes.iter().find(|attribute| attribute.path().is_ident("default")) else {
         return Ok(None);
     };
-    if source != Source::ByType {
+    if source != ValueSource::ByType {
         let why = "an injected parameter has no default: remove `#[default]`";
         return Err(syn::Error::new_spanned(attribute, why));
     }
@@ -173,12 +173,12 @@ fn identifier(pattern: &Pat) -> syn::Result<Ident> {
     }
 }
 
-fn source_by_name(written: &Type) -> Source {
+fn source_by_name(written: &Type) -> ValueSource {
     let inner = match written {
         Type::Reference(reference) => &reference.elem,
         other => other,
     };
-    if is_named_injected(inner) { Source::InjectedByName } else { Source::ByType }
+    if is_named_injected(inner) { ValueSource::InjectedByName } else { ValueSource::ByType }
 }
 
 fn is_named_injected(written: &Type) -> bool {
@@ -191,10 +191,10 @@ fn is_named_injected(written: &Type) -> bool {
 }
 
 /// Splits a type into the type of the value and whether it is taken by reference.
-fn value_type(written: &Type, source: Source) -> syn::Result<(Type, bool)> {
+fn value_type(written: &Type, source: ValueSource) -> syn::Result<(Type, bool)> {
     signature::refuse_unnamed(written, "a tool cannot be generic: write the type of the parameter")?;
     match written {
-        Type::Reference(reference) if source != Source::ByType => {
+        Type::Reference(reference) if source != ValueSource::ByType => {
             if let Some(token) = &reference.mutability {
                 return Err(syn::Error::new_spanned(
                     token,

@@ -9,7 +9,7 @@ use syn::{
 
 /// Refuses what a tool cannot be: generic, unsafe, const, foreign or variadic.
 pub(crate) fn check(signature: &Signature) -> syn::Result<()> {
-    let refuse = |place: &dyn quote::ToTokens, why: &str| Err(syn::Error::new_spanned(place, why));
+    let refuse = |tokens: &dyn quote::ToTokens, why: &str| Err(syn::Error::new_spanned(tokens, why));
     if let Some(token) = &signature.unsafety {
         return refuse(
             token,
@@ -41,7 +41,7 @@ fn check_return_type(output: &ReturnType) -> syn::Result<()> {
 }
 
 /// Refuses `impl Trait` anywhere in a type.
-pub(crate) fn refuse_unnamed(place: &Type, why: &str) -> syn::Result<()> {
+pub(crate) fn refuse_unnamed(checked: &Type, why: &str) -> syn::Result<()> {
     struct Unnamed(Option<TypeImplTrait>);
     impl Visit<'_> for Unnamed {
         fn visit_type_impl_trait(&mut self, found: &TypeImplTrait) {
@@ -49,12 +49,12 @@ pub(crate) fn refuse_unnamed(place: &Type, why: &str) -> syn::Result<()> {
         }
     }
     let mut unnamed = Unnamed(None);
-    unnamed.visit_type(place);
+    unnamed.visit_type(checked);
     unnamed.0.map_or(Ok(()), |found| Err(syn::Error::new_spanned(found, why)))
 }
 
 /// Refuses references anywhere in a type, unless they are `'static`.
-pub(crate) fn refuse_borrowed(place: &Type, why: &str) -> syn::Result<()> {
+pub(crate) fn refuse_borrowed(checked: &Type, why: &str) -> syn::Result<()> {
     struct Borrowed(Option<TypeReference>);
     impl Visit<'_> for Borrowed {
         fn visit_type_reference(&mut self, found: &TypeReference) {
@@ -65,7 +65,7 @@ pub(crate) fn refuse_borrowed(place: &Type, why: &str) -> syn::Result<()> {
         }
     }
     let mut borrowed = Borrowed(None);
-    borrowed.visit_type(place);
+    borrowed.visit_type(checked);
     borrowed.0.map_or(Ok(()), |found| Err(syn::Error::new_spanned(found, why)))
 }
 

@@ -36,6 +36,6 @@ impl ToTokens for Support {
 
 /// Returns a span that points at the user's code but counts as written by a macro, so that lints about style
 /// leave it alone.
-pub(crate) fn at(place: &impl syn::spanned::Spanned) -> Span {
-    Span::mixed_site().located_at(place.span())
+pub(crate) fn at(node: &impl syn::spanned::Spanned) -> Span {
+    Span::mixed_site().located_at(node.span())
 }

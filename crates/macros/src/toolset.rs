@@ -135,8 +135,8 @@ fn read_attributes(mark: &Attribute) -> syn::Result<ToolAttributes> {
         Meta::NameValue(_) => return Err(syn::Error::new_spanned(mark, "write `#[tool(..)]` or `#[tool]`")),
     };
     match attributes.no_caller {
-        Some(place) => {
-            Err(syn::Error::new(place, "the tools of a toolset have no typed caller: remove `no_caller`"))
+        Some(span) => {
+            Err(syn::Error::new(span, "the tools of a toolset have no typed caller: remove `no_caller`"))
         }
         None => Ok(attributes),
     }

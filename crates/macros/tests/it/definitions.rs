@@ -69,7 +69,7 @@ fn assess_find_files(input: &Payload, call: &CallContext) -> Assessment {
 }
 
 #[test]
-fn a_definition_says_everything_that_stands_in_the_source() {
+fn a_definition_has_everything_that_the_source_declares() {
     let definition = serde_json::to_value(&**find_files.definition()).unwrap();
     assert_eq!(
         definition,

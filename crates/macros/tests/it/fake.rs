@@ -125,7 +125,7 @@ pub(crate) async fn run(tool: &dyn Tool, arguments: Value, call: &CallContext) -
     tool.run(approved(arguments, None), call).await
 }
 
-#[expect(clippy::disallowed_methods, reason = "stands for the gate")]
+#[expect(clippy::disallowed_methods, reason = "plays the gate")]
 pub(crate) fn approved(arguments: Value, precondition: Option<Value>) -> Approved {
     Approved::issued_by_gate(Payload::new(arguments), precondition)
 }
