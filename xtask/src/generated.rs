@@ -3,12 +3,8 @@
 use crate::command::{finish, in_root, run};
 
 /// Tests that write a file of the documentation if `UPDATE_DOCS` is set: package, target and filter.
-const DOCUMENTATION_TESTS: [(&str, &str); 4] = [
-    ("llm-do-cli", "reference"),
-    ("llm-do-cli", "schemas"),
-    ("llm-do-cli", "pictures"),
-    ("llm-do-project", "python_guide"),
-];
+const DOCUMENTATION_TESTS: [(&str, &str); 3] =
+    [("llm-do-cli", "reference"), ("llm-do-cli", "pictures"), ("llm-do-project", "python_guide")];
 
 /// Writes the reference pages, the schemas and the pictures.
 pub(crate) fn docs() -> anyhow::Result<()> {
