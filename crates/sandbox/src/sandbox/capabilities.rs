@@ -1,7 +1,7 @@
-//! Rights beyond those of an ordinary user: a program in a sandbox keeps few of them.
+//! Drops Linux capabilities: a program in a sandbox keeps few of them.
 //!
-//! Only the super-user, and who was given such rights, has any. They would lead around the walls: into other
-//! processes, to devices, to files of others.
+//! Only root, and users who were granted some, have any. They would allow a program to escape: into other processes, to
+//! devices, to files of other users.
 
 use std::io;
 
@@ -9,8 +9,8 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 
 use super::{Sandbox, Writes};
 
-/// What a program keeps, where it has it. Files of others stay readable and writable for the super-user: in
-/// containers the project often belongs to somebody else.
+/// Returns the capabilities that a program keeps, if it has them. Files of other users stay readable and writable for
+/// root: in containers the project often belongs to somebody else.
 pub(super) fn kept(sandbox: &Sandbox) -> CapabilitySet {
     let always = CapabilitySet::DAC_OVERRIDE
         | CapabilitySet::DAC_READ_SEARCH
@@ -24,7 +24,7 @@ pub(super) fn kept(sandbox: &Sandbox) -> CapabilitySet {
     if sandbox.writes == Writes::Anywhere { always | about_owners } else { always }
 }
 
-/// Gives up all other rights of the calling thread, for ever: no program that it starts gets them back.
+/// Drops all other capabilities of the calling thread for good: no program that it starts gets them back.
 pub(super) fn keep_only(kept: CapabilitySet) -> io::Result<()> {
     set_no_new_privs(true)?;
     let now = capabilities(None)?;

@@ -1,4 +1,4 @@
-//! Files, devices and signals: what Landlock keeps.
+//! Confines files, devices and signals with Landlock.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use landlock::{
 
 use super::{Reads, Sandbox, Writes};
 
-/// The newest level whose rights this module was tried with. A newer kernel keeps these all the same.
+/// The newest Landlock ABI that this module was tested with. A newer kernel enforces the same rights.
 const NEWEST: u32 = 7;
 
 /// Devices that any program may read.
@@ -18,7 +18,7 @@ const READABLE: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random
 
 type Rights = BitFlags<AccessFs>;
 
-/// Makes the rules for a sandbox; none where there is nothing to forbid.
+/// Makes the rules for a sandbox, or `None` if nothing is forbidden.
 pub(super) fn ruleset(sandbox: &Sandbox, level: u32) -> io::Result<Option<RulesetCreated>> {
     let level = abi(level);
     let (reading, writing) = handled(sandbox, level);
@@ -48,16 +48,16 @@ pub(super) fn ruleset(sandbox: &Sandbox, level: u32) -> io::Result<Option<Rulese
     Ok(Some(rules.ruleset))
 }
 
-/// Binds the calling thread to rules.
+/// Restricts the calling thread to rules.
 pub(super) fn restrict(ruleset: RulesetCreated) -> io::Result<()> {
     let status = ruleset.restrict_self().map_err(io::Error::other)?;
     match status.ruleset {
         RulesetStatus::FullyEnforced => Ok(()),
-        other => Err(io::Error::other(format!("Landlock keeps not all rules: {other:?}"))),
+        other => Err(io::Error::other(format!("Landlock does not enforce all rules: {other:?}"))),
     }
 }
 
-/// Binds the calling thread so that it can write nothing, and says which level the kernel has.
+/// Restricts the calling thread so that it can write nothing, and returns the Landlock ABI of the kernel.
 pub(super) fn try_level() -> Result<u32, String> {
     let ruleset = Ruleset::default()
         .handle_access(AccessFs::from_write(ABI::V1))
@@ -68,7 +68,7 @@ pub(super) fn try_level() -> Result<u32, String> {
         LandlockStatus::Available { .. }
             if std::fs::OpenOptions::new().write(true).open("/dev/null").is_ok() =>
         {
-            Err("Landlock is there and keeps nothing".to_owned())
+            Err("Landlock is present and has no effect".to_owned())
         }
         LandlockStatus::Available { effective_abi, kernel_abi } => {
             Ok(kernel_abi.and_then(|level| u32::try_from(level).ok()).unwrap_or(effective_abi as u32))
@@ -82,7 +82,7 @@ fn abi(level: u32) -> ABI {
     ABI::from(i32::try_from(level.min(NEWEST)).unwrap_or_default())
 }
 
-/// The rights to read and to write that nobody has who is not given them.
+/// Returns the rights to read and to write that must be granted explicitly.
 fn handled(sandbox: &Sandbox, level: ABI) -> (Rights, Rights) {
     let reading = match sandbox.reads {
         Reads::Anywhere => Rights::empty(),
@@ -101,7 +101,7 @@ struct Rules {
 }
 
 impl Rules {
-    /// Allows something on a file, or below a directory.
+    /// Grants rights on a file, or below a directory.
     fn allow(mut self, path: &Path, rights: Rights) -> io::Result<Self> {
         let opened = PathFd::new(path).map_err(|error| io::Error::other(error.to_string()))?;
         let is_directory = path.metadata().is_ok_and(|data| data.is_dir());
@@ -113,7 +113,7 @@ impl Rules {
         Ok(self)
     }
 
-    /// Allows something on those paths that exist and can be opened.
+    /// Grants rights on those paths that exist and can be opened.
     fn allow_present<P: Into<PathBuf> + Clone>(
         self,
         paths: impl IntoIterator<Item = P>,

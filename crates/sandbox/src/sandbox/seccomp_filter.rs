@@ -1,9 +1,8 @@
-//! System calls: what a seccomp filter refuses.
+//! Refuses system calls with a seccomp filter.
 //!
-//! The filter closes the network and local sockets, keeps modes and attributes of files, which Landlock does
-//! not know, and refuses what would lead around a wall: tracing, namespaces, mounts, other ways to submit
-//! calls, calls of a foreign architecture. What is refused fails with an error; only a program of a foreign
-//! architecture is ended.
+//! The filter closes the network and local sockets, protects modes and attributes of files, which Landlock does not
+//! cover, and refuses what would get around the sandbox: tracing, namespaces, mounts, other ways to submit calls, calls
+//! of a foreign architecture. A refused call returns an error; only a program of a foreign architecture is killed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +15,7 @@ use seccompiler::{
 
 use super::{Reads, Sandbox, Writes};
 
-/// What is refused to any program in a sandbox.
+/// System calls that are refused in every sandbox.
 const ALWAYS: &[c_long] = &[
     // Other processes, their memory and descriptors.
     libc::SYS_ptrace,
@@ -80,13 +79,13 @@ const ALWAYS: &[c_long] = &[
     libc::SYS_ioperm,
 ];
 
-/// What is said not to exist, so that libraries take the way that can be judged: a filter does not see what
-/// these are asked to do.
+/// System calls that report `ENOSYS`, so that libraries fall back to older ones: a filter cannot see the arguments of
+/// these.
 const ABSENT: &[c_long] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
-/// What is said not to be supported where writes are confined, as on many file systems: attributes cannot be
-/// confined by path.
+/// System calls that report `EOPNOTSUPP` if writes are confined, as on many file systems: attributes cannot be confined
+/// by path.
 const ATTRIBUTES: &[c_long] = &[
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
@@ -99,7 +98,7 @@ const ATTRIBUTES: &[c_long] = &[
     FILE_SETATTR,
 ];
 
-/// What is refused where nothing may be written: owners, modes, times, and memory that others share.
+/// System calls that are refused if nothing may be written: owners, modes, times, and shared memory.
 const OWNERS_MODES_AND_TIMES: &[c_long] = &[
     libc::SYS_fchown,
     libc::SYS_fchownat,
@@ -130,7 +129,7 @@ const OWNERS_MODES_AND_TIMES: &[c_long] = &[
     libc::SYS_futimesat,
 ];
 
-/// What is refused without the network. Pairs of connected sockets remain.
+/// System calls that are refused without the network. Pairs of connected sockets are still allowed.
 const NETWORK: &[c_long] = &[
     libc::SYS_socket,
     libc::SYS_connect,
@@ -152,30 +151,30 @@ const FILE_SETATTR: c_long = 469;
 /// The resource `RLIMIT_LOCKS`.
 const LOCKS_LIMIT: u64 = libc::RLIMIT_LOCKS as u64;
 
-/// Controls that write to a terminal as if somebody typed.
+/// `ioctl` requests that insert input into a terminal.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 
-/// Controls that set attributes of files, through a descriptor that need not be writable.
+/// `ioctl` requests that set attributes of files, through a descriptor that need not be writable.
 const FILE_FLAGS: [u64; 3] = [0x4008_6602, 0x4004_6602, 0x401c_5820];
 
 /// The flags of `clone` that make namespaces.
 const NAMESPACES: [u64; 7] =
     [0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
 
-/// The level of Landlock that keeps truncation.
-const KEEPS_TRUNCATION: u32 = 3;
+/// The first Landlock ABI that covers truncation.
+const TRUNCATION_ABI: u32 = 3;
 
 /// A filter, ready to be installed.
 #[derive(Debug)]
 pub(super) struct Filter(BpfProgram);
 
 impl Filter {
-    /// Makes the filter for a sandbox, on a kernel with this level of Landlock.
+    /// Makes the filter for a sandbox, on a kernel with this Landlock ABI.
     pub(super) fn new(sandbox: &Sandbox, level: u32) -> io::Result<Self> {
-        let [mut refused, mut absent, mut unsupported]: [Calls; 3] = Default::default();
+        let [mut refused, mut absent, mut unsupported]: [SyscallRules; 3] = Default::default();
         refused.all(ALWAYS);
         absent.all(ABSENT);
-        refused.around_the_wall()?;
+        refused.sandbox_escapes()?;
         refused.sockets(sandbox)?;
         if sandbox.writes != Writes::Anywhere {
             unsupported.all(ATTRIBUTES);
@@ -184,35 +183,35 @@ impl Filter {
         if sandbox.writes == Writes::Nowhere {
             refused.all(OWNERS_MODES_AND_TIMES);
         }
-        if sandbox.writes != Writes::Anywhere && level < KEEPS_TRUNCATION {
+        if sandbox.writes != Writes::Anywhere && level < TRUNCATION_ABI {
             refused.truncation()?;
             absent.all(&[libc::SYS_openat2]);
         }
         joined([(absent, libc::ENOSYS), (unsupported, libc::EOPNOTSUPP), (refused, libc::EPERM)]).map(Self)
     }
 
-    /// Binds the calling thread, and all that it starts.
+    /// Restricts the calling thread and everything that it starts.
     pub(super) fn install(&self) -> io::Result<()> {
         apply_filter(&self.0).map_err(io::Error::other)
     }
 }
 
-/// Binds the calling thread so that it has no network, and sees that it is so.
+/// Restricts the calling thread so that it has no network, and checks that it has none.
 pub(super) fn try_filter() -> Result<(), String> {
     let strictest = Sandbox { reads: Reads::Anywhere, writes: Writes::Nowhere, network: false };
     let filter = Filter::new(&strictest, 0).map_err(|error| error.to_string())?;
     filter.install().map_err(|error| error.to_string())?;
     match std::net::UdpSocket::bind("127.0.0.1:0") {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        _ => Err("the filter was taken and keeps nothing".to_owned()),
+        _ => Err("the filter was installed and has no effect".to_owned()),
     }
 }
 
-/// System calls, each with the arguments that matter; none: whatever they are.
+/// System calls, each with conditions on its arguments. A call without conditions always matches.
 #[derive(Default)]
-struct Calls(BTreeMap<c_long, Vec<SeccompRule>>);
+struct SyscallRules(BTreeMap<c_long, Vec<SeccompRule>>);
 
-impl Calls {
+impl SyscallRules {
     fn all(&mut self, calls: &[c_long]) {
         self.0.extend(calls.iter().map(|call| (*call, Vec::new())));
     }
@@ -235,7 +234,7 @@ impl Calls {
             .try_for_each(|value| self.add(call, vec![condition(argument, SeccompCmpOp::Eq, value)?]))
     }
 
-    fn around_the_wall(&mut self) -> io::Result<()> {
+    fn sandbox_escapes(&mut self) -> io::Result<()> {
         for flag in NAMESPACES {
             self.add(libc::SYS_clone, vec![condition(0, SeccompCmpOp::MaskedEq(flag), flag)?])?;
         }
@@ -252,13 +251,13 @@ impl Calls {
         ] {
             self.add(call, vec![condition(process, SeccompCmpOp::Ne, 0)?])?;
         }
-        // The limit on file locks marks the processes of a family, and they keep it.
+        // The limit on file locks is the tag of a process (`ProcessTag`), which must not be removed.
         let locks = LOCKS_LIMIT;
         self.add(libc::SYS_prlimit64, vec![condition(1, SeccompCmpOp::Eq, locks)?, given(2)?])?;
         self.any_of(libc::SYS_setrlimit, 0, [locks])
     }
 
-    /// Sockets of local services lead around any wall, so they need more than the network.
+    /// Sockets of local services can be used to escape, so they need more than the network.
     fn sockets(&mut self, sandbox: &Sandbox) -> io::Result<()> {
         let local = family(libc::AF_UNIX);
         let mut families = vec![family(libc::AF_INET), family(libc::AF_INET6), family(libc::AF_NETLINK)];
@@ -274,7 +273,7 @@ impl Calls {
         }
         self.add(libc::SYS_socketpair, vec![condition(0, SeccompCmpOp::Ne, local)?])?;
         if !is_free {
-            // A pair without a connection can be pointed at anybody.
+            // A datagram socket can be connected to another address later.
             for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
                 let unconnected = condition(1, SeccompCmpOp::MaskedEq(0xf), family(kind))?;
                 self.add(libc::SYS_socketpair, vec![unconnected])?;
@@ -283,7 +282,7 @@ impl Calls {
         Ok(())
     }
 
-    /// What shortens a file that was not opened for writing.
+    /// Refuses to truncate a file that was not opened for writing.
     fn truncation(&mut self) -> io::Result<()> {
         self.all(&[libc::SYS_truncate]);
         let (mask, value) = ((libc::O_TRUNC | libc::O_ACCMODE) as u64, libc::O_TRUNC as u64);
@@ -308,13 +307,13 @@ impl Calls {
     }
 }
 
-/// Makes one program of several, as installing each takes its time. No call may stand in two of them: the first
-/// one that knows a call decides about it.
-fn joined<const N: usize>(parts: [(Calls, i32); N]) -> io::Result<BpfProgram> {
-    let mut joined = second_numbers();
-    for (place, (calls, error)) in parts.into_iter().enumerate() {
+/// Joins several filters into one program, because installing each takes its time. No call may be in two of them: the
+/// first filter that has a call decides about it.
+fn joined<const N: usize>(parts: [(SyscallRules, i32); N]) -> io::Result<BpfProgram> {
+    let mut joined = x32_calls();
+    for (index, (calls, error)) in parts.into_iter().enumerate() {
         let mut program = calls.program(error)?;
-        if place + 1 < N {
+        if index + 1 < N {
             // The last instruction allows what no part knows, so only the last part keeps it.
             program.pop();
         }
@@ -336,9 +335,9 @@ fn family(number: i32) -> u64 {
     u64::from(number.unsigned_abs())
 }
 
-/// On x86-64 every call has a second number, with a bit set, for the rarely built x32; no such call exists here.
-/// It is compared before anything else, and needs no look at the architecture: no other has such numbers.
-fn second_numbers() -> Vec<sock_filter> {
+/// On x86-64 every call has a second number, with a bit set, for the rarely used x32 ABI, which is reported as missing.
+/// The check comes first and needs no check of the architecture: no other one has such numbers.
+fn x32_calls() -> Vec<sock_filter> {
     const LOAD_WORD: u16 = 0x20;
     const JUMP_IF_NOT_LESS: u16 = 0x35;
     const RETURN: u16 = 0x06;
@@ -359,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_call_stands_in_two_parts() {
+    fn no_call_is_in_two_parts() {
         let refused = [ALWAYS, OWNERS_MODES_AND_TIMES, NETWORK].concat();
         let conditional = [
             libc::SYS_clone,

@@ -1,30 +1,30 @@
-//! What of a sandbox the system has, found out by trying it.
+//! Which parts of a sandbox the system supports, found out by trying.
 
 use std::sync::OnceLock;
 
-/// What of a sandbox is active on this system.
+/// The parts of a sandbox that are active on this system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxStatus {
-    /// The level of Landlock, by which the kernel keeps files; none where it does not.
+    /// The Landlock ABI of the kernel, which confines files, or `None` if it has no Landlock.
     pub landlock_level: Option<u32>,
-    /// Whether system calls are filtered, by which the network is closed.
+    /// Whether system calls are filtered, which closes the network.
     pub filters_calls: bool,
-    /// What is missing, in words.
+    /// What is missing, each as a message.
     pub missing: Vec<String>,
 }
 
 impl SandboxStatus {
-    /// Returns whether files and network are both confined.
+    /// Returns whether both files and the network are confined.
     pub fn is_active(&self) -> bool {
         self.landlock_level.is_some() && self.filters_calls
     }
 
-    /// Returns whether at least one of them is.
+    /// Returns whether files or the network are confined.
     pub fn is_partly_active(&self) -> bool {
         self.landlock_level.is_some() || self.filters_calls
     }
 
-    /// Lists what is kept.
+    /// Lists what is enforced.
     pub fn covers(&self) -> Vec<&'static str> {
         const BY_LEVEL: [(u32, &str); 5] = [
             (1, "reading and writing files"),
@@ -48,7 +48,7 @@ impl SandboxStatus {
     }
 }
 
-/// Returns what of a sandbox is active on this system. It is tried once, in a thread of its own.
+/// Returns which parts of a sandbox are active on this system. They are tried once, in a thread of their own.
 pub fn sandbox_status() -> &'static SandboxStatus {
     static STATUS: OnceLock<SandboxStatus> = OnceLock::new();
     STATUS.get_or_init(found)
@@ -66,7 +66,7 @@ fn found() -> SandboxStatus {
     SandboxStatus { landlock_level, filters_calls, missing }
 }
 
-/// Tries something that binds a thread.
+/// Tries something that restricts a thread.
 #[cfg(target_os = "linux")]
 fn tried<T: Send + 'static>(what: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     let thread = std::thread::Builder::new().spawn(what).map_err(|error| error.to_string())?;
@@ -75,6 +75,6 @@ fn tried<T: Send + 'static>(what: impl FnOnce() -> Result<T, String> + Send + 's
 
 #[cfg(not(target_os = "linux"))]
 fn found() -> SandboxStatus {
-    let missing = vec!["there is no sandbox on this system, only on Linux".to_owned()];
+    let missing = vec!["this system has no sandbox: it needs Linux".to_owned()];
     SandboxStatus { landlock_level: None, filters_calls: false, missing }
 }
