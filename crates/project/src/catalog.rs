@@ -1,4 +1,4 @@
-//! What a project is linked against: the toolsets, providers and programs that exist outside its files.
+//! What a project is linked against: the toolsets, models and programs that exist outside its files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,11 @@ pub trait Catalog: Send + Sync {
     /// Returns the names of all built-in toolsets.
     fn toolsets(&self) -> Vec<&str>;
 
-    /// Makes a built-in toolset; the words of an error say what is wrong with its settings.
+    /// Makes a built-in toolset.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with its settings.
     fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String>;
 
     /// Returns the tools of the embedding program, which agents list under `tools`.
@@ -52,7 +56,7 @@ pub trait Catalog: Send + Sync {
         None
     }
 
-    /// Returns the tools that agents may list alone, for whoever misspelt one.
+    /// Returns the tools that agents may list alone, for hints about misspelled names.
     fn lone_tools(&self) -> Vec<&str> {
         Vec::new()
     }
@@ -101,7 +105,7 @@ pub trait Catalog: Send + Sync {
         Err(vec![CodeProblem { location: None, message, hint: None }])
     }
 
-    /// Returns the prefixes of models that are known without the manifest; nothing: they are not checked.
+    /// Returns the prefixes of models that are known without the manifest. If there are none, they are not checked.
     fn providers(&self) -> Vec<&str> {
         Vec::new()
     }
@@ -116,18 +120,18 @@ pub trait Catalog: Send + Sync {
         Vec::new()
     }
 
-    /// Says what is wrong with a model's name beyond its provider, as far as that is known without asking it.
+    /// Returns what is wrong with a model's name beyond its provider, as far as that is known without asking it.
     fn model_problem(&self, _model: &str, _root: &Path) -> Option<String> {
         None
     }
 
-    /// Returns globs, relative to the project, of files that the user does not hold to be secret. They hold for every
-    /// project, also for one without its powers.
+    /// Returns globs, relative to the project, of files that the user does not regard as secret. They apply to every
+    /// project, also to one without its powers.
     fn allowed_secret_files(&self) -> &[String] {
         &[]
     }
 
-    /// Returns the protocols that providers of a manifest may speak; nothing: they are not checked.
+    /// Returns the protocols that providers of a manifest may speak. If there are none, they are not checked.
     fn protocols(&self) -> Vec<&str> {
         Vec::new()
     }

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use crate::source::{SourceFile, Span};
 
-/// How bad it is.
+/// How severe a diagnostic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -96,7 +96,7 @@ impl Diagnostic {
 
     /// A notice that a key is read and checked, and does nothing yet.
     pub(crate) fn without_effect(source: &SourceFile, span: &Span, key: &str) -> Self {
-        let message = format!("`{key}` is read and checked, and has no effect in this version");
+        let message = format!("`{key}` is checked, but has no effect in this version");
         Self::notice_at(source, span, message)
     }
 
@@ -150,12 +150,12 @@ fn readable_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::
 
 /// One line, short and harmless: characters that a terminal would obey, or that hide, become one that shows.
 fn shown(line: &str) -> String {
-    let one_sign = |c: char| match c {
+    let one_char = |c: char| match c {
         '\t' => ' ',
         c if visible(c.encode_utf8(&mut [0; 4])).chars().count() > 1 => '\u{fffd}',
         c => c,
     };
-    line.chars().take(SHOWN).map(one_sign).collect()
+    line.chars().take(SHOWN).map(one_char).collect()
 }
 
 impl fmt::Display for Diagnostic {
@@ -265,7 +265,7 @@ impl fmt::Display for Diagnostics {
             before = Some(diagnostic);
         }
         if self.is_full() {
-            write!(f, "\n\nnotice: there may be more; only the first {MAX_ITEMS} errors are said")?;
+            write!(f, "\n\nnotice: there may be more; only the first {MAX_ITEMS} errors are shown")?;
         }
         Ok(())
     }
@@ -322,7 +322,7 @@ mod tests {
         many(&mut out, MAX_ITEMS - 1);
         assert!(!out.to_string().contains("there may be more"));
         many(&mut out, 2 * MAX_ITEMS);
-        assert!(out.to_string().ends_with("only the first 200 errors are said"), "{out}");
+        assert!(out.to_string().ends_with("only the first 200 errors are shown"), "{out}");
     }
 
     #[test]

@@ -77,14 +77,14 @@ pub(crate) fn entry_span(node: &Node, field: &str, name: &str) -> Span {
     found.unwrap_or_else(|| span_of(node, field))
 }
 
-/// How deep the values of one document may stand. Reading YAML takes much of the stack for each level: these fit
-/// into that of any thread even where nothing is optimized.
+/// How deep the values of one document may be nested. Reading YAML takes much of the stack for each level: these fit
+/// into that of any thread, also in builds without optimization.
 const MAX_DEPTH: usize = 32;
 
 /// How many values one document may have.
 const MAX_VALUES: usize = 50_000;
 
-/// The words for what is beyond a limit.
+/// The message for a document beyond a limit.
 const TOO_LARGE: &str = "the document is larger, deeper or has more alias expansions than is permitted";
 
 /// Reads a document.
@@ -154,7 +154,7 @@ impl Node {
         }
     }
 
-    /// Returns the text, where it is one.
+    /// Returns the text, if it is one.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.content {
             NodeContent::Text(text) => Some(text),

@@ -1,4 +1,4 @@
-//! Reads manifests and agent files into a linked project, or says everything that is wrong with them.
+//! Reads manifests and agent files into a linked project, or reports everything that is wrong with them.
 //!
 //! [`load`] reads a manifest (`project.json`, `.yaml`, `.toml`), a directory, a lone agent or program file, checks it
 //! against the schemas that its types make, and links it against a [`Catalog`]. Nothing of the project is

@@ -1,4 +1,4 @@
-//! Links the files of a project by name into a frozen [`Project`], or says everything that is wrong.
+//! Links the files of a project by name into a frozen [`Project`], or reports everything that is wrong.
 
 mod agents;
 mod embedding_program;
@@ -48,8 +48,8 @@ use model_names::expand_alias;
 use parts::parts;
 use python::Wanted;
 
-/// Links files. Nothing of a project is run before everything else about it was found to be right, and before its
-/// powers were found to be among those that somebody agreed to, if an agreement is given.
+/// Links files. No code of a project is run before everything else about it was checked, and before its powers were
+/// found to be among the agreed ones, if there is an agreement.
 pub(crate) fn link(
     mut files: Files,
     agreed: Option<&Powers>,
@@ -112,8 +112,8 @@ pub(crate) fn link_restricted(
     let root = files.root.clone();
     let mut loaded = linked(files, &headers, known, None, catalog, out)?;
     for left in restricted::remaining(&loaded.powers) {
-        let message = format!("it cannot be run without this: {}", left.power);
-        let hint = "look at the project with `llm-do check`, and agree to it with `llm-do trust`";
+        let message = format!("the project cannot run without this power: {}", left.power);
+        let hint = "inspect the project with `llm-do check`, then trust it with `llm-do trust`";
         out.push(Diagnostic::error(&root, message).with_hint(hint));
     }
     loaded.providers.clear();
@@ -158,9 +158,9 @@ fn read_agents(files: &mut Files, catalog: &dyn Catalog, out: &mut Diagnostics) 
 fn check_agreed(powers: &Powers, agreed: Option<&Powers>, root: &Path, out: &mut Diagnostics) -> Option<()> {
     let agreed = agreed.map(Powers::to_vec);
     if agreed.is_some_and(|agreed| !powers.beyond(&agreed).is_empty()) {
-        let message = "the files of the project changed while it was read, and want more than was shown";
+        let message = "the project's files changed while they were read, and now ask for more than was shown";
         out.push(
-            Diagnostic::error(root, message).with_hint("look at them with `llm-do check`, and run it again"),
+            Diagnostic::error(root, message).with_hint("inspect them with `llm-do check`, then run it again"),
         );
         return None;
     }

@@ -111,7 +111,7 @@ impl LoadedProject {
         &self.settings.limits
     }
 
-    /// Returns the approval that a call stands behind, by its definition, the agent's rules, and the manifest.
+    /// Returns the approval that a call needs by its definition, the agent's rules, and the manifest.
     pub fn approval_of(&self, callable: &OutlinedCallable) -> Approval {
         self.settings.judged(callable).0
     }

@@ -1,4 +1,4 @@
-//! What stands before the instructions of an agent: facts about its surroundings, and files.
+//! Preambles: the text before the instructions of an agent, with facts about its environment, and files.
 //!
 //! What is named is checked when a project is loaded, and the text is made when a call of the agent begins. Nothing
 //! is told that the author did not ask for, and no program is run for it.
@@ -22,7 +22,7 @@ use crate::read::agent::Agent;
 use environment::Environment;
 use preload::Preload;
 
-/// Reads what stands before the instructions of an agent; nothing where it asks for nothing.
+/// Reads the preamble of an agent, if it asks for one.
 pub(crate) fn preamble(
     agent: &Agent,
     root: &Path,
@@ -56,7 +56,7 @@ impl PreambleParts {
     /// Makes the text where reading files holds nobody up.
     async fn text_aside(self: Arc<Self>) -> Result<String, Failure> {
         let made = tokio::task::spawn_blocking(move || self.text()).await;
-        made.unwrap_or_else(|_| Err("it broke off".to_owned())).map_err(|message| {
+        made.unwrap_or_else(|_| Err("the task that reads files failed".to_owned())).map_err(|message| {
             Failure::new(FailureKind::Tool, format!("the preamble cannot be made: {message}"))
         })
     }

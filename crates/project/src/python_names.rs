@@ -29,7 +29,7 @@ pub struct PythonName {
     pub example: String,
 }
 
-/// What a Python name stood for.
+/// What a Python name named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -19,9 +19,9 @@ use crate::loaded::LoadedProject;
 pub struct Reach {
     /// Where a run starts.
     pub entry: Name,
-    /// How many agents may stand on one path.
+    /// How many agents may be on one path.
     pub max_depth: u32,
-    /// How many agents stand on one path in the worst case.
+    /// How many agents are on one path in the worst case.
     pub worst_depth: u32,
     /// The agents that can be reached, nearest first.
     pub agents: Vec<ReachedAgent>,
@@ -59,7 +59,7 @@ pub struct ReachedAgent {
     pub name: Name,
     /// The shortest way to it.
     pub path: String,
-    /// How many agents stand on that way.
+    /// How many agents are on that path.
     pub depth: u32,
     /// What it may do at most, on the way that allows most.
     pub access: Access,
@@ -84,7 +84,7 @@ pub struct ReachedCall {
     pub agent: Name,
     /// The shortest way to it.
     pub path: String,
-    /// Behind which approval it stands.
+    /// Which approval it needs.
     pub approval: Approval,
     /// Whether the tool judges each call, so that single ones may run freely or be blocked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -108,7 +108,7 @@ pub struct ReachedCall {
     /// Whether only a person or code may make the call, and not the model.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub manual_only: bool,
-    /// Whether the called agent stands on the way to the call already.
+    /// Whether the called agent is already on the path to the call.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recursive: bool,
     /// Why the call is refused whatever anybody answers.
@@ -322,9 +322,11 @@ impl<'a> ReachSearch<'a> {
         let needed = callable.definition.access;
         let refused = match is_agent {
             true => self.too_deep(way),
-            false if needed > access => {
-                Some(format!("it needs {} access, and here is {} access", needed.as_str(), access.as_str()))
-            }
+            false if needed > access => Some(format!(
+                "it needs {} access, but has only {} access here",
+                needed.as_str(),
+                access.as_str()
+            )),
             false => None,
         };
         ReachedCall {
@@ -417,7 +419,7 @@ impl<'a> ReachSearch<'a> {
     }
 }
 
-/// What stands before the first colon or slash of a model's name.
+/// Returns the part of a model's name before the first colon or slash.
 fn provider_of(model: &str) -> &str {
     model.split([':', '/']).next().unwrap_or_default()
 }

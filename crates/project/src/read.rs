@@ -236,7 +236,7 @@ fn lone_program(
         return without_manifest(directory_of(path), &[path.to_path_buf()], changes, out);
     };
     let shown = scope.root.display();
-    let message = format!("this names files above its folder, so that its project is all of `{shown}`");
+    let message = format!("this names files above its directory, so the project is all of `{shown}`");
     out.push(Diagnostic::notice_at(source, &scope.span, message));
     let files = without_manifest(scope.root, &[scope.path], changes, out);
     Files { widened: Some((source.clone(), scope.span)), ..files }
@@ -276,7 +276,7 @@ fn check_python(source: &SourceFile, node: &Node, files: &[PathBuf], out: &mut D
     let is_python = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "py");
     if let Some(other) = files.iter().find(|path| !is_python(path)) {
         let message =
-            format!("`python_files` lists `{}`, which is no `.py` file", shown_path(other).display());
+            format!("`python_files` lists `{}`, which is not a `.py` file", shown_path(other).display());
         let span = node.field("python_files").map_or(Span::START, |field| field.value.span.clone());
         out.push(Diagnostic::error_at(source, &span, message).with_hint("list agents under `agent_files`"));
     }
@@ -495,7 +495,7 @@ impl AgentReader<'_> {
         self.values += file.as_ref().map_or(0, |file| file.header.count());
         if self.bytes > MAX_TOTAL_BYTES || self.values > MAX_VALUES {
             let message = format!(
-                "the agent files up to here have more than {MAX_TOTAL_BYTES} bytes or {MAX_VALUES} values"
+                "the agent files so far have more than {MAX_TOTAL_BYTES} bytes or {MAX_VALUES} values"
             );
             out.push(Diagnostic::error(shown_path(path), message).with_hint("list fewer agents"));
             self.is_over = true;

@@ -11,7 +11,7 @@ pub(crate) fn suggest<'a>(written: &str, known: impl IntoIterator<Item = &'a str
     near.dedup();
     near.truncate(MAX_NAMED);
     match (&near[..], &known[..]) {
-        ([], []) => "there is none to name".to_owned(),
+        ([], []) => "there are none".to_owned(),
         ([], known) => format!("there are: {}", join_names(known)),
         (near, _) => format!("did you mean `{}`?", near.join("` or `")),
     }

@@ -53,7 +53,7 @@ fn provider(name: &str, section: &ProviderSection) -> Option<SettingsError> {
     };
     let ProviderSection { base_url: _, api, api_key_env, headers } = section;
     if name.is_empty() || name.contains([':', '/', ' ']) {
-        return at("", "a provider's name has no `:`, `/` or blanks".to_owned());
+        return at("", "a provider's name cannot contain `:`, `/` or spaces".to_owned());
     }
     if is_built_in(name) {
         if !llm_do::model::providers().iter().any(|provider| provider.name == name) {

@@ -38,12 +38,12 @@ fn all_problems_are_said_at_once_with_place_and_hint() {
        | ^^^^^^^
     hint: did you mean `toolsets`?
 
-    error: agent `helper` names the model `nosuch:model`, and there is no provider `nosuch`
+    error: agent `helper` names the model `nosuch:model`, but there is no provider `nosuch`
       at helper.agent, line 3, column 8
        |
      3 | model: nosuch:model
        |        ^^^^^^^^^^^^
-    hint: known: test, script, anthropic, openai, openai-chat, gemini, google, google-gla, ollama, openrouter, groq, deepseek, mistral, xai, together, fireworks, azure, lmstudio, llamacpp, vllm; others are declared under `providers`
+    hint: known: test, script, anthropic, openai, openai-chat, gemini, google, google-gla, ollama, openrouter, groq, deepseek, mistral, xai, together, fireworks, azure, lmstudio, llamacpp, vllm; declare others under `providers`
 
     error: agent `helper`: there is no toolset or agent `mian`
       at helper.agent, line 4, column 12

@@ -45,8 +45,8 @@ fn what_an_agent_lists_to_no_use_is_noticed() {
     std::fs::write(sandbox.path("main.agent"), agent).unwrap();
     let checked = sandbox.run(&["check", "."]).ended(0);
     let checked =
-        checked.told("`tune` is not offered to the model: `tuning` says what it may change, and is missing");
-    checked.told("its `read_fd` takes the place of the tool that reads long results, so they are cut");
+        checked.told("`tune` is not offered to the model, because the agent has no `tuning` section");
+    checked.told("its `read_fd` replaces the tool that reads long results, so they are truncated");
 }
 
 #[test]

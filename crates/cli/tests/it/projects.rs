@@ -115,7 +115,7 @@ fn the_older_mapping_form_is_read() {
     let input = json!({"path": "b.txt", "content": "x"});
     called(&sandbox, "write_file", &input, &["--as", "main"]).ended(0);
     let wrong = Sandbox::new().file("main.agent", &agent.replace("write_file:", "wirte_file:"));
-    wrong.run(&["check", "."]).ended(2).told("names `wirte_file`, which it does not have");
+    wrong.run(&["check", "."]).ended(2).told("names `wirte_file`, which the toolset does not have");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn what_is_wrong_with_toolsets_is_said_at_its_place() {
     let cases = [
         ("toolsets: [filesystem_projct]", "did you mean `filesystem_project`"),
         ("toolsets:\n  - filesystem_project: {readonly: true}", "unknown field `readonly`"),
-        ("toolsets:\n  - main: {x: 1}", "`main` is an agent, which takes no settings"),
+        ("toolsets:\n  - main: {x: 1}", "`main` is an agent, and agents take no settings"),
         ("toolsets: [filesystem_cwd, filesystem_project]", "lists two tools with the name `read_file`"),
         ("toolsets: [filesystem_project, filesystem_project]", "duplicate entry `filesystem_project`"),
         ("toolsets: [filesystem_project]\napproval: {wirte_file: ask}", "did you mean `write_file`?"),
@@ -211,17 +211,20 @@ fn servers_and_providers_are_checked_before_anything_is_started() {
             "the program `no-such-program-here` was not found",
         ),
         ("mcp_servers: {a: {}}", "needs a `command` to start, or a `url`"),
-        ("mcp_servers: {a: {command: sh, url: 'http://x'}}", "exclude each other"),
+        ("mcp_servers: {a: {command: sh, url: 'http://x'}}", "cannot be used together"),
         ("mcp_servers: {a: {url: 'ftp://x'}}", "is not an HTTP address"),
         ("mcp_servers: {a: {comand: sh}}", "did you mean `command`?"),
         ("providers: {acme: {api: opnai-chat, base_url: 'http://x'}}", "did you mean `openai-chat`?"),
         ("providers: {acme: {api: openai-chat, base_url: x}}", "expected an http address"),
         ("providers: {openai: {api: openai-chat, base_url: 'http://x'}}", "the name of a built-in provider"),
         ("runtime: {auth_mode: oauth_auto}", "not supported"),
-        ("toolsets: {shell_readonly: {toolset: shell_readonly}}", "is the name of a built-in toolset"),
+        (
+            "toolsets: {shell_readonly: {toolset: shell_readonly}}",
+            "is already the name of a built-in toolset",
+        ),
         ("toolsets: {main: {toolset: shell_readonly}}", "both a toolset and an agent"),
         ("toolsets: {x: {toolset: shell_redonly}}", "did you mean `shell_readonly`"),
-        ("python_files: [main.agent]", "which is no `.py` file"),
+        ("python_files: [main.agent]", "which is not a `.py` file"),
     ] {
         manifest(rest).run(&["check", "."]).ended(2).told(words).told("project.yaml");
     }
@@ -240,7 +243,7 @@ fn several_entries_are_all_named() {
         .file("project.yaml", "version: 1\nentry: {}\nagent_files: ['*.agent']\n")
         .file("a.agent", "---\nname: a\nentry: true\n---\nx")
         .file("b.agent", "---\nname: b\nentry: true\n---\nx");
-    sandbox.run(&["check", "."]).ended(2).told("several agents say `entry: true`: `a`, `b`");
+    sandbox.run(&["check", "."]).ended(2).told("several agents have `entry: true`: `a`, `b`");
     let both = Sandbox::echo()
         .file("project.yaml", "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\n")
         .file("b.agent", "---\nname: b\nentry: true\n---\nx");

@@ -113,7 +113,7 @@ fn names_that_the_program_does_not_bring_are_reported_with_the_nearest_one() {
     let shelf = Shelf::toolset("shelf", |_| Ok(Shelf(String::new())));
     let problems = llm_do::loader(&taken.0).toolset(shelf).load().err().unwrap().to_string();
     assert!(
-        problems.contains("the agent name `shelf` is the name of a toolset of the program"),
+        problems.contains("the agent name `shelf` is already the name of a toolset of the program"),
         "{problems}"
     );
 }

@@ -114,7 +114,7 @@ impl Workshop {
         let mut agent = [Agent { file: file.generated(), header }];
         expand_aliases(&mut agent[0], &*self.catalog);
         if agent[0].header.name != name {
-            let message = format!("the agent in `{name}.agent` is called `{}`", agent[0].header.name);
+            let message = format!("the agent in `{name}.agent` is named `{}`", agent[0].header.name);
             out.push(Diagnostic::error(&agent[0].file.source.path, message));
         }
         let others: Vec<String> = others.iter().filter(|other| *other != name).map(Name::to_string).collect();
@@ -137,7 +137,8 @@ impl Workshop {
 /// Classes are found when a project is loaded.
 fn refuse_classes(agent: &Agent, out: &mut Diagnostics) {
     for (key, reference, _) in agent.header.classes() {
-        let message = format!("`{key}` names the class `{reference}`, which a created agent cannot do");
+        let message =
+            format!("`{key}` names the class `{reference}`, but created agents cannot use Python classes");
         let span = span_of(&agent.file.header, key);
         let hint = "write the schema as JSON Schema under `input_schema` or `output_schema`";
         out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint(hint));
@@ -155,8 +156,8 @@ fn refuse_files(agent: &Agent, out: &mut Diagnostics) {
         ("tools", header.tools.iter().any(|entry| entry.is_reworded())),
     ];
     for (key, _) in written.into_iter().filter(|(_, is_written)| *is_written) {
-        let message = format!("`{key}`: a created agent cannot have what only a person writes");
+        let message = format!("`{key}` is not allowed in a created agent: only a person may write it");
         let span = span_of(&agent.file.header, key);
-        out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint("leave it out"));
+        out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint("remove it"));
     }
 }

@@ -74,7 +74,7 @@ fn check_suffixes(
         let is_bad = |suffix: &&String| suffix.len() < 2 || !suffix.starts_with('.') || suffix.contains('/');
         let Some(bad) = suffixes.iter().flatten().find(is_bad) else { continue };
         let span = span.map_or(Span::START, |field| span_of(&field.value, key));
-        let message = format!("`{key}`: `{bad}` is not an ending of a file name");
+        let message = format!("`{key}`: `{bad}` is not a suffix of a file name");
         let hint = format!("begin with a dot: `.{}`", bad.trim_start_matches(['.', '*', '/']));
         out.push(Diagnostic::error_at(source, &span, message).with_hint(hint));
     }

@@ -1,4 +1,4 @@
-//! Headers that a project or a user adds to requests: they are sent as they stand, and carry no keys.
+//! Headers that a project or a user adds to requests: they are sent unchanged, and carry no keys.
 
 /// What is wrong with a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct HeaderProblem {
     pub hint: &'static str,
 }
 
-/// Headers that carry keys. A project's files are shared and recorded, so keys never stand in them.
+/// Headers that carry keys. A project's files are shared and recorded, so they never contain keys.
 const WITH_KEYS: [&str; 7] = [
     "api-key",
     "authorization",
@@ -45,14 +45,14 @@ pub fn header_problem(name: &str, value: &str) -> Option<HeaderProblem> {
             problem(format!("`{name}` is not a valid header name"), "use letters, digits and `-`")
         }
         () if WITH_KEYS.contains(&lower.as_str()) => problem(
-            format!("`{name}` may not be set here, since keys come from the environment"),
+            format!("`{name}` may not be set here, because keys come from the environment"),
             "name the variable that holds the key: `api_key_env` of a provider",
         ),
         () if OF_THE_CONNECTION.contains(&lower.as_str()) => {
-            problem(format!("`{name}` may not be set, since the connection makes it"), "leave it out")
+            problem(format!("`{name}` may not be set, because the HTTP client sets it"), "leave it out")
         }
         () if value.chars().any(|c| c.is_control() || !c.is_ascii()) => problem(
-            format!("the value of `{name}` has characters that no header can carry"),
+            format!("the value of `{name}` has characters that are not allowed in a header"),
             "use printable ASCII",
         ),
         () => None,

@@ -24,8 +24,9 @@ pub(crate) fn object(
     let root = Value::Object(schema.clone());
     let mut types = Types { root: &root, left: MAX_READ };
     if let Some(other) = types.other_than_object(&root) {
-        let message =
-            format!("`input_schema` must be of type `object`, and allows {other}: an input has named fields");
+        let message = format!(
+            "`input_schema` must be of type `object`, because inputs have named fields, but it allows {other}"
+        );
         out.push(at(message).with_hint("write `type: object` and list the fields under `properties`"));
     } else if let Some(key) = COMBINERS.iter().find(|key| schema.contains_key(**key)) {
         let message = format!(

@@ -1,4 +1,4 @@
-//! What is said about `model_settings` beyond their schema: hints, headers, fields of the body, the chosen tool.
+//! Checks `model_settings` beyond their schema: hints, headers, and fields of the request body.
 
 use llm_do_core::nearest;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::document::entry_span;
 use crate::format::front_matter::HeaderDocument;
 use crate::format::header_problem;
 
-/// The words of `effort`, from least to most.
+/// The values of `effort`, from least to most.
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// Fields that only some providers know.
@@ -44,50 +44,50 @@ const OF_PROVIDERS: [&str; 29] = [
     "verbosity",
 ];
 
-/// Why nobody may ask for several answers: budgets are kept by what one answer can cost.
-const ONE_ANSWER: &str = "each request has one answer, by which budgets are kept";
+/// Why a request cannot ask for several answers.
+const ONE_ANSWER: &str = "only one answer per request is supported, because budgets are computed from it";
 
-/// Keys that are often written here, and what says the same.
+/// Keys that are often written here, and what to write instead.
 const ELSEWHERE: [(&str, &str); 22] = [
     ("anthropic_thinking", "write `thinking: true` or a number of tokens"),
-    ("api_key", "keys come from the environment; `llm-do models` says which variables are read"),
+    ("api_key", "keys come from the environment; `llm-do models` shows which variables are read"),
     ("base_url", "an address belongs to a provider of the manifest: `providers.NAME.base_url`"),
     ("best_of", ONE_ANSWER),
     ("budget_tokens", "write `thinking: NUMBER`"),
-    ("fallback_models", "`fallback_models` stands beside `model_settings`, not in it"),
+    ("fallback_models", "`fallback_models` belongs beside `model_settings`, not inside it"),
     ("google_thinking_config", "write `thinking` with a number of tokens, or `effort`"),
-    ("max_retries", "requests are retried by rules of their own"),
-    ("model", "`model` stands beside `model_settings`, not in it"),
+    ("max_retries", "set `runtime.model_attempts` in the manifest"),
+    ("model", "`model` belongs beside `model_settings`, not inside it"),
     ("n", ONE_ANSWER),
     ("openai_reasoning_effort", "write `effort`"),
-    ("output_schema", "`output_schema` stands beside `model_settings`, not in it"),
+    ("output_schema", "`output_schema` belongs beside `model_settings`, not inside it"),
     ("reasoning", "write `effort`, or `thinking` with a number of tokens"),
     ("response_format", "write the schema of the answer under `output_schema`, beside `model_settings`"),
-    ("retries", "requests are retried by rules of their own"),
-    ("server_side_tools", "`server_side_tools` stands beside `model_settings`, not in it"),
+    ("retries", "set `runtime.model_attempts` in the manifest"),
+    ("server_side_tools", "`server_side_tools` belongs beside `model_settings`, not inside it"),
     ("system", "the text below the header is the agent's instructions"),
     ("thinking_budget", "write `thinking: NUMBER`"),
     ("thinking_config", "write `thinking` with a number of tokens, or `effort`"),
     ("thinking_level", "write `effort`"),
-    ("tools", "`tools` stands beside `model_settings`, not in it"),
-    ("toolsets", "`toolsets` stands beside `model_settings`, not in it"),
+    ("tools", "`tools` belongs beside `model_settings`, not inside it"),
+    ("toolsets", "`toolsets` belongs beside `model_settings`, not inside it"),
 ];
 
-/// Fields of a body that llm-do must know: what stands there decides about tools, budgets and the reading of answers.
+/// Fields of a body that llm-do must know: their values decide about tools, budgets and how answers are read.
 const OWN_FIELDS: [(&str, &str); 19] = [
     ("best_of", ONE_ANSWER),
     ("candidateCount", ONE_ANSWER),
-    ("contents", "the conversation is llm-do's"),
+    ("contents", "llm-do writes the conversation itself"),
     ("functions", "list tools under `tools` or `toolsets`"),
-    ("input", "the conversation is llm-do's"),
+    ("input", "llm-do writes the conversation itself"),
     ("instructions", "the text below the header is the agent's instructions"),
     ("max_completion_tokens", "write `max_tokens` under `model_settings`"),
     ("max_output_tokens", "write `max_tokens` under `model_settings`"),
     ("max_tokens", "write `max_tokens` under `model_settings`"),
-    ("messages", "the conversation is llm-do's"),
+    ("messages", "llm-do writes the conversation itself"),
     ("model", "write `model` in the header"),
     ("n", ONE_ANSWER),
-    ("previous_response_id", "the conversation is llm-do's"),
+    ("previous_response_id", "llm-do writes the conversation itself"),
     ("stream", "write `stream` under `model_settings`"),
     ("stream_options", "write `stream` under `model_settings`"),
     ("system", "the text below the header is the agent's instructions"),
@@ -96,7 +96,7 @@ const OWN_FIELDS: [(&str, &str); 19] = [
     ("tools", "list tools under `tools`, `toolsets` or `server_side_tools`"),
 ];
 
-/// Says what to do about a setting that does not fit the schema.
+/// Returns a hint for a setting that does not fit the schema.
 pub(crate) fn hint(pointer: &str, header: &Value) -> Option<String> {
     let key = pointer.strip_prefix("/model_settings/")?;
     let written = header.pointer(pointer)?;
@@ -107,7 +107,7 @@ pub(crate) fn hint(pointer: &str, header: &Value) -> Option<String> {
         "stop" => written.as_str().map(|text| format!("write a list: `stop: [{}]`", Value::from(text))),
         "timeout" | "idle_timeout" if written.is_string() => Some("write a number of seconds".to_owned()),
         key if OF_PROVIDERS.contains(&key) => Some(format!(
-            "`{key}` is a field of some providers: put it under `extra_body`, which is sent as it stands"
+            "`{key}` is a field of some providers: put it under `extra_body`, which is sent unchanged"
         )),
         key => ELSEWHERE.iter().find(|(other, _)| *other == key).map(|(_, hint)| (*hint).to_owned()),
     }

@@ -107,7 +107,7 @@ fn check_auth(file: &ManifestFile, source: &SourceFile, out: &mut Diagnostics) {
     };
     out.push(
         Diagnostic::error_at(source, &span, message)
-            .with_hint("sign in with a key from the environment: `oauth_off`"),
+            .with_hint("write `oauth_off`, and sign in with a key from the environment"),
     );
 }
 

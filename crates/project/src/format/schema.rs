@@ -70,7 +70,7 @@ fn titled<T: Format>(title: &str) -> Value {
     schema
 }
 
-/// Checks a document and reads it, or says everything that is wrong with it.
+/// Checks a document and reads it, or reports everything that is wrong with it.
 pub(crate) fn read<T: Format>(source: &SourceFile, node: &Node, out: &mut Diagnostics) -> Option<T> {
     if !matches!(node.content, NodeContent::Table(_)) {
         let (message, hint) = T::NOT_A_MAPPING;

@@ -11,7 +11,7 @@ use crate::source::Span;
 /// The key of the section.
 const KEY: &str = "tuning";
 
-/// Reads what an agent may tune, and says what cannot be.
+/// Reads which settings an agent may tune, and reports invalid ranges.
 pub(crate) fn tuning(agent: HeaderDocument<'_>, out: &mut Diagnostics) -> Tuning {
     let Some(section) = &agent.header.tuning else { return Tuning::default() };
     let mut refuse = |key: &str, message: String, hint: &str| {
@@ -20,13 +20,13 @@ pub(crate) fn tuning(agent: HeaderDocument<'_>, out: &mut Diagnostics) -> Tuning
             Diagnostic::error_at(agent.source, &span, format!("`{KEY}.{key}`: {message}")).with_hint(hint),
         );
     };
-    const ORDER: &str = "write the least value first: `[0, 1]`";
+    const ORDER: &str = "write the smaller value first: `[0, 1]`";
     if let Some((least, most)) = section.temperature {
         if least > most {
             refuse("temperature", format!("{least} is more than {most}"), ORDER);
         }
         if least < 0.0 || most > 2.0 {
-            refuse("temperature", "it lies outside 0 to 2".to_owned(), "no model has another temperature");
+            refuse("temperature", "it is outside the range 0 to 2".to_owned(), "write values from 0 to 2");
         }
     }
     if let Some((least, most)) = section.max_tokens {

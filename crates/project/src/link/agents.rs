@@ -66,10 +66,13 @@ fn compatible_models(agent: &Agent, out: &mut Diagnostics) -> Vec<String> {
         !out.is_full()
     };
     if globs.is_empty() {
-        refuse("`compatible_models` is empty, so no model fits".to_owned(), "write `[\"*\"]` for any model");
+        refuse(
+            "`compatible_models` is empty, so no model matches".to_owned(),
+            "write `[\"*\"]` for any model",
+        );
     }
     if agent.header.model.is_some() {
-        refuse("`compatible_models` says nothing beside `model`".to_owned(), "keep one of them");
+        refuse("`compatible_models` has no effect together with `model`".to_owned(), "keep one of them");
     }
     for glob in globs {
         let Some(problem) = glob_problem(glob) else { continue };
@@ -91,7 +94,7 @@ fn add_schemas(
     let header = &agent.header;
     if header.input_model_ref.is_some() && header.input_schema.is_some() {
         let span = span_of(&agent.file.header, "input_schema");
-        let message = "`input_schema` and `input_model_ref` exclude each other";
+        let message = "`input_schema` and `input_model_ref` cannot be used together";
         out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint("keep one of them"));
     }
     let AgentFile { source, header: node, .. } = &agent.file;

@@ -9,7 +9,7 @@ use crate::document::span_of;
 use crate::read::agent::Agent;
 use crate::suggest::suggest;
 
-/// The input that the embedding program gives to an agent. A file that declares another one contradicts it.
+/// The input that the embedding program gives to an agent. It is an error if the file declares one too.
 pub(crate) fn input_of<'a>(
     agent: &Agent,
     catalog: &'a dyn Catalog,
@@ -22,7 +22,7 @@ pub(crate) fn input_of<'a>(
         ("input_model_ref", header.input_model_ref.is_some()),
     ];
     for (key, _) in own.into_iter().filter(|(_, is_set)| *is_set) {
-        let message = format!("`{key}`: the program gives the agent `{}` an input of its own", header.name);
+        let message = format!("`{key}`: the program already defines the input of agent `{}`", header.name);
         let span = span_of(&agent.file.header, key);
         out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint("keep one of them"));
     }

@@ -46,11 +46,10 @@ pub(crate) fn find_entry(
             if out.is_full() {
                 break;
             }
-            let message = format!("several agents say `entry: true`: {}", join_names(&names));
+            let message = format!("several agents have `entry: true`: {}", join_names(&names));
             let span = span_of(&agent.file.header, "entry");
             out.push(
-                Diagnostic::error_at(&agent.file.source, &span, message)
-                    .with_hint("leave it with one of them"),
+                Diagnostic::error_at(&agent.file.source, &span, message).with_hint("keep it in one of them"),
             );
         }
         return None;
@@ -144,7 +143,7 @@ impl EntrySearch<'_> {
             (None, _) => {
                 let message = match file.node.field("entry") {
                     Some(_) => "`entry` names neither an `agent` nor a `function`",
-                    None => "the project has no entry: its manifest and its files name none",
+                    None => "the project has no entry: neither its manifest nor its agent files name one",
                 };
                 let hint = "write `\"entry\": {\"agent\": \"main\"}` in the manifest, or `entry: true` in one agent file";
                 out.push(at(message.to_owned()).with_hint(hint));
@@ -161,7 +160,7 @@ fn refuse_both(
     at: impl Fn(String) -> Diagnostic,
     out: &mut Diagnostics,
 ) -> Option<EntryPoint> {
-    let message = format!("{named}, and the agent `{}` says `entry: true`", marked.header.name);
+    let message = format!("{named}, but the agent `{}` has `entry: true`", marked.header.name);
     out.push(at(message).with_hint("keep one of them"));
     None
 }

@@ -90,7 +90,7 @@ impl<'a> ModelNames<'a> {
         }
     }
 
-    /// A pattern whose provider nobody knows would hold for no model.
+    /// Returns what is wrong with the provider of a pattern: with an unknown one it would match no model.
     fn prefix_problem(&self, pattern: &str) -> Option<(String, String)> {
         let provider = pattern.split([':', '/']).next().unwrap_or_default();
         if self.known.is_empty() || self.known.contains(&provider) || self.code.may_define() {
@@ -127,7 +127,7 @@ impl<'a> ModelNames<'a> {
         }
     }
 
-    /// Says what is wrong with the name of a model, and what can be done.
+    /// Returns what is wrong with the name of a model, and a hint.
     pub(crate) fn problem(&self, model: &str) -> Option<(String, Option<String>)> {
         let model = self.catalog.alias(model).unwrap_or(model);
         let provider = model.split([':', '/']).next().unwrap_or_default();
@@ -146,9 +146,9 @@ impl<'a> ModelNames<'a> {
         }
         let hint = match nearest(provider, self.known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`? known: {}", join_names(&self.known)),
-            None => format!("known: {}; others are declared under `providers`", join_names(&self.known)),
+            None => format!("known: {}; declare others under `providers`", join_names(&self.known)),
         };
-        Some((format!("names the model `{model}`, and there is no provider `{provider}`"), Some(hint)))
+        Some((format!("names the model `{model}`, but there is no provider `{provider}`"), Some(hint)))
     }
 }
 

@@ -26,11 +26,11 @@ pub(crate) fn check_names(agents: &[Agent], catalog: &dyn Catalog, out: &mut Dia
             out.push(Diagnostic::error_at(source, &span, message).with_hint("rename one of them"));
         }
         if built_in.contains(&name) {
-            let message = format!("the agent name `{name}` is the name of a built-in toolset");
+            let message = format!("the agent name `{name}` is already the name of a built-in toolset");
             out.push(Diagnostic::error_at(source, &span, message).with_hint("rename the agent"));
         }
         if of_program(name) {
-            let message = format!("the agent name `{name}` is the name of a toolset of the program");
+            let message = format!("the agent name `{name}` is already the name of a toolset of the program");
             out.push(Diagnostic::error_at(source, &span, message).with_hint("rename the agent"));
         }
     }
@@ -66,7 +66,7 @@ pub(crate) fn check_agent_names(
             if let Some(hint) = unknown(name) {
                 let span = entry_span(&agent.file.header, "agents", name);
                 // It may be created later, by another agent or by code.
-                let message = format!("`agents` names `{name}`, and there is no such agent yet");
+                let message = format!("`agents` names `{name}`, but there is no such agent yet");
                 out.push(Diagnostic::notice_at(&agent.file.source, &span, message).with_hint(hint));
             }
         }
@@ -78,7 +78,7 @@ pub(crate) fn check_agent_names(
                 .node
                 .field("runtime")
                 .map_or(Span::START, |runtime| entry_span(&runtime.value, "agent_approval_overrides", name));
-            let message = format!("`agent_approval_overrides` names `{name}`, and there is no such agent");
+            let message = format!("`agent_approval_overrides` names `{name}`, but there is no such agent");
             let hint = unknown(name).unwrap_or_else(|| "name an agent of this project".to_owned());
             out.push(Diagnostic::error_at(&file.source, &span, message).with_hint(hint));
         }

@@ -33,7 +33,7 @@ pub(crate) fn check_server_tools(agent: HeaderDocument<'_>, out: &mut Diagnostic
             && !blocked.is_empty()
         {
             let message = format!("`{name}` has both `allowed_domains` and `blocked_domains`");
-            out.push(at(message).with_hint("keep one of them: whatever is not allowed is blocked"));
+            out.push(at(message).with_hint("keep one of them: domains that are not allowed are blocked"));
         }
     }
 }

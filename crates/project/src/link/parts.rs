@@ -131,7 +131,7 @@ fn add_agents(
     for agent in agents {
         preloaded += agent.header.preload.len();
         if preloaded > MAX_PRELOADED {
-            let message = format!("the agents up to here preload more than {MAX_PRELOADED} files");
+            let message = format!("the agents so far preload more than {MAX_PRELOADED} files");
             let span = span_of(&agent.file.header, "preload");
             out.push(
                 Diagnostic::error_at(&agent.file.source, &span, message).with_hint("preload fewer files"),
@@ -156,7 +156,7 @@ const MAX_PRELOADED: usize = 1_000;
 
 fn check_patterns(count: usize, agent: &Agent, out: &mut Diagnostics) {
     if count > MAX_PATTERNS {
-        let message = format!("the agents up to here have more than {MAX_PATTERNS} rules and patterns");
+        let message = format!("the agents so far have more than {MAX_PATTERNS} rules and patterns");
         let hint = "write fewer under `approval`, `manual_only`, `agents` and `compatible_models`";
         out.push(
             Diagnostic::error_at(&agent.file.source, &span_of(&agent.file.header, "name"), message)
@@ -165,7 +165,7 @@ fn check_patterns(count: usize, agent: &Agent, out: &mut Diagnostics) {
     }
 }
 
-/// Checks the parts of a manifest that stand for themselves, and reads what it says about runs.
+/// Checks the parts of a manifest that do not depend on agents, and reads its settings of runs.
 fn check_manifest(
     file: &ManifestFile,
     code: KnownCode<'_>,

@@ -50,7 +50,7 @@ pub(crate) fn powers(
     }
     if let Some((source, span)) = &files.widened {
         let root = files.root.display();
-        let which = format!("all files below {root}, since the program names files above its directory");
+        let which = format!("all files below {root}, because the program names files above its directory");
         found.add(source, span, "root", Power::Root { which });
     }
     for agent in agents {

@@ -51,7 +51,7 @@ pub(crate) fn programs(agent: &Agent, linked: &LinkedAgents<'_>, out: &mut Diagn
             let message =
                 format!("the program `{}` cannot be started: `agents` does not name `{name}`", program.name);
             let span = entry_span(&agent.file.header, KEY, &program.name);
-            let hint = "add it to `agents`, or take the program out";
+            let hint = "add it to `agents`, or remove the program";
             out.push(Diagnostic::notice_at(&agent.file.source, &span, message).with_hint(hint));
         }
         programs.push(Program {

@@ -42,10 +42,10 @@ pub(crate) fn check(file: &ManifestFile, catalog: &dyn Catalog, out: &mut Diagno
 fn server_problems(name: &str, server: &McpServer, catalog: &dyn Catalog) -> Vec<String> {
     let mut problems = Vec::new();
     if !Name::is_valid(name) {
-        problems.push("the name may have letters, digits, `_` and `-`".to_owned());
+        problems.push("the name may contain only letters, digits, `_` and `-`".to_owned());
     }
     match (&server.command, &server.url) {
-        (Some(_), Some(_)) => problems.push("`command` and `url` exclude each other".to_owned()),
+        (Some(_), Some(_)) => problems.push("`command` and `url` cannot be used together".to_owned()),
         (None, None) => problems.push("it needs a `command` to start, or a `url`".to_owned()),
         (Some(command), None) if command.trim().is_empty() => problems.push("`command` is empty".to_owned()),
         (Some(command), None) if !catalog.has_program(command) => {
@@ -72,7 +72,7 @@ fn provider_problems(name: &str, provider: &Provider, catalog: &dyn Catalog) -> 
             .push("this is the name of a built-in provider, or of one in your own configuration".to_owned());
     }
     if name.is_empty() || name.contains([':', '/', ' ']) {
-        problems.push("a provider's name has no `:`, `/` or blanks".to_owned());
+        problems.push("a provider's name cannot contain `:`, `/` or spaces".to_owned());
     }
     if !protocols.is_empty() && !protocols.contains(&provider.api.as_str()) {
         let meant = nearest(&provider.api, protocols.iter().copied());

@@ -63,7 +63,7 @@ impl Wanted {
         self.files.is_empty() && self.classes.is_empty()
     }
 
-    /// Returns a function that stands for the entry of code that is not run, and fails if it is called.
+    /// Returns a function in place of the entry of code that is not run. It fails if it is called.
     pub(crate) fn entry_without_code(&self) -> Option<Defined<EntrySpec>> {
         let refuse = |_: Value, _: CallContext| async {
             Err::<Output, ToolError>(ToolError::new("the Python code of this project was not run"))
@@ -80,9 +80,9 @@ impl Wanted {
     pub(crate) fn unverified(&self, assumed: &[String], root: &Path) -> Vec<Diagnostic> {
         let notice = |file: &Path, message: String| Diagnostic::notice(shown_path(file), message);
         let files =
-            self.files.iter().map(|file| notice(file, "not run, so what it defines is not known".to_owned()));
+            self.files.iter().map(|file| notice(file, "not run, so what it defines is unknown".to_owned()));
         let classes = self.classes.iter().map(|class| {
-            notice(&class.file, format!("not run, so the fields of `{}` are not known", class.name))
+            notice(&class.file, format!("not run, so the fields of `{}` are unknown", class.name))
         });
         // Without a directory of its own to name, a notice is about the first file.
         let file = if shown_path(root) == Path::new("") {
@@ -237,7 +237,8 @@ pub(crate) fn class_of(
     let span = span_of(&agent.file.header, key);
     let at = |message: String| Diagnostic::error_at(&agent.file.source, &span, message);
     let Some((path, class)) = split_reference(reference) else {
-        let message = format!("agent `{name}`: `{key}` is `{reference}`, which names no class of a file");
+        let message =
+            format!("agent `{name}`: `{key}` is `{reference}`, which is not a reference to a class");
         out.push(at(message).with_hint("write `schemas.py:Class`, relative to the agent file"));
         return None;
     };
@@ -308,7 +309,7 @@ fn names_of_line(line: &str) -> Vec<&str> {
     if is_assigned && is_name(name) { vec![name] } else { Vec::new() }
 }
 
-/// Says where something is set for Python without need.
+/// Reports settings for Python in a project without Python files.
 pub(crate) fn notice_settings(file: &ManifestFile, code: KnownCode<'_>, out: &mut Diagnostics) {
     let set = [
         ("python", file.manifest.python.is_some()),

@@ -55,7 +55,7 @@ pub(crate) struct Toolsets<'a> {
     broken: HashSet<&'a str>,
 }
 
-/// Why something that an agent lists cannot be had.
+/// Why something that an agent lists cannot be used.
 struct Refused {
     message: String,
     hint: Option<String>,
@@ -67,7 +67,7 @@ impl From<String> for Refused {
     }
 }
 
-/// Names of sections that something else has already.
+/// Checks the names of sections: each must be valid and not taken.
 pub(crate) fn check_sections(file: &ManifestFile, catalog: &dyn Catalog, out: &mut Diagnostics) {
     let built_in = catalog.toolsets();
     for name in file.manifest.toolsets.keys() {
@@ -84,7 +84,7 @@ pub(crate) fn check_sections(file: &ManifestFile, catalog: &dyn Catalog, out: &m
             _ => None,
         };
         if let Some(other) = taken {
-            let message = format!("the toolset name `{name}` is the name of {other}");
+            let message = format!("the toolset name `{name}` is already the name of {other}");
             out.push(Diagnostic::error_at(&file.source, &span, message).with_hint("rename the toolset"));
         }
         if !Name::is_valid(name) {
@@ -96,7 +96,7 @@ pub(crate) fn check_sections(file: &ManifestFile, catalog: &dyn Catalog, out: &m
 }
 
 impl<'a> Toolsets<'a> {
-    /// Makes the toolsets of the manifest, and says what is wrong with them.
+    /// Makes the toolsets of the manifest, and reports what is wrong with them.
     pub(crate) fn new(
         project: Listed<'a>,
         agents: &'a [Agent],
@@ -156,7 +156,7 @@ impl<'a> Toolsets<'a> {
         self.shared.into_values()
     }
 
-    /// Returns the built-in toolset that a name stands for: itself, or the one that a section of the manifest sets.
+    /// Returns the built-in toolset behind a name: itself, or the one that a section of the manifest sets up.
     pub(crate) fn built_in_of(&self, name: &str) -> Option<String> {
         if self.agents.contains(name) || self.program_toolset(name).is_some() {
             return None;
@@ -299,7 +299,7 @@ impl<'a> Toolsets<'a> {
         std::mem::take(&mut self.assumed)
     }
 
-    /// Looks up what an agent lists that code defines; says what is wrong and what can be done.
+    /// Looks up what an agent of code lists, and returns what is wrong with a hint for each.
     pub(crate) fn problems_of(&mut self, spec: &AgentSpec) -> Vec<(String, Option<String>)> {
         let mut problems = Vec::new();
         for tool in &spec.tools {
@@ -332,7 +332,7 @@ impl<'a> Toolsets<'a> {
         let choice =
             |own| ToolsetChoice { name: name.into(), settings: settings.clone(), own, implicit: false };
         if self.agents.contains(name) {
-            let no_settings = format!("`{name}` is an agent, which takes no settings");
+            let no_settings = format!("`{name}` is an agent, and agents take no settings");
             spec.approval.extend(read_rules(rules, |_| Some(name.to_owned()))?);
             return if is_plain { Ok(Some(choice(None))) } else { Err(no_settings.into()) };
         }
@@ -421,7 +421,7 @@ impl<'a> Toolsets<'a> {
     ) -> Result<Arc<dyn Toolset>, Refused> {
         let manifest = self.manifest.map(|file| &file.manifest);
         if manifest.is_some_and(|manifest| manifest.mcp_servers.contains_key(built_in)) {
-            return Err(format!("`{built_in}` is an MCP server, and this version starts none").into());
+            return Err(format!("`{built_in}` is an MCP server, which this version cannot start").into());
         }
         if !self.catalog.toolsets().contains(&built_in) {
             let message = format!("there is no toolset or agent `{built_in}`");
@@ -453,42 +453,42 @@ fn python_tool_hint(name: &str) -> Option<String> {
     find_python_name(name, &[PythonNameKind::Tool]).map(PythonName::hint)
 }
 
-/// Where another tool is called as the one that reads long results, nothing reads them.
+/// Reports a tool with the name of the one that reads long results, which it replaces.
 fn notice_own_reader(agent: &Agent, spec: &AgentSpec, others: &[Name], out: &mut Diagnostics) {
     const READER: &str = "read_fd";
     let is_alias = spec.overrides.iter().any(|change| change.alias.as_deref() == Some(READER));
     if spec.descriptors.enabled && (is_alias || others.iter().any(|name| name == READER)) {
         let message = format!(
-            "agent `{}`: its `{READER}` takes the place of the tool that reads long results, so they are cut",
+            "agent `{}`: its `{READER}` replaces the tool that reads long results, so they are truncated",
             spec.name
         );
         let span = entry_span(&agent.file.header, "tools", READER);
-        let hint = "give it another name, or say `file_descriptors: false`";
+        let hint = "rename your tool, or write `file_descriptors: false`";
         out.push(Diagnostic::notice_at(&agent.file.source, &span, message).with_hint(hint));
     }
 }
 
-/// A tool that may change nothing is not offered.
+/// Reports a tool for tuning that is not offered, because nothing may be tuned.
 fn notice_no_tuning(agent: &Agent, out: &mut Diagnostics) {
     const TUNE: &str = "tune";
     if agent.header.tuning.is_none() && agent.header.tools.iter().any(|entry| entry.name() == TUNE) {
         let message =
-            format!("`{TUNE}` is not offered to the model: `tuning` says what it may change, and is missing");
+            format!("`{TUNE}` is not offered to the model, because the agent has no `tuning` section");
         let span = entry_span(&agent.file.header, "tools", TUNE);
         out.push(Diagnostic::notice_at(&agent.file.source, &span, message));
     }
 }
 
-/// A plain name that is none of the toolset's tools is a misspelling: it would keep nothing from models.
+/// Checks `manual_only`. A plain name that the toolset does not have is a misspelling: it would hide nothing.
 fn check_manual_only(patterns: &[String], toolset: &dyn Toolset) -> Result<(), Refused> {
     let definitions = toolset.definitions();
     let tools = || definitions.iter().map(|definition| definition.name.as_str());
     for pattern in patterns {
         if glob_problem(pattern).is_some() {
-            return Err(format!("`manual_only` has a name or glob that cannot be read: `{pattern}`").into());
+            return Err(format!("`manual_only` has an invalid name or glob: `{pattern}`").into());
         }
         if Name::is_valid(pattern) && tools().all(|tool| tool != pattern) {
-            let message = format!("`manual_only` names `{pattern}`, which it does not have");
+            let message = format!("`manual_only` names `{pattern}`, which the toolset does not have");
             return Err(Refused { message, hint: Some(suggest(pattern, tools())) });
         }
     }
@@ -534,7 +534,7 @@ fn no_settings_of_code(name: &str, settings: &Value) -> Refused {
         settings.as_object().into_iter().flat_map(Map::keys).map(|key| format!("`{key}`")).collect();
     let given = if keys.is_empty() { settings.to_string() } else { keys.join(", ") };
     Refused {
-        message: format!("the toolset `{name}` is defined by code, and takes no settings: {given}"),
+        message: format!("the toolset `{name}` is defined by code and takes no settings: {given}"),
         hint: Some(format!("set it in the Python file; only `{APPROVAL_CONFIG}` may be given here")),
     }
 }
@@ -546,7 +546,7 @@ fn read_rules(
 ) -> Result<Vec<ApprovalRule>, Refused> {
     let read = rules.into_iter().map(|(tool, config)| {
         let pattern = pattern(&tool)
-            .ok_or_else(|| format!("`{APPROVAL_CONFIG}` names `{tool}`, which it does not have"))?;
+            .ok_or_else(|| format!("`{APPROVAL_CONFIG}` names `{tool}`, which the toolset does not have"))?;
         let flag = |key: &str| config.get(key) == Some(&Value::Bool(true));
         let unknown = config.as_object().and_then(|map| {
             map.iter().find(|(key, value)| {
@@ -558,7 +558,7 @@ fn read_rules(
             (Value::Object(_), None) if flag("pre_approved") => Approval::PreApproved,
             (Value::Object(_), None) => Approval::Ask,
             _ => {
-                let message = format!("`{APPROVAL_CONFIG}` of `{tool}` is {config}");
+                let message = format!("`{APPROVAL_CONFIG}` has an invalid rule for `{tool}`: {config}");
                 let hint = Some("write `{pre_approved: true}` or `{blocked: true}`".to_owned());
                 return Err(Refused { message, hint });
             }

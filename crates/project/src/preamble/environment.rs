@@ -31,7 +31,7 @@ pub(super) struct Environment {
 }
 
 impl Environment {
-    /// Reads the section of an agent, and says what is wrong with it.
+    /// Reads the section of an agent, and reports what is wrong with it.
     pub(super) fn read(agent: &Agent, root: &Path, out: &mut Diagnostics) -> Option<Self> {
         let section = match agent.header.env_info.as_ref()? {
             EnvironmentInfo::All(false) => return None,
@@ -88,7 +88,7 @@ impl Environment {
     }
 }
 
-/// A text that cannot end the block in which it stands: names of files and branches are anybody's.
+/// Escapes the closing tag, so that no text ends its block: anybody chooses the names of files and branches.
 fn without_tags(text: &str) -> String {
     text.replace("</env", "&lt;/env")
 }
@@ -143,7 +143,7 @@ fn check_variables(agent: &Agent, section: &EnvironmentSection, out: &mut Diagno
         if let Some(word) = secret_word(name) {
             let message =
                 format!("`env_vars` names the variable `{name}`, which looks like a key (`{word}`)");
-            let hint = "keys are told to no model; tools that need one read it themselves";
+            let hint = "keys are never sent to a model; tools that need one read it themselves";
             out.push(Diagnostic::error_at(&agent.file.source, &span, message).with_hint(hint));
         }
         if name.is_empty() || name.contains(['=', '\0']) {
@@ -155,7 +155,7 @@ fn check_variables(agent: &Agent, section: &EnvironmentSection, out: &mut Diagno
 
 fn notice_commands(agent: &Agent, section: &EnvironmentSection, out: &mut Diagnostics) {
     if section.commands.is_some() {
-        let message = "`commands` of `env_info` are never run: a file chooses no programs";
+        let message = "`commands` of `env_info` are never run: project files cannot start programs";
         let notice = Diagnostic::notice_at(&agent.file.source, &key_span(agent, "commands"), message);
         out.push(notice.with_hint("give the agent a shell toolset, or write the facts down"));
     }

@@ -33,7 +33,7 @@ impl FileMap {
         }
     }
 
-    /// Says what is wrong with the directory.
+    /// Checks the directory.
     pub(super) fn check(&self) -> Result<(), String> {
         self.directory().map(drop)
     }

@@ -1,4 +1,4 @@
-//! What a repository says about itself. Its files are read; no program is run, since a repository can choose some.
+//! Describes a Git repository. Its files are read, and `git` is not run: a repository can configure programs to start.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -36,7 +36,7 @@ pub(super) struct Preload {
 }
 
 impl Preload {
-    /// Reads the list of an agent, and says what is wrong with the files.
+    /// Reads the list of an agent, and reports what is wrong with the files.
     pub(super) fn read(
         agent: &Agent,
         root: &Path,
@@ -104,7 +104,7 @@ impl Preload {
     fn shown(&self, path: &Path, most: usize, catalog: &dyn Catalog) -> Result<FileExcerpt, String> {
         let name = path.display();
         if catalog.is_private(&self.root.join(path)) {
-            return Err(format!("`{name}` belongs to llm-do itself, and no project reads it"));
+            return Err(format!("`{name}` belongs to llm-do itself, and projects cannot read it"));
         }
         let refused = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => format!("`{name}` was not found"),
@@ -153,7 +153,7 @@ fn whole_characters(error: std::string::FromUtf8Error, size: usize) -> Result<St
     String::from_utf8(bytes).map_err(drop)
 }
 
-/// A text that cannot end the block in which it stands.
+/// Escapes closing tags, so that no text ends its block.
 fn without_tags(text: &str) -> String {
     text.replace("</file", "&lt;/file").replace("</preload", "&lt;/preload")
 }

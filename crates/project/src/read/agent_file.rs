@@ -17,7 +17,7 @@ pub(crate) struct AgentFile {
     pub(crate) instructions: Arc<str>,
     /// Whether an agent or code created it, and not a person.
     pub(crate) generated: bool,
-    /// The path without links; empty where there is no file.
+    /// The path without links; empty for a header that was not read from a file.
     pub(crate) real: PathBuf,
     /// Whether it is part of the project only because another agent names it as a program.
     pub(crate) is_linked: bool,

@@ -76,7 +76,7 @@ impl<'a> FileListing<'a> {
             Ok(_) => Ok(path),
             Err(_) if escapes => Err(format!("`{name}` lies outside the project")),
             Err(_) if path.is_symlink() => {
-                Err(format!("`{name}` is a link that leads nowhere or outside the project"))
+                Err(format!("`{name}` is a symbolic link that is broken or points outside the project"))
             }
             Err(_) => Err(format!("`{name}` was not found")),
         }
@@ -86,7 +86,7 @@ impl<'a> FileListing<'a> {
     fn matching(&mut self, pattern: &str) -> Result<Vec<PathBuf>, String> {
         self.globs.insert(pattern.to_owned());
         if self.globs.len() > MAX_GLOBS {
-            return Err(format!("`{pattern}` is one glob too many: a project has at most {MAX_GLOBS}"));
+            return Err(format!("`{pattern}` exceeds the limit of {MAX_GLOBS} globs in one project"));
         }
         if pattern.len() > MAX_GLOB_LEN {
             return Err(format!("a glob has more than {MAX_GLOB_LEN} bytes"));

@@ -193,7 +193,7 @@ fn put(node: &mut Node, path: &[String], value: Node) -> Result<(), String> {
                 counted(items.len() as u64, "item")
             )),
         },
-        _ => Err(format!("there is no `{name}` to set: what stands before it is not a table")),
+        _ => Err(format!("`{name}` cannot be set: the key before it is not a table")),
     }
 }
 

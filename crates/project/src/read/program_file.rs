@@ -114,7 +114,7 @@ impl<'a> ProgramReader<'a> {
             None => {
                 let hint = "write `[model]` with `name` and `provider`";
                 self.out.push(
-                    Diagnostic::error_at(self.source, &Span::START, "a program file has a section `model`")
+                    Diagnostic::error_at(self.source, &Span::START, "a program file needs a section `model`")
                         .with_hint(hint),
                 );
             }
@@ -174,7 +174,7 @@ impl<'a> ProgramReader<'a> {
         for field in fields.iter().filter(|field| !known.contains(&field.name.as_str())) {
             let key =
                 if section.is_empty() { field.name.clone() } else { format!("{section}.{}", field.name) };
-            let message = format!("`{key}` is unknown and passed over");
+            let message = format!("`{key}` is unknown and is ignored");
             let notice = Diagnostic::notice_at(self.source, &field.span, message);
             self.out.push(notice.with_hint(suggest(&field.name, known.iter().copied())));
         }
@@ -203,10 +203,7 @@ impl<'a> ProgramReader<'a> {
         self.notice_unknown("prompt", prompt, &known);
         for (key, other) in [("system", "system_prompt"), ("user", "user_prompt")] {
             if let (Some(_), Some(other)) = (prompt.field(key), prompt.field(other)) {
-                self.notice(
-                    other,
-                    format!("`{}` is passed over, since `{key}` stands beside it", other.name),
-                );
+                self.notice(other, format!("`{}` is ignored, because `{key}` is set too", other.name));
             }
         }
         let user = self.text_of(prompt, "user").or_else(|| self.text_of(prompt, "user_prompt"));
@@ -214,7 +211,10 @@ impl<'a> ProgramReader<'a> {
         let written = self.text_of(prompt, "system").or_else(|| self.text_of(prompt, "system_prompt"));
         if let Some((found, name)) = self.text_of(prompt, "system_prompt_file") {
             if let Some((written, _)) = written {
-                self.notice(written, format!("`{}` is passed over, since a file is named", written.name));
+                self.notice(
+                    written,
+                    format!("`{}` is ignored, because `system_prompt_file` is set", written.name),
+                );
             }
             return self.prompt_file(found, name).unwrap_or_default();
         }

@@ -52,7 +52,7 @@ impl<'a> Links<'a> {
             }
         }
         if self.count > MAX_LINKS {
-            let message = format!("the agents up to here name more than {MAX_LINKS} programs");
+            let message = format!("the agents so far name more than {MAX_LINKS} programs");
             out.push(Diagnostic::error_at(&file.source, &entry_span(&file.header, KEY, ""), message));
         }
         file.links = links;
@@ -63,7 +63,7 @@ impl<'a> Links<'a> {
     /// links.
     fn resolve(&self, from: &Path, name: &str) -> Result<(PathBuf, PathBuf), (String, Option<String>)> {
         if name.trim().is_empty() {
-            return Err(("a file is empty".to_owned(), None));
+            return Err(("the file name is empty".to_owned(), None));
         }
         let Some(below) = below(self.root, from, name) else {
             return Err((format!("`{name}` lies outside the project"), Some(INSIDE.to_owned())));

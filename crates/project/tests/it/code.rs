@@ -157,7 +157,7 @@ fn a_function_may_be_the_entry_and_share_the_name_of_an_agent() {
     let absent = project("code-entry-absent", "", "");
     assert_eq!(load_with(absent.path(), &code).unwrap().entry, "tools_main");
     let words = said(&project("code-both", "entry: {}", "entry: true"), &code);
-    assert!(words.contains("says `entry: true`"), "{words}");
+    assert!(words.contains("has `entry: true`"), "{words}");
     let words = said(&project("code-none", "entry: {}", ""), &Fake::default());
     assert!(words.contains("neither an `agent` nor a `function`"), "{words}");
 }

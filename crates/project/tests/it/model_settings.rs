@@ -155,9 +155,9 @@ fn headers_carry_no_keys_and_cannot_break_a_request() {
         ("api-key", "x-api-key: x", "keys come from the environment"),
         ("goog", "X-Goog-Api-Key: x", "keys come from the environment"),
         ("cookie", "cookie: x", "keys come from the environment"),
-        ("length", "content-length: '3'", "the connection makes it"),
-        ("host", "Host: example.com", "the connection makes it"),
-        ("line", "x-a: \"a\\r\\nauthorization: b\"", "characters that no header can carry"),
+        ("length", "content-length: '3'", "the HTTP client sets it"),
+        ("host", "Host: example.com", "the HTTP client sets it"),
+        ("line", "x-a: \"a\\r\\nauthorization: b\"", "characters that are not allowed in a header"),
         ("name", "'x y': z", "is not a valid header name"),
     ] {
         let said = refused(&format!("header-{id}"), &format!("  extra_headers:\n    {header}"));
@@ -174,7 +174,12 @@ fn the_body_keeps_what_llm_do_must_know() {
     for field in ["n", "best_of", "candidateCount"] {
         let said = refused(&format!("answers-{field}"), &format!("  extra_body:\n    {field}: 8"));
         assert!(said.contains(&format!("`model_settings.extra_body` may not set `{field}`")), "{said}");
-        assert!(said.contains("hint: each request has one answer, by which budgets are kept"), "{said}");
+        assert!(
+            said.contains(
+                "hint: only one answer per request is supported, because budgets are computed from it"
+            ),
+            "{said}"
+        );
     }
 }
 

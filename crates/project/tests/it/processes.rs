@@ -79,7 +79,7 @@ fn wrong_values_are_refused_with_their_line_and_what_to_do() {
         ("l-root", "preload: [.]", "`.` lies outside the project"),
         ("l-twice", "preload: [main.agent, main.agent]", "duplicate entry `main.agent`"),
         ("t-order", "tuning: {temperature: [1, 0]}", "`tuning.temperature`: 1 is more than 0"),
-        ("t-range", "tuning: {temperature: [0, 9]}", "outside 0 to 2"),
+        ("t-range", "tuning: {temperature: [0, 9]}", "outside the range 0 to 2"),
         ("t-tokens", "tuning: {max_tokens: [4000, 100]}", "4000 is more than 100"),
         ("t-one", "tuning: {max_tokens: [100]}", "max_tokens"),
         ("t-glob", "tuning: {models: ['[']}", "`[` is not a name or glob"),

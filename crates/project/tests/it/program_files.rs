@@ -108,7 +108,7 @@ fn what_stands_before_the_instructions_is_what_the_program_says() {
 fn what_has_no_effect_is_said() {
     let said = loaded("everything.toml").notices.to_string();
     for words in [
-        "`anthropic_vertex` is reached as `anthropic`",
+        "`anthropic_vertex` models are called through `anthropic`",
         "`model.project_id` has no effect",
         "`model.region` has no effect",
         "`parameters.top_k` is not sent",
@@ -119,8 +119,8 @@ fn what_has_no_effect_is_said() {
         "`list_dir` is the tool `list_files`",
         "the tool `spawn` has no parameter `program_name` here",
         "`access: read` has no effect: the tool `read_file` needs write access",
-        "MCP servers are not available yet: `tools.mcp`",
-        "MCP servers are not available yet: `mcp`",
+        "MCP servers are not supported yet: `tools.mcp`",
+        "MCP servers are not supported yet: `mcp`",
         "`demo.pause_between_prompts` has no effect",
         "`demo.display_name` has no effect",
         "files are relative to this file",
@@ -177,14 +177,14 @@ fn plugins_are_sections_and_bring_their_tools_along() {
 fn what_plugins_and_providers_cannot_do_here_is_said() {
     let said = loaded("plugins.yaml").notices.to_string();
     for words in [
-        "`claude_code` is reached as `anthropic`",
+        "`claude_code` models are called through `anthropic`",
         "`model.display_name` has no effect",
-        "`preload` is passed over, since a plugin says the same",
-        "`preload`: `gone.txt` was not found, and the program does without it",
-        "`helper.toml` was not found, and `helper.yaml` is taken for it",
-        "`plugins.of_mine` is unknown and passed over",
+        "`preload` is ignored, because a plugin sets the same",
+        "`preload`: `gone.txt` was not found, so the program runs without it",
+        "`helper.toml` was not found, so `helper.yaml` is used instead",
+        "`plugins.of_mine` is unknown and is ignored",
         "`tools.anthropic.web_search.user_location` is not sent",
-        "`tools.openai` has no effect: the model is of another provider",
+        "`tools.openai` has no effect: the model belongs to another provider",
     ] {
         assert!(said.contains(words), "{words} is missing:\n{said}");
     }
@@ -228,9 +228,7 @@ fn older_spellings_of_names_and_settings_hold() {
     names.sort_unstable();
     assert_eq!(names, ["cat", "ls", "sum"]);
     let said = project.notices.to_string();
-    for words in
-        ["`tools.aliases.calc` is passed over", "`tools.aliases.clock` is passed over", "`mcp.tools`"]
-    {
+    for words in ["`tools.aliases.calc` is ignored", "`tools.aliases.clock` is ignored", "`mcp.tools`"] {
         assert!(said.contains(words), "{words} is missing:\n{said}");
     }
 }
@@ -250,10 +248,10 @@ fn a_program_does_without_files_and_links_that_its_project_does_not_reach() {
     assert!(near.programs.is_empty() && near.preamble.is_none());
     let said = project.notices.to_string();
     assert!(
-        said.contains("`../README.md` lies outside the project, and the program does without it"),
+        said.contains("`../README.md` lies outside the project, so the program runs without it"),
         "{said}"
     );
-    assert!(said.contains("`../other.toml` lies outside the project, and is not linked"), "{said}");
+    assert!(said.contains("`../other.toml` lies outside the project, so it is not linked"), "{said}");
 }
 
 #[test]
@@ -275,7 +273,7 @@ fn the_project_of_a_program_that_names_files_above_it_is_the_repository() {
     assert_eq!(project.root, folder.path());
     assert_eq!(&*spec(&project, "far").instructions, "You reach far.");
     assert_eq!(spec(&project, "far").programs[0].agent, "other");
-    assert!(project.notices.to_string().contains("names files above its folder"), "{}", project.notices);
+    assert!(project.notices.to_string().contains("names files above its directory"), "{}", project.notices);
 
     let other = load(folder.path().join("other.toml"), &Standard).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((other.root.as_path(), other.notices.0.len()), (folder.path(), 0));

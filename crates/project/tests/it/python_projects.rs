@@ -91,7 +91,7 @@ fn an_allow_list_may_name_an_agent_that_does_not_exist_yet() {
     let main = "---\nname: main\nmodel: test:echo\nagents: [mian, later]\n---\nDo it.\n";
     let project = loaded("later", &[("main.agent", main)]).unwrap();
     let text = project.notices.to_string();
-    assert!(text.contains("notice: `agents` names `later`, and there is no such agent yet"), "{text}");
+    assert!(text.contains("notice: `agents` names `later`, but there is no such agent yet"), "{text}");
     assert!(text.contains("hint: did you mean `main`?"), "{text}");
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct ProjectScope {
 }
 
 /// A program that names files above its own folder belongs to the work around it: the nearest folder above that a
-/// repository or a package begins with. Nothing where it names none, or there is no such folder.
+/// repository or a package begins with. Returns nothing if it names none, or if such a folder does not exist.
 pub(crate) fn project_scope(path: &Path, program: &Node) -> Option<ProjectScope> {
     let span = named(program).find_map(reaching_up)?;
     let folder = directory_of(path);
@@ -90,7 +90,7 @@ fn reaching_up(node: &Node) -> Option<Span> {
     None
 }
 
-/// The path of a link, which can stand beside a description.
+/// Returns the path of a link, which may have a description beside it.
 fn path_of(link: &Node) -> Option<&Node> {
     match &link.content {
         NodeContent::Text(_) => Some(link),
@@ -136,7 +136,7 @@ impl ProgramReader<'_> {
                 "cwd" => {
                     self.notice(found, "files are relative to this file, wherever the program is started")
                 }
-                _ => self.refuse(&found.value, "`relative_to` is `program` or `cwd`".to_owned()),
+                _ => self.refuse(&found.value, "`relative_to` must be `program` or `cwd`".to_owned()),
             }
         }
         let Some(found) = preload.field("files") else { return };
@@ -154,7 +154,7 @@ impl ProgramReader<'_> {
     fn can_preload(&mut self, item: &Node) -> bool {
         let Some(name) = item.text() else { return true };
         let Err(message) = self.find(name) else { return true };
-        self.do_without(item, format!("`preload`: {message}, and the program does without it"));
+        self.do_without(item, format!("`preload`: {message}, so the program runs without it"));
         false
     }
 
@@ -193,7 +193,7 @@ impl ProgramReader<'_> {
     fn link_target(&mut self, path: &Node, written: &str) -> Option<String> {
         let Err(message) = self.find(written) else { return Some(written.to_owned()) };
         if message.contains(OUTSIDE) {
-            self.do_without(path, format!("`linked_programs`: {message}, and is not linked"));
+            self.do_without(path, format!("`linked_programs`: {message}, so it is not linked"));
             return None;
         }
         let others = ["yaml", "yml", "toml"].map(|ending| Path::new(written).with_extension(ending));
@@ -201,7 +201,7 @@ impl ProgramReader<'_> {
         let Some(other) = others.into_iter().find(|other| self.find(other).is_ok()) else {
             return Some(written.to_owned());
         };
-        let message = format!("`linked_programs`: {message}, and `{other}` is taken for it");
+        let message = format!("`linked_programs`: {message}, so `{other}` is used instead");
         self.out.push(Diagnostic::notice_at(self.source, &path.span, message));
         Some(other.to_owned())
     }

@@ -31,7 +31,7 @@ const PLUGINS: [Plugin; 6] = [
 ];
 
 impl ProgramReader<'_> {
-    /// The same program with the sections that its plugins stand for.
+    /// Returns the program with the sections that its plugins mean.
     pub(super) fn with_plugins_as_sections(&mut self, program: &Node) -> Node {
         let mut program = program.clone();
         let Some(plugins) = program.field("plugins").map(|plugins| plugins.value.clone()) else {
@@ -74,7 +74,7 @@ impl ProgramReader<'_> {
         }
     }
 
-    /// Links with the descriptions that stand apart from them.
+    /// Returns the links with the descriptions that are listed apart from them.
     fn links_of(&mut self, settings: &Node) -> Node {
         const LINKS: &str = "linked_programs";
         const DESCRIPTIONS: &str = "linked_program_descriptions";
@@ -100,7 +100,7 @@ impl ProgramReader<'_> {
     /// What a plugin says holds, and not an older section beside it.
     fn add_section(&mut self, program: &mut Node, section: TableField) {
         if let Some(older) = program.field(&section.name) {
-            let message = format!("`{}` is passed over, since a plugin says the same", older.name);
+            let message = format!("`{}` is ignored, because a plugin sets the same", older.name);
             self.notice(older, message);
         }
         if let Some(fields) = program.fields_mut() {

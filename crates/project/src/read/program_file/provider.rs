@@ -23,7 +23,9 @@ impl ProgramReader<'_> {
         if let (Some((name_field, name)), Some((provider_field, provider))) = (name, provider) {
             let plain = plain_provider(provider);
             if plain != provider {
-                let message = format!("`{provider}` is reached as `{plain}`, with the key of that provider");
+                let message = format!(
+                    "`{provider}` models are called through `{plain}`, with the key of that provider"
+                );
                 self.notice(provider_field, message);
             }
             // Vertex sets the date of a model apart with a character that no other knows.
@@ -65,12 +67,12 @@ impl ProgramReader<'_> {
                 "top_k" | "frequency_penalty" | "presence_penalty" => {
                     let message =
                         format!("`parameters.{}` is not sent: only some providers know it", found.name);
-                    let hint = "an agent file can send it as it stands, under `model_settings.extra_body`";
+                    let hint = "an agent file can send it unchanged, under `model_settings.extra_body`";
                     let notice = Diagnostic::notice_at(self.source, &found.span, message);
                     self.out.push(notice.with_hint(hint));
                 }
                 _ => {
-                    let message = format!("`parameters.{}` is unknown and passed over", found.name);
+                    let message = format!("`parameters.{}` is unknown and is ignored", found.name);
                     let notice = Diagnostic::notice_at(self.source, &found.span, message);
                     self.out.push(notice.with_hint(suggest(&found.name, PARAMETERS)));
                 }
@@ -118,7 +120,10 @@ impl ProgramReader<'_> {
             };
             self.notice_unknown(&format!("tools.{key}"), &found.value, &[SEARCH]);
             if provider.is_some_and(|provider| provider != key) {
-                self.notice(found, format!("`tools.{key}` has no effect: the model is of another provider"));
+                self.notice(
+                    found,
+                    format!("`tools.{key}` has no effect: the model belongs to another provider"),
+                );
                 continue;
             }
             self.section(&found.value, SEARCH, |reading, search| reading.web_search(key, found, search));

@@ -33,7 +33,7 @@ impl ProgramReader<'_> {
         self.tools = items.iter().map(|item| self.tool(item)).collect();
     }
 
-    /// Tools with the other names that stand apart from them.
+    /// Returns the tools with the aliases that are listed apart from them.
     fn aliased(&mut self, items: &[Node], aliases: &Node) -> Vec<Node> {
         let NodeContent::Table(aliases) = &aliases.content else { return items.to_vec() };
         let mut items = items.to_vec();
@@ -50,7 +50,7 @@ impl ProgramReader<'_> {
                 Some(item) => *item = with_alias(item, alias),
                 None => {
                     let message = format!(
-                        "`tools.aliases.{}` is passed over: `{tool}` is not listed, or has another name",
+                        "`tools.aliases.{}` is ignored: `{tool}` is not listed, or already has an alias",
                         alias.name
                     );
                     self.notice(alias, message);
@@ -106,7 +106,10 @@ impl ProgramReader<'_> {
                 self.refuse(&server.value, message);
             }
         }
-        self.notice(found, format!("MCP servers are not available yet: `{key}` is read and checked"));
+        self.notice(
+            found,
+            format!("MCP servers are not supported yet: `{key}` is checked and has no effect"),
+        );
     }
 
     pub(super) fn mcp(&mut self, mcp: &Node) {
@@ -131,11 +134,11 @@ impl ProgramReader<'_> {
         if let NodeContent::Table(fields) = &mcp.content
             && let Some(first) = fields.first()
         {
-            self.notice(first, "MCP servers are not available yet: `mcp` is read and checked");
+            self.notice(first, "MCP servers are not supported yet: `mcp` is checked and has no effect");
         }
     }
 
-    /// Facts that are known here, and the rest as it stands.
+    /// Keeps the facts that are known here, and everything else unchanged.
     pub(super) fn environment(&mut self, section: &Node) {
         let NodeContent::Table(fields) = &section.content else { return };
         let mut kept = Vec::new();
@@ -147,7 +150,7 @@ impl ProgramReader<'_> {
                 }
                 (key, _) if KEYS.contains(&key) => kept.push(found.clone()),
                 (_, NodeContent::Text(_)) => kept.push(found.clone()),
-                (key, _) => self.notice(found, format!("`env_info.{key}` is not text, and passed over")),
+                (key, _) => self.notice(found, format!("`env_info.{key}` is not text and is ignored")),
             }
         }
         self.header.push(field("env_info", &section.span, table(&section.span, kept)));
@@ -157,7 +160,7 @@ impl ProgramReader<'_> {
         let NodeContent::Text(written) = &name.content else { return true };
         let is_known = Fact::from_name(written).is_some();
         if !is_known {
-            let message = format!("the fact `{written}` is unknown and passed over");
+            let message = format!("the fact `{written}` is unknown and is ignored");
             self.out.push(Diagnostic::notice_at(self.source, &name.span, message));
         }
         is_known
@@ -209,7 +212,7 @@ const TOOLS: [&str; 6] = ["builtin", "enabled", "mcp", "aliases", "anthropic", "
 const KEYS: [&str; 6] =
     ["variables", "env_vars", "commands", "file_map_root", "file_map_max_files", "file_map_show_size"];
 
-/// The name of a tool, as it stands or in a table.
+/// Returns the name of a tool, written alone or in a table.
 pub(super) fn name_of(item: &Node) -> Option<&str> {
     match &item.content {
         NodeContent::Text(name) => Some(name),

@@ -30,8 +30,10 @@ pub(super) fn toolset(found: &TableField) -> Result<Option<Node>, SandboxProblem
         [] => Ok(None),
         [sandbox] => settings(&sandbox.value).map(Some),
         [_, second, ..] => {
-            let message =
-                format!("`{}` has several sandboxes, and an agent has one such toolset", found.name);
+            let message = format!(
+                "`{}` has several sandboxes, but an agent can have only one such toolset",
+                found.name
+            );
             let hint = "name a toolset for each under `toolsets` of the manifest, with its `root`, and list them here";
             Err((second.span.clone(), message, hint.to_owned()))
         }
@@ -83,7 +85,7 @@ fn is_read_only(mode: &Node) -> Result<bool, SandboxProblem> {
     match mode.text() {
         Some("ro") => Ok(true),
         Some("rw") => Ok(false),
-        _ => Err(refusal(mode, "the mode of a sandbox is `ro` or `rw`".to_owned(), "write `mode: rw`")),
+        _ => Err(refusal(mode, "the mode of a sandbox must be `ro` or `rw`".to_owned(), "write `mode: rw`")),
     }
 }
 
