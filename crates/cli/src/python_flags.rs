@@ -18,7 +18,7 @@ mod tests {
     use std::collections::HashSet;
 
     use clap::{CommandFactory, Parser};
-    use llm_do::project::{Catalog, StandardCatalog};
+    use llm_do::project::{StandardCatalog, ToolsetCatalog};
     use llm_do_project::{header_schema, manifest_schema, python_names};
     use serde_json::Value;
 

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use llm_do_core::{AgentArgs, AgentSpec, Name, Tool, Toolset};
 use llm_do_models::{PROTOCOLS, StandardModels, provider_names, providers};
-use llm_do_project::{Catalog, Code, CodeProblem, Machine, ProgramInput, WantedCode, WantedToolset};
+use llm_do_project::{
+    Catalog, Code, CodeProblem, CodeRunner, EmbeddingProgram, Host, Machine, ModelCatalog, ProgramInput,
+    ToolsetCatalog, WantedCode, WantedToolset,
+};
 use llm_do_python::{PythonSettings, python_code, python_interpreter, python_syntax_problems};
 use llm_do_runtime::EntrySpec;
 use llm_do_tools::{
@@ -137,7 +140,9 @@ impl Catalog for StandardCatalog {
     fn shared(&self) -> Arc<dyn Catalog> {
         Arc::new(self.clone())
     }
+}
 
+impl ToolsetCatalog for StandardCatalog {
     fn toolsets(&self) -> Vec<&str> {
         built_in_names().into_iter().chain([dynamic_agents::NAME]).collect()
     }
@@ -149,6 +154,43 @@ impl Catalog for StandardCatalog {
         }
     }
 
+    fn toolset_powers(&self, wanted: WantedToolset<'_>) -> Vec<Power> {
+        toolset_powers(&request(&wanted), &self.env)
+    }
+
+    fn tool_home(&self, tool: &str) -> Option<&str> {
+        dynamic_agents::TOOLS.contains(&tool).then_some(dynamic_agents::NAME).or_else(|| tool_home(tool))
+    }
+
+    fn lone_tools(&self) -> Vec<&str> {
+        lone_tools().into_iter().chain(dynamic_agents::TOOLS).collect()
+    }
+}
+
+impl EmbeddingProgram for StandardCatalog {
+    fn program_tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
+    fn program_toolsets(&self) -> &[Arc<dyn Toolset>] {
+        &self.toolsets
+    }
+
+    fn program_entries(&self) -> &[EntrySpec] {
+        &self.entries
+    }
+
+    fn program_inputs(&self) -> &[ProgramInput] {
+        &self.inputs
+    }
+
+    fn program_hint(&self) -> Option<&str> {
+        self.is_embedded
+            .then_some("the program adds its own with `llm_do::loader(..).tool(..)` and `.toolset(..)`")
+    }
+}
+
+impl CodeRunner for StandardCatalog {
     /// The keys of model providers stay here: code that a project brings sees those that its manifest names.
     fn code(&self, wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {
         let mut settings = self.python.clone();
@@ -172,11 +214,9 @@ impl Catalog for StandardCatalog {
     fn interpreter(&self, root: &Path, named: Option<&str>) -> String {
         python_interpreter(named, root, &self.env.directory, &self.python)
     }
+}
 
-    fn toolset_powers(&self, wanted: WantedToolset<'_>) -> Vec<Power> {
-        toolset_powers(&request(&wanted), &self.env)
-    }
-
+impl ModelCatalog for StandardCatalog {
     fn key_variables(&self) -> Vec<&str> {
         providers()
             .iter()
@@ -185,50 +225,6 @@ impl Catalog for StandardCatalog {
             .chain(OTHER_KEYS.iter().copied())
             .chain(self.user.key_variables())
             .collect()
-    }
-
-    fn program_tools(&self) -> &[Arc<dyn Tool>] {
-        &self.tools
-    }
-
-    fn program_toolsets(&self) -> &[Arc<dyn Toolset>] {
-        &self.toolsets
-    }
-
-    fn program_entries(&self) -> &[EntrySpec] {
-        &self.entries
-    }
-
-    fn program_inputs(&self) -> &[ProgramInput] {
-        &self.inputs
-    }
-
-    fn program_hint(&self) -> Option<&str> {
-        self.is_embedded
-            .then_some("the program adds its own with `llm_do::loader(..).tool(..)` and `.toolset(..)`")
-    }
-
-    fn tool_home(&self, tool: &str) -> Option<&str> {
-        dynamic_agents::TOOLS.contains(&tool).then_some(dynamic_agents::NAME).or_else(|| tool_home(tool))
-    }
-
-    fn lone_tools(&self) -> Vec<&str> {
-        lone_tools().into_iter().chain(dynamic_agents::TOOLS).collect()
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        std::env::var(name).ok()
-    }
-
-    fn is_private(&self, path: &Path) -> bool {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let path = real(path);
-        self.env.private.iter().any(|directory| path.starts_with(real(directory)))
-    }
-
-    fn machine(&self) -> Machine {
-        let username = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| self.variable(name));
-        Machine { directory: Some(self.env.directory.clone()), hostname: hostname(), username }
     }
 
     fn providers(&self) -> Vec<&str> {
@@ -248,12 +244,29 @@ impl Catalog for StandardCatalog {
         StandardModels::new(root).offline_problem(model)
     }
 
-    fn allowed_secret_files(&self) -> &[String] {
-        &self.allowed_secret_files
-    }
-
     fn protocols(&self) -> Vec<&str> {
         PROTOCOLS.to_vec()
+    }
+}
+
+impl Host for StandardCatalog {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn is_private(&self, path: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let path = real(path);
+        self.env.private.iter().any(|directory| path.starts_with(real(directory)))
+    }
+
+    fn machine(&self) -> Machine {
+        let username = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| self.variable(name));
+        Machine { directory: Some(self.env.directory.clone()), hostname: hostname(), username }
+    }
+
+    fn allowed_secret_files(&self) -> &[String] {
+        &self.allowed_secret_files
     }
 
     fn has_program(&self, program: &str) -> bool {

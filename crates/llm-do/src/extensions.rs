@@ -10,7 +10,7 @@ use llm_do_models::{
     DeclaredProvider, DescribedModel, DescribedProvider, Environment, StandardModels, StandardPrices,
 };
 use llm_do_project::{
-    Catalog, CodeModel, CodeProvider, LoadedProject, ProjectFiles, Provider, WantedToolset, Workshop,
+    CodeModel, CodeProvider, LoadedProject, ProjectFiles, Provider, ToolsetCatalog, WantedToolset, Workshop,
 };
 use llm_do_runtime::{Project, ProjectBuilder, Runtime, RuntimeBuilder, ToolsetSource};
 use serde_json::Value;

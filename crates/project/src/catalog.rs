@@ -12,10 +12,16 @@ use crate::code::{Code, CodeProblem, WantedCode};
 use crate::project_files::ProjectFiles;
 
 /// Knows what the files of a project may name besides each other.
-pub trait Catalog: Send + Sync {
+///
+/// The parts are traits of their own, so that code that checks models asks for nothing else, and a catalog implements
+/// only the methods that it has an answer for.
+pub trait Catalog: ToolsetCatalog + EmbeddingProgram + CodeRunner + ModelCatalog + Host {
     /// Returns the same catalog for whoever keeps it: agents may be created as long as a project runs.
     fn shared(&self) -> Arc<dyn Catalog>;
+}
 
+/// Knows the built-in toolsets that agents and manifests may name.
+pub trait ToolsetCatalog: Send + Sync {
     /// Returns the names of all built-in toolsets.
     fn toolsets(&self) -> Vec<&str>;
 
@@ -26,6 +32,25 @@ pub trait Catalog: Send + Sync {
     /// Returns what is wrong with its settings.
     fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String>;
 
+    /// Returns the built-in toolset of a tool that agents may list alone.
+    fn tool_home(&self, _tool: &str) -> Option<&str> {
+        None
+    }
+
+    /// Returns the tools that agents may list alone, for hints about misspelled names.
+    fn lone_tools(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// Returns the powers that a built-in toolset has by its settings: what it does without a question that it would
+    /// not do by default.
+    fn toolset_powers(&self, _wanted: WantedToolset<'_>) -> Vec<Power> {
+        Vec::new()
+    }
+}
+
+/// Knows what the program that embeds the library adds: tools, toolsets, entries and typed inputs.
+pub trait EmbeddingProgram: Send + Sync {
     /// Returns the tools of the embedding program, which agents list under `tools`.
     fn program_tools(&self) -> &[Arc<dyn Tool>] {
         &[]
@@ -50,47 +75,13 @@ pub trait Catalog: Send + Sync {
     fn program_hint(&self) -> Option<&str> {
         None
     }
+}
 
-    /// Returns the built-in toolset of a tool that agents may list alone.
-    fn tool_home(&self, _tool: &str) -> Option<&str> {
-        None
-    }
-
-    /// Returns the tools that agents may list alone, for hints about misspelled names.
-    fn lone_tools(&self) -> Vec<&str> {
-        Vec::new()
-    }
-
-    /// Returns an environment variable of the process, for agents that are told about it.
-    fn variable(&self, _name: &str) -> Option<String> {
-        None
-    }
-
-    /// Returns whether a file belongs to llm-do itself, such as its records and the keys of the user: then no project
-    /// reads it.
-    fn is_private(&self, _path: &Path) -> bool {
-        false
-    }
-
-    /// Returns what is known about the machine, for agents that are told about it.
-    fn machine(&self) -> Machine {
-        Machine::default()
-    }
-
+/// Runs the Python files of a project. The methods have defaults that run nothing.
+pub trait CodeRunner: Send + Sync {
     /// Returns the interpreter that would run the Python files of a project, as a person would write it.
     fn interpreter(&self, _root: &Path, named: Option<&str>) -> String {
         named.unwrap_or("python3").to_owned()
-    }
-
-    /// Returns the powers that a built-in toolset has by its settings: what it does without a question that it would
-    /// not do by default.
-    fn toolset_powers(&self, _wanted: WantedToolset<'_>) -> Vec<Power> {
-        Vec::new()
-    }
-
-    /// Returns the environment variables that hold keys of built-in providers.
-    fn key_variables(&self) -> Vec<&str> {
-        Vec::new()
     }
 
     /// Returns the syntax errors of Python files, which are not run for it.
@@ -103,6 +94,14 @@ pub trait Catalog: Send + Sync {
     fn code(&self, _wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {
         let message = "Python files cannot be run here".to_owned();
         Err(vec![CodeProblem { location: None, message, hint: None }])
+    }
+}
+
+/// Knows the models and providers that manifests and agents may name.
+pub trait ModelCatalog: Send + Sync {
+    /// Returns the environment variables that hold keys of built-in providers.
+    fn key_variables(&self) -> Vec<&str> {
+        Vec::new()
     }
 
     /// Returns the prefixes of models that are known without the manifest. If there are none, they are not checked.
@@ -125,15 +124,34 @@ pub trait Catalog: Send + Sync {
         None
     }
 
+    /// Returns the protocols that providers of a manifest may speak. If there are none, they are not checked.
+    fn protocols(&self) -> Vec<&str> {
+        Vec::new()
+    }
+}
+
+/// Knows the machine and the user on whose behalf a project is loaded.
+pub trait Host: Send + Sync {
+    /// Returns an environment variable of the process, for agents that are told about it.
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    /// Returns whether a file belongs to llm-do itself, such as its records and the keys of the user: then no project
+    /// reads it.
+    fn is_private(&self, _path: &Path) -> bool {
+        false
+    }
+
+    /// Returns what is known about the machine, for agents that are told about it.
+    fn machine(&self) -> Machine {
+        Machine::default()
+    }
+
     /// Returns globs, relative to the project, of files that the user does not regard as secret. They apply to every
     /// project, also to one without its powers.
     fn allowed_secret_files(&self) -> &[String] {
         &[]
-    }
-
-    /// Returns the protocols that providers of a manifest may speak. If there are none, they are not checked.
-    fn protocols(&self) -> Vec<&str> {
-        Vec::new()
     }
 
     /// Returns whether a program can be started. Only its presence is looked at.
@@ -189,7 +207,9 @@ impl Catalog for NoToolsets {
     fn shared(&self) -> Arc<dyn Catalog> {
         Arc::new(*self)
     }
+}
 
+impl ToolsetCatalog for NoToolsets {
     fn toolsets(&self) -> Vec<&str> {
         Vec::new()
     }
@@ -198,3 +218,11 @@ impl Catalog for NoToolsets {
         Err(format!("there is no toolset `{}`", wanted.built_in))
     }
 }
+
+impl EmbeddingProgram for NoToolsets {}
+
+impl CodeRunner for NoToolsets {}
+
+impl ModelCatalog for NoToolsets {}
+
+impl Host for NoToolsets {}

@@ -3,5 +3,5 @@
 mod agent_draft;
 mod workshop;
 
-pub use agent_draft::AgentDraft;
+pub use agent_draft::{AgentDraft, AgentDraftError};
 pub use workshop::Workshop;

@@ -26,19 +26,22 @@ use std::path::Path;
 
 use llm_do_trust::Powers;
 
-pub use catalog::{Catalog, Machine, NoToolsets, ProgramInput, WantedToolset};
+pub use catalog::{
+    Catalog, CodeRunner, EmbeddingProgram, Host, Machine, ModelCatalog, NoToolsets, ProgramInput,
+    ToolsetCatalog, WantedToolset,
+};
 pub use code::{
     ClassPurpose, Code, CodeClass, CodeLocation, CodeModel, CodeProblem, CodeProvider, Defined, ReachModel,
     WantedClass, WantedCode, WantedFunction,
 };
-pub use create::{AgentDraft, Workshop};
+pub use create::{AgentDraft, AgentDraftError, Workshop};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use format::{
     AttachmentSection, HeaderProblem, LimitsSection, McpServer, Provider, header_problem, header_schema,
     manifest_schema,
 };
 pub use loaded::LoadedProject;
-pub use project_files::ProjectFiles;
+pub use project_files::{ProjectFiles, SecretFilesError};
 pub use python_names::{PYTHON_NAMES, PythonEra, PythonName, PythonNameKind, find_python_name, python_names};
 pub use reach::{Reach, ReachedAgent, ReachedCall, ReachedKind, ReachedProvider};
 pub use read::discovery;

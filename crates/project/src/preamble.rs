@@ -14,7 +14,7 @@ use std::sync::Arc;
 use llm_do_core::{Failure, FailureKind, Preamble};
 use serde_json::json;
 
-use crate::catalog::Catalog;
+use crate::catalog::Host;
 use crate::diagnostic::Diagnostics;
 use crate::project_files::ProjectFiles;
 use crate::read::agent::Agent;
@@ -27,18 +27,18 @@ pub(crate) fn preamble(
     agent: &Agent,
     root: &Path,
     files: &ProjectFiles,
-    catalog: &dyn Catalog,
+    host: Arc<dyn Host>,
     out: &mut Diagnostics,
 ) -> Option<Preamble> {
     let environment = Environment::read(agent, root, out);
-    let preload = Preload::read(agent, root, files, catalog, out);
+    let preload = Preload::read(agent, root, files, &*host, out);
     if environment.is_none() && preload.is_none() {
         return None;
     }
     let header = &agent.file.header;
     let written = |key: &str| header.field(key).map(|field| field.value.to_value());
     let source = json!([written("env_info"), written("preload")]).to_string();
-    let parts = Arc::new(PreambleParts { environment, preload, catalog: catalog.shared() });
+    let parts = Arc::new(PreambleParts { environment, preload, host });
     Some(Preamble::new(source, move || {
         let parts = parts.clone();
         Box::pin(async move { parts.text_aside().await })
@@ -49,7 +49,7 @@ pub(crate) fn preamble(
 struct PreambleParts {
     environment: Option<Environment>,
     preload: Option<Preload>,
-    catalog: Arc<dyn Catalog>,
+    host: Arc<dyn Host>,
 }
 
 impl PreambleParts {
@@ -62,8 +62,8 @@ impl PreambleParts {
     }
 
     fn text(&self) -> Result<String, String> {
-        let environment = self.environment.as_ref().map(|environment| environment.text(&*self.catalog));
-        let preload = self.preload.as_ref().map(|preload| preload.text(&*self.catalog)).transpose()?;
+        let environment = self.environment.as_ref().map(|environment| environment.text(&*self.host));
+        let preload = self.preload.as_ref().map(|preload| preload.text(&*self.host)).transpose()?;
         let texts = environment.flatten().into_iter().chain(preload);
         Ok(texts.collect::<Vec<_>>().join("\n\n"))
     }

@@ -20,9 +20,28 @@ impl ProjectFiles {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with a glob, or why the root cannot be found.
-    pub fn secret_files(&self, root: &Path) -> Result<SecretFiles, String> {
-        let root = root.canonicalize().map_err(|error| format!("`{}`: {error}", root.display()))?;
-        SecretFiles::new(root, self.allowed_secrets.iter().map(String::as_str))
+    /// Fails if the root does not exist, or if a glob cannot be used.
+    pub fn secret_files(&self, root: &Path) -> Result<SecretFiles, SecretFilesError> {
+        let real = root.canonicalize();
+        let real = real.map_err(|source| SecretFilesError::Root { root: root.to_path_buf(), source })?;
+        SecretFiles::new(real, self.allowed_secrets.iter().map(String::as_str))
+            .map_err(|problem| SecretFilesError::Glob(problem.to_string()))
     }
+}
+
+/// Why the secret files of a project cannot be told apart from others.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SecretFilesError {
+    /// The directory of the project cannot be found.
+    #[error("`{}`: {source}", root.display())]
+    Root {
+        /// The directory.
+        root: PathBuf,
+        /// Why it cannot be found.
+        source: std::io::Error,
+    },
+    /// A glob of allowed files cannot be used.
+    #[error("{0}")]
+    Glob(String),
 }

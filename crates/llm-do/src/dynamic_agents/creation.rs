@@ -222,7 +222,7 @@ impl Creation {
         }
         let names: Vec<Name> = agents.iter().map(|agent| agent.definition.name.clone()).collect();
         let read = |draft: &AgentDraft| {
-            let text = draft.text().map_err(wrong)?;
+            let text = draft.text().map_err(|error| wrong(error.to_string()))?;
             let spec = workshop.read(&draft.name, &text, &names).map_err(|problems| unreadable(&problems))?;
             Ok((text, spec))
         };

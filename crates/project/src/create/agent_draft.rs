@@ -7,6 +7,18 @@ use serde_json::{Map, Value, json};
 
 use crate::document::{self, Language};
 
+/// Why the text of an agent file cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentDraftError {
+    /// The header cannot be written as YAML, or cannot be read back.
+    #[error("the header cannot be written as YAML: {0}")]
+    Yaml(String),
+    /// The header would be read back as something else.
+    #[error("the header cannot be written as YAML without loss")]
+    Lossy,
+}
+
 /// What an agent file shall say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentDraft {
@@ -67,13 +79,19 @@ impl AgentDraft {
         }
     }
 
-    /// Returns the whole text of the file. It is read back, so that what it says is what was meant.
-    pub fn text(&self) -> Result<String, String> {
+    /// Returns the whole text of the file. It is read back, so that it means what was meant.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the header cannot be written as YAML, or would be read as something else.
+    pub fn text(&self) -> Result<String, AgentDraftError> {
         let header = Value::Object(self.header());
-        let yaml = serde_saphyr::to_string(&header).map_err(|error| error.to_string())?;
-        let read = document::read(&yaml, Language::Yaml).map_err(|error| error.message)?;
+        let yaml =
+            serde_saphyr::to_string(&header).map_err(|error| AgentDraftError::Yaml(error.to_string()))?;
+        let read =
+            document::read(&yaml, Language::Yaml).map_err(|error| AgentDraftError::Yaml(error.message))?;
         if read.to_value() != header {
-            return Err("the header cannot be written as YAML without loss".to_owned());
+            return Err(AgentDraftError::Lossy);
         }
         Ok(format!("---\n{}\n---\n\n{}\n", yaml.trim_end(), self.instructions.trim()))
     }

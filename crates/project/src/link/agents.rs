@@ -52,7 +52,7 @@ pub(crate) fn agent_spec(
     spec.programs = programs::programs(agent, project.linked, out);
     spec.descriptors = descriptors(header.file_descriptors.as_ref());
     toolsets.add_to(agent, &mut spec, out);
-    spec.preamble = preamble::preamble(agent, project.root, project.files, toolsets.catalog(), out);
+    spec.preamble = preamble::preamble(agent, project.root, project.files, toolsets.catalog().shared(), out);
     spec.tuning = tuning::tuning(agent.document(), out);
     notice_later_keys(agent, out);
     spec

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::catalog::{Catalog, ProgramInput};
+use crate::catalog::{EmbeddingProgram, ProgramInput};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::span_of;
 use crate::read::agent::Agent;
@@ -12,7 +12,7 @@ use crate::suggest::suggest;
 /// The input that the embedding program gives to an agent. It is an error if the file declares one too.
 pub(crate) fn input_of<'a>(
     agent: &Agent,
-    catalog: &'a dyn Catalog,
+    catalog: &'a dyn EmbeddingProgram,
     out: &mut Diagnostics,
 ) -> Option<&'a ProgramInput> {
     let header = &agent.header;
@@ -30,7 +30,7 @@ pub(crate) fn input_of<'a>(
 }
 
 /// Reports toolsets that the embedding program adds twice, and typed inputs for agents that no file defines.
-pub(crate) fn check(agents: &[Agent], catalog: &dyn Catalog, root: &Path, out: &mut Diagnostics) {
+pub(crate) fn check(agents: &[Agent], catalog: &dyn EmbeddingProgram, root: &Path, out: &mut Diagnostics) {
     let mut seen = HashSet::new();
     for toolset in catalog.program_toolsets().iter().filter(|toolset| !seen.insert(toolset.name())) {
         let message = format!("the program adds two toolsets with the name `{}`", toolset.name());

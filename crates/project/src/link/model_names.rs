@@ -6,7 +6,7 @@ use std::path::Path;
 use llm_do_core::nearest;
 
 use super::KnownCode;
-use crate::catalog::Catalog;
+use crate::catalog::ModelCatalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_span, span_of};
 use crate::format::manifest::ManifestFile;
@@ -22,7 +22,7 @@ const MAX_MODELS: usize = 1_000;
 pub(crate) struct ModelNames<'a> {
     known: Vec<&'a str>,
     code: KnownCode<'a>,
-    catalog: &'a dyn Catalog,
+    catalog: &'a dyn ModelCatalog,
     root: &'a Path,
     /// Models whose provider code must bring, which was not run yet.
     assumed: RefCell<Vec<String>>,
@@ -33,7 +33,7 @@ impl<'a> ModelNames<'a> {
     pub(crate) fn new(
         manifest: Option<&'a ManifestFile>,
         code: KnownCode<'a>,
-        catalog: &'a dyn Catalog,
+        catalog: &'a dyn ModelCatalog,
         root: &'a Path,
     ) -> Self {
         let mut known = catalog.providers();
@@ -153,12 +153,12 @@ impl<'a> ModelNames<'a> {
 }
 
 /// Replaces aliases of the user by the models that they name.
-pub(crate) fn expand_aliases(agent: &mut Agent, catalog: &dyn Catalog) {
+pub(crate) fn expand_aliases(agent: &mut Agent, catalog: &dyn ModelCatalog) {
     let models = agent.header.model.iter_mut().chain(&mut agent.header.fallback_models);
     models.for_each(|model| expand_alias(model, catalog));
 }
 
-pub(super) fn expand_alias(model: &mut String, catalog: &dyn Catalog) {
+pub(super) fn expand_alias(model: &mut String, catalog: &dyn ModelCatalog) {
     if let Some(named) = catalog.alias(model) {
         *model = named.to_owned();
     }

@@ -10,7 +10,7 @@ use llm_do_core::{CallContext, Name, Output, Schema, Tool, ToolError};
 use llm_do_runtime::EntrySpec;
 use serde_json::Value;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, CodeRunner};
 use crate::code::{
     ClassPurpose, Code, CodeClass, CodeLocation, Defined, WantedClass, WantedCode, WantedFunction,
 };
@@ -101,7 +101,7 @@ impl Wanted {
         manifest: Option<&ManifestFile>,
         root: &Path,
         own: &ProjectFiles,
-        catalog: &dyn Catalog,
+        runner: &dyn CodeRunner,
         out: &mut Diagnostics,
     ) -> Option<Arc<Code>> {
         let providers = manifest.iter().flat_map(|file| file.manifest.providers.values());
@@ -117,7 +117,7 @@ impl Wanted {
             entry: self.entry.as_ref(),
             own,
         };
-        match catalog.code(wanted) {
+        match runner.code(wanted) {
             Ok(code) => Some(Arc::new(code)),
             Err(problems) => {
                 problems

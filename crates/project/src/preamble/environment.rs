@@ -6,7 +6,7 @@ use llm_do_core::{secret_word, visible_line};
 
 use super::file_map::FileMap;
 use super::git;
-use crate::catalog::Catalog;
+use crate::catalog::Host;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_span, span_of};
 use crate::format::facts::Fact;
@@ -60,12 +60,12 @@ impl Environment {
     }
 
     /// Makes the block; nothing where there is nothing to tell.
-    pub(super) fn text(&self, catalog: &dyn Catalog) -> Option<String> {
-        let facts = self.facts.iter().filter_map(|fact| self.fact(*fact, catalog));
+    pub(super) fn text(&self, host: &dyn Host) -> Option<String> {
+        let facts = self.facts.iter().filter_map(|fact| self.fact(*fact, host));
         let custom =
             self.custom.iter().map(|(key, text)| format!("{}: {}", visible_line(key), visible_line(text)));
         let variables = self.variables.iter().filter_map(|(label, name)| {
-            let value = catalog.variable(name).filter(|value| !value.is_empty())?;
+            let value = host.variable(name).filter(|value| !value.is_empty())?;
             Some(format!("{}: {}", visible_line(label), one_line(&value)))
         });
         let map = self.facts.contains(&Fact::FileMap).then(|| self.file_map.text());
@@ -73,8 +73,8 @@ impl Environment {
         (!lines.is_empty()).then(|| format!("<env>\n{}\n</env>", without_tags(&lines.join("\n"))))
     }
 
-    fn fact(&self, fact: Fact, catalog: &dyn Catalog) -> Option<String> {
-        let machine = catalog.machine();
+    fn fact(&self, fact: Fact, host: &dyn Host) -> Option<String> {
+        let machine = host.machine();
         let value = match fact {
             Fact::WorkingDirectory => machine.directory?.display().to_string(),
             Fact::Platform => format!("{} ({})", std::env::consts::OS, std::env::consts::ARCH),

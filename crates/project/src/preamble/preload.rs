@@ -8,7 +8,7 @@ use cap_std::fs::Dir;
 
 use llm_do_secrets::SecretFiles;
 
-use crate::catalog::Catalog;
+use crate::catalog::Host;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_span, span_of};
 use crate::project_files::ProjectFiles;
@@ -41,7 +41,7 @@ impl Preload {
         agent: &Agent,
         root: &Path,
         own: &ProjectFiles,
-        catalog: &dyn Catalog,
+        host: &dyn Host,
         out: &mut Diagnostics,
     ) -> Option<Self> {
         let names = &agent.header.preload;
@@ -70,7 +70,7 @@ impl Preload {
                 refuse(format!("duplicate entry `{name}`"));
                 continue;
             }
-            match preload.shown(&path, MAX_BYTES, catalog) {
+            match preload.shown(&path, MAX_BYTES, host) {
                 Ok(_) => preload.files.push(path),
                 Err(message) => refuse(message),
             }
@@ -79,11 +79,11 @@ impl Preload {
     }
 
     /// Makes the block.
-    pub(super) fn text(&self, catalog: &dyn Catalog) -> Result<String, String> {
+    pub(super) fn text(&self, host: &dyn Host) -> Result<String, String> {
         let mut text = "<preload>\n".to_owned();
         let mut room = MAX_TOTAL_BYTES;
         for path in &self.files {
-            let shown = self.shown(path, room.min(MAX_BYTES), catalog)?;
+            let shown = self.shown(path, room.min(MAX_BYTES), host)?;
             room = room.saturating_sub(shown.text.len());
             let inner = without_tags(&shown.text);
             text.push_str(&format!("<file path=\"{}\">\n{inner}", escaped(path)));
@@ -101,9 +101,9 @@ impl Preload {
     }
 
     /// Reads the beginning of a file below the root. No link leads out of it.
-    fn shown(&self, path: &Path, most: usize, catalog: &dyn Catalog) -> Result<FileExcerpt, String> {
+    fn shown(&self, path: &Path, most: usize, host: &dyn Host) -> Result<FileExcerpt, String> {
         let name = path.display();
-        if catalog.is_private(&self.root.join(path)) {
+        if host.is_private(&self.root.join(path)) {
             return Err(format!("`{name}` belongs to llm-do itself, and projects cannot read it"));
         }
         let refused = |error: std::io::Error| match error.kind() {

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use llm_do_core::{AgentSpec, Schema, Tool, Toolset};
 use llm_do_project::{
-    Catalog, ClassPurpose, Code, CodeClass, CodeLocation, CodeProblem, Defined, Diagnostics, LoadedProject,
-    WantedCode, WantedToolset, check_static, load,
+    Catalog, ClassPurpose, Code, CodeClass, CodeLocation, CodeProblem, CodeRunner, Defined, Diagnostics,
+    EmbeddingProgram, Host, LoadedProject, ModelCatalog, ToolsetCatalog, WantedCode, WantedToolset,
+    check_static, load,
 };
 use llm_do_runtime::EntrySpec;
 use llm_do_testing::FunctionTool;
@@ -29,7 +30,9 @@ impl Catalog for Fake {
     fn shared(&self) -> Arc<dyn Catalog> {
         Arc::new(self.clone())
     }
+}
 
+impl ToolsetCatalog for Fake {
     fn toolsets(&self) -> Vec<&str> {
         Vec::new()
     }
@@ -37,11 +40,11 @@ impl Catalog for Fake {
     fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String> {
         Err(format!("there is no toolset `{}`", wanted.built_in))
     }
+}
 
-    fn providers(&self) -> Vec<&str> {
-        vec!["test"]
-    }
+impl EmbeddingProgram for Fake {}
 
+impl CodeRunner for Fake {
     fn code(&self, wanted: WantedCode<'_>) -> Result<Code, Vec<CodeProblem>> {
         self.runs.fetch_add(1, Ordering::Relaxed);
         let location = CodeLocation { file: wanted.root.join("tools.py"), line: Some(2) };
@@ -69,6 +72,14 @@ impl Catalog for Fake {
         })
     }
 }
+
+impl ModelCatalog for Fake {
+    fn providers(&self) -> Vec<&str> {
+        vec!["test"]
+    }
+}
+
+impl Host for Fake {}
 
 fn echo(name: &str) -> Arc<dyn Tool> {
     FunctionTool::new(name, |_, _| async { Ok("done".into()) }).shared()

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use llm_do_core::{Approval, StatelessToolset, Toolset};
-use llm_do_project::{Catalog, LoadedProject, WantedToolset, load};
+use llm_do_project::{
+    Catalog, CodeRunner, EmbeddingProgram, Host, LoadedProject, ModelCatalog, ToolsetCatalog, WantedToolset,
+    load,
+};
 use llm_do_runtime::Outline;
 use llm_do_testing::FunctionTool;
 use serde_json::json;
@@ -103,7 +106,9 @@ impl Catalog for Tools {
     fn shared(&self) -> Arc<dyn Catalog> {
         Arc::new(self.clone())
     }
+}
 
+impl ToolsetCatalog for Tools {
     fn toolsets(&self) -> Vec<&str> {
         vec!["filesystem_project", "dynamic_agents"]
     }
@@ -120,11 +125,19 @@ impl Catalog for Tools {
     fn tool_home(&self, tool: &str) -> Option<&str> {
         matches!(tool, "agent_call" | "agent_create").then_some("dynamic_agents")
     }
+}
 
+impl EmbeddingProgram for Tools {}
+
+impl CodeRunner for Tools {}
+
+impl ModelCatalog for Tools {
     fn providers(&self) -> Vec<&str> {
         vec!["test"]
     }
 }
+
+impl Host for Tools {}
 
 const WORKER: &str = "name: main
 description: Writes reports

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use llm_do::project::{Catalog, LoadedProject, StandardCatalog};
+use llm_do::project::{CodeRunner, LoadedProject, StandardCatalog};
 use llm_do::tools::PythonSettings;
 use llm_do_core::counted;
 use llm_do_trust::Power;

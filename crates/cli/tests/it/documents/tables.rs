@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use llm_do::project::{Catalog, StandardCatalog};
+use llm_do::project::{StandardCatalog, ToolsetCatalog};
 use serde_json::Value;
 
 use super::{page, root};

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llm_do_core::{StatelessToolset, Toolset};
-use llm_do_project::{Catalog, WantedToolset};
+use llm_do_project::{
+    Catalog, CodeRunner, EmbeddingProgram, Host, ModelCatalog, ToolsetCatalog, WantedToolset,
+};
 use serde_json::Value;
 
 /// The names of the built-in toolsets, without their tools.
@@ -31,11 +33,9 @@ impl Catalog for Names {
     fn shared(&self) -> Arc<dyn Catalog> {
         Arc::new(Self)
     }
+}
 
-    fn providers(&self) -> Vec<&str> {
-        vec!["test", "anthropic", "openai"]
-    }
-
+impl ToolsetCatalog for Names {
     fn toolsets(&self) -> Vec<&str> {
         BUILT_IN.to_vec()
     }
@@ -48,6 +48,18 @@ impl Catalog for Names {
         }
     }
 }
+
+impl EmbeddingProgram for Names {}
+
+impl CodeRunner for Names {}
+
+impl ModelCatalog for Names {
+    fn providers(&self) -> Vec<&str> {
+        vec!["test", "anthropic", "openai"]
+    }
+}
+
+impl Host for Names {}
 
 /// A folder that is removed when it is dropped.
 pub(crate) struct Folder(PathBuf);

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use llm_do_core::{Approval, StatelessToolset, Tool, Toolset};
-use llm_do_project::{Catalog, Machine, WantedToolset};
+use llm_do_project::{
+    Catalog, CodeRunner, EmbeddingProgram, Host, Machine, ModelCatalog, ToolsetCatalog, WantedToolset,
+};
 use llm_do_testing::FunctionTool;
 use serde_json::json;
 
@@ -29,7 +31,9 @@ impl Catalog for Standard {
     fn shared(&self) -> Arc<dyn Catalog> {
         Arc::new(self.clone())
     }
+}
 
+impl ToolsetCatalog for Standard {
     fn toolsets(&self) -> Vec<&str> {
         vec!["files", "process", "stderr", "file_descriptors", "calculator"]
     }
@@ -46,11 +50,19 @@ impl Catalog for Standard {
     fn lone_tools(&self) -> Vec<&str> {
         HOMES.iter().map(|(tool, _)| *tool).collect()
     }
+}
 
+impl EmbeddingProgram for Standard {}
+
+impl CodeRunner for Standard {}
+
+impl ModelCatalog for Standard {
     fn providers(&self) -> Vec<&str> {
         vec!["test", "anthropic", "openai", "gemini"]
     }
+}
 
+impl Host for Standard {
     fn variable(&self, name: &str) -> Option<String> {
         (name == "EDITOR").then(|| "vi\nnano".to_owned())
     }
