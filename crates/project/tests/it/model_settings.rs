@@ -111,7 +111,7 @@ fn what_is_wrong_with_a_setting_is_said_at_its_line_with_a_hint() {
         ("budget_key", "budget_tokens: 5", "unknown key `budget_tokens`", "write `thinking: NUMBER`"),
         ("format", "response_format: {}", "unknown key `response_format`", "`output_schema`"),
         ("key", "api_key: x", "unknown key `api_key`", "keys come from the environment"),
-        ("answers", "n: 2", "unknown key `n`", "each request has one answer"),
+        ("answers", "n: 2", "unknown key `n`", "only one answer per request"),
         ("hot", "temperature: 2.5", "2.5 is greater than the maximum of 2", ""),
         ("cold", "temperature: -0.1", "-0.1 is less than the minimum of 0", ""),
         ("nan", "temperature: .nan", "not a finite number", ""),
