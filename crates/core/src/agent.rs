@@ -63,7 +63,7 @@ pub struct AgentSpec {
     pub programs: Vec<Program>,
     /// What becomes of texts that are too long for its conversation.
     pub descriptors: DescriptorSettings,
-    /// What stands before its instructions.
+    /// Text before its instructions.
     pub preamble: Option<Preamble>,
     /// How single tools are offered to it.
     pub overrides: Vec<ToolOverride>,
@@ -205,7 +205,7 @@ impl AgentSpec {
     /// Takes a typed input: its schema, and what the model reads.
     #[must_use]
     pub fn input_of<T: AgentArgs>(self) -> Self {
-        self.input(Schema::of_input::<T>()).prompt(Prompt::of_args::<T>())
+        self.input(Schema::for_input::<T>()).prompt(Prompt::from_args::<T>())
     }
 
     /// Sets how an input becomes the prompt. A text is a template over the fields of the input, such as
@@ -226,7 +226,7 @@ impl AgentSpec {
     /// Answers with a value of a type.
     #[must_use]
     pub fn output_of<T: JsonSchema>(self) -> Self {
-        self.output(Schema::of_type::<T>())
+        self.output(Schema::from_type::<T>())
     }
 
     /// Sets the ceiling of access.

@@ -498,7 +498,7 @@ mod tests {
         let file = |path: &str, content: &str| SecretFile {
             path: path.into(),
             what: "password".into(),
-            content: Digest::of(content),
+            content: Digest::hash(content),
         };
         let reads = |files: &[SecretFile]| -> Vec<Subject> {
             files.iter().cloned().map(Subject::SecretFile).collect()

@@ -31,13 +31,13 @@ pub enum JsonError {
         /// Where the text ends.
         field: String,
     },
-    /// A key stands twice in one object.
-    #[error("the key `{key}` stands twice")]
+    /// A key occurs twice in one object.
+    #[error("the key `{key}` occurs twice")]
     Duplicate {
         /// The key, with its path.
         key: String,
     },
-    /// Something else stands where it may not.
+    /// Something is not allowed where it is.
     #[error("{reason}{}", at(field))]
     Malformed {
         /// The field at which reading stopped, or nothing.
@@ -56,7 +56,7 @@ pub enum ArgumentsError {
         /// Where the text ends.
         field: String,
     },
-    /// A key stands twice in one object.
+    /// A key occurs twice in one object.
     #[error("duplicate key `{key}` in the arguments")]
     Duplicate {
         /// The key, with its path.

@@ -29,7 +29,7 @@ pub struct CallInfo {
     /// The calling call.
     #[serde(default)]
     pub parent: Option<Key>,
-    /// How many agents stand on the path: 0 for code outside any agent.
+    /// How many agents are on the path: 0 for code outside any agent.
     pub depth: u32,
     /// The chain of callers, such as `main > organize() > namer`.
     pub path: Arc<str>,
@@ -187,10 +187,10 @@ pub fn unknown_agent(name: &Name, agents: &[CallableAgent]) -> Failure {
 
 /// What a tool sees of its call.
 #[derive(Clone)]
-pub struct CallContext(Arc<Parts>);
+pub struct CallContext(Arc<CallContextParts>);
 
 /// What a [`CallContext`] is made of.
-pub struct Parts {
+pub struct CallContextParts {
     /// Who the call is.
     pub info: Arc<CallInfo>,
     /// What it was given.
@@ -209,7 +209,7 @@ pub struct Parts {
 
 impl CallContext {
     /// Puts a context together.
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: CallContextParts) -> Self {
         Self(Arc::new(parts))
     }
 
@@ -233,7 +233,7 @@ impl CallContext {
         &self.0.info.path
     }
 
-    /// Returns how many agents stand on the path.
+    /// Returns how many agents are on the path.
     pub fn depth(&self) -> u32 {
         self.0.info.depth
     }

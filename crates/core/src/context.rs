@@ -105,7 +105,7 @@ pub struct NeedSpec {
     id: Option<TypeId>,
     label: Cow<'static, str>,
     /// Whether it belongs to the conversation of an agent, so that nobody can provide it.
-    of_conversation: bool,
+    for_conversation: bool,
     /// Whether every call has it, whatever the project provides.
     built_in: bool,
 }
@@ -131,23 +131,23 @@ impl NeedSpec {
     /// A value by its type.
     pub fn typed<T: 'static>() -> Self {
         let (id, label) = (Some(TypeId::of::<T>()), type_name::<T>().into());
-        Self { id, label, of_conversation: false, built_in: false }
+        Self { id, label, for_conversation: false, built_in: false }
     }
 
     /// A value by its type that only the conversation of an agent has, in words for people.
-    pub fn of_conversation<T: 'static>(message: &'static str) -> Self {
+    pub fn for_conversation<T: 'static>(message: &'static str) -> Self {
         let (id, label) = (Some(TypeId::of::<T>()), message.into());
-        Self { id, label, of_conversation: true, built_in: false }
+        Self { id, label, for_conversation: true, built_in: false }
     }
 
     /// Returns whether only the conversation of an agent has it.
     pub fn is_of_conversation(&self) -> bool {
-        self.of_conversation
+        self.for_conversation
     }
 
     /// A value by its name.
     pub fn named(name: impl Into<String>) -> Self {
-        Self { id: None, label: Cow::Owned(name.into()), of_conversation: false, built_in: false }
+        Self { id: None, label: Cow::Owned(name.into()), for_conversation: false, built_in: false }
     }
 
     /// A value by its name that the runtime itself gives to every call.
@@ -168,7 +168,7 @@ impl NeedSpec {
     /// Says how the value is provided.
     pub fn how_to_provide(&self) -> String {
         match self.id {
-            _ if self.of_conversation => {
+            _ if self.for_conversation => {
                 "they belong to the conversation of an agent, whose model calls this".to_owned()
             }
             _ if self.built_in => "llm-do gives it to every call".to_owned(),

@@ -11,12 +11,12 @@ pub struct Digest([u8; 32]);
 
 impl Digest {
     /// Digests bytes.
-    pub fn of(bytes: impl AsRef<[u8]>) -> Self {
+    pub fn hash(bytes: impl AsRef<[u8]>) -> Self {
         Self(*blake3::hash(bytes.as_ref()).as_bytes())
     }
 
     /// Digests a list of parts so that no two different lists collide: each part is preceded by its length.
-    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+    pub fn hash_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -30,7 +30,7 @@ impl Digest {
         let mut both = [0; 64];
         both[..32].copy_from_slice(&self.0);
         both[32..].copy_from_slice(&next.0);
-        Self::of(both)
+        Self::hash(both)
     }
 
     /// Returns the bytes.

@@ -92,7 +92,7 @@ pub enum EventBody {
         turn: u32,
         /// The messages since the previous request.
         messages: Vec<Arc<Message>>,
-        /// How many of the messages before them still stand, where later ones were dropped.
+        /// How many of the messages before them are still valid, if later ones were dropped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<usize>,
         /// The instructions, with the first request.
@@ -307,7 +307,7 @@ impl fmt::Display for Status {
 }
 
 impl EventBody {
-    /// Returns whether the event stands in the record. Deltas and progress do not.
+    /// Returns whether the event is recorded. Deltas and progress are not.
     pub fn is_recorded(&self) -> bool {
         !matches!(self, Self::TextDelta(_) | Self::ThinkingDelta(_) | Self::ToolProgress(_))
     }

@@ -55,7 +55,7 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Returns the word that stands in events and in JSON.
+    /// Returns the name that events and JSON use.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -120,7 +120,7 @@ impl ToolError {
     }
 
     /// An error that keeps the kind of a failure.
-    pub fn of(failure: Failure) -> Self {
+    pub fn from_failure(failure: Failure) -> Self {
         Self(failure)
     }
 

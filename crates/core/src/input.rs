@@ -90,7 +90,7 @@ fn parts_value(parts: Vec<InputPart>) -> Value {
     Value::Object(map)
 }
 
-/// Writes an attachment as it stands in an input: the path, or an object with the bytes in base64.
+/// Writes an attachment as an input holds it: the path, or an object with the bytes in base64.
 fn attachment_value(attachment: Attachment) -> Value {
     match &attachment.source {
         AttachmentSource::Path(path) if attachment.media_type.is_none() => path.to_string_lossy().into(),

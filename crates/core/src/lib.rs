@@ -50,8 +50,8 @@ pub use approval::{
 pub use arguments::{Arguments, ArgumentsError, JsonError, parse_arguments, parse_exact, parse_strict};
 pub use attachment_policy::AttachmentPolicy;
 pub use call::{
-    BlockingWork, CallContext, CallInfo, CallableAgent, Caller, Cancellation, InnerEffect, Inspection, Parts,
-    Progress, Remark, Sample, unknown_agent,
+    BlockingWork, CallContext, CallContextParts, CallInfo, CallableAgent, Caller, Cancellation, InnerEffect,
+    Inspection, Progress, Remark, Sample, unknown_agent,
 };
 pub use clock::{Clock, Random, SystemClock, SystemRandom};
 pub use context::{Context, FromCall, MissingNeed, Need, NeedSpec};
@@ -79,7 +79,7 @@ pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};
 pub use process::{Control, Jump, LinkedPrograms, Preamble, Program, ToolOverride, Tune, Tuning};
 pub use prompt::{AgentArgs, Prompt, input_fields};
-pub use schema::{Accepted, Problem, Schema, SchemaError, join_problems, schema_value_of};
+pub use schema::{Accepted, Schema, SchemaError, SchemaProblem, join_problems, schema_value_of};
 pub use server_tool::ServerTool;
 pub use settings::{Effort, EffortLevels, ModelSettings, Thinking, ToolChoice};
 pub use template::{DEFAULT_TEMPLATE_BYTES, Template, TemplateError};

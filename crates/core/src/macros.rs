@@ -1,7 +1,7 @@
 //! What the code written by `#[tool]` and `#[toolset]` is made of.
 //!
 //! The macros write little more than the names and types of a function; everything that can be said in
-//! plain generic code stands here. A free function becomes a [`Function`] behind a unit type
+//! plain generic code is here. A free function becomes a [`Function`] behind a unit type
 //! ([`FunctionTool`]), the methods of a type become the [`Function`]s of its instances ([`Instance`]).
 //!
 //! Whether a parameter comes from the model or from the call, and what a result turns into, is decided by
@@ -37,6 +37,6 @@ pub use parameter::{
 };
 pub use probe::Probe;
 pub use reply::{
-    DescribedValue, FallibleReturn, NoValue, OutputValue, PlainReturn, Reply, Returned, SerializedValue,
-    ToolFailure, ToolValue, UnknownErrorReturn, Written,
+    DescribedValue, FallibleReturn, FunctionReply, NoValue, OutputValue, PlainReturn, Returned,
+    SerializedValue, ToolFailure, ToolValue, UnknownErrorReturn, Written,
 };

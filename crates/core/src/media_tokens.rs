@@ -37,7 +37,7 @@ const VIDEO_SECOND_BYTES: u64 = 12_500;
 
 impl MediaTokens {
     /// Returns how many tokens an attachment costs at most. Text costs at most one token per byte.
-    pub fn of(&self, attachment: &Attachment) -> u64 {
+    pub fn estimate(&self, attachment: &Attachment) -> u64 {
         let AttachmentSource::Data(data) = &attachment.source else { return self.image };
         let bytes = data.as_slice();
         let size = bytes.len() as u64;
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     fn tokens(media_type: &str, bytes: impl Into<Vec<u8>>) -> u64 {
-        MediaTokens::default().of(&Attachment::bytes("file", media_type, bytes))
+        MediaTokens::default().estimate(&Attachment::bytes("file", media_type, bytes))
     }
 
     #[test]

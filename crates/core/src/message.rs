@@ -177,7 +177,7 @@ impl Message {
         let mut text = Vec::with_capacity(1_024);
         // Serializing a message cannot fail: it holds no map with other keys than strings.
         drop(serde_json::to_writer(&mut text, self));
-        Digest::of(text)
+        Digest::hash(text)
     }
 }
 
@@ -216,7 +216,7 @@ pub struct Head(Digest);
 impl Head {
     /// The head of an empty conversation.
     pub fn empty() -> Self {
-        Self(Digest::of(b""))
+        Self(Digest::hash(b""))
     }
 
     /// The head after one more message.

@@ -16,7 +16,7 @@ pub struct ModelOverride {
     pub profile: ProfileOverride,
 }
 
-/// What a model costs. It stands for itself: nothing of a table is mixed into it.
+/// What a model costs. It replaces the built-in price entirely: no part of the table is mixed into it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriceList {
@@ -106,9 +106,9 @@ impl ProfileOverride {
     }
 }
 
-fn replace<T>(place: &mut T, value: Option<T>) {
+fn replace<T>(target: &mut T, value: Option<T>) {
     if let Some(value) = value {
-        *place = value;
+        *target = value;
     }
 }
 

@@ -118,7 +118,7 @@ impl Key {
         rest.is_some_and(|rest| call.as_str().is_empty() || rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// The key of the code that stands outside every call of a run.
+    /// The key of the code outside every call of a run.
     pub fn root() -> Self {
         Self::from("")
     }

@@ -214,7 +214,7 @@ impl Bytes {
 
     /// Returns the digest of the bytes.
     pub fn digest(&self) -> Digest {
-        Digest::of(&self.0)
+        Digest::hash(&self.0)
     }
 }
 

@@ -51,12 +51,12 @@ impl Payload {
     fn repaired(mut value: Value, repair: Option<&'static str>) -> Self {
         normalize(&mut value);
         let text = canonical_text(&value);
-        let digest = Digest::of(&text);
+        let digest = Digest::hash(&text);
         Self(Arc::new(Canonical { value, text: text.into(), digest, unparsed: false, repair }))
     }
 
     fn unparsed(text: &str) -> Self {
-        let digest = Digest::of_parts([b"unparsed".as_slice(), text.as_bytes()]);
+        let digest = Digest::hash_parts([b"unparsed".as_slice(), text.as_bytes()]);
         let value = Value::String(text.to_owned());
         Self(Arc::new(Canonical { value, text: text.into(), digest, unparsed: true, repair: None }))
     }

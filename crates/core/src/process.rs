@@ -33,7 +33,7 @@ impl LinkedPrograms {
 
 type MakePreamble = dyn Fn() -> BoxFuture<'static, Result<String, Failure>> + Send + Sync;
 
-/// Makes what stands before the instructions of an agent, when a call of it begins: facts about its surroundings,
+/// Makes the text before the instructions of an agent, when a call of it begins: facts about its surroundings,
 /// and files.
 #[derive(Clone)]
 pub struct Preamble {
@@ -42,12 +42,12 @@ pub struct Preamble {
 }
 
 impl Preamble {
-    /// A preamble made by a function. The source stands for the function in the pin of a run.
+    /// A preamble made by a function. The source represents the function in the pin of a run.
     pub fn new(
         source: impl AsRef<[u8]>,
         make: impl Fn() -> BoxFuture<'static, Result<String, Failure>> + Send + Sync + 'static,
     ) -> Self {
-        Self { make: Arc::new(make), source: Digest::of(source) }
+        Self { make: Arc::new(make), source: Digest::hash(source) }
     }
 
     /// Makes the text.

@@ -67,11 +67,11 @@ impl Prompt {
         source: impl AsRef<[u8]>,
         make: impl Fn(&Payload) -> BoxFuture<'static, Result<Vec<InputPart>, Failure>> + Send + Sync + 'static,
     ) -> Self {
-        Self { make: Arc::new(make), source: Digest::of(source), template: None }
+        Self { make: Arc::new(make), source: Digest::hash(source), template: None }
     }
 
     /// A prompt that a typed input makes.
-    pub(crate) fn of_args<T: AgentArgs>() -> Self {
+    pub(crate) fn from_args<T: AgentArgs>() -> Self {
         let make = |input: &Payload| -> BoxFuture<'static, Result<Vec<InputPart>, Failure>> {
             let read = input.parse::<T>().map(|args| args.prompt_messages());
             let parts = read.map_err(|error| Failure::new(FailureKind::Arguments, error.to_string()));

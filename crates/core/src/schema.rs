@@ -34,7 +34,7 @@ pub struct SchemaError(String);
 
 /// One way in which a value does not fit its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct SchemaProblem {
     /// The field, as a dotted path; empty for the value itself.
     pub field: String,
     /// The place, as a JSON pointer: the field itself, or the unknown key.
@@ -63,19 +63,19 @@ impl Schema {
     }
 
     /// Generates the schema of a Rust type, without references where the type allows it.
-    pub fn of<T: JsonSchema>() -> Result<Self, SchemaError> {
+    pub fn for_type<T: JsonSchema>() -> Result<Self, SchemaError> {
         Self::new(schema_value_of::<T>())
     }
 
     /// Generates the schema of a Rust type. A type whose schema cannot be used accepts nothing, which a first test
     /// shows.
-    pub(crate) fn of_type<T: JsonSchema>() -> Self {
-        Self::of::<T>().unwrap_or_else(|_| Self::nothing())
+    pub(crate) fn from_type<T: JsonSchema>() -> Self {
+        Self::for_type::<T>().unwrap_or_else(|_| Self::nothing())
     }
 
     /// Generates the schema of a typed input. Unless the type says otherwise, fields that it does not have are
     /// refused: a misspelled optional field would be dropped silently.
-    pub(crate) fn of_input<T: JsonSchema>() -> Self {
+    pub(crate) fn for_input<T: JsonSchema>() -> Self {
         let mut source = schema_value_of::<T>();
         if let Some(object) = source.as_object_mut().filter(|object| object.contains_key("properties")) {
             let says_otherwise = ["unevaluatedProperties", "allOf", "anyOf", "oneOf", "$ref"];
@@ -87,7 +87,7 @@ impl Schema {
     }
 
     /// Generates the schema of what a Rust type is written as, which can differ from what it is read from.
-    pub fn of_output<T: JsonSchema>() -> Result<Self, SchemaError> {
+    pub fn for_output<T: JsonSchema>() -> Result<Self, SchemaError> {
         Self::new(generated::<T>(SchemaSettings::draft2020_12().for_serialize()))
     }
 
@@ -129,7 +129,7 @@ impl Schema {
     }
 
     /// Completes a value with defaults and checks it; or says everything that is wrong.
-    pub fn accept(&self, mut value: Value) -> Result<Accepted, Vec<Problem>> {
+    pub fn accept(&self, mut value: Value) -> Result<Accepted, Vec<SchemaProblem>> {
         let mut repairs = Vec::new();
         let mut problems = Vec::new();
         complete(&self.source, &mut value, "", &mut repairs, &mut problems);
@@ -141,13 +141,13 @@ impl Schema {
     }
 
     /// Lists what is wrong with a value.
-    pub fn problems(&self, value: &Value) -> Vec<Problem> {
+    pub fn problems(&self, value: &Value) -> Vec<SchemaProblem> {
         let errors = self.validator.iter_errors(value);
         errors.flat_map(|error| self.problems_of(&error)).take(MAX_PROBLEMS).collect()
     }
 
     /// One problem, or one for each unknown key.
-    fn problems_of(&self, error: &ValidationError<'_>) -> Vec<Problem> {
+    fn problems_of(&self, error: &ValidationError<'_>) -> Vec<SchemaProblem> {
         let pointer = error.instance_path().as_str().to_owned();
         let field = pointer.trim_start_matches('/').replace('/', ".");
         match error.kind() {
@@ -156,17 +156,17 @@ impl Schema {
                 let known = self.known_properties(error);
                 let problem = |name: &String| {
                     let pointer = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
-                    Problem { field: field.clone(), pointer, message: unknown_field(name, &known) }
+                    SchemaProblem { field: field.clone(), pointer, message: unknown_field(name, &known) }
                 };
                 unexpected.iter().take(MAX_PROBLEMS).map(problem).collect()
             }
             ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
                 match meant_form(error, context) {
                     Some(errors) => errors.iter().flat_map(|error| self.problems_of(error)).collect(),
-                    None => vec![Problem { message: self.explain(error), field, pointer }],
+                    None => vec![SchemaProblem { message: self.explain(error), field, pointer }],
                 }
             }
-            _ => vec![Problem { message: self.explain(error), field, pointer }],
+            _ => vec![SchemaProblem { message: self.explain(error), field, pointer }],
         }
     }
 
@@ -256,8 +256,8 @@ fn meant_form<'e>(
 ) -> Option<&'e Vec<ValidationError<'static>>> {
     let is_scalar = !error.instance().is_object() && !error.instance().is_array();
     let is_other_form = |inner: &ValidationError<'_>| {
-        let same_place = inner.instance_path().as_str() == error.instance_path().as_str();
-        let other_kind = matches!(inner.kind(), ValidationErrorKind::Type { .. }) && same_place;
+        let same_instance = inner.instance_path().as_str() == error.instance_path().as_str();
+        let other_kind = matches!(inner.kind(), ValidationErrorKind::Type { .. }) && same_instance;
         other_kind || matches!(inner.kind(), ValidationErrorKind::Constant { .. })
     };
     let mut meant = forms.iter().filter(|errors| !errors.is_empty() && !errors.iter().any(is_other_form));
@@ -357,7 +357,7 @@ fn complete(
     value: &mut Value,
     field: &str,
     repairs: &mut Vec<String>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<SchemaProblem>,
 ) {
     if schema.get("type").is_some_and(|kind| kind == "integer")
         && value.is_f64()
@@ -365,7 +365,7 @@ fn complete(
     {
         let pointer = format!("/{}", field.replace('.', "/"));
         let message = format!("{value} does not fit into 64 bits");
-        problems.push(Problem { field: field.to_owned(), pointer, message });
+        problems.push(SchemaProblem { field: field.to_owned(), pointer, message });
     }
     match value {
         Value::Object(map) => complete_object(schema, map, field, repairs, problems),
@@ -385,7 +385,7 @@ fn complete_object(
     map: &mut Map<String, Value>,
     field: &str,
     repairs: &mut Vec<String>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<SchemaProblem>,
 ) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     let required = schema.get("required").and_then(Value::as_array);
@@ -433,7 +433,7 @@ impl jsonschema::Retrieve for NoRetrieval {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for SchemaProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.field.is_empty() {
             f.write_str(&self.message)
@@ -444,8 +444,8 @@ impl fmt::Display for Problem {
 }
 
 /// Writes several problems as one line.
-pub fn join_problems(problems: &[Problem]) -> String {
-    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+pub fn join_problems(problems: &[SchemaProblem]) -> String {
+    problems.iter().map(SchemaProblem::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl fmt::Debug for Schema {
@@ -544,7 +544,7 @@ mod tests {
         struct Outer {
             inner: Inner,
         }
-        let text = Schema::of::<Outer>().unwrap().source().to_string();
+        let text = Schema::for_type::<Outer>().unwrap().source().to_string();
         assert!(!text.contains("$ref") && !text.contains("uint32") && !text.contains("title"), "{text}");
     }
 }

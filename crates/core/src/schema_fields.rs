@@ -8,7 +8,7 @@ use crate::schema::Schema;
 const MAX_FIELDS: usize = 12;
 
 /// A field of an object schema.
-struct Field<'a> {
+struct SchemaField<'a> {
     name: &'a str,
     schema: &'a Value,
     is_required: bool,
@@ -18,7 +18,7 @@ impl Schema {
     /// Describes the fields of an object: `` `topic` (string), `days` (integer, optional) ``. Nothing for other values.
     pub fn describe_fields(&self) -> Option<String> {
         let fields = fields(self.source());
-        let describe = |field: &Field<'_>| {
+        let describe = |field: &SchemaField<'_>| {
             let optional = if field.is_required { "" } else { ", optional" };
             format!("`{}` ({}{optional})", field.name, type_text(field.schema))
         };
@@ -46,12 +46,13 @@ impl Schema {
 }
 
 /// The fields of an object schema, the required ones first.
-fn fields(schema: &Value) -> Vec<Field<'_>> {
+fn fields(schema: &Value) -> Vec<SchemaField<'_>> {
     let required = schema["required"].as_array();
     let is_required = |name: &str| required.is_some_and(|required| required.iter().any(|key| key == name));
     let properties = schema["properties"].as_object().into_iter().flatten();
-    let mut fields: Vec<Field<'_>> =
-        properties.map(|(name, schema)| Field { name, schema, is_required: is_required(name) }).collect();
+    let mut fields: Vec<SchemaField<'_>> = properties
+        .map(|(name, schema)| SchemaField { name, schema, is_required: is_required(name) })
+        .collect();
     fields.sort_by_key(|field| !field.is_required);
     fields
 }

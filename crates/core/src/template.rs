@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::{Digest, Failure, FailureKind, Payload};
 use bounds::BoundedOutput;
-use template_tags::{Piece, count_operators, pieces};
+use template_tags::{TemplatePiece, count_operators, pieces};
 
 /// The work that one rendering may do: a template may come with a project that nobody has read.
 const FUEL: u64 = 100_000;
@@ -28,7 +28,7 @@ const MAX_ELIF: usize = 200;
 const MAX_JOINING: usize = 64;
 const MAX_REPEATING: usize = 3;
 
-/// The most bytes of text that loops in captured blocks write, as far as it stands in the template.
+/// The most bytes of text that loops in captured blocks write, as far as it is in the template.
 const MAX_CAPTURED_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The most bytes that a template makes if nothing else is said.
@@ -88,7 +88,7 @@ impl Template {
         source: impl AsRef<[u8]>,
         render: impl Fn(&Payload, usize) -> Result<String, Failure> + Send + Sync + 'static,
     ) -> Self {
-        Self { render: Arc::new(render), source: Digest::of(source), limit: DEFAULT_TEMPLATE_BYTES }
+        Self { render: Arc::new(render), source: Digest::hash(source), limit: DEFAULT_TEMPLATE_BYTES }
     }
 
     /// Sets how many bytes a text template may make. What a function makes is not limited.
@@ -117,9 +117,9 @@ impl fmt::Debug for Template {
 
 /// Checks a template without rendering it.
 pub(crate) fn check(source: &str, fields: &[&str]) -> Result<(), TemplateError> {
-    let is_too_large = |piece: &Piece<'_>| match piece {
-        Piece::Text(_) => false,
-        Piece::Tag(tag) => {
+    let is_too_large = |piece: &TemplatePiece<'_>| match piece {
+        TemplatePiece::Text(_) => false,
+        TemplatePiece::Tag(tag) => {
             tag.len() > MAX_TAG_BYTES
                 || count_operators(tag, b"~+") > MAX_JOINING
                 || count_operators(tag, b"*") > MAX_REPEATING

@@ -136,7 +136,7 @@ impl ToolDefinition {
 
     /// Returns the digest to which grants are bound: another definition needs another approval.
     pub fn digest(&self) -> Digest {
-        Digest::of(serde_json::to_vec(self).unwrap_or_default())
+        Digest::hash(serde_json::to_vec(self).unwrap_or_default())
     }
 
     /// Describes a call for a person: `name(key: value, ..)`.

@@ -176,11 +176,11 @@ impl From<UsageByModel> for BTreeMap<Name, Usage> {
 impl UsageByModel {
     /// Adds what a request to a model used.
     pub fn add(&mut self, model: &Name, usage: Usage) {
-        match self.place_of(model) {
-            Ok(place) => self.0[place].1 += usage,
-            Err(place) => {
+        match self.search(model) {
+            Ok(index) => self.0[index].1 += usage,
+            Err(index) => {
                 self.0.reserve_exact(1);
-                self.0.insert(place, (model.clone(), usage));
+                self.0.insert(index, (model.clone(), usage));
             }
         }
     }
@@ -196,8 +196,8 @@ impl UsageByModel {
     }
 
     /// Returns what one model used.
-    pub fn of(&self, model: &str) -> Usage {
-        self.place_of(model).map(|place| self.0[place].1).unwrap_or_default()
+    pub fn for_model(&self, model: &str) -> Usage {
+        self.search(model).map(|index| self.0[index].1).unwrap_or_default()
     }
 
     /// Iterates over models and what they used.
@@ -205,8 +205,8 @@ impl UsageByModel {
         self.0.iter().map(|(model, usage)| (model, usage))
     }
 
-    /// Finds a model, or the place where it belongs.
-    fn place_of(&self, model: &str) -> Result<usize, usize> {
+    /// Finds a model, or the index at which it belongs.
+    fn search(&self, model: &str) -> Result<usize, usize> {
         self.0.binary_search_by(|(name, _)| name.as_str().cmp(model))
     }
 }

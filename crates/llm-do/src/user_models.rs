@@ -34,7 +34,7 @@ impl UserModels {
         StandardPrices::new().with_own(self.overrides.clone()).with_overrides(project)
     }
 
-    /// Returns the model that a name stands for: that of an alias, or the name itself.
+    /// Returns the model of a name: that of an alias, or the name itself.
     pub fn resolve<'a>(&'a self, name: &'a str) -> &'a str {
         self.aliases.get(name).map_or(name, String::as_str)
     }

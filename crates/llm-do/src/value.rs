@@ -2,7 +2,7 @@
 
 pub use llm_do_core::{
     Accepted, AgentArgs, Attachment, AttachmentPolicy, AttachmentSource, Bytes, Content, Digest, Input,
-    InputPart, Key, Name, Problem, Prompt, Schema, SchemaError, Template, TemplateError, input_attachments,
-    schema_value_of,
+    InputPart, Key, Name, Prompt, Schema, SchemaError, SchemaProblem, Template, TemplateError,
+    input_attachments, schema_value_of,
 };
 pub use llm_do_runtime::PromptInput;

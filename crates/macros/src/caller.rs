@@ -36,7 +36,7 @@ pub(crate) fn tokens(tool: &Tool, visibility: &Visibility, support: &Support) ->
             #(#parameters),*
         ) -> #support::BoxFuture<'static, ::core::result::Result<#answer, #support::Failure>> {
             #(#checks)*
-            #support::TypedCall::of(<Self as #support::FunctionTool>::function().definition())
+            #support::TypedCall::new(<Self as #support::FunctionTool>::function().definition())
                 #(#arguments)*
                 .send(call_context, #reader)
         }

@@ -71,7 +71,7 @@ fn calls(executor: &Executor, code: &Code, volume: &Volume) {
             for n in 0..count {
                 for (index, name) in names.into_iter().enumerate() {
                     let start = Instant::now();
-                    call.call(name, json!({ "n": n })).await.map_err(ToolError::of)?;
+                    call.call(name, json!({ "n": n })).await.map_err(ToolError::from_failure)?;
                     if let Ok(mut seen) = seen.lock() {
                         seen[index].push(start.elapsed());
                     }
@@ -97,7 +97,7 @@ fn sleeps(executor: &Executor, code: &Code, volume: &Volume) {
         let start = Instant::now();
         let calls = (0..count).map(|n| call.call("nap", json!({ "n": n })));
         for answer in futures::future::join_all(calls).await {
-            answer.map_err(ToolError::of)?;
+            answer.map_err(ToolError::from_failure)?;
         }
         println!("{count} async tools that sleep 100 ms: {:.0?}", start.elapsed());
         Ok::<_, ToolError>("done")

@@ -252,7 +252,7 @@ fn read_descriptor(call: &CallContext, ask: &Ask) -> Result<Value, Failure> {
 /// Puts a text behind a descriptor, which is named after the call that makes it.
 fn create_descriptor(call: &CallContext, ask: &Ask) -> Result<Value, Failure> {
     let text: String = read(ask.input.as_deref(), FailureKind::Arguments, "what Python code gives")?;
-    let made = descriptors_of(call)?.add_beside(&FdId::of_key(call.key()), &text, FdSource::ToolResult)?;
+    let made = descriptors_of(call)?.add_beside(&FdId::from_key(call.key()), &text, FdSource::ToolResult)?;
     Ok(made.id.as_str().into())
 }
 

@@ -193,7 +193,7 @@ impl<'a> Definer<'a> {
         self.check_name(&entry.name, &location)?;
         let input = self.schema(&entry.input, &location, &entry.name)?;
         let definition = ToolDefinition::new(&*entry.name, &*entry.description, input);
-        Some(EntrySpec::of_tool(Arc::new(self.callable(definition, &entry.id))))
+        Some(EntrySpec::from_tool(Arc::new(self.callable(definition, &entry.id))))
     }
 
     fn classes(&mut self) {

@@ -118,7 +118,7 @@ fn in_cache(cache: &Path) -> Result<PathBuf, UnpackError> {
 
 /// The hash of all sources, with their names.
 fn digest() -> Digest {
-    Digest::of_parts(SOURCES.iter().flat_map(|(path, text)| [path.as_bytes(), text.as_bytes()]))
+    Digest::hash_parts(SOURCES.iter().flat_map(|(path, text)| [path.as_bytes(), text.as_bytes()]))
 }
 
 /// Returns whether a directory holds the sources exactly, and nobody else may change them.

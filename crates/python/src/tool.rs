@@ -121,7 +121,7 @@ impl Tool for PythonTool {
     fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
         Box::pin(async move {
             let reply = self.call(input.payload(), call).await;
-            reply.and_then(Reply::into_output).map_err(ToolError::of)
+            reply.and_then(Reply::into_output).map_err(ToolError::from_failure)
         })
     }
 }

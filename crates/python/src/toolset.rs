@@ -107,8 +107,8 @@ impl Toolset for PythonToolset {
                 open_in: AtomicU64::new(0),
                 opening: Mutex::new(()),
             });
-            let current = self.host.current().await.map_err(ToolError::of)?;
-            open.open_in(&current).await.map_err(ToolError::of)?;
+            let current = self.host.current().await.map_err(ToolError::from_failure)?;
+            open.open_in(&current).await.map_err(ToolError::from_failure)?;
             let tool = |tool: &PythonTool| {
                 Arc::new(PythonTool { instance: Some(open.clone()), ..tool.clone() }) as Arc<dyn Tool>
             };

@@ -23,9 +23,10 @@ use crate::project::plan::{Plan, WRAPPED, is_wrapped};
 use crate::state::control;
 use crate::state::fork;
 use crate::state::instances::Instances;
-use crate::state::live::{AgentState, Frame, LiveCall};
+use crate::state::live::{AgentFrame, AgentState, LiveCall};
 use crate::state::run_state::RunState;
 use crate::state::scope::RunScope;
+use crate::state::step_error::StepError;
 use calls::{CallRequest, Called};
 
 /// Turns of one agent call where nothing else is said.
@@ -78,7 +79,7 @@ fn outage_of_a_fork(performed: StepResult, call: &LiveCall) -> StepResult {
 }
 
 /// Makes the frame of an agent call: lesser rights, own ceiling, fresh instances, empty conversation.
-fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
+fn frame_of(run: &RunState, call: &LiveCall) -> Result<AgentFrame, Failure> {
     let judged = call.target.as_ref().and_then(|target| run.shared.judged_agent(&call.name, target));
     let Some(plan) = judged else {
         let message = format!("the agent `{}` was replaced while its call waited", call.name);
@@ -88,7 +89,7 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
     let caller = call.callers_frame();
     let kept = &run.options;
     let instances =
-        kept.instances.clone().filter(|_| call.is_top()).unwrap_or_else(|| Arc::new(Instances::of(&plan)));
+        kept.instances.clone().filter(|_| call.is_top()).unwrap_or_else(|| Arc::new(Instances::new(&plan)));
     instances.send_notices_to(run.notices(&call.info));
     let fresh = || Arc::new(AgentState::new(Conversation::default()));
     let agent_state = kept.agent_state.clone().filter(|_| call.is_top()).unwrap_or_else(fresh);
@@ -98,7 +99,7 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<Frame, Failure> {
     let ceiling = run.ceiling_for(caller.ceiling, &spec.name, &spec.limits);
     let offered = plan.offered_within(call.access);
     let context = own_context(run, call, &plan, spec, &agent_state);
-    Ok(Frame { plan, ceiling, instances, agent_state, offered, context })
+    Ok(AgentFrame { plan, ceiling, instances, agent_state, offered, context })
 }
 
 /// The context of an agent's tools: that of the run, and what belongs to this call alone.
@@ -174,9 +175,16 @@ enum Next {
     End(Outcome),
 }
 
-async fn converse(scope: &RunScope, call: &Arc<LiveCall>, frame: &Arc<Frame>, step: &Step) -> StepResult {
-    if let Err(failure) = open(&scope.run, call, frame, step).await? {
-        return Ok(Outcome::Failed(failure));
+async fn converse(
+    scope: &RunScope,
+    call: &Arc<LiveCall>,
+    frame: &Arc<AgentFrame>,
+    step: &Step,
+) -> StepResult {
+    match open(&scope.run, call, frame, step).await {
+        Ok(()) => {}
+        Err(StepError::Refused(failure)) => return Ok(Outcome::Failed(failure)),
+        Err(StepError::Halted(halt)) => return Err(halt),
     }
     server_tools::settle(scope, call, frame).await?;
     let mut conversation = AgentLoop { scope, call, frame, turn: 0, repairs: 0, paused: String::new() };
@@ -199,26 +207,22 @@ async fn converse(scope: &RunScope, call: &Arc<LiveCall>, frame: &Arc<Frame>, st
 async fn open(
     run: &RunState,
     call: &Arc<LiveCall>,
-    frame: &Arc<Frame>,
+    frame: &Arc<AgentFrame>,
     step: &Step,
-) -> Result<Result<(), Failure>, Halt> {
+) -> Result<(), StepError> {
     let opened = frame.instances.open_all(&opener(run, call, call, frame)).await;
     if call.cancel.is_cancelled() {
-        return Err(Halt::Interrupted);
+        return Err(Halt::Interrupted.into());
     }
-    if opened.is_err() {
-        return Ok(opened);
-    }
+    opened?;
     if call.fork {
-        return Ok(fork::begin(call, frame, &step.payload).await);
+        return Ok(fork::begin(call, frame, &step.payload).await?);
     }
-    if let Err(failure) = prompt::instruct(frame, &step.payload) {
-        return Ok(Err(failure));
-    }
+    prompt::instruct(frame, &step.payload)?;
     let opening = match prompt::opening(run, call, frame, step).await {
         Ok(opening) => opening,
-        Err(_) if call.cancel.is_cancelled() => return Err(Halt::Interrupted),
-        Err(failure) => return Ok(Err(failure)),
+        Err(_) if call.cancel.is_cancelled() => return Err(Halt::Interrupted.into()),
+        Err(failure) => return Err(failure.into()),
     };
     let mut conversation_state = frame.agent_state.conversation_state.lock().await;
     // What the user says now may be just what makes a failing call succeed.
@@ -233,13 +237,13 @@ async fn open(
             messages.into_iter().for_each(|message| conversation_state.conversation.push(message));
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 struct AgentLoop<'a> {
     scope: &'a RunScope,
     call: &'a Arc<LiveCall>,
-    frame: &'a Arc<Frame>,
+    frame: &'a Arc<AgentFrame>,
     turn: u32,
     repairs: u32,
     /// What the model said before its provider paused.
@@ -258,9 +262,10 @@ impl AgentLoop<'_> {
 
     /// One model request and what follows from it.
     async fn take_turn(&mut self) -> Result<Next, Halt> {
-        let response = match self.ask().await? {
+        let response = match self.ask().await {
             Ok(response) => response,
-            Err(failure) => return Ok(Next::End(Outcome::Failed(failure))),
+            Err(StepError::Refused(failure)) => return Ok(Next::End(Outcome::Failed(failure))),
+            Err(StepError::Halted(halt)) => return Err(halt),
         };
         let calls: Vec<&ToolCall> = response.message.tool_calls().collect();
         match response.stop {
@@ -278,12 +283,12 @@ impl AgentLoop<'_> {
         }
     }
 
-    async fn ask(&self) -> Result<Result<Arc<ModelResponse>, Failure>, Halt> {
+    async fn ask(&self) -> Result<Arc<ModelResponse>, StepError> {
         let head = self.frame.agent_state.conversation_state.lock().await.conversation.head();
         let key = self.call.info.id.child(format_args!("t{}/model", self.turn));
         let kind = StepKind::Model { head, turn: self.turn };
         let step = self.step(key, kind, self.call.name.clone(), self.call.input.clone(), Effect::Idempotent);
-        Ok(self.scope.perform(step).await?.into_response())
+        Ok(self.scope.perform(step).await?.into_response()?)
     }
 
     fn step(
@@ -332,11 +337,11 @@ impl AgentLoop<'_> {
             let message = Message { parts, ..Message::clone(&response.message) };
             self.append([Arc::new(message)]).await;
         }
-        self.mend(CUT_OFF).await
+        self.ask_to_fix(CUT_OFF).await
     }
 
-    /// Tells the model what to mend, a bounded number of times.
-    async fn mend(&mut self, text: &str) -> Result<Next, Halt> {
+    /// Tells the model what to fix, a bounded number of times.
+    async fn ask_to_fix(&mut self, text: &str) -> Result<Next, Halt> {
         self.repairs += 1;
         if self.repairs > REPAIRS {
             let message = format!("agent `{}` did not give a usable answer: {text}", self.call.name);
@@ -370,7 +375,7 @@ impl AgentLoop<'_> {
                 let problem = if is_cut { CUT_ANSWER.to_owned() } else { problem };
                 let message =
                     format!("the answer must be a JSON value that fits the schema, nothing else: {problem}");
-                self.mend(&message).await
+                self.ask_to_fix(&message).await
             }
         }
     }
@@ -442,7 +447,7 @@ impl AgentLoop<'_> {
             Ok(output) => Ok(Next::End(Outcome::Value(output))),
             Err(problem) => {
                 let message = format!("call `{FINAL_ANSWER}` again with a value that fits: {problem}");
-                self.mend(&message).await
+                self.ask_to_fix(&message).await
             }
         }
     }

@@ -19,7 +19,7 @@ pub(crate) const MIN_OUTPUT: u64 = 256;
 /// The ceilings of one run.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    state: Mutex<State>,
+    state: Mutex<BudgetState>,
 }
 
 /// One ceiling of a budget.
@@ -61,13 +61,13 @@ pub(crate) struct Amount {
 
 /// A refusal: which ceiling, and how far it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct BudgetRefusal {
     pub(crate) ceiling: CeilingId,
     pub(crate) exhausted: Exhausted,
 }
 
 #[derive(Debug)]
-struct State {
+struct BudgetState {
     ceilings: Vec<Ceiling>,
     waiting: VecDeque<Waiter>,
 }
@@ -86,7 +86,7 @@ struct Ceiling {
 struct Waiter {
     at: CeilingId,
     ask: Ask,
-    answer: oneshot::Sender<Result<Charge, Refusal>>,
+    answer: oneshot::Sender<Result<Charge, BudgetRefusal>>,
 }
 
 impl std::fmt::Debug for Waiter {
@@ -104,14 +104,14 @@ struct Charge {
 enum Verdict {
     Fits(Charge),
     Wait,
-    Refuse(Refusal),
+    Refuse(BudgetRefusal),
 }
 
 impl Budget {
     /// A budget whose root ceiling belongs to the run.
     pub(crate) fn new(limits: Ceilings) -> Self {
         let root = Ceiling::new(None, Exhausted::THE_RUN.to_owned(), limits);
-        Self { state: Mutex::new(State { ceilings: vec![root], waiting: VecDeque::new() }) }
+        Self { state: Mutex::new(BudgetState { ceilings: vec![root], waiting: VecDeque::new() }) }
     }
 
     /// The ceiling of the whole run.
@@ -125,7 +125,7 @@ impl Budget {
     }
 
     /// Reserves what a request may use; waits for refunds where they could suffice.
-    pub(crate) async fn reserve(&self, at: CeilingId, ask: Ask) -> Result<Reservation<'_>, Refusal> {
+    pub(crate) async fn reserve(&self, at: CeilingId, ask: Ask) -> Result<Reservation<'_>, BudgetRefusal> {
         let answer = {
             let mut state = self.state.lock();
             match if state.waiting.is_empty() {
@@ -150,12 +150,12 @@ impl Budget {
     }
 
     /// Counts one tool call against every ceiling on the path.
-    pub(crate) fn count_tool_call(&self, at: CeilingId) -> Result<(), Refusal> {
+    pub(crate) fn count_tool_call(&self, at: CeilingId) -> Result<(), BudgetRefusal> {
         self.count(at, Quantity::ToolCalls, |ceiling| &mut ceiling.tool_calls)
     }
 
     /// Counts one model request against every ceiling on the path.
-    pub(crate) fn count_request(&self, at: CeilingId) -> Result<(), Refusal> {
+    pub(crate) fn count_request(&self, at: CeilingId) -> Result<(), BudgetRefusal> {
         self.count(at, Quantity::Requests, |ceiling| &mut ceiling.requests)
     }
 
@@ -164,7 +164,7 @@ impl Budget {
         at: CeilingId,
         what: Quantity,
         counter: fn(&mut Ceiling) -> &mut u64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), BudgetRefusal> {
         let mut state = self.state.lock();
         if let Some(refusal) = state.path(at).find_map(|id| state.ceilings[id.0].count_refusal(id, what)) {
             return Err(refusal);
@@ -176,7 +176,7 @@ impl Budget {
     /// Raises a limit, as a person allowed.
     pub(crate) fn extend(&self, at: CeilingId, what: Quantity, by: u64) {
         let mut state = self.state.lock();
-        if let Some(limit) = state.ceilings[at.0].limits.of_mut(what) {
+        if let Some(limit) = state.ceilings[at.0].limits.get_mut(what) {
             *limit = limit.saturating_add(by);
         }
         state.serve_waiting();
@@ -228,7 +228,7 @@ impl Budget {
     }
 }
 
-impl State {
+impl BudgetState {
     fn path(&self, at: CeilingId) -> impl Iterator<Item = CeilingId> + use<'_> {
         std::iter::successors(Some(at), |id| self.ceilings[id.0].parent)
     }
@@ -246,7 +246,7 @@ impl State {
         self.each_on_path(at, |ceiling| ceiling.reserved.add(amount));
     }
 
-    /// Decides about a request as the budget stands.
+    /// Decides about a request by what is left of the budget.
     fn judge(&self, at: CeilingId, ask: &Ask) -> Verdict {
         if let Ok(charge) = self.fit(at, ask, Ceiling::free) {
             return Verdict::Fits(charge);
@@ -273,7 +273,7 @@ impl State {
         at: CeilingId,
         ask: &Ask,
         available: impl Fn(&Ceiling) -> (Option<u64>, Option<u64>),
-    ) -> Result<Charge, Refusal> {
+    ) -> Result<Charge, BudgetRefusal> {
         let mut output = ask.output;
         let least = MIN_OUTPUT.min(ask.output);
         let needed = ask.input.saturating_add(least);
@@ -376,10 +376,13 @@ impl Ceiling {
         Ceilings { tokens, cost, tool_calls, requests }
     }
 
-    fn refusal(&self, id: CeilingId, what: Quantity, needed: u64) -> Refusal {
+    fn refusal(&self, id: CeilingId, what: Quantity, needed: u64) -> BudgetRefusal {
         let used = self.used_of(what);
-        let limit = self.limits.of(what).unwrap_or_default();
-        Refusal { ceiling: id, exhausted: Exhausted { what, owner: self.owner.clone(), limit, used, needed } }
+        let limit = self.limits.get(what).unwrap_or_default();
+        BudgetRefusal {
+            ceiling: id,
+            exhausted: Exhausted { what, owner: self.owner.clone(), limit, used, needed },
+        }
     }
 
     fn used_of(&self, what: Quantity) -> u64 {
@@ -391,14 +394,14 @@ impl Ceiling {
         }
     }
 
-    fn count_refusal(&self, id: CeilingId, what: Quantity) -> Option<Refusal> {
-        let limit = self.limits.of(what)?;
+    fn count_refusal(&self, id: CeilingId, what: Quantity) -> Option<BudgetRefusal> {
+        let limit = self.limits.get(what)?;
         (self.used_of(what) >= limit).then(|| self.refusal(id, what, 1))
     }
 }
 
 impl Ceilings {
-    fn of(&self, what: Quantity) -> Option<u64> {
+    fn get(&self, what: Quantity) -> Option<u64> {
         match what {
             Quantity::Tokens => self.tokens,
             Quantity::Cost => self.cost,
@@ -407,7 +410,7 @@ impl Ceilings {
         }
     }
 
-    fn of_mut(&mut self, what: Quantity) -> Option<&mut u64> {
+    fn get_mut(&mut self, what: Quantity) -> Option<&mut u64> {
         match what {
             Quantity::Tokens => self.tokens.as_mut(),
             Quantity::Cost => self.cost.as_mut(),
@@ -452,11 +455,11 @@ impl Amount {
 struct Waiting<'a> {
     budget: &'a Budget,
     at: CeilingId,
-    answer: oneshot::Receiver<Result<Charge, Refusal>>,
+    answer: oneshot::Receiver<Result<Charge, BudgetRefusal>>,
 }
 
 impl Waiting<'_> {
-    async fn charge(mut self) -> Result<Charge, Refusal> {
+    async fn charge(mut self) -> Result<Charge, BudgetRefusal> {
         match (&mut self.answer).await {
             Ok(answer) => answer,
             // The sender lives in the budget, which this borrows; it is never dropped unanswered.

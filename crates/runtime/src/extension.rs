@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use futures::FutureExt;
 use llm_do_core::{ExtensionRequest, Failure, FailureKind, Halt};
 
-use crate::budget::{Budget, Refusal};
+use crate::budget::{Budget, BudgetRefusal};
 use crate::state::live::LiveCall;
 use crate::state::run_state::RunState;
 use crate::state::step_error::StepError;
@@ -24,17 +24,17 @@ pub(crate) async fn count_tool_call(run: &RunState, call: &LiveCall) -> Result<(
 }
 
 /// Counts a model request against the budget, asking for more where it is used up.
-pub(crate) async fn count_request(run: &RunState, call: &LiveCall) -> Result<Result<(), Failure>, Halt> {
+pub(crate) async fn count_request(run: &RunState, call: &LiveCall) -> Result<(), StepError> {
     loop {
-        let Err(refusal) = run.budget.count_request(call.frame().ceiling) else { return Ok(Ok(())) };
+        let Err(refusal) = run.budget.count_request(call.frame().ceiling) else { return Ok(()) };
         if !extended(run, call, &refusal).await? {
-            return exhausted(&refusal).map(Err);
+            return Err(exhausted(&refusal));
         }
     }
 }
 
 /// Asks whether the budget may grow, and lets it grow.
-pub(crate) async fn extended(run: &RunState, call: &LiveCall, refusal: &Refusal) -> Result<bool, Halt> {
+pub(crate) async fn extended(run: &RunState, call: &LiveCall, refusal: &BudgetRefusal) -> Result<bool, Halt> {
     let Some(approver) = &run.options.approver else { return Ok(false) };
     let request = ExtensionRequest { path: call.info.path.to_string(), exhausted: refusal.exhausted.clone() };
     let _waiting = Activity::waiting(call.watch.as_ref());
@@ -55,8 +55,8 @@ pub(crate) async fn extended(run: &RunState, call: &LiveCall, refusal: &Refusal)
 }
 
 /// A budget of the run ends the run; one of an agent is an answer at that level.
-pub(crate) fn exhausted(refusal: &Refusal) -> Result<Failure, Halt> {
+pub(crate) fn exhausted(refusal: &BudgetRefusal) -> StepError {
     let failure = Failure::new(FailureKind::Limit, refusal.exhausted.to_string());
     let failure = failure.with_hint(refusal.exhausted.setting());
-    if refusal.ceiling == Budget::ROOT { Err(Halt::Limit(failure)) } else { Ok(failure) }
+    if refusal.ceiling == Budget::ROOT { Halt::Limit(failure).into() } else { failure.into() }
 }

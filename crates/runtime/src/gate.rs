@@ -24,9 +24,9 @@ use crate::extension;
 use crate::gate::assess::{AskTool, assess};
 use crate::gate::verdict::Verdict;
 use crate::input::attachments::{self, Seen};
-use crate::project::plan::{Target, TargetKind};
+use crate::project::plan::{CallTarget, TargetKind};
 use crate::record::store::Durability;
-use crate::state::broker::{Question, Reply};
+use crate::state::broker::{BrokerReply, GrantQuestion};
 use crate::state::live::LiveCall;
 use crate::state::run_state::RunState;
 use crate::state::step_error::StepError;
@@ -60,7 +60,7 @@ pub(crate) async fn decide(
     let id = if reason.is_some() { step.key.clone() } else { call.info.id.clone() };
     let body = EventBody::ApprovalDecided { id, decision: decision.clone() };
     match (reason, &*decision) {
-        // No `call_executing` stands between this decision and an inner effect, so it is itself the barrier.
+        // No `call_executing` comes between this decision and an inner effect, so it is itself the barrier.
         (Some(_), Decision::Allow(_)) => {
             run.log.commit(&call.info, &step.key, body, Durability::Power).await?;
         }
@@ -86,17 +86,17 @@ pub(crate) fn end_at_denial(run: &RunState, decision: &Decision) -> Result<(), H
 async fn consider_call(
     run: &Arc<RunState>,
     call: &Arc<LiveCall>,
-    target: &Target,
+    target: &CallTarget,
 ) -> Result<Permit, StepError> {
     let checked = check(run, call, target).await?;
-    Case::of(call, target).approve(run, call, checked).await
+    Case::new(call, target).approve(run, call, checked).await
 }
 
 /// What the gate would say to a call. Nobody is asked and nothing runs.
-pub(crate) async fn judge(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Target) -> Verdict {
+pub(crate) async fn judge(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &CallTarget) -> Verdict {
     let considered = async {
         let checked = check(run, call, target).await?;
-        Case::of(call, target).verdict(run, call, checked).await
+        Case::new(call, target).verdict(run, call, checked).await
     };
     match considered.await {
         Ok(verdict) => verdict,
@@ -111,7 +111,7 @@ pub(crate) async fn judge(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Ta
 }
 
 /// Steps 2 to 5: limits, access, arguments, needs.
-async fn check(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Target) -> Result<Checked, StepError> {
+async fn check(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &CallTarget) -> Result<Checked, StepError> {
     check_limits(run, call, target).await?;
     check_asker(call, target)?;
     check_access(call, target)?;
@@ -124,7 +124,7 @@ async fn check(run: &Arc<RunState>, call: &Arc<LiveCall>, target: &Target) -> Re
 async fn look(
     run: &RunState,
     call: &LiveCall,
-    target: &Target,
+    target: &CallTarget,
     checked: Checked,
 ) -> Result<Checked, Failure> {
     let attached = attachments::look(run, call, target, &checked.arguments).await?;
@@ -147,8 +147,8 @@ async fn consider_inner(
         access: target.map_or(Access::Write, |target| target.definition.access),
         // An effect inside a tool is not a call of that tool, even where it has the same name.
         definition: target
-            .map_or_else(|| Digest::of(b""), |target| target.digest)
-            .then(&Digest::of(b"inside")),
+            .map_or_else(|| Digest::hash(b""), |target| target.digest)
+            .then(&Digest::hash(b"inside")),
         reason: Some(reason),
         cancel: call.token_for(&step.key),
     };
@@ -160,7 +160,7 @@ fn path_below(path: &str, name: &Name) -> String {
     if path.is_empty() { name.to_string() } else { format!("{path} > {name}") }
 }
 
-async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> Result<(), StepError> {
+async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &CallTarget) -> Result<(), StepError> {
     if call.cancel.is_cancelled() {
         return Err(Halt::Interrupted.into());
     }
@@ -187,7 +187,7 @@ async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &Target) -> 
 }
 
 /// No model calls what is for people and code, whether it was offered or not.
-fn check_asker(call: &LiveCall, target: &Target) -> Result<(), Failure> {
+fn check_asker(call: &LiveCall, target: &CallTarget) -> Result<(), Failure> {
     if call.origin != CallOrigin::Model || !target.definition.manual_only {
         return Ok(());
     }
@@ -196,7 +196,7 @@ fn check_asker(call: &LiveCall, target: &Target) -> Result<(), Failure> {
         .with_hint("go on without it, and say in your answer that a person should call it"))
 }
 
-fn check_access(call: &LiveCall, target: &Target) -> Result<(), Failure> {
+fn check_access(call: &LiveCall, target: &CallTarget) -> Result<(), Failure> {
     let callers = call.parent.as_ref().map_or(Access::Admin, |parent| parent.access);
     let (needed, ceiling) = (target.definition.access, callers);
     if matches!(target.kind, TargetKind::Tool(_)) && needed > ceiling {
@@ -228,7 +228,7 @@ impl Checked {
     }
 }
 
-fn check_arguments(call: &LiveCall, target: &Target, input: &Payload) -> Result<Checked, Failure> {
+fn check_arguments(call: &LiveCall, target: &CallTarget, input: &Payload) -> Result<Checked, Failure> {
     if input.is_unparsed() {
         return Err(unreadable(&call.name, input));
     }
@@ -278,7 +278,7 @@ fn unreadable(name: &str, input: &Payload) -> Failure {
     }
 }
 
-fn check_needs(call: &LiveCall, target: &Target) -> Result<(), Failure> {
+fn check_needs(call: &LiveCall, target: &CallTarget) -> Result<(), Failure> {
     let context = &call.callers_frame().context;
     match target.definition.needs.iter().find(|need| !context.meets(need)) {
         Some(need) if need.is_of_conversation() => {
@@ -307,7 +307,7 @@ struct Case<'a> {
     path: String,
     name: &'a Name,
     /// The target of a call; none for an inner effect.
-    target: Option<&'a Target>,
+    target: Option<&'a CallTarget>,
     access: Access,
     definition: Digest,
     reason: Option<&'a str>,
@@ -322,7 +322,7 @@ struct Level {
 }
 
 impl<'a> Case<'a> {
-    fn of(call: &'a LiveCall, target: &'a Target) -> Self {
+    fn new(call: &'a LiveCall, target: &'a CallTarget) -> Self {
         Self {
             id: call.info.id.clone(),
             path: call.info.path.to_string(),
@@ -491,26 +491,30 @@ impl<'a> Case<'a> {
             let body = EventBody::ApprovalRequested(request.clone());
             run.log.commit(&call.info, &self.id, body, Durability::Process).await?;
             let edited = match self.put(run, call, &question, request, &*approver).await {
-                Reply::Granted(scope) => return Ok(permit(checked, DecidedBy::Grant(scope), assessment)),
-                Reply::Stopped => return Err(Halt::Interrupted.into()),
-                Reply::Failed(message) => {
+                BrokerReply::Granted(scope) => {
+                    return Ok(permit(checked, DecidedBy::Grant(scope), assessment));
+                }
+                BrokerReply::Stopped => return Err(Halt::Interrupted.into()),
+                BrokerReply::Failed(message) => {
                     // Whoever was to answer has not: the run shows that, as it shows that nobody was there.
                     run.mark_unasked();
                     return Err(denied(&message).into());
                 }
-                Reply::Answered(Answer::Once, _) => {
+                BrokerReply::Answered(Answer::Once, _) => {
                     return Ok(permit(checked, DecidedBy::Approver, assessment));
                 }
-                Reply::Answered(Answer::Session(_), grant) => {
+                BrokerReply::Answered(Answer::Session(_), grant) => {
                     return Ok(granting(checked, assessment, grant));
                 }
-                Reply::Answered(Answer::Deny(message), _) => return Err(denied(&message).into()),
-                Reply::Answered(Answer::Stop, _) => return Err(self.stopped(run).into()),
-                Reply::Answered(Answer::Edit(value), _) => match self.check_edit(run, call, value).await {
-                    Ok(edited) => return self.accept_edit(run, call, edited).await,
-                    Err(problem) => Err(problem),
-                },
-                Reply::Answered(Answer::Revise(value), _) => self.check_edit(run, call, value).await,
+                BrokerReply::Answered(Answer::Deny(message), _) => return Err(denied(&message).into()),
+                BrokerReply::Answered(Answer::Stop, _) => return Err(self.stopped(run).into()),
+                BrokerReply::Answered(Answer::Edit(value), _) => {
+                    match self.check_edit(run, call, value).await {
+                        Ok(edited) => return self.accept_edit(run, call, edited).await,
+                        Err(problem) => Err(problem),
+                    }
+                }
+                BrokerReply::Answered(Answer::Revise(value), _) => self.check_edit(run, call, value).await,
             };
             match edited {
                 Ok(edited) => *checked = edited,
@@ -523,21 +527,21 @@ impl<'a> Case<'a> {
         Err(denied("the arguments were changed too often").into())
     }
 
-    /// Waits for an answer. The clocks of the call and its callers stand still meanwhile.
+    /// Waits for an answer. The clocks of the call and its callers are stopped meanwhile.
     async fn put(
         &self,
         run: &RunState,
         call: &LiveCall,
-        question: &Question,
+        question: &GrantQuestion,
         request: Arc<ApprovalRequest>,
         approver: &dyn Approver,
-    ) -> Reply {
+    ) -> BrokerReply {
         let _waiting = Activity::waiting(call.watch.as_ref());
         let limit = run.shared.approver_limit;
         let stop = pin!(async {
             tokio::select! {
-                () = self.cancel.cancelled() => Reply::Stopped,
-                () = crate::timing::after(limit) => Reply::Failed("nobody answered in time".to_owned()),
+                () = self.cancel.cancelled() => BrokerReply::Stopped,
+                () = crate::timing::after(limit) => BrokerReply::Failed("nobody answered in time".to_owned()),
             }
         });
         run.shared.broker.ask(question.clone(), request, approver, stop).await
@@ -566,14 +570,14 @@ impl<'a> Case<'a> {
         Ok(permit(&edited, DecidedBy::Approver, &assessment))
     }
 
-    fn question(&self, call: &LiveCall, checked: &Checked, assessment: &Assessment) -> Question {
+    fn question(&self, call: &LiveCall, checked: &Checked, assessment: &Assessment) -> GrantQuestion {
         let subject = GrantSubject {
             agent: self.agent_of(call),
             toolset: self.target.and_then(|target| target.definition.toolset.clone()),
             name: self.name.clone(),
             definition: self.definition,
         };
-        Question {
+        GrantQuestion {
             subject,
             arguments: secret_files::with_content(checked.digest(), assessment),
             touches: assessment.subjects.clone(),

@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::descriptors::{Descriptors, READER};
 use crate::project::entry::EntrySpec;
 use crate::project::link_error::{LinkError, LinkErrors, NameKind};
-use crate::project::plan::{Digests, Plan, Source, Target, TargetKind};
+use crate::project::plan::{CallTarget, Digests, Plan, TargetKind, ToolSource};
 use crate::project::rules::{Pattern, Rules};
 use crate::project::toolset_source::{SourcedToolsets, ToolsetSource};
 
@@ -163,8 +163,8 @@ impl ProjectBuilder {
         let mut problems = Vec::new();
         self.add_sourced_toolsets(&mut problems);
         self.check_names(&mut problems);
-        let mut parts = Parts {
-            agents: self.agents.iter().map(|spec| (&spec.name, Target::agent(spec))).collect(),
+        let mut parts = ProjectParts {
+            agents: self.agents.iter().map(|spec| (&spec.name, CallTarget::agent(spec))).collect(),
             digests: Digests::default(),
         };
         let link = |spec: &AgentSpec| {
@@ -232,14 +232,19 @@ impl ProjectBuilder {
         check_unique(others.take(1).chain([(NameKind::Agent, &spec.name)]), problems);
     }
 
-    fn link_agent(&self, spec: &AgentSpec, parts: &mut Parts<'_>, problems: &mut Vec<LinkError>) -> Plan {
+    fn link_agent(
+        &self,
+        spec: &AgentSpec,
+        parts: &mut ProjectParts<'_>,
+        problems: &mut Vec<LinkError>,
+    ) -> Plan {
         let mut plan = Plan::new(Some(Arc::new(spec.clone())));
         for name in &spec.tools {
             match self.tools.iter().find(|tool| tool.definition().name == *name) {
                 Some(tool) => add(
                     &mut plan,
                     name.clone(),
-                    Target::tool(Source::Shared(tool.clone()), None, &mut parts.digests),
+                    CallTarget::tool(ToolSource::Shared(tool.clone()), None, &mut parts.digests),
                     problems,
                 ),
                 None => problems.push(self.unknown_tool(spec, name)),
@@ -265,7 +270,7 @@ impl ProjectBuilder {
         spec: &AgentSpec,
         choice: &ToolsetChoice,
         plan: &mut Plan,
-        parts: &mut Parts<'_>,
+        parts: &mut ProjectParts<'_>,
         problems: &mut Vec<LinkError>,
     ) {
         if let Some(agent) = parts.agents.get(&choice.name) {
@@ -289,8 +294,11 @@ impl ProjectBuilder {
                 continue;
             }
             let seen = toolset.described_for(&reworded(&definition, spec), spec);
-            let target =
-                Target::tool(Source::Slot { slot, definition }, Some(toolset.name()), &mut parts.digests);
+            let target = CallTarget::tool(
+                ToolSource::Slot { slot, definition },
+                Some(toolset.name()),
+                &mut parts.digests,
+            );
             add(plan, target.definition.name.clone(), target.described(&seen), problems);
         }
     }
@@ -332,16 +340,16 @@ impl ProjectBuilder {
     }
 
     /// The plan of code outside any agent: everything by name, `toolset.tool` where a name is ambiguous.
-    fn link_root(&self, parts: &mut Parts<'_>) -> Plan {
+    fn link_root(&self, parts: &mut ProjectParts<'_>) -> Plan {
         let mut plan = Plan::new(None);
         for (name, target) in &parts.agents {
             plan.add((*name).clone(), target.clone());
         }
         for entry in &self.entries {
-            plan.add(entry.name().clone(), Target::entry(entry.tool()));
+            plan.add(entry.name().clone(), CallTarget::entry(entry.tool()));
         }
         for tool in &self.tools {
-            let target = Target::tool(Source::Shared(tool.clone()), None, &mut parts.digests);
+            let target = CallTarget::tool(ToolSource::Shared(tool.clone()), None, &mut parts.digests);
             plan.add(tool.definition().name.clone(), target);
         }
         self.toolsets.iter().for_each(|toolset| add_to_root(&mut plan, toolset, &mut parts.digests));
@@ -440,13 +448,13 @@ impl Linked {
     pub(crate) fn link_more<'a>(
         &'a self,
         spec: &'a AgentSpec,
-        created: impl Iterator<Item = (&'a Name, Target)>,
+        created: impl Iterator<Item = (&'a Name, CallTarget)>,
     ) -> Result<Plan, LinkErrors> {
         let mut problems = Vec::new();
         self.parts.check_new_name(spec, &mut problems);
-        let frozen = self.parts.agents.iter().map(|spec| (&spec.name, Target::agent(spec)));
-        let agents = frozen.chain(created).chain([(&spec.name, Target::agent(spec))]).collect();
-        let mut parts = Parts { agents, digests: Digests::default() };
+        let frozen = self.parts.agents.iter().map(|spec| (&spec.name, CallTarget::agent(spec)));
+        let agents = frozen.chain(created).chain([(&spec.name, CallTarget::agent(spec))]).collect();
+        let mut parts = ProjectParts { agents, digests: Digests::default() };
         let plan = self.parts.link_agent(spec, &mut parts, &mut problems);
         if problems.is_empty() { Ok(plan) } else { Err(LinkErrors(problems)) }
     }
@@ -541,8 +549,8 @@ fn link_manual_only(
 }
 
 /// What is worked out once for all agents that list it.
-struct Parts<'a> {
-    agents: BTreeMap<&'a Name, Target>,
+struct ProjectParts<'a> {
+    agents: BTreeMap<&'a Name, CallTarget>,
     digests: Digests,
 }
 
@@ -554,8 +562,8 @@ fn add_to_root(plan: &mut Plan, toolset: &Arc<dyn Toolset>, digests: &mut Digest
     let slot = plan.add_slot(toolset.clone(), Value::Null);
     for definition in toolset.definitions() {
         let qualified = format!("{}.{}", toolset.name(), definition.name);
-        let target = Target::tool(
-            Source::Slot { slot, definition: definition.clone() },
+        let target = CallTarget::tool(
+            ToolSource::Slot { slot, definition: definition.clone() },
             Some(toolset.name()),
             digests,
         );
@@ -591,7 +599,7 @@ fn check_unique<'a>(names: impl Iterator<Item = (NameKind, &'a Name)>, problems:
     }
 }
 
-fn add(plan: &mut Plan, name: Name, target: Target, problems: &mut Vec<LinkError>) {
+fn add(plan: &mut Plan, name: Name, target: CallTarget, problems: &mut Vec<LinkError>) {
     if let Some(other) = plan.target(&name) {
         let (agent, first, second) = (plan.owner(), origin_of(other), origin_of(&target));
         problems.push(LinkError::Collision { agent, name, first, second });
@@ -614,7 +622,7 @@ fn has_another_reader(spec: &AgentSpec, plan: &Plan) -> bool {
 }
 
 /// Says where something comes from, and its own name.
-fn origin_of(target: &Target) -> String {
+fn origin_of(target: &CallTarget) -> String {
     let name = target.own_name.as_ref().unwrap_or(&target.definition.name);
     match (&target.kind, &target.definition.toolset) {
         (TargetKind::Agent, _) => format!("the agent `{name}`"),
@@ -632,6 +640,6 @@ fn pin(agents: &BTreeMap<Name, Arc<Plan>>, root: &Plan) -> Digest {
     let agents = specs.filter(|spec| !spec.generated).map(|spec| spec.digest());
     let definitions = root.definitions().into_iter().filter(|definition| !is_generated(&definition.name));
     let definitions = definitions.map(|definition| definition.digest());
-    let loop_version = Digest::of(LOOP_VERSION);
+    let loop_version = Digest::hash(LOOP_VERSION);
     agents.chain(definitions).fold(loop_version, |pin, digest| pin.then(&digest))
 }

@@ -39,7 +39,7 @@ use crate::record::replay::Replay;
 use crate::record::store::{Durability, NoStore};
 use crate::record::subscribers::Subscriber;
 use crate::state::instances::Instances;
-use crate::state::live::{AgentState, Frame, LiveCall};
+use crate::state::live::{AgentFrame, AgentState, LiveCall};
 use crate::state::run_state::{RunSettings, RunState};
 use crate::state::shared::Shared;
 use crate::timing::milliseconds;
@@ -279,7 +279,7 @@ pub(crate) fn start(
     earlier: Vec<Arc<Event>>,
 ) -> Run {
     let cancel = CancellationToken::new();
-    let replay = (!earlier.is_empty()).then(|| Box::new(Replay::of(&earlier, shared.project.pin)));
+    let replay = (!earlier.is_empty()).then(|| Box::new(Replay::from_events(&earlier, shared.project.pin)));
     let earlier_events = earlier.len();
     // An approval outside any call leaves nothing to resume.
     let store = if options.reason.is_some() { Arc::new(NoStore) } else { shared.store.clone() };
@@ -367,9 +367,9 @@ fn broke_off() -> Failure {
 fn root_of(run: &Arc<RunState>) -> Arc<LiveCall> {
     let named = run.options.agent.as_ref().and_then(|agent| run.shared.agent(agent));
     let plan = named.unwrap_or_else(|| run.shared.project.root.clone());
-    let frame = Frame {
+    let frame = AgentFrame {
         ceiling: Budget::ROOT,
-        instances: Arc::new(Instances::of(&plan)),
+        instances: Arc::new(Instances::new(&plan)),
         agent_state: Arc::new(AgentState::new(Conversation::default())),
         offered: plan.offered.clone(),
         context: run.options.context.clone(),
@@ -515,7 +515,7 @@ async fn finish(
         duration_ms: milliseconds(started),
     };
     if let Err(halt) = run.log.commit(&root.info, &Key::root(), body, Durability::Process).await {
-        ended = Ending { status: status_of_halt(&halt), error: Some(halt.to_string()), ..ended };
+        ended = RunEnd { status: status_of_halt(&halt), error: Some(halt.to_string()), ..ended };
     }
     run.log.close();
     run.shared.messages.add_run(&run.log.events());
@@ -541,16 +541,16 @@ async fn finish(
     }
 }
 
-struct Ending {
+struct RunEnd {
     status: Status,
     output: Option<Output>,
     failure: Option<Failure>,
     error: Option<String>,
 }
 
-fn ending(run: &RunState, performed: StepResult) -> Ending {
+fn ending(run: &RunState, performed: StepResult) -> RunEnd {
     match performed.map_err(|halt| run.cause_of(halt)).map(Outcome::into_output) {
-        Ok(Ok(output)) => Ending { status: Status::Done, output: Some(output), failure: None, error: None },
+        Ok(Ok(output)) => RunEnd { status: Status::Done, output: Some(output), failure: None, error: None },
         Ok(Err(failure)) => {
             let status = match status_of_failure(failure.kind) {
                 // Code that reacts to the end of its run answers with an error; the run was ended all the same.
@@ -559,14 +559,14 @@ fn ending(run: &RunState, performed: StepResult) -> Ending {
                 }
                 status => status,
             };
-            Ending { status, output: None, error: Some(failure.to_string()), failure: Some(failure) }
+            RunEnd { status, output: None, error: Some(failure.to_string()), failure: Some(failure) }
         }
         Err(halt) => {
             let failure = match &halt {
                 Halt::Limit(failure) | Halt::Denied(failure) => Some(failure.clone()),
                 _ => None,
             };
-            Ending { status: status_of_halt(&halt), output: None, failure, error: Some(halt.to_string()) }
+            RunEnd { status: status_of_halt(&halt), output: None, failure, error: Some(halt.to_string()) }
         }
     }
 }

@@ -8,7 +8,7 @@ use shuttle::future::{JoinHandle, block_on, spawn};
 use shuttle::thread;
 use tokio::sync::oneshot;
 
-use crate::broker::{Broker, Reply};
+use crate::broker::{Broker, BrokerReply};
 use crate::desk::{Case, Desk, Happened, History, id_of};
 use crate::dice::{number, one_in, pause};
 
@@ -109,7 +109,7 @@ impl Scene {
     }
 
     /// Asks about a case. The asker is expected at the desk from now on, not from the first poll.
-    fn ask(self: Arc<Self>, id: usize, stop: impl Future<Output = Reply>) -> impl Future<Output = ()> {
+    fn ask(self: Arc<Self>, id: usize, stop: impl Future<Output = BrokerReply>) -> impl Future<Output = ()> {
         let expected = self.desk.expect();
         async move {
             let _expected = expected;
@@ -130,7 +130,7 @@ impl Scene {
         }
         let stop = async {
             match stopped.await {
-                Ok(()) => Reply::Stopped,
+                Ok(()) => BrokerReply::Stopped,
                 Err(_never) => std::future::pending().await,
             }
         };
@@ -183,7 +183,7 @@ impl Scene {
             block_on(pause());
             let history = self.history.all();
             let told = history.iter().filter_map(|happened| match happened {
-                Happened::Ended(_, Reply::Answered(_, grant)) => grant.clone(),
+                Happened::Ended(_, BrokerReply::Answered(_, grant)) => grant.clone(),
                 _ => None,
             });
             told.for_each(|grant| self.broker.restore(grant));
@@ -199,17 +199,17 @@ impl Scene {
             let case = &self.cases[*id];
             let answered = answer_to(*id, &history[..end]);
             let fine = match reply {
-                Reply::Granted(scope) => self.may_be_granted(case, scope, end, &history),
-                Reply::Answered(answer, grant) => {
+                BrokerReply::Granted(scope) => self.may_be_granted(case, scope, end, &history),
+                BrokerReply::Answered(answer, grant) => {
                     answered.is_some_and(|(_, given)| given.as_ref() == Some(answer))
                         && *grant == case.grant_of(answer)
                         && (grant.is_some() || !matches!(answer, Answer::Session(_)))
                 }
-                Reply::Failed(_) => answered.is_some_and(|(_, given)| match given {
+                BrokerReply::Failed(_) => answered.is_some_and(|(_, given)| match given {
                     Some(answer) => matches!(answer, Answer::Session(_)) && case.grant_of(answer).is_none(),
                     None => true,
                 }),
-                Reply::Stopped => history[..end].contains(&Happened::Stopping(*id)),
+                BrokerReply::Stopped => history[..end].contains(&Happened::Stopping(*id)),
             };
             assert!(fine, "wrong reply {reply:?} to {case:?}:\n{}", self.history);
         }
@@ -241,7 +241,7 @@ impl Scene {
         let history = self.history.all();
         let mut listed: Vec<Grant> = self.broker.grants().into_iter().map(|(_, grant)| grant).collect();
         for happened in &history {
-            let Happened::Ended(_, Reply::Answered(_, Some(grant))) = happened else { continue };
+            let Happened::Ended(_, BrokerReply::Answered(_, Some(grant))) = happened else { continue };
             assert!(self.broker.grants().iter().any(|(_, listed)| listed == grant), "{grant:?} is lost");
             listed.retain(|other| other != grant);
         }

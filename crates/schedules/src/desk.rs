@@ -12,7 +12,7 @@ use serde_json::json;
 use shuttle::sync::Condvar;
 use tokio::sync::oneshot;
 
-use crate::broker::{Broker, Question, Reply};
+use crate::broker::{Broker, BrokerReply, GrantQuestion};
 use crate::dice::{number, one_in};
 use crate::sync::Mutex;
 
@@ -41,12 +41,12 @@ impl Case {
             agent: "main".into(),
             toolset: None,
             name: self.tool.into(),
-            definition: Digest::of(self.tool),
+            definition: Digest::hash(self.tool),
         }
     }
 
-    pub(crate) fn question(&self) -> Question {
-        Question {
+    pub(crate) fn question(&self) -> GrantQuestion {
+        GrantQuestion {
             subject: self.subject(),
             arguments: self.arguments.digest(),
             touches: vec![Subject::Path(self.file.to_owned())],
@@ -128,7 +128,7 @@ pub(crate) enum Happened {
     /// The run of an asker was stopped.
     Stopping(usize),
     /// An asker has its reply.
-    Ended(usize, Reply),
+    Ended(usize, BrokerReply),
     /// A grant is about to be revoked.
     Revoking(Grant),
     /// A grant is revoked.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex as Notebook, MutexGuard, PoisonError};
 
 use llm_do_core::Quantity;
 
-use crate::budget::{Amount, Ask, Budget, CeilingId, Ceilings, MIN_OUTPUT, Refusal};
+use crate::budget::{Amount, Ask, Budget, BudgetRefusal, CeilingId, Ceilings, MIN_OUTPUT};
 use crate::dice::{amount, number, one_in};
 use crate::observed::Place;
 
@@ -125,7 +125,7 @@ impl Ledger {
     }
 
     /// Checks that a refusal names a ceiling of the path and something that it limits.
-    pub(crate) fn check_name(&self, place: Place, refusal: &Refusal) {
+    pub(crate) fn check_name(&self, place: Place, refusal: &BudgetRefusal) {
         let path = self.path(place);
         let mut accounts = self.accounts();
         let named = path.into_iter().find(|place| accounts[*place].id == refusal.ceiling);
@@ -134,7 +134,7 @@ impl Ledger {
     }
 
     /// Checks that a refusal names a ceiling that really had no room left.
-    pub(crate) fn check_refusal(&self, place: Place, refusal: &Refusal) {
+    pub(crate) fn check_refusal(&self, place: Place, refusal: &BudgetRefusal) {
         self.check_name(place, refusal);
         let exhausted = &refusal.exhausted;
         assert!(exhausted.used + exhausted.needed > exhausted.limit, "{exhausted:?} leaves room");

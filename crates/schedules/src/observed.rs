@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use shuttle::current::me;
 use shuttle::scheduler::TaskId;
 
-use crate::budget::{Refusal, Reservation};
+use crate::budget::{BudgetRefusal, Reservation};
 
 /// The number of a request.
 pub(crate) type Ticket = usize;
@@ -71,7 +71,7 @@ pub(crate) struct Observed<'a> {
 }
 
 /// The answer to a request.
-pub(crate) type Reserved<'a> = Result<Reservation<'a>, Refusal>;
+pub(crate) type Reserved<'a> = Result<Reservation<'a>, BudgetRefusal>;
 
 #[derive(Clone, Copy)]
 enum Stage {

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Approved, Assessment, BlockingWork, CallContext, CallInfo, Caller, Cancellation, Context, DecidedBy,
-    Decision, Failure, FailureKind, InnerEffect, Inspection, Key, Name, Outcome, Output, Parts, Payload,
-    Permit, Remark, RunId, Sample, Tool, ToolError, ToolReply,
+    Approved, Assessment, BlockingWork, CallContext, CallContextParts, CallInfo, Caller, Cancellation,
+    Context, DecidedBy, Decision, Failure, FailureKind, InnerEffect, Inspection, Key, Name, Outcome, Output,
+    Payload, Permit, Remark, RunId, Sample, Tool, ToolError, ToolReply,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -136,7 +136,7 @@ impl TestCall {
             path: name.as_str().into(),
             agent: Name::from("test"),
         };
-        CallContext::new(Parts {
+        CallContext::new(CallContextParts {
             info: Arc::new(info),
             input,
             agent: None,

@@ -76,7 +76,7 @@ fn usual_places() -> u8 {
 
 /// Makes the toolset `pocket_calculator`. It has another name than its tool, which is one that agents like to have.
 pub(crate) fn toolset(name: Name) -> Result<Arc<dyn Toolset>, String> {
-    let input = Schema::of::<Arguments>().map_err(|error| error.to_string())?;
+    let input = Schema::for_type::<Arguments>().map_err(|error| error.to_string())?;
     let mut definition = ToolDefinition::new("calculator", "Calculates an arithmetic expression.", input);
     definition.toolset = Some(name.clone());
     definition.access = Access::Read;

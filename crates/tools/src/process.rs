@@ -129,7 +129,7 @@ impl Act {
         F: Fn(A, CallContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ToolReply> + Send + 'static,
     {
-        let mut definition = ToolDefinition::new(name, description, Schema::of::<A>()?);
+        let mut definition = ToolDefinition::new(name, description, Schema::for_type::<A>()?);
         definition.access = Access::Read;
         definition.ceiling = Some(Access::Admin);
         definition.approval = Approval::PreApproved;
@@ -174,5 +174,5 @@ impl Tool for ActTool {
 }
 
 fn wrong(message: impl Into<String>) -> ToolError {
-    ToolError::of(Failure::new(FailureKind::Arguments, message))
+    ToolError::from_failure(Failure::new(FailureKind::Arguments, message))
 }

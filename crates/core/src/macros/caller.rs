@@ -24,7 +24,7 @@ pub struct TypedCall {
 
 impl TypedCall {
     /// A call without arguments.
-    pub fn of(definition: &'static ToolDefinition) -> Self {
+    pub fn new(definition: &'static ToolDefinition) -> Self {
         Self { definition, arguments: Ok(Map::new()) }
     }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::{Declaration, Parameters, Reply};
+use super::{Declaration, FunctionReply, Parameters};
 use crate::{Approved, Assessment, CallContext, Name, Payload, Tool, ToolDefinition, ToolReply};
 
-type Run<S> = dyn Fn(S, Approved, &CallContext) -> BoxFuture<'static, ToolReply> + Send + Sync;
+type RunFunction<S> = dyn Fn(S, Approved, &CallContext) -> BoxFuture<'static, ToolReply> + Send + Sync;
 type Assess<S> = fn(&S, &Payload, &CallContext) -> Assessment;
 
 /// Describes a tool from its parameters and its result, with the careful defaults for all else.
@@ -16,7 +16,7 @@ pub fn define<R, V>(
     name: &str,
     description: &str,
     parameters: &impl Parameters,
-    reply: &Reply<R, V>,
+    reply: &FunctionReply<R, V>,
 ) -> ToolDefinition {
     let mut declaration = Declaration::default();
     parameters.declare(&mut declaration);
@@ -29,7 +29,7 @@ pub fn define<R, V>(
 /// A function with its definition: all of a tool but the state on which the function works.
 pub struct Function<S> {
     definition: Arc<ToolDefinition>,
-    run: Box<Run<S>>,
+    run: Box<RunFunction<S>>,
     assess: Option<Assess<S>>,
 }
 
@@ -38,7 +38,7 @@ impl<S> Function<S> {
     pub fn asynchronous<P, R, V, B, F>(
         definition: ToolDefinition,
         parameters: P,
-        reply: Reply<R, V>,
+        reply: FunctionReply<R, V>,
         body: B,
     ) -> Self
     where
@@ -62,7 +62,7 @@ impl<S> Function<S> {
     pub fn blocking<P, R, V, B>(
         definition: ToolDefinition,
         parameters: P,
-        reply: Reply<R, V>,
+        reply: FunctionReply<R, V>,
         body: B,
     ) -> Self
     where
@@ -97,7 +97,7 @@ impl<S> Function<S> {
 
     /// Says to which toolset the tool belongs.
     #[must_use]
-    pub(super) fn of_toolset(mut self, toolset: &Name) -> Self {
+    pub(super) fn with_toolset(mut self, toolset: &Name) -> Self {
         Arc::make_mut(&mut self.definition).toolset = Some(toolset.clone());
         self
     }
@@ -123,7 +123,7 @@ impl<S> Function<S> {
     }
 }
 
-/// The unit type that stands for a free function.
+/// The unit type of a free function.
 pub trait FunctionTool: Send + Sync {
     /// Returns the function, which is described once.
     fn function() -> &'static Function<()>;

@@ -22,13 +22,13 @@ pub trait Instance: Send + Sync + Sized + 'static {
     }
 }
 
-type Open<T> = dyn for<'a> Fn(Opening<'a>) -> BoxFuture<'a, Result<T, ToolError>> + Send + Sync;
+type OpenFunction<T> = dyn for<'a> Fn(Opening<'a>) -> BoxFuture<'a, Result<T, ToolError>> + Send + Sync;
 
 /// A toolset that makes an instance of a type for each agent call.
 pub struct InstanceToolset<T> {
     name: Name,
     functions: Vec<Arc<Function<Arc<T>>>>,
-    open: Box<Open<T>>,
+    open: Box<OpenFunction<T>>,
 }
 
 impl<T: Instance> InstanceToolset<T> {
@@ -48,8 +48,8 @@ impl<T: Instance> InstanceToolset<T> {
         Self::opened_by(name.into(), Box::new(open))
     }
 
-    fn opened_by(name: Name, open: Box<Open<T>>) -> Self {
-        let functions = T::functions().into_iter().map(|function| Arc::new(function.of_toolset(&name)));
+    fn opened_by(name: Name, open: Box<OpenFunction<T>>) -> Self {
+        let functions = T::functions().into_iter().map(|function| Arc::new(function.with_toolset(&name)));
         Self { functions: functions.collect(), name, open }
     }
 

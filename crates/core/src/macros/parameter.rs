@@ -227,7 +227,7 @@ fn read_argument<T: DeserializeOwned>(facts: &Facts, approved: &Approved) -> Res
         (None, None) => read_absent(),
     };
     read.map_err(|error| {
-        ToolError::of(Failure::new(FailureKind::Arguments, format!("`{}`: {error}", facts.name)))
+        ToolError::from_failure(Failure::new(FailureKind::Arguments, format!("`{}`: {error}", facts.name)))
     })
 }
 

@@ -7,12 +7,12 @@ use super::Probe;
 use crate::{Output, Schema, ToolError, ToolReply};
 
 /// How what a function returns becomes the answer of its tool.
-pub struct Reply<R, V> {
+pub struct FunctionReply<R, V> {
     returned: Returned<R, V>,
     written: Written<V>,
 }
 
-impl<R, V> Reply<R, V> {
+impl<R, V> FunctionReply<R, V> {
     /// Answers with what the function returned.
     pub(super) fn give(self, returned: R) -> ToolReply {
         (self.returned.split)(returned).and_then(self.written.write)
@@ -24,13 +24,13 @@ impl<R, V> Reply<R, V> {
     }
 }
 
-impl<R, V> Clone for Reply<R, V> {
+impl<R, V> Clone for FunctionReply<R, V> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<R, V> Copy for Reply<R, V> {}
+impl<R, V> Copy for FunctionReply<R, V> {}
 
 /// How a return type is split into value and error.
 pub struct Returned<R, V> {
@@ -44,8 +44,8 @@ impl<R, V> Returned<R, V> {
     }
 
     /// Joins it with how the value is written.
-    pub fn written(self, written: Written<V>) -> Reply<R, V> {
-        Reply { returned: self, written }
+    pub fn written(self, written: Written<V>) -> FunctionReply<R, V> {
+        FunctionReply { returned: self, written }
     }
 }
 
@@ -143,7 +143,7 @@ pub trait DescribedValue<V> {
 
 impl<V: Serialize + JsonSchema> DescribedValue<V> for &&Probe<V> {
     fn written(&self) -> Written<V> {
-        Written { write: write_json, schema: || Schema::of_output::<V>().ok() }
+        Written { write: write_json, schema: || Schema::for_output::<V>().ok() }
     }
 }
 

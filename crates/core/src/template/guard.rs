@@ -1,10 +1,10 @@
 //! Has every value measured that a template gives a name: `set`, `for`, `with`, `macro` and `call`.
 //!
-//! The library has no hook for assignments. So behind each tag that binds names stands, on the same line, an expression
+//! The library has no hook for assignments. So each tag that binds names is followed, on the same line, by an expression
 //! that measures them and writes nothing.
 
 use super::bounds::MEASURE;
-use super::template_tags::{Piece, pieces};
+use super::template_tags::{TemplatePiece, pieces};
 
 /// A template whose bindings are measured.
 pub(super) struct Guarded {
@@ -20,13 +20,13 @@ pub(super) fn guarded(source: &str) -> Result<Guarded, String> {
     let mut captures: Vec<Vec<String>> = Vec::new();
     for piece in pieces(source) {
         match piece {
-            Piece::Text(text) => {
+            TemplatePiece::Text(text) => {
                 written.push_str(text);
                 if !captures.is_empty() {
                     longest_captured = longest_captured.max(text.len());
                 }
             }
-            Piece::Tag(tag) => {
+            TemplatePiece::Tag(tag) => {
                 written.push_str(tag);
                 let Some(inner) = block(tag) else { continue };
                 for name in bound(inner, &mut captures).ok_or_else(|| tag.to_owned())? {

@@ -2,7 +2,7 @@
 
 /// A piece of a template.
 #[derive(Debug, PartialEq)]
-pub(super) enum Piece<'a> {
+pub(super) enum TemplatePiece<'a> {
     /// A `{{ ... }}` or `{% ... %}`.
     Tag(&'a str),
     /// Anything else: text, comments and raw text.
@@ -10,7 +10,7 @@ pub(super) enum Piece<'a> {
 }
 
 /// Splits a template into its tags and what is between them. A tag that is never closed ends with the text.
-pub(super) fn pieces(source: &str) -> Vec<Piece<'_>> {
+pub(super) fn pieces(source: &str) -> Vec<TemplatePiece<'_>> {
     let mut pieces = Vec::new();
     let (mut begin, mut at) = (0, 0);
     while let Some(start) = source[at..].find('{') {
@@ -25,13 +25,13 @@ pub(super) fn pieces(source: &str) -> Vec<Piece<'_>> {
             _ => (1, false),
         };
         if is_tag {
-            pieces.extend((begin < at).then(|| Piece::Text(&source[begin..at])));
-            pieces.push(Piece::Tag(&source[at..at + length]));
+            pieces.extend((begin < at).then(|| TemplatePiece::Text(&source[begin..at])));
+            pieces.push(TemplatePiece::Tag(&source[at..at + length]));
             begin = at + length;
         }
         at += length;
     }
-    pieces.extend((begin < source.len()).then(|| Piece::Text(&source[begin..])));
+    pieces.extend((begin < source.len()).then(|| TemplatePiece::Text(&source[begin..])));
     pieces
 }
 
@@ -124,7 +124,7 @@ mod tests {
         ] {
             let tags = pieces(source)
                 .into_iter()
-                .map(|piece| if let Piece::Tag(tag) = piece { tag.len() } else { 0 });
+                .map(|piece| if let TemplatePiece::Tag(tag) = piece { tag.len() } else { 0 });
             assert_eq!(tags.max().unwrap_or(0), length, "{source}");
         }
     }

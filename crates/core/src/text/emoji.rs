@@ -10,7 +10,7 @@ const TEXT_STYLE: char = '\u{fe0e}';
 const PICTURE_STYLE: char = '\u{fe0f}';
 const KEYCAP: char = '\u{20e3}';
 
-/// Splits a text into emoji that hold invisible characters, for which true is given, and what stands between them.
+/// Splits a text into emoji that hold invisible characters, for which true is given, and the text between them.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut left = text;
     std::iter::from_fn(move || {
@@ -26,18 +26,18 @@ pub(super) fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
 
 /// Where the next emoji with invisible characters begins, and its length.
 fn next_emoji(text: &str) -> Option<(usize, usize)> {
-    let mut place = 0;
+    let mut searched = 0;
     // Most text has none.
-    while let Some(found) = text[place..].find([JOINER, TEXT_STYLE, PICTURE_STYLE]) {
-        let hidden = place + found;
-        let start = start_of_picture(&text[place..hidden]).map(|start| place + start);
+    while let Some(found) = text[searched..].find([JOINER, TEXT_STYLE, PICTURE_STYLE]) {
+        let hidden = searched + found;
+        let start = start_of_picture(&text[searched..hidden]).map(|start| searched + start);
         if let Some(start) = start {
             let length = emoji_length(&text[start..]);
             if start + length > hidden {
                 return Some((start, length));
             }
         }
-        place = hidden + text[hidden..].chars().next().map_or(1, char::len_utf8);
+        searched = hidden + text[hidden..].chars().next().map_or(1, char::len_utf8);
     }
     None
 }

@@ -9,17 +9,17 @@ const MAX_ITEMS: usize = 20;
 /// which are Latin in another dress (fullwidth, mathematical). Each foreign letter is written as its number, such as
 /// `p<U+0430>ypal`. Each word once, at most 20.
 pub fn lookalikes(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
+    let mut found: Vec<String> = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| is_suspicious(word)) {
         let named = named(word);
-        if !words.contains(&named) {
-            words.push(named);
+        if !found.contains(&named) {
+            found.push(named);
         }
-        if words.len() == MAX_ITEMS {
+        if found.len() == MAX_ITEMS {
             break;
         }
     }
-    words
+    found
 }
 
 /// What a letter may be taken for.

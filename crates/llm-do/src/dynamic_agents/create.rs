@@ -42,7 +42,7 @@ enum Judged {
 
 impl AgentCreate {
     pub(super) fn new(toolset: &Name, defaults: AgentDefaults) -> Result<Self, SchemaError> {
-        let mut definition = define(toolset, "agent_create", DESCRIPTION, Schema::of::<NewAgent>()?);
+        let mut definition = define(toolset, "agent_create", DESCRIPTION, Schema::for_type::<NewAgent>()?);
         definition.access = Access::Admin;
         definition.approval = Approval::Ask;
         definition.effect = Effect::Idempotent;
@@ -129,6 +129,6 @@ impl Tool for AgentCreate {
 
     fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
         let (maker, within) = (self.maker.clone(), call.clone());
-        Box::pin(call.blocking(move || maker.create(&input, &within).map_err(ToolError::of)))
+        Box::pin(call.blocking(move || maker.create(&input, &within).map_err(ToolError::from_failure)))
     }
 }

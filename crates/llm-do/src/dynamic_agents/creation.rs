@@ -254,7 +254,7 @@ impl Creation {
     }
 
     pub(super) fn digests(&self) -> (Option<Digest>, Digest) {
-        (self.before.as_ref().map(Digest::of), Digest::of(&self.definition))
+        (self.before.as_ref().map(Digest::hash), Digest::hash(&self.definition))
     }
 
     /// Returns whether the agent that would be replaced is locked.

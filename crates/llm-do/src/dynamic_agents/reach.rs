@@ -27,7 +27,7 @@ struct Arguments {
     /// The name of the agent.
     agent: String,
     /// A text; or the fields of its input, for an agent that declares them.
-    input: Input,
+    input: CallInput,
     /// Paths of files to attach.
     #[serde(default)]
     attachments: Vec<String>,
@@ -35,7 +35,7 @@ struct Arguments {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
-enum Input {
+enum CallInput {
     Text(String),
     Fields(Map<String, Value>),
 }
@@ -43,8 +43,8 @@ enum Input {
 impl Arguments {
     fn input(self) -> Value {
         let mut fields = match self.input {
-            Input::Text(text) => Map::from_iter([("input".to_owned(), Value::from(text))]),
-            Input::Fields(fields) => fields,
+            CallInput::Text(text) => Map::from_iter([("input".to_owned(), Value::from(text))]),
+            CallInput::Fields(fields) => fields,
         };
         if !self.attachments.is_empty() {
             fields.insert("attachments".to_owned(), json!(self.attachments));
@@ -55,7 +55,7 @@ impl Arguments {
 
 impl AgentCall {
     pub(super) fn new(toolset: &Name) -> Result<Self, SchemaError> {
-        let mut definition = define(toolset, "agent_call", CALL, Schema::of::<Arguments>()?);
+        let mut definition = define(toolset, "agent_call", CALL, Schema::for_type::<Arguments>()?);
         definition.access = Access::Read;
         // The agent that is called does what it may do, not what calling it takes.
         definition.ceiling = Some(Access::Admin);
@@ -79,8 +79,8 @@ impl Tool for AgentCall {
             let arguments = Arguments::deserialize(input.value())?;
             // By its name alone the call could also be one of a tool.
             let agent = Name::from(arguments.agent.as_str());
-            call.find_agent(&agent).map_err(ToolError::of)?;
-            call.call(agent, arguments.input()).await.map_err(ToolError::of)
+            call.find_agent(&agent).map_err(ToolError::from_failure)?;
+            call.call(agent, arguments.input()).await.map_err(ToolError::from_failure)
         })
     }
 }
@@ -122,13 +122,13 @@ impl Tool for AgentList {
 
     fn run<'a>(&'a self, _input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
         let agents = call.agents();
-        let listed: Vec<Listed<'_>> = agents.iter().map(Listed::of).collect();
+        let listed: Vec<Listed<'_>> = agents.iter().map(Listed::new).collect();
         Box::pin(std::future::ready(Ok(Output::json(json!({ "agents": listed })))))
     }
 }
 
 impl<'a> Listed<'a> {
-    fn of(agent: &'a CallableAgent) -> Self {
+    fn new(agent: &'a CallableAgent) -> Self {
         let definition = &agent.definition;
         Self {
             agent: &definition.name,

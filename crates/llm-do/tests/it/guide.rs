@@ -241,7 +241,7 @@ async fn typed_input() -> Anything {
     let score: Score = report.parse()?;
     println!("{} points", score.points);
 
-    let schema = llm_do::value::Schema::of::<PitchInput>()?;
+    let schema = llm_do::value::Schema::for_type::<PitchInput>()?;
     let evaluator =
         AgentSpec::new("evaluator", "You evaluate pitches.").input(schema).prompt("Pitch of {{ company }}");
     Project::builder().agent(evaluator).build()?;

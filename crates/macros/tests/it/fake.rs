@@ -6,8 +6,8 @@ use std::thread::{self, ThreadId};
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Approved, BlockingWork, CallContext, CallInfo, Caller, Cancellation, Context, Failure, FailureKind,
-    InnerEffect, Inspection, Key, Name, Outcome, Output, Parts, Payload, Remark, RunId, Sample, Tool,
+    Approved, BlockingWork, CallContext, CallContextParts, CallInfo, Caller, Cancellation, Context, Failure,
+    FailureKind, InnerEffect, Inspection, Key, Name, Outcome, Output, Payload, Remark, RunId, Sample, Tool,
     ToolReply, join_problems,
 };
 use serde_json::Value;
@@ -46,7 +46,7 @@ impl Fake {
             path: "main".into(),
             agent: "main".into(),
         };
-        CallContext::new(Parts {
+        CallContext::new(CallContextParts {
             info: Arc::new(info),
             input: Payload::new(Value::Null),
             agent: None,

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use llm_do_core::{Problem, Schema};
+use llm_do_core::{Schema, SchemaProblem};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -35,7 +35,7 @@ impl Format for Manifest {
 
     fn schema() -> Option<&'static Schema> {
         static SCHEMA: OnceLock<Option<Schema>> = OnceLock::new();
-        SCHEMA.get_or_init(|| Schema::of::<Self>().ok()).as_ref()
+        SCHEMA.get_or_init(|| Schema::for_type::<Self>().ok()).as_ref()
     }
 }
 
@@ -45,7 +45,7 @@ impl Format for Header {
 
     fn schema() -> Option<&'static Schema> {
         static SCHEMA: OnceLock<Option<Schema>> = OnceLock::new();
-        SCHEMA.get_or_init(|| Schema::of::<Self>().ok()).as_ref()
+        SCHEMA.get_or_init(|| Schema::for_type::<Self>().ok()).as_ref()
     }
 
     fn hint(pointer: &str, document: &Value) -> Option<String> {
@@ -91,7 +91,12 @@ pub(crate) fn read<T: Format>(source: &SourceFile, node: &Node, out: &mut Diagno
         .ok()
 }
 
-fn diagnostic(source: &SourceFile, node: &Node, problem: &Problem, better: Option<String>) -> Diagnostic {
+fn diagnostic(
+    source: &SourceFile,
+    node: &Node,
+    problem: &SchemaProblem,
+    better: Option<String>,
+) -> Diagnostic {
     let mut message =
         problem.message.replace("expected array", "expected list").replace("an array", "a list");
     message =

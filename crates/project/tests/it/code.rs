@@ -60,7 +60,7 @@ impl CodeRunner for Fake {
         let tool = |name: &&'static str| Defined { value: echo(name), location: location.clone() };
         let agent = |agent: &AgentSpec| Defined { value: agent.clone(), location: location.clone() };
         let entry = |name: &&'static str| Defined {
-            value: EntrySpec::of_tool(echo(name)),
+            value: EntrySpec::from_tool(echo(name)),
             location: location.clone(),
         };
         Ok(Code {

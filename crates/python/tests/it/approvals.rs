@@ -183,7 +183,7 @@ async fn an_entry_of_code_runs_tools_of_python_by_name() {
     let folder = Folder::of("def add(a: int, b: int) -> int: return a + b\nTOOLS = [add]\n");
     let code = folder.load();
     let entry = EntrySpec::new("go", "", |_: PromptInput, call| async move {
-        call.call("add", json!({"a": 1, "b": 2})).await.map_err(llm_do_core::ToolError::of)
+        call.call("add", json!({"a": 1, "b": 2})).await.map_err(llm_do_core::ToolError::from_failure)
     })
     .unwrap();
     let project = Project::builder().tool(code.tool("add")).entry(entry).build().unwrap();

@@ -9,10 +9,10 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::{BoxFuture, join_all};
 use llm_do_core::{
-    Access, AgentSpec, BlockingWork, CallContext, CallOrigin, CallableAgent, Caller, Cancellation, Delta,
-    Effect, Event, EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key, ModelError, Name,
-    NoticeSink, Outcome, Parts, Payload, Remaining, Remark, Sample, Step, StepKind, StepResult, Tool,
-    ToolDefinition, ToolError, ToolReply, Trace, Tune, UsageByModel,
+    Access, AgentSpec, BlockingWork, CallContext, CallContextParts, CallOrigin, CallableAgent, Caller,
+    Cancellation, Delta, Effect, Event, EventBody, Failure, FailureKind, Halt, InnerEffect, Inspection, Key,
+    ModelError, Name, NoticeSink, Outcome, Payload, Remaining, Remark, Sample, Step, StepKind, StepResult,
+    Tool, ToolDefinition, ToolError, ToolReply, Trace, Tune, UsageByModel,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -22,13 +22,13 @@ use tokio_util::task::TaskTracker;
 use crate::call::redaction::redacted_remark;
 use crate::call::unresolved;
 use crate::model::ask::{check_compatible, check_price};
-use crate::project::plan::{Source, TargetKind};
+use crate::project::plan::{TargetKind, ToolSource};
 use crate::state::control;
 use crate::state::created::{Creator, refused};
 use crate::state::fork;
 use crate::state::in_flight::Leaf;
 use crate::state::instances::Opener;
-use crate::state::live::{Frame, LiveCall};
+use crate::state::live::{AgentFrame, LiveCall};
 use crate::state::run_state::RunState;
 use crate::state::scope::RunScope;
 use crate::state::shared::Shared;
@@ -39,8 +39,8 @@ use crate::sync::Mutex;
 pub(crate) async fn tool_of(run: &RunState, call: &LiveCall) -> Result<Arc<dyn Tool>, Failure> {
     let frame = call.callers_frame();
     match call.target.as_ref().map(|target| &target.kind) {
-        Some(TargetKind::Tool(Source::Shared(tool)) | TargetKind::Entry(tool)) => Ok(tool.clone()),
-        Some(TargetKind::Tool(Source::Slot { slot, definition })) => {
+        Some(TargetKind::Tool(ToolSource::Shared(tool)) | TargetKind::Entry(tool)) => Ok(tool.clone()),
+        Some(TargetKind::Tool(ToolSource::Slot { slot, definition })) => {
             let opener = opener(run, call, opener_of(call), frame);
             frame.instances.tool(*slot, definition, &opener).await
         }
@@ -55,7 +55,7 @@ pub(crate) fn opener<'a>(
     run: &'a RunState,
     waiting: &'a LiveCall,
     owner: &'a LiveCall,
-    frame: &'a Frame,
+    frame: &'a AgentFrame,
 ) -> Opener<'a> {
     Opener {
         plan: &frame.plan,
@@ -101,7 +101,7 @@ fn context(
     caller: Arc<dyn Caller>,
 ) -> CallContext {
     let frame = call.frame();
-    CallContext::new(Parts {
+    CallContext::new(CallContextParts {
         info: call.info.clone(),
         input: input.clone(),
         agent: frame.plan.spec.clone(),

@@ -16,7 +16,7 @@ use crate::call::effect;
 use crate::call::unresolved;
 use crate::descriptors::Descriptors;
 use crate::input::attachments;
-use crate::project::plan::{Target, TargetKind};
+use crate::project::plan::{CallTarget, TargetKind};
 use crate::state::control;
 use crate::state::live::LiveCall;
 use crate::state::run_state::RunState;
@@ -80,21 +80,21 @@ pub(crate) async fn do_over(scope: &RunScope, caller: &Arc<LiveCall>, step: &Ste
 }
 
 /// Finds an agent that forks itself. A child takes a text, whatever the agent takes.
-fn resolve_itself(run: &RunState, step: &Step) -> Result<Target, Failure> {
+fn resolve_itself(run: &RunState, step: &Step) -> Result<CallTarget, Failure> {
     let target = run.shared.agent_target(&step.name);
     let gone = || Failure::new(FailureKind::Unknown, format!("there is no agent `{}`", step.name));
-    target.map(Target::taking_text).ok_or_else(gone)
+    target.map(CallTarget::taking_text).ok_or_else(gone)
 }
 
-/// Finds what a name stands for. A model may name what its agent lists or has created; code also any agent.
+/// Resolves a name. A model may name what its agent lists or has created; code also any agent.
 pub(crate) fn resolve(
     run: &RunState,
     caller: &LiveCall,
     step: &Step,
     origin: CallOrigin,
-) -> Result<Target, Failure> {
+) -> Result<CallTarget, Failure> {
     let (shared, plan) = (&run.shared, &caller.frame().plan);
-    let is_agent = |target: &Target| matches!(target.kind, TargetKind::Agent);
+    let is_agent = |target: &CallTarget| matches!(target.kind, TargetKind::Agent);
     let listed = match origin {
         CallOrigin::Model => plan.target(&step.name),
         CallOrigin::Code | CallOrigin::Embedder => plan.target_for_code(&step.name),

@@ -64,7 +64,7 @@ impl ContentStore {
 
     /// Stores a text, and finds its pages of this size on the way.
     pub fn store(&self, text: &str, page_size: u64) -> Result<StoredContent, Failure> {
-        let digest = Digest::of(text);
+        let digest = Digest::hash(text);
         if let Some(known) = self.0.find(&digest) {
             return Ok(known);
         }
@@ -78,19 +78,19 @@ impl ContentStore {
     }
 
     fn write(&self, text: &str, digest: Digest, page_size: u64) -> io::Result<Stored> {
-        let place = self.0.place(text)?;
+        let location = self.0.location(text)?;
         let (mut marks, mut pages) = (Vec::new(), PageMarks::new(page_size));
         let mut pager = Pager::new(Position::START, page_size);
         for piece in pieces(text) {
             marks.push(pager.at);
-            if let Place::Disk(room) = &place {
+            if let Location::Disk(room) = &location {
                 room.write(piece.as_bytes(), pager.at.byte)?;
             }
             pager.take(piece, |start| pages.add(start));
         }
         Ok(Stored {
             digest,
-            place,
+            location,
             end: pager.at,
             lines: pager.at.line - u64::from(text.ends_with('\n')),
             marks,
@@ -130,13 +130,13 @@ impl Shelf {
         other.map(StoredContent).unwrap_or(content)
     }
 
-    fn place(&self, text: &str) -> io::Result<Place> {
+    fn location(&self, text: &str) -> io::Result<Location> {
         let size = text.len() as u64;
         let fits = |used: u64| Some(used + size).filter(|used| *used <= self.most_in_memory);
         let reserve = || self.in_memory.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
         match size <= MAX_ITEM_IN_MEMORY && reserve() {
-            true => Ok(Place::Memory(text.into())),
-            false => self.spill.room(size).map(Place::Disk),
+            true => Ok(Location::Memory(text.into())),
+            false => self.spill.room(size).map(Location::Disk),
         }
     }
 }
@@ -148,7 +148,7 @@ pub struct StoredContent(Arc<Stored>);
 #[derive(Debug)]
 struct Stored {
     digest: Digest,
-    place: Place,
+    location: Location,
     end: Position,
     lines: u64,
     /// The beginnings of the parts in which the text was looked at.
@@ -158,7 +158,7 @@ struct Stored {
 }
 
 #[derive(Debug)]
-enum Place {
+enum Location {
     Memory(Box<str>),
     Disk(Room),
 }
@@ -166,7 +166,7 @@ enum Place {
 impl Drop for Stored {
     fn drop(&mut self) {
         let Some(shelf) = self.shelf.upgrade() else { return };
-        if let Place::Memory(text) = &self.place {
+        if let Location::Memory(text) = &self.location {
             shelf.in_memory.fetch_sub(text.len() as u64, Ordering::Relaxed);
         }
         let mut known = shelf.known();
@@ -200,7 +200,7 @@ impl StoredContent {
 
     /// Returns whether the text lies in memory and not on the disk.
     pub fn is_in_memory(&self) -> bool {
-        matches!(self.0.place, Place::Memory(_))
+        matches!(self.0.location, Location::Memory(_))
     }
 
     /// Returns the end of the text.
@@ -232,7 +232,7 @@ impl StoredContent {
         self.seek(|mark| mark.character <= character, |position| position.character >= character)
     }
 
-    /// Finds the first place between characters that has at least so many bytes before it.
+    /// Finds the first location between characters that has at least so many bytes before it.
     pub fn position_at(&self, byte: u64) -> Result<Position, Failure> {
         self.seek(|mark| mark.byte <= byte, |position| position.byte >= byte)
     }
@@ -261,7 +261,7 @@ impl StoredContent {
         Ok(found.unwrap_or(self.0.end))
     }
 
-    /// Goes from the last mark of which something holds to the first place of which something else does.
+    /// Goes from the last mark of which something holds to the first location of which something else does.
     fn seek(
         &self,
         is_before: impl Fn(&Position) -> bool,
@@ -314,11 +314,11 @@ impl StoredContent {
     fn part(&self, start: u64, end: u64) -> io::Result<Cow<'_, str>> {
         let outside = || io::Error::other("the part lies outside the text or cuts a character");
         let size = end.checked_sub(start).filter(|_| end <= self.0.end.byte).ok_or_else(outside)?;
-        match &self.0.place {
-            Place::Memory(text) => {
+        match &self.0.location {
+            Location::Memory(text) => {
                 text.get(start as usize..end as usize).map(Cow::Borrowed).ok_or_else(outside)
             }
-            Place::Disk(room) => {
+            Location::Disk(room) => {
                 let mut bytes = vec![0; size as usize];
                 room.read(&mut bytes, start)?;
                 String::from_utf8(bytes).map(Cow::Owned).map_err(|_| outside())
@@ -338,11 +338,11 @@ impl Read for ContentReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let stored = &self.content.0;
         let size = buffer.len().min((stored.end.byte - self.at) as usize);
-        match &stored.place {
-            Place::Memory(text) => {
+        match &stored.location {
+            Location::Memory(text) => {
                 buffer[..size].copy_from_slice(&text.as_bytes()[self.at as usize..][..size]);
             }
-            Place::Disk(room) => room.read(&mut buffer[..size], self.at)?,
+            Location::Disk(room) => room.read(&mut buffer[..size], self.at)?,
         }
         self.at += size as u64;
         Ok(size)

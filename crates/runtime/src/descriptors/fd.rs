@@ -144,7 +144,7 @@ impl Fd {
         Ok(found.to.character - found.from.character)
     }
 
-    fn find(&self, selection: Selection, start: u64, count: u64) -> Result<Found, Failure> {
+    fn find(&self, selection: Selection, start: u64, count: u64) -> Result<Range, Failure> {
         let content = &self.content;
         let total = match selection {
             Selection::Page => self.info.pages,
@@ -152,25 +152,25 @@ impl Fd {
             Selection::Char => self.info.chars,
             Selection::All => {
                 let (from, to) = (Position::START, content.end());
-                return Ok(Found { start: 1, count: self.info.chars, from, to });
+                return Ok(Range { start: 1, count: self.info.chars, from, to });
             }
         };
         // An empty text has nothing to count, and may be read all the same.
         self.check(selection, start, count, total.max(1))?;
         let count = count.min((total + 1).saturating_sub(start));
-        let place = |number: u64| match selection {
+        let position = |number: u64| match selection {
             Selection::Page => content.page_start(number, self.page_size),
             Selection::Line => content.line_start(number),
             Selection::Char | Selection::All => content.character_start(number - 1),
         };
-        Ok(Found { start, count, from: place(start)?, to: place(start + count)? })
+        Ok(Range { start, count, from: position(start)?, to: position(start + count)? })
     }
 
     fn check(&self, selection: Selection, start: u64, count: u64, last: u64) -> Result<(), Failure> {
         let problem = if count == 0 {
             "`count` is 0, and at least 1 is needed".to_owned()
         } else if !(1..=last).contains(&start) {
-            format!("there is no {} {start} in `{}`", word(selection), self.info.id)
+            format!("there is no {} {start} in `{}`", unit_name(selection), self.info.id)
         } else {
             return Ok(());
         };
@@ -178,8 +178,8 @@ impl Fd {
         Err(Failure::new(FailureKind::Arguments, problem).with_hint(hint))
     }
 
-    fn excerpt(&self, selection: Selection, found: Found) -> Result<Excerpt, Failure> {
-        let Found { start, count, from, to } = found;
+    fn excerpt(&self, selection: Selection, found: Range) -> Result<Excerpt, Failure> {
+        let Range { start, count, from, to } = found;
         let content = &self.content;
         let continued = from.byte != content.line_start(from.line)?.byte;
         let text = content.text(from.byte, to.byte)?.into_owned();
@@ -191,14 +191,14 @@ impl Fd {
 }
 
 /// A part that was found and not yet read.
-struct Found {
+struct Range {
     start: u64,
     count: u64,
     from: Position,
     to: Position,
 }
 
-fn word(selection: Selection) -> &'static str {
+fn unit_name(selection: Selection) -> &'static str {
     match selection {
         Selection::Char => "character",
         other => other.as_str(),

@@ -19,7 +19,7 @@ impl Descriptors {
         match self.settings().pages_result(&value.to_string()) {
             true => {
                 let limit = self.settings().limit;
-                self.shown_value(&FdId::of_key(key), value, limit, FdSource::ToolResult).map(Some)
+                self.shown_value(&FdId::from_key(key), value, limit, FdSource::ToolResult).map(Some)
             }
             false => Ok(None),
         }
@@ -43,10 +43,10 @@ impl Descriptors {
             let long = field.as_str().filter(|text| kept.len() < MAX_FIELDS && is_longer(text, limit));
             let shown = match long {
                 Some(text) => {
-                    let info = self.add_beside(&id.field(&word(name, position)), text, source)?;
-                    let place = place_of(&info);
+                    let info = self.add_beside(&id.field(&field_id(name, position)), text, source)?;
+                    let reference = reference_to(&info);
                     kept.push(info);
-                    place.into()
+                    reference.into()
                 }
                 None => field.clone(),
             };
@@ -58,8 +58,8 @@ impl Descriptors {
             return self.with_previews(text, &kept, limit);
         }
         let view = self.first_view_of(id, &pretty(&rest), source)?;
-        let places = kept.iter().map(|info| format!("\n{}", place_of(info)));
-        Ok(view + &places.collect::<String>())
+        let references = kept.iter().map(|info| format!("\n{}", reference_to(info)));
+        Ok(view + &references.collect::<String>())
     }
 
     /// Adds the first page of each text: of one always, of the others while there is room.
@@ -76,14 +76,14 @@ impl Descriptors {
     }
 }
 
-/// What stands in the place of a text.
-fn place_of(info: &FdInfo) -> String {
+/// The reference that replaces a text.
+fn reference_to(info: &FdInfo) -> String {
     let FdInfo { id, chars, lines, pages, .. } = info;
     format!("[{id}: {chars} characters, {lines} lines, {pages} pages]")
 }
 
-/// The name of a field, or its place where the name cannot be part of a descriptor's.
-fn word(name: &str, position: usize) -> String {
+/// The name of a field, or a numbered one if it cannot be part of a descriptor's name.
+fn field_id(name: &str, position: usize) -> String {
     let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
     if Name::is_valid(name) && !is_number { name.to_owned() } else { format!("field{}", position + 1) }
 }

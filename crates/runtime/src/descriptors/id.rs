@@ -21,7 +21,7 @@ impl FdId {
     /// An agent call has a table of its own, so the key counts from its last turn on. In a later message of a chat the
     /// message comes first (`2/t3/tool/1` is `fd:2.3.1`). The key of a call that code made inside a tool goes on after a
     /// slash.
-    pub fn of_key(key: &Key) -> Self {
+    pub fn from_key(key: &Key) -> Self {
         let parts: Vec<&str> = key.split('/').collect();
         let Some((index, turn, call)) = last_turn(&parts) else {
             return Self::from(format!("fd:{}", if key.is_empty() { "0" } else { key }).as_str());
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_result_is_named_by_turn_and_call() {
-        let id = |key: &str| FdId::of_key(&Key::from(key)).to_string();
+        let id = |key: &str| FdId::from_key(&Key::from(key)).to_string();
         assert_eq!(id("t3/tool/1"), "fd:3.1");
         assert_eq!(id("1/t3/tool/1"), "fd:3.1");
         assert_eq!(id("2/t3/tool/1"), "fd:2.3.1");
@@ -129,13 +129,13 @@ mod tests {
 
     #[test]
     fn a_call_inside_a_tool_has_a_longer_name() {
-        let id = |key: &str| FdId::of_key(&Key::from(key)).to_string();
+        let id = |key: &str| FdId::from_key(&Key::from(key)).to_string();
         assert_eq!(id("1/t3/tool/0/count#0a1b2c.0"), "fd:3.0/count#0a1b2c.0");
     }
 
     #[test]
     fn a_call_outside_any_turn_is_named_by_its_key() {
-        assert_eq!(FdId::of_key(&Key::from("1")), "fd:1");
-        assert_eq!(FdId::of_key(&Key::root()), "fd:0");
+        assert_eq!(FdId::from_key(&Key::from("1")), "fd:1");
+        assert_eq!(FdId::from_key(&Key::root()), "fd:0");
     }
 }

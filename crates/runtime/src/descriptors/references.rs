@@ -75,7 +75,7 @@ impl<'a> Tag<'a> {
             if let Some(after) = trimmed.strip_prefix('>') {
                 return Some(Self { name, end: text.len() - after.len() });
             }
-            // Attributes stand apart from what is before them: `<references>` is another tag.
+            // Attributes are separated from what is before them: `<references>` is another tag.
             if trimmed.len() == rest.len() {
                 return None;
             }

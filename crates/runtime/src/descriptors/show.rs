@@ -1,6 +1,6 @@
 //! What a model reads of a descriptor.
 //!
-//! Texts stand in tags as they are: nothing in them is escaped, and the attribute `chars` says how long the text is that
+//! Texts are written between tags as they are: nothing in them is escaped, and the attribute `chars` says how long the text is that
 //! follows after the line end, so that it can be taken out whatever it holds.
 
 use std::fmt::{Display, Write};

@@ -47,7 +47,7 @@ impl Spill {
 
     fn new_file(&self) -> io::Result<Room> {
         let file = tempfile::tempfile_in(&self.directory)?;
-        place::close_to_others(&file)?;
+        positioned_io::close_to_others(&file)?;
         Ok(Room { file: Arc::new(file), offset: 0 })
     }
 }
@@ -55,18 +55,18 @@ impl Spill {
 impl Room {
     /// Writes all of some bytes.
     pub(crate) fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        place::write(&self.file, bytes, self.offset + at)
+        positioned_io::write(&self.file, bytes, self.offset + at)
     }
 
     /// Fills a buffer.
     pub(crate) fn read(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
-        place::read(&self.file, buffer, self.offset + at)
+        positioned_io::read(&self.file, buffer, self.offset + at)
     }
 }
 
 #[cfg(unix)]
-mod place {
-    //! Reads and writes at a place of a file that several threads use.
+mod positioned_io {
+    //! Reads and writes at a position in a file that several threads use.
 
     use std::fs::{File, Permissions};
     use std::io;
@@ -87,8 +87,8 @@ mod place {
 }
 
 #[cfg(windows)]
-mod place {
-    //! Reads and writes at a place of a file that several threads use.
+mod positioned_io {
+    //! Reads and writes at a position in a file that several threads use.
 
     use std::fs::File;
     use std::io;

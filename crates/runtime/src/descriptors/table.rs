@@ -18,13 +18,13 @@ const MAX_NAMED: usize = 20;
 
 /// The descriptors of one agent call. Clones are the same table.
 ///
-/// A name stands for one text; adding another one under the same name replaces it. Tables share texts and nothing
+/// A name refers to one text; adding another one under the same name replaces it. Tables share texts and nothing
 /// else: what happens in a fork or in a child is not seen here.
 #[derive(Debug, Clone)]
-pub struct Descriptors(Arc<Table>);
+pub struct Descriptors(Arc<TableState>);
 
 #[derive(Debug)]
-struct Table {
+struct TableState {
     settings: DescriptorSettings,
     store: ContentStore,
     /// The name of the tool that reads them.
@@ -45,7 +45,7 @@ impl Descriptors {
     }
 
     fn with(settings: DescriptorSettings, store: ContentStore, reader: Arc<str>, entries: Vec<Fd>) -> Self {
-        Self(Arc::new(Table { settings, store, reader, entries: Mutex::new(entries) }))
+        Self(Arc::new(TableState { settings, store, reader, entries: Mutex::new(entries) }))
     }
 
     /// Returns what is set about descriptors.
@@ -61,7 +61,7 @@ impl Descriptors {
     /// Makes a long result a descriptor, and returns what the model reads instead; nothing where it is short enough.
     pub fn page_result(&self, key: &Key, text: &str) -> Result<Option<String>, Failure> {
         match self.0.settings.pages_result(text) {
-            true => self.first_view_of(&FdId::of_key(key), text, FdSource::ToolResult).map(Some),
+            true => self.first_view_of(&FdId::from_key(key), text, FdSource::ToolResult).map(Some),
             false => Ok(None),
         }
     }
@@ -126,7 +126,7 @@ impl Descriptors {
     ///
     /// The same call gives the same name and the same text, so that a resumed run can repeat it.
     pub fn extract(&self, key: &Key, part: &Excerpt) -> Result<FdInfo, Failure> {
-        self.add_beside(&FdId::of_key(key), &part.text, FdSource::Extraction)
+        self.add_beside(&FdId::from_key(key), &part.text, FdSource::Extraction)
     }
 
     /// Returns a descriptor.
@@ -152,7 +152,7 @@ impl Descriptors {
     /// Returns a table that holds the same texts now, and is another one from then on.
     #[must_use]
     pub fn fork(&self) -> Self {
-        let Table { settings, store, reader, .. } = &*self.0;
+        let TableState { settings, store, reader, .. } = &*self.0;
         Self::with(settings.clone(), store.clone(), reader.clone(), self.entries().clone())
     }
 
@@ -187,7 +187,7 @@ impl Descriptors {
         self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the name, or the first numbered one that is free or stands for the same text.
+    /// Returns the name, or the first numbered one that is free or refers to the same text.
     fn free_name(&self, id: &FdId, digest: Digest) -> FdId {
         let entries = self.entries();
         let is_free = |name: &FdId| {

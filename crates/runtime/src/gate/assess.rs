@@ -9,7 +9,7 @@ use llm_do_core::{Approval, Assessment, CallOrigin, Failure, Payload, Subject, T
 
 use crate::call::caller;
 use crate::input::attachments::{Seen, digests};
-use crate::project::plan::{Target, TargetKind};
+use crate::project::plan::{CallTarget, TargetKind};
 use crate::state::live::LiveCall;
 use crate::state::run_state::RunState;
 
@@ -29,7 +29,7 @@ pub(crate) enum AskTool {
 pub(crate) async fn assess(
     run: &Arc<RunState>,
     call: &Arc<LiveCall>,
-    target: &Target,
+    target: &CallTarget,
     arguments: &Payload,
     attached: &[Seen],
     ask_tool: AskTool,
@@ -50,7 +50,7 @@ pub(crate) async fn assess(
 async fn assess_by_tool(
     run: &RunState,
     call: &Arc<LiveCall>,
-    target: &Target,
+    target: &CallTarget,
     arguments: &Payload,
     tool: &dyn Tool,
 ) -> Assessment {
@@ -64,16 +64,16 @@ async fn assess_by_tool(
 }
 
 /// A tool whose toolset could not be opened.
-fn unusable(target: &Target, arguments: &Payload, failure: Failure) -> Assessment {
+fn unusable(target: &CallTarget, arguments: &Payload, failure: Failure) -> Assessment {
     Assessment { failure: Some(failure.clone()), ..blocked(target, arguments, &failure.message) }
 }
 
 /// What the definition says. Few calls are shown to a person, so the description is left to the request.
-fn defined(target: &Target) -> Assessment {
+fn defined(target: &CallTarget) -> Assessment {
     Assessment::new(target.definition.approval, "")
 }
 
-fn blocked(target: &Target, arguments: &Payload, reason: &str) -> Assessment {
+fn blocked(target: &CallTarget, arguments: &Payload, reason: &str) -> Assessment {
     let mut assessment = Assessment::new(Approval::Blocked, target.definition.describe(arguments));
     assessment.reason = Some(reason.to_owned());
     assessment
@@ -81,7 +81,7 @@ fn blocked(target: &Target, arguments: &Payload, reason: &str) -> Assessment {
 
 /// Calls of agents are free unless the policy says otherwise; what the embedding program starts is its choice.
 /// Attachments are shown with their sizes, and only what was shown is sent.
-fn assess_agent(run: &RunState, call: &LiveCall, target: &Target, attached: &[Seen]) -> Assessment {
+fn assess_agent(run: &RunState, call: &LiveCall, target: &CallTarget, attached: &[Seen]) -> Assessment {
     let asks = (call.origin != CallOrigin::Embedder || run.options.agent.is_some())
         && run.shared.agent_calls.must_ask(&call.name, !attached.is_empty());
     let approval = if asks { Approval::Ask } else { Approval::PreApproved };

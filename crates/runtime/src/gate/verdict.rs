@@ -52,7 +52,7 @@ impl VerdictKind {
 }
 
 impl VerdictKind {
-    fn of_failure(kind: FailureKind) -> Self {
+    fn from_failure(kind: FailureKind) -> Self {
         match kind {
             FailureKind::Blocked | FailureKind::Denied | FailureKind::Unasked | FailureKind::Access => {
                 Self::Block
@@ -82,16 +82,16 @@ impl Verdict {
             DecidedBy::Grant(scope) => format!("a grant covers it: {scope}"),
             DecidedBy::Approver => "it was approved".to_owned(),
         };
-        Self { reason, ..Self::of(VerdictKind::Allow, request) }
+        Self { reason, ..Self::new(VerdictKind::Allow, request) }
     }
 
     pub(crate) fn asks(request: &ApprovalRequest) -> Self {
-        Self { reason: request.reason.clone(), ..Self::of(VerdictKind::Ask, request) }
+        Self { reason: request.reason.clone(), ..Self::new(VerdictKind::Ask, request) }
     }
 
     pub(crate) fn refused(failure: &Failure, call: &LiveCall) -> Self {
         Self {
-            decision: VerdictKind::of_failure(failure.kind),
+            decision: VerdictKind::from_failure(failure.kind),
             reason: failure.to_string(),
             failure: Some(failure.kind),
             arguments: call.input.clone(),
@@ -100,7 +100,7 @@ impl Verdict {
         }
     }
 
-    fn of(decision: VerdictKind, request: &ApprovalRequest) -> Self {
+    fn new(decision: VerdictKind, request: &ApprovalRequest) -> Self {
         Self {
             decision,
             reason: String::new(),

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::input::media_type::media_type;
 use crate::input::prompt;
 use crate::input::received;
-use crate::project::plan::{Target, TargetKind};
+use crate::project::plan::{CallTarget, TargetKind};
 use crate::state::live::LiveCall;
 use crate::state::run_state::RunState;
 
@@ -42,7 +42,7 @@ pub(crate) struct Seen {
 pub(crate) async fn look(
     run: &RunState,
     call: &LiveCall,
-    target: &Target,
+    target: &CallTarget,
     input: &Payload,
 ) -> Result<Vec<Seen>, Failure> {
     if !matches!(target.kind, TargetKind::Agent) {
@@ -56,9 +56,10 @@ pub(crate) async fn look(
     if attachments.is_empty() {
         return Ok(Vec::new());
     }
-    let taker = Taker::new(run, call.name.as_str(), &target.attachment_policy, place(run, call, call.origin));
+    let taker =
+        Taker::new(run, call.name.as_str(), &target.attachment_policy, allowed_paths(run, call, call.origin));
     let files = taker.read(attachments).await?;
-    Ok(files.iter().map(Seen::of).collect())
+    Ok(files.iter().map(Seen::new).collect())
 }
 
 /// Reads the files that an agent is given: exactly those that the gate has seen.
@@ -72,9 +73,10 @@ pub(crate) async fn load(
     if attachments.is_empty() {
         return Ok(Vec::new());
     }
-    let files =
-        Taker::new(run, call.name.as_str(), policy, place(run, call, call.origin)).read(attachments).await?;
-    let seen: Vec<Seen> = files.iter().map(Seen::of).collect();
+    let files = Taker::new(run, call.name.as_str(), policy, allowed_paths(run, call, call.origin))
+        .read(attachments)
+        .await?;
+    let seen: Vec<Seen> = files.iter().map(Seen::new).collect();
     if let Some(approved) = precondition.filter(|approved| **approved != digests(&seen)) {
         return Err(changed(&files, &seen, approved));
     }
@@ -99,7 +101,9 @@ pub(crate) async fn receive(run: &RunState, call: &LiveCall, outcome: Outcome) -
     };
     let read = match judged.is_empty() {
         true => Ok(Vec::new()),
-        false => Taker::new(run, name, &policy, place(run, call, CallOrigin::Code)).read(judged).await,
+        false => {
+            Taker::new(run, name, &policy, allowed_paths(run, call, CallOrigin::Code)).read(judged).await
+        }
     };
     let read = read.and_then(without_secrets);
     match read {
@@ -148,21 +152,21 @@ fn changed(files: &[FileRead], seen: &[Seen], approved: &Value) -> Failure {
     Failure::new(FailureKind::Arguments, message).with_hint("make the call again, to attach it as it is now")
 }
 
-/// Where attached files may lie.
+/// Where attached files may be.
 #[derive(Clone)]
-enum Place {
+enum AllowedPaths {
     /// Anywhere; what is relative begins at the root.
     Anywhere(Option<PathBuf>),
     /// Below the root, or one of these.
     Below(Option<PathBuf>, Vec<PathBuf>),
 }
 
-fn place(run: &RunState, call: &LiveCall, origin: CallOrigin) -> Place {
+fn allowed_paths(run: &RunState, call: &LiveCall, origin: CallOrigin) -> AllowedPaths {
     let root = run.shared.root.clone();
     match origin {
-        CallOrigin::Embedder => Place::Anywhere(root),
-        CallOrigin::Model => Place::Below(root, Vec::new()),
-        CallOrigin::Code => Place::Below(root, given_to_run(call)),
+        CallOrigin::Embedder => AllowedPaths::Anywhere(root),
+        CallOrigin::Model => AllowedPaths::Below(root, Vec::new()),
+        CallOrigin::Code => AllowedPaths::Below(root, given_to_run(call)),
     }
 }
 
@@ -191,7 +195,7 @@ struct FileRead {
 }
 
 impl FileRead {
-    /// The place or name for a person; what could deceive is written out.
+    /// The paths or name for a person; what could deceive is written out.
     fn shown(&self) -> String {
         shown(&self.name())
     }
@@ -205,7 +209,7 @@ impl FileRead {
 }
 
 impl Seen {
-    fn of(file: &FileRead) -> Self {
+    fn new(file: &FileRead) -> Self {
         let bytes: &[u8] = match &file.attachment.source {
             AttachmentSource::Data(bytes) => bytes.as_slice(),
             AttachmentSource::Path(_) => &[],
@@ -218,7 +222,7 @@ impl Seen {
             media_type: file.attachment.media_type.clone(),
             bytes: bytes.len() as u64,
         };
-        Self { description, shown, digest: Digest::of(bytes), secret: file.secret.clone() }
+        Self { description, shown, digest: Digest::hash(bytes), secret: file.secret.clone() }
     }
 }
 
@@ -233,14 +237,14 @@ fn shown(name: &str) -> String {
 struct Taker {
     name: String,
     policy: AttachmentPolicy,
-    place: Place,
+    paths: AllowedPaths,
     secret_files: SecretFiles,
 }
 
 impl Taker {
-    fn new(run: &RunState, name: &str, policy: &AttachmentPolicy, place: Place) -> Self {
+    fn new(run: &RunState, name: &str, policy: &AttachmentPolicy, paths: AllowedPaths) -> Self {
         let secret_files = run.shared.secret_files.clone();
-        Self { name: name.to_owned(), policy: policy.clone(), place, secret_files }
+        Self { name: name.to_owned(), policy: policy.clone(), paths, secret_files }
     }
 
     /// Reads attachments where it blocks nobody, or says which one is refused and why.
@@ -287,7 +291,7 @@ impl Taker {
             }
         };
         let asked = path.to_string_lossy();
-        let found = self.place.find(&path).map_err(|problem| problem.about(&asked))?;
+        let found = self.paths.find(&path).map_err(|problem| problem.about(&asked))?;
         self.check_name(&found.name())?;
         let (file, metadata) = found.open().map_err(|problem| problem.about(&asked))?;
         self.check_size(&asked, metadata.len(), left)?;
@@ -301,10 +305,10 @@ impl Taker {
     }
 
     /// Returns a file that is secret, unless a person named it: that is their own word.
-    fn secret(&self, found: &Found, bytes: &[u8]) -> Option<SecretFile> {
+    fn secret(&self, found: &FoundFile, bytes: &[u8]) -> Option<SecretFile> {
         let kind = self.secret_files.judge(found.judged.as_ref()?, bytes)?;
         let path = found.path.to_string_lossy().into_owned();
-        Some(SecretFile { path, what: kind.to_string(), content: Digest::of(bytes) })
+        Some(SecretFile { path, what: kind.to_string(), content: Digest::hash(bytes) })
     }
 
     fn check_name(&self, name: &str) -> Result<(), Failure> {
@@ -360,7 +364,7 @@ impl Unreadable {
 }
 
 /// A file by the directory that it is reached from and the path at which all links end.
-struct Found {
+struct FoundFile {
     directory: Dir,
     /// From that directory.
     below: PathBuf,
@@ -370,8 +374,8 @@ struct Found {
     judged: Option<PathBuf>,
 }
 
-impl Place {
-    fn find(&self, path: &Path) -> Result<Found, Unreadable> {
+impl AllowedPaths {
+    fn find(&self, path: &Path) -> Result<FoundFile, Unreadable> {
         match self {
             Self::Anywhere(root) => find_anywhere(root.as_deref(), path),
             Self::Below(root, given) if given.iter().any(|given| given == path) => {
@@ -382,7 +386,7 @@ impl Place {
     }
 }
 
-fn find_anywhere(root: Option<&Path>, path: &Path) -> Result<Found, Unreadable> {
+fn find_anywhere(root: Option<&Path>, path: &Path) -> Result<FoundFile, Unreadable> {
     let whole = root.map_or_else(|| path.to_path_buf(), |root| root.join(path));
     let failed = |error| Unreadable::new(error, REGULAR);
     let real = std::fs::canonicalize(whole).map_err(failed)?;
@@ -390,7 +394,7 @@ fn find_anywhere(root: Option<&Path>, path: &Path) -> Result<Found, Unreadable> 
         return Err(Unreadable::new("it is a directory", REGULAR));
     };
     let directory = Dir::open_ambient_dir(parent, ambient_authority()).map_err(failed)?;
-    Ok(Found { directory, below: name.into(), path: real, judged: None })
+    Ok(FoundFile { directory, below: name.into(), path: real, judged: None })
 }
 
 /// Keys, settings of tools and the history of the project lie in hidden files. No model sends them away unasked.
@@ -398,7 +402,7 @@ fn is_hidden(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'))
 }
 
-fn find_below(root: Option<&Path>, path: &Path) -> Result<Found, Unreadable> {
+fn find_below(root: Option<&Path>, path: &Path) -> Result<FoundFile, Unreadable> {
     let Some(root) = root else {
         return Err(Unreadable::new("no project root is set", "set a root, or attach the bytes themselves"));
     };
@@ -410,7 +414,7 @@ fn find_below(root: Option<&Path>, path: &Path) -> Result<Found, Unreadable> {
         return Err(Unreadable::new("it is hidden", HIDDEN));
     }
     let judged = root.canonicalize().map_err(|error| Unreadable::new(error, BELOW))?.join(&real);
-    Ok(Found { directory, below: real.clone(), path: real, judged: Some(judged) })
+    Ok(FoundFile { directory, below: real.clone(), path: real, judged: Some(judged) })
 }
 
 /// What code names by its whole path may lie below the root as well as what it names from there.
@@ -421,7 +425,7 @@ fn relative_to<'a>(root: &Path, path: &'a Path) -> &'a Path {
     if path.is_absolute() { absolute().or_else(real).unwrap_or(path) } else { path }
 }
 
-impl Found {
+impl FoundFile {
     /// The file's own name, whatever the links to it are called.
     fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -478,8 +482,8 @@ mod tests {
             Self(path)
         }
 
-        fn find(&self) -> Found {
-            let found = Place::Below(Some(self.0.clone()), Vec::new()).find(Path::new("a.txt"));
+        fn find(&self) -> FoundFile {
+            let found = AllowedPaths::Below(Some(self.0.clone()), Vec::new()).find(Path::new("a.txt"));
             found.map_err(|problem| problem.reason).unwrap()
         }
     }

@@ -6,7 +6,7 @@
 use llm_do_core::{DescriptorSettings, InputPart};
 
 use crate::model::ask::{InputRoom, input_room};
-use crate::state::live::{Frame, LiveCall};
+use crate::state::live::{AgentFrame, LiveCall};
 use crate::state::run_state::RunState;
 
 /// A long input, and the room for it.
@@ -21,7 +21,7 @@ impl<'a> LongInput<'a> {
     pub(crate) async fn find(
         run: &RunState,
         call: &LiveCall,
-        frame: &'a Frame,
+        frame: &'a AgentFrame,
         given: &'a [InputPart],
     ) -> Option<Self> {
         let own = frame.agent_state.descriptors.get().filter(|_| call.is_top() && !frame.cuts_results())?;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::input::attachments;
 use crate::input::long_input::LongInput;
 use crate::input::received;
-use crate::state::live::{Frame, LiveCall};
+use crate::state::live::{AgentFrame, LiveCall};
 use crate::state::run_state::RunState;
 
 /// With what an agent's conversation goes on.
@@ -28,7 +28,7 @@ pub(crate) enum Opening {
 pub(crate) async fn opening(
     run: &RunState,
     call: &LiveCall,
-    frame: &Frame,
+    frame: &AgentFrame,
     step: &Step,
 ) -> Result<Opening, Failure> {
     let spec = frame.plan.spec.as_ref();
@@ -120,7 +120,12 @@ fn with_content(given: Vec<InputPart>, read: Vec<Attachment>) -> Vec<Part> {
 
 /// Puts what an agent is told before its instructions, when its conversation opens; on a resume, what it was told
 /// then. A chat keeps it over its turns.
-async fn introduce(run: &RunState, frame: &Frame, request: &Key, input: &Payload) -> Result<(), Failure> {
+async fn introduce(
+    run: &RunState,
+    frame: &AgentFrame,
+    request: &Key,
+    input: &Payload,
+) -> Result<(), Failure> {
     let Some(spec) = frame.plan.spec.as_ref() else { return Ok(()) };
     let Some(preamble) = spec.preamble.as_ref().filter(|_| frame.agent_state.instructions.get().is_none())
     else {
@@ -144,8 +149,8 @@ async fn introduce(run: &RunState, frame: &Frame, request: &Key, input: &Payload
 }
 
 /// Makes the instructions from the first input, where they are a template. A chat keeps them over its turns. Where
-/// something stands before them, they are made with it.
-pub(crate) fn instruct(frame: &Frame, input: &Payload) -> Result<(), Failure> {
+/// there is text before them, they are made with it.
+pub(crate) fn instruct(frame: &AgentFrame, input: &Payload) -> Result<(), Failure> {
     let spec = frame.plan.spec.as_ref().filter(|spec| spec.preamble.is_none());
     let Some(template) = spec.and_then(|spec| spec.template.as_ref()) else { return Ok(()) };
     if frame.agent_state.instructions.get().is_none() {

@@ -8,9 +8,9 @@ use llm_do_core::{Attachment, AttachmentSource, Failure, FailureKind, InputPart}
 use serde_json::Value;
 
 use crate::descriptors::{Descriptors, FdSource, StoredContent, first_view};
-use crate::state::live::{Frame, LiveCall};
+use crate::state::live::{AgentFrame, LiveCall};
 
-/// Returns the name of the descriptor that an attachment stands for.
+/// Returns the name of the descriptor that an attachment refers to.
 pub(crate) fn descriptor_of(attachment: &Attachment) -> Option<&str> {
     let AttachmentSource::Path(path) = &attachment.source else { return None };
     path.to_str().filter(|name| name.starts_with("fd:") || name.starts_with("ref:"))
@@ -33,7 +33,7 @@ fn callers_table(call: &LiveCall) -> Result<&Descriptors, Failure> {
 /// a value, its fields are looked at one by one. `room` is how many bytes of input the model can be given at once.
 pub(crate) fn parts(
     call: &LiveCall,
-    frame: &Frame,
+    frame: &AgentFrame,
     given: Vec<InputPart>,
     typed: Option<&Value>,
     room: Option<u64>,
@@ -65,7 +65,7 @@ pub(crate) fn parts(
 }
 
 /// What an agent that cannot read descriptors is given of a text: all of it, or its beginning with a mark.
-fn beginning(content: &StoredContent, frame: &Frame) -> Result<String, Failure> {
+fn beginning(content: &StoredContent, frame: &AgentFrame) -> Result<String, Failure> {
     let limit = frame.plan.spec.as_ref().map_or(u64::MAX, |spec| spec.descriptors.limit);
     let text = content.text(0, content.character_start(limit)?.byte)?.into_owned();
     let all = content.characters();

@@ -21,7 +21,8 @@ use tokio::time::Instant;
 use crate::budget::{Ask, Reservation};
 use crate::extension;
 use crate::state::control;
-use crate::state::live::{ConversationState, Frame, LiveCall, Measured, ModelHandle};
+use crate::state::live::{AgentFrame, ConversationState, LiveCall, Measured, ModelHandle};
+use crate::state::step_error::StepError;
 use crate::timing::milliseconds;
 
 use crate::model::server_tools;
@@ -61,21 +62,40 @@ pub(crate) async fn already_asked(call: &LiveCall, outcome: &Outcome, model: Opt
 struct Asking<'a> {
     run: &'a RunState,
     call: &'a LiveCall,
-    frame: &'a Frame,
+    frame: &'a AgentFrame,
     key: &'a Key,
     turn: u32,
 }
 
 /// Why one attempt gave no answer.
-enum Missed {
+enum AttemptError {
+    /// The model failed: another attempt or another model may help.
     Model(ModelError),
-    Refused(Failure),
-    Halted(Halt),
+    /// The request was not sent.
+    Step(StepError),
 }
 
-impl From<Halt> for Missed {
+impl From<ModelError> for AttemptError {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
+    }
+}
+
+impl From<StepError> for AttemptError {
+    fn from(error: StepError) -> Self {
+        Self::Step(error)
+    }
+}
+
+impl From<Failure> for AttemptError {
+    fn from(failure: Failure) -> Self {
+        Self::Step(failure.into())
+    }
+}
+
+impl From<Halt> for AttemptError {
     fn from(halt: Halt) -> Self {
-        Self::Halted(halt)
+        Self::Step(halt.into())
     }
 }
 
@@ -94,10 +114,12 @@ impl Asking<'_> {
                     conversation_state.answered = Some(choice.name().clone());
                     return Ok(Outcome::Response(response));
                 }
-                Err(Missed::Halted(halt)) => return Err(halt),
-                Err(Missed::Refused(failure)) if failures.is_empty() => return Ok(Outcome::Failed(failure)),
-                Err(Missed::Refused(failure)) => unusable(&failure, choice.name()),
-                Err(Missed::Model(error)) => error,
+                Err(AttemptError::Step(StepError::Halted(halt))) => return Err(halt),
+                Err(AttemptError::Step(StepError::Refused(failure))) if failures.is_empty() => {
+                    return Ok(Outcome::Failed(failure));
+                }
+                Err(AttemptError::Step(StepError::Refused(failure))) => unusable(&failure, choice.name()),
+                Err(AttemptError::Model(error)) => error,
             };
             // Another model helps against an outage only. Once there was one, a fallback that cannot be used (no key,
             // no price, a smaller window) must not keep the next one from being asked.
@@ -119,17 +141,17 @@ impl Asking<'_> {
         conversation_state: &mut ConversationState,
         choice: &ModelChoice,
         attempts: &mut u32,
-    ) -> Result<Arc<ModelResponse>, Missed> {
+    ) -> Result<Arc<ModelResponse>, AttemptError> {
         for own in 1.. {
             let result = self.attempt(conversation_state, choice, *attempts).await;
             *attempts += 1;
-            let Err(Missed::Model(mut error)) = result else { return result };
+            let Err(AttemptError::Model(mut error)) = result else { return result };
             match self.run.shared.retry.after(own, &error, self.run.shared.random.bits()) {
                 Retry::After(wait) => self.wait(&error, wait, own + 1).await?,
                 Retry::Never(reason) => {
                     let reason = reason.map(|reason| format!(", {reason}")).unwrap_or_default();
                     error.message.push_str(&format!(" (model `{}`{reason})", choice.name()));
-                    return Err(Missed::Model(error));
+                    return Err(AttemptError::Model(error));
                 }
             }
         }
@@ -171,16 +193,15 @@ impl Asking<'_> {
         conversation_state: &mut ConversationState,
         choice: &ModelChoice,
         attempt: u32,
-    ) -> Result<Arc<ModelResponse>, Missed> {
+    ) -> Result<Arc<ModelResponse>, AttemptError> {
         if let Some(spec) = &self.frame.plan.spec {
-            check_compatible(spec, choice.name()).map_err(Missed::Model)?;
+            check_compatible(spec, choice.name())?;
         }
-        let position = self.model_handle(conversation_state, choice).map_err(Missed::Model)?;
+        let position = self.model_handle(conversation_state, choice)?;
         let model = conversation_state.model_handles[position].model.clone();
         let tools = self.offered(&*model);
         let ask = self.budget_ask(conversation_state, &*model, tools)?;
-        let counted = self.unless_cancelled(extension::count_request(self.run, self.call)).await??;
-        counted.map_err(Missed::Refused)?;
+        self.unless_cancelled(extension::count_request(self.run, self.call)).await??;
         let reservation = self.unless_cancelled(self.reserve(ask)).await??;
         let _leaf = self.run.in_flight.leaf(self.call).await?;
         let max_output = reservation.as_ref().map(Reservation::output);
@@ -208,7 +229,7 @@ impl Asking<'_> {
         if let Ok(response) = &result {
             server_tools::show(self.run, self.call, self.key, &response.server_calls);
         }
-        result.map_err(Missed::Model)
+        Ok(result?)
     }
 
     /// Waits for what a cancellation may cut short. Writing the record is not among it: an event that is
@@ -257,7 +278,7 @@ impl Asking<'_> {
     }
 
     /// Reserves what the request may use, asking for more where the budget does not suffice.
-    async fn reserve(&self, ask: Option<Ask>) -> Result<Option<Reservation<'_>>, Missed> {
+    async fn reserve(&self, ask: Option<Ask>) -> Result<Option<Reservation<'_>>, AttemptError> {
         match ask {
             // Boxed: few calls have a budget, and none of the others shall take the memory for one.
             Some(ask) => Box::pin(self.reserve_within(ask)).await.map(Some),
@@ -265,12 +286,12 @@ impl Asking<'_> {
         }
     }
 
-    async fn reserve_within(&self, ask: Ask) -> Result<Reservation<'_>, Missed> {
+    async fn reserve_within(&self, ask: Ask) -> Result<Reservation<'_>, AttemptError> {
         loop {
             match self.run.budget.reserve(self.frame.ceiling, ask.clone()).await {
                 Ok(reservation) => return Ok(reservation),
                 Err(refusal) if extension::extended(self.run, self.call, &refusal).await? => {}
-                Err(refusal) => return Err(Missed::Refused(extension::exhausted(&refusal)?)),
+                Err(refusal) => return Err(extension::exhausted(&refusal).into()),
             }
         }
     }

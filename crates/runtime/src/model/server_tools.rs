@@ -11,14 +11,14 @@ use llm_do_core::{
 };
 use serde_json::Value;
 
-use crate::state::live::{Frame, LiveCall};
+use crate::state::live::{AgentFrame, LiveCall};
 use crate::state::run_state::RunState;
 use crate::state::scope::RunScope;
 
 const REASON: &str = "it runs at the provider, which cannot be asked about each use";
 
 /// Decides which tools of the provider an agent is offered; a conversation keeps the decision.
-pub(crate) async fn settle(scope: &RunScope, call: &LiveCall, frame: &Frame) -> Result<(), Halt> {
+pub(crate) async fn settle(scope: &RunScope, call: &LiveCall, frame: &AgentFrame) -> Result<(), Halt> {
     let listed = frame.plan.spec.as_ref().map(|spec| spec.server_tools.as_slice()).unwrap_or_default();
     if listed.is_empty() || frame.agent_state.server_tools.get().is_some() {
         return Ok(());

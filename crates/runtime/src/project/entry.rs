@@ -57,7 +57,7 @@ impl EntrySpec {
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
         O: Into<Output>,
     {
-        let mut definition = ToolDefinition::new(name, description, Schema::of::<I>()?);
+        let mut definition = ToolDefinition::new(name, description, Schema::for_type::<I>()?);
         definition.access = Access::Admin;
         definition.approval = Approval::PreApproved;
         definition.effect = Effect::Calls;
@@ -80,7 +80,7 @@ impl EntrySpec {
 
     /// An entry that is a tool already, such as a function of another language. What its definition says about
     /// access, approval and effect is replaced by what holds for entries.
-    pub fn of_tool(tool: Arc<dyn Tool>) -> Self {
+    pub fn from_tool(tool: Arc<dyn Tool>) -> Self {
         let mut definition = ToolDefinition::clone(tool.definition());
         definition.access = Access::Admin;
         definition.approval = Approval::PreApproved;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use llm_do_core::{AgentSpec, Approval, CallKind, Name, ServerTool, ToolDefinition};
 
 use crate::project::Project;
-use crate::project::plan::{Plan, Target, TargetKind};
+use crate::project::plan::{CallTarget, Plan, TargetKind};
 
 /// What one agent, or code outside any, can reach in one call.
 #[derive(Debug, Clone)]
@@ -47,10 +47,10 @@ impl Project {
     }
 
     fn outline_of(&self, plan: &Plan) -> Outline {
-        let may_name = |(name, target): &(&Name, &Target)| {
+        let may_name = |(name, target): &(&Name, &CallTarget)| {
             !matches!(target.kind, TargetKind::Agent) || plan.may_call_agent(name)
         };
-        let is_implicit = |(_, target): &(&Name, &Target)| {
+        let is_implicit = |(_, target): &(&Name, &CallTarget)| {
             let choices = plan.spec.iter().flat_map(|spec| &spec.toolsets);
             let mut own =
                 choices.filter(|choice| target.definition.toolset.as_ref() == Some(&choice.name)).peekable();
@@ -72,7 +72,7 @@ impl Project {
     }
 }
 
-fn outlined(plan: &Plan, name: &Name, target: &Target) -> OutlinedCallable {
+fn outlined(plan: &Plan, name: &Name, target: &CallTarget) -> OutlinedCallable {
     let definition = target.definition.clone();
     let rule = plan.rules.strictest_for(name, target);
     let blocked = [Some(definition.approval), rule].contains(&Some(Approval::Blocked));

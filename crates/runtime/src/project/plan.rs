@@ -27,7 +27,7 @@ pub(crate) struct Plan {
     /// The tools offered to the model, in a fixed order; the last one takes a structured answer.
     pub(crate) offered: Arc<[Arc<ToolDefinition>]>,
     order: Vec<Name>,
-    table: HashMap<Name, Target>,
+    table: HashMap<Name, CallTarget>,
     ambiguous: HashMap<Name, Vec<String>>,
     /// Tools that are offered under another name, by their own names: code may use both.
     renamed: HashMap<Name, Name>,
@@ -48,9 +48,9 @@ pub(crate) struct SlotPlan {
     pub(crate) settings: Value,
 }
 
-/// What a name stands for.
+/// What a name resolves to.
 #[derive(Clone)]
-pub(crate) struct Target {
+pub(crate) struct CallTarget {
     pub(crate) kind: TargetKind,
     pub(crate) definition: Arc<ToolDefinition>,
     pub(crate) digest: Digest,
@@ -69,13 +69,13 @@ pub(crate) struct Target {
 #[derive(Clone)]
 pub(crate) enum TargetKind {
     Agent,
-    Tool(Source),
+    Tool(ToolSource),
     Entry(Arc<dyn Tool>),
 }
 
 /// Where a tool comes from.
 #[derive(Clone)]
-pub(crate) enum Source {
+pub(crate) enum ToolSource {
     /// A single tool without state.
     Shared(Arc<dyn Tool>),
     /// A tool of a toolset, taken from the instance of the call.
@@ -88,25 +88,25 @@ pub(crate) struct Digests(HashMap<*const ToolDefinition, (Arc<ToolDefinition>, D
 
 impl Digests {
     /// The definition is kept with its digest, so that its address stays its own.
-    fn of(&mut self, definition: &Arc<ToolDefinition>) -> Digest {
+    fn get(&mut self, definition: &Arc<ToolDefinition>) -> Digest {
         let fresh = || (definition.clone(), definition.digest());
         self.0.entry(Arc::as_ptr(definition)).or_insert_with(fresh).1
     }
 }
 
-impl Target {
+impl CallTarget {
     /// A tool under the name of its toolset, whatever its author wrote there: rules and grants go by it.
-    pub(crate) fn tool(source: Source, toolset: Option<&Name>, digests: &mut Digests) -> Self {
+    pub(crate) fn tool(source: ToolSource, toolset: Option<&Name>, digests: &mut Digests) -> Self {
         let announced = match &source {
-            Source::Shared(tool) => tool.definition(),
-            Source::Slot { definition, .. } => definition,
+            ToolSource::Shared(tool) => tool.definition(),
+            ToolSource::Slot { definition, .. } => definition,
         };
         let definition = if announced.toolset.as_ref() == toolset {
             announced.clone()
         } else {
             Arc::new(ToolDefinition { toolset: toolset.cloned(), ..ToolDefinition::clone(announced) })
         };
-        let digest = digests.of(&definition);
+        let digest = digests.get(&definition);
         Self::code(TargetKind::Tool(source), definition, digest)
     }
 
@@ -149,7 +149,7 @@ impl Target {
         let own_name = change.alias.as_ref().map(|_| definition.name.clone());
         definition.name = change.alias.clone().unwrap_or(definition.name);
         // A tool of a toolset has the other words already, and what its toolset adds to them.
-        if let (TargetKind::Tool(Source::Shared(_)), Some(message)) = (&self.kind, &change.description) {
+        if let (TargetKind::Tool(ToolSource::Shared(_)), Some(message)) = (&self.kind, &change.description) {
             definition.description = message.clone();
         }
         if let Ok(input) = Schema::new(change.described(definition.input.source())) {
@@ -164,8 +164,8 @@ impl Target {
     /// What it needs by itself, whatever an agent asks for more.
     pub(crate) fn own_access(&self) -> Access {
         match &self.kind {
-            TargetKind::Tool(Source::Shared(tool)) | TargetKind::Entry(tool) => tool.definition().access,
-            TargetKind::Tool(Source::Slot { definition, .. }) => definition.access,
+            TargetKind::Tool(ToolSource::Shared(tool)) | TargetKind::Entry(tool) => tool.definition().access,
+            TargetKind::Tool(ToolSource::Slot { definition, .. }) => definition.access,
             TargetKind::Agent => self.definition.access,
         }
     }
@@ -209,7 +209,7 @@ impl Target {
     }
 }
 
-impl Target {
+impl CallTarget {
     /// The same agent, taking a text instead of what it usually takes.
     pub(crate) fn taking_text(self) -> Self {
         let definition = ToolDefinition { input: prompt_schema(), ..ToolDefinition::clone(&self.definition) };
@@ -308,14 +308,14 @@ impl Plan {
         self.slots.len() - 1
     }
 
-    pub(crate) fn add(&mut self, name: Name, target: Target) {
+    pub(crate) fn add(&mut self, name: Name, target: CallTarget) {
         self.order.push(name.clone());
         self.table.insert(name, target);
     }
 
     /// Adds a name unless another toolset has it too; then only the qualified names work. What belongs to no toolset
     /// has no other name, and keeps it.
-    pub(crate) fn add_or_mark_ambiguous(&mut self, name: Name, target: Target, qualified: &str) {
+    pub(crate) fn add_or_mark_ambiguous(&mut self, name: Name, target: CallTarget, qualified: &str) {
         match self.table.get(&name).map(|other| other.definition.toolset.clone()) {
             Some(None) => {}
             None if !self.ambiguous.contains_key(&name) => self.add(name, target),
@@ -337,15 +337,15 @@ impl Plan {
         self.order.retain(|other| other != name);
     }
 
-    /// Takes a tool out to offer it otherwise, and says where it stood.
-    pub(crate) fn take_tool(&mut self, name: &Name) -> Option<(usize, Target)> {
+    /// Takes a tool out to offer it in another form, and returns its index.
+    pub(crate) fn take_tool(&mut self, name: &Name) -> Option<(usize, CallTarget)> {
         let is_tool = self.table.get(name).is_some_and(|target| matches!(target.kind, TargetKind::Tool(_)));
         let position = self.order.iter().position(|other| is_tool && other == name)?;
         Some((position, self.table.remove(name)?))
     }
 
     /// Puts a tool back as it is offered now.
-    pub(crate) fn put_tool(&mut self, position: usize, target: Target) {
+    pub(crate) fn put_tool(&mut self, position: usize, target: CallTarget) {
         let name = target.definition.name.clone();
         if let Some(own) = &target.own_name {
             self.renamed.insert(own.clone(), name.clone());
@@ -355,7 +355,7 @@ impl Plan {
     }
 
     /// Returns what a name means for code: a tool that the model is offered under another name keeps its own there.
-    pub(crate) fn target_for_code(&self, name: &str) -> Option<&Target> {
+    pub(crate) fn target_for_code(&self, name: &str) -> Option<&CallTarget> {
         self.table.get(name).or_else(|| self.table.get(self.renamed.get(name)?))
     }
 
@@ -375,7 +375,7 @@ impl Plan {
     /// Fixes what the model is offered.
     pub(crate) fn finish(&mut self) {
         let is_tunable = self.spec.as_ref().is_some_and(|spec| !spec.tuning.is_empty());
-        let has_use = |target: &&Target| is_tunable || target.definition.control != Some(Control::Tune);
+        let has_use = |target: &&CallTarget| is_tunable || target.definition.control != Some(Control::Tune);
         let named = self.order.iter().filter(|name| self.is_for_models(name));
         let mut offered: Vec<_> = named
             .filter_map(|name| self.table.get(name))
@@ -422,14 +422,14 @@ impl Plan {
         self.offered.iter().filter(is_usable).cloned().collect()
     }
 
-    pub(crate) fn target(&self, name: &str) -> Option<&Target> {
+    pub(crate) fn target(&self, name: &str) -> Option<&CallTarget> {
         self.table.get(name)
     }
 
     /// Returns a tool of another plan as it is held here, under whatever name.
-    pub(crate) fn same_tool(&self, called: &Name, other: &Target) -> Option<(&Name, &Target)> {
-        let is_tool = |target: &Target| matches!(target.kind, TargetKind::Tool(_));
-        let is_same = |(name, target): &(&Name, &Target)| target.identity(name) == other.identity(called);
+    pub(crate) fn same_tool(&self, called: &Name, other: &CallTarget) -> Option<(&Name, &CallTarget)> {
+        let is_tool = |target: &CallTarget| matches!(target.kind, TargetKind::Tool(_));
+        let is_same = |(name, target): &(&Name, &CallTarget)| target.identity(name) == other.identity(called);
         self.entries().filter(|(_, target)| is_tool(target)).find(is_same)
     }
 
@@ -444,13 +444,13 @@ impl Plan {
 
     /// Returns whether there is a tool that a pattern means.
     pub(crate) fn has_tool(&self, pattern: &Pattern) -> bool {
-        let is_tool = |target: &Target| matches!(target.kind, TargetKind::Tool(_));
+        let is_tool = |target: &CallTarget| matches!(target.kind, TargetKind::Tool(_));
         let mut tools = self.entries().filter(|(_, target)| is_tool(target));
         tools.any(|(name, target)| target.is_meant_by(pattern, name))
     }
 
     /// What can be named, in order.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Name, &Target)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Name, &CallTarget)> {
         self.order.iter().filter_map(|name| self.table.get(name).map(|target| (name, target)))
     }
 
@@ -462,7 +462,7 @@ impl Plan {
             .collect()
     }
 
-    pub(crate) fn targets(&self) -> impl Iterator<Item = &Target> {
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &CallTarget> {
         self.table.values()
     }
 

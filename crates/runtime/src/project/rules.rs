@@ -3,7 +3,7 @@
 use globset::{GlobBuilder, GlobMatcher};
 use llm_do_core::{Approval, ApprovalRule, Name};
 
-use crate::project::plan::Target;
+use crate::project::plan::CallTarget;
 
 /// The approval rules of one agent. They belong to its plan and touch nothing that is shared.
 #[derive(Debug, Clone, Default)]
@@ -61,7 +61,7 @@ impl Rules {
     }
 
     /// Returns the strictest rule for a call: by the name that the model uses, or by toolset and own name.
-    pub(crate) fn strictest_for(&self, called: &Name, target: &Target) -> Option<Approval> {
+    pub(crate) fn strictest_for(&self, called: &Name, target: &CallTarget) -> Option<Approval> {
         let name = target.ruled_name(called);
         let own = target.own_name.as_ref().unwrap_or(name);
         let toolset = target.definition.toolset.as_ref();

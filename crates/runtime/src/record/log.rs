@@ -21,13 +21,13 @@ const RING: usize = 4_096;
 pub(crate) struct RunLog {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<LogState>,
     news: Notify,
     ended: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct LogState {
     events: Vec<Arc<Event>>,
     ring: VecDeque<Fleeting>,
     /// The ordinal of the first element of the ring.
@@ -41,7 +41,7 @@ struct State {
     closed: bool,
 }
 
-impl State {
+impl LogState {
     fn push(&mut self, event: Arc<Event>) {
         self.events.push(event);
         if self.in_flight == 0 {
@@ -65,7 +65,7 @@ struct Fleeting {
 impl RunLog {
     /// A log that continues after earlier events.
     pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, earlier: Vec<Arc<Event>>) -> Self {
-        let state = State { visible: earlier.len(), events: earlier, ..State::default() };
+        let state = LogState { visible: earlier.len(), events: earlier, ..LogState::default() };
         Self { store, clock, state: Mutex::new(state), news: Notify::new(), ended: Notify::new() }
     }
 
@@ -80,7 +80,7 @@ impl RunLog {
         self.news.notify_waiters();
     }
 
-    fn push_noted(&self, state: &mut State, call: &Arc<CallInfo>, key: &Key, body: EventBody) {
+    fn push_noted(&self, state: &mut LogState, call: &Arc<CallInfo>, key: &Key, body: EventBody) {
         let event = self.numbered(state, call, key, body);
         match self.store.ride(&event) {
             Ok(()) => state.push(event),
@@ -155,7 +155,7 @@ impl RunLog {
         self.state.lock().events.clone()
     }
 
-    fn numbered(&self, state: &State, call: &Arc<CallInfo>, key: &Key, body: EventBody) -> Arc<Event> {
+    fn numbered(&self, state: &LogState, call: &Arc<CallInfo>, key: &Key, body: EventBody) -> Arc<Event> {
         let seq = Some(state.events.len() as u64);
         Arc::new(Event { seq, key: key.clone(), time: self.clock.now(), call: call.clone(), body })
     }

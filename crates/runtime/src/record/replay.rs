@@ -45,7 +45,7 @@ pub(crate) enum Known {
 
 impl Replay {
     /// Indexes a record.
-    pub(crate) fn of(events: &[Arc<Event>], pin: Digest) -> Self {
+    pub(crate) fn from_events(events: &[Arc<Event>], pin: Digest) -> Self {
         let pinned = events.iter().find_map(|event| match &event.body {
             EventBody::RunStarted { pin, .. } => Some(*pin),
             _ => None,

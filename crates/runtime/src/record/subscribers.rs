@@ -19,11 +19,11 @@ pub(crate) type Subscriber = Arc<dyn Fn(&Event) + Send + Sync>;
 /// The thread on which subscribers read, started with the first one.
 #[derive(Default)]
 pub(crate) struct Subscribers {
-    desk: OnceLock<Option<mpsc::UnboundedSender<Reading>>>,
+    queue: OnceLock<Option<mpsc::UnboundedSender<Subscription>>>,
     tracker: TaskTracker,
 }
 
-struct Reading {
+struct Subscription {
     reader: EventReader,
     subscriber: Subscriber,
     ended: oneshot::Sender<()>,
@@ -43,9 +43,9 @@ impl Subscribers {
         tasks: &TaskTracker,
     ) -> oneshot::Receiver<()> {
         let (ended, end) = oneshot::channel();
-        if let Some(desk) = self.desk.get_or_init(start) {
+        if let Some(queue) = self.queue.get_or_init(start) {
             // A thread that is gone has nobody to tell; dropping the reading ends the wait for it.
-            let _ = desk.send(Reading {
+            let _ = queue.send(Subscription {
                 reader,
                 subscriber,
                 ended,
@@ -64,13 +64,13 @@ impl Subscribers {
 }
 
 /// Starts the thread; nothing where the system refuses one.
-fn start() -> Option<mpsc::UnboundedSender<Reading>> {
-    let (sender, mut desk) = mpsc::unbounded_channel::<Reading>();
+fn start() -> Option<mpsc::UnboundedSender<Subscription>> {
+    let (sender, mut queue) = mpsc::unbounded_channel::<Subscription>();
     let executor = tokio::runtime::Builder::new_current_thread().enable_time().build().ok()?;
     let work = move || {
         let readings = tokio::task::LocalSet::new();
         readings.block_on(&executor, async {
-            while let Some(reading) = desk.recv().await {
+            while let Some(reading) = queue.recv().await {
                 tokio::task::spawn_local(read(reading));
             }
         });
@@ -80,7 +80,7 @@ fn start() -> Option<mpsc::UnboundedSender<Reading>> {
     Some(sender)
 }
 
-async fn read(mut reading: Reading) {
+async fn read(mut reading: Subscription) {
     while let Some(event) = reading.reader.next_gathered(MOMENT).await {
         let subscriber = &reading.subscriber;
         if catch_unwind(AssertUnwindSafe(|| subscriber(&event))).is_err() {

@@ -47,12 +47,12 @@ struct Current {
 
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, entry: Name) -> Self {
-        Self::at(shared, entry, AgentState::of(ConversationState::default()), 0)
+        Self::at(shared, entry, AgentState::with_state(ConversationState::default()), 0)
     }
 
     fn at(shared: Arc<Shared>, entry: Name, agent_state: AgentState, turns: u32) -> Self {
         let plan = shared.agent(&entry);
-        let instances = plan.map(|plan| Arc::new(Instances::of(&plan)));
+        let instances = plan.map(|plan| Arc::new(Instances::new(&plan)));
         Self {
             shared,
             entry,
@@ -113,7 +113,7 @@ impl Session {
         self.agent_state.conversation_state.lock().await.conversation.messages().to_vec()
     }
 
-    /// Returns what the user wrote so far, as far as it still stands in the conversation. A code entry remembers
+    /// Returns what the user wrote so far, as far as it is still in the conversation. A code entry remembers
     /// nothing, so it has no turns.
     pub async fn turns(&self) -> Vec<SessionTurn> {
         let shown = |turn: &UserTurn| SessionTurn { ordinal: turn.ordinal, text: turn.text.clone() };
@@ -200,7 +200,7 @@ impl Session {
         })
     }
 
-    /// Notes what the user wrote, and returns how many messages stand before it.
+    /// Notes what the user wrote, and returns how many messages are before it.
     async fn note_turn(&self, text: String) -> usize {
         let mut conversation_state = self.agent_state.conversation_state.lock().await;
         let position = conversation_state.conversation.messages().len();
@@ -229,7 +229,7 @@ impl Session {
     }
 
     /// A message that got no reply at all is not kept: the next turn would follow it as if it had. One that the model
-    /// itself jumped over is gone already, and something else may stand in its place.
+    /// itself jumped over is gone already, and something else may have replaced it.
     async fn forget_unanswered(&self, before: usize) {
         let mut conversation_state = self.agent_state.conversation_state.lock().await;
         let stands = conversation_state.turns.last().is_some_and(|turn| turn.ordinal == self.turns);
@@ -253,7 +253,7 @@ impl Session {
         }
     }
 
-    /// A turn whose message did not come to stand in the conversation is none.
+    /// A message that did not enter the conversation is not a turn.
     async fn forget_unsaid(&self) {
         let mut conversation_state = self.agent_state.conversation_state.lock().await;
         let length = conversation_state.conversation.messages().len();

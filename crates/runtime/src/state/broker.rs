@@ -16,13 +16,13 @@ use crate::sync::{Mutex, oneshot};
 /// Grants and open requests.
 #[derive(Debug, Default)]
 pub(crate) struct Broker {
-    state: Mutex<State>,
+    state: Mutex<BrokerState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BrokerState {
     grants: Vec<(GrantId, Grant)>,
-    open: Vec<Open>,
+    open: Vec<OpenQuestion>,
     /// Grants that were taken back: reading an old record does not bring them to life again.
     revoked: Vec<Grant>,
     /// How many questions were opened.
@@ -37,7 +37,7 @@ pub struct GrantId(pub u64);
 
 /// What is asked, as far as grants are concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct GrantQuestion {
     pub(crate) subject: GrantSubject,
     pub(crate) arguments: Digest,
     pub(crate) touches: Vec<Subject>,
@@ -46,16 +46,16 @@ pub(crate) struct Question {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenQuestion {
     id: u64,
-    question: Question,
+    question: GrantQuestion,
     request: Arc<ApprovalRequest>,
     release: oneshot::Sender<Scope>,
 }
 
 /// How a question was answered.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Reply {
+pub(crate) enum BrokerReply {
     /// By a grant, given earlier or while it waited.
     Granted(Scope),
     /// By the approver. A session answer has already become a grant.
@@ -68,21 +68,21 @@ pub(crate) enum Reply {
 
 impl Broker {
     /// Finds a grant that covers the question.
-    pub(crate) fn granted(&self, question: &Question) -> Option<Scope> {
+    pub(crate) fn granted(&self, question: &GrantQuestion) -> Option<Scope> {
         self.state.lock().granted(question)
     }
 
     /// Puts a question to the approver. `stop` ends the waiting with the reply it resolves to.
     pub(crate) async fn ask(
         &self,
-        question: Question,
+        question: GrantQuestion,
         request: Arc<ApprovalRequest>,
         approver: &dyn Approver,
-        stop: impl Future<Output = Reply>,
-    ) -> Reply {
+        stop: impl Future<Output = BrokerReply>,
+    ) -> BrokerReply {
         let (entry, released) = match self.open(question.clone(), request.clone()) {
             Ok(opened) => opened,
-            Err(scope) => return Reply::Granted(scope),
+            Err(scope) => return BrokerReply::Granted(scope),
         };
         let answer = decide(approver, &request);
         pin_mut!(answer);
@@ -92,7 +92,7 @@ impl Broker {
             scope = released => match answer.as_mut().now_or_never() {
                 // A person's answer that came before the grant counts: a denial is final for its call.
                 Some(answered) => self.accept(answered, &question, &request),
-                None => scope.map_or_else(|_| Reply::Failed(CLOSED.to_owned()), Reply::Granted),
+                None => scope.map_or_else(|_| BrokerReply::Failed(CLOSED.to_owned()), BrokerReply::Granted),
             },
             answered = answer.as_mut() => self.accept(answered, &question, &request),
         };
@@ -113,8 +113,8 @@ impl Broker {
     /// Takes a grant back; says whether it was there.
     pub(crate) fn revoke(&self, id: GrantId) -> bool {
         let mut state = self.state.lock();
-        let Some(place) = state.grants.iter().position(|(other, _)| *other == id) else { return false };
-        let (_, grant) = state.grants.remove(place);
+        let Some(index) = state.grants.iter().position(|(other, _)| *other == id) else { return false };
+        let (_, grant) = state.grants.remove(index);
         state.revoked.push(grant);
         true
     }
@@ -137,7 +137,7 @@ impl Broker {
     /// missed between the look and the wait.
     fn open(
         &self,
-        question: Question,
+        question: GrantQuestion,
         request: Arc<ApprovalRequest>,
     ) -> Result<(OpenEntry<'_>, oneshot::Receiver<Scope>), Scope> {
         let mut state = self.state.lock();
@@ -147,33 +147,33 @@ impl Broker {
         state.opened += 1;
         let id = state.opened;
         let (release, released) = oneshot::channel();
-        state.open.push(Open { id, question, request, release });
+        state.open.push(OpenQuestion { id, question, request, release });
         Ok((OpenEntry { broker: self, id }, released))
     }
 
     fn accept(
         &self,
         answered: Result<Answer, String>,
-        question: &Question,
+        question: &GrantQuestion,
         request: &ApprovalRequest,
-    ) -> Reply {
+    ) -> BrokerReply {
         let answer = match answered {
             Ok(answer) => answer,
-            Err(message) => return Reply::Failed(message),
+            Err(message) => return BrokerReply::Failed(message),
         };
-        let Answer::Session(scope) = &answer else { return Reply::Answered(answer, None) };
+        let Answer::Session(scope) = &answer else { return BrokerReply::Answered(answer, None) };
         if !question.grantable {
-            return Reply::Failed(
+            return BrokerReply::Failed(
                 "this call asks each time and cannot be granted for the session".to_owned(),
             );
         }
         if *scope != Scope::Exact && !request.scopes.contains(scope) {
-            return Reply::Failed(format!("the approver chose a scope that was not offered: {scope}"));
+            return BrokerReply::Failed(format!("the approver chose a scope that was not offered: {scope}"));
         }
         let arguments = (*scope == Scope::Exact).then_some(question.arguments);
         let grant = Grant { subject: question.subject.clone(), scope: scope.clone(), arguments };
         self.grant(grant.clone());
-        Reply::Answered(answer, Some(grant))
+        BrokerReply::Answered(answer, Some(grant))
     }
 }
 
@@ -189,8 +189,8 @@ async fn decide(approver: &dyn Approver, request: &ApprovalRequest) -> Result<An
     }
 }
 
-impl State {
-    fn granted(&self, question: &Question) -> Option<Scope> {
+impl BrokerState {
+    fn granted(&self, question: &GrantQuestion) -> Option<Scope> {
         self.grants.iter().find(|(_, grant)| covers(grant, question)).map(|(_, grant)| grant.scope.clone())
     }
 
@@ -207,7 +207,7 @@ impl State {
     }
 }
 
-fn covers(grant: &Grant, question: &Question) -> bool {
+fn covers(grant: &Grant, question: &GrantQuestion) -> bool {
     question.grantable
         && grant.subject == question.subject
         && match grant.arguments {

@@ -43,7 +43,7 @@ pub(crate) fn go_back(conversation_state: &mut ConversationState, position: usiz
     let original = target.text();
     let original = first_original(original.strip_prefix(&mark(position, "")).unwrap_or(&original));
     let message = reopened(position, &target, &note(dropped, original, &jump.message));
-    // What the user wrote there is told in the note, so that turn still stands.
+    // The note repeats what the user wrote there, so that turn remains valid.
     let reopened_turn = conversation_state.turns.iter().find(|turn| turn.position == position).cloned();
     conversation_state.cut(position);
     conversation_state.conversation.push(message);
@@ -67,7 +67,7 @@ fn reopened(position: usize, target: &Message, note: &str) -> Message {
 const WENT_BACK: &str = "<system_message>You went back to this point with goto; ";
 const ORIGINAL: &str = "<original_message chars=\"";
 
-/// What stood at a place before the first jump to it: each jump keeps it, and drops the note of the one before.
+/// The message at an index before the first jump to it: each jump keeps it, and drops the note of the one before.
 fn first_original(text: &str) -> &str {
     let Some(note) = text.strip_prefix(WENT_BACK) else { return text };
     let after = note.split_once("</system_message>\n").map_or("", |(_, after)| after);

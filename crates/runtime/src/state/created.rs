@@ -1,6 +1,6 @@
 //! Agents that are created while the runtime lives.
 //!
-//! The project stays as it was linked; created agents stand over it, by name. A call that runs keeps the plan
+//! The project stays as it was linked; created agents take precedence over it, by name. A call that runs keeps the plan
 //! with which it began. What an agent creates holds no more than it holds itself: the same tools and toolsets
 //! with the same settings, no looser rules, no more access, no more agents.
 
@@ -16,7 +16,7 @@ use llm_do_core::{
 use serde_json::Value;
 
 use crate::project::link_error::{LinkError, LinkErrors, NameKind};
-use crate::project::plan::{Plan, Target, TargetKind};
+use crate::project::plan::{CallTarget, Plan, TargetKind};
 use crate::state::shared::Shared;
 use crate::sync::Mutex;
 
@@ -30,7 +30,7 @@ pub(crate) struct CreatedAgents(Mutex<BTreeMap<Name, Created>>);
 #[derive(Clone)]
 struct Created {
     plan: Arc<Plan>,
-    target: Target,
+    target: CallTarget,
     /// The agent that created it; none: code outside any agent.
     creator: Option<Name>,
 }
@@ -49,22 +49,22 @@ impl Shared {
     }
 
     /// Returns the plan of the agent that a call was judged for; none where another one came in its place.
-    pub(crate) fn judged_agent(&self, name: &str, judged: &Target) -> Option<Arc<Plan>> {
+    pub(crate) fn judged_agent(&self, name: &str, judged: &CallTarget) -> Option<Arc<Plan>> {
         match self.created.0.lock().get(name) {
             Some(created) => (created.target.digest == judged.digest).then(|| created.plan.clone()),
             None => self.project.agents.get(name).cloned(),
         }
     }
 
-    /// Returns what the name of an agent stands for.
-    pub(crate) fn agent_target(&self, name: &str) -> Option<Target> {
+    /// Resolves the name of an agent.
+    pub(crate) fn agent_target(&self, name: &str) -> Option<CallTarget> {
         let frozen =
             || self.project.root.target(name).filter(|target| matches!(target.kind, TargetKind::Agent));
         self.created_target(name).or_else(|| frozen().cloned())
     }
 
-    /// Returns what the name of an agent stands for that was created.
-    pub(crate) fn created_target(&self, name: &str) -> Option<Target> {
+    /// Returns the created agent of a name.
+    pub(crate) fn created_target(&self, name: &str) -> Option<CallTarget> {
         self.created.0.lock().get(name).map(|created| created.target.clone())
     }
 
@@ -114,7 +114,7 @@ impl Shared {
     pub(crate) fn add_agent(&self, spec: AgentSpec, creator: Option<Name>) -> Result<(), LinkErrors> {
         self.check_free(&spec)?;
         let plan = Arc::new(self.link(&spec)?);
-        let target = Target::agent(&spec);
+        let target = CallTarget::agent(&spec);
         self.created.0.lock().insert(spec.name, Created { plan, target, creator });
         Ok(())
     }
@@ -204,13 +204,13 @@ impl Creator<'_> {
     /// An agent holds another one that it lists, and those that it can call through a tool without a question.
     fn holds_agent(&self, own: &AgentSpec, name: &Name) -> bool {
         let is_listed = own.toolsets.iter().any(|choice| choice.name == *name);
-        let calls_freely = |(tool, target): (&Name, &Target)| {
+        let calls_freely = |(tool, target): (&Name, &CallTarget)| {
             let rule = self.plan.rules.strictest_for(tool, target);
             target.definition.effect == Effect::Calls
                 && !target.definition.manual_only
                 && rule.unwrap_or(target.definition.approval) == Approval::PreApproved
         };
-        let is_tool = |(_, target): &(&Name, &Target)| matches!(target.kind, TargetKind::Tool(_));
+        let is_tool = |(_, target): &(&Name, &CallTarget)| matches!(target.kind, TargetKind::Tool(_));
         let by_tool = || self.plan.entries().filter(is_tool).any(calls_freely);
         self.plan.may_call_agent(name) && (is_listed || by_tool())
     }

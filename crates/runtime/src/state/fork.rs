@@ -9,7 +9,7 @@ use std::sync::Arc;
 use llm_do_core::{Conversation, Failure, FailureKind, Key, Message, Part, Payload, ToolCall, ToolResult};
 use serde_json::Value;
 
-use crate::state::live::{AgentState, ConversationState, Frame, LiveCall, ModelHandle, Turn};
+use crate::state::live::{AgentFrame, AgentState, ConversationState, LiveCall, ModelHandle, Turn};
 
 const CHILD: &str = "you are a child that was forked at this call; you have the conversation so far and share nothing \
     with your siblings; do only what you are asked next, and answer with the result, in plain text";
@@ -17,7 +17,7 @@ const CHILD: &str = "you are a child that was forked at this call; you have the 
 const LEFT_TO_PARENT: &str = "this call is left to the parent of this fork";
 
 /// Begins the conversation of a child: what its parent has said and heard so far, and a prompt.
-pub(crate) async fn begin(call: &LiveCall, frame: &Frame, input: &Payload) -> Result<(), Failure> {
+pub(crate) async fn begin(call: &LiveCall, frame: &AgentFrame, input: &Payload) -> Result<(), Failure> {
     let parent = call.callers_frame();
     let Some(turn) = parent.agent_state.turn.lock().clone() else { return Err(no_turn()) };
     let mut inherited = inherit(&*parent.agent_state.conversation_state.lock().await);
@@ -46,7 +46,7 @@ pub(crate) async fn agent_state(from: &AgentState) -> AgentState {
     // What events have not shown yet of the one, those of the other show.
     inherited.announced = conversation_state.announced;
     inherited.kept = conversation_state.kept.or((history > 0).then_some(conversation_state.announced));
-    let agent_state = AgentState::of(inherited);
+    let agent_state = AgentState::with_state(inherited);
     if let Some(instructions) = from.instructions.get() {
         let _ = agent_state.instructions.set(instructions.clone());
     }
@@ -59,7 +59,8 @@ pub(crate) async fn agent_state(from: &AgentState) -> AgentState {
 
 /// Makes the seat of a session that begins anew, with what was chosen for it.
 pub(crate) fn fresh_seat(from: &AgentState) -> AgentState {
-    let agent_state = AgentState::of(ConversationState { kept: Some(0), ..ConversationState::default() });
+    let agent_state =
+        AgentState::with_state(ConversationState { kept: Some(0), ..ConversationState::default() });
     *agent_state.tuned.lock() = from.tuned.lock().clone();
     *agent_state.chosen.lock() = from.chosen.lock().clone();
     agent_state

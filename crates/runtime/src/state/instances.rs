@@ -62,7 +62,7 @@ pub(crate) struct Opener<'a> {
 
 impl Instances {
     /// Room for the toolsets of a plan, none of them open.
-    pub(crate) fn of(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &Plan) -> Self {
         let slots = plan.slots.iter().map(|_| OnceCell::new()).collect();
         let notices = Notices { sink: NoticeSink::none(), undelivered: Vec::new(), closed: false };
         let names = plan.slots.iter().map(|slot| slot.toolset.name().clone()).collect();

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::CeilingId;
 use crate::descriptors::Descriptors;
-use crate::project::plan::{Plan, Target, TargetKind};
+use crate::project::plan::{CallTarget, Plan, TargetKind};
 use crate::state::cancel_state::CancelState;
 use crate::state::control;
 use crate::state::instances::Instances;
@@ -28,12 +28,12 @@ pub(crate) struct LiveCall {
     pub(crate) name: Name,
     pub(crate) input: Payload,
     pub(crate) origin: CallOrigin,
-    pub(crate) target: Option<Target>,
+    pub(crate) target: Option<CallTarget>,
     pub(crate) parent: Option<Arc<LiveCall>>,
     pub(crate) cancel: CancellationToken,
     /// What it and everything below it may do: the lesser of its caller's access and its own definition's.
     pub(crate) access: Access,
-    /// How many calls stand on its path, tools included.
+    /// How many calls are on its path, tools included.
     pub(crate) level: u32,
     /// How long it may run.
     pub(crate) time_limit: Option<Duration>,
@@ -41,7 +41,7 @@ pub(crate) struct LiveCall {
     pub(crate) watch: Option<Arc<Stopwatch>>,
     usage: Mutex<UsageByModel>,
     /// The agent in whose name it acts. An agent's own frame is set when its loop is entered.
-    frame: OnceLock<Arc<Frame>>,
+    frame: OnceLock<Arc<AgentFrame>>,
     /// How often this call has made each inner call, for their keys.
     occurrences: Mutex<HashMap<String, u32>>,
     /// Tokens made ahead for inner calls, so that code that drops one cancels just that one.
@@ -66,7 +66,7 @@ pub(crate) struct Turn {
 }
 
 /// What belongs to one agent call, or to the code outside any: plan, rights, instances, conversation.
-pub(crate) struct Frame {
+pub(crate) struct AgentFrame {
     pub(crate) plan: Arc<Plan>,
     pub(crate) ceiling: CeilingId,
     pub(crate) instances: Arc<Instances>,
@@ -103,13 +103,13 @@ pub(crate) struct AgentState {
 #[derive(Default)]
 pub(crate) struct ConversationState {
     pub(crate) conversation: Conversation,
-    /// The messages of the user that still stand.
+    /// The messages of the user that are still in the conversation.
     pub(crate) turns: Vec<UserTurn>,
     /// Whether events have shown the instructions.
     pub(crate) introduced: bool,
     /// How many messages events have shown already.
     pub(crate) announced: usize,
-    /// How many messages still stand, where events have shown others after them.
+    /// How many messages are still valid, if events have shown others after them.
     pub(crate) kept: Option<usize>,
     /// What the last answer reported about the length of the conversation.
     pub(crate) measured: Option<Measured>,
@@ -188,10 +188,10 @@ impl ConversationState {
 
 impl AgentState {
     pub(crate) fn new(conversation: Conversation) -> Self {
-        Self::of(ConversationState { conversation, ..ConversationState::default() })
+        Self::with_state(ConversationState { conversation, ..ConversationState::default() })
     }
 
-    pub(crate) fn of(conversation_state: ConversationState) -> Self {
+    pub(crate) fn with_state(conversation_state: ConversationState) -> Self {
         Self {
             conversation_state: tokio::sync::Mutex::new(conversation_state),
             repeats: Mutex::default(),
@@ -207,7 +207,7 @@ impl AgentState {
     }
 }
 
-impl Frame {
+impl AgentFrame {
     /// Returns whether long results are cut: nothing that the model is offered reads them. It may be that this call may not
     /// use what does.
     pub(crate) fn cuts_results(&self) -> bool {
@@ -223,7 +223,7 @@ impl Frame {
 
 impl LiveCall {
     /// The root of a run: code outside any agent, or in the name of one.
-    pub(crate) fn root(run: RunId, frame: Frame, cancel: CancellationToken) -> Self {
+    pub(crate) fn root(run: RunId, frame: AgentFrame, cancel: CancellationToken) -> Self {
         let owner = frame.plan.owner();
         let access = frame.plan.spec.as_ref().map_or(Access::Admin, |spec| spec.access);
         let info =
@@ -255,7 +255,7 @@ impl LiveCall {
         parent: &Arc<LiveCall>,
         step: &Step,
         origin: CallOrigin,
-        target: Option<Target>,
+        target: Option<CallTarget>,
         run_limit: Option<Duration>,
     ) -> Self {
         let name = step.name.clone();
@@ -319,7 +319,7 @@ impl LiveCall {
     }
 
     /// The frame of the agent in whose name the call acts; before an agent's own is open, its caller's.
-    pub(crate) fn frame(&self) -> &Arc<Frame> {
+    pub(crate) fn frame(&self) -> &Arc<AgentFrame> {
         match (self.frame.get(), &self.parent) {
             (Some(frame), _) => frame,
             (None, Some(parent)) => parent.frame(),
@@ -328,11 +328,11 @@ impl LiveCall {
     }
 
     /// The frame of the caller, by whose rules the call is judged.
-    pub(crate) fn callers_frame(&self) -> &Arc<Frame> {
+    pub(crate) fn callers_frame(&self) -> &Arc<AgentFrame> {
         self.parent.as_ref().map_or_else(|| self.frame(), |parent| parent.frame())
     }
 
-    pub(crate) fn set_frame(&self, frame: Arc<Frame>) {
+    pub(crate) fn set_frame(&self, frame: Arc<AgentFrame>) {
         // Set once, when the agent's loop is entered.
         let _ = self.frame.set(frame);
     }

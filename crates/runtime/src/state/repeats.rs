@@ -94,7 +94,7 @@ mod tests {
         let mut last = Advice::New;
         for turn in turns {
             for (name, ended) in *turn {
-                last = repeats.count(name, Digest::of("{}"), *ended, 3);
+                last = repeats.count(name, Digest::hash("{}"), *ended, 3);
             }
             repeats.end_turn();
         }

@@ -84,12 +84,12 @@ pub(crate) struct StillRunning {
 
 #[derive(Debug, Default)]
 struct StillRunningState {
-    pieces: Mutex<BTreeMap<u64, Piece>>,
+    pieces: Mutex<BTreeMap<u64, BlockingCode>>,
     changed: tokio::sync::Notify,
 }
 
 #[derive(Debug)]
-struct Piece {
+struct BlockingCode {
     path: String,
     left_behind: bool,
 }
@@ -99,7 +99,7 @@ impl StillRunning {
     pub(crate) fn begin(&self, path: String) -> (CodeGuard, CallGuard) {
         let mut pieces = self.state.pieces.lock();
         let id = pieces.keys().next_back().map_or(0, |last| last + 1);
-        pieces.insert(id, Piece { path, left_behind: false });
+        pieces.insert(id, BlockingCode { path, left_behind: false });
         let state = &self.state;
         (CodeGuard { state: state.clone(), id }, CallGuard { state: state.clone(), id })
     }

@@ -1,6 +1,6 @@
 //! Time limits that count running time.
 //!
-//! The clock of a call, and of all its callers, stands still while everything that runs below it waits for
+//! The clock of a call, and of all its callers, stops while everything that runs below it waits for
 //! a person. Only calls with a time limit have a stopwatch; all others charge to the nearest one above.
 
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::sync::Mutex;
 #[derive(Debug)]
 pub(crate) struct Stopwatch {
     parent: Option<Arc<Stopwatch>>,
-    state: Mutex<State>,
+    state: Mutex<StopwatchState>,
     changed: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct StopwatchState {
     running: u32,
     waiting: u32,
     elapsed: Duration,
     since: Option<Instant>,
 }
 
-impl State {
+impl StopwatchState {
     fn is_paused(&self) -> bool {
         self.running == 0 && self.waiting > 0
     }
@@ -56,7 +56,8 @@ enum Doing {
 impl Stopwatch {
     /// Starts a stopwatch below another one.
     pub(crate) fn start(parent: Option<Arc<Stopwatch>>) -> Arc<Self> {
-        let state = State { running: 0, waiting: 0, elapsed: Duration::ZERO, since: Some(Instant::now()) };
+        let state =
+            StopwatchState { running: 0, waiting: 0, elapsed: Duration::ZERO, since: Some(Instant::now()) };
         Arc::new(Self { parent, state: Mutex::new(state), changed: Notify::new() })
     }
 
@@ -82,7 +83,7 @@ impl Stopwatch {
         }
     }
 
-    fn count(&self, change: impl Fn(&mut State)) {
+    fn count(&self, change: impl Fn(&mut StopwatchState)) {
         let mut next = Some(self);
         while let Some(watch) = next {
             let mut state = watch.state.lock();

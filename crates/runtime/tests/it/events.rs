@@ -110,7 +110,7 @@ async fn usage_is_summed_per_call_subtree_model_and_runtime() {
     assert_eq!((main.usage.requests, main.usage.tokens()), (4, 100 + 50 + 200 + 20 + 2 * 15));
     let calls = main.calls.iter().find(|call| call.name == "calls").unwrap();
     assert_eq!(calls.usage.tokens(), 15);
-    assert_eq!(run.report().usage.of("script").tokens(), main.usage.tokens());
+    assert_eq!(run.report().usage.for_model("script").tokens(), main.usage.tokens());
     assert_eq!(run.report().usage.total().cost.unpriced, 4, "an unknown price is not a price of 0");
 }
 

@@ -327,11 +327,17 @@ async fn what_was_said_before_a_pause_belongs_to_the_answer() {
 async fn what_was_marked_before_a_pause_can_be_read_by_the_calls_after_it() {
     let read = FunctionTool::new("read", |_, call| async move {
         let table = Need::<Descriptors>::from_call(&call).unwrap().into_inner();
-        Ok(table.get("ref:plan").map_err(ToolError::of)?.read(Selection::All, 1, 1).unwrap().text.into())
+        Ok(table
+            .get("ref:plan")
+            .map_err(ToolError::from_failure)?
+            .read(Selection::All, 1, 1)
+            .unwrap()
+            .text
+            .into())
     });
     let read = read.define(|definition| {
         definition.approval = Approval::PreApproved;
-        definition.needs = vec![NeedSpec::of_conversation::<Descriptors>("file descriptors")];
+        definition.needs = vec![NeedSpec::for_conversation::<Descriptors>("file descriptors")];
     });
     let (model, _) = Canned::new([
         said("<ref id=\"plan\">one, ", StopReason::Pause),

@@ -77,7 +77,7 @@ async fn what_stands_around_a_secret_is_kept() {
 fn reader() -> FunctionTool {
     let tool = FunctionTool::new("show", |_, _| async move { Ok(Output::text(token())) });
     tool.define(|definition| definition.approval = Approval::PreApproved).assessed(|_| {
-        let file = SecretFile { path: ".env".into(), what: "token".into(), content: Digest::of("A") };
+        let file = SecretFile { path: ".env".into(), what: "token".into(), content: Digest::hash("A") };
         let mut assessment = Assessment::new(Approval::PreApproved, "read the secret file `.env`");
         assessment.precondition = Some(json!({"secret_files": [file]}));
         assessment.subjects = vec![Subject::SecretFile(file)];
@@ -126,7 +126,7 @@ async fn what_a_person_approved_is_answered_unchanged() {
 #[tokio::test]
 async fn a_call_that_asks_anyway_cannot_be_granted_by_its_secret_file() {
     let tool = FunctionTool::new("show", |_, _| async move { Ok(Output::text("done")) }).assessed(|_| {
-        let file = SecretFile { path: ".env".into(), what: "token".into(), content: Digest::of("A") };
+        let file = SecretFile { path: ".env".into(), what: "token".into(), content: Digest::hash("A") };
         let mut assessment = Assessment::new(Approval::Ask, "change `.env`");
         assessment.subjects = vec![Subject::SecretFile(file)];
         assessment

@@ -26,7 +26,7 @@ pub(crate) struct Content {
 
 impl Content {
     pub(crate) fn new(bytes: &[u8]) -> Self {
-        Self { size: bytes.len() as u64, digest: Digest::of(bytes) }
+        Self { size: bytes.len() as u64, digest: Digest::hash(bytes) }
     }
 
     /// Reads a file that should have so many bytes. One byte more shows that it is longer by now.

@@ -154,8 +154,8 @@ fn propose(root: &Root, change: &dyn Change) -> Result<Assessment, FileError> {
     }
     assessment.precondition = Some(json!(Precondition::Change {
         path: shown.clone(),
-        before: target.before().map(Digest::of),
-        after: Digest::of(&after),
+        before: target.before().map(Digest::hash),
+        after: Digest::hash(&after),
     }));
     let read = secret.filter(|_| change.depends_on_old()).map(Subject::SecretFile);
     assessment.subjects = std::iter::once(Subject::Path(shown)).chain(read).collect();
@@ -216,7 +216,7 @@ fn make(
 ) -> Result<Value, FileError> {
     let target = Target::find(root, change)?;
     let shown = target.place.shown();
-    let now = target.before().map(Digest::of);
+    let now = target.before().map(Digest::hash);
     // Two writers that make an equal change of the same content have made one change: the second must look again.
     let may_be_done = attempt == Attempt::MaybeRepeated || !change.depends_on_old();
     let is_as_judged = now == before || (now == Some(after) && may_be_done);
@@ -230,7 +230,7 @@ fn make(
         );
     }
     let content = target.after(root, change)?;
-    if Digest::of(&content) != after {
+    if Digest::hash(&content) != after {
         return Err(FileError::Changed { path: shown });
     }
     target.write(&content)?;

@@ -160,7 +160,7 @@ impl FileError {
 
     /// Returns the error with which the tool answers.
     pub(crate) fn into_tool_error(self) -> ToolError {
-        ToolError::of(self.into_failure())
+        ToolError::from_failure(self.into_failure())
     }
 }
 

@@ -60,11 +60,11 @@ impl Operation {
 
     fn input(self) -> Result<Schema, SchemaError> {
         match self {
-            Self::Read => Schema::of::<read::Arguments>(),
-            Self::List => Schema::of::<list::Arguments>(),
-            Self::Search => Schema::of::<search::Arguments>(),
-            Self::Write => Schema::of::<write::Arguments>(),
-            Self::Edit => Schema::of::<edit::Arguments>(),
+            Self::Read => Schema::for_type::<read::Arguments>(),
+            Self::List => Schema::for_type::<list::Arguments>(),
+            Self::Search => Schema::for_type::<search::Arguments>(),
+            Self::Write => Schema::for_type::<write::Arguments>(),
+            Self::Edit => Schema::for_type::<edit::Arguments>(),
         }
     }
 
@@ -157,7 +157,7 @@ impl Operation {
             Self::Write | Self::Edit => {
                 let change = self.change(value)?;
                 let done = change::run(root, &*change, input.precondition(), attempt);
-                done.map(Output::json).map_err(ToolError::of)
+                done.map(Output::json).map_err(ToolError::from_failure)
             }
         }
     }

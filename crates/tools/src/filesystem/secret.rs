@@ -87,6 +87,6 @@ pub(crate) fn describe(path: &Path, what: impl ToString, bytes: &[u8]) -> Secret
     SecretFile {
         path: path.to_string_lossy().into_owned(),
         what: what.to_string(),
-        content: Digest::of(bytes),
+        content: Digest::hash(bytes),
     }
 }

@@ -63,11 +63,11 @@ fn looking_tools(toolset: &Name) -> Result<Vec<Arc<dyn Tool>>, String> {
 /// The tools that only look at descriptors, or let go of them.
 fn looks() -> Result<[Look; 4], SchemaError> {
     Ok([
-        Look::new("read_fd", &read::description(), Schema::of::<read::Arguments>()?, read::run),
-        Look::new("grep_fd", grep::DESCRIPTION, Schema::of::<grep::Arguments>()?, grep::run),
-        Look::new("list_fd", manage::LIST, Schema::of::<manage::Listing>()?, manage::list),
+        Look::new("read_fd", &read::description(), Schema::for_type::<read::Arguments>()?, read::run),
+        Look::new("grep_fd", grep::DESCRIPTION, Schema::for_type::<grep::Arguments>()?, grep::run),
+        Look::new("list_fd", manage::LIST, Schema::for_type::<manage::Listing>()?, manage::list),
         // Alone among the calls of a turn, so that what is read beside it is read before or after.
-        Look::new("close_fd", manage::CLOSE, Schema::of::<manage::Arguments>()?, manage::close).alone(),
+        Look::new("close_fd", manage::CLOSE, Schema::for_type::<manage::Arguments>()?, manage::close).alone(),
     ])
 }
 
@@ -111,7 +111,7 @@ impl Look {
 }
 
 fn needs() -> Vec<NeedSpec> {
-    vec![NeedSpec::of_conversation::<Descriptors>("file descriptors")]
+    vec![NeedSpec::for_conversation::<Descriptors>("file descriptors")]
 }
 
 fn table(call: &CallContext) -> Result<Arc<Descriptors>, Failure> {
@@ -136,7 +136,8 @@ impl Tool for Look {
         let situation = Situation { key: call.key().clone(), cancellation: call.cancellation() };
         let (work, table) = (self.work, table(call));
         Box::pin(call.blocking(move || {
-            work(&*table.map_err(ToolError::of)?, input.value(), &situation).map_err(ToolError::of)
+            work(&*table.map_err(ToolError::from_failure)?, input.value(), &situation)
+                .map_err(ToolError::from_failure)
         }))
     }
 }

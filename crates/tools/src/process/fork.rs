@@ -36,7 +36,7 @@ async fn fork(arguments: Arguments, call: CallContext, most: usize) -> ToolReply
         let message = format!("{} children are more than the {most} that are permitted", prompts.len());
         return Err(wrong(message).with_hint("fork several times, or give each child more to do"));
     }
-    let children = call.fork(prompts).await.map_err(ToolError::of)?;
+    let children = call.fork(prompts).await.map_err(ToolError::from_failure)?;
     let answers: Vec<Value> = children.into_iter().enumerate().map(|(id, child)| answer(id, child)).collect();
     Ok(Output::json(Value::Array(answers)))
 }

@@ -63,7 +63,7 @@ async fn spawn(arguments: Arguments, call: CallContext) -> ToolReply {
     let name = program_of(agent, program.as_deref().unwrap_or_default().trim())?;
     let attachments: Vec<Value> = attach_fds.into_iter().chain(preload).map(Value::from).collect();
     let input = input_for(&call, &name, prompt, attachments)?;
-    call.call(name, input).await.map_err(ToolError::of)
+    call.call(name, input).await.map_err(ToolError::from_failure)
 }
 
 /// The agent that a program's name stands for.

@@ -45,7 +45,7 @@ async fn tune(arguments: Arguments, call: CallContext) -> ToolReply {
         return Err(wrong("nothing is changed: give `temperature`, `max_tokens` or `model`"));
     }
     if let Some(model) = &tune.model {
-        call.check_model(model).map_err(ToolError::of)?;
+        call.check_model(model).map_err(ToolError::from_failure)?;
     }
     Ok(Output::json(serde_json::to_value(tune)?))
 }

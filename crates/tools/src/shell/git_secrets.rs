@@ -184,7 +184,7 @@ impl GitCommand<'_> {
     /// What nobody can look at before it is shown.
     fn unseen(&self, path: &str) -> SecretFile {
         let words = [self.global, self.rest].concat();
-        let content = Digest::of_parts(words.iter().map(String::as_bytes));
+        let content = Digest::hash_parts(words.iter().map(String::as_bytes));
         SecretFile { path: path.to_owned(), what: "it may show secret files of the past".to_owned(), content }
     }
 }
@@ -205,7 +205,7 @@ async fn add_blob(word: &str, judge: &Judge<'_>, asked: &Asked<'_>, secrets: &mu
     let Some(content) = asked.content_of(word).await else { return };
     let path = judge.root.path().join(path.trim_start_matches("./"));
     let Some(kind) = secret_kind(&path, &content) else { return };
-    let file = SecretFile { path: word.to_owned(), what: kind.to_string(), content: Digest::of(&content) };
+    let file = SecretFile { path: word.to_owned(), what: kind.to_string(), content: Digest::hash(&content) };
     if judge.files.allows(&path) { secrets.allowed.push(file) } else { secrets.read.push(file) }
 }
 
@@ -216,6 +216,6 @@ async fn add_nameless(word: &str, asked: &Asked<'_>, secrets: &mut Secrets) {
     secrets.read.push(SecretFile {
         path: word.to_owned(),
         what: kind.to_string(),
-        content: Digest::of(&content),
+        content: Digest::hash(&content),
     });
 }

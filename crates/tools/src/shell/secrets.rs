@@ -62,7 +62,7 @@ impl Judge<'_> {
         let Some(real) = self.root.resolve(Path::new(word)) else { return };
         let Some((kind, is_allowed)) = self.file(&real) else { return };
         let bytes = beginning(&real, MAX_DIGEST_BYTES).unwrap_or_default();
-        let file = SecretFile { path: word.to_owned(), what: kind.to_string(), content: Digest::of(bytes) };
+        let file = SecretFile { path: word.to_owned(), what: kind.to_string(), content: Digest::hash(bytes) };
         let files = if is_allowed { &mut secrets.allowed } else { &mut secrets.read };
         if !files.contains(&file) {
             files.push(file);

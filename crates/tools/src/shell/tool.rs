@@ -29,11 +29,11 @@ pub(crate) fn definition(
 ) -> Result<ToolDefinition, String> {
     let schema = |result: Result<Schema, llm_do_core::SchemaError>| result.map_err(|error| error.to_string());
     let mut definition =
-        ToolDefinition::new(format!("{prefix}shell"), DESCRIPTION, schema(Schema::of::<Arguments>())?);
+        ToolDefinition::new(format!("{prefix}shell"), DESCRIPTION, schema(Schema::for_type::<Arguments>())?);
     definition.toolset = Some(toolset.clone());
     definition.judges_calls = true;
     definition.notes = confinement.loosened();
-    definition.output = Some(schema(Schema::of_output::<Printed>())?);
+    definition.output = Some(schema(Schema::for_output::<Printed>())?);
     Ok(definition)
 }
 
@@ -171,7 +171,9 @@ fn reply(
             let so_far = so_far(&stdout, &stderr);
             let message = format!("the command took longer than {seconds} s and was killed{so_far}");
             let failure = Failure::new(FailureKind::TimedOut, message);
-            Err(ToolError::of(failure.with_hint("do less at once, or give a longer `timeout` (at most 600)")))
+            Err(ToolError::from_failure(
+                failure.with_hint("do less at once, or give a longer `timeout` (at most 600)"),
+            ))
         }
         Ending::Cancelled => Err(ToolError::new("the call was cancelled, and the command killed")),
         Ending::Failed(error) => {

@@ -2,7 +2,7 @@
 //!
 //! What fits is for the schema to say, exactly as it says so when the value is sent.
 
-use llm_do_core::Problem;
+use llm_do_core::SchemaProblem;
 use serde_json::{Map, Value};
 
 use super::Form;
@@ -23,7 +23,7 @@ impl Form {
         problems.iter().map(|problem| self.finding(problem, &value)).collect()
     }
 
-    fn finding(&self, problem: &Problem, value: &Value) -> Finding {
+    fn finding(&self, problem: &SchemaProblem, value: &Value) -> Finding {
         let steps = steps_of(problem);
         let named = |name: &str| self.fields.iter().position(|field| field.name == name);
         if let Some(index) = steps.first().and_then(|name| named(name)) {
@@ -47,7 +47,7 @@ impl Form {
 }
 
 /// The way to the value that has the problem: an unknown key is a problem of the object that has it.
-fn steps_of(problem: &Problem) -> Vec<String> {
+fn steps_of(problem: &SchemaProblem) -> Vec<String> {
     let mut steps: Vec<String> =
         problem.pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
     if problem.pointer.trim_start_matches('/').replace('/', ".") != problem.field {

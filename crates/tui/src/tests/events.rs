@@ -74,7 +74,7 @@ impl Driver {
         let started = EventBody::RunStarted {
             entry: name.into(),
             input: Payload::null(),
-            pin: Digest::of("pin"),
+            pin: Digest::hash("pin"),
             mode: ApprovalMode::Prompt,
             limits,
             ordinal: 1,

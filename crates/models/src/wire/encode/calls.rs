@@ -30,7 +30,7 @@ pub(super) fn id<'a>(target: &Target, id: &'a str) -> Cow<'a, str> {
     if is_taken && !id.is_empty() {
         id.into()
     } else {
-        (prefix.to_owned() + &Digest::of(id).prefix(digits)).into()
+        (prefix.to_owned() + &Digest::hash(id).prefix(digits)).into()
     }
 }
 

@@ -7,9 +7,9 @@ use llm_do_core::{
     ToolResult, Usage,
 };
 
-use super::{Asking, Missed};
+use super::{Asking, AttemptError};
 use crate::budget::{Ask, Pricing};
-use crate::state::live::{ConversationState, Frame};
+use crate::state::live::{AgentFrame, ConversationState};
 use crate::state::run_state::RunState;
 
 /// How many times more tokens another model may count for the same text.
@@ -25,7 +25,7 @@ impl Asking<'_> {
         conversation_state: &ConversationState,
         model: &dyn Model,
         tools: &[Arc<ToolDefinition>],
-    ) -> Result<Option<Ask>, Missed> {
+    ) -> Result<Option<Ask>, AttemptError> {
         if !self.run.budget.limits_requests(self.frame.ceiling) {
             return Ok(None);
         }
@@ -77,10 +77,11 @@ impl Asking<'_> {
 
     /// Returns what the request costs, its input at the dearest rate. Searches cost something only if there is an
     /// allowance for what they find.
-    fn pricing(&self, model: &Name, input: u64, searches: u64) -> Result<Option<Pricing>, Missed> {
+    fn pricing(&self, model: &Name, input: u64, searches: u64) -> Result<Option<Pricing>, AttemptError> {
         let prices = self.run.shared.prices.clone();
         if dearest(&*prices, model, Usage { requests: 1, ..Usage::default() }, input).is_none() {
-            return check_price(self.run, self.frame, model).map(|()| None).map_err(Missed::Refused);
+            check_price(self.run, self.frame, model)?;
+            return Ok(None);
         }
         let model = model.clone();
         // Input and output together, since a long input makes the output dearer too.
@@ -93,7 +94,7 @@ impl Asking<'_> {
 }
 
 /// A limit of the cost holds for models whose price is known.
-pub(crate) fn check_price(run: &RunState, frame: &Frame, model: &Name) -> Result<(), Failure> {
+pub(crate) fn check_price(run: &RunState, frame: &AgentFrame, model: &Name) -> Result<(), Failure> {
     let one = Usage { requests: 1, output: 1, ..Usage::default() };
     if !run.budget.limits_cost(frame.ceiling) || dearest(&*run.shared.prices, model, one, 1).is_some() {
         return Ok(());
@@ -119,10 +120,10 @@ pub(super) fn message_tokens(message: &Message, media: MediaTokens) -> u64 {
 
 fn part_tokens(part: &Part, media: MediaTokens) -> u64 {
     match part {
-        Part::Attachment(attachment) => media.of(attachment),
+        Part::Attachment(attachment) => media.estimate(attachment),
         Part::ToolResult(result) if !result.attachments.is_empty() => {
             let text = ToolResult { attachments: Vec::new(), ..result.clone() };
-            let attached = result.attachments.iter().map(|attachment| media.of(attachment));
+            let attached = result.attachments.iter().map(|attachment| media.estimate(attachment));
             attached.fold(written_bytes(&Part::ToolResult(text)), u64::saturating_add)
         }
         part => written_bytes(part),

@@ -6,7 +6,7 @@
 use llm_do_core::{Model, Name};
 
 use super::{Asking, message_tokens};
-use crate::state::live::{ConversationState, Frame, LiveCall};
+use crate::state::live::{AgentFrame, ConversationState, LiveCall};
 use crate::state::run_state::RunState;
 
 /// Bytes of text that are counted as one token.
@@ -26,7 +26,7 @@ pub(crate) struct InputRoom {
 }
 
 /// Returns how much text the model of an agent call can be given now; nothing if its window is not known.
-pub(crate) async fn input_room(run: &RunState, call: &LiveCall, frame: &Frame) -> Option<InputRoom> {
+pub(crate) async fn input_room(run: &RunState, call: &LiveCall, frame: &AgentFrame) -> Option<InputRoom> {
     let asking = Asking { run, call, frame, key: &call.info.id, turn: 0 };
     let mut conversation_state = frame.agent_state.conversation_state.lock().await;
     let choice = asking.candidates(&conversation_state).into_iter().next()?;

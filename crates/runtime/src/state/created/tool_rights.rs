@@ -5,11 +5,11 @@
 
 use llm_do_core::{AgentSpec, Approval, Name};
 
-use crate::project::plan::{Plan, Target, TargetKind};
+use crate::project::plan::{CallTarget, Plan, TargetKind};
 
 /// Lists the tools that a new agent could use more freely than its creator.
 pub(super) fn looser_tools(creator: &Plan, own: &AgentSpec, new: &Plan) -> Vec<String> {
-    let is_tool = |target: &Target| matches!(target.kind, TargetKind::Tool(_));
+    let is_tool = |target: &CallTarget| matches!(target.kind, TargetKind::Tool(_));
     let tools = new.entries().filter(|(_, target)| is_tool(target));
     let pairs = tools.filter_map(|(name, target)| {
         let (held_as, held) = creator.same_tool(name, target)?;
@@ -23,10 +23,10 @@ struct ToolPair<'a> {
     creator: &'a Plan,
     own: &'a AgentSpec,
     held_as: &'a Name,
-    held: &'a Target,
+    held: &'a CallTarget,
     new: &'a Plan,
     name: &'a Name,
-    target: &'a Target,
+    target: &'a CallTarget,
 }
 
 impl ToolPair<'_> {

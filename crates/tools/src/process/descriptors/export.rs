@@ -172,7 +172,7 @@ impl FdToFile {
         protected: &Protected,
     ) -> Result<Self, String> {
         settings.check()?;
-        let input = Schema::of::<Arguments>().map_err(|error| error.to_string())?;
+        let input = Schema::for_type::<Arguments>().map_err(|error| error.to_string())?;
         let mut definition = ToolDefinition::new("fd_to_file", DESCRIPTION, input);
         definition.toolset = Some(toolset.clone());
         definition.needs = needs();
@@ -223,10 +223,11 @@ impl Tool for FdToFile {
     fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
         let (root_config, table, attempt) = (self.root_config.clone(), table(call), Attempt::of(call));
         Box::pin(call.blocking(move || {
-            let export = Export::of(input.value(), &*table.map_err(ToolError::of)?).map_err(ToolError::of)?;
-            let root = open(root_config).map_err(ToolError::of)?;
+            let export = Export::of(input.value(), &*table.map_err(ToolError::from_failure)?)
+                .map_err(ToolError::from_failure)?;
+            let root = open(root_config).map_err(ToolError::from_failure)?;
             let done = change::run(&root, &export, input.precondition(), attempt);
-            done.map(Output::json).map_err(ToolError::of)
+            done.map(Output::json).map_err(ToolError::from_failure)
         }))
     }
 }
