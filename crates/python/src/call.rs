@@ -22,7 +22,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::host::{Current, Host};
 use crate::process::{Listener, News, Process, Slot};
-use crate::wire::{Ask, Reply, ToHost, WireAnswer, WireError, WirePart};
+use crate::wire::{Ask, CallReply, ToHost, WireAnswer, WireError, WirePart};
+
+/// How long code may take that assesses a call, makes a prompt, or opens or closes a toolset.
+pub(crate) const ASSESS_LIMIT: Duration = Duration::from_secs(30);
 
 /// How many questions of one call are open at most.
 const MAX_QUESTIONS: usize = 4_096;
@@ -48,7 +51,7 @@ impl Request<'_> {
         host: &Host,
         current: &Current,
         message: impl FnOnce(u64) -> Result<Vec<u8>, String>,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<CallReply, Failure> {
         let id = host.number();
         let line = message(id).map_err(|error| Failure::new(FailureKind::Arguments, error))?;
         let (sender, mut news) = unbounded_channel();
@@ -122,7 +125,7 @@ async fn attend(
     running: &Running,
     call: &CallContext,
     news: &mut UnboundedReceiver<News>,
-) -> Result<Reply, Failure> {
+) -> Result<CallReply, Failure> {
     let mut questions = FuturesUnordered::new();
     let cancellation = call.cancellation();
     let mut is_cancelled = false;
@@ -155,7 +158,7 @@ async fn cancelled(cancellation: &Cancellation) {
 }
 
 /// Waits for the result of a request that belongs to no call: its code has nobody to ask.
-async fn alone(running: &Running, news: &mut UnboundedReceiver<News>) -> Result<Reply, Failure> {
+async fn alone(running: &Running, news: &mut UnboundedReceiver<News>) -> Result<CallReply, Failure> {
     loop {
         match news.recv().await {
             Some(News::Done(reply)) => return Ok(reply),
@@ -224,7 +227,7 @@ async fn approve(call: &CallContext, ask: Ask) -> Result<Value, Failure> {
 /// What code wants of a descriptor.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Part {
+struct DescriptorPart {
     #[serde(default)]
     mode: Selection,
     #[serde(default = "one")]
@@ -244,7 +247,7 @@ fn descriptors_of(call: &CallContext) -> Result<Arc<Descriptors>, Failure> {
 
 /// Reads a part of the text behind a descriptor.
 fn read_descriptor(call: &CallContext, ask: &Ask) -> Result<Value, Failure> {
-    let part: Part = read(ask.input.as_deref(), FailureKind::Arguments, "what Python code gives")?;
+    let part: DescriptorPart = read(ask.input.as_deref(), FailureKind::Arguments, "what Python code gives")?;
     let fd = descriptors_of(call)?.get(&ask.name)?;
     Ok(fd.read(part.mode, part.start, part.count)?.text.into())
 }
@@ -309,7 +312,7 @@ fn json(raw: Option<&RawValue>, kind: FailureKind, what: &str) -> Result<Value, 
         .map_err(|error| Failure::new(kind, format!("{what} is not valid JSON: {error}")))
 }
 
-impl Reply {
+impl CallReply {
     /// Reads the result as the output of a call.
     pub(crate) fn into_output(self) -> Result<Output, Failure> {
         let attachments: Option<Vec<Attachment>> =
@@ -356,15 +359,15 @@ impl WireError {
 mod tests {
     use super::*;
 
-    fn reply(value: &str) -> Reply {
-        Reply { value: Some(RawValue::from_string(value.to_owned()).unwrap()), ..Reply::default() }
+    fn reply(value: &str) -> CallReply {
+        CallReply { value: Some(RawValue::from_string(value.to_owned()).unwrap()), ..CallReply::default() }
     }
 
     #[test]
     fn results_are_text_values_or_nothing() {
         assert_eq!(reply("\"hi\"").into_output().unwrap(), Output::text("hi"));
         assert_eq!(reply("[1]").into_output().unwrap(), Output::json(json!([1])));
-        assert_eq!(Reply::default().into_output().unwrap(), Output::json(Value::Null));
+        assert_eq!(CallReply::default().into_output().unwrap(), Output::json(Value::Null));
     }
 
     #[test]
@@ -387,7 +390,7 @@ mod tests {
     fn attachments_come_with_their_bytes_or_their_path() {
         let list = r#"[{"name":"a.png","media_type":"image/png","data":"AQI="},{"name":"b","path":"/b"}]"#;
         let attachments = Some(RawValue::from_string(list.to_owned()).unwrap());
-        let output = Reply { attachments, ..reply("\"see\"") }.into_output().unwrap();
+        let output = CallReply { attachments, ..reply("\"see\"") }.into_output().unwrap();
         assert_eq!(
             output.attachments,
             [Attachment::bytes("a.png", "image/png", vec![1, 2]), Attachment::path("/b")]

@@ -15,11 +15,11 @@ use llm_do_tools::ToolsetEnv;
 use serde_json::Value;
 
 use crate::blocking::wait_for;
-use crate::call::Request;
+use crate::call::{ASSESS_LIMIT, Request};
 use crate::host::Host;
 use crate::native_toolsets::{self, Remark};
 use crate::settings::PythonSettings;
-use crate::tool::{PythonTool, TIME_TO_LOOK};
+use crate::tool::PythonTool;
 use crate::toolset::PythonToolset;
 use crate::wire::{
     Loaded, ToHost, ToolsetKind, WireAgent, WireDefinedClass, WireEntry, WireModel, WirePart, WireProblem,
@@ -129,7 +129,7 @@ impl<'a> Definer<'a> {
     fn toolset(&mut self, toolset: &WireToolset) -> Option<Arc<dyn Toolset>> {
         let location = location(&toolset.file, toolset.line);
         if toolset.kind != ToolsetKind::Python {
-            return self.made_here(toolset, &location);
+            return self.native_toolset(toolset, &location);
         }
         let name = Name::from(&*toolset.name);
         let tools: Option<Vec<PythonTool>> =
@@ -138,7 +138,7 @@ impl<'a> Definer<'a> {
         Some(Arc::new(PythonToolset { host, name, id, tools: tools? }))
     }
 
-    fn made_here(&mut self, toolset: &WireToolset, location: &CodeLocation) -> Option<Arc<dyn Toolset>> {
+    fn native_toolset(&mut self, toolset: &WireToolset, location: &CodeLocation) -> Option<Arc<dyn Toolset>> {
         let said = |remark: Remark| CodeProblem {
             location: Some(location.clone()),
             message: remark.message,
@@ -252,14 +252,14 @@ pub(crate) fn problem(problem: &WireProblem) -> CodeProblem {
 fn prompt(host: &Arc<Host>, class: &WireDefinedClass) -> Prompt {
     let (host, id) = (host.clone(), Arc::<str>::from(&*class.id));
     let name: Arc<str> = format!("{}.prompt_messages", class.name).into();
-    // The file stands for the function: what makes the prompt may be anywhere in it.
+    // The digest of the whole file identifies the function, which may use anything in it.
     let source = [std::fs::read(&class.file).unwrap_or_default(), class.name.clone().into_bytes()].concat();
     Prompt::made_by(source, move |input: &Payload| {
         let (host, id, name, input) = (host.clone(), id.clone(), name.clone(), input.clone());
         Box::pin(async move {
             let current = host.current().await?;
             let request =
-                Request { name: &name, call: None, notices: None, counts: false, limit: Some(TIME_TO_LOOK) };
+                Request { name: &name, call: None, notices: None, counts: false, limit: Some(ASSESS_LIMIT) };
             let message = |number| ToHost::Prompt { id: number, class: &id, args: input.value() }.line();
             let reply = request.run(&host, &current, message).await?;
             let parts: Vec<WirePart> = reply.into_value()?;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use llm_do_core::{Failure, FailureKind};
 use tokio::sync::Notify;
 
-use crate::ending::Ending;
 use crate::package::Package;
 use crate::process::{Launch, LoadError, Process, short_name};
+use crate::process_exit::ProcessExit;
 use crate::wire::Loaded;
 
 /// How many crashes without a successful call between them are too many.
@@ -28,14 +28,14 @@ pub(crate) struct Host {
     pub(crate) root: String,
     /// What the files defined when the project was loaded.
     first: Loaded,
-    state: Mutex<State>,
+    state: Mutex<HostState>,
     news: Notify,
     numbers: AtomicU64,
     /// Kept as long as the process may be started from it.
     _package: Package,
 }
 
-struct State {
+struct HostState {
     now: Now,
     /// How many processes there were before the one there is.
     generation: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Current {
     pub(crate) process: Arc<Process>,
     pub(crate) generation: u64,
     /// How the one before ended, where this call has caused the start of another one.
-    pub(crate) restarted: Option<Arc<Ending>>,
+    pub(crate) restarted: Option<Arc<ProcessExit>>,
 }
 
 impl Host {
@@ -71,7 +71,7 @@ impl Host {
                 launch.outside.finish();
             }
         })?;
-        let state = State { now: Now::Running(process), generation: 0, crashes: 0, crashes_in_a_row: 0 };
+        let state = HostState { now: Now::Running(process), generation: 0, crashes: 0, crashes_in_a_row: 0 };
         let host = Self {
             launch,
             root,
@@ -114,7 +114,7 @@ impl Host {
     }
 
     /// Looks for the process once; nothing where it is being started.
-    fn look(self: &Arc<Self>, restarted: &mut Option<Arc<Ending>>) -> Result<Option<Current>, Failure> {
+    fn look(self: &Arc<Self>, restarted: &mut Option<Arc<ProcessExit>>) -> Result<Option<Current>, Failure> {
         let mut state = self.state();
         let process = match &state.now {
             Now::GivenUp(failure) => return Err(failure.clone()),
@@ -177,7 +177,7 @@ impl Host {
         Now::GivenUp(failure.with_hint("start llm-do again"))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HostState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -191,9 +191,9 @@ impl Drop for Host {
     }
 }
 
-impl State {
+impl HostState {
     /// Counts a crash. What was ended on purpose is none.
-    fn count(&mut self, ending: &Ending, has_succeeded: bool) {
+    fn count(&mut self, ending: &ProcessExit, has_succeeded: bool) {
         if has_succeeded {
             self.crashes_in_a_row = 0;
         }
@@ -203,7 +203,7 @@ impl State {
         }
     }
 
-    fn too_many(&self, ending: &Ending) -> Option<Failure> {
+    fn too_many(&self, ending: &ProcessExit) -> Option<Failure> {
         let count = match (self.crashes_in_a_row >= MAX_CRASHES_IN_A_ROW, self.crashes >= MAX_CRASHES) {
             (true, _) => format!("{MAX_CRASHES_IN_A_ROW} times without a successful call between"),
             (_, true) => format!("{MAX_CRASHES} times"),
@@ -239,7 +239,7 @@ pub(crate) fn describe(error: &LoadError) -> String {
     }
 }
 
-fn with_lines(message: String, ending: &Ending) -> String {
+fn with_lines(message: String, ending: &ProcessExit) -> String {
     match ending.shown_lines() {
         lines if lines.is_empty() => message,
         lines => format!("{message}; its last words:\n{lines}"),
@@ -250,14 +250,14 @@ fn with_lines(message: String, ending: &Ending) -> String {
 mod tests {
     use super::*;
 
-    fn crash() -> Ending {
+    fn crash() -> ProcessExit {
         let how = "left with exit code 1".to_owned();
-        Ending { how, running: Vec::new(), last_lines: String::new(), on_purpose: false }
+        ProcessExit { how, running: Vec::new(), last_lines: String::new(), on_purpose: false }
     }
 
-    fn state() -> State {
+    fn state() -> HostState {
         let now = Now::Starting;
-        State { now, generation: 0, crashes: 0, crashes_in_a_row: 0 }
+        HostState { now, generation: 0, crashes: 0, crashes_in_a_row: 0 }
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
     fn what_was_ended_on_purpose_is_no_crash() {
         let mut state = state();
         for _ in 0..100 {
-            state.count(&Ending { on_purpose: true, ..crash() }, false);
+            state.count(&ProcessExit { on_purpose: true, ..crash() }, false);
         }
         assert!(state.too_many(&crash()).is_none());
     }

@@ -5,31 +5,33 @@ use std::path::{Path, PathBuf};
 
 use crate::settings::PythonSettings;
 
-/// An interpreter, or what was looked at in vain.
-pub(crate) type Found = Result<PathBuf, NotFound>;
-
-/// Why there is no interpreter.
+/// Why no interpreter was found.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NotFound {
+pub(crate) struct InterpreterNotFound {
     pub(crate) message: String,
     pub(crate) hint: String,
 }
 
 /// Finds the interpreter: the one that the manifest names, else that of the project's `.venv`, else that of the
 /// active virtual environment, else the first on the search path.
-pub(crate) fn find(named: Option<&str>, root: &Path, directory: &Path, settings: &PythonSettings) -> Found {
+pub(crate) fn find(
+    named: Option<&str>,
+    root: &Path,
+    directory: &Path,
+    settings: &PythonSettings,
+) -> Result<PathBuf, InterpreterNotFound> {
     let search_path = settings.variable("PATH");
     if let Some(named) = named {
         return find_named(named, root, directory, search_path);
     }
     let own = root.join(".venv/bin/python");
-    let active = settings.variable("VIRTUAL_ENV").map(|place| Path::new(place).join("bin/python"));
+    let active = settings.variable("VIRTUAL_ENV").map(|directory| Path::new(directory).join("bin/python"));
     let mut looked_at = Vec::new();
-    for place in std::iter::once(own).chain(active) {
-        if is_program(&place) {
-            return Ok(place);
+    for path in std::iter::once(own).chain(active) {
+        if is_program(&path) {
+            return Ok(path);
         }
-        looked_at.push(format!("`{}`", place.display()));
+        looked_at.push(format!("`{}`", path.display()));
     }
     for name in ["python3", "python"] {
         if let Some(path) = on_path(name, directory, search_path) {
@@ -37,7 +39,7 @@ pub(crate) fn find(named: Option<&str>, root: &Path, directory: &Path, settings:
         }
         looked_at.push(format!("`{name}` on the search path"));
     }
-    Err(NotFound {
+    Err(InterpreterNotFound {
         message: format!(
             "the project has Python files, and no Python was found: looked at {}",
             looked_at.join(", ")
@@ -47,12 +49,17 @@ pub(crate) fn find(named: Option<&str>, root: &Path, directory: &Path, settings:
 }
 
 /// The interpreter of a manifest: a path relative to the project, or the name of a program.
-fn find_named(named: &str, root: &Path, directory: &Path, search_path: Option<&OsStr>) -> Found {
+fn find_named(
+    named: &str,
+    root: &Path,
+    directory: &Path,
+    search_path: Option<&OsStr>,
+) -> Result<PathBuf, InterpreterNotFound> {
     let found = match named.contains('/') {
         true => Some(root.join(named)).filter(|path| is_program(path)),
         false => on_path(named, directory, search_path),
     };
-    found.ok_or_else(|| NotFound {
+    found.ok_or_else(|| InterpreterNotFound {
         message: format!(
             "the manifest names `{named}` as its Python, which is not a program that can be started"
         ),

@@ -14,22 +14,24 @@
 
 mod blocking;
 mod call;
+mod cancel;
+mod cancel_watch;
 mod define;
-mod ending;
 mod host;
 mod interpreter;
 mod load;
 mod native_toolsets;
+mod open_toolset;
 mod outbox;
 mod outside;
 mod package;
 mod process;
+mod process_exit;
 mod settings;
 mod sources;
 mod syntax;
 mod tool;
 mod toolset;
-mod watch;
 mod wire;
 
 pub use load::{python_code, python_interpreter};

@@ -19,13 +19,13 @@ const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Outbox {
     stream: UnixStream,
-    state: Mutex<State>,
+    state: Mutex<OutboxState>,
     work: Condvar,
     room: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutboxState {
     queue: VecDeque<Vec<u8>>,
     queued: usize,
     /// Whether the thread is in the middle of a message.
@@ -57,7 +57,7 @@ impl Outbox {
         self.push(self.state(), line);
     }
 
-    fn push(&self, mut state: MutexGuard<'_, State>, line: Vec<u8>) {
+    fn push(&self, mut state: MutexGuard<'_, OutboxState>, line: Vec<u8>) {
         if state.closed {
             return;
         }
@@ -133,7 +133,7 @@ impl Outbox {
         self.room.notify_waiters();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

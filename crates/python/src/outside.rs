@@ -20,11 +20,11 @@ const CUT: &str =
 pub(crate) struct Outside {
     /// Whoever loaded the project.
     owner: NoticeSink,
-    state: Mutex<State>,
+    state: Mutex<OutsideState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct OutsideState {
     run: NoticeSink,
     waiting: Vec<String>,
     /// What was taken since a run was last heard of.
@@ -33,7 +33,7 @@ struct State {
 
 impl Outside {
     pub(crate) fn new(owner: NoticeSink) -> Self {
-        let state = State { run: NoticeSink::none(), waiting: Vec::new(), taken: 0 };
+        let state = OutsideState { run: NoticeSink::none(), waiting: Vec::new(), taken: 0 };
         Self { owner, state: Mutex::new(state) }
     }
 
@@ -72,12 +72,12 @@ impl Outside {
         let _ = self.owner.send(text);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OutsideState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl OutsideState {
     fn send(&mut self, line: String) {
         if let Err(line) = self.run.send(line) {
             self.waiting.push(line);

@@ -21,11 +21,11 @@ use std::time::{Duration, Instant};
 use llm_do_core::{CallContext, NoticeSink};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-use crate::ending::{Ending, words_of};
+use crate::cancel_watch::CancelWatch;
 use crate::outbox::Outbox;
 use crate::outside::Outside;
-use crate::watch::Watch;
-use crate::wire::{Ask, FromHost, Lines, Loaded, Reply, SayKind, ToHost, WireProblem};
+use crate::process_exit::{ProcessExit, describe_status};
+use crate::wire::{Ask, CallReply, FromHost, LineReader, Loaded, SayKind, ToHost, WireProblem};
 use llm_do_sandbox::{ProcessTag, TAG_VARIABLE, forget_group, guard_group, kill_group};
 
 /// How much of what code prints past its call is told, per call.
@@ -67,22 +67,22 @@ pub(crate) enum LoadError {
     /// The process says what is wrong with the files.
     Refused(Vec<WireProblem>),
     /// The process ended.
-    Ended(Arc<Ending>),
+    Ended(Arc<ProcessExit>),
     /// Loading took too long.
     TooLong {
         limit: Duration,
         /// The file that was being imported.
         file: Option<String>,
-        ending: Arc<Ending>,
+        ending: Arc<ProcessExit>,
     },
 }
 
 /// What a call hears from its process.
 #[derive(Debug)]
 pub(crate) enum News {
-    Done(Reply),
+    Done(CallReply),
     Ask(Ask),
-    Ended(Arc<Ending>),
+    Ended(Arc<ProcessExit>),
 }
 
 /// Who is told what the code of a request prints and says.
@@ -157,20 +157,20 @@ pub(crate) struct Process {
     tag: ProcessTag,
     control: UnixStream,
     pub(crate) outbox: Outbox,
-    calls: Mutex<Calls>,
+    calls: Mutex<RunningCalls>,
     life: Mutex<Life>,
     changed: Condvar,
     kept: Mutex<Kept>,
     outside: Arc<Outside>,
-    pub(crate) watch: Watch,
+    pub(crate) watch: CancelWatch,
 }
 
 #[derive(Default)]
-struct Calls {
+struct RunningCalls {
     /// By number, so that the first is the oldest.
     running: BTreeMap<u64, Slot>,
     succeeded: bool,
-    ended: Option<Arc<Ending>>,
+    ended: Option<Arc<ProcessExit>>,
 }
 
 /// Whether the process lives, under one lock with whoever kills it: its id must not belong to another by then.
@@ -192,7 +192,7 @@ impl Kept {
         self.0.push_str(text);
         if self.0.len() > 2 * MAX_KEPT_BYTES {
             let cut = self.0.len() - MAX_KEPT_BYTES;
-            let cut = (cut..).find(|place| self.0.is_char_boundary(*place)).unwrap_or(self.0.len());
+            let cut = (cut..).find(|index| self.0.is_char_boundary(*index)).unwrap_or(self.0.len());
             self.0.drain(..cut);
         }
     }
@@ -204,7 +204,7 @@ enum LoadNews {
     Loading(Option<String>),
     Loaded(Box<Loaded>),
     Refused(Vec<WireProblem>),
-    Ended(Arc<Ending>),
+    Ended(Arc<ProcessExit>),
 }
 
 impl Process {
@@ -257,7 +257,7 @@ impl Process {
             changed: Condvar::new(),
             kept: Mutex::default(),
             outside: launch.outside.clone(),
-            watch: Watch::default(),
+            watch: CancelWatch::default(),
         });
         // A process that nobody serves must not stay.
         process.clone().begin(child, ours, output, load).inspect_err(|_| kill_group(id))?;
@@ -306,7 +306,7 @@ impl Process {
 
     /// Reads what the process says until its end.
     fn serve(&self, control: UnixStream, load: &Sender<LoadNews>, last_message: &Receiver<()>) {
-        let mut lines = Lines::new(control);
+        let mut lines = LineReader::new(control);
         let broken = loop {
             match lines.next() {
                 Ok(Some(line)) => match FromHost::read(line) {
@@ -343,7 +343,7 @@ impl Process {
         }
     }
 
-    fn done(&self, id: u64, reply: Reply) {
+    fn done(&self, id: u64, reply: CallReply) {
         let mut calls = self.calls();
         let Some(slot) = calls.running.remove(&id) else { return };
         calls.succeeded |= slot.counts && reply.error.is_none();
@@ -433,7 +433,7 @@ impl Process {
     }
 
     /// Enters a call; or says how the process has ended.
-    pub(crate) fn enter(&self, id: u64, slot: Slot) -> Result<(), Arc<Ending>> {
+    pub(crate) fn enter(&self, id: u64, slot: Slot) -> Result<(), Arc<ProcessExit>> {
         if let Some(notices) = slot.listener.notices() {
             self.outside.send_to(notices);
         }
@@ -518,7 +518,7 @@ impl Process {
     }
 
     /// Tells every running call how the process ended.
-    fn finish(&self) -> Arc<Ending> {
+    fn finish(&self) -> Arc<ProcessExit> {
         let ending = self.ending_so_far();
         let mut calls = self.calls();
         calls.ended = Some(ending.clone());
@@ -533,7 +533,7 @@ impl Process {
     }
 
     /// Returns how the process ended, if it has.
-    pub(crate) fn ending(&self) -> Option<Arc<Ending>> {
+    pub(crate) fn ending(&self) -> Option<Arc<ProcessExit>> {
         self.calls().ended.clone()
     }
 
@@ -542,17 +542,17 @@ impl Process {
         self.calls().succeeded
     }
 
-    fn ending_so_far(&self) -> Arc<Ending> {
+    fn ending_so_far(&self) -> Arc<ProcessExit> {
         let life = self.life();
-        let how = life.killed_for.clone().unwrap_or_else(|| words_of(life.status));
+        let how = life.killed_for.clone().unwrap_or_else(|| describe_status(life.status));
         let on_purpose = life.on_purpose;
         drop(life);
         let last_lines = self.kept.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
         let running = self.calls().running.values().map(|slot| slot.name.to_string()).collect();
-        Arc::new(Ending { how, running, last_lines, on_purpose })
+        Arc::new(ProcessExit { how, running, last_lines, on_purpose })
     }
 
-    fn calls(&self) -> MutexGuard<'_, Calls> {
+    fn calls(&self) -> MutexGuard<'_, RunningCalls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,4 +1,4 @@
-//! The Python sources, as they stand in `python/`; a test sees that none is missing.
+//! The Python sources in `python/`, embedded. A test checks that none is missing.
 
 /// Embeds files by their paths below `python/`.
 macro_rules! sources {

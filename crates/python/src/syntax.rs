@@ -36,7 +36,7 @@ json.dump(problems, sys.stdout)
 
 /// One problem: the number of the file, the line and the message.
 #[derive(Deserialize)]
-struct Found(usize, Option<u32>, String);
+struct SyntaxProblem(usize, Option<u32>, String);
 
 /// Returns the syntax errors of Python files. Nothing is found if there is no Python outside of the project, or if it
 /// does not answer: what a run would find is then not known.
@@ -46,7 +46,7 @@ pub fn python_syntax_problems(files: &[PathBuf], root: &Path, settings: &PythonS
         files.iter().filter_map(|file| Some((file, text_of(file)?))).collect();
     let input = json!(texts.iter().map(|(_, text)| text).collect::<Vec<_>>()).to_string();
     let found = parse(&interpreter, input).unwrap_or_default();
-    let problem = |Found(index, line, message): Found| {
+    let problem = |SyntaxProblem(index, line, message): SyntaxProblem| {
         let (file, _) = texts.get(index)?;
         let location = Some(CodeLocation { file: (*file).clone(), line });
         Some(CodeProblem { location, message: format!("syntax error: {message}"), hint: None })
@@ -71,7 +71,7 @@ fn text_of(file: &Path) -> Option<String> {
     (metadata.is_file() && metadata.len() <= MAX_BYTES).then(|| std::fs::read_to_string(file).ok())?
 }
 
-fn parse(interpreter: &Path, input: String) -> Option<Vec<Found>> {
+fn parse(interpreter: &Path, input: String) -> Option<Vec<SyntaxProblem>> {
     let mut child = Command::new(interpreter)
         .args(["-I", "-S", "-B", "-c", PARSER])
         .current_dir("/")

@@ -1,20 +1,16 @@
 //! A tool, or an entry, that is a Python function.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
 use llm_do_core::{
     Approval, Approved, Assessment, CallContext, Failure, Payload, Tool, ToolDefinition, ToolError, ToolReply,
 };
 
-use crate::call::Request;
+use crate::call::{ASSESS_LIMIT, Request};
 use crate::host::{Current, Host};
-use crate::toolset::OpenToolset;
-use crate::wire::{Reply, ToHost, WireAssessment, WireContext};
-
-/// How long code may take that only looks: that judges a call, or makes a prompt.
-pub(crate) const TIME_TO_LOOK: Duration = Duration::from_secs(30);
+use crate::open_toolset::OpenToolset;
+use crate::wire::{CallReply, ToHost, WireAssessment, WireContext};
 
 /// A Python function that can be called.
 #[derive(Clone)]
@@ -45,14 +41,17 @@ impl PythonTool {
         Ok(current)
     }
 
-    async fn call(&self, input: &Payload, call: &CallContext) -> Result<Reply, Failure> {
+    async fn call(&self, input: &Payload, call: &CallContext) -> Result<CallReply, Failure> {
         let current = self.ready(call).await?;
         let request =
             Request { name: &self.name, call: Some(call), notices: None, counts: true, limit: None };
         let message = |id| {
             let given = call.agent_input();
-            let context =
-                WireContext::of_call(call, &self.host.root, text_of(given.as_ref().unwrap_or(call.input())));
+            let context = WireContext::from_call(
+                call,
+                &self.host.root,
+                text_of(given.as_ref().unwrap_or(call.input())),
+            );
             let (target, instance, args) = (&*self.target, self.instance_number(), input.value());
             ToHost::Call { id, target, instance, args, context }.line()
         };
@@ -61,11 +60,11 @@ impl PythonTool {
 
     async fn judge(&self, input: &Payload, call: &CallContext) -> Result<WireAssessment, Failure> {
         let current = self.ready(call).await?;
-        let limit = Some(TIME_TO_LOOK);
+        let limit = Some(ASSESS_LIMIT);
         let request = Request { name: &self.name, call: Some(call), notices: None, counts: false, limit };
         let message = |id| {
             let given = call.agent_input();
-            let context = WireContext::of_call(call, &self.host.root, given.as_ref().map_or("", text_of));
+            let context = WireContext::from_call(call, &self.host.root, given.as_ref().map_or("", text_of));
             let (target, instance, args) = (&*self.target, self.instance_number(), input.value());
             ToHost::Assess { id, target, instance, args, context }.line()
         };
@@ -121,7 +120,7 @@ impl Tool for PythonTool {
     fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
         Box::pin(async move {
             let reply = self.call(input.payload(), call).await;
-            reply.and_then(Reply::into_output).map_err(ToolError::from_failure)
+            reply.and_then(CallReply::into_output).map_err(ToolError::from_failure)
         })
     }
 }

@@ -107,20 +107,20 @@ pub(crate) struct WireContext<'a> {
 
 impl<'a> WireContext<'a> {
     /// The context of a call of a tool or entry.
-    pub(crate) fn of_call(call: &'a CallContext, root: &'a str, input: &'a str) -> Self {
+    pub(crate) fn from_call(call: &'a CallContext, root: &'a str, input: &'a str) -> Self {
         let model = call.model().map(Name::as_str);
         let programs = call.agent().map(|agent| agent.programs.as_slice()).unwrap_or_default();
         let access = call.agent().map(|agent| call.access().unwrap_or(agent.access).as_str());
         let choices = call.agent().map(|agent| agent.toolsets.as_slice()).unwrap_or_default();
         let toolsets = choices.iter().filter(|choice| !choice.implicit).map(|choice| choice.name.as_str());
         let descriptors = call.context().get::<Descriptors>().is_some();
-        let about = Self::of_info(call.info(), call.context(), root);
+        let about = Self::from_info(call.info(), call.context(), root);
         let budget = Some(call.remaining());
         Self { model, input, programs, access, toolsets: toolsets.collect(), descriptors, budget, ..about }
     }
 
     /// The context in which a toolset is opened.
-    pub(crate) fn of_info(info: &'a CallInfo, values: &'a Context, root: &'a str) -> Self {
+    pub(crate) fn from_info(info: &'a CallInfo, values: &'a Context, root: &'a str) -> Self {
         Self {
             run: info.run,
             key: &info.id,
@@ -171,7 +171,7 @@ pub(crate) enum FromHost {
     /// The files cannot be used.
     Refused(Vec<WireProblem>),
     /// What was asked for is done.
-    Done { id: u64, reply: Reply },
+    Done { id: u64, reply: CallReply },
     /// Code of a call wants something.
     Ask { call: u64, ask: Ask },
     /// Code says something.
@@ -180,7 +180,7 @@ pub(crate) enum FromHost {
 
 /// What a request came to.
 #[derive(Debug, Default)]
-pub(crate) struct Reply {
+pub(crate) struct CallReply {
     pub(crate) value: Option<Box<RawValue>>,
     pub(crate) attachments: Option<Box<RawValue>>,
     pub(crate) error: Option<WireError>,
@@ -235,7 +235,7 @@ pub(crate) struct WireError {
 
 /// Any line that comes, as far as it is read where it arrives.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct WireLine<'a> {
     #[serde(borrow)]
     op: Cow<'a, str>,
     id: Option<u64>,
@@ -269,7 +269,7 @@ const UNREADABLE: &str = "(a text that is not valid Unicode)";
 impl FromHost {
     /// Reads a line, or says why it is not a message.
     pub(crate) fn read(line: &[u8]) -> Result<Self, String> {
-        let parts: Line<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let parts: WireLine<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         if parts.op == "loaded" {
             let loaded = serde_json::from_slice(line).map_err(|error| error.to_string())?;
             return Ok(Self::Loaded(Box::new(loaded)));
@@ -278,7 +278,7 @@ impl FromHost {
     }
 }
 
-impl Line<'_> {
+impl WireLine<'_> {
     fn message(self) -> Result<FromHost, String> {
         match &*self.op {
             "done" => Ok(FromHost::Done { id: self.id.ok_or("`done` without `id`")?, reply: self.reply() }),
@@ -306,7 +306,7 @@ impl Line<'_> {
         }
     }
 
-    fn reply(&self) -> Reply {
+    fn reply(&self) -> CallReply {
         let error = self.error.map(|error| {
             serde_json::from_str(error.get()).unwrap_or_else(|_| WireError {
                 kind: "tool".to_owned(),
@@ -315,7 +315,7 @@ impl Line<'_> {
             })
         });
         let value = self.value.map(ToOwned::to_owned);
-        Reply { value, attachments: self.attachments.map(ToOwned::to_owned), error }
+        CallReply { value, attachments: self.attachments.map(ToOwned::to_owned), error }
     }
 }
 
@@ -471,7 +471,7 @@ pub(crate) struct WireAssessment {
 }
 
 /// Reads lines of bounded length.
-pub(crate) struct Lines<R> {
+pub(crate) struct LineReader<R> {
     source: R,
     buffer: Vec<u8>,
     /// What of the buffer was given out.
@@ -483,7 +483,7 @@ pub(crate) struct Lines<R> {
 /// How much is asked for at once.
 const CHUNK: usize = 64 * 1024;
 
-impl<R: Read> Lines<R> {
+impl<R: Read> LineReader<R> {
     pub(crate) fn new(source: R) -> Self {
         Self { source, buffer: Vec::new(), given: 0, searched: 0 }
     }
@@ -553,7 +553,7 @@ mod tests {
     fn lines_come_whole_however_they_arrive() {
         let text = b"one\n\n{\"three\": 3}\nbroken off";
         for piece in [1, 2, 5, 100] {
-            let mut lines = Lines::new(Dripping(text, piece));
+            let mut lines = LineReader::new(Dripping(text, piece));
             let mut seen = Vec::new();
             while let Some(line) = lines.next().unwrap() {
                 seen.push(String::from_utf8(line.to_vec()).unwrap());
@@ -564,7 +564,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_refused() {
-        let mut lines = Lines::new(io::repeat(b'x'));
+        let mut lines = LineReader::new(io::repeat(b'x'));
         assert!(lines.next().unwrap_err().to_string().contains("64 MB"));
     }
 
@@ -574,7 +574,7 @@ mod tests {
         let Ok(FromHost::Done { id: 7, reply }) = FromHost::read(line) else { panic!("no result") };
         assert_eq!(reply.value.unwrap().get(), r#"{"odd":"\ud800"}"#);
         let null = FromHost::read(br#"{"op":"done","id":7,"value":null}"#);
-        assert!(matches!(null, Ok(FromHost::Done { reply: Reply { value: None, error: None, .. }, .. })));
+        assert!(matches!(null, Ok(FromHost::Done { reply: CallReply { value: None, error: None, .. }, .. })));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use llm_do_core::{Failure, FailureKind};
 
 /// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ending {
+pub(crate) struct ProcessExit {
     /// What happened: `left with exit code 3`.
     pub(crate) how: String,
     /// The calls that ran when it ended.
@@ -22,7 +22,7 @@ pub(crate) struct Ending {
 const LINES_SHOWN: usize = 12;
 const CHARACTERS_SHOWN: usize = 2_000;
 
-impl Ending {
+impl ProcessExit {
     /// What a call is told that ran when the process ended.
     pub(crate) fn failure(&self) -> Failure {
         let message = match &*self.running {
@@ -56,7 +56,7 @@ impl Ending {
 }
 
 /// Says how a process ended by its status.
-pub(crate) fn words_of(status: Option<ExitStatus>) -> String {
+pub(crate) fn describe_status(status: Option<ExitStatus>) -> String {
     match status.map(|status| (status.code(), status.signal())) {
         Some((Some(code), _)) => format!("left with exit code {code}"),
         Some((None, Some(signal))) => match name_of(signal) {
@@ -96,15 +96,15 @@ fn name_of(signal: i32) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn ending(how: &str, running: &[&str]) -> Ending {
+    fn ending(how: &str, running: &[&str]) -> ProcessExit {
         let running = running.iter().map(|name| (*name).to_owned()).collect();
-        Ending { how: how.to_owned(), running, last_lines: String::new(), on_purpose: false }
+        ProcessExit { how: how.to_owned(), running, last_lines: String::new(), on_purpose: false }
     }
 
     #[test]
     fn the_words_say_how_it_ended_and_who_was_running() {
-        assert_eq!(words_of(Some(ExitStatus::from_raw(11))), "was ended by signal 11 (SIGSEGV)");
-        let how = words_of(Some(ExitStatus::from_raw(3 << 8)));
+        assert_eq!(describe_status(Some(ExitStatus::from_raw(11))), "was ended by signal 11 (SIGSEGV)");
+        let how = describe_status(Some(ExitStatus::from_raw(3 << 8)));
         assert_eq!(
             ending(&how, &["boom"]).failure().message,
             "the Python process left with exit code 3 while it ran `boom`"
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn only_the_last_lines_are_shown() {
         let last_lines: String = (0..100).map(|number| format!("line {number}\n")).collect();
-        let shown = Ending { last_lines, ..ending("has ended", &[]) }.shown_lines();
+        let shown = ProcessExit { last_lines, ..ending("has ended", &[]) }.shown_lines();
         assert!(shown.starts_with("line 88\n") && shown.ends_with("line 99"), "{shown}");
     }
 }
