@@ -150,7 +150,7 @@ impl ToolsetCatalog for StandardCatalog {
     fn toolset(&self, wanted: WantedToolset<'_>) -> Result<Arc<dyn Toolset>, String> {
         match wanted.built_in {
             dynamic_agents::NAME => dynamic_agents::from_settings(&wanted),
-            _ => built_in(&request(&wanted), &self.env),
+            _ => built_in(&request(&wanted), &self.env).map_err(|error| error.to_string()),
         }
     }
 

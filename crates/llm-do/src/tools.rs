@@ -12,5 +12,6 @@ pub use llm_do_runtime::{ToolsetSource, ToolsetSubset};
 pub use llm_do_sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes, sandbox_status};
 pub use llm_do_tools::{
     ExportSettings, FileDescriptors, Filesystem, FilesystemSettings, Operands, Process, ProcessSettings,
-    Protected, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Stderr, Unlisted, WriteScope,
+    Protected, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Stderr, ToolsetError, Unlisted,
+    WriteScope,
 };

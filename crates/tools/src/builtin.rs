@@ -16,14 +16,15 @@ use crate::calculator as arithmetic;
 use crate::filesystem::{Filesystem, FilesystemSettings, Protected, PythonReport, Reads};
 use crate::process::{ExportSettings, FileDescriptors, Process, Stderr};
 use crate::shell::{Shell, ShellSettings};
+use crate::toolset_error::ToolsetError;
 
-/// A toolset, or what is wrong with its settings.
-type Made = Result<Arc<dyn Toolset>, String>;
+/// A toolset, or why it cannot be made.
+type ToolsetResult = Result<Arc<dyn Toolset>, ToolsetError>;
 
 /// A built-in toolset.
 struct BuiltIn {
     name: &'static str,
-    make: fn(&ToolsetRequest<'_>, &ToolsetEnv) -> Made,
+    make: fn(&ToolsetRequest<'_>, &ToolsetEnv) -> ToolsetResult,
 }
 
 /// A built-in toolset as a project lists it.
@@ -48,8 +49,9 @@ pub struct ToolsetRequest<'a> {
 }
 
 impl ToolsetRequest<'_> {
-    fn secret_files(&self) -> Result<SecretFiles, String> {
-        SecretFiles::new(real(self.root)?, self.allowed_secrets.iter().map(String::as_str))
+    fn secret_files(&self) -> Result<SecretFiles, ToolsetError> {
+        let globs = self.allowed_secrets.iter().map(String::as_str);
+        SecretFiles::new(real(self.root)?, globs).map_err(ToolsetError::Setting)
     }
 }
 
@@ -120,9 +122,9 @@ pub fn built_in_names() -> Vec<&'static str> {
 }
 
 /// Makes a built-in toolset.
-pub fn built_in(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> Result<Arc<dyn Toolset>, String> {
+pub fn built_in(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> Result<Arc<dyn Toolset>, ToolsetError> {
     let found = BUILT_IN.iter().find(|built_in| built_in.name == wanted.built_in);
-    let built_in = found.ok_or_else(|| format!("there is no toolset `{}`", wanted.built_in))?;
+    let built_in = found.ok_or_else(|| ToolsetError::Unknown { name: wanted.built_in.to_owned() })?;
     (built_in.make)(wanted, env)
 }
 
@@ -134,18 +136,19 @@ enum Base {
 }
 
 /// Files below a directory.
-fn filesystem(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv, base: Base) -> Made {
+fn filesystem(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv, base: Base) -> ToolsetResult {
     let settings = read(wanted.settings)?;
     make_filesystem(wanted, env, base, settings)
 }
 
 /// Files below a directory, to be looked at only.
-fn read_only(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv, base: Base) -> Made {
+fn read_only(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv, base: Base) -> ToolsetResult {
     if wanted.settings.get("read_only") == Some(&Value::Bool(false)) {
-        return Err(format!(
-            "`{}` is read-only by its name, and `read_only: false` says otherwise",
-            wanted.built_in
-        ));
+        return Err(ToolsetError::Setting(format!(
+            "`{}` is read-only by its name: remove `read_only: false`, or use `{}`",
+            wanted.built_in,
+            wanted.built_in.trim_end_matches("_ro")
+        )));
     }
     let settings = FilesystemSettings { read_only: true, ..read(wanted.settings)? };
     make_filesystem(wanted, env, base, settings)
@@ -156,7 +159,7 @@ fn make_filesystem(
     env: &ToolsetEnv,
     base: Base,
     settings: FilesystemSettings,
-) -> Made {
+) -> ToolsetResult {
     let base = match base {
         Base::Working => &env.directory,
         Base::Project => wanted.root,
@@ -173,19 +176,19 @@ fn check_narrower<Settings: DeserializeOwned + Default + Into<FilesystemSettings
     wanted: &ToolsetRequest<'_>,
     base: &Path,
     settings: &FilesystemSettings,
-) -> Result<(), String> {
+) -> Result<(), ToolsetError> {
     let Some(section) = wanted.section else { return Ok(()) };
     let section: FilesystemSettings = read::<Settings>(section)?.into();
     check_below(&base.join(&section.root), &base.join(&settings.root))?;
     match settings.loosens(&section) {
-        Some(key) => Err(allows_more(key, wanted)),
+        Some(key) => Err(loosened(key, wanted)),
         None => Ok(()),
     }
 }
 
 /// The files of the project and of the process, by absolute paths: a toolset may have another base.
-fn protected(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> Result<Protected, String> {
-    let absolute = |path: &Path| std::path::absolute(path).map_err(|error| error.to_string());
+fn protected(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> Result<Protected, ToolsetError> {
+    let absolute = |path: &Path| std::path::absolute(path).map_err(ToolsetError::path(path));
     let paths = wanted.protected_paths.iter().chain(&env.own);
     let paths = paths.map(|path| absolute(path)).collect::<Result<Vec<_>, _>>()?;
     let root = globset::escape(&real(wanted.root)?.to_string_lossy());
@@ -197,19 +200,19 @@ fn protected(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> Result<Protected,
 
 /// The root of a toolset lies below the directory that its name says. A project that somebody cloned must not
 /// open other directories by its settings.
-fn check_below(base: &Path, root: &Path) -> Result<(), String> {
+fn check_below(base: &Path, root: &Path) -> Result<(), ToolsetError> {
     if real(&base.join(root))?.starts_with(real(base)?) {
         return Ok(());
     }
-    Err(format!("the root `{}` lies outside `{}`", root.display(), base.display()))
+    Err(ToolsetError::RootOutside { root: root.to_path_buf(), base: base.to_path_buf() })
 }
 
-fn real(path: &Path) -> Result<PathBuf, String> {
-    path.canonicalize().map_err(|error| format!("`{}`: {error}", path.display()))
+fn real(path: &Path) -> Result<PathBuf, ToolsetError> {
+    path.canonicalize().map_err(ToolsetError::path(path))
 }
 
 /// Makes a shell toolset without a preset, whatever built-in name is requested: only its settings list commands.
-pub fn plain_shell(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> Result<Arc<dyn Toolset>, String> {
+pub fn plain_shell(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> Result<Arc<dyn Toolset>, ToolsetError> {
     shell(wanted, env, |name, root| Shell::new(name, root, ShellSettings::default()))
 }
 
@@ -217,8 +220,8 @@ pub fn plain_shell(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> Result<Arc<
 fn shell(
     wanted: &ToolsetRequest<'_>,
     env: &ToolsetEnv,
-    preset: fn(Name, PathBuf) -> Result<Shell, String>,
-) -> Made {
+    preset: fn(Name, PathBuf) -> Result<Shell, ToolsetError>,
+) -> ToolsetResult {
     let mut settings: ShellSettings = read(wanted.settings)?;
     let root = real(wanted.root)?;
     check_below(&root, &settings.root)?;
@@ -228,7 +231,7 @@ fn shell(
         check_below(&root.join(&section.root), &root.join(&settings.root))?;
         let listed = toolset.preset_rules().iter().chain(&section.rules);
         if let Some(key) = settings.loosens(&section, listed) {
-            return Err(allows_more(key, wanted));
+            return Err(loosened(key, wanted));
         }
         settings = settings.over(&section);
     }
@@ -236,18 +239,18 @@ fn shell(
     Ok(Arc::new(toolset.protect(&protected(wanted, env)?)?))
 }
 
-fn allows_more(key: &str, wanted: &ToolsetRequest<'_>) -> String {
-    format!("`{key}` allows more than the manifest does for `{}`: an agent may only narrow it", wanted.name)
+fn loosened(key: &'static str, wanted: &ToolsetRequest<'_>) -> ToolsetError {
+    ToolsetError::Loosened { key, toolset: wanted.name.clone() }
 }
 
 /// Arithmetic.
-fn calculator(wanted: &ToolsetRequest<'_>) -> Made {
+fn calculator(wanted: &ToolsetRequest<'_>) -> ToolsetResult {
     read::<NoSettings>(wanted.settings)?;
-    arithmetic::toolset(wanted.name.clone())
+    Ok(arithmetic::toolset(wanted.name.clone())?)
 }
 
 /// Long texts; they are written to files of the project, unless they may only be looked at.
-fn file_descriptors(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> Made {
+fn file_descriptors(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> ToolsetResult {
     let settings: ExportSettings = read(wanted.settings)?;
     let base = &real(wanted.root)?;
     check_below(base, &settings.root)?;
@@ -257,12 +260,12 @@ fn file_descriptors(wanted: &ToolsetRequest<'_>, env: &ToolsetEnv) -> Made {
 }
 
 /// What an agent does as a process.
-fn process(wanted: &ToolsetRequest<'_>) -> Made {
+fn process(wanted: &ToolsetRequest<'_>) -> ToolsetResult {
     Ok(Arc::new(Process::new(wanted.name.clone(), read(wanted.settings)?)?))
 }
 
 /// The error log.
-fn stderr(wanted: &ToolsetRequest<'_>) -> Made {
+fn stderr(wanted: &ToolsetRequest<'_>) -> ToolsetResult {
     read::<NoSettings>(wanted.settings)?;
     Ok(Arc::new(Stderr::new(wanted.name.clone())?))
 }
@@ -272,10 +275,10 @@ fn stderr(wanted: &ToolsetRequest<'_>) -> Made {
 #[serde(deny_unknown_fields)]
 struct NoSettings {}
 
-fn read<T: DeserializeOwned + Default>(settings: &Value) -> Result<T, String> {
+fn read<T: DeserializeOwned + Default>(settings: &Value) -> Result<T, ToolsetError> {
     match settings {
         Value::Null => Ok(T::default()),
-        settings => serde_json::from_value(settings.clone()).map_err(|error| error.to_string()),
+        settings => Ok(serde_json::from_value(settings.clone())?),
     }
 }
 
@@ -303,7 +306,7 @@ mod tests {
             protected_globs: &[],
             allowed_secrets: &[],
         };
-        let toolset = super::built_in(&wanted, &env)?;
+        let toolset = super::built_in(&wanted, &env).map_err(|error| error.to_string())?;
         Ok(toolset.definitions().iter().map(|definition| definition.name.to_string()).collect())
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Access, Approval, Approved, CallContext, Effect, Name, Schema, StatelessToolset, Tool, ToolDefinition,
-    ToolError, ToolReply, Toolset, nearest,
+    Access, Approval, Approved, CallContext, Effect, Name, Schema, SchemaError, StatelessToolset, Tool,
+    ToolDefinition, ToolError, ToolReply, Toolset, nearest,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -75,8 +75,8 @@ fn usual_places() -> u8 {
 }
 
 /// Makes the toolset `pocket_calculator`. It has another name than its tool, which is one that agents like to have.
-pub(crate) fn toolset(name: Name) -> Result<Arc<dyn Toolset>, String> {
-    let input = Schema::for_type::<Arguments>().map_err(|error| error.to_string())?;
+pub(crate) fn toolset(name: Name) -> Result<Arc<dyn Toolset>, SchemaError> {
+    let input = Schema::for_type::<Arguments>()?;
     let mut definition = ToolDefinition::new("calculator", "Calculates an arithmetic expression.", input);
     definition.toolset = Some(name.clone());
     definition.access = Access::Read;
@@ -114,21 +114,21 @@ fn calculate(expression: &str) -> Result<f64, String> {
     if expression.len() > MAX_LEN {
         return Err(format!("the expression has more than {MAX_LEN} bytes"));
     }
-    let mut reader = Reader { text: expression, at: 0, depth: 0 };
-    let value = reader.sum()?;
-    match reader.peek() {
+    let mut parser = ExpressionParser { text: expression, at: 0, depth: 0 };
+    let value = parser.sum()?;
+    match parser.peek() {
         None => Ok(value),
         Some('^') => Err("`^` is not an operator here: write `**` for a power".to_owned()),
-        Some(c) => Err(format!("unexpected `{c}` after the expression{}", reader.place())),
+        Some(c) => Err(format!("unexpected `{c}` after the expression{}", parser.describe_position())),
     }
 }
 
-/// A number with at most so many decimal places, without zeros at its end.
-fn written(value: f64, places: u8) -> String {
-    if value != 0.0 && (value.abs() >= 1e21 || value.abs() < 0.5 * 10f64.powi(-i32::from(places))) {
-        return format!("{value:.*e}", usize::from(places));
+/// A number with at most so many decimals, without zeros at its end.
+fn written(value: f64, decimals: u8) -> String {
+    if value != 0.0 && (value.abs() >= 1e21 || value.abs() < 0.5 * 10f64.powi(-i32::from(decimals))) {
+        return format!("{value:.*e}", usize::from(decimals));
     }
-    let text = format!("{value:.*}", usize::from(places));
+    let text = format!("{value:.*}", usize::from(decimals));
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
@@ -148,13 +148,13 @@ fn factorial(number: f64) -> f64 {
 }
 
 /// Reads an expression and calculates it: sums of products of powers.
-struct Reader<'a> {
+struct ExpressionParser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
 }
 
-impl Reader<'_> {
+impl ExpressionParser<'_> {
     fn peek(&mut self) -> Option<char> {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start().len();
@@ -171,7 +171,7 @@ impl Reader<'_> {
         is_next
     }
 
-    fn place(&self) -> String {
+    fn describe_position(&self) -> String {
         format!(" at character {}", self.text[..self.at].chars().count() + 1)
     }
 
@@ -241,11 +241,15 @@ impl Reader<'_> {
             Some('(') => {
                 self.takes("(");
                 let value = self.sum()?;
-                if self.takes(")") { Ok(value) } else { Err(format!("a `)` is missing{}", self.place())) }
+                if self.takes(")") {
+                    Ok(value)
+                } else {
+                    Err(format!("a `)` is missing{}", self.describe_position()))
+                }
             }
             Some(c) if c.is_ascii_digit() || c == '.' => self.number(),
             Some(c) if c.is_ascii_alphabetic() || c == '_' => self.named(),
-            Some(c) => Err(format!("unexpected `{c}`{}", self.place())),
+            Some(c) => Err(format!("unexpected `{c}`{}", self.describe_position())),
             None => Err("the expression ends too early".to_owned()),
         }
     }
@@ -301,7 +305,7 @@ impl Reader<'_> {
                 return Ok(arguments);
             }
             if !self.takes(",") {
-                return Err(format!("a `)` or `,` is missing{}", self.place()));
+                return Err(format!("a `)` or `,` is missing{}", self.describe_position()));
             }
         }
     }
@@ -327,9 +331,9 @@ fn apply(name: &str, arguments: &[f64]) -> Result<f64, String> {
     }
     match (name, arguments) {
         ("round", [number]) => Ok(half_to_even(*number)),
-        ("round", [number, places]) if places.fract() == 0.0 && places.abs() <= 15.0 => {
+        ("round", [number, decimals]) if decimals.fract() == 0.0 && decimals.abs() <= 15.0 => {
             // Places are few, so the power is exact enough.
-            let power = 10f64.powf(*places);
+            let power = 10f64.powf(*decimals);
             finite(half_to_even(number * power) / power)
         }
         ("round", _) => Err("`round` takes a number, and a number of places from -15 to 15".to_owned()),
@@ -380,8 +384,8 @@ fn finite(value: f64) -> Result<f64, String> {
 mod tests {
     use super::*;
 
-    fn shown(expression: &str, places: u8) -> String {
-        calculate(expression).map_or_else(|problem| problem, |value| written(value, places))
+    fn shown(expression: &str, decimals: u8) -> String {
+        calculate(expression).map_or_else(|problem| problem, |value| written(value, decimals))
     }
 
     #[test]

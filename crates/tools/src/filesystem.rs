@@ -1,7 +1,7 @@
 //! Files below one directory: read, write, edit, list, search.
 //!
 //! Whatever a path says, the tools stay below the root, because every file is reached through the handle of a
-//! directory that was reached the same way (see [`place`]). Reading is free; changing asks, with a diff (see
+//! directory that was reached the same way (see [`resolved_path`]). Reading is free; changing asks, with a diff (see
 //! [`change`]). Everything is bounded: bytes read and written, entries, matches, time.
 //!
 //! The module decides nothing about approvals: it says what a call would do, and the gate decides.
@@ -18,10 +18,10 @@ mod list;
 mod lock;
 mod openat2;
 mod operation;
-mod place;
 mod protected;
 mod python_imports;
 mod read;
+mod resolved_path;
 pub(crate) mod root;
 mod run_later;
 mod search;
@@ -41,6 +41,7 @@ use futures::future::BoxFuture;
 use llm_do_core::{Name, Opening, Tool, ToolDefinition, ToolError, Toolset, ToolsetInstance};
 use llm_do_secrets::SecretFiles;
 
+use crate::toolset_error::ToolsetError;
 use operation::{FileTool, Operation};
 use root::{Root, RootConfig};
 
@@ -72,15 +73,17 @@ impl Filesystem {
         name: impl Into<Name>,
         directory: impl Into<PathBuf>,
         settings: FilesystemSettings,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ToolsetError> {
         let (name, directory) = (name.into(), directory.into());
         settings.check()?;
         let describe = |operation: Operation| {
             let definition = operation.define(&name, &settings.prefix)?;
             Ok((operation, Arc::new(definition)))
         };
-        let tools =
-            Operation::all(settings.read_only).into_iter().map(describe).collect::<Result<_, String>>()?;
+        let tools = Operation::all(settings.read_only)
+            .into_iter()
+            .map(describe)
+            .collect::<Result<_, ToolsetError>>()?;
         let (protected, secret_files) = (Protected::default(), SecretFiles::default());
         let root_config = Arc::new(RootConfig::new(&directory, settings.clone(), &protected)?);
         Ok(Self { name, root_config, tools, directory, settings, protected, secret_files })
@@ -88,16 +91,16 @@ impl Filesystem {
 
     /// Protects files, relative to the directory: they are written only after a fresh approval. Some names are
     /// protected anyway.
-    pub fn protect(self, protected: &Protected) -> Result<Self, String> {
+    pub fn protect(self, protected: &Protected) -> Result<Self, ToolsetError> {
         Self { protected: protected.clone(), ..self }.grounded()
     }
 
     /// Sets which files are secret: reading one asks, whatever rules and modes say. Without it, no file is an exception.
-    pub fn secret_files(self, secret_files: SecretFiles) -> Result<Self, String> {
+    pub fn secret_files(self, secret_files: SecretFiles) -> Result<Self, ToolsetError> {
         Self { secret_files, ..self }.grounded()
     }
 
-    fn grounded(mut self) -> Result<Self, String> {
+    fn grounded(mut self) -> Result<Self, ToolsetError> {
         let root_config = RootConfig::new(&self.directory, self.settings.clone(), &self.protected)?;
         self.root_config = Arc::new(root_config.with_secret_files(self.secret_files.clone()));
         Ok(self)

@@ -17,10 +17,12 @@ mod filesystem;
 mod pattern;
 mod process;
 mod shell;
+mod toolset_error;
 mod toolset_powers;
 
 pub use builtin::{ToolsetEnv, ToolsetRequest, built_in, built_in_names, lone_tools, plain_shell, tool_home};
 pub use filesystem::{Filesystem, FilesystemSettings, Protected, PythonReport, diff_preview, small_file};
 pub use process::{ExportSettings, FileDescriptors, Process, ProcessSettings, Stderr};
 pub use shell::{Operands, ReadScope, SandboxMode, Shell, ShellRule, ShellSettings, Unlisted, WriteScope};
+pub use toolset_error::ToolsetError;
 pub use toolset_powers::toolset_powers;

@@ -10,6 +10,7 @@ mod tune;
 
 use std::sync::Arc;
 
+use crate::toolset_error::ToolsetError;
 use futures::future::{self, BoxFuture};
 use llm_do_core::{
     Access, AgentSpec, Approval, Approved, CallContext, Effect, Failure, FailureKind, Name, Opening, Schema,
@@ -44,19 +45,20 @@ pub struct Stderr(StatelessToolset);
 
 impl Process {
     /// Makes the toolset.
-    pub fn new(name: impl Into<Name>, settings: ProcessSettings) -> Result<Self, String> {
+    pub fn new(name: impl Into<Name>, settings: ProcessSettings) -> Result<Self, ToolsetError> {
         if !(1..=MAX_FORKS).contains(&settings.max_forks) {
-            return Err(format!("`max_forks` is {}, expected 1 to {MAX_FORKS}", settings.max_forks));
+            let message = format!("`max_forks` is {}, expected 1 to {MAX_FORKS}", settings.max_forks);
+            return Err(ToolsetError::Setting(message));
         }
         let acts = [spawn::tool(), fork::tool(settings.max_forks), goto::tool(), tune::tool()];
-        grouped(name.into(), acts).map(Self)
+        Ok(Self(grouped(name.into(), acts)?))
     }
 }
 
 impl Stderr {
     /// Makes the toolset.
-    pub fn new(name: impl Into<Name>) -> Result<Self, String> {
-        grouped(name.into(), [stderr::tool()]).map(Self)
+    pub fn new(name: impl Into<Name>) -> Result<Self, ToolsetError> {
+        Ok(Self(grouped(name.into(), [stderr::tool()])?))
     }
 }
 
@@ -67,10 +69,10 @@ const MAX_FORKS: usize = 100;
 fn grouped(
     name: Name,
     acts: impl IntoIterator<Item = Result<Act, SchemaError>>,
-) -> Result<StatelessToolset, String> {
-    let made: Result<Vec<Arc<dyn Tool>>, SchemaError> =
-        acts.into_iter().map(|act| Ok(Arc::new(act?.of(&name)) as Arc<dyn Tool>)).collect();
-    Ok(StatelessToolset::new(name, made.map_err(|error| error.to_string())?))
+) -> Result<StatelessToolset, SchemaError> {
+    let tools: Result<Vec<Arc<dyn Tool>>, SchemaError> =
+        acts.into_iter().map(|act| Ok(Arc::new(act?.in_toolset(&name)) as Arc<dyn Tool>)).collect();
+    Ok(StatelessToolset::new(name, tools?))
 }
 
 impl Toolset for Process {
@@ -148,7 +150,7 @@ impl Act {
         self
     }
 
-    fn of(mut self, toolset: &Name) -> ActTool {
+    fn in_toolset(mut self, toolset: &Name) -> ActTool {
         self.definition.toolset = Some(toolset.clone());
         ActTool { definition: Arc::new(self.definition), work: self.work }
     }

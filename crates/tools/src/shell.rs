@@ -16,23 +16,23 @@ mod characters;
 mod concerns;
 mod confinement;
 mod execute;
+mod execution_env;
 mod flags;
 mod git;
+mod git_config_paths;
 mod git_secrets;
 mod parse;
-mod place;
 mod policy;
 mod private_paths;
 mod programs;
 mod protection;
-mod reach;
-mod refusal;
 mod repository;
 mod root;
 mod secret_walk;
 mod secrets;
 mod session;
 mod settings;
+mod syntax_error;
 #[cfg(test)]
 mod texts;
 mod tool;
@@ -47,13 +47,14 @@ use llm_do_secrets::SecretFiles;
 use serde_json::Value;
 
 use self::confinement::Confinement;
-use self::place::Place;
+use self::execution_env::ExecutionEnv;
 use self::policy::Policy;
 use self::programs::{GIT_READERS, READERS};
-use self::session::Session;
+use self::session::ShellSession;
 use self::settings::MAX_TIMEOUT;
 use self::tool::{ShellTool, definition};
 use crate::filesystem::{Guarded, Protected};
+use crate::toolset_error::ToolsetError;
 use llm_do_sandbox::sandbox_status;
 
 pub use settings::{Operands, ReadScope, SandboxMode, ShellRule, ShellSettings, Unlisted, WriteScope};
@@ -80,19 +81,19 @@ struct Preset {
 }
 
 impl Shell {
-    /// A shell in a project's directory; the words of an error say what is wrong with the settings.
+    /// Makes a shell in a project's directory.
     pub fn new(
         name: impl Into<Name>,
         root: impl Into<PathBuf>,
         settings: ShellSettings,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ToolsetError> {
         Self::with_preset(name.into(), root.into(), Preset::default(), settings)
     }
 
     /// A shell for looking around: `ls`, `cat`, `grep`, `find`, `git log` and their like. What could write,
     /// run something else or read outside the directory asks; other programs are blocked. Whatever is approved or
     /// set, the sandbox lets nothing be written and closes the network, where the system has one.
-    pub fn read_only(name: impl Into<Name>, root: impl Into<PathBuf>) -> Result<Self, String> {
+    pub fn read_only(name: impl Into<Name>, root: impl Into<PathBuf>) -> Result<Self, ToolsetError> {
         let programs = READERS.iter().map(|program| ShellRule::new(program, Approval::PreApproved));
         let git =
             GIT_READERS.iter().map(|word| ShellRule::new("git", Approval::PreApproved).subcommand(word));
@@ -101,7 +102,7 @@ impl Shell {
     }
 
     /// A shell for tidying up: `ls` runs at once, `mv` asks; other programs are blocked.
-    pub fn file_ops(name: impl Into<Name>, root: impl Into<PathBuf>) -> Result<Self, String> {
+    pub fn file_ops(name: impl Into<Name>, root: impl Into<PathBuf>) -> Result<Self, ToolsetError> {
         let rules = vec![ShellRule::new("ls", Approval::PreApproved), ShellRule::new("mv", Approval::Ask)];
         let preset = Preset { rules, only_reads: false };
         Self::with_preset(name.into(), root.into(), preset, ShellSettings::default())
@@ -114,7 +115,7 @@ impl Shell {
 
     /// Protects files: a command that names one of them asks each time, unless it can only read. The paths are
     /// relative to the project; some names are protected anyway.
-    pub fn protect(mut self, protected: &Protected) -> Result<Self, String> {
+    pub fn protect(mut self, protected: &Protected) -> Result<Self, ToolsetError> {
         self.guarded = Arc::new(protected.below(&self.project)?);
         Ok(self)
     }
@@ -127,8 +128,8 @@ impl Shell {
         self
     }
 
-    /// Adds settings to a preset; the words of an error say what is wrong with them.
-    pub fn with_settings(self, settings: ShellSettings) -> Result<Self, String> {
+    /// Adds settings to a preset.
+    pub fn with_settings(self, settings: ShellSettings) -> Result<Self, ToolsetError> {
         Self::with_preset(self.name, self.project, self.preset, settings)
     }
 
@@ -137,7 +138,7 @@ impl Shell {
         project: PathBuf,
         preset: Preset,
         settings: ShellSettings,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ToolsetError> {
         let guarded = Arc::new(Protected::default().below(&project)?);
         let secret_files = Arc::new(SecretFiles::default());
         let session = session(&project, &preset, &settings, guarded.clone(), secret_files.clone())?;
@@ -147,15 +148,16 @@ impl Shell {
         Ok(Self { name, project, preset, settings, guarded, secret_files, definition })
     }
 
-    fn session(&self, settings: &Value) -> Result<Session, String> {
+    fn session(&self, settings: &Value) -> Result<ShellSession, ToolsetError> {
         let (guarded, secret_files) = (self.guarded.clone(), self.secret_files.clone());
         if settings.is_null() {
             return session(&self.project, &self.preset, &self.settings, guarded, secret_files);
         }
-        let own: ShellSettings =
-            serde_json::from_value(settings.clone()).map_err(|error| error.to_string())?;
+        let own: ShellSettings = serde_json::from_value(settings.clone())?;
         if own.prefix != self.settings.prefix {
-            return Err("`prefix` cannot be changed by an agent: set it where the toolset is made".to_owned());
+            return Err(ToolsetError::setting(
+                "an agent cannot change `prefix`: set it where the toolset is made",
+            ));
         }
         session(&self.project, &self.preset, &own, guarded, secret_files)
     }
@@ -175,15 +177,16 @@ fn session(
     settings: &ShellSettings,
     guarded: Arc<Guarded>,
     secret_files: Arc<SecretFiles>,
-) -> Result<Session, String> {
+) -> Result<ShellSession, ToolsetError> {
     if !(1..=MAX_TIMEOUT).contains(&settings.timeout) {
-        return Err(format!("`timeout`: {} is not between 1 and {MAX_TIMEOUT} seconds", settings.timeout));
+        let message = format!("`timeout` is {}, expected 1 to {MAX_TIMEOUT} seconds", settings.timeout);
+        return Err(ToolsetError::Setting(message));
     }
-    let place = Place::new(project, settings)?;
-    Ok(Session {
+    let env = ExecutionEnv::new(project, settings)?;
+    Ok(ShellSession {
         policy: Policy::new(&preset.rules, settings)?,
-        confinement: Confinement::new(settings, preset.only_reads, &place, sandbox_status())?,
-        place,
+        confinement: Confinement::new(settings, preset.only_reads, &env, sandbox_status())?,
+        env,
         guarded,
         secret_files,
         timeout: settings.timeout,

@@ -171,14 +171,8 @@ fn what_is_wrong_with_toolsets_is_said_at_its_place() {
         ("toolsets:\n  - filesystem_project: {root: /etc}", "lies outside"),
         ("toolsets:\n  - shell_readonly: {root: ..}", "lies outside"),
         ("toolsets: [shell_readonly, shell_file_ops]", "give one toolset a `prefix`"),
-        (
-            "toolsets:\n  - shell_readonly: {network: true}",
-            "`network: true` is not for a toolset that only reads",
-        ),
-        (
-            "toolsets:\n  - shell_readonly: {sandbox: off}",
-            "`sandbox: off` is not for a toolset that only reads",
-        ),
+        ("toolsets:\n  - shell_readonly: {network: true}", "a read-only toolset cannot have `network: true`"),
+        ("toolsets:\n  - shell_readonly: {sandbox: off}", "a read-only toolset cannot have `sandbox: off`"),
         (
             "toolsets:\n  - shell_file_ops: {writes: everywhere}",
             "expected one of `nowhere`, `root`, `anywhere`",

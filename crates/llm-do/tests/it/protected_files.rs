@@ -310,7 +310,7 @@ async fn only_a_setting_that_names_the_path_leaves_it_to_the_ordinary_rules() {
     }
     for wrong in ["*.md", ".github/", "", "/etc/x", "../AGENTS.md", "."] {
         let problem = Filesystem::new("files", folder.path(), settings(&[wrong])).err().unwrap();
-        assert!(problem.contains("`allow_run_later` has"), "{wrong}: {problem}");
+        assert!(problem.to_string().contains("`allow_run_later` has"), "{wrong}: {problem}");
     }
 }
 

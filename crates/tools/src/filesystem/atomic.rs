@@ -19,12 +19,12 @@ use uuid::Uuid;
 
 /// The content of a file, told from any other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Content {
+pub(crate) struct ContentDigest {
     size: u64,
     digest: Digest,
 }
 
-impl Content {
+impl ContentDigest {
     pub(crate) fn new(bytes: &[u8]) -> Self {
         Self { size: bytes.len() as u64, digest: Digest::hash(bytes) }
     }
@@ -59,14 +59,14 @@ impl From<io::Error> for ReplaceError {
 }
 
 /// Returns whether a name in a directory is a regular file with this content.
-pub(crate) fn holds(directory: &Dir, name: &OsStr, content: Content) -> bool {
+pub(crate) fn holds(directory: &Dir, name: &OsStr, content: ContentDigest) -> bool {
     // What another program put there may be a link, or a pipe that nobody writes to.
     let mut options = OpenOptions::new();
     options.read(true).follow(FollowSymlinks::No).nonblock(true);
     let Ok(file) = directory.open_with(name, &options) else { return false };
     let has_size = |metadata: Metadata| metadata.is_file() && metadata.len() == content.size;
     file.metadata().is_ok_and(has_size)
-        && Content::read(file, content.size).is_ok_and(|found| found == content)
+        && ContentDigest::read(file, content.size).is_ok_and(|found| found == content)
 }
 
 /// Waits until the names of a directory are on the disk.
@@ -82,7 +82,7 @@ pub(crate) struct Replacement<'a> {
     directory: &'a Dir,
     name: OsString,
     file: File,
-    content: Content,
+    content: ContentDigest,
     /// Whether the file under `name` is this one, so that it may be removed.
     is_own: bool,
 }
@@ -92,7 +92,7 @@ impl<'a> Replacement<'a> {
     pub(crate) fn prepare(directory: &'a Dir, content: &[u8], old: Option<&Metadata>) -> io::Result<Self> {
         let (mut replacement, mode) = Self::create_empty(directory, old)?;
         replacement.file.write_all(content)?;
-        replacement.content = Content::new(content);
+        replacement.content = ContentDigest::new(content);
         private::set_mode(&replacement.file, mode)?;
         replacement.file.sync_all()?;
         Ok(replacement)
@@ -107,7 +107,7 @@ impl<'a> Replacement<'a> {
         // that mode to learn it, and closed to others while it is still empty.
         private::create_mode(&mut options, if old.is_some() { 0o600 } else { 0o666 });
         let file = directory.open_with(&name, &options)?;
-        let replacement = Self { directory, name, file, content: Content::new(b""), is_own: true };
+        let replacement = Self { directory, name, file, content: ContentDigest::new(b""), is_own: true };
         let mode = private::mode(&old.map_or_else(|| replacement.file.metadata(), |old| Ok(old.clone()))?);
         private::set_mode(&replacement.file, 0o600)?;
         if let Some(old) = old {
@@ -141,7 +141,7 @@ impl<'a> Replacement<'a> {
     }
 
     /// Takes the name of a file, if that file has the expected content.
-    pub(crate) fn exchange(mut self, name: &OsStr, expected: Content) -> Result<(), ReplaceError> {
+    pub(crate) fn exchange(mut self, name: &OsStr, expected: ContentDigest) -> Result<(), ReplaceError> {
         if !holds(self.directory, name, expected) {
             return Err(ReplaceError::Conflict);
         }
@@ -163,7 +163,7 @@ impl<'a> Replacement<'a> {
     }
 
     /// Removes the file that was swapped out, or puts it back if it is not the one that was expected.
-    fn check_displaced(mut self, name: &OsStr, expected: Content) -> Result<(), ReplaceError> {
+    fn check_displaced(mut self, name: &OsStr, expected: ContentDigest) -> Result<(), ReplaceError> {
         self.is_own = false;
         if !holds(self.directory, &self.name, expected) {
             return self.put_back(name);
@@ -361,8 +361,8 @@ mod tests {
         }
     }
 
-    fn old() -> Content {
-        Content::new(b"old")
+    fn old() -> ContentDigest {
+        ContentDigest::new(b"old")
     }
 
     #[cfg(unix)]
@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn a_file_is_replaced_only_if_it_has_the_expected_content() {
         let folder = Folder::new("expected");
-        for (name, content) in [("file", Content::new(b"odd")), ("taken", old()), ("missing", old())] {
+        for (name, content) in [("file", ContentDigest::new(b"odd")), ("taken", old()), ("missing", old())] {
             let error = folder.prepare(b"new").exchange(name.as_ref(), content).unwrap_err();
             assert!(matches!(error, ReplaceError::Conflict), "{name}: {error:?}");
         }

@@ -1,6 +1,6 @@
 //! A change of one file: shown before it is allowed, checked again before it is made.
 //!
-//! What a person approves is a change from one content to another. The digests of both stand in the
+//! What a person approves is a change from one content to another. The digests of both are in the
 //! precondition of the call, so that the file is written only if it is still as it was shown. A call that is
 //! repeated finds the new content there already and has nothing to do: this makes changes idempotent.
 
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::error::FileError;
-use super::place::{Kind, LastLink, Place};
+use super::resolved_path::{LastLink, PathKind, ResolvedPath};
 use super::root::Root;
 use super::writer::Writer;
 use super::{diff, judged};
 
 /// A tool that gives a file new content.
-pub(crate) trait Change {
+pub(crate) trait FileChange {
     /// Returns the path as it was asked for.
     fn path(&self) -> &str;
 
@@ -55,25 +55,25 @@ enum Precondition {
 }
 
 /// A file that shall be changed, as it is now.
-struct Target {
-    place: Place,
+struct ChangeTarget {
+    resolved: ResolvedPath,
     old: Option<(Vec<u8>, Metadata)>,
 }
 
-impl Target {
-    fn find(root: &Root, change: &dyn Change) -> Result<Self, FileError> {
-        let place = root.find(change.path(), LastLink::Keep)?;
-        root.root_config.check_writable(&place)?;
-        let old = match place.kind() {
-            Kind::Missing => match change.creates() {
-                Creates::Nothing => return Err(place.missing_error()),
-                Creates::File if place.lacks_directories() => return Err(place.missing_error()),
+impl ChangeTarget {
+    fn find(root: &Root, change: &dyn FileChange) -> Result<Self, FileError> {
+        let resolved = root.find(change.path(), LastLink::Keep)?;
+        root.root_config.check_writable(&resolved)?;
+        let old = match resolved.kind() {
+            PathKind::Missing => match change.creates() {
+                Creates::Nothing => return Err(resolved.missing_error()),
+                Creates::File if resolved.lacks_directories() => return Err(resolved.missing_error()),
                 Creates::File | Creates::FileAndDirectories => None,
             },
-            _ => Some(root.read_whole(&place)?),
+            _ => Some(root.read_whole(&resolved)?),
         };
-        root.check_suffix(&place.path())?;
-        Ok(Self { place, old })
+        root.check_suffix(&resolved.path())?;
+        Ok(Self { resolved, old })
     }
 
     fn before(&self) -> Option<&[u8]> {
@@ -82,18 +82,18 @@ impl Target {
 
     /// Returns the file if its present content is secret.
     fn secret_file(&self, root: &Root) -> Option<SecretFile> {
-        root.root_config.secret_file(&self.place.path(), self.before()?)
+        root.root_config.secret_file(&self.resolved.path(), self.before()?)
     }
 
-    fn after(&self, root: &Root, change: &dyn Change) -> Result<Vec<u8>, FileError> {
+    fn after(&self, root: &Root, change: &dyn FileChange) -> Result<Vec<u8>, FileError> {
         let limit = root.root_config.settings.max_write_bytes;
-        let after = change.after(&self.place.shown(), self.before(), limit)?;
+        let after = change.after(&self.resolved.shown(), self.before(), limit)?;
         check_size(after.len() as u64, limit)?;
         Ok(after)
     }
 
     fn write(&self, content: &[u8]) -> Result<(), FileError> {
-        let writer = Writer::new(&self.place);
+        let writer = Writer::new(&self.resolved);
         match &self.old {
             Some((bytes, metadata)) => writer.replace(content, (bytes, metadata)),
             None => writer.create(content),
@@ -107,7 +107,7 @@ pub(crate) fn check_size(size: u64, limit: u64) -> Result<(), FileError> {
 }
 
 /// Judges a change without making it.
-pub(crate) fn assess(root: &Root, change: &dyn Change) -> Assessment {
+pub(crate) fn assess(root: &Root, change: &dyn FileChange) -> Assessment {
     propose(root, change).unwrap_or_else(|error| refuse(error, format!("write `{}`", change.path())))
 }
 
@@ -127,15 +127,15 @@ pub(crate) fn cannot(failure: Failure) -> Assessment {
     Assessment { precondition, ..Assessment::cannot(failure) }
 }
 
-fn propose(root: &Root, change: &dyn Change) -> Result<Assessment, FileError> {
-    let target = Target::find(root, change)?;
+fn propose(root: &Root, change: &dyn FileChange) -> Result<Assessment, FileError> {
+    let target = ChangeTarget::find(root, change)?;
     let secret = target.secret_file(root);
     let after = match (target.after(root, change), &secret) {
         // Whether a text occurs in a secret file is not told before somebody agreed.
         (Err(error), Some(file)) if change.depends_on_old() => return Ok(hidden_failure(error, file)),
         (after, _) => after?,
     };
-    let shown = target.place.shown();
+    let shown = target.resolved.shown();
     let description = change.describe(&shown, target.before(), &after);
     let mut assessment = Assessment::new(Approval::Ask, description);
     assessment.preview = match &secret {
@@ -147,8 +147,8 @@ fn propose(root: &Root, change: &dyn Change) -> Result<Assessment, FileError> {
             Some(format!("the old content is not shown: it is a secret file ({})\n{new}", file.what))
         }
     };
-    assessment.scopes = scopes(&target.place);
-    if let Some(reason) = root.root_config.protection(&target.place) {
+    assessment.scopes = scopes(&target.resolved);
+    if let Some(reason) = root.root_config.protection(&target.resolved) {
         assessment.protected = true;
         assessment.reason = Some(format!("`{shown}` is protected: {reason}"));
     }
@@ -171,8 +171,8 @@ fn hidden_failure(error: FileError, file: &SecretFile) -> Assessment {
 }
 
 /// A file right below the root has no directory to grant but the whole root, which is the tool itself.
-fn scopes(place: &Place) -> Vec<Scope> {
-    let path = place.path();
+fn scopes(resolved: &ResolvedPath) -> Vec<Scope> {
+    let path = resolved.path();
     let parent = path.parent().filter(|parent| *parent != Path::new("")).and_then(Path::to_str);
     let directory = parent.map(|parent| Scope::Directory(parent.to_owned()));
     directory.into_iter().chain([Scope::Tool]).collect()
@@ -187,7 +187,7 @@ pub(crate) enum Attempt {
 
 impl Attempt {
     /// Returns which attempt a call is that is about to run.
-    pub(crate) fn of(call: &CallContext) -> Self {
+    pub(crate) fn from_call(call: &CallContext) -> Self {
         if judged::may_have_run(call) { Self::MaybeRepeated } else { Self::First }
     }
 }
@@ -195,7 +195,7 @@ impl Attempt {
 /// Makes a change, if the file is still as it was when the change was judged.
 pub(crate) fn run(
     root: &Root,
-    change: &dyn Change,
+    change: &dyn FileChange,
     precondition: Option<&Value>,
     attempt: Attempt,
 ) -> Result<Value, Failure> {
@@ -209,13 +209,13 @@ pub(crate) fn run(
 
 fn make(
     root: &Root,
-    change: &dyn Change,
+    change: &dyn FileChange,
     path: &str,
     (before, after): (Option<Digest>, Digest),
     attempt: Attempt,
 ) -> Result<Value, FileError> {
-    let target = Target::find(root, change)?;
-    let shown = target.place.shown();
+    let target = ChangeTarget::find(root, change)?;
+    let shown = target.resolved.shown();
     let now = target.before().map(Digest::hash);
     // Two writers that make an equal change of the same content have made one change: the second must look again.
     let may_be_done = attempt == Attempt::MaybeRepeated || !change.depends_on_old();

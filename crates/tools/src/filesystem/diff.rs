@@ -54,7 +54,7 @@ fn one_hunk(before: &str, after: &str, old: &str, new: &str) -> String {
     let trail = first_lines(&old[old.len() - end..]);
     let first = old[..start - lead.len()].lines().count() + 1;
     let count = |changed: &str| [lead, changed, trail].map(|part| part.lines().count()).iter().sum::<usize>();
-    let mut hunk = Shown::default();
+    let mut hunk = DiffOutput::default();
     hunk.push("", &format!("--- {before}\n+++ {after}\n"));
     hunk.push("", &format!("@@ -{first},{} +{first},{} @@\n", count(removed), count(added)));
     for (mark, part) in [(" ", lead), ("-", removed), ("+", added), (" ", trail)] {
@@ -89,13 +89,13 @@ fn first_lines(text: &str) -> &str {
 
 /// Lines of a diff as far as they are shown, and how much is left out.
 #[derive(Default)]
-struct Shown {
+struct DiffOutput {
     text: String,
     lines_left_out: usize,
     bytes_left_out: usize,
 }
 
-impl Shown {
+impl DiffOutput {
     fn push(&mut self, mark: &str, line: &str) {
         let ending = if line.ends_with('\n') { "" } else { "\n\\ No newline at end of file\n" };
         let size = mark.len() + line.len() + ending.len();

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::change::{Change, Creates, check_size};
+use super::change::{Creates, FileChange, check_size};
 use super::error::FileError;
 
 /// What the model reads about the tool.
@@ -39,7 +39,7 @@ struct Edit {
     all: bool,
 }
 
-impl Change for Arguments {
+impl FileChange for Arguments {
     fn path(&self) -> &str {
         &self.path
     }

@@ -168,7 +168,7 @@ impl FileError {
 fn system_hint(kind: io::ErrorKind) -> Option<&'static str> {
     match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            Some("there is no room for it; a file that was to be replaced has its old content")
+            Some("the disk is full; a file that was to be replaced keeps its old content")
         }
         io::ErrorKind::ReadOnlyFilesystem => {
             Some("nothing can be written there; the file system is read-only")

@@ -24,7 +24,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// A line that is shown.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct MatchedLine {
     pub(crate) text: String,
     pub(crate) is_match: bool,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Room {
 
 impl Room {
     /// Takes a line. The one that does not fit is taken too, so that whoever looks sees that something is left out.
-    pub(crate) fn take(&mut self, line: &Line) -> bool {
+    pub(crate) fn take(&mut self, line: &MatchedLine) -> bool {
         let fits = line.text.len() <= self.bytes && (!line.is_match || self.matches > 0);
         self.bytes = self.bytes.saturating_sub(line.text.len());
         self.matches = self.matches.saturating_sub(usize::from(line.is_match));
@@ -94,9 +94,9 @@ impl<'a> FileSearch<'a> {
 
     /// Returns the lines of a file as far as there is room. A file that turns out not to be text has none, nor has a
     /// secret one.
-    pub(crate) fn file(&mut self, path: &Path, file: File, size: u64, room: Room) -> (Vec<Line>, End) {
+    pub(crate) fn file(&mut self, path: &Path, file: File, size: u64, room: Room) -> (Vec<MatchedLine>, End) {
         let mut reader = Timed { inner: file, patience: self.patience };
-        let mut lines = Lines::new(&self.matcher, room);
+        let mut lines = LineCollector::new(&self.matcher, room);
         let count = match reader.read(&mut self.buffer) {
             Ok(count) => count,
             Err(error) => return lines.ended(Err(error)),
@@ -113,28 +113,28 @@ impl<'a> FileSearch<'a> {
     }
 
     /// Returns the lines of a content as far as there is room.
-    pub(crate) fn slice(&mut self, content: &[u8], room: Room) -> (Vec<Line>, End) {
-        let mut lines = Lines::new(&self.matcher, room);
+    pub(crate) fn slice(&mut self, content: &[u8], room: Room) -> (Vec<MatchedLine>, End) {
+        let mut lines = LineCollector::new(&self.matcher, room);
         let result = self.searcher.search_slice(&self.matcher, content, &mut lines);
         lines.ended(result)
     }
 }
 
 /// Collects the lines of one file.
-struct Lines<'a> {
+struct LineCollector<'a> {
     matcher: &'a RegexMatcher,
-    found: Vec<Line>,
+    found: Vec<MatchedLine>,
     room: Room,
     is_binary: bool,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineCollector<'a> {
     fn new(matcher: &'a RegexMatcher, room: Room) -> Self {
         Self { matcher, found: Vec::new(), room, is_binary: false }
     }
 
     /// Returns what was found, and how the search ended.
-    fn ended(self, result: io::Result<()>) -> (Vec<Line>, End) {
+    fn ended(self, result: io::Result<()>) -> (Vec<MatchedLine>, End) {
         let end = match result {
             Ok(()) => End::Done,
             Err(error) if error.kind() == io::ErrorKind::TimedOut => End::Late,
@@ -144,18 +144,18 @@ impl<'a> Lines<'a> {
     }
 
     fn push(&mut self, text: String, is_match: bool) -> bool {
-        let line = Line { text, is_match };
+        let line = MatchedLine { text, is_match };
         let fits = self.room.take(&line);
         self.found.push(line);
         fits
     }
 }
 
-impl Sink for &mut Lines<'_> {
+impl Sink for &mut LineCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _searcher: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        let at = self.matcher.find(found.bytes()).ok().flatten().map_or(0, |place| place.start());
+        let at = self.matcher.find(found.bytes()).ok().flatten().map_or(0, |found| found.start());
         let text = format!("{}: {}", found.line_number().unwrap_or(0), clip(found.bytes(), at));
         Ok(self.push(text, true))
     }

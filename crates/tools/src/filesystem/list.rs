@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::FileError;
-use super::place::{Kind, LastLink};
+use super::resolved_path::{LastLink, PathKind};
 use super::root::Root;
-use super::walk::{Entry, Patience, walk};
+use super::walk::{Patience, WalkEntry, walk};
 use crate::pattern::check_length;
 
 /// What the model reads about the tool.
@@ -46,7 +46,7 @@ fn default_limit() -> usize {
 
 /// What was found.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Listing {
+pub(crate) struct DirectoryListing {
     files: Vec<String>,
     truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,13 +60,17 @@ pub(crate) fn look(root: &Root, arguments: &Arguments) -> Result<(), FileError> 
 }
 
 /// Lists what matches.
-pub(crate) fn run(root: &Root, arguments: &Arguments, patience: &Patience) -> Result<Listing, FileError> {
+pub(crate) fn run(
+    root: &Root,
+    arguments: &Arguments,
+    patience: &Patience,
+) -> Result<DirectoryListing, FileError> {
     let matcher = compile(&arguments.pattern)?;
-    let place = root.find(&arguments.path, LastLink::Follow)?;
-    let start = place.path();
+    let resolved = root.find(&arguments.path, LastLink::Follow)?;
+    let start = resolved.path();
     let limit = arguments.limit.min(root.root_config.settings.max_list);
-    let mut listing = Listing::default();
-    let left_out = walk(&place, depth(&arguments.pattern), patience, &mut |entry| {
+    let mut listing = DirectoryListing::default();
+    let left_out = walk(&resolved, depth(&arguments.pattern), patience, &mut |entry| {
         if root.root_config.is_private(entry.path) {
             return ControlFlow::Continue(());
         }
@@ -86,7 +90,7 @@ pub(crate) fn run(root: &Root, arguments: &Arguments, patience: &Patience) -> Re
     Ok(listing)
 }
 
-impl Listing {
+impl DirectoryListing {
     fn note(&self, limit: usize) -> Option<String> {
         match (self.truncated, self.files.is_empty()) {
             (true, _) => Some(format!("only the first {limit} are listed; narrow `pattern` or `path`")),
@@ -97,15 +101,15 @@ impl Listing {
 }
 
 /// Writes an entry as the model uses it. Special files and links that lead nowhere inside are of no use.
-fn shown(root: &Root, entry: &Entry<'_>) -> Option<String> {
+fn shown(root: &Root, entry: &WalkEntry<'_>) -> Option<String> {
     let path = entry.path.to_string_lossy();
     let kind = match entry.kind {
-        Kind::Link => root.find(&path, LastLink::Follow).ok()?.kind(),
+        PathKind::Link => root.find(&path, LastLink::Follow).ok()?.kind(),
         kind => kind,
     };
     match kind {
-        Kind::Directory => Some(format!("{path}/")),
-        Kind::File if root.root_config.settings.allows(&entry.name.to_string_lossy()) => {
+        PathKind::Directory => Some(format!("{path}/")),
+        PathKind::File if root.root_config.settings.allows(&entry.name.to_string_lossy()) => {
             Some(path.into_owned())
         }
         _ => None,

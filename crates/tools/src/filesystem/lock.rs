@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 use cap_std::fs::Dir;
 
-use self::system::Identity;
+use self::system::DirectoryIdentity;
 
 /// How long a writer waits for others before it gives up. A write holds the lock for milliseconds.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// The directories in which a thread of this process is writing.
-static LOCKED: Mutex<BTreeSet<Identity>> = Mutex::new(BTreeSet::new());
+static LOCKED: Mutex<BTreeSet<DirectoryIdentity>> = Mutex::new(BTreeSet::new());
 static RELEASED: Condvar = Condvar::new();
 
 /// Why a directory was not locked.
@@ -59,12 +59,12 @@ impl DirectoryLock {
 
 /// The entry of a locked directory in the table of this process.
 #[derive(Debug)]
-struct TableEntry(Identity);
+struct TableEntry(DirectoryIdentity);
 
 impl TableEntry {
-    fn insert(identity: Identity, deadline: Instant) -> Result<Self, LockError> {
+    fn insert(identity: DirectoryIdentity, deadline: Instant) -> Result<Self, LockError> {
         let wait = deadline.saturating_duration_since(Instant::now());
-        let is_locked = |locked: &mut BTreeSet<Identity>| locked.contains(&identity);
+        let is_locked = |locked: &mut BTreeSet<DirectoryIdentity>| locked.contains(&identity);
         let waited = RELEASED.wait_timeout_while(locked_directories(), wait, is_locked);
         let (mut locked, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if locked.insert(identity) { Ok(Self(identity)) } else { Err(LockError::TimedOut) }
@@ -78,7 +78,7 @@ impl Drop for TableEntry {
     }
 }
 
-fn locked_directories() -> MutexGuard<'static, BTreeSet<Identity>> {
+fn locked_directories() -> MutexGuard<'static, BTreeSet<DirectoryIdentity>> {
     LOCKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -94,13 +94,13 @@ mod system {
     use super::LockError;
 
     /// The device and the inode of a directory.
-    pub(super) type Identity = (u64, u64);
+    pub(super) type DirectoryIdentity = (u64, u64);
 
     /// The waits between two attempts: `flock` itself cannot wait for a limited time.
     const FIRST_PAUSE: Duration = Duration::from_millis(1);
     const MAX_PAUSE: Duration = Duration::from_millis(20);
 
-    pub(super) fn identity(directory: &File) -> io::Result<Identity> {
+    pub(super) fn identity(directory: &File) -> io::Result<DirectoryIdentity> {
         let metadata = directory.metadata()?;
         Ok((metadata.dev(), metadata.ino()))
     }
@@ -153,9 +153,9 @@ mod system {
 
     use super::LockError;
 
-    pub(super) type Identity = ();
+    pub(super) type DirectoryIdentity = ();
 
-    pub(super) fn identity(_directory: &File) -> io::Result<Identity> {
+    pub(super) fn identity(_directory: &File) -> io::Result<DirectoryIdentity> {
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Opens files in one step where no link is on the way, and reads small ones at once where nothing has to wait.
 //!
 //! The kernel itself keeps such a path below the root: it refuses parent steps out of it and every link. What is
-//! refused is left to the walk of [`place`](super::place), which follows links that stay inside and says what is
+//! refused is left to the walk of [`resolved_path`](super::resolved_path), which follows links that stay inside and says what is
 //! wrong otherwise.
 
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use cap_std::fs::{Dir, File};
 
-use super::place::{MAX_DEPTH, MAX_LENGTH, asks_for_directory};
+use super::resolved_path::{MAX_DEPTH, MAX_LENGTH, asks_for_directory};
 
 /// How large a file may be that is read at once: about as much as takes no longer than to hand the work over.
 const SMALL: u64 = 16 * 1024;

@@ -10,12 +10,13 @@ use llm_do_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::change::{self, Attempt, Change};
+use super::change::{self, Attempt, FileChange};
 use super::error::FileError;
 use super::root::Root;
 use super::secret::{self, ApprovedSecrets, FoundSecret};
 use super::walk::Patience;
 use super::{edit, judged, list, read, search, write};
+use crate::toolset_error::ToolsetError;
 
 /// What can be done with files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,15 +73,14 @@ impl Operation {
     ///
     /// Changes are idempotent because their precondition makes them so (see [`change`]), and run alone because
     /// two changes of one file in one turn would otherwise both be judged by its old content.
-    pub(crate) fn define(self, toolset: &Name, prefix: &str) -> Result<ToolDefinition, String> {
+    pub(crate) fn define(self, toolset: &Name, prefix: &str) -> Result<ToolDefinition, ToolsetError> {
         let name = format!("{prefix}{}", self.name());
         if !Name::is_valid(&name) {
-            return Err(format!(
-                "`{name}` is not a name for a tool: use letters, digits, `_` and `-` in `prefix`"
-            ));
+            return Err(ToolsetError::Setting(format!(
+                "`{name}` is not a valid tool name: use letters, digits, `_` and `-` in `prefix`"
+            )));
         }
-        let input = self.input().map_err(|error| error.to_string())?;
-        let mut definition = ToolDefinition::new(name, self.description(), input);
+        let mut definition = ToolDefinition::new(name, self.description(), self.input()?);
         definition.toolset = Some(toolset.clone());
         definition.pages_itself = matches!(self, Self::Read);
         if self.changes() {
@@ -94,7 +94,7 @@ impl Operation {
         Ok(definition)
     }
 
-    fn change(self, input: &Value) -> Result<Box<dyn Change>, Failure> {
+    fn change(self, input: &Value) -> Result<Box<dyn FileChange>, Failure> {
         match self {
             Self::Write => Ok(Box::new(arguments::<write::Arguments>(input)?)),
             _ => Ok(Box::new(arguments::<edit::Arguments>(input)?)),
@@ -141,7 +141,7 @@ impl Operation {
     fn at_once(self, root: &Root, input: &Approved) -> Option<ToolReply> {
         match self {
             Self::Read => {
-                let approved = ApprovedSecrets::of(input.precondition());
+                let approved = ApprovedSecrets::from_precondition(input.precondition());
                 read::at_once(root, &arguments(input.value()).ok()?, &approved).map(answer)
             }
             Self::List | Self::Search | Self::Write | Self::Edit => None,
@@ -149,7 +149,7 @@ impl Operation {
     }
 
     fn run(self, root: &Root, input: &Approved, patience: &Patience, attempt: Attempt) -> ToolReply {
-        let (value, approved) = (input.value(), ApprovedSecrets::of(input.precondition()));
+        let (value, approved) = (input.value(), ApprovedSecrets::from_precondition(input.precondition()));
         match self {
             Self::Read => answer(read::run(root, &arguments(value)?, &approved)),
             Self::List => answer(list::run(root, &arguments(value)?, patience)),
@@ -211,7 +211,7 @@ impl Tool for FileTool {
             return Box::pin(std::future::ready(reply));
         }
         let (operation, root) = (self.operation, self.root.clone());
-        let (patience, attempt) = (Patience::new(call.cancellation()), Attempt::of(call));
+        let (patience, attempt) = (Patience::new(call.cancellation()), Attempt::from_call(call));
         Box::pin(call.blocking(move || operation.run(&root, &input, &patience, attempt)))
     }
 }

@@ -11,6 +11,7 @@ use globset::{GlobBuilder, GlobMatcher, escape};
 use super::folded_path::folded;
 use super::python_imports::{PythonCode, PythonReport};
 use super::run_later;
+use crate::toolset_error::ToolsetError;
 
 /// The files that only a person may let be written, each time anew: what is written there can make other
 /// programs, or the project itself, run something else.
@@ -74,8 +75,8 @@ impl Protected {
         self
     }
 
-    /// Returns what is protected when the paths are relative to this base, or which glob is none.
-    pub(crate) fn below(&self, base: &Path) -> Result<Guarded, String> {
+    /// Returns what is protected if the paths are relative to this base, or which glob is invalid.
+    pub(crate) fn below(&self, base: &Path) -> Result<Guarded, ToolsetError> {
         let paths = self.paths.iter().flat_map(|path| names_of(&base.join(path)));
         let is_python = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "py");
         let code = self.paths.iter().filter(is_python).map(|path| base.join(path)).collect();
@@ -98,11 +99,12 @@ fn names_of(path: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     [Some(path.to_path_buf()), real, beside].into_iter().flatten().map(|path| folded(&path))
 }
 
-fn compile(base: &str, glob: &str) -> Result<GlobMatcher, String> {
+fn compile(base: &str, glob: &str) -> Result<GlobMatcher, ToolsetError> {
     let glob = glob.strip_prefix("./").unwrap_or(glob).to_lowercase();
     let whole = if Path::new(&glob).is_absolute() { glob } else { format!("{base}/{glob}") };
     let built = GlobBuilder::new(&whole).literal_separator(true).build();
-    Ok(built.map_err(|error| format!("`{whole}` is not a glob: {}", error.kind()))?.compile_matcher())
+    let invalid = |error: globset::Error| format!("`{whole}` is not a valid glob: {}", error.kind());
+    Ok(built.map_err(|error| ToolsetError::Setting(invalid(error)))?.compile_matcher())
 }
 
 /// What is protected, by absolute paths in folded letters.

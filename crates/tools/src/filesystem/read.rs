@@ -42,7 +42,7 @@ fn default_characters() -> u64 {
 /// What was read.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Reading {
+pub(crate) enum ReadOutput {
     Text(TextPart),
     Other(OtherFile),
 }
@@ -76,7 +76,7 @@ pub(crate) fn run(
     root: &Root,
     arguments: &Arguments,
     approved: &ApprovedSecrets,
-) -> Result<Reading, FileError> {
+) -> Result<ReadOutput, FileError> {
     let OpenFile { file, size, path } = root.open_to_read(&arguments.path)?;
     let limit = root.root_config.settings.max_read_bytes;
     let bytes =
@@ -90,7 +90,7 @@ pub(crate) fn at_once(
     root: &Root,
     arguments: &Arguments,
     approved: &ApprovedSecrets,
-) -> Option<Result<Reading, FileError>> {
+) -> Option<Result<ReadOutput, FileError>> {
     let SmallFile { bytes, path } = root.read_at_once(&arguments.path)?;
     let size = bytes.len() as u64;
     let read =
@@ -118,17 +118,17 @@ impl Arguments {
         &self.path
     }
 
-    /// Says what stands in a file, of which so many bytes were looked at.
-    fn reading(&self, path: &Path, bytes: &[u8], size: u64, limit: u64) -> Result<Reading, FileError> {
+    /// Describes the content of a file of which so many bytes were read.
+    fn reading(&self, path: &Path, bytes: &[u8], size: u64, limit: u64) -> Result<ReadOutput, FileError> {
         let is_cut = size > bytes.len() as u64;
         let Some(text) = as_text(bytes, is_cut) else {
-            return Ok(Reading::Other(OtherFile::of(&path.to_string_lossy(), bytes, size)));
+            return Ok(ReadOutput::Other(OtherFile::new(&path.to_string_lossy(), bytes, size)));
         };
         let mut part = self.part_of(text)?;
         if is_cut {
             part.leave_open(size, limit);
         }
-        Ok(Reading::Text(part))
+        Ok(ReadOutput::Text(part))
     }
 
     fn part_of(&self, text: &str) -> Result<TextPart, FileError> {
@@ -193,7 +193,7 @@ const NOT_TEXT: &str = "this file is not UTF-8 text; to show it to an agent, cal
     from the directory of the project under `attachments`";
 
 impl OtherFile {
-    fn of(path: &str, bytes: &[u8], size_bytes: u64) -> Self {
+    fn new(path: &str, bytes: &[u8], size_bytes: u64) -> Self {
         let found = infer::get(bytes).map(|kind| kind.mime_type());
         let media_type = found.or_else(|| mime_guess::from_path(path).first_raw());
         let media_type = media_type.unwrap_or("application/octet-stream").to_owned();

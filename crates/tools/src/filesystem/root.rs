@@ -11,10 +11,11 @@ use llm_do_secrets::{SecretFiles, SecretKind, secret_kind};
 
 use super::error::FileError;
 use super::openat2::{self, OpenFile, SmallFile};
-use super::place::{LastLink, Place, asks_for_directory};
 use super::protected::{Guarded, Protected};
+use super::resolved_path::{LastLink, ResolvedPath, asks_for_directory};
 use super::secret::{self, FoundSecret};
 use super::settings::FilesystemSettings;
+use crate::toolset_error::ToolsetError;
 
 /// What holds for all instances of one toolset.
 #[derive(Debug)]
@@ -35,12 +36,14 @@ impl RootConfig {
         base: &Path,
         settings: FilesystemSettings,
         protected: &Protected,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ToolsetError> {
         let real_base = real(base)?;
-        let given = std::path::absolute(base.join(&settings.root)).map_err(|error| error.to_string())?;
+        let given =
+            std::path::absolute(base.join(&settings.root)).map_err(ToolsetError::path(&settings.root))?;
         let real = real(&given)?;
         if !real.is_dir() {
-            return Err(format!("the root `{}` is not a directory", given.display()));
+            let message = format!("the root `{}` is not a directory", given.display());
+            return Err(ToolsetError::Setting(message));
         }
         let protected = protected.below(&real_base)?.near(&real);
         Ok(Self { settings, given, real, protected, secret_files: SecretFiles::default() })
@@ -72,8 +75,8 @@ impl RootConfig {
     }
 
     /// Says why a file may only be written after a fresh approval, if that is so.
-    pub(crate) fn protection(&self, place: &Place) -> Option<&'static str> {
-        let path = place.path();
+    pub(crate) fn protection(&self, resolved: &ResolvedPath) -> Option<&'static str> {
+        let path = resolved.path();
         // Compared letter by letter: another spelling may be another file.
         if self.settings.allow_run_later.contains(&path) {
             return None;
@@ -82,9 +85,9 @@ impl RootConfig {
     }
 
     /// Refuses a file in a directory of the program itself to which no tool writes.
-    pub(crate) fn check_writable(&self, place: &Place) -> Result<(), FileError> {
-        match self.protected.is_unwritable(&self.real.join(place.path())) {
-            true => Err(FileError::Private { path: place.shown() }),
+    pub(crate) fn check_writable(&self, resolved: &ResolvedPath) -> Result<(), FileError> {
+        match self.protected.is_unwritable(&self.real.join(resolved.path())) {
+            true => Err(FileError::Private { path: resolved.shown() }),
             false => Ok(()),
         }
     }
@@ -107,8 +110,8 @@ impl RootConfig {
     }
 }
 
-fn real(path: &Path) -> Result<PathBuf, String> {
-    path.canonicalize().map_err(|error| format!("`{}`: {error}", path.display()))
+fn real(path: &Path) -> Result<PathBuf, ToolsetError> {
+    path.canonicalize().map_err(ToolsetError::path(path))
 }
 
 /// One opening of a root, for the tools of one instance.
@@ -129,10 +132,10 @@ impl Root {
     }
 
     /// Finds what a path names.
-    pub(crate) fn find(&self, text: &str, last: LastLink) -> Result<Place, FileError> {
-        let place = Place::find(&self.directory, &self.relative(text)?, last)?;
-        self.check_readable(&place.path())?;
-        Ok(place)
+    pub(crate) fn find(&self, text: &str, last: LastLink) -> Result<ResolvedPath, FileError> {
+        let resolved = ResolvedPath::find(&self.directory, &self.relative(text)?, last)?;
+        self.check_readable(&resolved.path())?;
+        Ok(resolved)
     }
 
     /// Opens a file to be read: in one step where no link is on the way, else from handle to handle.
@@ -140,7 +143,7 @@ impl Root {
         let path = self.relative(text)?;
         let opened = match openat2::open(&self.directory, &path) {
             Some(opened) => opened,
-            None => Place::find(&self.directory, &path, LastLink::Follow)?.open_to_read()?,
+            None => ResolvedPath::find(&self.directory, &path, LastLink::Follow)?.open_to_read()?,
         };
         self.check_readable(&opened.path)?;
         self.check_suffix(&opened.path)?;
@@ -177,13 +180,13 @@ impl Root {
     }
 
     /// Reads a whole file, or says that it is too large for that.
-    pub(crate) fn read_whole(&self, place: &Place) -> Result<(Vec<u8>, Metadata), FileError> {
-        let (file, metadata) = place.open()?;
+    pub(crate) fn read_whole(&self, resolved: &ResolvedPath) -> Result<(Vec<u8>, Metadata), FileError> {
+        let (file, metadata) = resolved.open()?;
         let limit = self.root_config.settings.max_read_bytes;
         let bytes = read_up_to(file, limit.saturating_add(1), metadata.len())
-            .map_err(|error| FileError::system(&place.shown(), error))?;
+            .map_err(|error| FileError::system(&resolved.shown(), error))?;
         match bytes.len() as u64 > limit {
-            true => Err(FileError::TooLarge { path: place.shown(), size: metadata.len(), limit }),
+            true => Err(FileError::TooLarge { path: resolved.shown(), size: metadata.len(), limit }),
             false => Ok((bytes, metadata)),
         }
     }
@@ -191,7 +194,7 @@ impl Root {
 
 /// Reads the beginning of a file that should have so many bytes.
 pub(crate) fn read_up_to(file: File, limit: u64, expected: u64) -> std::io::Result<Vec<u8>> {
-    // One byte more shows that there is no more, without growing.
+    // One byte more shows whether the file ends here, without growing the buffer.
     let expected = usize::try_from(expected.min(limit)).unwrap_or(0).saturating_add(1);
     let mut bytes = Vec::with_capacity(expected);
     file.take(limit).read_to_end(&mut bytes)?;

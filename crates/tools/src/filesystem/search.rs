@@ -12,11 +12,11 @@ use super::error::FileError;
 use super::lines::{End, FileSearch, Room, expression};
 use super::list::{compile, here};
 use super::openat2::OpenFile;
-use super::place::{Kind, LastLink, Place};
+use super::resolved_path::{LastLink, PathKind, ResolvedPath};
 use super::root::{Root, read_up_to};
-use super::search_pool::{Foreman, Found, Job, MAX_FILES, Results, SearchPool};
+use super::search_pool::{FileMatches, Foreman, Job, MAX_FILES, Results, SearchPool};
 use super::secret::{self, ApprovedSecrets, FoundSecret};
-use super::walk::{Entry, LeftOut, Patience, walk};
+use super::walk::{LeftOut, Patience, WalkEntry, walk};
 
 /// What the model reads about the tool.
 pub(crate) const DESCRIPTION: &str = "Searches text files for lines that match a regular expression (Rust syntax; \
@@ -74,10 +74,10 @@ struct FileFindings {
 pub(crate) fn look(root: &Root, arguments: &Arguments) -> Result<Option<FoundSecret>, FileError> {
     arguments.glob.as_deref().map(NameGlob::new).transpose()?;
     expression(&arguments.pattern)?;
-    let place = root.find(&arguments.path, LastLink::Follow)?;
-    match place.kind() {
-        Kind::File => secret::look(root, &arguments.path),
-        _ => place.check_exists().map(|()| None),
+    let resolved = root.find(&arguments.path, LastLink::Follow)?;
+    match resolved.kind() {
+        PathKind::File => secret::look(root, &arguments.path),
+        _ => resolved.check_exists().map(|()| None),
     }
 }
 
@@ -94,12 +94,12 @@ pub(crate) fn run(
     let room = Room { matches: limit, bytes: MAX_SHOWN };
     let search =
         || FileSearch::new(matcher.clone(), arguments.context.min(MAX_CONTEXT), patience, &root.root_config);
-    let place = root.find(&arguments.path, LastLink::Follow)?;
-    let (results, left_out) = match place.kind() {
-        Kind::File => (one_file(root, &arguments.path, search(), room, approved)?, LeftOut::default()),
-        _ => below(root, &place, glob.as_ref(), patience, SearchPool::new(room, &search))?,
+    let resolved = root.find(&arguments.path, LastLink::Follow)?;
+    let (results, left_out) = match resolved.kind() {
+        PathKind::File => (one_file(root, &arguments.path, search(), room, approved)?, LeftOut::default()),
+        _ => below(root, &resolved, glob.as_ref(), patience, SearchPool::new(room, &search))?,
     };
-    Ok(Findings::of(results, left_out, room))
+    Ok(Findings::collect(results, left_out, room))
 }
 
 fn one_file(
@@ -114,7 +114,7 @@ fn one_file(
         (_, End::Secret) => search.slice(&approved_content(root, path, approved)?, room),
         found => found,
     };
-    let found = Found { path: opened.path.to_string_lossy().into_owned(), lines };
+    let found = FileMatches { path: opened.path.to_string_lossy().into_owned(), lines };
     let unread = u64::from(end == End::Unread);
     Ok(Results { found: [(0, vec![found])].into(), unread, is_late: end == End::Late, secret: 0 })
 }
@@ -131,18 +131,18 @@ fn approved_content(root: &Root, path: &str, approved: &ApprovedSecrets) -> Resu
 /// Searches the files below a directory, many at once.
 fn below(
     root: &Root,
-    place: &Place,
+    resolved: &ResolvedPath,
     glob: Option<&NameGlob>,
     patience: &Patience,
     crew: SearchPool<'_>,
 ) -> Result<(Results, LeftOut), FileError> {
-    let start = place.path();
+    let start = resolved.path();
     let mut walked = Ok(LeftOut::default());
     let results = crew.work(|foreman| {
         let mut batch = Batch { foreman, job: None };
-        walked = walk(place, usize::MAX, patience, &mut |entry| {
+        walked = walk(resolved, usize::MAX, patience, &mut |entry| {
             let below = || entry.path.strip_prefix(&start).unwrap_or(entry.path);
-            let wanted = entry.kind == Kind::File
+            let wanted = entry.kind == PathKind::File
                 && !root.root_config.is_private(entry.path)
                 && root.root_config.settings.allows(&entry.name.to_string_lossy())
                 && glob.is_none_or(|glob| glob.matches(below()));
@@ -161,7 +161,7 @@ struct Batch<'f, 'scope, 'env, 'a> {
 
 impl Batch<'_, '_, '_, '_> {
     /// Adds a file. Says whether another one could still add something.
-    fn add(&mut self, entry: &Entry<'_>) -> bool {
+    fn add(&mut self, entry: &WalkEntry<'_>) -> bool {
         let fits = |job: &Job| Arc::ptr_eq(&job.directory, entry.directory) && job.names.len() < MAX_FILES;
         let goes_on = self.job.as_ref().is_none_or(fits) || self.flush();
         let new = || {
@@ -179,7 +179,7 @@ impl Batch<'_, '_, '_, '_> {
 
 impl Findings {
     /// Puts together what was found, as far as there is room for it, and says what is missing, the gravest first.
-    fn of(results: Results, left_out: LeftOut, mut room: Room) -> Self {
+    fn collect(results: Results, left_out: LeftOut, mut room: Room) -> Self {
         let mut findings = Self::default();
         let found = results.found.into_values().flatten();
         let is_full = found.map(|file| findings.add(file, &mut room)).any(|fits| !fits);
@@ -195,7 +195,7 @@ impl Findings {
         findings
     }
 
-    fn add(&mut self, found: Found, room: &mut Room) -> bool {
+    fn add(&mut self, found: FileMatches, room: &mut Room) -> bool {
         let count = found.lines.len();
         let shown: Vec<_> = found.lines.into_iter().take_while(|line| room.take(line)).collect();
         let matches = shown.iter().filter(|line| line.is_match).count();

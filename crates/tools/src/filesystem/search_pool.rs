@@ -14,8 +14,8 @@ use std::thread::Scope;
 
 use cap_std::fs::Dir;
 
-use super::lines::{End, FileSearch, Line, Room};
-use super::place::open_file;
+use super::lines::{End, FileSearch, MatchedLine, Room};
+use super::resolved_path::open_file;
 
 /// How many files a job has at most.
 pub(crate) const MAX_FILES: usize = 64;
@@ -33,16 +33,16 @@ pub(crate) struct Job {
 }
 
 /// The lines of one file.
-pub(crate) struct Found {
+pub(crate) struct FileMatches {
     pub(crate) path: String,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<MatchedLine>,
 }
 
 /// What all jobs found.
 #[derive(Default)]
 pub(crate) struct Results {
     /// By the number of the job.
-    pub(crate) found: BTreeMap<usize, Vec<Found>>,
+    pub(crate) found: BTreeMap<usize, Vec<FileMatches>>,
     /// Files that could not be read to their end.
     pub(crate) unread: u64,
     /// Files that were left out because they are secret.
@@ -54,7 +54,7 @@ pub(crate) struct Results {
 /// What one job found.
 #[derive(Default)]
 struct JobResults {
-    found: Vec<Found>,
+    found: Vec<FileMatches>,
     unread: u64,
     secret: u64,
     is_late: bool,
@@ -123,7 +123,7 @@ impl<'a> SearchPool<'a> {
             results.count(end);
             let has_room = lines.iter().all(|line| room.take(line));
             if lines.iter().any(|line| line.is_match) {
-                results.found.push(Found { path: path.to_string_lossy().into_owned(), lines });
+                results.found.push(FileMatches { path: path.to_string_lossy().into_owned(), lines });
             }
             if results.is_late || !has_room {
                 break;

@@ -23,7 +23,7 @@ pub(crate) struct ApprovedSecrets {
 
 impl ApprovedSecrets {
     /// Reads them from the precondition of a call.
-    pub(crate) fn of(precondition: Option<&Value>) -> Self {
+    pub(crate) fn from_precondition(precondition: Option<&Value>) -> Self {
         precondition.and_then(|value| Self::deserialize(value).ok()).unwrap_or_default()
     }
 

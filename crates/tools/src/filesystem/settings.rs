@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::toolset_error::ToolsetError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,7 @@ const MAX_ENTRIES: u64 = 100_000;
 pub struct FilesystemSettings {
     /// The directory that the tools cannot leave, relative to the project. Default: the project itself.
     pub root: PathBuf,
-    /// Put before the name of each tool, so that two such toolsets can stand beside each other.
+    /// A prefix for the name of each tool, so that one agent can have two such toolsets.
     pub prefix: String,
     /// Leaves out the tools that write.
     pub read_only: bool,
@@ -50,8 +51,8 @@ impl Default for FilesystemSettings {
 }
 
 impl FilesystemSettings {
-    /// Says what is wrong with values that cannot work, or would leave a bound open.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Checks that every value can work, and that every bound is set.
+    pub(crate) fn check(&self) -> Result<(), ToolsetError> {
         let bounds = [
             ("max_read_bytes", self.max_read_bytes, MAX_BYTES),
             ("max_write_bytes", self.max_write_bytes, MAX_BYTES),
@@ -59,16 +60,18 @@ impl FilesystemSettings {
         ];
         if let Some((key, value, most)) = bounds.iter().find(|(_, value, most)| !(1..=*most).contains(value))
         {
-            return Err(format!("`{key}` is {value}, expected 1 to {most}"));
+            return Err(ToolsetError::Setting(format!("`{key}` is {value}, expected 1 to {most}")));
         }
         if let Some(path) = self.allow_run_later.iter().find(|path| !is_plain_path(path)) {
             let path = path.display();
-            return Err(format!(
+            return Err(ToolsetError::Setting(format!(
                 "`allow_run_later` has `{path}`, expected the path of one file, such as `AGENTS.md`"
-            ));
+            )));
         }
         match self.suffixes.iter().find(|suffix| suffix.is_empty() || suffix.contains(['/', '\0'])) {
-            Some(suffix) => Err(format!("`suffixes` has `{suffix}`, expected an ending such as `.md`")),
+            Some(suffix) => Err(ToolsetError::Setting(format!(
+                "`suffixes` has `{suffix}`, expected an ending such as `.md`"
+            ))),
             None => Ok(()),
         }
     }
@@ -96,7 +99,7 @@ impl FilesystemSettings {
     }
 }
 
-/// A rule must name the path: neither a glob nor a directory stands for files that nobody has thought of.
+/// A rule must name one path: a glob or a directory could match files that nobody has thought of.
 fn is_plain_path(path: &Path) -> bool {
     let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
     let text = path.to_string_lossy();
@@ -127,7 +130,7 @@ mod tests {
     #[test]
     fn values_that_cannot_work_are_named() {
         let problem = |settings: serde_json::Value| {
-            serde_json::from_value::<FilesystemSettings>(settings).unwrap().check().unwrap_err()
+            serde_json::from_value::<FilesystemSettings>(settings).unwrap().check().unwrap_err().to_string()
         };
         assert_eq!(problem(json!({"max_list": 0})), "`max_list` is 0, expected 1 to 100000");
         let bytes = problem(json!({"max_read_bytes": u64::MAX}));

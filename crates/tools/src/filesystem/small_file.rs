@@ -11,7 +11,7 @@ use llm_do_core::Failure;
 use thiserror::Error;
 
 use super::error::FileError;
-use super::place::{Kind, LastLink, Place};
+use super::resolved_path::{LastLink, PathKind, ResolvedPath};
 use super::root::read_up_to;
 use super::writer::Writer;
 
@@ -35,39 +35,39 @@ impl SmallFileError {
     }
 }
 
-fn find(root: &Path, path: &Path) -> Result<Place, FileError> {
+fn find(root: &Path, path: &Path) -> Result<ResolvedPath, FileError> {
     let shown = path.to_string_lossy();
     let root = Dir::open_ambient_dir(root, ambient_authority());
-    Place::find(&root.map_err(|error| FileError::system(&shown, error))?, path, LastLink::Keep)
+    ResolvedPath::find(&root.map_err(|error| FileError::system(&shown, error))?, path, LastLink::Keep)
 }
 
 /// Reads a text file, or returns `None` if it does not exist.
 pub fn read(root: &Path, path: &Path) -> Result<Option<String>, SmallFileError> {
-    let place = find(root, path)?;
-    if place.kind() == Kind::Missing {
+    let resolved = find(root, path)?;
+    if resolved.kind() == PathKind::Missing {
         return Ok(None);
     }
-    let (file, metadata) = place.open()?;
+    let (file, metadata) = resolved.open()?;
     if metadata.len() > MAX_BYTES {
         let (size, limit) = (metadata.len(), MAX_BYTES);
-        return Err(FileError::TooLarge { path: place.shown(), size, limit }.into());
+        return Err(FileError::TooLarge { path: resolved.shown(), size, limit }.into());
     }
     let bytes = read_up_to(file, MAX_BYTES, metadata.len())
-        .map_err(|error| FileError::system(&place.shown(), error))?;
-    String::from_utf8(bytes).map(Some).map_err(|_| FileError::NotText { path: place.shown() }.into())
+        .map_err(|error| FileError::system(&resolved.shown(), error))?;
+    String::from_utf8(bytes).map(Some).map_err(|_| FileError::NotText { path: resolved.shown() }.into())
 }
 
 /// Replaces the content of a file, and makes its parent directories. The file must have the content `before`, or not exist
 /// if that is `None`.
 pub fn write(root: &Path, path: &Path, text: &str, before: Option<&str>) -> Result<(), SmallFileError> {
-    let place = find(root, path)?;
-    let writer = Writer::new(&place);
+    let resolved = find(root, path)?;
+    let writer = Writer::new(&resolved);
     match before {
         None => writer.create(text.as_bytes())?,
-        Some(_) if place.kind() == Kind::Missing => {
-            return Err(FileError::Changed { path: place.shown() }.into());
+        Some(_) if resolved.kind() == PathKind::Missing => {
+            return Err(FileError::Changed { path: resolved.shown() }.into());
         }
-        Some(before) => writer.replace(text.as_bytes(), (before.as_bytes(), &place.open()?.1))?,
+        Some(before) => writer.replace(text.as_bytes(), (before.as_bytes(), &resolved.open()?.1))?,
     }
     Ok(())
 }

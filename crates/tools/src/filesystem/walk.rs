@@ -16,7 +16,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use llm_do_core::Cancellation;
 
 use super::error::FileError;
-use super::place::{Kind, MAX_DEPTH, Place, open_file};
+use super::resolved_path::{MAX_DEPTH, PathKind, ResolvedPath, open_file};
 use super::root::read_up_to;
 
 /// How long one walk may take.
@@ -45,7 +45,7 @@ impl Patience {
 }
 
 /// One entry of a directory.
-pub(crate) struct Entry<'a> {
+pub(crate) struct WalkEntry<'a> {
     /// The directory that holds it.
     pub(crate) directory: &'a Arc<Dir>,
     /// The path from the root.
@@ -53,7 +53,7 @@ pub(crate) struct Entry<'a> {
     /// Its name.
     pub(crate) name: &'a OsString,
     /// What it is.
-    pub(crate) kind: Kind,
+    pub(crate) kind: PathKind,
 }
 
 /// What a walk left out, other than by request.
@@ -78,42 +78,43 @@ impl LeftOut {
 
 /// Visits what is below a directory, at most so many levels deep, until a visit says to stop.
 pub(crate) fn walk(
-    place: &Place,
+    resolved: &ResolvedPath,
     depth: usize,
     patience: &Patience,
-    visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    visit: &mut dyn FnMut(WalkEntry<'_>) -> ControlFlow<()>,
 ) -> Result<LeftOut, FileError> {
-    if place.kind() != Kind::Directory {
-        return Err(not_a_directory(place));
+    if resolved.kind() != PathKind::Directory {
+        return Err(not_a_directory(resolved));
     }
-    place.directory().entries().map_err(|error| FileError::system(&place.shown(), error))?;
+    resolved.directory().entries().map_err(|error| FileError::system(&resolved.shown(), error))?;
     let mut ignored = Ignored::default();
-    let mut above: Vec<(PathBuf, &Dir)> = place.directories().collect();
+    let mut above: Vec<(PathBuf, &Dir)> = resolved.directories().collect();
     above.pop();
     for (path, directory) in above {
         ignored.enter(directory, &path, |_| true);
     }
-    let mut walk = Walk { patience, visit, ignored, left_out: LeftOut::default() };
-    let start = place.directory().try_clone().map_err(|error| FileError::system(&place.shown(), error))?;
-    let _ = walk.directory(&Arc::new(start), &place.path(), depth.min(MAX_DEPTH));
+    let mut walk = DirectoryWalk { patience, visit, ignored, left_out: LeftOut::default() };
+    let start =
+        resolved.directory().try_clone().map_err(|error| FileError::system(&resolved.shown(), error))?;
+    let _ = walk.directory(&Arc::new(start), &resolved.path(), depth.min(MAX_DEPTH));
     Ok(walk.left_out)
 }
 
-fn not_a_directory(place: &Place) -> FileError {
-    match place.kind() {
-        Kind::Missing => place.missing_error(),
-        _ => FileError::NotADirectory { path: place.shown() },
+fn not_a_directory(resolved: &ResolvedPath) -> FileError {
+    match resolved.kind() {
+        PathKind::Missing => resolved.missing_error(),
+        _ => FileError::NotADirectory { path: resolved.shown() },
     }
 }
 
-struct Walk<'a> {
+struct DirectoryWalk<'a> {
     patience: &'a Patience,
-    visit: &'a mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    visit: &'a mut dyn FnMut(WalkEntry<'_>) -> ControlFlow<()>,
     ignored: Ignored,
     left_out: LeftOut,
 }
 
-impl Walk<'_> {
+impl DirectoryWalk<'_> {
     fn directory(&mut self, directory: &Arc<Dir>, path: &Path, depth: usize) -> ControlFlow<()> {
         let names = self.names(directory);
         // What is not there is not looked for: most directories have no rules of their own.
@@ -121,22 +122,22 @@ impl Walk<'_> {
             |name: &str| names.binary_search_by(|(other, _)| other.as_os_str().cmp(name.as_ref())).is_ok();
         self.ignored.enter(directory, path, has);
         let flow = names.iter().try_for_each(|(name, kind)| {
-            self.entry(&Entry { directory, path: &path.join(name), name, kind: *kind }, depth)
+            self.entry(&WalkEntry { directory, path: &path.join(name), name, kind: *kind }, depth)
         });
         self.ignored.leave();
         flow
     }
 
-    fn entry(&mut self, entry: &Entry<'_>, depth: usize) -> ControlFlow<()> {
+    fn entry(&mut self, entry: &WalkEntry<'_>, depth: usize) -> ControlFlow<()> {
         if self.patience.is_over() {
             self.left_out.late = true;
             return ControlFlow::Break(());
         }
-        let is_directory = entry.kind == Kind::Directory;
+        let is_directory = entry.kind == PathKind::Directory;
         if entry.name == ".git" || self.ignored.covers(entry.path, is_directory) {
             return ControlFlow::Continue(());
         }
-        (self.visit)(Entry { ..*entry })?;
+        (self.visit)(WalkEntry { ..*entry })?;
         if !is_directory || depth <= 1 {
             self.left_out.directories += u64::from(is_directory && self.is_too_deep(entry.path));
             return ControlFlow::Continue(());
@@ -155,13 +156,14 @@ impl Walk<'_> {
     }
 
     /// Returns the names of a directory, in order.
-    fn names(&mut self, directory: &Dir) -> Vec<(OsString, Kind)> {
+    fn names(&mut self, directory: &Dir) -> Vec<(OsString, PathKind)> {
         let Ok(entries) = directory.entries() else {
             self.left_out.directories += 1;
             return Vec::new();
         };
-        let entry =
-            |entry: cap_std::fs::DirEntry| Some((entry.file_name(), Kind::of(entry.file_type().ok()?)));
+        let entry = |entry: cap_std::fs::DirEntry| {
+            Some((entry.file_name(), PathKind::from_file_type(entry.file_type().ok()?)))
+        };
         let mut names: Vec<_> = entries.take(MAX_ENTRIES).flatten().filter_map(entry).collect();
         self.left_out.directories += u64::from(names.len() == MAX_ENTRIES);
         names.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -221,7 +223,7 @@ fn add_lines(builder: &mut GitignoreBuilder, directory: &Dir, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filesystem::place::LastLink;
+    use crate::filesystem::resolved_path::LastLink;
     use tokio_util::sync::CancellationToken;
 
     /// Walks a directory with two entries and returns how many were visited.
@@ -229,9 +231,9 @@ mod tests {
         let path = std::env::temp_dir().join(format!("llm-do-walk-{name}-{}", std::process::id()));
         std::fs::create_dir_all(path.join("a/b")).unwrap();
         let root = Dir::open_ambient_dir(&path, cap_std::ambient_authority()).unwrap();
-        let place = Place::find(&root, Path::new("."), LastLink::Follow).unwrap();
+        let resolved = ResolvedPath::find(&root, Path::new("."), LastLink::Follow).unwrap();
         let mut count = 0;
-        let left_out = walk(&place, usize::MAX, patience, &mut |_| {
+        let left_out = walk(&resolved, usize::MAX, patience, &mut |_| {
             count += 1;
             ControlFlow::Continue(())
         });

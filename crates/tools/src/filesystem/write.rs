@@ -4,7 +4,7 @@ use llm_do_core::counted;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::change::{Change, Creates, check_size};
+use super::change::{Creates, FileChange, check_size};
 use super::error::FileError;
 
 /// What the model reads about the tool.
@@ -26,7 +26,7 @@ fn yes() -> bool {
     true
 }
 
-impl Change for Arguments {
+impl FileChange for Arguments {
     fn path(&self) -> &str {
         &self.path
     }

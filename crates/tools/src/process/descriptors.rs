@@ -24,6 +24,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::filesystem::Protected;
+use crate::toolset_error::ToolsetError;
 
 /// The toolset `file_descriptors`. Its tools need the context value [`Descriptors`].
 pub struct FileDescriptors(StatelessToolset);
@@ -36,7 +37,7 @@ impl FileDescriptors {
         base: impl AsRef<Path>,
         settings: ExportSettings,
         protected: &Protected,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ToolsetError> {
         let name = name.into();
         if settings.read_only {
             return Self::read_only(name);
@@ -48,16 +49,15 @@ impl FileDescriptors {
     }
 
     /// Makes the toolset without the tool that writes files.
-    pub fn read_only(name: impl Into<Name>) -> Result<Self, String> {
+    pub fn read_only(name: impl Into<Name>) -> Result<Self, ToolsetError> {
         let name = name.into();
         let tools = looking_tools(&name)?;
         Ok(Self(StatelessToolset::new(name, tools)))
     }
 }
 
-fn looking_tools(toolset: &Name) -> Result<Vec<Arc<dyn Tool>>, String> {
-    let looks = looks().map_err(|error: SchemaError| error.to_string())?;
-    Ok(looks.into_iter().map(|look| Arc::new(look.of(toolset)) as Arc<dyn Tool>).collect())
+fn looking_tools(toolset: &Name) -> Result<Vec<Arc<dyn Tool>>, SchemaError> {
+    Ok(looks()?.into_iter().map(|look| Arc::new(look.in_toolset(toolset)) as Arc<dyn Tool>).collect())
 }
 
 /// The tools that only look at descriptors, or let go of them.
@@ -65,7 +65,7 @@ fn looks() -> Result<[Look; 4], SchemaError> {
     Ok([
         Look::new("read_fd", &read::description(), Schema::for_type::<read::Arguments>()?, read::run),
         Look::new("grep_fd", grep::DESCRIPTION, Schema::for_type::<grep::Arguments>()?, grep::run),
-        Look::new("list_fd", manage::LIST, Schema::for_type::<manage::Listing>()?, manage::list),
+        Look::new("list_fd", manage::LIST, Schema::for_type::<manage::ListArguments>()?, manage::list),
         // Alone among the calls of a turn, so that what is read beside it is read before or after.
         Look::new("close_fd", manage::CLOSE, Schema::for_type::<manage::Arguments>()?, manage::close).alone(),
     ])
@@ -104,7 +104,7 @@ impl Look {
         self
     }
 
-    fn of(mut self, toolset: &Name) -> Self {
+    fn in_toolset(mut self, toolset: &Name) -> Self {
         Arc::make_mut(&mut self.definition).toolset = Some(toolset.clone());
         self
     }
@@ -154,8 +154,8 @@ impl Toolset for FileDescriptors {
     /// An agent whose references are not kept is told nothing of them.
     fn described_for(&self, definition: &Arc<ToolDefinition>, agent: &AgentSpec) -> Arc<ToolDefinition> {
         match definition.description.strip_suffix(read::REFERENCES) {
-            Some(words) if !agent.descriptors.references => Arc::new(ToolDefinition {
-                description: words.to_owned(),
+            Some(description) if !agent.descriptors.references => Arc::new(ToolDefinition {
+                description: description.to_owned(),
                 ..ToolDefinition::clone(definition)
             }),
             _ => definition.clone(),

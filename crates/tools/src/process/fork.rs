@@ -27,7 +27,7 @@ pub(super) fn tool(most: usize) -> Result<Act, SchemaError> {
 async fn fork(arguments: Arguments, call: CallContext, most: usize) -> ToolReply {
     let prompts = arguments.prompts;
     if prompts.is_empty() {
-        return Err(wrong("there is no prompt, so there is no child"));
+        return Err(wrong("`prompts` is empty: a fork needs one prompt for each child"));
     }
     if prompts.iter().any(|prompt| prompt.trim().is_empty()) {
         return Err(wrong("a prompt is empty, so its child would have nothing to do"));

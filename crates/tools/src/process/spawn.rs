@@ -66,7 +66,7 @@ async fn spawn(arguments: Arguments, call: CallContext) -> ToolReply {
     call.call(name, input).await.map_err(ToolError::from_failure)
 }
 
-/// The agent that a program's name stands for.
+/// Returns the agent that a program's name refers to.
 fn program_of(agent: &AgentSpec, name: &str) -> Result<Name, ToolError> {
     if name.is_empty() {
         return Ok(agent.name.clone());
@@ -76,10 +76,10 @@ fn program_of(agent: &AgentSpec, name: &str) -> Result<Name, ToolError> {
     }
     let known: Vec<&str> = agent.programs.iter().map(|program| program.name.as_str()).collect();
     let hint = match known.is_empty() {
-        true => "there are no programs here; leave `program` out to start yourself".to_owned(),
+        true => "this agent has no programs; omit `program` to start a copy of yourself".to_owned(),
         false => format!("the programs are `{}`", known.join("`, `")),
     };
-    Err(wrong(format!("there is no program `{name}`")).with_hint(hint))
+    Err(wrong(format!("unknown program `{name}`")).with_hint(hint))
 }
 
 /// A program that takes more than a text is given the JSON that the prompt holds.

@@ -18,7 +18,7 @@ pub(super) fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Returns whether a character looks like a space, but does not separate words.
+/// Returns whether a character looks like a space, but does not separate arguments.
 pub(super) fn is_odd_space(c: char) -> bool {
     c.is_whitespace() && !c.is_ascii() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }

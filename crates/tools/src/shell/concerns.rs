@@ -1,7 +1,7 @@
-//! What speaks against running a command without a question, seen from its words.
+//! The reasons in the arguments of a command to ask before it runs.
 
 use super::flags::{Argument, Flag, Takes};
-use super::programs::{Grammar, find_words};
+use super::programs::{Grammar, find_flags};
 use super::root::Root;
 
 /// One thing that a person should look at first.
@@ -50,11 +50,11 @@ impl Concern {
 }
 
 /// Judges the arguments of a program that takes flags and operands.
-pub(crate) fn of_arguments(grammar: Grammar, arguments: &[Argument], root: &Root) -> Vec<Concern> {
+pub(crate) fn argument_concerns(grammar: Grammar, arguments: &[Argument], root: &Root) -> Vec<Concern> {
     if grammar == Grammar::AllText {
         return Vec::new();
     }
-    let mut concerns = of_flags(arguments, root);
+    let mut concerns = flag_concerns(arguments, root);
     let operands = operands(arguments);
     let paths = paths_among(grammar, arguments, &operands);
     concerns.extend(paths.iter().filter_map(|path| outside(path, root)));
@@ -74,7 +74,7 @@ pub(crate) fn of_arguments(grammar: Grammar, arguments: &[Argument], root: &Root
 }
 
 /// Judges the flags and the paths that they take.
-pub(crate) fn of_flags(arguments: &[Argument], root: &Root) -> Vec<Concern> {
+pub(crate) fn flag_concerns(arguments: &[Argument], root: &Root) -> Vec<Concern> {
     let concern = |argument: &Argument| match argument {
         Argument::Unknown(word) => Some(Concern::UnknownFlag(word.clone())),
         Argument::Flag { name, flag: Flag { asks: true, .. }, .. } => Some(Concern::RiskyFlag(name.clone())),
@@ -174,20 +174,20 @@ fn values_in_cluster(cluster: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Judges the words of `find`: where it starts, then its expression.
-pub(crate) fn of_find(words: &[String], root: &Root) -> Vec<Concern> {
-    let mut words = words.iter().peekable();
+pub(crate) fn find_concerns(arguments: &[String], root: &Root) -> Vec<Concern> {
+    let mut arguments = arguments.iter().peekable();
     let mut concerns = Vec::new();
     let mut follows_links = false;
-    while let Some(word) = words.next_if(|word| is_find_option(word)) {
+    while let Some(word) = arguments.next_if(|word| is_find_option(word)) {
         follows_links |= *word == "-L";
     }
     let mut starts = Vec::new();
-    while let Some(word) = words.next_if(|word| !begins_expression(word)) {
+    while let Some(word) = arguments.next_if(|word| !begins_expression(word)) {
         starts.push(word.as_str());
     }
-    while let Some(word) = words.next() {
+    while let Some(word) = arguments.next() {
         follows_links |= word == "-follow";
-        concerns.extend(of_find_word(word, &mut words, root));
+        concerns.extend(find_argument_concern(word, &mut arguments, root));
     }
     concerns.extend(starts.iter().filter_map(|path| outside(path, root)));
     if follows_links {
@@ -204,12 +204,16 @@ fn begins_expression(word: &str) -> bool {
     matches!(word, "(" | ")" | "!" | ",") || (word.starts_with('-') && word.len() > 1)
 }
 
-fn of_find_word<'w>(word: &str, rest: &mut impl Iterator<Item = &'w String>, root: &Root) -> Option<Concern> {
+fn find_argument_concern<'w>(
+    word: &str,
+    rest: &mut impl Iterator<Item = &'w String>,
+    root: &Root,
+) -> Option<Concern> {
     if matches!(word, "(" | ")" | "!" | ",") {
         return None;
     }
     let name = if word.starts_with("--") { word.to_owned() } else { format!("-{word}") };
-    match find_words().exact(&name).filter(|_| word.starts_with('-')) {
+    match find_flags().exact(&name).filter(|_| word.starts_with('-')) {
         None if word.starts_with('-') => Some(Concern::UnknownFlag(word.to_owned())),
         None => Some(Concern::Unclear(word.to_owned())),
         Some(flag) if flag.takes == Takes::Path => rest.next().and_then(|path| outside(path, root)),

@@ -6,8 +6,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use llm_do_core::{Approval, RunId};
 
-use super::place::Place;
+use super::execution_env::ExecutionEnv;
 use super::settings::{ReadScope, SandboxMode, ShellSettings, WriteScope};
+use crate::toolset_error::ToolsetError;
 use llm_do_sandbox::{PreparedSandbox, Reads, Sandbox, SandboxStatus, Writes};
 
 /// The sandbox of one toolset instance, in three forms, each prepared when it is needed first.
@@ -36,7 +37,7 @@ pub(crate) enum Purpose {
 
 impl Purpose {
     /// The purpose of a call that was judged so.
-    pub(crate) fn of_call(judged: Approval) -> Self {
+    pub(crate) fn from_approval(judged: Approval) -> Self {
         if judged == Approval::PreApproved { Self::Unasked } else { Self::Asked }
     }
 }
@@ -46,9 +47,9 @@ impl Confinement {
     pub(crate) fn new(
         settings: &ShellSettings,
         only_reads: bool,
-        place: &Place,
+        env: &ExecutionEnv,
         status: &SandboxStatus,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ToolsetError> {
         if only_reads {
             check_only_reads(settings)?;
         }
@@ -58,8 +59,8 @@ impl Confinement {
             reads: settings.reads,
             writes: settings.writes.unwrap_or(by_preset),
             network: settings.network,
-            readable: readable(place),
-            root: place.root.path().to_path_buf(),
+            readable: readable(env),
+            root: env.root.path().to_path_buf(),
             status: status.clone(),
             prepared: Default::default(),
         })
@@ -119,7 +120,7 @@ impl Confinement {
             (self.writes == WriteScope::Anywhere, "`writes: anywhere`: programs may write anywhere"),
             (self.reads == ReadScope::Anywhere, "`reads: anywhere`: programs may read anywhere"),
         ];
-        settings.into_iter().filter(|(is_set, _)| *is_set).map(|(_, words)| words.to_owned()).collect()
+        settings.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name.to_owned()).collect()
     }
 
     /// Says what the system lacks, for people.
@@ -195,8 +196,8 @@ const NO_NETWORK: [&str; 5] = [
     "name or service not known",
 ];
 
-/// A preset that only reads keeps its word whatever the settings of a project say.
-fn check_only_reads(settings: &ShellSettings) -> Result<(), String> {
+/// Checks that the settings of a project do not loosen a read-only preset.
+fn check_only_reads(settings: &ShellSettings) -> Result<(), ToolsetError> {
     let loosened = [
         ("network: true", settings.network),
         ("writes", settings.writes.is_some_and(|writes| writes != WriteScope::Nowhere)),
@@ -204,22 +205,22 @@ fn check_only_reads(settings: &ShellSettings) -> Result<(), String> {
         ("sandbox: off", settings.sandbox == SandboxMode::Off),
     ];
     match loosened.into_iter().find(|(_, is_set)| *is_set) {
-        Some((setting, _)) => Err(format!(
-            "`{setting}` is not for a toolset that only reads: base yours on `shell_file_ops`, with rules for the programs"
-        )),
+        Some((setting, _)) => Err(ToolsetError::Setting(format!(
+            "a read-only toolset cannot have `{setting}`: base yours on `shell_file_ops`, with rules for the programs"
+        ))),
         None => Ok(()),
     }
 }
 
 /// What a program may read that nobody was asked about: the root, the system, and the rules by which searches
 /// leave files out, which lie above the root too.
-fn readable(place: &Place) -> Vec<PathBuf> {
+fn readable(env: &ExecutionEnv) -> Vec<PathBuf> {
     const IGNORE_FILES: [&str; 4] = [".gitignore", ".ignore", ".rgignore", ".git/info/exclude"];
-    let root = place.root.path();
+    let root = env.root.path();
     let above = root.ancestors().skip(1);
     let ignore_files = above.flat_map(|directory| IGNORE_FILES.map(|name| directory.join(name)));
     let ignore_files = ignore_files.filter(|path| is_plain_file(path));
-    let programs = place.directories().iter().cloned();
+    let programs = env.directories().iter().cloned();
     let system = Sandbox::system_directories().into_iter();
     std::iter::once(root.to_path_buf()).chain(system).chain(programs).chain(ignore_files).collect()
 }
@@ -241,11 +242,11 @@ mod tests {
         only_reads: bool,
         status: &SandboxStatus,
         change: impl FnOnce(&mut ShellSettings),
-    ) -> Result<Confinement, String> {
+    ) -> Result<Confinement, ToolsetError> {
         let mut settings = ShellSettings::default();
         change(&mut settings);
-        let place = Place::new(&std::env::temp_dir(), &settings).unwrap();
-        Confinement::new(&settings, only_reads, &place, status)
+        let env = ExecutionEnv::new(&std::env::temp_dir(), &settings).unwrap();
+        Confinement::new(&settings, only_reads, &env, status)
     }
 
     #[test]

@@ -14,8 +14,8 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 
 use super::capture::{Capture, take_text};
+use super::execution_env::ExecutionEnv;
 use super::parse::After;
-use super::place::Place;
 use llm_do_sandbox::PreparedSandbox;
 use llm_do_sandbox::{ChildProcess, ProcessGroup};
 
@@ -51,14 +51,14 @@ pub(crate) struct Bounds {
 /// How a call ended, and what was printed until then.
 #[derive(Debug)]
 pub(crate) struct Execution {
-    pub(crate) ending: Ending,
+    pub(crate) ending: ExecutionEnd,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
 }
 
 /// How a call ended.
 #[derive(Debug)]
-pub(crate) enum Ending {
+pub(crate) enum ExecutionEnd {
     /// The last program gave this exit code.
     Exited(i32),
     /// The time was over.
@@ -79,7 +79,7 @@ pub(crate) struct Watcher {
 /// processes is left.
 pub(crate) async fn execute(
     prepared: &Prepared,
-    place: &Place,
+    env: &ExecutionEnv,
     sandbox: Option<PreparedSandbox>,
     bounds: Bounds,
     watcher: &Watcher,
@@ -88,10 +88,10 @@ pub(crate) async fn execute(
     let mut group = ProcessGroup::new(sandbox);
     let ending = tokio::select! {
         biased;
-        () = watcher.cancellation.cancelled() => Ending::Cancelled,
-        () = tokio::time::sleep(bounds.time) => Ending::TimedOut,
-        result = run_and_read(prepared, place, &mut group, [&mut stdout, &mut stderr], watcher) => {
-            result.map_or_else(Ending::Failed, Ending::Exited)
+        () = watcher.cancellation.cancelled() => ExecutionEnd::Cancelled,
+        () = tokio::time::sleep(bounds.time) => ExecutionEnd::TimedOut,
+        result = run_and_read(prepared, env, &mut group, [&mut stdout, &mut stderr], watcher) => {
+            result.map_or_else(ExecutionEnd::Failed, ExecutionEnd::Exited)
         }
     };
     group.end().await;
@@ -100,7 +100,7 @@ pub(crate) async fn execute(
 
 async fn run_and_read(
     prepared: &Prepared,
-    place: &Place,
+    env: &ExecutionEnv,
     group: &mut ProcessGroup,
     [stdout, stderr]: [&mut Capture; 2],
     watcher: &Watcher,
@@ -108,7 +108,7 @@ async fn run_and_read(
     let (output, output_end) = pipe()?;
     let (errors, errors_end) = pipe()?;
     let ends = Ends { output: output_end, errors: errors_end };
-    let work = run_steps(prepared, place, group, ends);
+    let work = run_steps(prepared, env, group, ends);
     let reading = futures::future::try_join(
         read(output, stdout, &watcher.progress),
         read(errors, stderr, &watcher.progress),
@@ -125,7 +125,7 @@ struct Ends {
 
 async fn run_steps(
     prepared: &Prepared,
-    place: &Place,
+    env: &ExecutionEnv,
     group: &mut ProcessGroup,
     ends: Ends,
 ) -> io::Result<i32> {
@@ -137,7 +137,7 @@ async fn run_steps(
             After::Failure => code != 0,
         };
         if runs {
-            code = run_pipeline(&step.pipeline, place, group, &ends).await?;
+            code = run_pipeline(&step.pipeline, env, group, &ends).await?;
         }
     }
     // Whoever left its group might still hold the pipes open.
@@ -147,7 +147,7 @@ async fn run_steps(
 
 async fn run_pipeline(
     pipeline: &[Invocation],
-    place: &Place,
+    env: &ExecutionEnv,
     group: &mut ProcessGroup,
     ends: &Ends,
 ) -> io::Result<i32> {
@@ -160,7 +160,7 @@ async fn run_pipeline(
             let (reader, writer) = pipe()?;
             (Stdio::from(writer), Stdio::from(reader))
         };
-        let mut command = command(invocation, place);
+        let mut command = command(invocation, env);
         command.stdin(std::mem::replace(&mut input, next)).stdout(output);
         command.stderr(Stdio::from(ends.errors.try_clone()?));
         children.push(group.spawn(command)?);
@@ -169,10 +169,10 @@ async fn run_pipeline(
     Ok(statuses.last().copied().map_or(0, exit_code))
 }
 
-fn command(invocation: &Invocation, place: &Place) -> Command {
+fn command(invocation: &Invocation, env: &ExecutionEnv) -> Command {
     let mut command = Command::new(&invocation.program);
-    command.arg0(&invocation.name).args(&invocation.arguments).current_dir(place.root.path());
-    command.env_clear().envs(place.environment()).envs(invocation.environment.iter().copied());
+    command.arg0(&invocation.name).args(&invocation.arguments).current_dir(env.root.path());
+    command.env_clear().envs(env.environment()).envs(invocation.environment.iter().copied());
     command
 }
 
@@ -202,24 +202,24 @@ async fn read(pipe: PipeReader, capture: &mut Capture, progress: &Progress) -> i
 /// Runs one program quietly and returns its exit code and what it printed; nothing where it takes too long.
 pub(crate) async fn run_quietly(
     invocation: Invocation,
-    place: &Place,
+    env: &ExecutionEnv,
     sandbox: Option<PreparedSandbox>,
     bounds: Bounds,
 ) -> Option<(i32, Vec<u8>)> {
     let mut group = ProcessGroup::new(sandbox);
     let result =
-        tokio::time::timeout(bounds.time, quiet_output(invocation, place, &mut group, bounds.output)).await;
+        tokio::time::timeout(bounds.time, quiet_output(invocation, env, &mut group, bounds.output)).await;
     group.end().await;
     result.ok()?.ok()?
 }
 
 async fn quiet_output(
     invocation: Invocation,
-    place: &Place,
+    env: &ExecutionEnv,
     group: &mut ProcessGroup,
     most: usize,
 ) -> io::Result<Option<(i32, Vec<u8>)>> {
-    let mut command = command(&invocation, place);
+    let mut command = command(&invocation, env);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = group.spawn(command)?;
     let mut printed = Vec::new();

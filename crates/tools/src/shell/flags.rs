@@ -1,4 +1,4 @@
-//! Tables of known flags, and the reader that finds the flags of a command in its words.
+//! Tables of known flags, and the parser that finds flags and operands among the arguments of a command.
 //!
 //! A table is written as one line of text, so that it can be read and compared with a manual page:
 //!
@@ -11,7 +11,7 @@
 //! | `!-o=` | known, but asks: it can write, run a program or read outside |
 //! | `+-L` | follows links |
 //!
-//! The reader follows `getopt_long`: clusters, joined values, unambiguous beginnings of long flags, `--`, and
+//! The parser follows `getopt_long`: clusters, joined values, unambiguous beginnings of long flags, `--`, and
 //! flags after operands. What it cannot place is [`Argument::Unknown`].
 
 use std::collections::BTreeMap;
@@ -51,9 +51,9 @@ pub(crate) enum Argument {
     Unknown(String),
 }
 
-/// How far a program's own reader of flags goes.
+/// How a program parses its own flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum FlagSyntax {
     /// As `getopt_long`: flags anywhere, long ones may be abbreviated.
     Gnu,
     /// Flags anywhere, long ones in full.
@@ -66,7 +66,7 @@ pub(crate) enum Reading {
 }
 
 impl FlagTable {
-    /// Reads the notation; or names the entry that is none.
+    /// Parses the notation of the tables, or returns what is wrong with an entry.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut table = Self::default();
         for entry in text.split_whitespace() {
@@ -98,18 +98,22 @@ impl FlagTable {
     }
 
     /// Reads the arguments of a command.
-    pub(crate) fn arguments(&self, words: &[String], reading: Reading) -> Vec<Argument> {
-        let mut reader = Reader { table: self, reading, words: words.iter(), read: Vec::new() };
-        reader.read();
-        reader.read
+    pub(crate) fn parse(&self, arguments: &[String], syntax: FlagSyntax) -> Vec<Argument> {
+        let mut parser = FlagParser { table: self, syntax, rest: arguments.iter(), read: Vec::new() };
+        parser.read();
+        parser.read
     }
 
-    /// Returns how many words an [`Reading::UpToOperand`] takes before the first operand.
-    pub(crate) fn words_before_operand(&self, words: &[String]) -> usize {
-        let mut reader =
-            Reader { table: self, reading: Reading::UpToOperand, words: words.iter(), read: Vec::new() };
-        reader.flags_before_operand();
-        words.len() - reader.words.len()
+    /// Returns how many arguments come before the first operand with [`FlagSyntax::UpToOperand`].
+    pub(crate) fn count_before_operand(&self, arguments: &[String]) -> usize {
+        let mut parser = FlagParser {
+            table: self,
+            syntax: FlagSyntax::UpToOperand,
+            rest: arguments.iter(),
+            read: Vec::new(),
+        };
+        parser.flags_before_operand();
+        arguments.len() - parser.rest.len()
     }
 
     /// Returns the flag of exactly this name.
@@ -117,14 +121,14 @@ impl FlagTable {
         self.flags.get(name).copied()
     }
 
-    fn long(&self, name: &str, reading: Reading) -> Option<(String, Flag)> {
+    fn long(&self, name: &str, syntax: FlagSyntax) -> Option<(String, Flag)> {
         if let Some(flag) = self.flags.get(name) {
             return Some((name.to_owned(), *flag));
         }
         let mut beginnings =
             self.flags.range(name.to_owned()..).take_while(|(full, _)| full.starts_with(name));
-        match (reading, beginnings.next(), beginnings.next()) {
-            (Reading::Gnu, Some((full, flag)), None) => Some((full.clone(), *flag)),
+        match (syntax, beginnings.next(), beginnings.next()) {
+            (FlagSyntax::Gnu, Some((full, flag)), None) => Some((full.clone(), *flag)),
             _ => None,
         }
     }
@@ -144,16 +148,16 @@ fn names(text: &str) -> Option<Vec<String>> {
     }
 }
 
-struct Reader<'a> {
+struct FlagParser<'a> {
     table: &'a FlagTable,
-    reading: Reading,
-    words: std::slice::Iter<'a, String>,
+    syntax: FlagSyntax,
+    rest: std::slice::Iter<'a, String>,
     read: Vec<Argument>,
 }
 
-impl Reader<'_> {
+impl FlagParser<'_> {
     fn read(&mut self) {
-        while let Some(word) = self.words.next() {
+        while let Some(word) = self.rest.next() {
             if word == "--" {
                 return self.rest_are_operands();
             }
@@ -161,7 +165,7 @@ impl Reader<'_> {
                 self.flag(word);
             } else {
                 self.read.push(Argument::Operand(word.clone()));
-                if self.reading == Reading::UpToOperand {
+                if self.syntax == FlagSyntax::UpToOperand {
                     return self.rest_are_operands();
                 }
             }
@@ -169,14 +173,14 @@ impl Reader<'_> {
     }
 
     fn flags_before_operand(&mut self) {
-        while let Some(word) = self.words.as_slice().first().filter(|word| is_flag(word)) {
-            self.words.next();
+        while let Some(word) = self.rest.as_slice().first().filter(|word| is_flag(word)) {
+            self.rest.next();
             self.flag(word);
         }
     }
 
     fn rest_are_operands(&mut self) {
-        let rest = self.words.by_ref().cloned().map(Argument::Operand);
+        let rest = self.rest.by_ref().cloned().map(Argument::Operand);
         self.read.extend(rest);
     }
 
@@ -186,12 +190,12 @@ impl Reader<'_> {
 
     fn long(&mut self, word: &str) {
         let (name, joined) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
-        let Some((name, flag)) = self.table.long(name, self.reading) else {
+        let Some((name, flag)) = self.table.long(name, self.syntax) else {
             return self.read.push(Argument::Unknown(word.to_owned()));
         };
         let value = match (flag.takes, joined) {
             (Takes::Nothing, Some(_)) => return self.read.push(Argument::Unknown(word.to_owned())),
-            (Takes::Value | Takes::Path, None) => self.words.next().cloned(),
+            (Takes::Value | Takes::Path, None) => self.rest.next().cloned(),
             (_, joined) => joined.map(str::to_owned),
         };
         let separate = joined.is_none() && value.is_some();
@@ -210,11 +214,11 @@ impl Reader<'_> {
                 self.read.push(Argument::Flag { name, flag, value: None, separate: false });
                 continue;
             }
-            if self.reading == Reading::NextWords {
+            if self.syntax == FlagSyntax::NextWords {
                 let (number, rest) = leading_number(letters.as_str());
                 let joined = Some(number.to_owned()).filter(|number| !number.is_empty());
                 (letters, separate) = (rest.chars(), joined.is_none());
-                let value = joined.or_else(|| self.words.next().cloned());
+                let value = joined.or_else(|| self.rest.next().cloned());
                 self.read.push(Argument::Flag { name, flag, value, separate });
                 continue;
             }
@@ -224,7 +228,7 @@ impl Reader<'_> {
             if separate && !leading_number(word.trim_start_matches('-')).0.is_empty() {
                 return self.read.push(Argument::Unknown(word.to_owned()));
             }
-            let value = if separate { self.words.next().cloned() } else { joined };
+            let value = if separate { self.rest.next().cloned() } else { joined };
             return self.read.push(Argument::Flag { name, flag, value, separate });
         }
     }
@@ -243,19 +247,19 @@ fn is_flag(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(table: &str, words: &str) -> Vec<String> {
-        read_as(Reading::Gnu, table, words)
+    fn read(table: &str, argv: &str) -> Vec<String> {
+        read_as(FlagSyntax::Gnu, table, argv)
     }
 
-    fn read_as(reading: Reading, table: &str, words: &str) -> Vec<String> {
-        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    fn read_as(syntax: FlagSyntax, table: &str, argv: &str) -> Vec<String> {
+        let argv: Vec<String> = argv.split(' ').map(str::to_owned).collect();
         let shown = |argument| match argument {
             Argument::Flag { name, value: None, .. } => name,
             Argument::Flag { name, value: Some(value), .. } => format!("{name}={value}"),
             Argument::Operand(word) => word,
             Argument::Unknown(word) => format!("?{word}"),
         };
-        FlagTable::read(table).unwrap().arguments(&words, reading).into_iter().map(shown).collect()
+        FlagTable::read(table).unwrap().parse(&argv, syntax).into_iter().map(shown).collect()
     }
 
     #[test]
@@ -282,7 +286,7 @@ mod tests {
     #[test]
     fn values_that_are_the_next_words_leave_their_cluster_to_go_on() {
         let table = "-ad -P= -L= !-o= --charset=";
-        let read = |words| read_as(Reading::NextWords, table, words);
+        let read = |argv| read_as(FlagSyntax::NextWords, table, argv);
         assert_eq!(read("-aPod x y z"), ["-a", "-P=x", "-o=y", "-d", "z"]);
         assert_eq!(read("-L2a x --charset=u"), ["-L=2", "-a", "x", "--charset=u"]);
         assert_eq!(read("-L 2 -P"), ["-L=2", "-P"]);

@@ -1,14 +1,14 @@
-//! git: where its subcommand stands, what its words ask for, and how it is run so that a repository cannot
-//! choose the programs that run.
+//! git: finds its subcommand, judges its arguments, and runs it so that a repository cannot choose the programs that
+//! run.
 
-use super::concerns::{Concern, of_flags, operands, outside};
-use super::flags::{Argument, FlagTable, Reading, Takes};
+use super::concerns::{Concern, flag_concerns, operands, outside};
+use super::flags::{Argument, FlagSyntax, FlagTable, Takes};
 use super::programs::{GIT_READERS, git_subcommand, program};
 use super::root::Root;
 
-/// Returns where the subcommand stands among the arguments: behind the global flags.
+/// Returns the index of the subcommand among the arguments: after the global flags.
 pub(crate) fn subcommand_position(arguments: &[String]) -> usize {
-    program("git").map_or(0, |git| git.flags.words_before_operand(arguments))
+    program("git").map_or(0, |git| git.flags.count_before_operand(arguments))
 }
 
 /// Returns whether a command of git only reads, and is run in a way that keeps it so.
@@ -17,21 +17,21 @@ pub(crate) fn is_reader(arguments: &[String]) -> bool {
     subcommand.is_some_and(|word| GIT_READERS.contains(&word.as_str()))
 }
 
-/// Judges the words of git.
+/// Judges the arguments of git.
 pub(crate) fn concerns(arguments: &[String], allowed: &FlagTable, root: &Root) -> Vec<Concern> {
     let (global, rest) = arguments.split_at(subcommand_position(arguments));
     let Some((subcommand, rest)) = rest.split_first() else {
         return vec![Concern::Unclear("no subcommand".to_owned())];
     };
     let mut concerns = program("git")
-        .map(|git| of_flags(&git.flags.arguments(global, Reading::UpToOperand), root))
+        .map(|git| flag_concerns(&git.flags.parse(global, FlagSyntax::UpToOperand), root))
         .unwrap_or_default();
     let known = git_subcommand(subcommand);
     let mut table = known.cloned().unwrap_or_default();
     table.extend(allowed);
-    let arguments = table.arguments(rest, Reading::Exact);
-    concerns.extend(of_flags(&arguments, root));
-    concerns.extend(of_words(&arguments, root));
+    let arguments = table.parse(rest, FlagSyntax::Exact);
+    concerns.extend(flag_concerns(&arguments, root));
+    concerns.extend(operand_concerns(&arguments, root));
     concerns.extend(arguments.iter().filter_map(risky_value));
     concerns
 }
@@ -61,17 +61,17 @@ pub(crate) fn runs_programs(format: &str) -> bool {
 
 /// Revisions and paths cannot be told apart, so all are judged as paths; also the values that git might take
 /// for operands. A word that looks like a flag asks, behind `--` or as a value: git might understand it as one.
-fn of_words(arguments: &[Argument], root: &Root) -> Vec<Concern> {
+fn operand_concerns(arguments: &[Argument], root: &Root) -> Vec<Concern> {
     let values = arguments.iter().filter_map(|argument| match argument {
         Argument::Flag { flag, value: Some(value), separate: true, .. } if flag.takes == Takes::Value => {
             Some(value.as_str())
         }
         _ => None,
     });
-    let words = operands(arguments).into_iter();
-    let flags = words.clone().chain(values.clone()).filter(|word| word.starts_with('-') && word.len() > 1);
+    let operands = operands(arguments).into_iter();
+    let flags = operands.clone().chain(values.clone()).filter(|word| word.starts_with('-') && word.len() > 1);
     let unclear: Vec<Concern> = flags.map(|word| Concern::Unclear(word.to_owned())).collect();
-    words.chain(values).filter_map(|word| outside(pathspec(word), root)).chain(unclear).collect()
+    operands.chain(values).filter_map(|word| outside(pathspec(word), root)).chain(unclear).collect()
 }
 
 /// The path of a pathspec, without its magic.
@@ -130,18 +130,18 @@ pub(crate) const READER_ENVIRONMENT: [(&str, &str); 4] = [
 /// allowed them wants them.
 pub(crate) fn hardened(arguments: &[String], empty_tree: Option<&str>) -> Vec<String> {
     let (global, rest) = arguments.split_at(subcommand_position(arguments));
-    let mut words = vec!["--no-pager".to_owned()];
+    let mut hardened = vec!["--no-pager".to_owned()];
     let reader = is_reader(arguments);
     if reader {
-        words.extend(reader_prefix(empty_tree));
+        hardened.extend(reader_prefix(empty_tree));
     }
-    words.extend(global.iter().cloned());
-    words.extend(rest.iter().take(1).cloned());
+    hardened.extend(global.iter().cloned());
+    hardened.extend(rest.iter().take(1).cloned());
     if let Some(subcommand) = rest.first().filter(|_| reader) {
-        words.extend(subcommand_prefix(subcommand).iter().map(|word| (*word).to_owned()));
+        hardened.extend(subcommand_prefix(subcommand).iter().map(|word| (*word).to_owned()));
     }
-    words.extend(rest.iter().skip(1).cloned());
-    words
+    hardened.extend(rest.iter().skip(1).cloned());
+    hardened
 }
 
 fn reader_prefix(empty_tree: Option<&str>) -> Vec<String> {

@@ -10,7 +10,7 @@ use llm_do_core::{Digest, SecretFile};
 use llm_do_secrets::{NameRule, name_rule, secret_kind, secret_name_globs};
 
 use super::concerns::operands;
-use super::flags::{Argument, Reading};
+use super::flags::{Argument, FlagSyntax};
 use super::git::subcommand_position;
 use super::programs::git_subcommand;
 use super::repository::Asked;
@@ -53,7 +53,7 @@ const PATCH_FLAGS: &[&str] = &[
 ];
 
 /// Judges a command of git.
-pub(crate) async fn of_git(arguments: &[String], judge: &Judge<'_>, asked: &Asked<'_>) -> Secrets {
+pub(crate) async fn find(arguments: &[String], judge: &Judge<'_>, asked: &Asked<'_>) -> Secrets {
     let (global, rest) = arguments.split_at(subcommand_position(arguments));
     let mut secrets = Secrets::default();
     let Some((subcommand, rest)) = rest.split_first() else { return secrets };
@@ -64,7 +64,7 @@ pub(crate) async fn of_git(arguments: &[String], judge: &Judge<'_>, asked: &Aske
         }
         return secrets;
     };
-    let read = table.arguments(rest, Reading::Exact);
+    let read = table.parse(rest, FlagSyntax::Exact);
     let command = GitCommand { global, subcommand, rest, read: &read, judge, asked };
     command.add_files(&mut secrets).await;
     command.leave_out(&mut secrets).await;
@@ -105,27 +105,27 @@ impl GitCommand<'_> {
         if !self.shows_differences() || self.has(&["-L"]) {
             return;
         }
-        let words = operands(self.read);
+        let operands = operands(self.read);
         let is_literal = self.global.iter().any(|word| word.ends_with("-pathspecs"));
-        let has_directory = || words.iter().any(|word| self.judge.root.path().join(word).is_dir());
+        let has_directory = || operands.iter().any(|word| self.judge.root.path().join(word).is_dir());
         if is_literal || self.has(&["--full-diff"]) || (self.has(&["--no-index"]) && has_directory()) {
             return secrets.read.push(self.unseen("what git shows"));
         }
         // Files of revisions, and plain files, are shown without pathspecs, and were judged by themselves.
-        let mut blobs = words.iter().map(|word| is_blob(word));
+        let mut blobs = operands.iter().map(|word| is_blob(word));
         let shows_blobs = match self.subcommand {
             "diff" => blobs.any(|is_blob| is_blob),
-            _ => !words.is_empty() && blobs.all(|is_blob| is_blob),
+            _ => !operands.is_empty() && blobs.all(|is_blob| is_blob),
         };
         if self.has(&["--no-index"]) || shows_blobs {
             return;
         }
         // Renames are followed for one path alone.
         if self.has(&["--follow"]) {
-            let followed = words.iter().filter(|word| may_be_secret(word, self.judge));
+            let followed = operands.iter().filter(|word| may_be_secret(word, self.judge));
             return secrets.read.extend(followed.map(|word| self.unseen(word)));
         }
-        if self.subcommand == "log" && !self.limits_paths(&words) {
+        if self.subcommand == "log" && !self.limits_paths(&operands) {
             // With pathspecs git leaves commits out that touch nothing else: these are shown all the same.
             secrets.added.extend(["--full-history", "--sparse"].map(str::to_owned));
         }
@@ -135,10 +135,10 @@ impl GitCommand<'_> {
     }
 
     /// Returns whether a command may name paths: pathspecs limit the commits that it shows then.
-    fn limits_paths(&self, words: &[&str]) -> bool {
+    fn limits_paths(&self, operands: &[&str]) -> bool {
         let exists = |word: &str| self.judge.root.path().join(word).symlink_metadata().is_ok();
         self.rest.iter().any(|word| word == "--")
-            || words.iter().any(|word| exists(word) || word.starts_with(':'))
+            || operands.iter().any(|word| exists(word) || word.starts_with(':'))
     }
 
     fn shows_differences(&self) -> bool {
@@ -153,8 +153,9 @@ impl GitCommand<'_> {
     async fn tracked(&self) -> Option<String> {
         let question = ["ls-files", "-z", "--"].into_iter().map(str::to_owned);
         let names = secret_names().map(|name| format!(":(top,icase,glob)**/{name}"));
-        let words: Vec<String> = question.chain(names).collect();
-        let (_, printed) = self.asked.about(&words.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+        let arguments: Vec<String> = question.chain(names).collect();
+        let (_, printed) =
+            self.asked.about(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).await?;
         let printed = String::from_utf8_lossy(&printed);
         let paths: Vec<String> = printed
             .split('\0')
@@ -183,8 +184,8 @@ impl GitCommand<'_> {
 
     /// What nobody can look at before it is shown.
     fn unseen(&self, path: &str) -> SecretFile {
-        let words = [self.global, self.rest].concat();
-        let content = Digest::hash_parts(words.iter().map(String::as_bytes));
+        let arguments = [self.global, self.rest].concat();
+        let content = Digest::hash_parts(arguments.iter().map(String::as_bytes));
         SecretFile { path: path.to_owned(), what: "it may show secret files of the past".to_owned(), content }
     }
 }

@@ -1,4 +1,4 @@
-//! Turns command text into the words that are both checked and executed.
+//! Parses command text into the arguments that are both checked and executed.
 //!
 //! The text is read once, from left to right: blanks, words, and the operators `|`, `&&`, `||` and `;`. Quotes
 //! and backslashes are removed as bash removes them; whatever bash would expand, and everything else of its
@@ -7,26 +7,26 @@
 //! This module knows nothing about programs: see [`super::policy`].
 
 use super::characters::is_deceptive;
-use super::refusal::Refusal;
+use super::syntax_error::SyntaxError;
 use super::unquote::read_word;
 
 /// The longest command that is read, in bytes.
 const MAX_LEN: usize = 16 * 1024;
 
-/// The words of one command: the program and its arguments.
-pub(crate) type Words = Vec<String>;
+/// The program of one command, and its arguments.
+pub(crate) type Argv = Vec<String>;
 
 /// What a command text asks for: pipelines, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandLine {
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<CommandStep>,
 }
 
 /// One pipeline, and when it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct CommandStep {
     pub(crate) after: After,
-    pub(crate) pipeline: Vec<Words>,
+    pub(crate) pipeline: Vec<Argv>,
 }
 
 /// On what the previous step's end a step depends.
@@ -42,15 +42,15 @@ pub(crate) enum After {
 
 impl CommandLine {
     /// Returns all commands, in the order of the text.
-    pub(crate) fn commands(&self) -> impl Iterator<Item = &Words> {
+    pub(crate) fn commands(&self) -> impl Iterator<Item = &Argv> {
         self.steps.iter().flat_map(|step| &step.pipeline)
     }
 }
 
 /// Reads a command text.
-pub(crate) fn parse(text: &str) -> Result<CommandLine, Refusal> {
+pub(crate) fn parse(text: &str) -> Result<CommandLine, SyntaxError> {
     check_signs(text)?;
-    let mut line = CommandLine { steps: vec![Step::new(After::Anything)] };
+    let mut line = CommandLine { steps: vec![CommandStep::new(After::Anything)] };
     let mut rest = text.trim_start_matches(BLANKS);
     while !rest.is_empty() {
         rest = line.take(rest)?.trim_start_matches(BLANKS);
@@ -60,82 +60,82 @@ pub(crate) fn parse(text: &str) -> Result<CommandLine, Refusal> {
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-fn check_signs(text: &str) -> Result<(), Refusal> {
+fn check_signs(text: &str) -> Result<(), SyntaxError> {
     if text.len() > MAX_LEN {
-        return Err(Refusal::TooLong { longest: MAX_LEN });
+        return Err(SyntaxError::TooLong { longest: MAX_LEN });
     }
     if text.trim_matches(BLANKS).is_empty() {
-        return Err(Refusal::Empty);
+        return Err(SyntaxError::Empty);
     }
     let is_control = |c: &char| c.is_control() && !matches!(c, '\t' | '\n');
     if let Some(c) = text.chars().find(is_control) {
-        return Err(Refusal::ControlCharacter(c));
+        return Err(SyntaxError::ControlCharacter(c));
     }
     // Also within quotes: a person who reads the command would see another one than the program gets.
-    text.chars().find(|c| is_deceptive(*c)).map_or(Ok(()), |c| Err(Refusal::InvisibleCharacter(c)))
+    text.chars().find(|c| is_deceptive(*c)).map_or(Ok(()), |c| Err(SyntaxError::InvisibleCharacter(c)))
 }
 
-impl Step {
+impl CommandStep {
     fn new(after: After) -> Self {
-        Self { after, pipeline: vec![Words::new()] }
+        Self { after, pipeline: vec![Argv::new()] }
     }
 
     fn is_empty(&self) -> bool {
-        self.pipeline == [Words::new()]
+        self.pipeline == [Argv::new()]
     }
 }
 
 impl CommandLine {
     /// Takes the operator or the word with which a text begins, and returns the rest. `|` binds closest, and
     /// `&&`, `||` and `;` go from left to right, so their order is all there is to know.
-    fn take<'t>(&mut self, text: &'t str) -> Result<&'t str, Refusal> {
+    fn take<'t>(&mut self, text: &'t str) -> Result<&'t str, SyntaxError> {
         const OPERATORS: [(&str, After); 3] =
             [("&&", After::Success), ("||", After::Failure), (";", After::Anything)];
         for (operator, after) in OPERATORS {
             if let Some(rest) = text.strip_prefix(operator) {
-                self.steps.push(Step::new(after));
+                self.steps.push(CommandStep::new(after));
                 return Ok(rest);
             }
         }
-        let step = self.steps.last_mut().ok_or(Refusal::Unreadable)?;
+        let step = self.steps.last_mut().ok_or(SyntaxError::Unreadable)?;
         match text.strip_prefix('|') {
             Some(rest) if !rest.starts_with('&') => {
-                step.pipeline.push(Words::new());
+                step.pipeline.push(Argv::new());
                 Ok(rest)
             }
-            _ => take_word(text, step.pipeline.last_mut().ok_or(Refusal::Unreadable)?),
+            _ => take_word(text, step.pipeline.last_mut().ok_or(SyntaxError::Unreadable)?),
         }
     }
 
     /// Checks that every operator has its commands.
-    fn finished(self) -> Result<Self, Refusal> {
-        let is_semicolon = |step: &Step| step.is_empty() && step.after == After::Anything;
+    fn finished(self) -> Result<Self, SyntaxError> {
+        let is_semicolon = |step: &CommandStep| step.is_empty() && step.after == After::Anything;
         let is_last = self.steps.len() > 1 && self.steps.last().is_some_and(is_semicolon);
         if is_last && self.steps[..self.steps.len() - 1].iter().all(|step| !step.is_empty()) {
-            return Err(Refusal::TrailingSemicolon);
+            return Err(SyntaxError::TrailingSemicolon);
         }
-        let complete = !self.steps.is_empty() && self.commands().all(|words| !words.is_empty());
-        if complete { Ok(self) } else { Err(Refusal::Unreadable) }
+        let complete = !self.steps.is_empty() && self.commands().all(|argv| !argv.is_empty());
+        if complete { Ok(self) } else { Err(SyntaxError::Unreadable) }
     }
 }
 
-fn take_word<'t>(text: &'t str, words: &mut Words) -> Result<&'t str, Refusal> {
-    if let Some(refusal) = Refusal::of_sign(text) {
+fn take_word<'t>(text: &'t str, argv: &mut Argv) -> Result<&'t str, SyntaxError> {
+    if let Some(refusal) = SyntaxError::at_start_of(text) {
         return Err(refusal);
     }
-    if words.is_empty() {
+    if argv.is_empty() {
         check_command_position(text)?;
     }
     let (word, rest) = read_word(text)?;
-    if words.is_empty() && word.starts_with('%') {
-        return Err(Refusal::Syntax("a job of a shell".to_owned()));
+    if argv.is_empty() && word.starts_with('%') {
+        return Err(SyntaxError::Syntax("a job of a shell".to_owned()));
     }
-    words.push(word);
+    argv.push(word);
     Ok(rest)
 }
 
 /// Where a command begins, some words are syntax, unless something of them is quoted.
-fn check_command_position(text: &str) -> Result<(), Refusal> {
+fn check_command_position(text: &str) -> Result<(), SyntaxError> {
     const RESERVED: [&str; 22] = [
         "!", "[[", "]]", "{", "}", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
         "function", "if", "select", "then", "time", "until", "while", "in",
@@ -143,9 +143,9 @@ fn check_command_position(text: &str) -> Result<(), Refusal> {
     let ends_word = |ch: char| "|&;()<> \t\n".contains(ch);
     let word = text.split(ends_word).next().unwrap_or_default();
     if RESERVED.contains(&word) {
-        return Err(Refusal::Syntax(format!("`{word}`")));
+        return Err(SyntaxError::Syntax(format!("`{word}`")));
     }
-    if is_assignment(word) { Err(Refusal::Assignment) } else { Ok(()) }
+    if is_assignment(word) { Err(SyntaxError::Assignment) } else { Ok(()) }
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -158,21 +158,21 @@ fn is_assignment(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<Words> {
+    fn argv(text: &str) -> Vec<Argv> {
         parse(text).unwrap().commands().cloned().collect()
     }
 
     #[test]
     fn quotes_vanish_and_what_they_hold_is_data() {
         assert_eq!(
-            words(r#"find . -e'x'ec "a;b" c\ d '$HOME' "\$x\a""#),
+            argv(r#"find . -e'x'ec "a;b" c\ d '$HOME' "\$x\a""#),
             [["find", ".", "-exec", "a;b", "c d", "$HOME", r"$x\a"]]
         );
-        assert_eq!(words("echo '' \"\" a''"), [["echo", "", "", "a"]]);
-        assert_eq!(words(r"grep 'it'\''s' \if 'l's\ "), [["grep", "it's", "if", "ls "]]);
-        assert_eq!(words("'if' a=b"), [["if", "a=b"]]);
-        assert_eq!(words("git show HEAD@{1} stash@{0} {}"), [["git", "show", "HEAD@{1}", "stash@{0}", "{}"]]);
-        assert_eq!(words("grep \"foo$\" a$ 'x\ny'"), [["grep", "foo$", "a$", "x\ny"]]);
+        assert_eq!(argv("echo '' \"\" a''"), [["echo", "", "", "a"]]);
+        assert_eq!(argv(r"grep 'it'\''s' \if 'l's\ "), [["grep", "it's", "if", "ls "]]);
+        assert_eq!(argv("'if' a=b"), [["if", "a=b"]]);
+        assert_eq!(argv("git show HEAD@{1} stash@{0} {}"), [["git", "show", "HEAD@{1}", "stash@{0}", "{}"]]);
+        assert_eq!(argv("grep \"foo$\" a$ 'x\ny'"), [["grep", "foo$", "a$", "x\ny"]]);
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_chain_of_thousands_of_commands_is_read_to_its_end() {
         let text = format!("{}rm x", "ls && ".repeat(2_000));
-        assert_eq!(words(&text).last().unwrap(), &["rm", "x"]);
+        assert_eq!(argv(&text).last().unwrap(), &["rm", "x"]);
     }
 
     #[test]
@@ -256,10 +256,10 @@ mod tests {
 
     #[test]
     fn spaces_of_other_widths_and_joined_emoji_are_data_in_quotes() {
-        assert_eq!(words("ls 'at 3.04\u{202f}PM.png'"), [["ls", "at 3.04\u{202f}PM.png"]]);
-        assert_eq!(words("echo \"👨\u{200d}👩 ❤\u{fe0f}\""), [["echo", "👨\u{200d}👩 ❤\u{fe0f}"]]);
-        assert_eq!(words("grep Grüße 漢字 🚀"), [["grep", "Grüße", "漢字", "🚀"]]);
-        assert_eq!(words("echo ';' a\\;"), [["echo", ";", "a;"]]);
+        assert_eq!(argv("ls 'at 3.04\u{202f}PM.png'"), [["ls", "at 3.04\u{202f}PM.png"]]);
+        assert_eq!(argv("echo \"👨\u{200d}👩 ❤\u{fe0f}\""), [["echo", "👨\u{200d}👩 ❤\u{fe0f}"]]);
+        assert_eq!(argv("grep Grüße 漢字 🚀"), [["grep", "Grüße", "漢字", "🚀"]]);
+        assert_eq!(argv("echo ';' a\\;"), [["echo", ";", "a;"]]);
     }
 
     #[test]

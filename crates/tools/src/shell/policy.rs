@@ -1,7 +1,7 @@
 //! Decides about a command line: runs at once, asks, or is blocked; and says why.
 //!
 //! Every command of the line is judged by the rules for its program, and a pre-approved one also by its
-//! words: flags must be positively known, paths must stay within the root. The strictest judgment holds for
+//! arguments: flags must be positively known, paths must stay within the root. The strictest judgment holds for
 //! the whole line.
 //!
 //! This module runs nothing. What only git itself can tell about a repository is asked in
@@ -12,13 +12,14 @@ use std::path::Path;
 use llm_do_core::Approval;
 
 use super::concerns::{self, Concern};
-use super::flags::{Argument, FlagTable, Reading};
+use super::execution_env::SYSTEM_DIRECTORIES;
+use super::flags::{Argument, FlagSyntax, FlagTable};
 use super::git;
-use super::parse::{CommandLine, Words};
-use super::place::SYSTEM_DIRECTORIES;
-use super::programs::{Grammar, Program, program};
+use super::parse::{Argv, CommandLine};
+use super::programs::{Grammar, KnownProgram, program};
 use super::root::Root;
 use super::settings::{Operands, ShellRule, ShellSettings, Unlisted};
+use crate::toolset_error::ToolsetError;
 
 /// What came out for a command line, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl Judgment {
     }
 
     /// Asks, where there are concerns.
-    pub(crate) fn of_concerns(concerns: Vec<String>) -> Self {
+    pub(crate) fn from_concerns(concerns: Vec<String>) -> Self {
         let approval = if concerns.is_empty() { Approval::PreApproved } else { Approval::Ask };
         Self { approval, reasons: concerns }
     }
@@ -74,20 +75,20 @@ struct Rule {
 
 impl Policy {
     /// Checks the rules, the given ones before those of the settings.
-    pub(crate) fn new(given: &[ShellRule], settings: &ShellSettings) -> Result<Self, String> {
+    pub(crate) fn new(given: &[ShellRule], settings: &ShellSettings) -> Result<Self, ToolsetError> {
         let rules = given.iter().chain(&settings.rules).map(Rule::new).collect::<Result<_, _>>()?;
         Ok(Self { rules, unlisted: settings.unlisted })
     }
 
     /// Judges a command line.
     pub(crate) fn judge(&self, line: &CommandLine, root: &Root) -> Judgment {
-        let judgments = line.commands().map(|words| self.judge_command(words, root));
-        let unseen = Judgment::of_concerns(unseen_repositories(line, root));
+        let judgments = line.commands().map(|argv| self.judge_command(argv, root));
+        let unseen = Judgment::from_concerns(unseen_repositories(line, root));
         judgments.fold(Judgment::harmless(), Judgment::and).and(unseen)
     }
 
-    fn judge_command(&self, words: &[String], root: &Root) -> Judgment {
-        let Some((first, arguments)) = words.split_first() else {
+    fn judge_command(&self, argv: &[String], root: &Root) -> Judgment {
+        let Some((first, arguments)) = argv.split_first() else {
             return Judgment::new(Approval::Blocked, "there is a command without a program");
         };
         let Some(name) = bare_name(first) else {
@@ -99,11 +100,11 @@ impl Policy {
             return self.unlisted(name, arguments);
         }
         let by_path = (name != first).then(|| format!("`{first}` names the program by its path"));
-        let by_rules = matching.iter().map(|rule| rule.judge(words));
+        let by_rules = matching.iter().map(|rule| rule.judge(argv));
         by_rules
             .fold(Judgment::harmless(), Judgment::and)
-            .and(Judgment::of_concerns(by_path.into_iter().collect()))
-            .and(Judgment::of_concerns(concerns_of(name, arguments, &matching, root)))
+            .and(Judgment::from_concerns(by_path.into_iter().collect()))
+            .and(Judgment::from_concerns(concerns_of(name, arguments, &matching, root)))
     }
 
     fn matching(&self, name: &str, arguments: &[String]) -> Vec<&Rule> {
@@ -145,22 +146,25 @@ impl Policy {
 }
 
 impl Rule {
-    fn new(rule: &ShellRule) -> Result<Self, String> {
+    fn new(rule: &ShellRule) -> Result<Self, ToolsetError> {
         let plain = !rule.program.is_empty()
             && !rule.program.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control());
         if !plain {
-            return Err(format!("rule for `{}`: `program` is the bare name of a program", rule.program));
+            let message =
+                format!("rule for `{}`: `program` must be the bare name of a program", rule.program);
+            return Err(ToolsetError::Setting(message));
         }
         let mut allowed = FlagTable::default();
         let all_flags = rule.allow_flags.iter().any(|flag| flag == "*");
         for flag in rule.allow_flags.iter().filter(|flag| *flag != "*") {
-            allowed.add(flag).map_err(|error| format!("rule for `{}`: {error}", rule.program))?;
+            let named = |error| ToolsetError::Setting(format!("rule for `{}`: {error}", rule.program));
+            allowed.add(flag).map_err(named)?;
         }
         if let Some(flag) = rule.refuse_flags.iter().find(|flag| !flag.starts_with('-') || flag.len() < 2) {
-            return Err(format!(
+            return Err(ToolsetError::Setting(format!(
                 "rule for `{}`: `{flag}` is not a flag: write `-x` or `--name`",
                 rule.program
-            ));
+            )));
         }
         let mut rule = rule.clone();
         rule.refuse_flags.iter_mut().for_each(|flag| *flag = without_value(flag).to_owned());
@@ -168,7 +172,7 @@ impl Rule {
     }
 
     /// Returns whether the rule is about a command of its program. One that allows needs its subcommand where the
-    /// program takes it; a stricter one holds wherever the word stands, as nobody knows which flags of the
+    /// program takes it; a stricter one holds at any position, because it is unknown which flags of the
     /// program take a value: `cargo +nightly -q publish`.
     fn is_about(&self, subcommand: Option<&str>, arguments: &[String]) -> bool {
         let Some(word) = self.rule.subcommand.as_deref() else { return true };
@@ -184,9 +188,9 @@ impl Rule {
         }
     }
 
-    fn judge(&self, words: &[String]) -> Judgment {
+    fn judge(&self, argv: &[String]) -> Judgment {
         let name = self.shown();
-        let refused = self.rule.refuse_flags.iter().find(|flag| words.iter().any(|word| uses(word, flag)));
+        let refused = self.rule.refuse_flags.iter().find(|flag| argv.iter().any(|word| uses(word, flag)));
         match (refused, self.rule.approval) {
             (Some(flag), _) => Judgment::new(Approval::Blocked, format!("a rule refuses `{name} {flag}`")),
             (None, Approval::PreApproved) => Judgment::harmless(),
@@ -243,10 +247,10 @@ fn seen_in(name: &str, arguments: &[String], rules: &[&Rule], root: &Root) -> Ve
     let known = program(name);
     match known.map(|program| program.grammar) {
         Some(Grammar::Git) => git::concerns(arguments, &allowed, root),
-        Some(Grammar::Find) => concerns::of_find(arguments, root),
+        Some(Grammar::Find) => concerns::find_concerns(arguments, root),
         _ => {
             let (grammar, arguments) = understood(known, allowed, arguments, rules);
-            concerns::of_arguments(grammar, &arguments, root)
+            concerns::argument_concerns(grammar, &arguments, root)
         }
     }
 }
@@ -269,8 +273,8 @@ impl ShellRule {
 
 /// Returns whether a command is known to leave all files as they are, whatever rules allow. What git records of
 /// them changes none that anybody acts on.
-pub(crate) fn keeps_files(words: &[String], root: &Root) -> bool {
-    let Some((name, arguments)) = words.split_first() else { return true };
+pub(crate) fn keeps_files(argv: &[String], root: &Root) -> bool {
+    let Some((name, arguments)) = argv.split_first() else { return true };
     let Some(name) = bare_name(name).filter(|name| program(name).is_some()) else { return false };
     let first = arguments.first().map(String::as_str);
     if name == "git" && !git::is_reader(arguments) {
@@ -284,15 +288,15 @@ pub(crate) fn keeps_files(words: &[String], root: &Root) -> bool {
 fn unseen_repositories(line: &CommandLine, root: &Root) -> Vec<String> {
     let commands = || {
         let steps = line.steps.iter().enumerate();
-        steps.flat_map(|(step, commands)| commands.pipeline.iter().map(move |words| (step, words)))
+        steps.flat_map(|(step, commands)| commands.pipeline.iter().map(move |argv| (step, argv)))
     };
-    let is_git = |words: &Words| words.first().and_then(|name| bare_name(name)) == Some("git");
-    if !commands().any(|(_, words)| is_git(words)) {
+    let is_git = |argv: &Argv| argv.first().and_then(|name| bare_name(name)) == Some("git");
+    if !commands().any(|(_, argv)| is_git(argv)) {
         return Vec::new();
     }
-    let writers: Vec<_> = commands().filter(|(_, words)| !keeps_files(words, root)).collect();
-    let unseen = commands().filter(|(_, words)| is_git(words)).filter_map(|(step, git)| {
-        let comes_first = |(other, words): &&(usize, &Words)| *other <= step && !std::ptr::eq(*words, git);
+    let writers: Vec<_> = commands().filter(|(_, argv)| !keeps_files(argv, root)).collect();
+    let unseen = commands().filter(|(_, argv)| is_git(argv)).filter_map(|(step, git)| {
+        let comes_first = |(other, argv): &&(usize, &Argv)| *other <= step && !std::ptr::eq(*argv, git);
         let (_, writer) = writers.iter().find(comes_first)?;
         let name = writer.first()?;
         Some(format!("`{name}` may change the repository before `git` uses it in the same line"))
@@ -307,7 +311,7 @@ fn merged(rules: &[&Rule]) -> FlagTable {
 }
 
 fn understood(
-    known: Option<&'static Program>,
+    known: Option<&'static KnownProgram>,
     allowed: FlagTable,
     arguments: &[String],
     rules: &[&Rule],
@@ -315,9 +319,9 @@ fn understood(
     let Some(program) = known else {
         let text = rules.iter().all(|rule| rule.rule.operands == Operands::Text);
         let grammar = if text { Grammar::Text } else { Grammar::Unknown };
-        return (grammar, allowed.arguments(arguments, Reading::Exact));
+        return (grammar, allowed.parse(arguments, FlagSyntax::Exact));
     };
     let mut table = program.flags.clone();
     table.extend(&allowed);
-    (program.grammar, table.arguments(arguments, program.reading))
+    (program.grammar, table.parse(arguments, program.flag_syntax))
 }

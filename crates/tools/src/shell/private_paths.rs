@@ -30,28 +30,28 @@ pub(crate) fn private_paths(line: &CommandLine, root: &Root, guarded: &Guarded) 
     if !guarded.has_private() {
         return Vec::new();
     }
-    line.commands().filter_map(|words| Reach::new(words, root, guarded)?.private()).collect()
+    line.commands().filter_map(|argv| CommandReach::new(argv, root, guarded)?.private()).collect()
 }
 
 /// What one command may reach.
-struct Reach<'c> {
+struct CommandReach<'c> {
     program: &'c str,
-    words: &'c [String],
+    arguments: &'c [String],
     may_write: bool,
     root: &'c Root,
     guarded: &'c Guarded,
 }
 
-impl<'c> Reach<'c> {
-    fn new(words: &'c [String], root: &'c Root, guarded: &'c Guarded) -> Option<Self> {
-        let (program, rest) = words.split_first()?;
+impl<'c> CommandReach<'c> {
+    fn new(argv: &'c [String], root: &'c Root, guarded: &'c Guarded) -> Option<Self> {
+        let (program, rest) = argv.split_first()?;
         let program = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or(program);
-        Some(Self { program, words: rest, may_write: !keeps_files(words, root), root, guarded })
+        Some(Self { program, arguments: rest, may_write: !keeps_files(argv, root), root, guarded })
     }
 
     fn private(&self) -> Option<String> {
         let target = self.target();
-        let paths = self.words.iter().flat_map(|word| paths_in(word));
+        let paths = self.arguments.iter().flat_map(|word| paths_in(word));
         let mut paths = paths.chain(self.working_directory());
         let reached =
             paths.find(|path| self.is_private(path) || (Some(*path) != target && self.holds_private(path)));
@@ -62,9 +62,9 @@ impl<'c> Reach<'c> {
 
     /// What the program looks through where its words name nothing.
     fn working_directory(&self) -> Option<&'static str> {
-        let (_, other_words) = FROM_HERE.iter().find(|(program, _)| *program == self.program)?;
-        let operands = self.words.iter().filter(|word| !word.starts_with('-')).count();
-        (operands <= *other_words).then_some(".")
+        let (_, other_operands) = FROM_HERE.iter().find(|(program, _)| *program == self.program)?;
+        let operands = self.arguments.iter().filter(|word| !word.starts_with('-')).count();
+        (operands <= *other_operands).then_some(".")
     }
 
     /// The directory or file into which the program writes what its other words name.
@@ -72,18 +72,18 @@ impl<'c> Reach<'c> {
         if !INTO_LAST.contains(&self.program) {
             return None;
         }
-        let mut words = self.words.iter().map(String::as_str);
+        let mut arguments = self.arguments.iter().map(String::as_str);
         let long = |word: &&'c str| word.strip_prefix("--target-directory=");
         let is_flag = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('t');
-        while let Some(word) = words.next() {
+        while let Some(word) = arguments.next() {
             match word {
-                "-t" | "--target-directory" => return words.next(),
+                "-t" | "--target-directory" => return arguments.next(),
                 word if long(&word).is_some() => return long(&word),
                 word if is_flag(word) => return word.split_once('t').map(|(_, target)| target),
                 _ => {}
             }
         }
-        self.words.last().map(String::as_str)
+        self.arguments.last().map(String::as_str)
     }
 
     fn is_private(&self, path: &str) -> bool {
@@ -94,7 +94,8 @@ impl<'c> Reach<'c> {
     }
 
     fn holds_private(&self, path: &str) -> bool {
-        let is_deep = !SHALLOW.contains(&self.program) || self.words.iter().any(|word| is_recursive(word));
+        let is_deep =
+            !SHALLOW.contains(&self.program) || self.arguments.iter().any(|word| is_recursive(word));
         let holds = |path: &Path| match self.may_write {
             true => self.guarded.leads_to_unwritable(path),
             false => self.guarded.leads_to_unreadable(path),
@@ -112,8 +113,8 @@ impl<'c> Reach<'c> {
         if !self.may_write || !self.holds_private(self.target()?) {
             return None;
         }
-        let command = Command { words: self.words, root: self.root, guarded: self.guarded };
-        let paths = self.words.iter().flat_map(|word| paths_in(word)).collect();
+        let command = Command { arguments: self.arguments, root: self.root, guarded: self.guarded };
+        let paths = self.arguments.iter().flat_map(|word| paths_in(word)).collect();
         let objection = |file: &Path| {
             let shown = file.display().to_string();
             self.is_private(&shown).then(|| format!("`{shown}` would be a file of llm-do itself"))

@@ -8,12 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::flags::{FlagTable, Reading};
+use super::flags::{FlagSyntax, FlagTable};
 
 /// How the words of a program are understood.
-pub(crate) struct Program {
+pub(crate) struct KnownProgram {
     pub(crate) flags: FlagTable,
-    pub(crate) reading: Reading,
+    pub(crate) flag_syntax: FlagSyntax,
     pub(crate) grammar: Grammar,
 }
 
@@ -187,8 +187,8 @@ const GIT_LOG: &str = "-trgimE -FP -n= -L= -0123456789 --oneline --format? --pre
     --no-show-signature !--show-signature !--alternate-refs !--stdin";
 
 /// Returns what is known about a program.
-pub(crate) fn program(name: &str) -> Option<&'static Program> {
-    static PROGRAMS: LazyLock<BTreeMap<&str, Program>> = LazyLock::new(programs);
+pub(crate) fn program(name: &str) -> Option<&'static KnownProgram> {
+    static PROGRAMS: LazyLock<BTreeMap<&str, KnownProgram>> = LazyLock::new(programs);
     PROGRAMS.get(name)
 }
 
@@ -203,7 +203,7 @@ pub(crate) fn git_subcommand(name: &str) -> Option<&'static FlagTable> {
 }
 
 /// Returns the words of `find`. They begin with one dash; the table writes two, as they are never clusters.
-pub(crate) fn find_words() -> &'static FlagTable {
+pub(crate) fn find_flags() -> &'static FlagTable {
     static WORDS: LazyLock<FlagTable> = LazyLock::new(|| table(FIND));
     &WORDS
 }
@@ -213,9 +213,9 @@ fn table(text: &str) -> FlagTable {
     FlagTable::read(text).unwrap_or_default()
 }
 
-fn programs() -> BTreeMap<&'static str, Program> {
+fn programs() -> BTreeMap<&'static str, KnownProgram> {
+    use FlagSyntax::{Exact, Gnu, NextWords, UpToOperand};
     use Grammar::{AllText, Find, Format, Git, OneInput, Paths, Pattern, Text};
-    use Reading::{Exact, Gnu, NextWords, UpToOperand};
     let grep = Pattern { unless: &["-e", "--regexp", "-f", "--file"] };
     let rg = Pattern {
         unless: &[
@@ -253,7 +253,7 @@ fn programs() -> BTreeMap<&'static str, Program> {
     ];
     let program = |(name, flags, reading, grammar): (_, &str, _, _)| {
         let helped = if grammar == Git { flags.to_owned() } else { format!("{flags} {HELP}") };
-        (name, Program { flags: table(&helped), reading, grammar })
+        (name, KnownProgram { flags: table(&helped), flag_syntax: reading, grammar })
     };
     known.into_iter().map(program).collect()
 }

@@ -20,25 +20,30 @@ use crate::filesystem::Guarded;
 const MAX_FILES: usize = 10_000;
 
 /// Says which protected files a command line names, and why they are protected.
-pub(crate) fn of(line: &CommandLine, judgment: &Judgment, root: &Root, guarded: &Guarded) -> Vec<String> {
+pub(crate) fn reasons(
+    line: &CommandLine,
+    judgment: &Judgment,
+    root: &Root,
+    guarded: &Guarded,
+) -> Vec<String> {
     let asks = judgment.approval != Approval::PreApproved;
-    let may_write = |words: &&Vec<String>| asks || !keeps_files(words, root);
+    let may_write = |argv: &&Vec<String>| asks || !keeps_files(argv, root);
     line.commands()
         .filter(may_write)
-        .flat_map(|words| Command { words: &words[1..], root, guarded }.protected())
+        .flat_map(|argv| Command { arguments: &argv[1..], root, guarded }.protected())
         .collect()
 }
 
 /// The words behind a program that may write.
 pub(super) struct Command<'c> {
-    pub(super) words: &'c [String],
+    pub(super) arguments: &'c [String],
     pub(super) root: &'c Root,
     pub(super) guarded: &'c Guarded,
 }
 
 impl Command<'_> {
     fn protected(&self) -> Vec<String> {
-        let paths: BTreeSet<&str> = self.words.iter().flat_map(|word| paths_in(word)).collect();
+        let paths: BTreeSet<&str> = self.arguments.iter().flat_map(|word| paths_in(word)).collect();
         let named = paths.iter().filter_map(|path| self.reason(Path::new(path)));
         named.chain(self.put_into_directories(&paths)).collect()
     }
@@ -48,8 +53,8 @@ impl Command<'_> {
         let Some(resolved) = self.root.resolve(path) else {
             return Some(format!("`{shown}` is protected: nobody can tell where it leads"));
         };
-        let places = [resolved, self.root.path().join(path)];
-        let reason = places.iter().find_map(|place| self.guarded.reason(place))?;
+        let paths = [resolved, self.root.path().join(path)];
+        let reason = paths.iter().find_map(|path| self.guarded.reason(path))?;
         Some(format!("`{shown}` is protected: {reason}"))
     }
 
@@ -84,10 +89,10 @@ impl Command<'_> {
 
     /// The directories among the paths, and one that would be made: the last word, where it does not exist.
     fn targets<'p>(&self, paths: &BTreeSet<&'p str>) -> Vec<&'p str> {
-        let last = self.words.last().map(String::as_str).filter(|word| !word.starts_with('-'));
+        let last = self.arguments.last().map(String::as_str).filter(|word| !word.starts_with('-'));
         let is_target = |path: &&&str| {
-            let place = self.root.path().join(path);
-            place.is_dir() || (last == Some(**path) && !place.exists())
+            let destination = self.root.path().join(path);
+            destination.is_dir() || (last == Some(**path) && !destination.exists())
         };
         paths.iter().filter(is_target).copied().collect()
     }

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::execute::{Bounds, Invocation, run_quietly};
-use super::flags::{Argument, Reading};
+use super::execution_env::ExecutionEnv;
+use super::flags::{Argument, FlagSyntax};
 use super::git::{ANY_OWNER, READER_ENVIRONMENT, runs_programs, subcommand_position};
-use super::place::Place;
+use super::git_config_paths::{self, ConfigEntry, Directories};
 use super::programs::program;
-use super::reach::{self, Directories, Entry};
 use llm_do_sandbox::PreparedSandbox;
 
 /// What git says about the repository in which a command runs.
@@ -29,8 +29,12 @@ const BOUNDS: Bounds = Bounds { time: Duration::from_secs(3), output: 1024 * 102
 
 impl Repository {
     /// Asks git, in the directory that the arguments of a command choose. Without git there is nothing to say.
-    pub(crate) async fn of(arguments: &[String], place: &Place, sandbox: Option<PreparedSandbox>) -> Self {
-        let Some(asked) = Asked::new(arguments, place, sandbox) else { return Self::default() };
+    pub(crate) async fn look_up(
+        arguments: &[String],
+        env: &ExecutionEnv,
+        sandbox: Option<PreparedSandbox>,
+    ) -> Self {
+        let Some(asked) = Asked::new(arguments, env, sandbox) else { return Self::default() };
         let where_it_is = asked.about(&LOCATION).await;
         let what_it_names = asked.about(&CONFIGURATION).await;
         let version = asked.about(&["version"]).await;
@@ -44,7 +48,7 @@ impl Repository {
             return Self::default();
         }
         let [location, names, version] = [location, names, version].map(lossy);
-        let mut repository = Self::read(&location, &names, place);
+        let mut repository = Self::read(&location, &names, env);
         repository.empty_tree = repository.empty_tree.filter(|_| takes_attribute_source(&version));
         if listed != 0 {
             repository.concerns.push("git cannot read all of the repository's configuration".to_owned());
@@ -56,14 +60,14 @@ impl Repository {
         Self { concerns: vec![concern.to_owned()], ..Self::default() }
     }
 
-    fn read(location: &str, configuration: &str, place: &Place) -> Self {
+    fn read(location: &str, configuration: &str, env: &ExecutionEnv) -> Self {
         let mut lines = location.lines();
         let empty_tree = match lines.next() {
             Some("sha256") => EMPTY_TREE_SHA256,
             _ => EMPTY_TREE_SHA1,
         };
         let directories = Directories::read(lines);
-        let reached = reach::outside(&directories, &chosen_here(configuration), &place.root);
+        let reached = git_config_paths::outside(&directories, &chosen_here(configuration), &env.root);
         let reached =
             reached.iter().map(|path| format!("the repository reaches to `{path}`, outside the root"));
         let programs = named_programs(configuration);
@@ -105,7 +109,7 @@ const CONFIGURATION: [&str; 5] = ["config", "--list", "--show-scope", "--show-or
 pub(crate) struct Asked<'a> {
     git: PathBuf,
     directory: Vec<String>,
-    place: &'a Place,
+    env: &'a ExecutionEnv,
     sandbox: Option<PreparedSandbox>,
 }
 
@@ -113,11 +117,11 @@ impl<'a> Asked<'a> {
     /// Finds git, in the directory that the arguments of a command choose; nothing if there is none.
     pub(crate) fn new(
         arguments: &[String],
-        place: &'a Place,
+        env: &'a ExecutionEnv,
         sandbox: Option<PreparedSandbox>,
     ) -> Option<Self> {
-        let git = place.find("git").ok()?;
-        Some(Self { git, directory: chosen_directories(arguments), place, sandbox })
+        let git = env.find("git").ok()?;
+        Some(Self { git, directory: chosen_directories(arguments), env, sandbox })
     }
 
     /// Returns what kind of object a word names: `blob`, `commit`; nothing if it names none.
@@ -144,14 +148,14 @@ impl<'a> Asked<'a> {
             arguments: fixed.into_iter().chain(self.directory.iter().cloned()).chain(question).collect(),
             environment: READER_ENVIRONMENT.to_vec(),
         };
-        run_quietly(invocation, self.place, self.sandbox.clone(), BOUNDS).await
+        run_quietly(invocation, self.env, self.sandbox.clone(), BOUNDS).await
     }
 }
 
 /// The `-C` flags of a command, which say where its repository is.
 fn chosen_directories(arguments: &[String]) -> Vec<String> {
     let global = arguments.get(..subcommand_position(arguments)).unwrap_or_default();
-    let understood = program("git").map(|git| git.flags.arguments(global, Reading::UpToOperand));
+    let understood = program("git").map(|git| git.flags.parse(global, FlagSyntax::UpToOperand));
     let chosen = |argument| match argument {
         Argument::Flag { name, value: Some(value), .. } if name == "-C" => Some(["-C".to_owned(), value]),
         _ => None,
@@ -160,26 +164,26 @@ fn chosen_directories(arguments: &[String]) -> Vec<String> {
 }
 
 /// The keys and values of the configuration, but for those of the user and of the system, which are trusted.
-fn chosen_here(list: &str) -> Vec<Entry<'_>> {
+fn chosen_here(list: &str) -> Vec<ConfigEntry<'_>> {
     let is_trusted = |scope: &str| matches!(scope, "system" | "global" | "command");
     entries(list).into_iter().filter(|(scope, _)| !is_trusted(scope)).map(|(_, entry)| entry).collect()
 }
 
 /// All entries of the configuration, each with its scope.
-fn entries(list: &str) -> Vec<(&str, Entry<'_>)> {
-    let words: Vec<&str> = list.split('\0').collect();
-    words.chunks_exact(3).map(|words| (words[0], entry(words[1], words[2]))).collect()
+fn entries(list: &str) -> Vec<(&str, ConfigEntry<'_>)> {
+    let fields: Vec<&str> = list.split('\0').collect();
+    fields.chunks_exact(3).map(|fields| (fields[0], entry(fields[1], fields[2]))).collect()
 }
 
-fn entry<'l>(origin: &'l str, text: &'l str) -> Entry<'l> {
+fn entry<'l>(origin: &'l str, text: &'l str) -> ConfigEntry<'l> {
     let (key, value) = text.split_once('\n').unwrap_or((text, ""));
-    Entry { origin: origin.strip_prefix("file:"), key, value }
+    ConfigEntry { origin: origin.strip_prefix("file:"), key, value }
 }
 
 /// The formats, also those of the user and of the system, with which git runs programs.
 fn risky_formats(list: &str) -> Vec<String> {
     let is_format = |key: &str| key == "format.pretty" || key.starts_with("pretty.");
-    let risky = |entry: &Entry<'_>| is_format(&entry.key.to_lowercase()) && runs_programs(entry.value);
+    let risky = |entry: &ConfigEntry<'_>| is_format(&entry.key.to_lowercase()) && runs_programs(entry.value);
     let formats = entries(list).into_iter().map(|(_, entry)| entry).filter(risky);
     formats.map(|entry| entry.key.to_owned()).collect()
 }

@@ -4,6 +4,7 @@
 //! runs later may find other links, so this confines programs that are only mistaken, together with the
 //! approval that everything else needs.
 
+use crate::toolset_error::ToolsetError;
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
@@ -21,13 +22,12 @@ pub(crate) struct Root(PathBuf);
 
 impl Root {
     /// Takes a directory that exists.
-    pub(crate) fn new(directory: &Path) -> Result<Self, String> {
-        let resolved = fs::canonicalize(directory)
-            .map_err(|error| format!("the directory `{}` cannot be used: {error}", directory.display()))?;
+    pub(crate) fn new(directory: &Path) -> Result<Self, ToolsetError> {
+        let resolved = fs::canonicalize(directory).map_err(ToolsetError::path(directory))?;
         if resolved.is_dir() {
             return Ok(Self(resolved));
         }
-        Err(format!("`{}` is not a directory", directory.display()))
+        Err(ToolsetError::Setting(format!("`{}` is not a directory", directory.display())))
     }
 
     /// Returns the directory.

@@ -90,11 +90,11 @@ fn beginning(real: &Path, limit: u64) -> Option<Vec<u8>> {
 }
 
 /// Judges a command, but for one of git.
-pub(crate) fn of_command(name: &str, arguments: &[String], judge: &Judge<'_>) -> Secrets {
+pub(crate) fn find(name: &str, arguments: &[String], judge: &Judge<'_>) -> Secrets {
     let mut secrets = Secrets::default();
     let known = program(name);
     let understood =
-        known.map(|program| (program.grammar, program.flags.arguments(arguments, program.reading)));
+        known.map(|program| (program.grammar, program.flags.parse(arguments, program.flag_syntax)));
     let is_understood = |read: &[Argument]| !read.iter().any(|one| matches!(one, Argument::Unknown(_)));
     match understood {
         // It shows names, unless it runs another program.
@@ -138,7 +138,7 @@ fn files_among<'a>(name: &str, grammar: Grammar, read: &'a [Argument]) -> Vec<&'
 
 /// Leaves secret files out of a search through directories.
 fn search_through(name: &str, grammar: Grammar, read: &[Argument], judge: &Judge<'_>, secrets: &mut Secrets) {
-    let Some(search) = Search::of(name, read) else { return };
+    let Some(search) = DirectorySearch::from_arguments(name, read) else { return };
     let operands = operands(read);
     let starts = paths_among(grammar, read, &operands);
     // Behind links are files of other directories, too.
@@ -157,15 +157,15 @@ fn search_through(name: &str, grammar: Grammar, read: &[Argument], judge: &Judge
 
 /// A search through directories.
 #[derive(Debug, Clone, Copy)]
-struct Search {
+struct DirectorySearch {
     is_ripgrep: bool,
     follows_links: bool,
     /// Whether files that are ignored or hidden are left out anyway.
     respects_ignore_files: bool,
 }
 
-impl Search {
-    fn of(name: &str, read: &[Argument]) -> Option<Self> {
+impl DirectorySearch {
+    fn from_arguments(name: &str, read: &[Argument]) -> Option<Self> {
         let flags = || {
             read.iter().filter_map(|argument| match argument {
                 Argument::Flag { name, flag, value, .. } => Some((name.as_str(), flag, value.as_deref())),
@@ -238,12 +238,12 @@ mod tests {
 
     #[test]
     fn flags_come_before_the_end_of_flags_and_operands_last() {
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let flags = Secrets { added: words("--exclude=.env"), ..Secrets::default() };
-        assert_eq!(flags.complete(&words("-r x .")), words("-r x . --exclude=.env"));
-        assert_eq!(flags.complete(&words("-r -- x .")), words("-r --exclude=.env -- x ."));
+        let split = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let flags = Secrets { added: split("--exclude=.env"), ..Secrets::default() };
+        assert_eq!(flags.complete(&split("-r x .")), split("-r x . --exclude=.env"));
+        assert_eq!(flags.complete(&split("-r -- x .")), split("-r --exclude=.env -- x ."));
         let operands = Secrets { added_last: true, ..flags };
-        assert_eq!(operands.complete(&words("log -- x")), words("log -- x --exclude=.env"));
+        assert_eq!(operands.complete(&split("log -- x")), split("log -- x --exclude=.env"));
     }
 
     /// What ripgrep is told to leave out, matched by its own library.
@@ -258,8 +258,8 @@ mod tests {
         let root = Root::new(&folder).unwrap();
         let judge = Judge { root: &root, files: &SecretFiles::default() };
         let added = |text: &str| {
-            let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-            of_command("rg", &words, &judge).added
+            let argv: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            find("rg", &argv, &judge).added
         };
         for command in
             ["--hidden x", "-uuu x .", "-. x", "-g * -g .env x", "--no-ignore --hidden x", "-uuL x"]
@@ -277,7 +277,7 @@ mod tests {
         }
         // Hidden files are not searched anyway, and not looked at.
         assert_eq!(added("x").len(), 1);
-        assert_eq!(of_command("rg", &["x".into(), ".env".into()], &judge).read.len(), 1);
+        assert_eq!(find("rg", &["x".into(), ".env".into()], &judge).read.len(), 1);
         std::fs::remove_dir_all(folder).unwrap();
     }
 

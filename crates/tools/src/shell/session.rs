@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 
 use super::confinement::{Confinement, Purpose};
 use super::execute::{Invocation, Prepared, PreparedStep};
+use super::execution_env::ExecutionEnv;
 use super::git;
 use super::git_secrets;
-use super::parse::{CommandLine, Words, parse};
-use super::place::Place;
+use super::parse::{Argv, CommandLine, parse};
 use super::policy::{Judgment, Policy};
 use super::private_paths::private_paths;
 use super::protection;
-use super::refusal::Refusal;
 use super::repository::{Asked, Repository};
 use super::secrets::{self, Judge, Secrets};
+use super::syntax_error::SyntaxError;
 use crate::filesystem::Guarded;
 
 /// What one agent call may run, and where.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct ShellSession {
     pub(crate) policy: Policy,
-    pub(crate) place: Place,
+    pub(crate) env: ExecutionEnv,
     pub(crate) confinement: Confinement,
     pub(crate) guarded: Arc<Guarded>,
     pub(crate) secret_files: Arc<SecretFiles>,
@@ -44,35 +44,35 @@ pub(crate) struct Considered {
     protected: bool,
 }
 
-impl Session {
+impl ShellSession {
     /// Reads and judges a command text. Looks at files and asks git, but changes nothing.
-    pub(crate) async fn consider(self: &Arc<Self>, text: &str) -> Result<Considered, Refusal> {
+    pub(crate) async fn consider(self: &Arc<Self>, text: &str) -> Result<Considered, SyntaxError> {
         let line = parse(text)?;
         let (session, judged) = (self.clone(), line.clone());
         let judging = tokio::task::spawn_blocking(move || {
-            let mut judgment = session.policy.judge(&judged, &session.place.root);
-            for reason in private_paths(&judged, &session.place.root, &session.guarded) {
+            let mut judgment = session.policy.judge(&judged, &session.env.root);
+            for reason in private_paths(&judged, &session.env.root, &session.guarded) {
                 judgment = judgment.and(Judgment::new(Approval::Blocked, reason));
             }
-            let protection = protection::of(&judged, &judgment, &session.place.root, &session.guarded);
+            let protection = protection::reasons(&judged, &judgment, &session.env.root, &session.guarded);
             (judgment, protection)
         });
         let (mut judgment, protection) = judging
             .await
             .unwrap_or_else(|_| (Judgment::new(Approval::Blocked, "it could not be judged"), Vec::new()));
         let protected = !protection.is_empty();
-        judgment = judgment.and(Judgment::of_concerns(protection));
+        judgment = judgment.and(Judgment::from_concerns(protection));
         if let Some(refusal) = self.confinement.refusal() {
             judgment = judgment.and(Judgment::new(Approval::Blocked, refusal));
         }
         let (mut repositories, mut secrets) = (Vec::new(), Vec::new());
         if judgment.approval != Approval::Blocked {
-            for words in line.commands() {
-                let repository = self.repository(words).await;
-                judgment = judgment.and(Judgment::of_concerns(repository.concerns.clone()));
+            for argv in line.commands() {
+                let repository = self.repository(argv).await;
+                judgment = judgment.and(Judgment::from_concerns(repository.concerns.clone()));
                 repositories.push(repository);
-                let found = self.secrets_of(words).await;
-                judgment = judgment.and(Judgment::of_concerns(found.concerns.clone()));
+                let found = self.secrets_of(argv).await;
+                judgment = judgment.and(Judgment::from_concerns(found.concerns.clone()));
                 secrets.push(found);
             }
         }
@@ -80,21 +80,21 @@ impl Session {
     }
 
     /// Looks for secret files that a command would show.
-    async fn secrets_of(self: &Arc<Self>, words: &[String]) -> Secrets {
-        if let Some(arguments) = git_arguments(words) {
-            let judge = Judge { root: &self.place.root, files: &self.secret_files };
+    async fn secrets_of(self: &Arc<Self>, argv: &[String]) -> Secrets {
+        if let Some(arguments) = git_arguments(argv) {
+            let judge = Judge { root: &self.env.root, files: &self.secret_files };
             let sandbox = self.confinement.sandbox(Purpose::Probe).ok();
-            let asked = sandbox.and_then(|sandbox| Asked::new(arguments, &self.place, sandbox));
+            let asked = sandbox.and_then(|sandbox| Asked::new(arguments, &self.env, sandbox));
             return match asked {
-                Some(asked) => git_secrets::of_git(arguments, &judge, &asked).await,
+                Some(asked) => git_secrets::find(arguments, &judge, &asked).await,
                 None => Secrets::default(),
             };
         }
-        let (session, words) = (self.clone(), words.to_vec());
+        let (session, argv) = (self.clone(), argv.to_vec());
         let looking = tokio::task::spawn_blocking(move || {
-            let judge = Judge { root: &session.place.root, files: &session.secret_files };
-            let (name, arguments) = words.split_first()?;
-            Some(secrets::of_command(bare_name(name), arguments, &judge))
+            let judge = Judge { root: &session.env.root, files: &session.secret_files };
+            let (name, arguments) = argv.split_first()?;
+            Some(secrets::find(bare_name(name), arguments, &judge))
         });
         let unseen = || Secrets {
             concerns: vec!["nobody could look for secret files".to_owned()],
@@ -103,10 +103,10 @@ impl Session {
         looking.await.map_or_else(|_| unseen(), Option::unwrap_or_default)
     }
 
-    async fn repository(&self, words: &[String]) -> Repository {
-        match git_arguments(words) {
+    async fn repository(&self, argv: &[String]) -> Repository {
+        match git_arguments(argv) {
             Some(arguments) => match self.confinement.sandbox(Purpose::Probe) {
-                Ok(sandbox) => Repository::of(arguments, &self.place, sandbox).await,
+                Ok(sandbox) => Repository::look_up(arguments, &self.env, sandbox).await,
                 Err(error) => Repository { concerns: vec![error], ..Repository::default() },
             },
             None => Repository::default(),
@@ -117,15 +117,15 @@ impl Session {
     pub(crate) fn prepare(&self, considered: &Considered) -> Result<Prepared, String> {
         let mut repositories = considered.repositories.iter();
         let mut secrets = considered.secrets.iter();
-        let mut prepare_command = |words: &Words| {
+        let mut prepare_command = |argv: &Argv| {
             let repository = repositories.next().cloned().unwrap_or_default();
-            let words = match (words.split_first(), secrets.next()) {
+            let argv = match (argv.split_first(), secrets.next()) {
                 (Some((name, arguments)), Some(secrets)) => {
                     [std::slice::from_ref(name), &secrets.complete(arguments)].concat()
                 }
-                _ => words.clone(),
+                _ => argv.clone(),
             };
-            self.invocation(&words, &repository)
+            self.invocation(&argv, &repository)
         };
         let mut steps = Vec::new();
         for step in &considered.line.steps {
@@ -135,16 +135,16 @@ impl Session {
         Ok(Prepared { steps })
     }
 
-    fn invocation(&self, words: &[String], repository: &Repository) -> Result<Invocation, String> {
-        let (name, arguments) = words.split_first().ok_or("there is a command without a program")?;
-        let program = self.place.find(name)?;
-        let reader = git_arguments(words).is_some_and(git::is_reader);
+    fn invocation(&self, argv: &[String], repository: &Repository) -> Result<Invocation, String> {
+        let (name, arguments) = argv.split_first().ok_or("there is a command without a program")?;
+        let program = self.env.find(name)?;
+        let reader = git_arguments(argv).is_some_and(git::is_reader);
         let environment = match bare_name(name) {
             "git" if reader => git::READER_ENVIRONMENT.to_vec(),
             "sort" => SORT_ENVIRONMENT.to_vec(),
             _ => Vec::new(),
         };
-        let arguments = git_arguments(words)
+        let arguments = git_arguments(argv)
             .map_or_else(|| arguments.to_vec(), |arguments| git::hardened(arguments, repository.empty_tree));
         Ok(Invocation { name: name.clone(), program, arguments, environment })
     }
@@ -154,18 +154,18 @@ impl Session {
         let asks = considered.judgment.approval == Approval::Ask;
         let loosened = self.confinement.loosened().into_iter();
         let missing = self.confinement.missing().filter(|_| asks);
-        let words: Vec<String> =
+        let reasons: Vec<String> =
             considered.judgment.reasons.iter().cloned().chain(loosened).chain(missing).collect();
-        (!words.is_empty()).then(|| words.join("; "))
+        (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
     /// Tells the gate what a command text would do.
     pub(crate) fn assessment(&self, considered: &Considered) -> Assessment {
         let commands: Vec<String> = considered.line.commands().map(show).collect();
-        let place = show([&self.place.root.path().display().to_string()]);
+        let directory = show([&self.env.root.path().display().to_string()]);
         let mut assessment = Assessment::new(
             considered.judgment.approval,
-            format!("run {} in {place}", commands.join(" and ")),
+            format!("run {} in {directory}", commands.join(" and ")),
         );
         let reasons = &considered.judgment.reasons;
         assessment.reason = self.reason(considered);
@@ -226,8 +226,8 @@ fn is_approved(file: &SecretFile, precondition: Option<&Value>) -> bool {
     approved.is_some_and(|files| files.contains(&json!(file)))
 }
 
-fn git_arguments(words: &[String]) -> Option<&[String]> {
-    let (name, arguments) = words.split_first()?;
+fn git_arguments(argv: &[String]) -> Option<&[String]> {
+    let (name, arguments) = argv.split_first()?;
     (bare_name(name) == "git").then_some(arguments)
 }
 
@@ -241,8 +241,8 @@ const SORT_ENVIRONMENT: [(&str, &str); 1] = [("TMPDIR", "/dev/null")];
 /// The prefixes that a person may allow: the program, and its subcommand where it comes first. Of git only
 /// with the subcommand, as its other flags can run anything.
 fn prefixes(subjects: &[Subject]) -> Vec<Scope> {
-    let Some(Subject::Command(words)) = subjects.first() else { return Vec::new() };
-    let lengths = match words.as_slice() {
+    let Some(Subject::Command(argv)) = subjects.first() else { return Vec::new() };
+    let lengths = match argv.as_slice() {
         [program, word, ..] if program == "git" && !word.starts_with('-') => 2..=2,
         [program, ..] if program == "git" => return Vec::new(),
         [_, word, ..] if !word.starts_with('-') => 1..=2,
@@ -250,7 +250,7 @@ fn prefixes(subjects: &[Subject]) -> Vec<Scope> {
     };
     let scopes = lengths
         .rev()
-        .filter_map(|length| words.get(..length))
+        .filter_map(|length| argv.get(..length))
         .map(|prefix| Scope::CommandPrefix(prefix.to_vec()));
     scopes.filter(|scope| scope.covers(subjects)).collect()
 }
@@ -273,7 +273,7 @@ fn preview(prepared: &Prepared) -> String {
 }
 
 /// Writes words so that each can be told from the next, and nothing invisible stays invisible.
-fn show<'w>(words: impl IntoIterator<Item = &'w String>) -> String {
+fn show<'w>(argv: impl IntoIterator<Item = &'w String>) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^~{}".contains(c);
     let show = |word: &String| {
         let escaped = format!("{word:?}");
@@ -284,15 +284,15 @@ fn show<'w>(words: impl IntoIterator<Item = &'w String>) -> String {
             _ => escaped,
         }
     };
-    words.into_iter().map(show).collect::<Vec<_>>().join(" ")
+    argv.into_iter().map(show).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(words: &[&str]) -> String {
-        show(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    fn shown(argv: &[&str]) -> String {
+        show(&argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
@@ -303,10 +303,9 @@ mod tests {
 
     #[test]
     fn prefixes_cover_all_parts_or_are_not_offered() {
-        let command =
-            |words: &[&str]| Subject::Command(words.iter().map(|word| (*word).to_owned()).collect());
+        let command = |argv: &[&str]| Subject::Command(argv.iter().map(|word| (*word).to_owned()).collect());
         let prefix =
-            |words: &[&str]| Scope::CommandPrefix(words.iter().map(|word| (*word).to_owned()).collect());
+            |argv: &[&str]| Scope::CommandPrefix(argv.iter().map(|word| (*word).to_owned()).collect());
         assert_eq!(
             prefixes(&[command(&["cargo", "test", "-q"])]),
             [prefix(&["cargo", "test"]), prefix(&["cargo"])]

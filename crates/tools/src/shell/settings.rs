@@ -1,4 +1,4 @@
-//! The settings of the shell toolset, as they stand in a manifest or an agent file.
+//! The settings of the shell toolset, as written in a manifest or an agent file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub struct ShellSettings {
     pub program_directories: Vec<PathBuf>,
     /// Variables for the programs. They inherit none; names that change what runs are refused.
     pub environment: BTreeMap<String, String>,
-    /// Put before the name of the tool, so that two such toolsets can stand beside each other.
+    /// A prefix for the name of the tool, so that one agent can have two such toolsets.
     pub prefix: String,
     /// Whether the system confines programs.
     pub sandbox: SandboxMode,
@@ -168,7 +168,7 @@ pub struct ShellRule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subcommand: Option<String>,
     /// Flags that may be used besides those that are known to be harmless: `-x`, `--name`; `-n=` and
-    /// `--name=` take a value, `-f@` and `--file@` a path; `*` stands for all flags. Other flags ask.
+    /// `--name=` take a value, `-f@` and `--file@` a path; `*` means all flags. Other flags ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_flags: Vec<String>,
     /// Flags that are never used: a command with one of them is blocked.

@@ -2,7 +2,7 @@
 //!
 //! A text is made of words whose meaning is known, each written with whatever quotes chance gives; half of
 //! the texts also hold something that bash might expand or that is not a word at all. Bash reads the accepted
-//! ones with every command replaced by a function that prints its words, once with commands that succeed
+//! ones with every command replaced by a function that prints its arguments, once with commands that succeed
 //! and once with commands that fail, so that `&&`, `||`, `;` and `|` are compared too.
 //!
 //! `LLM_DO_SHELL_TEXTS` says how many texts are made, `LLM_DO_SEED` the first seed.
@@ -18,10 +18,10 @@ use llm_do_core::Approval;
 use llm_do_testing::Chance;
 
 use super::characters::{is_joiner, is_odd_space};
-use super::parse::{After, CommandLine, Words, parse};
-use super::place::SYSTEM_DIRECTORIES;
+use super::execution_env::SYSTEM_DIRECTORIES;
+use super::parse::{After, Argv, CommandLine, parse};
 use super::programs::{GIT_READERS, READERS};
-use super::session::Session;
+use super::session::ShellSession;
 use super::{Preset, ShellRule, ShellSettings, session};
 use crate::filesystem::Protected;
 
@@ -41,7 +41,7 @@ const ARGUMENTS: &[&str] = &[
     "coproc", "case", "esac",
 ];
 
-/// Names that stand where a program does, besides the listed ones.
+/// Names at the position of a program, besides the listed ones.
 #[rustfmt::skip]
 const NAMES: &[&str] = &[
     "rm", "sh", "bash", "env", "xargs", "sed", "awk", "tee", "printf", "eval", "exec", "exit", "read",
@@ -77,52 +77,52 @@ const JOINTS: &[&str] = &["|", "&&", "||", ";", " | ", " && ", " || ", " ; ", "\
 /// A text, and its words where they are known.
 struct Text {
     text: String,
-    words: Option<Vec<Words>>,
+    commands: Option<Vec<Argv>>,
 }
 
 fn generate(chance: &mut Chance) -> Text {
     let noisy = chance.percent(45);
     let mut text = String::new();
-    let mut words = Vec::new();
+    let mut commands = Vec::new();
     for number in 0..chance.weighted(&[(10, 1), (5, 2), (3, 3), (1, 5)]) {
         if number > 0 {
             text.push_str(chance.one_of::<&str>(JOINTS));
         }
-        words.push(command(&mut text, noisy, chance));
+        commands.push(command(&mut text, noisy, chance));
     }
     if chance.percent(5) {
         text.push_str(chance.one_of::<&str>(&[" ", "\t"]));
     }
     for _ in 0..if noisy { chance.between(1, 2) } else { 0 } {
-        let places: Vec<usize> = text.char_indices().map(|(place, _)| place).chain([text.len()]).collect();
-        text.insert_str(*chance.one_of(&places), chance.one_of::<&str>(NOISE));
+        let offsets: Vec<usize> = text.char_indices().map(|(offset, _)| offset).chain([text.len()]).collect();
+        text.insert_str(*chance.one_of(&offsets), chance.one_of::<&str>(NOISE));
     }
-    Text { text, words: (!noisy).then_some(words) }
+    Text { text, commands: (!noisy).then_some(commands) }
 }
 
-fn command(text: &mut String, noisy: bool, chance: &mut Chance) -> Words {
+fn command(text: &mut String, noisy: bool, chance: &mut Chance) -> Argv {
     let name = match noisy && chance.percent(25) {
         true => (*chance.one_of(NAMES)).to_owned(),
         false => (*chance.one_of(&READERS)).to_owned(),
     };
-    let mut words = vec![name];
+    let mut argv = vec![name];
     if chance.percent(10) {
-        words = vec!["git".to_owned(), (*chance.one_of(&GIT_READERS)).to_owned()];
+        argv = vec!["git".to_owned(), (*chance.one_of(&GIT_READERS)).to_owned()];
     }
     for _ in 0..chance.below(6) {
-        words.push(argument(chance));
+        argv.push(argument(chance));
     }
-    for (number, word) in words.iter().enumerate() {
+    for (number, word) in argv.iter().enumerate() {
         if number > 0 {
             text.push_str(chance.one_of::<&str>(&[" ", " ", " ", "  ", "\t"]));
         }
-        // Where anything may happen, a word sometimes stands as it is.
+        // A noisy text sometimes has a word without quotes.
         match noisy && chance.percent(10) {
             true => text.push_str(word),
             false => write_word(word, text, chance),
         }
     }
-    words
+    argv
 }
 
 fn argument(chance: &mut Chance) -> String {
@@ -150,7 +150,7 @@ fn write_word(word: &str, text: &mut String, chance: &mut Chance) {
     }
     while !rest.is_empty() {
         let ends: Vec<usize> =
-            rest.char_indices().skip(1).map(|(place, _)| place).chain([rest.len()]).collect();
+            rest.char_indices().skip(1).map(|(offset, _)| offset).chain([rest.len()]).collect();
         let (piece, left) = rest.split_at(*chance.one_of(&ends));
         write_piece(piece, text, chance);
         rest = left;
@@ -181,7 +181,7 @@ const RESERVED: &[&str] = &[
 ];
 
 /// The steps that run when every command ends with this code, each with the commands of its pipeline.
-fn steps_that_run(line: &CommandLine, code: u8) -> Vec<Vec<Words>> {
+fn steps_that_run(line: &CommandLine, code: u8) -> Vec<Vec<Argv>> {
     let mut steps = Vec::new();
     let mut last = 0;
     for step in &line.steps {
@@ -198,7 +198,7 @@ fn steps_that_run(line: &CommandLine, code: u8) -> Vec<Vec<Words>> {
     steps
 }
 
-/// The script with which bash reads texts: every command is a function, or not found, and prints its words.
+/// The script with which bash reads texts: every command is a function, or not found, and prints its arguments.
 /// A text that uses a variable, a wildcard without a match or bad syntax shows itself by what is missing.
 fn script(code: u8) -> String {
     let mut script = format!(
@@ -225,7 +225,7 @@ fn is_function_name(name: &str) -> bool {
 }
 
 /// What bash makes of texts: for each, the commands that ran, in their order.
-fn read_by_bash(texts: &[&str], code: u8, directory: &Path) -> Vec<Vec<Words>> {
+fn read_by_bash(texts: &[&str], code: u8, directory: &Path) -> Vec<Vec<Argv>> {
     let mut bash = unprivileged("/bin/bash")
         .args(["--noprofile", "--norc"])
         .env_clear()
@@ -249,13 +249,13 @@ fn read_by_bash(texts: &[&str], code: u8, directory: &Path) -> Vec<Vec<Words>> {
     answers(&output.stdout)
 }
 
-fn answers(output: &[u8]) -> Vec<Vec<Words>> {
-    let (mut answers, mut commands, mut words) = (Vec::new(), Vec::new(), Words::new());
+fn answers(output: &[u8]) -> Vec<Vec<Argv>> {
+    let (mut answers, mut commands, mut argv) = (Vec::new(), Vec::new(), Argv::new());
     for word in String::from_utf8_lossy(output).split_terminator('\0') {
         match word {
-            "\u{1}" => commands.push(std::mem::take(&mut words)),
+            "\u{1}" => commands.push(std::mem::take(&mut argv)),
             "\u{3}" => answers.push(std::mem::take(&mut commands)),
-            word => words.push(word.replace('\u{2}', "\n")),
+            word => argv.push(word.replace('\u{2}', "\n")),
         }
     }
     answers
@@ -272,7 +272,7 @@ fn unprivileged(program: &str) -> Command {
 }
 
 /// Returns whether the order of commands is the same; within a pipeline there is none.
-fn same(steps: &[Vec<Words>], seen: &[Words]) -> bool {
+fn same(steps: &[Vec<Argv>], seen: &[Argv]) -> bool {
     let mut seen = seen;
     for step in steps {
         let Some((now, rest)) = seen.split_at_checked(step.len()) else { return false };
@@ -311,9 +311,9 @@ fn compare_with_bash(texts: &[Read], directory: &Path) {
 }
 
 /// What is executed without a question are the words that were read.
-async fn check_invocations(session: &Arc<Session>, read: &Read) -> bool {
-    if read.line.commands().any(|words| words[0] == "git")
-        || session.policy.judge(&read.line, &session.place.root).approval != Approval::PreApproved
+async fn check_invocations(session: &Arc<ShellSession>, read: &Read) -> bool {
+    if read.line.commands().any(|argv| argv[0] == "git")
+        || session.policy.judge(&read.line, &session.env.root).approval != Approval::PreApproved
     {
         return false;
     }
@@ -322,9 +322,9 @@ async fn check_invocations(session: &Arc<Session>, read: &Read) -> bool {
     // A program that is not installed cannot be prepared.
     if let Ok(prepared) = session.prepare(&considered) {
         let invocations = prepared.steps.iter().flat_map(|step| &step.pipeline);
-        for (invocation, words) in invocations.zip(read.line.commands()) {
-            assert_eq!(invocation.arguments, words[1..], "seed {}: {:?}", read.seed, read.text);
-            let mut found = SYSTEM_DIRECTORIES.iter().map(|directory| Path::new(directory).join(&words[0]));
+        for (invocation, argv) in invocations.zip(read.line.commands()) {
+            assert_eq!(invocation.arguments, argv[1..], "seed {}: {:?}", read.seed, read.text);
+            let mut found = SYSTEM_DIRECTORIES.iter().map(|directory| Path::new(directory).join(&argv[0]));
             assert!(found.any(|path| path == invocation.program), "seed {}", read.seed);
         }
     }
@@ -357,20 +357,20 @@ async fn every_accepted_text_has_the_commands_and_words_that_bash_sees() {
     let (mut accepted, mut allowed) = (0_usize, 0_u64);
     let mut pending = Vec::new();
     for seed in first..first + count {
-        let Text { text, words } = generate(&mut Chance::new(seed));
-        let line = match (parse(&text), words) {
-            (Ok(line), Some(words)) => {
-                assert!(line.commands().eq(&words), "seed {seed}: {text:?} is {words:?}, not {line:?}");
+        let Text { text, commands } = generate(&mut Chance::new(seed));
+        let line = match (parse(&text), commands) {
+            (Ok(line), Some(commands)) => {
+                assert!(line.commands().eq(&commands), "seed {seed}: {text:?} is {commands:?}, not {line:?}");
                 line
             }
-            (Err(refusal), Some(words)) => {
-                panic!("seed {seed}: {text:?} is {words:?}, but refused: {refusal}")
+            (Err(refusal), Some(commands)) => {
+                panic!("seed {seed}: {text:?} is {commands:?}, but refused: {refusal}")
             }
             (Ok(line), None) => line,
             (Err(_), None) => continue,
         };
         // Bash looks for a path on the disk instead of asking a function.
-        if line.commands().any(|words| words[0].contains('/') && words[0] != "/usr/bin/ls") {
+        if line.commands().any(|argv| argv[0].contains('/') && argv[0] != "/usr/bin/ls") {
             continue;
         }
         let read = Read { seed, text, line };

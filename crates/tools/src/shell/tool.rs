@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use llm_do_core::{
-    Approval, Approved, Assessment, CallContext, Failure, FailureKind, Name, Output, Payload, Schema, Tool,
-    ToolDefinition, ToolError, ToolReply,
+    Approval, Approved, Assessment, CallContext, Failure, FailureKind, Name, Output, Payload, Schema,
+    SchemaError, Tool, ToolDefinition, ToolError, ToolReply,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::capture::Capture;
 use super::confinement::{Confinement, Purpose};
-use super::execute::{Bounds, Ending, Execution, Watcher, execute};
-use super::session::Session;
+use super::execute::{Bounds, Execution, ExecutionEnd, Watcher, execute};
+use super::session::ShellSession;
 use super::settings::MAX_TIMEOUT;
 
 const DESCRIPTION: &str = "Runs listed programs and returns what they print. No shell reads the command: \
@@ -26,14 +26,13 @@ pub(crate) fn definition(
     toolset: &Name,
     prefix: &str,
     confinement: &Confinement,
-) -> Result<ToolDefinition, String> {
-    let schema = |result: Result<Schema, llm_do_core::SchemaError>| result.map_err(|error| error.to_string());
-    let mut definition =
-        ToolDefinition::new(format!("{prefix}shell"), DESCRIPTION, schema(Schema::for_type::<Arguments>())?);
+) -> Result<ToolDefinition, SchemaError> {
+    let input = Schema::for_type::<Arguments>()?;
+    let mut definition = ToolDefinition::new(format!("{prefix}shell"), DESCRIPTION, input);
     definition.toolset = Some(toolset.clone());
     definition.judges_calls = true;
     definition.notes = confinement.loosened();
-    definition.output = Some(schema(Schema::for_output::<Printed>())?);
+    definition.output = Some(Schema::for_output::<Printed>()?);
     Ok(definition)
 }
 
@@ -77,11 +76,11 @@ struct Printed {
 /// The tool of one toolset instance.
 pub(crate) struct ShellTool {
     definition: Arc<ToolDefinition>,
-    session: Arc<Session>,
+    session: Arc<ShellSession>,
 }
 
 impl ShellTool {
-    pub(crate) fn new(definition: Arc<ToolDefinition>, session: Arc<Session>) -> Self {
+    pub(crate) fn new(definition: Arc<ToolDefinition>, session: Arc<ShellSession>) -> Self {
         Self { definition, session }
     }
 
@@ -110,7 +109,7 @@ impl ShellTool {
         }
         let prepared = self.session.prepare(&considered).map_err(ToolError::new)?;
         let confinement = &self.session.confinement;
-        let purpose = Purpose::of_call(considered.judgment.approval);
+        let purpose = Purpose::from_approval(considered.judgment.approval);
         let sandbox = confinement.sandbox(purpose).map_err(ToolError::new)?;
         if let Some(notice) = confinement.notice_for(call.run_id()) {
             call.notice(notice);
@@ -118,7 +117,7 @@ impl ShellTool {
         let seconds = arguments.timeout.unwrap_or(self.session.timeout).min(MAX_TIMEOUT);
         let bounds = Bounds { time: Duration::from_secs(seconds), output: self.session.max_output_bytes };
         let watcher = Watcher { cancellation: call.cancellation(), progress: call.progress() };
-        let execution = execute(&prepared, &self.session.place, sandbox, bounds, &watcher).await;
+        let execution = execute(&prepared, &self.session.env, sandbox, bounds, &watcher).await;
         let note = considered.left_out();
         reply(execution, seconds, note, |code, stderr| confinement.hint(purpose, code, stderr))
     }
@@ -153,7 +152,7 @@ fn reply(
 ) -> ToolReply {
     let Execution { ending, stdout, stderr } = execution;
     match ending {
-        Ending::Exited(exit_code) => {
+        ExecutionEnd::Exited(exit_code) => {
             let errors = stderr.text();
             let printed = Printed {
                 truncated: stdout.is_cut() || stderr.is_cut(),
@@ -167,7 +166,7 @@ fn reply(
             };
             Ok(Output::json(serde_json::to_value(printed)?))
         }
-        Ending::TimedOut => {
+        ExecutionEnd::TimedOut => {
             let so_far = so_far(&stdout, &stderr);
             let message = format!("the command took longer than {seconds} s and was killed{so_far}");
             let failure = Failure::new(FailureKind::TimedOut, message);
@@ -175,8 +174,8 @@ fn reply(
                 failure.with_hint("do less at once, or give a longer `timeout` (at most 600)"),
             ))
         }
-        Ending::Cancelled => Err(ToolError::new("the call was cancelled, and the command killed")),
-        Ending::Failed(error) => {
+        ExecutionEnd::Cancelled => Err(ToolError::new("the call was cancelled, and the command killed")),
+        ExecutionEnd::Failed(error) => {
             let message = format!("the command could not be run: {error}");
             let hint = hint(NOT_EXECUTABLE, &message).map(|hint| format!("; {hint}")).unwrap_or_default();
             Err(ToolError::new(message + &hint))

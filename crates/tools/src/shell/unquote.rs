@@ -3,11 +3,11 @@
 use std::str::Chars;
 
 use super::characters::{is_joiner, is_odd_space};
-use super::refusal::Refusal;
+use super::syntax_error::SyntaxError;
 
-/// Reads the word with which a text begins: returns the argument that it stands for, and the rest.
-pub(crate) fn read_word(text: &str) -> Result<(String, &str), Refusal> {
-    let mut reader = Reader { characters: text.chars(), word: String::new(), braces: Braces::default() };
+/// Reads the word at the start of a text: returns the argument that it expands to, and the rest.
+pub(crate) fn read_word(text: &str) -> Result<(String, &str), SyntaxError> {
+    let mut reader = WordReader { characters: text.chars(), word: String::new(), braces: Braces::default() };
     reader.read()?;
     Ok((reader.word, reader.characters.as_str()))
 }
@@ -17,14 +17,14 @@ fn ends_word(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '|' | '&' | ';' | '(' | ')' | '<' | '>')
 }
 
-struct Reader<'a> {
+struct WordReader<'a> {
     characters: Chars<'a>,
     word: String,
     braces: Braces,
 }
 
-impl Reader<'_> {
-    fn read(&mut self) -> Result<(), Refusal> {
+impl WordReader<'_> {
+    fn read(&mut self) -> Result<(), SyntaxError> {
         // A tilde means a home directory at the start of a word, and in what looks like an assignment.
         let mut tilde = true;
         while let Some(c) = self.peek().filter(|c| !ends_word(*c)) {
@@ -33,7 +33,7 @@ impl Reader<'_> {
                 '\'' => self.single_quoted()?,
                 '"' => self.double_quoted()?,
                 '\\' => self.escaped()?,
-                '~' if tilde => return Err(Refusal::Tilde),
+                '~' if tilde => return Err(SyntaxError::Tilde),
                 _ => self.plain(c)?,
             }
             tilde = matches!(c, '=' | ':');
@@ -45,20 +45,20 @@ impl Reader<'_> {
         self.characters.clone().next()
     }
 
-    fn single_quoted(&mut self) -> Result<(), Refusal> {
+    fn single_quoted(&mut self) -> Result<(), SyntaxError> {
         loop {
-            match self.characters.next().ok_or(Refusal::Unreadable)? {
+            match self.characters.next().ok_or(SyntaxError::Unreadable)? {
                 '\'' => return Ok(()),
                 c => self.word.push(c),
             }
         }
     }
 
-    fn double_quoted(&mut self) -> Result<(), Refusal> {
+    fn double_quoted(&mut self) -> Result<(), SyntaxError> {
         loop {
-            match self.characters.next().ok_or(Refusal::Unreadable)? {
+            match self.characters.next().ok_or(SyntaxError::Unreadable)? {
                 '"' => return Ok(()),
-                '`' => return Err(Refusal::Substitution),
+                '`' => return Err(SyntaxError::Substitution),
                 '$' => self.dollar("")?,
                 '\\' => self.escaped_in_quotes()?,
                 c => self.word.push(c),
@@ -67,47 +67,47 @@ impl Reader<'_> {
     }
 
     /// Inside double quotes a backslash protects only what would be special there.
-    fn escaped_in_quotes(&mut self) -> Result<(), Refusal> {
-        match self.characters.next().ok_or(Refusal::Unreadable)? {
-            '\n' => return Err(Refusal::Newline),
+    fn escaped_in_quotes(&mut self) -> Result<(), SyntaxError> {
+        match self.characters.next().ok_or(SyntaxError::Unreadable)? {
+            '\n' => return Err(SyntaxError::Newline),
             c @ ('$' | '`' | '"' | '\\') => self.word.push(c),
             c => self.word.extend(['\\', c]),
         }
         Ok(())
     }
 
-    fn escaped(&mut self) -> Result<(), Refusal> {
-        match self.characters.next().ok_or(Refusal::Unreadable)? {
-            '\n' => return Err(Refusal::Newline),
+    fn escaped(&mut self) -> Result<(), SyntaxError> {
+        match self.characters.next().ok_or(SyntaxError::Unreadable)? {
+            '\n' => return Err(SyntaxError::Newline),
             c => self.word.push(c),
         }
         Ok(())
     }
 
-    fn plain(&mut self, c: char) -> Result<(), Refusal> {
+    fn plain(&mut self, c: char) -> Result<(), SyntaxError> {
         match c {
-            _ if is_odd_space(c) || is_joiner(c) => return Err(Refusal::UnquotedSpace(c)),
-            '*' | '?' | '[' => return Err(Refusal::Wildcard(c)),
-            '`' => return Err(Refusal::Substitution),
+            _ if is_odd_space(c) || is_joiner(c) => return Err(SyntaxError::UnquotedSpace(c)),
+            '*' | '?' | '[' => return Err(SyntaxError::Wildcard(c)),
+            '`' => return Err(SyntaxError::Substitution),
             '$' => return self.dollar("'\""),
             _ => {}
         }
         if self.braces.would_expand(c) {
-            return Err(Refusal::Braces);
+            return Err(SyntaxError::Braces);
         }
         self.word.push(c);
         Ok(())
     }
 
     /// A dollar character is data unless what follows it makes an expansion; outside quotes, quotes do too.
-    fn dollar(&mut self, also: &str) -> Result<(), Refusal> {
+    fn dollar(&mut self, also: &str) -> Result<(), SyntaxError> {
         let quotes = |c: char| also.contains(c);
         match self.peek() {
-            Some('(') if self.characters.as_str().starts_with("((") => Err(Refusal::Arithmetic),
-            Some('(') => Err(Refusal::Substitution),
-            Some('[') => Err(Refusal::Arithmetic),
-            Some(c) if quotes(c) => Err(Refusal::AnsiQuoting),
-            Some(c) if c.is_ascii_alphanumeric() || "_{@*#?-$!".contains(c) => Err(Refusal::Variable),
+            Some('(') if self.characters.as_str().starts_with("((") => Err(SyntaxError::Arithmetic),
+            Some('(') => Err(SyntaxError::Substitution),
+            Some('[') => Err(SyntaxError::Arithmetic),
+            Some(c) if quotes(c) => Err(SyntaxError::AnsiQuoting),
+            Some(c) if c.is_ascii_alphanumeric() || "_{@*#?-$!".contains(c) => Err(SyntaxError::Variable),
             _ => {
                 self.word.push('$');
                 Ok(())

@@ -504,7 +504,7 @@ fn the_toolset_is_built_in_and_an_agent_may_narrow_where_it_writes() {
             protected_globs: &[],
             allowed_secrets: &[],
         };
-        let toolset = built_in(&request, &ToolsetEnv::default())?;
+        let toolset = built_in(&request, &ToolsetEnv::default()).map_err(|error| error.to_string())?;
         Ok(toolset.definitions().iter().map(|definition| definition.name.to_string()).collect())
     };
     let names: Result<Vec<String>, String> = made(None, &Value::Null);

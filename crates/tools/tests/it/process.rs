@@ -153,7 +153,7 @@ async fn a_fork_is_bounded_and_needs_a_conversation() {
         .await;
     let results = run.tool_results();
     assert!(results[0].contains("11 children are more than the 10"), "{results:?}");
-    assert!(results[1].contains("there is no prompt"), "{results:?}");
+    assert!(results[1].contains("`prompts` is empty"), "{results:?}");
     assert!(results[2].contains("a prompt is empty"), "{results:?}");
     let runtime = project(main_agent()).model(Script::new([])).build();
     let error = runtime.run("fork", json!({"prompts": ["x"]})).await.unwrap_err();
@@ -287,7 +287,7 @@ async fn programs_are_started_by_name_and_can_start_others() {
         .await;
     let results = run.tool_results();
     assert_eq!(results[0], "[msg_2] helped", "{}", run.report().trace());
-    assert!(results[1].contains("there is no program `hepler`") && results[1].contains("`helper`"));
+    assert!(results[1].contains("unknown program `hepler`") && results[1].contains("`helper`"));
     let path = run.events().iter().map(|event| event.call.path.to_string()).max_by_key(String::len).unwrap();
     assert_eq!(path, "main > spawn() > assistant > spawn() > digger");
 }

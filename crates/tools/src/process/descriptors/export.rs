@@ -17,10 +17,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{arguments, needs, table};
-use crate::filesystem::change::{self, Attempt, Change, Creates, check_size};
+use crate::filesystem::change::{self, Attempt, Creates, FileChange, check_size};
 use crate::filesystem::judged;
 use crate::filesystem::root::{Root, RootConfig};
 use crate::filesystem::{FileError, FilesystemSettings, Protected};
+use crate::toolset_error::ToolsetError;
 
 const DESCRIPTION: &str = "Writes the whole text of a file descriptor to a file, or appends it. A person sees the \
     change first. The text need not be read before, so this is the way to keep a long result.";
@@ -55,7 +56,7 @@ impl From<ExportSettings> for FilesystemSettings {
     }
 }
 
-/// How a diff ends that was cut: the rest of what is written stands in the descriptor.
+/// The end of a diff that was cut: the rest of the new content is in the descriptor.
 const REST_IN_ARGUMENTS: &str = "are in the arguments]\n";
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -67,7 +68,7 @@ struct Arguments {
     path: String,
     /// Whether the text replaces what the file holds, or is put after it.
     #[serde(default)]
-    mode: Mode,
+    mode: WriteMode,
     /// Whether a file that is missing is made. If not, that is an error.
     #[serde(default = "yes")]
     create: bool,
@@ -78,7 +79,7 @@ struct Arguments {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Mode {
+enum WriteMode {
     #[default]
     Write,
     Append,
@@ -95,7 +96,7 @@ struct Export {
 }
 
 impl Export {
-    fn of(input: &Value, table: &Descriptors) -> Result<Self, Failure> {
+    fn from_input(input: &Value, table: &Descriptors) -> Result<Self, Failure> {
         let arguments: Arguments = arguments(input)?;
         let content = table.get(&arguments.fd)?.content;
         Ok(Self { arguments, content })
@@ -111,7 +112,7 @@ impl Export {
     }
 }
 
-impl Change for Export {
+impl FileChange for Export {
     fn path(&self) -> &str {
         &self.arguments.path
     }
@@ -121,7 +122,7 @@ impl Change for Export {
     }
 
     fn depends_on_old(&self) -> bool {
-        self.arguments.mode == Mode::Append
+        self.arguments.mode == WriteMode::Append
     }
 
     fn after(&self, shown: &str, before: Option<&[u8]>, limit: u64) -> Result<Vec<u8>, FileError> {
@@ -140,14 +141,14 @@ impl Change for Export {
         let fd = &self.arguments.fd;
         match (self.arguments.mode, before) {
             (_, None) => format!("create `{shown}` from `{fd}` ({})", counted(after.len(), "byte")),
-            (Mode::Append, Some(before)) => {
+            (WriteMode::Append, Some(before)) => {
                 format!(
                     "append `{fd}` to `{shown}` ({}, then {})",
                     counted(before.len(), "byte"),
                     after.len()
                 )
             }
-            (Mode::Write, Some(before)) => {
+            (WriteMode::Write, Some(before)) => {
                 format!(
                     "replace `{shown}` by `{fd}` ({}, then {})",
                     counted(before.len(), "byte"),
@@ -170,9 +171,9 @@ impl FdToFile {
         base: &Path,
         settings: FilesystemSettings,
         protected: &Protected,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ToolsetError> {
         settings.check()?;
-        let input = Schema::for_type::<Arguments>().map_err(|error| error.to_string())?;
+        let input = Schema::for_type::<Arguments>()?;
         let mut definition = ToolDefinition::new("fd_to_file", DESCRIPTION, input);
         definition.toolset = Some(toolset.clone());
         definition.needs = needs();
@@ -189,7 +190,7 @@ fn open(root_config: Arc<RootConfig>) -> Result<Root, Failure> {
 }
 
 fn judge(root_config: Arc<RootConfig>, input: &Value, table: &Descriptors) -> Result<Assessment, Failure> {
-    let export = Export::of(input, table)?;
+    let export = Export::from_input(input, table)?;
     let mut assessment = change::assess(&open(root_config)?, &export);
     let preview = assessment.preview.take();
     assessment.preview = preview.map(|preview| match preview.strip_suffix(REST_IN_ARGUMENTS) {
@@ -221,10 +222,10 @@ impl Tool for FdToFile {
     }
 
     fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
-        let (root_config, table, attempt) = (self.root_config.clone(), table(call), Attempt::of(call));
+        let (root_config, table, attempt) = (self.root_config.clone(), table(call), Attempt::from_call(call));
         Box::pin(call.blocking(move || {
-            let export = Export::of(input.value(), &*table.map_err(ToolError::from_failure)?)
-                .map_err(ToolError::from_failure)?;
+            let export =
+                Export::from_input(input.value(), &*table.map_err(ToolError::from_failure)?).map_err(ToolError::from_failure)?;
             let root = open(root_config).map_err(ToolError::from_failure)?;
             let done = change::run(&root, &export, input.precondition(), attempt);
             done.map(Output::json).map_err(ToolError::from_failure)

@@ -73,7 +73,8 @@ pub(super) fn run(table: &Descriptors, input: &Value, situation: &Situation) -> 
     let matcher = arguments.expression()?;
     let room = table.settings().limit.saturating_sub(AROUND_LINES);
     let findings = Findings::new(&fd.content, &arguments, room as usize);
-    let search = Search { content: &fd.content, matcher, patience: Patience::new(&situation.cancellation) };
+    let search =
+        TextSearch { content: &fd.content, matcher, patience: Patience::new(&situation.cancellation) };
     let (findings, is_late) = search.run(findings)?;
     Ok(findings.answer(&arguments.fd, is_late))
 }
@@ -108,13 +109,13 @@ impl<'a> Patience<'a> {
 }
 
 /// One search of one text.
-struct Search<'a> {
+struct TextSearch<'a> {
     content: &'a StoredContent,
     matcher: RegexMatcher,
     patience: Patience<'a>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> TextSearch<'a> {
     /// Searches to the end, or until the time is over, which is said.
     fn run(&self, mut findings: Findings<'a>) -> Result<(Findings<'a>, bool), Failure> {
         let (end, mut next) = (self.content.bytes(), 0);
@@ -182,7 +183,7 @@ impl Window {
     }
 
     /// Decides what is shown of a match: its line, or what lies around it in a long one.
-    fn around(&self, at: usize) -> Shown {
+    fn around(&self, at: usize) -> MatchExcerpt {
         let text = &self.text;
         // Nothing further away than a line may be long is looked at, however long the line is.
         let low = text.floor_char_boundary(at.saturating_sub(LINE + 1));
@@ -193,25 +194,25 @@ impl Window {
         let line_end = line_end.or((self.is_last && high == text.len()).then_some(high));
         match (line_start, line_end) {
             (Some(start), Some(end)) if end - start <= LINE => {
-                Shown { part: start..end, is_cut: false, goes_on: end + 1 }
+                MatchExcerpt { part: start..end, is_cut: false, goes_on: end + 1 }
             }
             _ => self.cut(at, line_start.unwrap_or(0), line_end.unwrap_or(text.len())),
         }
     }
 
     /// Cuts what lies around a match out of its line.
-    fn cut(&self, at: usize, line_start: usize, line_end: usize) -> Shown {
+    fn cut(&self, at: usize, line_start: usize, line_end: usize) -> MatchExcerpt {
         let text = &self.text;
         let start = text.floor_char_boundary(at.saturating_sub(BEFORE)).max(line_start);
         let end = text.ceil_char_boundary(at + LINE - BEFORE).min(line_end);
         // An empty match at the end of a line shows nothing after it, and the search goes on all the same.
         let next = at + text[at..].chars().next().map_or(1, char::len_utf8);
-        Shown { part: start..end, is_cut: true, goes_on: end.max(next) }
+        MatchExcerpt { part: start..end, is_cut: true, goes_on: end.max(next) }
     }
 }
 
 /// What is shown of a match, by the bytes of its window.
-struct Shown {
+struct MatchExcerpt {
     part: Range<usize>,
     is_cut: bool,
     /// Where the next match may begin.
@@ -231,7 +232,7 @@ struct Findings<'a> {
     room: usize,
     /// Whether lines around a match were left out for want of room.
     is_short: bool,
-    /// The last line of which something stands in the list.
+    /// The last line that is at least partly in the list.
     last: Option<u64>,
     /// The last line with a match.
     last_match: Option<u64>,
@@ -260,7 +261,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Counts a match, and shows it where there is room.
-    fn add(&mut self, window: u64, start: usize, text: &str, shown: &Shown) -> Result<(), Failure> {
+    fn add(&mut self, window: u64, start: usize, text: &str, shown: &MatchExcerpt) -> Result<(), Failure> {
         self.matches += 1;
         if !self.has_room() {
             return Ok(());

@@ -21,7 +21,7 @@ const AROUND_ENTRIES: u64 = 150;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Listing {
+pub(super) struct ListArguments {
     /// The place in the list of the first descriptor to show, counted from 1.
     #[serde(default = "first")]
     start: usize,
@@ -40,7 +40,7 @@ pub(super) struct Arguments {
 
 /// Lists the descriptors, as many as a result holds that is shown whole.
 pub(super) fn list(table: &Descriptors, input: &Value, _call: &Situation) -> Result<Output, Failure> {
-    let from: Listing = arguments(input)?;
+    let from: ListArguments = arguments(input)?;
     let all = table.list();
     let start = from.start.max(1);
     let room = table.settings().limit.saturating_sub(AROUND_ENTRIES) as usize;

@@ -35,7 +35,7 @@ pub(super) struct Arguments {
     fd: String,
     /// What `start` and `count` count. `all` reads the whole text, without them.
     #[serde(default)]
-    mode: Mode,
+    mode: ReadMode,
     /// The number of the first page, line or character, counted from 1.
     #[serde(default = "one")]
     start: u64,
@@ -49,7 +49,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Mode {
+enum ReadMode {
     #[default]
     Page,
     Line,
@@ -61,7 +61,7 @@ fn one() -> u64 {
     1
 }
 
-impl Mode {
+impl ReadMode {
     fn selection(self) -> Selection {
         match self {
             Self::Page => Selection::Page,

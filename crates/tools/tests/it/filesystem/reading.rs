@@ -102,13 +102,13 @@ fn what_looks_is_free_and_what_changes_asks() {
 fn settings_that_cannot_work_are_refused() {
     let folder = Folder::new().file("a.txt", "");
     let make = |settings| Filesystem::new("files", folder.root(), settings);
-    let error = |settings| make(settings).err().unwrap();
+    let error = |settings| make(settings).err().unwrap().to_string();
     let missing = error(FilesystemSettings { root: "nowhere".into(), ..Default::default() });
     assert!(missing.contains("nowhere"), "{missing}");
     let file = error(FilesystemSettings { root: "a.txt".into(), ..Default::default() });
     assert!(file.contains("is not a directory"), "{file}");
     let prefix = error(FilesystemSettings { prefix: "my files/".into(), ..Default::default() });
-    assert!(prefix.contains("is not a name for a tool"), "{prefix}");
+    assert!(prefix.contains("is not a valid tool name"), "{prefix}");
 }
 
 #[tokio::test]

@@ -1,12 +1,12 @@
-//! Where a repository reads from: its directories, what they link to, the objects that it borrows, and the
-//! files that its configuration names.
+//! The paths that git reads for a repository: its directories, the targets of links in them, the objects that it
+//! borrows, and the files that its configuration names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::root::Root;
 
-/// Where git says that a repository lies.
+/// The directories of a repository, as git reports them.
 #[derive(Debug, Default)]
 pub(crate) struct Directories {
     /// Of this working tree, then of all of them, then the working tree itself where there is one.
@@ -14,29 +14,34 @@ pub(crate) struct Directories {
 }
 
 impl Directories {
-    /// Takes what git says: the directory of this working tree, that of all, and the working tree.
+    /// Reads the lines that git prints: the directory of this working tree, that of all working trees, and the working
+    /// tree itself.
     pub(crate) fn read<'l>(lines: impl Iterator<Item = &'l str>) -> Self {
         Self { all: lines.map(str::to_owned).collect() }
     }
 
-    fn of_git(&self) -> impl Iterator<Item = &Path> {
+    fn git_directories(&self) -> impl Iterator<Item = &Path> {
         self.all.iter().take(2).map(Path::new)
     }
 }
 
-/// One entry of a configuration, and the file in which it stands.
+/// One entry of a configuration, and the file that contains it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry<'c> {
+pub(crate) struct ConfigEntry<'c> {
     pub(crate) origin: Option<&'c str>,
     pub(crate) key: &'c str,
     pub(crate) value: &'c str,
 }
 
 /// Returns the paths outside the root that a repository reads.
-pub(crate) fn outside(directories: &Directories, configuration: &[Entry<'_>], root: &Root) -> Vec<String> {
+pub(crate) fn outside(
+    directories: &Directories,
+    configuration: &[ConfigEntry<'_>],
+    root: &Root,
+) -> Vec<String> {
     let own = directories.all.iter().map(PathBuf::from);
-    let linked = directories.of_git().flat_map(links);
-    let borrowed = directories.of_git().flat_map(|directory| borrowed(&directory.join("objects")));
+    let linked = directories.git_directories().flat_map(links);
+    let borrowed = directories.git_directories().flat_map(|directory| borrowed(&directory.join("objects")));
     let named = configuration.iter().flat_map(|entry| named(entry, directories));
     let reached = own.chain(linked).chain(borrowed).chain(named);
     let mut outside: Vec<String> =
@@ -47,10 +52,10 @@ pub(crate) fn outside(directories: &Directories, configuration: &[Entry<'_>], ro
 
 /// The links in the directories of a repository. What lies deeper is only read as objects and references.
 fn links(directory: &Path) -> Vec<PathBuf> {
-    const PLACES: [&str; 8] =
+    const DIRECTORIES: [&str; 8] =
         ["", "info", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "logs"];
-    let entries = |place: &&str| fs::read_dir(directory.join(place)).into_iter().flatten().flatten();
-    let all = PLACES.iter().flat_map(entries);
+    let entries = |path: &&str| fs::read_dir(directory.join(path)).into_iter().flatten().flatten();
+    let all = DIRECTORIES.iter().flat_map(entries);
     all.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
         .map(|entry| entry.path())
         .collect()
@@ -77,7 +82,7 @@ fn alternate(objects: &Path, line: &str) -> PathBuf {
 }
 
 /// The files that an entry of the configuration may name.
-fn named(entry: &Entry<'_>, directories: &Directories) -> Vec<PathBuf> {
+fn named(entry: &ConfigEntry<'_>, directories: &Directories) -> Vec<PathBuf> {
     let key = entry.key.to_lowercase();
     let includes = key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"));
     let bases = match key.as_str() {
@@ -93,7 +98,7 @@ fn named(entry: &Entry<'_>, directories: &Directories) -> Vec<PathBuf> {
 }
 
 /// The directory of a file of the configuration. git names the file as seen from the working tree, or from the
-/// repository's own directory where it stands in it.
+/// repository's own directory if it is in there.
 fn beside(origin: Option<&str>, directories: &Directories) -> Vec<PathBuf> {
     let directory = Path::new(origin.unwrap_or_default()).parent().unwrap_or(Path::new(""));
     let mut all: Vec<PathBuf> = directories.all.iter().map(|base| Path::new(base).join(directory)).collect();

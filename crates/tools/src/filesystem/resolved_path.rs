@@ -1,9 +1,9 @@
-//! Finds what a path names by walking from handle to handle.
+//! Resolves a path below a root, one directory handle at a time.
 //!
 //! Every directory on the way is opened below the one before it, by a single name and never through a link.
-//! A link is read and its target walked in its place, from the directory that holds it; a parent step goes
-//! back to the handle that was held before. So a path cannot leave the root, whatever other programs rename
-//! meanwhile, and the place that is found has a path without links: rules are checked against that one.
+//! A link is read and its target resolved from the directory that contains the link; `..` goes back to the handle of
+//! the parent. So a path cannot leave the root, whatever other programs rename at the same time, and the resolved path
+//! has no links: rules are checked against it.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -34,9 +34,9 @@ pub(crate) enum LastLink {
     Keep,
 }
 
-/// What stands at a place.
+/// What kind of file a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PathKind {
     Missing,
     Directory,
     File,
@@ -44,9 +44,9 @@ pub(crate) enum Kind {
     Special(&'static str),
 }
 
-impl Kind {
-    /// Returns what a file type means here.
-    pub(crate) fn of(file_type: FileType) -> Self {
+impl PathKind {
+    /// Converts the file type that the system reports.
+    pub(crate) fn from_file_type(file_type: FileType) -> Self {
         if file_type.is_dir() {
             Self::Directory
         } else if file_type.is_file() {
@@ -54,13 +54,13 @@ impl Kind {
         } else if file_type.is_symlink() {
             Self::Link
         } else {
-            Self::Special(special_word(file_type))
+            Self::Special(special_name(file_type))
         }
     }
 }
 
 #[cfg(unix)]
-fn special_word(file_type: FileType) -> &'static str {
+fn special_name(file_type: FileType) -> &'static str {
     use cap_fs_ext::FileTypeExt;
     match () {
         () if file_type.is_fifo() => "named pipe",
@@ -71,25 +71,25 @@ fn special_word(file_type: FileType) -> &'static str {
 }
 
 #[cfg(not(unix))]
-fn special_word(_file_type: FileType) -> &'static str {
+fn special_name(_file_type: FileType) -> &'static str {
     "special file"
 }
 
-/// What a path names, held by the handles on the way to it.
+/// A path below a root, without links, held by handles of its directories.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ResolvedPath {
     root: Dir,
     /// The directories below the root, down to the one that holds the name.
     passed: Vec<(OsString, Dir)>,
     /// Directories that do not exist yet, below those.
     missing: Vec<OsString>,
-    /// The name in the last directory; none where the place is that directory.
+    /// The name in the last directory, or `None` if the path names that directory.
     name: Option<OsString>,
-    kind: Kind,
+    kind: PathKind,
 }
 
-impl Place {
-    /// Walks a path from a root.
+impl ResolvedPath {
+    /// Resolves a path from a root.
     pub(crate) fn find(root: &Dir, path: &Path, last: LastLink) -> Result<Self, FileError> {
         let asked = path.to_string_lossy().into_owned();
         if asked.is_empty() {
@@ -103,13 +103,13 @@ impl Place {
         }
         let root = root.try_clone().map_err(|error| FileError::system(&asked, error))?;
         let mut walk =
-            Walk { root, passed: Vec::new(), pending: VecDeque::new(), links: 0, last, asked: &asked };
+            PathWalk { root, passed: Vec::new(), pending: VecDeque::new(), links: 0, last, asked: &asked };
         walk.prepend(path)?;
         walk.finish()
     }
 
-    /// Returns what stands there.
-    pub(crate) fn kind(&self) -> Kind {
+    /// Returns the kind of file that the path names.
+    pub(crate) fn kind(&self) -> PathKind {
         self.kind
     }
 
@@ -131,7 +131,7 @@ impl Place {
         self.name.as_ref().or(passed).map_or(OsStr::new(""), OsString::as_os_str)
     }
 
-    /// Returns the last directory that exists: the place itself, or what holds it.
+    /// Returns the last directory that exists: the one that the path names, or its nearest parent.
     pub(crate) fn directory(&self) -> &Dir {
         self.passed.last().map_or(&self.root, |(_, directory)| directory)
     }
@@ -145,12 +145,12 @@ impl Place {
         std::iter::once((PathBuf::new(), &self.root)).chain(below)
     }
 
-    /// Returns whether directories must be made first.
+    /// Returns whether parent directories must be made first.
     pub(crate) fn lacks_directories(&self) -> bool {
         !self.missing.is_empty()
     }
 
-    /// Makes the directories that are missing, and returns the one that holds the name.
+    /// Makes the missing parent directories, and returns the last one.
     pub(crate) fn make_directories(&self) -> std::io::Result<Dir> {
         let mut directory = self.directory().try_clone()?;
         for name in &self.missing {
@@ -163,7 +163,7 @@ impl Place {
         Ok(directory)
     }
 
-    /// Opens the file, by the path that it really has.
+    /// Opens the file, and returns it with its resolved path.
     pub(crate) fn open_to_read(&self) -> Result<OpenFile, FileError> {
         let (file, metadata) = self.open()?;
         Ok(OpenFile { file, size: metadata.len(), path: self.path() })
@@ -172,20 +172,20 @@ impl Place {
     /// Opens the file for reading.
     pub(crate) fn open(&self) -> Result<(File, Metadata), FileError> {
         match self.kind {
-            Kind::File => open_file(self.directory(), self.name(), &self.shown()),
-            Kind::Missing => Err(self.missing_error()),
-            Kind::Directory => Err(FileError::Directory { path: self.shown() }),
-            Kind::Link => Err(FileError::Link { path: self.shown() }),
-            Kind::Special(kind) => Err(FileError::Special { path: self.shown(), kind }),
+            PathKind::File => open_file(self.directory(), self.name(), &self.shown()),
+            PathKind::Missing => Err(self.missing_error()),
+            PathKind::Directory => Err(FileError::Directory { path: self.shown() }),
+            PathKind::Link => Err(FileError::Link { path: self.shown() }),
+            PathKind::Special(kind) => Err(FileError::Special { path: self.shown(), kind }),
         }
     }
 
-    /// Fails if nothing is there.
+    /// Returns an error if the path names nothing.
     pub(crate) fn check_exists(&self) -> Result<(), FileError> {
-        if matches!(self.kind(), Kind::Missing) { Err(self.missing_error()) } else { Ok(()) }
+        if matches!(self.kind(), PathKind::Missing) { Err(self.missing_error()) } else { Ok(()) }
     }
 
-    /// Says what is missing, with the names that come near.
+    /// Returns the error for a missing file, with similar names that exist.
     pub(crate) fn missing_error(&self) -> FileError {
         let missing = self.missing.first().or(self.name.as_ref()).cloned().unwrap_or_default();
         let before: PathBuf = self.passed.iter().map(|(name, _)| name).collect();
@@ -195,15 +195,15 @@ impl Place {
     }
 }
 
-/// Opens a regular file by its name in a directory, never through a link and without waiting for the other
-/// end of a pipe that came in its place.
+/// Opens a regular file by its name in a directory, never through a link, and without waiting for the other end if a
+/// named pipe has replaced it.
 pub(crate) fn open_file(directory: &Dir, name: &OsStr, shown: &str) -> Result<(File, Metadata), FileError> {
     let failed = |error| FileError::system(shown, error);
     let file = openat2::open_name(directory, name).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
-    match Kind::of(metadata.file_type()) {
-        Kind::File => Ok((file, metadata)),
-        Kind::Special(kind) => Err(FileError::Special { path: shown.to_owned(), kind }),
+    match PathKind::from_file_type(metadata.file_type()) {
+        PathKind::File => Ok((file, metadata)),
+        PathKind::Special(kind) => Err(FileError::Special { path: shown.to_owned(), kind }),
         _ => Err(FileError::Directory { path: shown.to_owned() }),
     }
 }
@@ -224,51 +224,51 @@ fn near_names(directory: &Dir, missing: &str) -> Vec<String> {
     near
 }
 
-/// One part of a path.
+/// One component of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum PathPart {
     Name(OsString),
     Parent,
-    /// A slash or dot at the end: what stands before it must be a directory.
+    /// A slash or dot at the end: what precedes it must be a directory.
     Here,
 }
 
-/// A path that is being walked.
-struct Walk<'a> {
+/// A path that is being resolved.
+struct PathWalk<'a> {
     root: Dir,
     passed: Vec<(OsString, Dir)>,
-    pending: VecDeque<Part>,
+    pending: VecDeque<PathPart>,
     links: u32,
     last: LastLink,
     asked: &'a str,
 }
 
-impl Walk<'_> {
-    fn finish(mut self) -> Result<Place, FileError> {
+impl PathWalk<'_> {
+    fn finish(mut self) -> Result<ResolvedPath, FileError> {
         while let Some(part) = self.pending.pop_front() {
             match part {
-                Part::Here => {}
-                Part::Parent => {
+                PathPart::Here => {}
+                PathPart::Parent => {
                     self.passed.pop().ok_or_else(|| self.outside())?;
                 }
-                Part::Name(name) => match self.kind_of(&name)? {
-                    Kind::Link if self.last == LastLink::Follow || !self.pending.is_empty() => {
+                PathPart::Name(name) => match self.kind_of(&name)? {
+                    PathKind::Link if self.last == LastLink::Follow || !self.pending.is_empty() => {
                         self.follow(&name)?;
                     }
-                    Kind::Directory => self.enter(name)?,
-                    Kind::Missing => return self.end_missing(name),
+                    PathKind::Directory => self.enter(name)?,
+                    PathKind::Missing => return self.end_missing(name),
                     kind if self.pending.is_empty() => return Ok(self.end(Some(name), kind)),
                     _ => return Err(FileError::NotADirectory { path: self.asked.to_owned() }),
                 },
             }
         }
-        Ok(self.end(None, Kind::Directory))
+        Ok(self.end(None, PathKind::Directory))
     }
 
-    fn kind_of(&self, name: &OsStr) -> Result<Kind, FileError> {
+    fn kind_of(&self, name: &OsStr) -> Result<PathKind, FileError> {
         match self.directory().symlink_metadata(name) {
-            Ok(metadata) => Ok(Kind::of(metadata.file_type())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Kind::Missing),
+            Ok(metadata) => Ok(PathKind::from_file_type(metadata.file_type())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(PathKind::Missing),
             Err(error) => Err(FileError::system(self.asked, error)),
         }
     }
@@ -283,7 +283,7 @@ impl Walk<'_> {
         self.prepend(&target)
     }
 
-    /// Puts the parts of a path before those that are still to be walked.
+    /// Puts the components of a path before those that are still to be resolved.
     fn prepend(&mut self, path: &Path) -> Result<(), FileError> {
         for part in parts(path).ok_or_else(|| self.outside())?.into_iter().rev() {
             self.pending.push_front(part);
@@ -301,13 +301,13 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// What is still to be walked below a missing name would be made there, if it is all plain names.
-    fn end_missing(mut self, name: OsString) -> Result<Place, FileError> {
+    /// Ends at a missing name. The components after it must be plain names, as directories could be made from them.
+    fn end_missing(mut self, name: OsString) -> Result<ResolvedPath, FileError> {
         let mut names = vec![name];
         for part in std::mem::take(&mut self.pending) {
             match part {
-                Part::Name(name) => names.push(name),
-                Part::Parent | Part::Here => {
+                PathPart::Name(name) => names.push(name),
+                PathPart::Parent | PathPart::Here => {
                     return Err(FileError::Missing { path: self.asked.to_owned(), near: Vec::new() });
                 }
             }
@@ -316,11 +316,11 @@ impl Walk<'_> {
             return Err(FileError::TooLong { path: self.asked.to_owned() });
         }
         let name = names.pop();
-        Ok(Place { missing: names, ..self.end(name, Kind::Missing) })
+        Ok(ResolvedPath { missing: names, ..self.end(name, PathKind::Missing) })
     }
 
-    fn end(self, name: Option<OsString>, kind: Kind) -> Place {
-        Place { root: self.root, passed: self.passed, missing: Vec::new(), name, kind }
+    fn end(self, name: Option<OsString>, kind: PathKind) -> ResolvedPath {
+        ResolvedPath { root: self.root, passed: self.passed, missing: Vec::new(), name, kind }
     }
 
     fn directory(&self) -> &Dir {
@@ -332,19 +332,19 @@ impl Walk<'_> {
     }
 }
 
-/// Splits a path; none where it is absolute.
-fn parts(path: &Path) -> Option<Vec<Part>> {
+/// Splits a path into its components, or returns `None` if it is absolute.
+fn parts(path: &Path) -> Option<Vec<PathPart>> {
     let mut parts = Vec::new();
     for component in path.components() {
         match component {
-            Component::Normal(name) => parts.push(Part::Name(name.to_owned())),
-            Component::ParentDir => parts.push(Part::Parent),
+            Component::Normal(name) => parts.push(PathPart::Name(name.to_owned())),
+            Component::ParentDir => parts.push(PathPart::Parent),
             Component::CurDir => {}
             Component::RootDir | Component::Prefix(_) => return None,
         }
     }
     if asks_for_directory(path) {
-        parts.push(Part::Here);
+        parts.push(PathPart::Here);
     }
     Some(parts)
 }
@@ -359,24 +359,24 @@ pub(crate) fn asks_for_directory(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn names(path: &str) -> Option<Vec<Part>> {
+    fn names(path: &str) -> Option<Vec<PathPart>> {
         parts(Path::new(path))
     }
 
     #[test]
     fn a_slash_or_dot_at_the_end_asks_for_a_directory() {
-        let a = || Part::Name("a".into());
+        let a = || PathPart::Name("a".into());
         assert_eq!(names("./a"), Some(vec![a()]));
-        assert_eq!(names("a//"), Some(vec![a(), Part::Here]));
-        assert_eq!(names("a/."), Some(vec![a(), Part::Here]));
-        assert_eq!(names("a/.."), Some(vec![a(), Part::Parent]));
-        assert_eq!(names("..a"), Some(vec![Part::Name("..a".into())]));
+        assert_eq!(names("a//"), Some(vec![a(), PathPart::Here]));
+        assert_eq!(names("a/."), Some(vec![a(), PathPart::Here]));
+        assert_eq!(names("a/.."), Some(vec![a(), PathPart::Parent]));
+        assert_eq!(names("..a"), Some(vec![PathPart::Name("..a".into())]));
     }
 
     /// A directory for one test, removed by the caller.
     #[cfg(unix)]
     fn directory(name: &str) -> (PathBuf, Dir) {
-        let path = std::env::temp_dir().join(format!("llm-do-place-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("llm-do-path-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir(&path).unwrap();
         let directory = Dir::open_ambient_dir(&path, cap_std::ambient_authority()).unwrap();
@@ -385,7 +385,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_took_the_place_of_a_file_is_neither_followed_nor_waited_for() {
+    fn what_replaced_a_file_is_neither_followed_nor_waited_for() {
         let (path, directory) = directory("open");
         std::fs::write(path.join("file"), "x").unwrap();
         std::os::unix::fs::symlink("file", path.join("link")).unwrap();
@@ -400,11 +400,12 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_place_is_named_by_the_path_that_it_really_has() {
+    fn a_resolved_path_has_no_links_and_no_parent_steps() {
         let (path, directory) = directory("real");
         std::fs::create_dir_all(path.join("a/b")).unwrap();
         std::os::unix::fs::symlink("a/b", path.join("link")).unwrap();
-        let real = |text: &str| Place::find(&directory, Path::new(text), LastLink::Keep).unwrap().shown();
+        let real =
+            |text: &str| ResolvedPath::find(&directory, Path::new(text), LastLink::Keep).unwrap().shown();
         assert_eq!(real("link/../b/new/file.txt"), "a/b/new/file.txt");
         assert_eq!(real("link"), "link");
         assert_eq!(real("link/"), "a/b");

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a command text is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum SyntaxError {
     Empty,
     TooLong { longest: usize },
     ControlCharacter(char),
@@ -27,9 +27,9 @@ pub(crate) enum Refusal {
     Unreadable,
 }
 
-impl Refusal {
+impl SyntaxError {
     /// Names the reason why a text cannot go on with its first character; none where it may begin a word.
-    pub(crate) fn of_sign(text: &str) -> Option<Self> {
+    pub(crate) fn at_start_of(text: &str) -> Option<Self> {
         let mut characters = text.chars();
         Some(match (characters.next()?, characters.next()) {
             ('<' | '>', Some('(')) => Self::Substitution,
@@ -43,7 +43,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("the command is empty: name a program"),
@@ -59,7 +59,7 @@ impl fmt::Display for Refusal {
             Self::UnquotedSpace(c) => write!(
                 f,
                 "the command has `{}` outside quotes, which looks like a space or like nothing and does not separate \
-                 words: use a plain space, or quote it if it is data",
+                 arguments: use a plain space, or quote it if it is data",
                 c.escape_unicode()
             ),
             Self::TrailingSemicolon => f.write_str("the command ends with `;`: leave it out"),
@@ -94,7 +94,7 @@ impl fmt::Display for Refusal {
             Self::Tilde => {
                 f.write_str("`~` for a home directory: nothing is expanded; write the path, or quote it")
             }
-            Self::Braces => f.write_str("brace expansion: write out the words, or quote the braces"),
+            Self::Braces => f.write_str("brace expansion: write out each argument, or quote the braces"),
             Self::Comment => f.write_str("a comment: leave it out, or quote `#` if it is data"),
             Self::Syntax(what) => {
                 write!(

@@ -1,4 +1,4 @@
-//! Where commands run: the directory, the programs that are found, and the variables that they see.
+//! The environment in which commands run: the directory, the programs that are found, and the variables.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -6,30 +6,34 @@ use std::path::{Path, PathBuf};
 
 use super::root::Root;
 use super::settings::ShellSettings;
+use crate::toolset_error::ToolsetError;
 
 /// The directories in which programs are found, in this order; never the project, never the caller's `PATH`.
 pub(crate) const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
-/// Where commands run.
+/// The directory, programs and variables of commands.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ExecutionEnv {
     pub(crate) root: Root,
     directories: Vec<PathBuf>,
     environment: BTreeMap<String, String>,
 }
 
-impl Place {
+impl ExecutionEnv {
     /// Checks what the settings say about directories and variables.
-    pub(crate) fn new(project: &Path, settings: &ShellSettings) -> Result<Self, String> {
+    pub(crate) fn new(project: &Path, settings: &ShellSettings) -> Result<Self, ToolsetError> {
         let project = Root::new(project)?;
         let root = Root::new(&project.path().join(&settings.root))?;
         if !root.path().starts_with(project.path()) {
-            return Err(format!("`root`: `{}` leads out of the project", settings.root.display()));
+            return Err(ToolsetError::RootOutside {
+                root: settings.root.clone(),
+                base: project.path().to_path_buf(),
+            });
         }
         let added =
             settings.program_directories.iter().map(|directory| program_directory(directory, &project));
         let system = SYSTEM_DIRECTORIES.iter().map(|directory| Ok(PathBuf::from(directory)));
-        let directories = system.chain(added).collect::<Result<Vec<_>, String>>()?;
+        let directories = system.chain(added).collect::<Result<Vec<_>, ToolsetError>>()?;
         let environment = environment(&directories, &settings.environment)?;
         Ok(Self { root, directories, environment })
     }
@@ -69,19 +73,18 @@ impl Place {
     }
 }
 
-fn program_directory(directory: &Path, project: &Root) -> Result<PathBuf, String> {
-    let shown = directory.display();
+fn program_directory(directory: &Path, project: &Root) -> Result<PathBuf, ToolsetError> {
+    let invalid = |problem: String| {
+        ToolsetError::Setting(format!("`program_directories`: `{}` {problem}", directory.display()))
+    };
     if !directory.is_absolute() {
-        return Err(format!("`program_directories`: `{shown}` is not absolute"));
+        return Err(invalid("is not absolute".to_owned()));
     }
-    let resolved =
-        directory.canonicalize().map_err(|error| format!("`program_directories`: `{shown}`: {error}"))?;
+    let resolved = directory.canonicalize().map_err(|error| invalid(format!("cannot be used: {error}")))?;
     if resolved.starts_with(project.path()) {
-        return Err(format!(
-            "`program_directories`: `{shown}` lies in the project, whose files are not trusted"
-        ));
+        return Err(invalid("is in the project, whose files are not trusted".to_owned()));
     }
-    check_owners(&resolved).map_err(|problem| format!("`program_directories`: `{shown}` {problem}"))?;
+    check_owners(&resolved).map_err(invalid)?;
     Ok(resolved)
 }
 
@@ -90,7 +93,7 @@ fn program_directory(directory: &Path, project: &Root) -> Result<PathBuf, String
 fn check_owners(directory: &Path) -> Result<(), String> {
     let user = rustix::process::geteuid().as_raw();
     for ancestor in directory.ancestors() {
-        let data = ancestor.metadata().map_err(|error| format!("cannot be looked at: {error}"))?;
+        let data = ancestor.metadata().map_err(|error| format!("cannot be read: {error}"))?;
         let shown = ancestor.display();
         if data.uid() != user && data.uid() != 0 {
             return Err(format!("is not safe: `{shown}` belongs to another user (id {})", data.uid()));
@@ -110,14 +113,14 @@ fn check_owners(directory: &Path) -> Result<(), String> {
 fn environment(
     directories: &[PathBuf],
     given: &BTreeMap<String, String>,
-) -> Result<BTreeMap<String, String>, String> {
+) -> Result<BTreeMap<String, String>, ToolsetError> {
     let path = directories.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(":");
     let fixed = [("PATH", path.as_str()), ("LANG", "C.UTF-8"), ("TERM", "dumb")];
     let mut environment: BTreeMap<String, String> =
         fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     for (name, value) in given {
         if let Some(reason) = problem(name, value) {
-            return Err(format!("`environment`: `{name}` {reason}"));
+            return Err(ToolsetError::Setting(format!("`environment`: `{name}` {reason}")));
         }
         environment.insert(name.clone(), value.clone());
     }
@@ -194,15 +197,16 @@ fn problem(name: &str, value: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn place(change: impl FnOnce(&mut ShellSettings)) -> Result<Place, String> {
+    fn env_with(change: impl FnOnce(&mut ShellSettings)) -> Result<ExecutionEnv, ToolsetError> {
         let mut settings = ShellSettings::default();
         change(&mut settings);
-        Place::new(&std::env::temp_dir(), &settings)
+        ExecutionEnv::new(&std::env::temp_dir(), &settings)
     }
 
     #[test]
     fn variables_that_change_what_runs_or_look_like_secrets_are_refused() {
-        let with = |name: &str| place(|settings| drop(settings.environment.insert(name.into(), "x".into())));
+        let with =
+            |name: &str| env_with(|settings| drop(settings.environment.insert(name.into(), "x".into())));
         for name in [
             "PATH",
             "LD_PRELOAD",
@@ -232,11 +236,11 @@ mod tests {
         let inside = std::env::temp_dir();
         for directory in ["bin", inside.to_str().unwrap(), "/no/such/directory"] {
             assert!(
-                place(|settings| settings.program_directories.push(directory.into())).is_err(),
+                env_with(|settings| settings.program_directories.push(directory.into())).is_err(),
                 "{directory}"
             );
         }
-        let found = place(|settings| settings.program_directories.push("/usr/sbin".into())).unwrap();
+        let found = env_with(|settings| settings.program_directories.push("/usr/sbin".into())).unwrap();
         assert!(found.environment()["PATH"].ends_with(":/usr/sbin"));
     }
 
@@ -252,15 +256,17 @@ mod tests {
 
     #[test]
     fn the_root_stays_within_the_project() {
-        assert!(place(|settings| settings.root = "..".into()).unwrap_err().contains("leads out"));
+        assert!(
+            env_with(|settings| settings.root = "..".into()).unwrap_err().to_string().contains("outside")
+        );
     }
 
     #[test]
     fn programs_are_found_by_name_only_in_the_known_directories() {
-        let place = place(|_| ()).unwrap();
-        assert!(place.find("ls").is_ok());
+        let env = env_with(|_| ()).unwrap();
+        assert!(env.find("ls").is_ok());
         for word in ["./ls", "/tmp/ls", "no-such-program", "..", "", "../bin/ls", "/usr/bin/../bin/ls"] {
-            assert!(place.find(word).is_err(), "{word}");
+            assert!(env.find(word).is_err(), "{word}");
         }
     }
 }
