@@ -361,9 +361,15 @@ impl CassetteArguments {
             Taping::Lenient => CassetteMode::Replay { strict: false },
         };
         let open = |path| {
-            Cassette::open(path, mode).map_err(|error| match error.hint() {
-                Some(hint) => Problem::with_hint(error.to_string(), hint),
-                None => Problem::usage(error.to_string()),
+            Cassette::open(path, mode).map_err(|error| {
+                let message = match std::error::Error::source(&error) {
+                    Some(cause) => format!("{error}: {cause}"),
+                    None => error.to_string(),
+                };
+                match error.hint() {
+                    Some(hint) => Problem::with_hint(message, hint),
+                    None => Problem::usage(message),
+                }
             })
         };
         self.cassette.as_ref().map(open).transpose()

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
-use llm_do::model::Environment;
+use llm_do::model::{Environment, KeyStoreError};
 use llm_do::project::LoadedProject;
 use llm_do_trust::Power;
 
@@ -54,7 +54,9 @@ pub(crate) fn of_user(project: Option<&Path>) -> Result<Environment, Problem> {
         own.or_else(|| configured().map(|(_, address)| address.clone()))
     });
     Ok(match Credentials::of_user(project) {
-        Some(store) => environment.with_stored_keys(move |account| store.key(account)),
+        Some(store) => {
+            environment.with_stored_keys(move |account| store.key(account).map_err(KeyStoreError::new))
+        }
         None => environment,
     })
 }

@@ -9,8 +9,8 @@ pub use llm_do_core::{
 };
 pub use llm_do_models::{
     BuiltinProvider, Cassette, CassetteError, CassetteMode, DeclaredProvider, Describe, DescribedModel,
-    DescribedProvider, Environment, HttpSettings, HttpTransport, KnownModel, PROTOCOLS, ScriptFileError,
-    StandardModels, Transport, Variable, account_of, full_names, known_models, profile_of, provider_names,
-    providers,
+    DescribedProvider, Environment, HttpSettings, HttpTransport, KeyStoreError, KnownModel, PROTOCOLS,
+    ScriptFileError, StandardModels, Transport, Variable, account_of, full_names, known_models, profile_of,
+    provider_names, providers,
 };
 pub use llm_do_runtime::RetryPolicy;

@@ -30,7 +30,7 @@ use llm_do_core::ModelError;
 use crate::transport::{ByteStream, Chunks, Transport};
 pub use error::CassetteError;
 use recording::Recording;
-use replay::Replay;
+use replay::CassetteReplay;
 
 /// A file of recorded exchanges. Clones share it.
 ///
@@ -69,7 +69,7 @@ pub enum CassetteMode {
 #[derive(Clone)]
 enum Tape {
     Recording(Arc<Recording>),
-    Replay(Arc<Replay>),
+    Replay(Arc<CassetteReplay>),
 }
 
 impl Cassette {
@@ -80,7 +80,7 @@ impl Cassette {
             CassetteMode::Record => Tape::record(path)?,
             CassetteMode::Replay { strict } => {
                 let exchanges = format::read(&path, &warnings)?;
-                Tape::Replay(Arc::new(Replay::new(path, exchanges, strict, warnings.clone())))
+                Tape::Replay(Arc::new(CassetteReplay::new(path, exchanges, strict, warnings.clone())))
             }
             CassetteMode::Auto if !path.exists() => Tape::record(path)?,
             CassetteMode::Auto => match format::read(&path, &warnings)? {
@@ -88,7 +88,9 @@ impl Cassette {
                     return Err(CassetteError::Torn { path });
                 }
                 exchanges if exchanges.is_empty() => Tape::record(path)?,
-                exchanges => Tape::Replay(Arc::new(Replay::new(path, exchanges, true, warnings.clone()))),
+                exchanges => {
+                    Tape::Replay(Arc::new(CassetteReplay::new(path, exchanges, true, warnings.clone())))
+                }
             },
         };
         Ok(Self { tape, warnings })
@@ -97,7 +99,7 @@ impl Cassette {
     /// Returns a transport that plays the cassette, or that sends with another one and records it.
     pub fn transport(&self, inner: Arc<dyn Transport>) -> Arc<dyn Transport> {
         match &self.tape {
-            Tape::Replay(replay) => Arc::<Replay>::clone(replay),
+            Tape::Replay(replay) => Arc::<CassetteReplay>::clone(replay),
             Tape::Recording(recording) => Arc::new(Recorded { inner, recording: Arc::clone(recording) }),
         }
     }
@@ -151,7 +153,7 @@ impl Transport for Recorded {
     }
 }
 
-impl Transport for Replay {
+impl Transport for CassetteReplay {
     fn send(&self, request: Request<Chunks>) -> BoxFuture<'_, Result<Response<ByteStream>, ModelError>> {
         std::future::ready(self.answer(&request)).boxed()
     }

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use thiserror::Error;
+
 /// The environment as one value: read by the binary, or given by an embedding program.
 ///
 /// A project may bring variables of its own (a `.env` beside it). They are kept apart, since a project that
@@ -16,7 +18,19 @@ pub struct Environment {
 }
 
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
-type StoredKeys = dyn Fn(&str) -> Result<Option<String>, String> + Send + Sync;
+type StoredKeys = dyn Fn(&str) -> Result<Option<String>, KeyStoreError> + Send + Sync;
+
+/// Why the user's store of keys cannot be read. The message names the store and says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct KeyStoreError(String);
+
+impl KeyStoreError {
+    /// An error with a message, which must not hold a key.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
 
 /// A variable's value and whose it is.
 #[derive(Clone, PartialEq, Eq)]
@@ -55,7 +69,7 @@ impl Environment {
     #[must_use]
     pub fn with_stored_keys(
         mut self,
-        lookup: impl Fn(&str) -> Result<Option<String>, String> + Send + Sync + 'static,
+        lookup: impl Fn(&str) -> Result<Option<String>, KeyStoreError> + Send + Sync + 'static,
     ) -> Self {
         self.stored = Some(Arc::new(lookup));
         self
@@ -67,7 +81,7 @@ impl Environment {
     }
 
     /// Returns the key of an account ([`account_of`](crate::account_of)) from the store, or why it cannot be read.
-    pub fn stored_key(&self, account: &str) -> Result<Option<String>, String> {
+    pub fn stored_key(&self, account: &str) -> Result<Option<String>, KeyStoreError> {
         let found = self.stored.as_ref().map_or(Ok(None), |stored| stored(account))?;
         Ok(found.filter(|key| !key.trim().is_empty()))
     }

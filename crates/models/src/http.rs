@@ -61,7 +61,7 @@ impl HttpTransport {
         }
         match self.client.request(request.map(Packed::new)).await {
             Ok(response) => Ok(response.map(|body| -> ByteStream { Box::pin(Pieces { body, host }) })),
-            Err(error) => Err(failure::of_request(&error, &host)),
+            Err(error) => Err(failure::request_error(&error, &host)),
         }
     }
 }
@@ -101,7 +101,7 @@ impl Stream for Pieces {
                     Ok(piece) => Some(Ok(piece)),
                     Err(_) => continue,
                 },
-                Some(Err(error)) => Some(Err(failure::of_body(&error, &self.host))),
+                Some(Err(error)) => Some(Err(failure::body_error(&error, &self.host))),
                 None => None,
             });
         }

@@ -71,7 +71,7 @@ mod transport;
 mod wire;
 
 pub use cassette::{Cassette, CassetteError, CassetteMode};
-pub use environment::{Environment, Variable};
+pub use environment::{Environment, KeyStoreError, Variable};
 pub use http::{HttpSettings, HttpTransport};
 pub use prices::{KnownModel, StandardPrices, full_names, known_models};
 pub use profiles::profile_of;
@@ -81,8 +81,8 @@ pub use provider::{
 };
 pub use registry::StandardModels;
 pub use scripted::{
-    Condition, Reply, Script, ScriptFileError, TestModel, asks, asks_all, asks_raw, contains, cut, fails,
-    instructed, replies, result_of, says, thinks,
+    Condition, Script, ScriptFileError, ScriptedReply, TestModel, asks, asks_all, asks_raw, contains, cut,
+    fails, instructed, replies, result_of, says, thinks,
 };
 pub use transport::{ByteStream, Chunks, Transport};
 #[cfg(feature = "fuzzing")]

@@ -1,8 +1,8 @@
 //! What models cost.
 //!
-//! The prices stand in `prices/table.txt`, which a test makes from the crate `genai-prices` and compares with it, model
+//! The prices are in `prices/table.txt`, which a test makes from the crate `genai-prices` and compares with it, model
 //! by model. The crate itself is not asked: at the first question it reads data of all providers into some 20 MB, which
-//! takes longer than all else that a short run does. The table is searched as it stands, and nothing of it is read
+//! takes longer than all else that a short run does. The text of the table is searched directly, and nothing of it is read
 //! before somebody asks.
 //!
 //! A price that nobody knows is not a price: it is never taken for 0.
@@ -76,7 +76,7 @@ impl StandardPrices {
 fn read_rates(overrides: impl IntoIterator<Item = ModelOverride>) -> impl Iterator<Item = (Patterns, Rates)> {
     overrides.into_iter().filter_map(|given| {
         let patterns = Patterns::new(&given.pattern)?;
-        Some((patterns, Rates::of_list(&given.price?)))
+        Some((patterns, Rates::from_list(&given.price?)))
     })
 }
 
@@ -119,7 +119,7 @@ fn known_rates(name: &str) -> Option<Rates> {
     Some(rates)
 }
 
-/// The parts of the table in which a provider's models stand; the first that knows a model counts.
+/// The parts of the table that list a provider's models; the first that knows a model counts.
 fn sections(provider: &str) -> &'static [&'static str] {
     match provider {
         "anthropic" => &["anthropic"],

@@ -19,7 +19,7 @@ use context_windows::window_of;
 use media_tokens::media_tokens;
 use table::TABLE;
 
-/// Returns what a model can do. The protocol is one of [`PROTOCOLS`](crate::PROTOCOLS), the model stands without its
+/// Returns what a model can do. The protocol is one of [`PROTOCOLS`](crate::PROTOCOLS), the model is written without its
 /// provider, and of the overrides the first that matches and speaks of something decides about it.
 pub fn profile_of(protocol: &str, provider: &str, model: &str, overrides: &[ModelOverride]) -> ModelProfile {
     let closed_output_only = enforces_closed_only(protocol, provider);
@@ -44,7 +44,7 @@ pub(crate) fn rules_of(protocol: &str, provider: &str, model: &str) -> RequestRu
     rules
 }
 
-fn rows_of(protocol: &str, provider: &str, model: &str) -> Vec<&'static Row> {
+fn rows_of(protocol: &str, provider: &str, model: &str) -> Vec<&'static ProfileRow> {
     let written = model.to_lowercase();
     let plain = plain_name(&written);
     TABLE.iter().filter(|row| row.fits(protocol, provider, &written, &plain)).collect()
@@ -68,8 +68,8 @@ fn overruled(name: &str, overrides: &[ModelOverride]) -> ProfileOverride {
 }
 
 /// One row: for which models it holds, and what it changes.
-struct Row {
-    of: Scope,
+struct ProfileRow {
+    of: RowScope,
     /// Names with `*` for anything. One with a slash is compared with the whole name.
     models: &'static [&'static str],
     says: ProfileOverride,
@@ -77,13 +77,13 @@ struct Row {
     rules: &'static [Rule],
 }
 
-enum Scope {
+enum RowScope {
     Protocol(&'static str),
     Provider(&'static str),
     Anywhere,
 }
 
-impl Row {
+impl ProfileRow {
     /// The row with rules for requests.
     const fn with(self, rules: &'static [Rule]) -> Self {
         Self { rules, ..self }
@@ -91,9 +91,9 @@ impl Row {
 
     fn fits(&self, protocol: &str, provider: &str, written: &str, plain: &str) -> bool {
         let in_scope = match self.of {
-            Scope::Protocol(name) => name == protocol,
-            Scope::Provider(name) => name == provider,
-            Scope::Anywhere => true,
+            RowScope::Protocol(name) => name == protocol,
+            RowScope::Provider(name) => name == provider,
+            RowScope::Anywhere => true,
         };
         let name = |pattern: &str| if pattern.contains('/') { written } else { plain };
         in_scope && self.models.iter().any(|pattern| matches(name(pattern), pattern))

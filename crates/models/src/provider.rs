@@ -1,4 +1,4 @@
-//! The providers: what stands before the colon of a model's name, and where its requests go.
+//! The providers: the part before the colon of a model's name, and where its requests go.
 //!
 //! Addresses and keys come from the [`Environment`], and are looked at when a model is first asked: an agent that
 //! is never called needs no key.
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use llm_do_core::{ModelError, ModelErrorKind};
 
-use crate::environment::{Environment, Variable};
+use crate::environment::{Environment, KeyStoreError, Variable};
 use crate::http::is_this_machine;
 use crate::wire::Api;
 
@@ -362,8 +362,8 @@ fn declared_key(
     })
 }
 
-fn unreadable_store(reason: String) -> ModelError {
-    ModelError::new(ModelErrorKind::Auth, reason)
+fn unreadable_store(error: KeyStoreError) -> ModelError {
+    ModelError::new(ModelErrorKind::Auth, error.to_string())
 }
 
 fn first_set<'a>(names: &[&'a str], environment: &Environment) -> Option<(&'a str, Variable)> {

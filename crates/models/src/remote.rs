@@ -26,7 +26,7 @@ use crate::mask::Mask;
 use crate::profiles::rules_of;
 use crate::provider::{Endpoint, headers_of};
 use crate::transport::{ByteStream, Chunks, Transport};
-use crate::wire::encode::{Encoded, Encoder, Target, can_enforce};
+use crate::wire::encode::{Encoded, Encoder, RequestTarget, can_enforce};
 use crate::wire::request_rules::RequestRules;
 use crate::wire::{Api, Decoder, errors};
 use answer::ArrivingAnswer;
@@ -90,7 +90,7 @@ impl Model for RemoteModel {
 
     fn open(&self) -> Box<dyn ModelSession> {
         let remote = self.0.clone();
-        let target = Target {
+        let target = RequestTarget {
             api: remote.endpoint.api,
             provider: remote.endpoint.provider.clone(),
             model: remote.model.clone(),
@@ -222,7 +222,7 @@ impl Remote {
     }
 }
 
-/// Headers of protocols that hold a list: what a person adds stands beside what the protocol needs.
+/// Headers of protocols that hold a list: what a person adds is appended to what the protocol needs.
 const LISTS: &[&str] = &["anthropic-beta"];
 
 /// Puts a header over the one of the same name, or beside it where it is a list.
@@ -233,7 +233,7 @@ fn put(headers: &mut HeaderMap, name: HeaderName, value: HeaderValue) {
     headers.insert(name, joined.unwrap_or(value));
 }
 
-/// An address as it may be shown: without a user, whose password may stand there, and without a query.
+/// An address as it may be shown: without a user, which may include a password, and without a query.
 fn without_user(address: &Uri) -> String {
     let port = address.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
     let (scheme, host) = (address.scheme_str().unwrap_or_default(), address.host().unwrap_or_default());
@@ -256,7 +256,7 @@ async fn failure(response: Response<ByteStream>, host: &str, limits: AttemptLimi
         }
     }
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
-    let error = errors::of_response(head.status.as_u16(), &header, &text, Timestamp::now());
+    let error = errors::from_response(head.status.as_u16(), &header, &text, Timestamp::now());
     // What a provider refuses it does not charge for.
     error.not_charged()
 }

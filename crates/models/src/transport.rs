@@ -1,4 +1,4 @@
-//! How requests reach providers: one trait, so that a recording or a test can stand in for the network.
+//! How requests reach providers: one trait, so that a recording or a test can replace the network.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -9,7 +9,7 @@
 //! Everything. A part carries its provider's own block (`raw`) where that block holds more than the part;
 //! blocks that have no meaning for llm-do (calls of server-side tools and their results, redacted and
 //! encrypted thinking, kinds not known yet) are [`Part::Opaque`](llm_do_core::Part::Opaque). What belongs to
-//! the message as a whole stands in [`Origin::data`], under the same keys for every provider:
+//! the message as a whole is in [`Origin::data`], under the same keys for every provider:
 //!
 //! | key | holds |
 //! | --- | --- |
@@ -19,7 +19,7 @@
 //! | `refusal` | the words of a refusal |
 //! | `other` | the rest of the response, without the content and without what it repeats of the request |
 //!
-//! The raw usage stands there, and not in a field of [`ModelResponse`], because it is recorded, shown and
+//! The raw usage is there, and not in a field of [`ModelResponse`], because it is recorded, shown and
 //! priced with the message that it belongs to.
 //!
 //! Calls of server-side tools are shown once more in [`ModelResponse::server_calls`], in one shape for all

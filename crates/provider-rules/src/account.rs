@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::refusal::Check;
-use crate::{Protocol, ProviderRequest, Refusal, anthropic, chat, gemini, ollama, openai};
+use crate::{Protocol, ProviderRefusal, ProviderRequest, anthropic, chat, gemini, ollama, openai};
 
 /// An account at a provider, or at several: it knows what was issued to it.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
     pub(crate) optional: OptionalRules,
-    pub(crate) anthropic: anthropic::Issued,
-    pub(crate) responses: openai::Issued,
-    pub(crate) gemini: gemini::Issued,
+    pub(crate) anthropic: anthropic::IssuedThinking,
+    pub(crate) responses: openai::IssuedReasoning,
+    pub(crate) gemini: gemini::IssuedSignatures,
     models: Option<BTreeSet<String>>,
     capabilities: BTreeMap<String, ModelCapabilities>,
 }
@@ -99,7 +99,7 @@ impl Account {
     /// # Errors
     ///
     /// The answer of the provider, if it refuses the request.
-    pub fn check(&self, request: &ProviderRequest<'_>) -> Result<(), Refusal> {
+    pub fn check(&self, request: &ProviderRequest<'_>) -> Result<(), ProviderRefusal> {
         self.check_model_exists(request)?;
         match request.protocol {
             Protocol::AnthropicMessages => anthropic::check(request, self),
@@ -123,26 +123,30 @@ impl Account {
     }
 }
 
-fn unknown_model(request: &ProviderRequest<'_>, model: &str) -> Refusal {
+fn unknown_model(request: &ProviderRequest<'_>, model: &str) -> ProviderRefusal {
     const RULE: &str = "unknown_model";
     let missing = format!("The model `{model}` does not exist or you do not have access to it.");
     match (request.protocol, request.provider) {
         (Protocol::AnthropicMessages, _) => {
-            Refusal::anthropic_error(RULE, 404, "not_found_error", format!("model: {model}"))
+            ProviderRefusal::anthropic_error(RULE, 404, "not_found_error", format!("model: {model}"))
         }
-        (Protocol::OpenAiResponses, _) => Refusal::openai(RULE, "model", "model_not_found", missing),
+        (Protocol::OpenAiResponses, _) => ProviderRefusal::openai(RULE, "model", "model_not_found", missing),
         (Protocol::OpenAiChat, "mistral") => {
-            Refusal::mistral(RULE, "invalid_model", "1500", format!("Invalid model: {model}"))
+            ProviderRefusal::mistral(RULE, "invalid_model", "1500", format!("Invalid model: {model}"))
         }
-        (Protocol::OpenAiChat, "xai") => Refusal::xai(RULE, format!("Model not found: {model}")),
-        (Protocol::OpenAiChat, _) => Refusal::openai(RULE, "", "model_not_found", missing).with_status(404),
+        (Protocol::OpenAiChat, "xai") => ProviderRefusal::xai(RULE, format!("Model not found: {model}")),
+        (Protocol::OpenAiChat, _) => {
+            ProviderRefusal::openai(RULE, "", "model_not_found", missing).with_status(404)
+        }
         (Protocol::Gemini, _) => {
             let message = format!("models/{model} is not found for API version v1beta");
-            let mut refusal = Refusal::gemini(RULE, message).with_status(404);
+            let mut refusal = ProviderRefusal::gemini(RULE, message).with_status(404);
             (refusal.body["error"]["code"], refusal.body["error"]["status"]) =
                 (404.into(), "NOT_FOUND".into());
             refusal
         }
-        (Protocol::Ollama, _) => Refusal::ollama(RULE, format!("model '{model}' not found")).with_status(404),
+        (Protocol::Ollama, _) => {
+            ProviderRefusal::ollama(RULE, format!("model '{model}' not found")).with_status(404)
+        }
     }
 }

@@ -10,13 +10,13 @@ mod server_calls;
 mod thinking;
 mod tools;
 
-pub(crate) use thinking::Issued;
+pub(crate) use thinking::IssuedThinking;
 
 use serde_json::Value;
 
 use crate::json::{is_set, items};
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Reasoning, Refusal};
+use crate::{Account, ProviderRefusal, ProviderRequest, Reasoning};
 use models::AnthropicModel;
 
 /// The most messages that a request may have.
@@ -51,13 +51,14 @@ pub(crate) fn reasoning(request: &ProviderRequest<'_>) -> Reasoning {
 fn check_required(body: &Value) -> Check {
     const RULE: &str = "anthropic.required";
     if let Some(name) = ["model", "max_tokens", "messages"].iter().find(|name| !is_set(&body[**name])) {
-        return Err(Refusal::anthropic(RULE, format!("{name}: Field required")));
+        return Err(ProviderRefusal::anthropic(RULE, format!("{name}: Field required")));
     }
     match items(body, "messages").len() {
-        0 => Err(Refusal::anthropic(RULE, "messages: at least one message is required")),
-        count if count > MAX_MESSAGES => {
-            Err(Refusal::anthropic(RULE, format!("messages: at most {MAX_MESSAGES} messages are allowed")))
-        }
+        0 => Err(ProviderRefusal::anthropic(RULE, "messages: at least one message is required")),
+        count if count > MAX_MESSAGES => Err(ProviderRefusal::anthropic(
+            RULE,
+            format!("messages: at most {MAX_MESSAGES} messages are allowed"),
+        )),
         _ => Ok(()),
     }
 }

@@ -4,16 +4,17 @@ use serde_json::Value;
 
 use crate::json::{is_set, items, text};
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Refusal, deepseek, groq, local, mistral, openai, openrouter, xai};
+use crate::{
+    Account, ProviderRefusal, ProviderRequest, deepseek, groq, local, mistral, openai, openrouter, xai,
+};
 
 pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
     let messages = items(request.body, "messages");
     match request.provider {
         // It has an order of its own, with its own errors.
         "mistral" => return mistral::check(request, account),
-        "xai" => {
-            check_common(messages, account).map_err(|error| Refusal::xai(error.rule, error.message()))?
-        }
+        "xai" => check_common(messages, account)
+            .map_err(|error| ProviderRefusal::xai(error.rule, error.message()))?,
         _ => check_common(messages, account)?,
     }
     match request.provider {
@@ -31,7 +32,7 @@ pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
 fn check_common(messages: &[Value], account: &Account) -> Check {
     if messages.is_empty() {
         let message = "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.";
-        return Err(Refusal::openai("chat.empty", "messages", "empty_array", message));
+        return Err(ProviderRefusal::openai("chat.empty", "messages", "empty_array", message));
     }
     for (index, message) in messages.iter().enumerate() {
         match text(message, "role") {
@@ -55,7 +56,7 @@ fn check_assistant(messages: &[Value], index: usize) -> Check {
     let open: Vec<&str> = calls.into_iter().filter(|id| !results.contains(id)).collect();
     match open.is_empty() {
         true => Ok(()),
-        false => Err(Refusal::openai(
+        false => Err(ProviderRefusal::openai(
             "chat.call_without_result",
             format!("messages.[{}].role", index + 1 + results.len()),
             "",
@@ -78,7 +79,7 @@ fn check_has_content(message: &Value, index: usize) -> Check {
     let is_missing = content.is_null() || content.as_array().is_some_and(Vec::is_empty);
     let has_other = ["refusal", "audio", "function_call"].iter().any(|key| is_set(&message[*key]));
     match is_missing && !has_other {
-        true => Err(Refusal::openai(
+        true => Err(ProviderRefusal::openai(
             "chat.assistant_without_content",
             format!("messages.[{index}].content"),
             "",
@@ -95,7 +96,7 @@ fn check_orphan(messages: &[Value], index: usize) -> Check {
         caller.is_some_and(|caller| items(caller, "tool_calls").iter().any(|call| call["id"] == id));
     match is_called {
         true => Ok(()),
-        false => Err(Refusal::openai(
+        false => Err(ProviderRefusal::openai(
             "chat.result_without_call",
             format!("messages.[{index}].role"),
             "",
@@ -104,8 +105,8 @@ fn check_orphan(messages: &[Value], index: usize) -> Check {
     }
 }
 
-fn wrong_role(index: usize, role: &str) -> Refusal {
-    Refusal::openai(
+fn wrong_role(index: usize, role: &str) -> ProviderRefusal {
+    ProviderRefusal::openai(
         "chat.role",
         format!("messages[{index}].role"),
         "invalid_value",

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::chat_body::{forces_tool, parts};
 use crate::json::items;
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Reasoning, Refusal};
+use crate::{Account, ProviderRefusal, ProviderRequest, Reasoning};
 
 pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
     let body = request.body;
@@ -19,8 +19,8 @@ pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
     }
 }
 
-fn refusal(rule: &'static str, message: impl Into<String>) -> Refusal {
-    Refusal::openai(rule, "", "invalid_request_error", message)
+fn refusal(rule: &'static str, message: impl Into<String>) -> ProviderRefusal {
+    ProviderRefusal::openai(rule, "", "invalid_request_error", message)
 }
 
 fn check_text_only(body: &Value) -> Check {

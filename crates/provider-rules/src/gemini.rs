@@ -6,20 +6,20 @@ mod schema;
 mod thinking;
 mod tools;
 
-pub(crate) use contents::Issued;
+pub(crate) use contents::IssuedSignatures;
 
 use serde_json::Value;
 
 use crate::json::{is_set, items};
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Reasoning, Refusal};
+use crate::{Account, ProviderRefusal, ProviderRequest, Reasoning};
 use models::GeminiModel;
 
 pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
     let (body, name) = (request.body, request.model());
     let model = models::find(name);
     if items(body, "contents").is_empty() {
-        return Err(Refusal::gemini(
+        return Err(ProviderRefusal::gemini(
             "gemini.empty",
             "* GenerateContentRequest.contents: contents is not specified",
         ));
@@ -46,11 +46,11 @@ pub(crate) fn model_in_path(path: &str) -> &str {
 fn check_instructions(body: &Value, name: &str) -> Check {
     if is_set(&body["systemInstruction"]) && name.starts_with("gemma") {
         let message = format!("Developer instruction is not enabled for models/{name}");
-        return Err(Refusal::gemini("gemini.system_instruction", message));
+        return Err(ProviderRefusal::gemini("gemini.system_instruction", message));
     }
     let beside = ["systemInstruction", "tools", "toolConfig"].iter().any(|key| is_set(&body[*key]));
     match is_set(&body["cachedContent"]) && beside {
-        true => Err(Refusal::gemini(
+        true => Err(ProviderRefusal::gemini(
             "gemini.cached_content",
             "Tool config, tools and system instruction should not be set in the request when using cached content.",
         )),
@@ -62,7 +62,7 @@ fn check_instructions(body: &Value, name: &str) -> Check {
 fn check_formats(body: &Value, model: Option<&GeminiModel>) -> Check {
     let config = &body["generationConfig"];
     if is_set(&config["responseSchema"]) && is_set(&config["responseJsonSchema"]) {
-        return Err(Refusal::gemini(
+        return Err(ProviderRefusal::gemini(
             "gemini.both_schemas",
             "Only one of response_schema and response_json_schema can be set",
         ));
@@ -75,7 +75,7 @@ fn check_formats(body: &Value, model: Option<&GeminiModel>) -> Check {
         || config["responseMimeType"] == "application/json";
     let is_old = model.is_some_and(|model| !model.is_since_3());
     match has_format && is_old && !items(body, "tools").is_empty() {
-        true => Err(Refusal::gemini(
+        true => Err(ProviderRefusal::gemini(
             "gemini.tools_with_format",
             "Function calling with a response mime type: 'application/json' is unsupported",
         )),

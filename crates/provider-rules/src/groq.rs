@@ -3,13 +3,13 @@
 use crate::chat_body::{parts, wants_json};
 use crate::json::items;
 use crate::refusal::Check;
-use crate::{ProviderRequest, Refusal};
+use crate::{ProviderRefusal, ProviderRequest};
 
 pub(crate) fn check(request: &ProviderRequest<'_>) -> Check {
     let (body, model) = (request.body, request.model());
     let is_raw = body["reasoning_format"] == "raw";
     if is_raw && (!items(body, "tools").is_empty() || wants_json(body)) {
-        return Err(Refusal::openai(
+        return Err(ProviderRefusal::openai(
             "groq.reasoning_format",
             "reasoning_format",
             "",
@@ -19,10 +19,10 @@ pub(crate) fn check(request: &ProviderRequest<'_>) -> Check {
     let mut parts = items(body, "messages").iter().flat_map(parts);
     if let Some(part) = parts.find(|part| part["type"] != "text" && part["type"] != "image_url") {
         let message = format!("unsupported content part type {}", part["type"]);
-        return Err(Refusal::openai("groq.media", "messages", "", message));
+        return Err(ProviderRefusal::openai("groq.media", "messages", "", message));
     }
     match body["reasoning_effort"].as_str().filter(|effort| !accepts(model, effort)) {
-        Some(effort) => Err(Refusal::openai(
+        Some(effort) => Err(ProviderRefusal::openai(
             "groq.effort",
             "reasoning_effort",
             "",

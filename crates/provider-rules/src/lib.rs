@@ -1,7 +1,7 @@
 //! What model providers refuse: rules over the JSON bodies of requests, for tests.
 //!
 //! An [`Account`] remembers what a provider has issued (signatures, encrypted reasoning, response ids) and
-//! [checks](Account::check) requests as that provider does. A refused request gets a [`Refusal`] with the
+//! [checks](Account::check) requests as that provider does. A refused request gets a [`ProviderRefusal`] with the
 //! provider's own status and error body.
 //!
 //! The rules are written from what is publicly known of the providers, independently of the encoders in
@@ -43,7 +43,7 @@ mod schema;
 mod xai;
 
 pub use account::{Account, ModelCapabilities, OptionalRules};
-pub use refusal::Refusal;
+pub use refusal::ProviderRefusal;
 
 use serde_json::Value;
 

@@ -4,20 +4,20 @@ use serde_json::Value;
 
 use crate::json::{is_set, items, text};
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Refusal};
+use crate::{Account, ProviderRefusal, ProviderRequest};
 
 /// Checks what the chat templates of llama.cpp and Ollama refuse.
 pub(crate) fn check_template(request: &ProviderRequest<'_>, account: &Account) -> Check {
     let messages = items(request.body, "messages");
     let trailing = messages.iter().rev().take_while(|message| message["role"] == "assistant").count();
     if trailing >= 2 {
-        return Err(Refusal::llamacpp(
+        return Err(ProviderRefusal::llamacpp(
             "local.trailing_assistants",
             "Cannot have 2 or more assistant messages at the end of the list.",
         ));
     }
     match trailing == 1 && request.provider == "llamacpp" && thinks(request, account) {
-        true => Err(Refusal::llamacpp(
+        true => Err(ProviderRefusal::llamacpp(
             "local.prefill_while_thinking",
             "Assistant response prefill is incompatible with enable_thinking.",
         )),
@@ -35,7 +35,7 @@ fn thinks(request: &ProviderRequest<'_>, account: &Account) -> bool {
 /// Checks the parameters of vLLM that need another one.
 pub(crate) fn check_vllm(request: &ProviderRequest<'_>) -> Check {
     let body = request.body;
-    let refuse = |message: String| Err(Refusal::vllm("vllm.parameter", message));
+    let refuse = |message: String| Err(ProviderRefusal::vllm("vllm.parameter", message));
     if is_set(&body["stream_options"]) && body["stream"] != true {
         return refuse("Stream options can only be defined when `stream=True`.".to_owned());
     }

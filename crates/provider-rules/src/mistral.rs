@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::json::{is_name, is_set, items, text};
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Refusal};
+use crate::{Account, ProviderRefusal, ProviderRequest};
 
 const CALL_ID_LEN: usize = 9;
 const MAX_NAME_LEN: usize = 64;
@@ -31,14 +31,18 @@ pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
     check_effort(request)
 }
 
-fn order(message: impl Into<String>) -> Refusal {
-    Refusal::mistral("mistral.order", "invalid_request_message_order", "3230", message)
+fn order(message: impl Into<String>) -> ProviderRefusal {
+    ProviderRefusal::mistral("mistral.order", "invalid_request_message_order", "3230", message)
 }
 
-fn unknown_field(name: &str) -> Refusal {
+fn unknown_field(name: &str) -> ProviderRefusal {
     let detail =
         json!([{"type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted"}]);
-    Refusal { rule: "mistral.parameter", status: 422, body: json!({"object": "error", "detail": detail}) }
+    ProviderRefusal {
+        rule: "mistral.parameter",
+        status: 422,
+        body: json!({"object": "error", "detail": detail}),
+    }
 }
 
 fn check_order(messages: &[Value], old_server: bool) -> Check {
@@ -82,7 +86,7 @@ fn check_assistant(message: &Value, is_last: bool) -> Check {
     let has_content =
         !text(message, "content").is_empty() || content.as_array().is_some_and(|parts| !parts.is_empty());
     if !has_content && items(message, "tool_calls").is_empty() && !is_last {
-        return Err(Refusal::mistral(
+        return Err(ProviderRefusal::mistral(
             "mistral.empty_assistant",
             "invalid_request_assistant_message",
             "3240",
@@ -90,7 +94,7 @@ fn check_assistant(message: &Value, is_last: bool) -> Check {
         ));
     }
     match items(message, "tool_calls").iter().map(|call| text(call, "id")).find(|id| !is_call_id(id)) {
-        Some(id) => Err(Refusal::mistral(
+        Some(id) => Err(ProviderRefusal::mistral(
             "mistral.call_id",
             "invalid_function_call",
             "3280",
@@ -133,7 +137,7 @@ fn check_unique_ids(messages: &[Value]) -> Check {
 fn check_tools(body: &Value) -> Check {
     let names = items(body, "tools").iter().filter(|tool| tool["type"] == "function");
     match names.map(|tool| text(&tool["function"], "name")).find(|name| !is_name(name, MAX_NAME_LEN, "_-")) {
-        Some(name) => Err(Refusal::mistral(
+        Some(name) => Err(ProviderRefusal::mistral(
             "mistral.tool_name",
             "invalid_tool",
             "3250",
@@ -153,7 +157,7 @@ fn check_effort(request: &ProviderRequest<'_>) -> Check {
         None => None,
     };
     match accepted.is_some_and(|accepted| !accepted.contains(&effort)) {
-        true => Err(Refusal::mistral(
+        true => Err(ProviderRefusal::mistral(
             "mistral.effort",
             "invalid_request_error",
             "3051",

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::json::{is_set, items};
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Refusal, media};
+use crate::{Account, ProviderRefusal, ProviderRequest, media};
 
 const THINK_LEVELS: &[&str] = &["low", "medium", "high", "max"];
 const MAX_TOP_LOGPROBS: i64 = 20;
@@ -19,24 +19,24 @@ pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
     let lacks_tools = account.capabilities(request.model()).is_some_and(|capabilities| !capabilities.tools);
     if lacks_tools && !items(body, "tools").is_empty() {
         let message = format!("{} does not support tools", request.model());
-        return Err(Refusal::ollama("ollama.tools", message));
+        return Err(ProviderRefusal::ollama("ollama.tools", message));
     }
     match body["top_logprobs"].as_i64().is_some_and(|count| !(0..=MAX_TOP_LOGPROBS).contains(&count)) {
-        true => Err(Refusal::ollama("ollama.top_logprobs", "top_logprobs must be between 0 and 20")),
+        true => Err(ProviderRefusal::ollama("ollama.top_logprobs", "top_logprobs must be between 0 and 20")),
         false => Ok(()),
     }
 }
 
 fn check_message(message: &Value) -> Check {
     if is_set(&message["content"]) && !message["content"].is_string() {
-        return Err(Refusal::ollama(
+        return Err(ProviderRefusal::ollama(
             "ollama.content",
             "json: cannot unmarshal array into Go struct field ChatRequest.messages.content of type string",
         ));
     }
     match items(message, "images").iter().all(|image| image.as_str().is_some_and(media::is_base64)) {
         true => Ok(()),
-        false => Err(Refusal::ollama("ollama.images", "illegal base64 data at input byte 0")),
+        false => Err(ProviderRefusal::ollama("ollama.images", "illegal base64 data at input byte 0")),
     }
 }
 
@@ -44,7 +44,7 @@ fn check_format(body: &Value) -> Check {
     let format = &body["format"];
     match format.is_null() || format.is_object() || format == "json" || format == "" {
         true => Ok(()),
-        false => Err(Refusal::ollama(
+        false => Err(ProviderRefusal::ollama(
             "ollama.format",
             format!("invalid format: {format}; expected \"json\" or a valid JSON Schema object"),
         )),
@@ -57,13 +57,14 @@ fn check_think(request: &ProviderRequest<'_>, account: &Account) -> Check {
         let message = format!(
             "invalid think value: {level:?} (must be \"high\", \"medium\", \"low\", \"max\", true, or false)"
         );
-        return Err(Refusal::ollama("ollama.think", message));
+        return Err(ProviderRefusal::ollama("ollama.think", message));
     }
     let cannot = account.capabilities(request.model()).is_some_and(|capabilities| !capabilities.thinking);
     match cannot && is_set(think) && think != false {
-        true => {
-            Err(Refusal::ollama("ollama.think", format!("\"{}\" does not support thinking", request.model())))
-        }
+        true => Err(ProviderRefusal::ollama(
+            "ollama.think",
+            format!("\"{}\" does not support thinking", request.model()),
+        )),
         false => Ok(()),
     }
 }

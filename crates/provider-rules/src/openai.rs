@@ -9,7 +9,7 @@ mod schema;
 mod tools;
 
 pub(crate) use chat::check as check_chat;
-pub(crate) use issued::Issued;
+pub(crate) use issued::IssuedReasoning;
 pub(crate) use responses::check as check_responses;
 
 use crate::{ProviderRequest, Reasoning};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// How a provider refuses a request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Refusal {
+pub struct ProviderRefusal {
     /// The rule that the request breaks, such as `anthropic.prefill`. The provider does not send it.
     pub rule: &'static str,
     /// The HTTP status.
@@ -15,9 +15,9 @@ pub struct Refusal {
     pub body: Value,
 }
 
-pub(crate) type Check = Result<(), Refusal>;
+pub(crate) type Check = Result<(), ProviderRefusal>;
 
-impl Refusal {
+impl ProviderRefusal {
     /// Returns the message in the body.
     pub fn message(&self) -> &str {
         let body = &self.body;
@@ -100,10 +100,10 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ProviderRefusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} ({}): {}", self.rule, self.status, self.message())
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ProviderRefusal {}

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::json::is_set;
 use crate::refusal::Check;
-use crate::{ProviderRequest, Refusal};
+use crate::{ProviderRefusal, ProviderRequest};
 
 const MAX_TOP_LOGPROBS: u64 = 8;
 
@@ -16,19 +16,19 @@ pub(crate) fn check(request: &ProviderRequest<'_>) -> Check {
     let refused = [("presence_penalty", "presencePenalty"), ("frequency_penalty", "frequencyPenalty")];
     let stop = reasons(model).then_some(("stop", "stop"));
     if let Some((_, name)) = refused.into_iter().chain(stop).find(|(key, _)| is_set(&body[*key])) {
-        return Err(Refusal::xai(
+        return Err(ProviderRefusal::xai(
             "xai.parameter",
             format!("Model {model} does not support parameter {name}."),
         ));
     }
     if is_set(&body["search_parameters"]) {
-        return Err(Refusal::xai(
+        return Err(ProviderRefusal::xai(
             "xai.parameter",
             "Live search is deprecated. Please switch to the Agent Tools API.",
         ));
     }
     if body["top_logprobs"].as_u64().is_some_and(|count| count > MAX_TOP_LOGPROBS) {
-        return Err(Refusal::xai("xai.parameter", "top_logprobs must be at most 8"));
+        return Err(ProviderRefusal::xai("xai.parameter", "top_logprobs must be at most 8"));
     }
     check_effort(body, model)
 }
@@ -40,13 +40,13 @@ fn reasons(model: &str) -> bool {
 fn check_effort(body: &Value, model: &str) -> Check {
     let effort = body["reasoning_effort"].as_str().or_else(|| body["reasoning"]["effort"].as_str());
     if is_set(&body["reasoning"]["summary"]) {
-        return Err(Refusal::xai(
+        return Err(ProviderRefusal::xai(
             "xai.effort",
             format!("Model {model} does not support parameter reasoning.summary."),
         ));
     }
     match effort.filter(|effort| !efforts(model).contains(effort)) {
-        Some(effort) => Err(Refusal::xai(
+        Some(effort) => Err(ProviderRefusal::xai(
             "xai.effort",
             format!("This model does not support 'reasoning_effort' value '{effort}'"),
         )),

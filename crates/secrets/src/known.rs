@@ -10,10 +10,10 @@ use crate::mask::SecretMask;
 ///
 /// Clones share them. More may be added at any time; a mask that was made before does not know those.
 #[derive(Clone, Default)]
-pub struct KnownSecrets(Arc<RwLock<State>>);
+pub struct KnownSecrets(Arc<RwLock<KnownValues>>);
 
 #[derive(Default)]
-struct State {
+struct KnownValues {
     values: BTreeSet<String>,
     /// The mask of all values; missing until somebody asks for it.
     mask: Option<SecretMask>,
@@ -36,7 +36,7 @@ impl KnownSecrets {
             return mask.clone();
         }
         let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let State { values, mask } = &mut *state;
+        let KnownValues { values, mask } = &mut *state;
         mask.get_or_insert_with(|| SecretMask::new(values.iter())).clone()
     }
 

@@ -20,6 +20,6 @@ mod token;
 pub use file_name::{ConfigFormat, NameRule, name_rule, secret_name_globs};
 pub use known::KnownSecrets;
 pub use mask::{REMOVED, SecretMask, StreamMask, all_forms, plain_forms};
-pub use policy::{HEAD_BYTES, SecretFiles, secret_kind};
+pub use policy::{HEAD_BYTES, SecretFiles, SecretGlobError, secret_kind};
 pub use redact::redact;
 pub use scan::{Secret, SecretKind, secrets_in};

@@ -5,7 +5,7 @@
 //! JSON-escaped ones everywhere ([`StreamMask`] finds them across pieces), the others in texts that are complete.
 //!
 //! This stops echoes. It does not stop a model that spells a key out letter by letter, nor does it find a form that
-//! somebody shortened (`sk-ab***yz`): that is no longer the key.
+//! somebody shortened (`sk-ab***yz`), which is not the key any more.
 
 mod forms;
 mod stream;

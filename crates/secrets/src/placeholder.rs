@@ -1,4 +1,4 @@
-//! Values that stand for a secret and are none.
+//! Placeholders: values that are written where a secret belongs, and are not secret.
 
 /// What a person writes into a token that is only an example. Long enough not to occur in random characters.
 const EXAMPLES: &[&str] = &[

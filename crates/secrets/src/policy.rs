@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use thiserror::Error;
 
 use crate::config::has_password;
 use crate::file_name::{NameRule, name_rule};
@@ -13,6 +14,27 @@ pub const HEAD_BYTES: usize = 64 * 1024;
 
 /// The longest glob that a project may give.
 const MAX_GLOB_LEN: usize = 256;
+
+/// Why a glob cannot say which files are not secret.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SecretGlobError {
+    /// It is empty, or longer than a project may write it.
+    #[error("a glob has 1 to {MAX_GLOB_LEN} bytes, and this one has {len}")]
+    Length {
+        /// Its length in bytes.
+        len: usize,
+    },
+    /// It is absolute, or has a part `..`.
+    #[error("`{glob}` leads out of the project: write a path from its root")]
+    Outside {
+        /// The glob.
+        glob: String,
+    },
+    /// Its syntax is wrong. The message of the parser names the glob.
+    #[error(transparent)]
+    Malformed(globset::Error),
+}
 
 /// Decides which files are secret, with the exceptions of one project.
 #[derive(Debug, Clone, Default)]
@@ -26,16 +48,16 @@ impl SecretFiles {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with a glob.
+    /// Fails at the first glob that is empty, too long, malformed or leads out of the project.
     pub fn new<'g>(
         root: impl Into<PathBuf>,
         globs: impl IntoIterator<Item = &'g str>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SecretGlobError> {
         let mut allowed = GlobSetBuilder::new();
         for glob in globs {
             allowed.add(compiled(glob)?);
         }
-        let allowed = allowed.build().map_err(|error| error.to_string())?;
+        let allowed = allowed.build().map_err(SecretGlobError::Malformed)?;
         Ok(Self { root: root.into(), allowed })
     }
 
@@ -66,14 +88,14 @@ pub fn secret_kind(path: &Path, head: &[u8]) -> Option<SecretKind> {
     }
 }
 
-fn compiled(glob: &str) -> Result<globset::Glob, String> {
+fn compiled(glob: &str) -> Result<globset::Glob, SecretGlobError> {
     let leaves = |part: Component<'_>| !matches!(part, Component::Normal(_) | Component::CurDir);
     if glob.len() > MAX_GLOB_LEN || glob.is_empty() {
-        return Err(format!("a glob has 1 to {MAX_GLOB_LEN} bytes"));
+        return Err(SecretGlobError::Length { len: glob.len() });
     }
     if Path::new(glob).components().any(leaves) {
-        return Err(format!("`{glob}` leads out of the project: write a path from its root"));
+        return Err(SecretGlobError::Outside { glob: glob.to_owned() });
     }
     let glob = glob.strip_prefix("./").unwrap_or(glob);
-    GlobBuilder::new(glob).literal_separator(true).build().map_err(|error| error.to_string())
+    GlobBuilder::new(glob).literal_separator(true).build().map_err(SecretGlobError::Malformed)
 }

@@ -55,7 +55,7 @@ fn trailer_len(rest: &[u8]) -> usize {
     end.map_or(END.len(), |end| END.len() + end + DASHES.len())
 }
 
-/// Returns the length of the lines at the beginning that belong to a key, whatever stands before them on each line.
+/// Returns the length of the lines at the beginning that belong to a key, whatever precedes them on each line.
 fn body_len(rest: &[u8]) -> usize {
     const HEADERS: [&[u8]; 4] = [b"Proc-Type:", b"DEK-Info:", b"Version:", b"Comment:"];
     let is_part = |line: &&[u8]| {

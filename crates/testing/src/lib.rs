@@ -37,7 +37,7 @@ pub use function_tool::FunctionTool;
 pub use llm_do_capabilities::{
     Capability, PYTHON_ENVIRONMENTS, PythonEnvironment, check_required, test_cache,
 };
-pub use llm_do_provider_rules::{OptionalRules, Protocol, Refusal};
+pub use llm_do_provider_rules::{OptionalRules, Protocol, ProviderRefusal};
 pub use llm_do_testing_macros::needs;
 pub use mock_provider::{
     Drip, FakeTransport, Fault, Generated, MockAnswer, MockApi, MockProvider, MockRequest, MockResponse,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use llm_do_core::{AgentSpec, Answer, Event, Failure, Input, ModelChoice, Status, Tool, ToolResult, Toolset};
-use llm_do_models::{Reply, Script};
+use llm_do_models::{Script, ScriptedReply};
 use llm_do_runtime::{EntrySpec, Project, ProjectBuilder, RetryPolicy, RunReport, Runtime, RuntimeBuilder};
 
 use crate::approvals::Approvals;
@@ -69,7 +69,7 @@ impl TestProject {
 
     /// Sets what the model replies, in order, to all agents that name no model of their own.
     #[must_use]
-    pub fn model_replies(self, replies: impl IntoIterator<Item = Reply>) -> Self {
+    pub fn model_replies(self, replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         self.model(Script::new(replies))
     }
 

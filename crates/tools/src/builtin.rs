@@ -51,7 +51,7 @@ pub struct ToolsetRequest<'a> {
 impl ToolsetRequest<'_> {
     fn secret_files(&self) -> Result<SecretFiles, ToolsetError> {
         let globs = self.allowed_secrets.iter().map(String::as_str);
-        SecretFiles::new(real(self.root)?, globs).map_err(ToolsetError::Setting)
+        SecretFiles::new(real(self.root)?, globs).map_err(|error| ToolsetError::Setting(error.to_string()))
     }
 }
 

@@ -7,7 +7,7 @@ use llm_do::approval::ApprovalMode;
 use llm_do::call::FailureKind;
 use llm_do::event::{EventBody, Status};
 use llm_do::project::{LoadedProject, LoadedProjectExt};
-use llm_do::testing::{Reply, Script, asks, contains, instructed, says};
+use llm_do::testing::{Script, ScriptedReply, asks, contains, instructed, says};
 use llm_do::tools::{AgentDefaults, NewAgent, create_agent, create_agent_within};
 use llm_do::{AgentSpec, CallContext, Failure, Project, Runtime, RuntimeExt, tool};
 use llm_do_testing::{Approvals, TestRun, deny, once};
@@ -53,11 +53,11 @@ impl Folder {
             .unwrap_or_else(|problems| panic!("{problems}"))
     }
 
-    fn runtime(&self, approvals: &Approvals, replies: impl IntoIterator<Item = Reply>) -> Runtime {
+    fn runtime(&self, approvals: &Approvals, replies: impl IntoIterator<Item = ScriptedReply>) -> Runtime {
         self.load().runtime().model(Script::new(replies)).approver(approvals.clone()).build().unwrap()
     }
 
-    async fn run(&self, approvals: &Approvals, replies: impl IntoIterator<Item = Reply>) -> TestRun {
+    async fn run(&self, approvals: &Approvals, replies: impl IntoIterator<Item = ScriptedReply>) -> TestRun {
         TestRun::of(self.runtime(approvals, replies).run("main", "go").await)
     }
 }
@@ -70,7 +70,7 @@ impl Drop for Folder {
 
 const MAIN: &str = "---\nname: main\ntoolsets: [dynamic_agents, filesystem_project_ro]\n---\nYou are main.\n";
 
-fn wants(arguments: Value) -> Reply {
+fn wants(arguments: Value) -> ScriptedReply {
     asks("agent_create", arguments)
 }
 

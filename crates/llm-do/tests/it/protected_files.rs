@@ -6,7 +6,7 @@ use std::path::Path;
 
 use llm_do::approval::{Approval, ApprovalMode, Verdict, VerdictKind};
 use llm_do::descriptors::{ContentStore, DescriptorSettings, Descriptors, FdId, FdSource};
-use llm_do::testing::{Reply, Script, asks, says};
+use llm_do::testing::{Script, ScriptedReply, asks, says};
 use llm_do::tools::{Filesystem, FilesystemSettings, Protected};
 use llm_do::{AgentSpec, Runtime};
 use llm_do_testing::{Approvals, TestRun, needs};
@@ -315,7 +315,7 @@ async fn only_a_setting_that_names_the_path_leaves_it_to_the_ordinary_rules() {
 }
 
 /// A runtime in which writing files is pre-approved, in a project whose Python code is `tools.py`.
-fn python_runtime(folder: &Path, approvals: &Approvals, replies: Vec<Reply>) -> Runtime {
+fn python_runtime(folder: &Path, approvals: &Approvals, replies: Vec<ScriptedReply>) -> Runtime {
     let files = Filesystem::new("files", folder, FilesystemSettings::default()).unwrap();
     let files = files.protect(&Protected::new(["tools.py"])).unwrap();
     let main = AgentSpec::new("main", "Work.").toolset("files").rule("*", Approval::PreApproved);

@@ -8,7 +8,7 @@ use llm_do_secrets::REMOVED;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::format::Piece;
+use super::format::BodyPiece;
 use crate::mask::Mask;
 use crate::transport::Chunks;
 
@@ -128,8 +128,8 @@ fn body_of(body: &Chunks) -> Value {
         return Value::Null;
     }
     let bytes = body.to_vec();
-    serde_json::from_slice(&bytes).unwrap_or_else(|_| match Piece::new(bytes) {
-        Piece::Text(text) => Value::String(text),
-        Piece::Bytes { base64 } => serde_json::json!({ "base64": base64 }),
+    serde_json::from_slice(&bytes).unwrap_or_else(|_| match BodyPiece::new(bytes) {
+        BodyPiece::Text(text) => Value::String(text),
+        BodyPiece::Bytes { base64 } => serde_json::json!({ "base64": base64 }),
     })
 }

@@ -10,7 +10,7 @@ use super::asked::Asked;
 const LINES: usize = 40;
 /// The most characters of a line that are shown.
 const WIDTH: usize = 160;
-/// How many of them stand before the first character that differs.
+/// How many of them are shown before the first character that differs.
 const BEFORE: usize = 60;
 
 /// Counts the lines that two requests have in common.
@@ -54,8 +54,8 @@ fn cut(lines: &[&str]) -> Vec<String> {
     let mut shown = Vec::new();
     let mut rest = lines;
     while let [first, others @ ..] = rest {
-        let (removed, after) = beginning_with(rest, '-');
-        let (added, after) = beginning_with(after, '+');
+        let (removed, after) = split_changed(rest, '-');
+        let (added, after) = split_changed(after, '+');
         if removed.is_empty() && added.is_empty() {
             shown.push(window(first, 0));
             rest = others;
@@ -63,29 +63,29 @@ fn cut(lines: &[&str]) -> Vec<String> {
         }
         // The lines of a change belong together by their order.
         let against = |line: &&str, other: Option<&&str>| window(line, first_difference(line, other));
-        shown.extend(removed.iter().zip(0..).map(|(line, place)| against(line, added.get(place))));
-        shown.extend(added.iter().zip(0..).map(|(line, place)| against(line, removed.get(place))));
+        shown.extend(removed.iter().zip(0..).map(|(line, index)| against(line, added.get(index))));
+        shown.extend(added.iter().zip(0..).map(|(line, index)| against(line, removed.get(index))));
         rest = after;
     }
     shown
 }
 
-/// Splits off the lines with a sign.
-fn beginning_with<'a, 'b>(lines: &'a [&'b str], sign: char) -> (&'a [&'b str], &'a [&'b str]) {
-    let end = lines.iter().position(|line| !line.starts_with(sign)).unwrap_or(lines.len());
+/// Splits off the first lines that begin with `-` or `+`.
+fn split_changed<'a, 'b>(lines: &'a [&'b str], prefix: char) -> (&'a [&'b str], &'a [&'b str]) {
+    let end = lines.iter().position(|line| !line.starts_with(prefix)).unwrap_or(lines.len());
     lines.split_at(end)
 }
 
-/// Counts the characters, after the sign, up to the first that differs.
+/// Counts the characters, after the `-` or `+`, up to the first that differs.
 fn first_difference(line: &str, other: Option<&&str>) -> usize {
     let Some(other) = other else { return 0 };
     line.chars().skip(1).zip(other.chars().skip(1)).take_while(|(one, other)| one == other).count()
 }
 
-/// Returns the part of a line around one of its characters, with the sign before it.
+/// Returns the part of a line around one of its characters, with the `-` or `+` before it.
 fn window(line: &str, at: usize) -> String {
     let mut characters = line.chars();
-    let sign = characters.next();
+    let prefix = characters.next();
     let count = characters.clone().count();
     if count < WIDTH {
         return line.to_owned();
@@ -94,5 +94,5 @@ fn window(line: &str, at: usize) -> String {
     let part: String = characters.skip(start).take(WIDTH).collect();
     let opening = if start > 0 { "…" } else { "" };
     let ending = if start + WIDTH < count { "…" } else { "" };
-    sign.into_iter().chain(opening.chars()).chain(part.chars()).chain(ending.chars()).collect()
+    prefix.into_iter().chain(opening.chars()).chain(part.chars()).chain(ending.chars()).collect()
 }

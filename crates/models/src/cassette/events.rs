@@ -11,7 +11,8 @@ use crate::mask::Mask;
 
 /// Returns the body without the secrets that its events spell together, or nothing if there are none.
 pub(super) fn without_spread_secrets(mask: &Mask, body: &[u8]) -> Option<Vec<u8>> {
-    let mut lines: Vec<Line<'_>> = body.split_inclusive(|byte| *byte == b'\n').map(Line::new).collect();
+    let mut lines: Vec<EventLine<'_>> =
+        body.split_inclusive(|byte| *byte == b'\n').map(EventLine::new).collect();
     let mut texts: BTreeMap<String, Vec<&mut String>> = BTreeMap::new();
     for line in &mut lines {
         if let Some(event) = &mut line.event {
@@ -20,17 +21,17 @@ pub(super) fn without_spread_secrets(mask: &Mask, body: &[u8]) -> Option<Vec<u8>
     }
     // Not `any`: the texts of every position are to be masked.
     let changed = texts.into_values().filter_map(|texts| mask_together(mask, texts)).count();
-    (changed > 0).then(|| lines.into_iter().flat_map(Line::into_bytes).collect())
+    (changed > 0).then(|| lines.into_iter().flat_map(EventLine::into_bytes).collect())
 }
 
 /// One line of a body, with the event in it.
-struct Line<'a> {
+struct EventLine<'a> {
     before: &'a [u8],
     event: Option<Value>,
     after: &'a [u8],
 }
 
-impl<'a> Line<'a> {
+impl<'a> EventLine<'a> {
     fn new(line: &'a [u8]) -> Self {
         let start = line.iter().position(|byte| matches!(byte, b'{' | b'[')).unwrap_or(line.len());
         let end = line.iter().rposition(|byte| matches!(byte, b'}' | b']')).map_or(0, |last| last + 1);

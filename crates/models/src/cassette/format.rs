@@ -23,7 +23,7 @@ const HEADER: &str = "llm_do_cassette";
 /// One request and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Exchange {
-    /// When it began, counted over the recording: lines stand in the order in which exchanges ended.
+    /// When it began, counted over the recording: lines are in the order in which exchanges ended.
     pub(super) number: u64,
     pub(super) request: Asked,
     #[serde(flatten)]
@@ -52,15 +52,15 @@ pub(super) struct Answered {
     pub(super) status: u16,
     pub(super) headers: BTreeMap<String, String>,
     /// The body in the pieces in which it came.
-    pub(super) pieces: Vec<Piece>,
-    #[serde(default, skip_serializing_if = "Ending::is_whole")]
-    pub(super) ending: Ending,
+    pub(super) pieces: Vec<BodyPiece>,
+    #[serde(default, skip_serializing_if = "BodyEnding::is_whole")]
+    pub(super) ending: BodyEnding,
 }
 
 /// How a body ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Ending {
+pub(super) enum BodyEnding {
     /// As it should.
     #[default]
     Whole,
@@ -70,7 +70,7 @@ pub(super) enum Ending {
     Unread,
 }
 
-impl Ending {
+impl BodyEnding {
     fn is_whole(&self) -> bool {
         *self == Self::Whole
     }
@@ -79,7 +79,7 @@ impl Ending {
 /// A piece of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Piece {
+pub(super) enum BodyPiece {
     Text(String),
     /// Bytes that are not UTF-8, such as half of a letter.
     Bytes {
@@ -87,7 +87,7 @@ pub(super) enum Piece {
     },
 }
 
-impl Piece {
+impl BodyPiece {
     pub(super) fn new(bytes: Vec<u8>) -> Self {
         String::from_utf8(bytes)
             .map_or_else(|error| Self::Bytes { base64: STANDARD.encode(error.as_bytes()) }, Self::Text)
@@ -157,7 +157,7 @@ fn check_header(path: &Path, line: Option<&[u8]>) -> Result<(), CassetteError> {
     match header[HEADER].as_u64() {
         Some(VERSION) => Ok(()),
         Some(version) => Err(CassetteError::Version { path: path.to_owned(), version }),
-        None => Err(CassetteError::NoCassette { path: path.to_owned() }),
+        None => Err(CassetteError::NotACassette { path: path.to_owned() }),
     }
 }
 
@@ -167,7 +167,7 @@ fn exchange(line: &[u8]) -> Result<Option<Exchange>, String> {
     }
     let exchange: Exchange = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     match &exchange.outcome {
-        Outcome::Response(answered) if !answered.pieces.iter().all(Piece::is_readable) => {
+        Outcome::Response(answered) if !answered.pieces.iter().all(BodyPiece::is_readable) => {
             Err("a piece of its body is not base64".to_owned())
         }
         Outcome::Response(answered) if http::StatusCode::from_u16(answered.status).is_err() => {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A file that is written line by line, and which only its owner may read: prompts are private too.
 pub(super) struct NewFile {
     file: File,
-    /// Where it stands now, and where it belongs; none when it stands there.
+    /// The temporary path, and the path that it is renamed to; none once it was renamed.
     pub(super) target: Option<(PathBuf, PathBuf)>,
     /// Whether what it would replace is worth keeping.
     replaces: bool,

@@ -15,7 +15,7 @@ use llm_do_core::{ModelError, ModelErrorKind};
 
 use super::asked::{Asked, mask_of};
 use super::events::without_spread_secrets;
-use super::format::{self, Answered, Ending, Exchange, Outcome, Piece};
+use super::format::{self, Answered, BodyEnding, BodyPiece, Exchange, Outcome};
 use super::new_file::NewFile;
 use super::{CassetteError, locked};
 use crate::mask::Mask;
@@ -159,15 +159,15 @@ struct Tee {
 }
 
 impl Tee {
-    fn end(&mut self, ending: Ending) -> Result<(), ModelError> {
+    fn end(&mut self, ending: BodyEnding) -> Result<(), ModelError> {
         let Some((open, status, headers)) = self.head.take() else { return Ok(()) };
         // A body with a secret spread over its events is kept as one piece, since they are written anew.
         let pieces = match without_spread_secrets(&open.mask, &self.pieces.concat()) {
-            Some(body) => vec![Piece::new(open.mask.pieces(&[body]).concat())],
-            None => open.mask.pieces(&self.pieces).into_iter().map(Piece::new).collect(),
+            Some(body) => vec![BodyPiece::new(open.mask.pieces(&[body]).concat())],
+            None => open.mask.pieces(&self.pieces).into_iter().map(BodyPiece::new).collect(),
         };
         let ending = match ending {
-            Ending::Cut(error) => Ending::Cut(open.mask.error(error)),
+            BodyEnding::Cut(error) => BodyEnding::Cut(open.mask.error(error)),
             other => other,
         };
         open.write(Outcome::Response(Answered { status, headers, pieces, ending }))
@@ -184,8 +184,8 @@ impl Stream for Tee {
                 self.pieces.push(piece.clone());
                 Ok(())
             }
-            Some(Err(error)) => self.end(Ending::Cut(error.clone())),
-            None => self.end(Ending::Whole),
+            Some(Err(error)) => self.end(BodyEnding::Cut(error.clone())),
+            None => self.end(BodyEnding::Whole),
         };
         Poll::Ready(match written {
             Ok(()) => next,
@@ -197,6 +197,6 @@ impl Stream for Tee {
 impl Drop for Tee {
     fn drop(&mut self) {
         // A failure is kept for the next request.
-        let _kept = self.end(Ending::Unread);
+        let _kept = self.end(BodyEnding::Unread);
     }
 }

@@ -12,7 +12,7 @@ use llm_do_core::{ModelError, ModelErrorKind};
 
 use super::asked::{Asked, mask_of};
 use super::difference::difference;
-use super::format::{Answered, Ending, Exchange, Outcome, Piece};
+use super::format::{Answered, BodyEnding, BodyPiece, Exchange, Outcome};
 use super::{Warnings, locked};
 use crate::mask::Mask;
 use crate::transport::{ByteStream, Chunks};
@@ -25,7 +25,7 @@ const RETRY_AFTER_MS: &str = "retry-after-ms";
 const MAX_WAIT: f64 = 60.0;
 
 /// Recorded exchanges, each to be used once.
-pub(super) struct Replay {
+pub(super) struct CassetteReplay {
     path: PathBuf,
     is_strict: bool,
     recorded: Mutex<Vec<Recorded>>,
@@ -39,7 +39,7 @@ struct Recorded {
     is_used: bool,
 }
 
-impl Replay {
+impl CassetteReplay {
     pub(super) fn new(
         path: PathBuf,
         exchanges: Vec<(usize, Exchange)>,
@@ -67,7 +67,7 @@ impl Replay {
     /// Answers a request with the exchange that was recorded for it.
     pub(super) fn answer(&self, request: &Request<Chunks>) -> Result<Response<ByteStream>, ModelError> {
         let asked = Asked::new(request, &mask_of(request, locked(&self.hidden).clone()));
-        // A key of today may be a word of the recorded prompt, where it stands as it is.
+        // A key of today may be a word of the recorded prompt, which was recorded unmasked.
         let unmasked = Asked::new(request, &Mask::default());
         let mut recorded = locked(&self.recorded);
         let same = recorded.iter().position(|one| {
@@ -75,7 +75,7 @@ impl Replay {
             !one.is_used && (request.asks_like(&unmasked) || request.asks_like(&asked))
         });
         let chosen = match same {
-            Some(place) => place,
+            Some(index) => index,
             None => self.nearest(&recorded, &asked)?,
         };
         recorded[chosen].is_used = true;
@@ -92,10 +92,10 @@ impl Replay {
         let nearest = most_alike(same_path, asked);
         let describe = |to: Option<&Recorded>| self.describe(recorded, asked, to);
         match nearest {
-            Some((place, one)) if !self.is_strict => {
+            Some((index, one)) if !self.is_strict => {
                 let message = describe(Some(one));
                 self.warnings.all().push(format!("{message}\nline {} answers it all the same", one.line));
-                Ok(place)
+                Ok(index)
             }
             nearest => {
                 let nearest = nearest.or_else(|| most_alike(unused, asked)).map(|(_, one)| one);
@@ -133,10 +133,10 @@ fn most_alike<'a>(
     asked: &Asked,
 ) -> Option<(usize, &'a Recorded)> {
     let measured =
-        recorded.map(|(place, one)| (super::difference::likeness(&one.exchange.request, asked), place, one));
+        recorded.map(|(index, one)| (super::difference::likeness(&one.exchange.request, asked), index, one));
     // Of those alike, the first is taken.
     let best = measured.max_by(|(one, first, _), (other, second, _)| one.cmp(other).then(second.cmp(first)));
-    best.map(|(_, place, one)| (place, one))
+    best.map(|(_, index, one)| (index, one))
 }
 
 fn played(outcome: &Outcome, is_asked_again: bool) -> Result<Response<ByteStream>, ModelError> {
@@ -165,11 +165,11 @@ fn asks_to_wait(answered: &Answered) -> Option<f64> {
 }
 
 fn body(answered: &Answered) -> ByteStream {
-    let pieces: Vec<Bytes> = answered.pieces.iter().map(Piece::to_bytes).collect();
+    let pieces: Vec<Bytes> = answered.pieces.iter().map(BodyPiece::to_bytes).collect();
     let end = match &answered.ending {
-        Ending::Whole => None,
-        Ending::Cut(error) => Some(error.clone()),
-        Ending::Unread => Some(ModelError::new(
+        BodyEnding::Whole => None,
+        BodyEnding::Cut(error) => Some(error.clone()),
+        BodyEnding::Unread => Some(ModelError::new(
             ModelErrorKind::Network,
             "the recorded answer ends here, since it was not read to its end",
         )),

@@ -11,11 +11,11 @@ use tokio_rustls::client::TlsStream;
 
 /// What requests are written to.
 pub(super) struct Connection {
-    stream: Stream,
+    stream: ConnectionStream,
     is_forwarding: bool,
 }
 
-enum Stream {
+enum ConnectionStream {
     Plain(TcpStream),
     // Within a tunnel through a proxy that itself speaks TLS, one secured connection lies in another.
     Secured(Box<TlsStream<Connection>>),
@@ -23,11 +23,11 @@ enum Stream {
 
 impl Connection {
     pub(super) fn plain(stream: TcpStream) -> Self {
-        Self { stream: Stream::Plain(stream), is_forwarding: false }
+        Self { stream: ConnectionStream::Plain(stream), is_forwarding: false }
     }
 
     pub(super) fn secured(stream: TlsStream<Self>) -> Self {
-        Self { stream: Stream::Secured(Box::new(stream)), is_forwarding: false }
+        Self { stream: ConnectionStream::Secured(Box::new(stream)), is_forwarding: false }
     }
 
     /// The connection to a proxy that passes requests on, so that each must name its whole address.
@@ -49,8 +49,8 @@ impl AsyncRead for Connection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match &mut self.get_mut().stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Stream::Secured(stream) => Pin::new(stream).poll_read(context, buffer),
+            ConnectionStream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            ConnectionStream::Secured(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
 }
@@ -58,8 +58,8 @@ impl AsyncRead for Connection {
 impl AsyncWrite for Connection {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.get_mut().stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Stream::Secured(stream) => Pin::new(stream).poll_write(context, bytes),
+            ConnectionStream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            ConnectionStream::Secured(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -69,29 +69,29 @@ impl AsyncWrite for Connection {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match &mut self.get_mut().stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
-            Stream::Secured(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+            ConnectionStream::Plain(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+            ConnectionStream::Secured(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match &self.stream {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Secured(stream) => stream.is_write_vectored(),
+            ConnectionStream::Plain(stream) => stream.is_write_vectored(),
+            ConnectionStream::Secured(stream) => stream.is_write_vectored(),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Stream::Secured(stream) => Pin::new(stream).poll_flush(context),
+            ConnectionStream::Plain(stream) => Pin::new(stream).poll_flush(context),
+            ConnectionStream::Secured(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Stream::Secured(stream) => Pin::new(stream).poll_shutdown(context),
+            ConnectionStream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            ConnectionStream::Secured(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

@@ -48,7 +48,7 @@ impl Connector {
         match self.proxies.route(address) {
             Route::Direct => self.direct.open(address).await,
             Route::Forward(proxy) => {
-                let connection = self.direct.open(proxy.uri()).await.map_err(failure::at_proxy)?;
+                let connection = self.direct.open(proxy.uri()).await.map_err(failure::proxy_error)?;
                 Ok(connection.forwarding())
             }
             Route::Tunnel(proxy) => self.through_tunnel(&proxy, address).await,
@@ -62,7 +62,7 @@ impl Connector {
             tunnel = tunnel.with_auth(authorization.clone());
         }
         let tunnelled = tunnel.call(address.clone()).await;
-        let connection = tunnelled.map_err(|error| failure::of_tunnel(&error, proxy.uri(), address))?;
+        let connection = tunnelled.map_err(|error| failure::tunnel_error(&error, proxy.uri(), address))?;
         self.direct.secure(connection.into_inner(), address).await
     }
 
@@ -72,12 +72,12 @@ impl Connector {
             socks = socks.with_auth(user.to_owned(), password.to_owned());
         }
         let tunnelled = socks.call(with_port(address)).await;
-        let connection = tunnelled.map_err(|error| failure::of_tunnel(&error, proxy.uri(), address))?;
+        let connection = tunnelled.map_err(|error| failure::tunnel_error(&error, proxy.uri(), address))?;
         self.direct.secure(connection.into_inner(), address).await
     }
 
     async fn opened(&self, proxy: &Intercept) -> Result<Opened, ModelError> {
-        let connection = self.direct.open(proxy.uri()).await.map_err(failure::at_proxy)?;
+        let connection = self.direct.open(proxy.uri()).await.map_err(failure::proxy_error)?;
         Ok(Opened(Some(TokioIo::new(connection))))
     }
 }
@@ -115,7 +115,7 @@ impl Direct {
 
     async fn open(&self, address: &Uri) -> Result<Connection, ModelError> {
         let connected = self.tcp.clone().call(address.clone()).await;
-        let stream = connected.map_err(|error| failure::of_connect(&error, address))?;
+        let stream = connected.map_err(|error| failure::connect_error(&error, address))?;
         self.secure(Connection::plain(stream.into_inner()), address).await
     }
 

@@ -37,7 +37,7 @@ pub(super) fn too_slow(address: &Uri, limit: Duration) -> ModelError {
 }
 
 /// No connection could be opened.
-pub(super) fn of_connect(error: &(dyn Error + 'static), address: &Uri) -> ModelError {
+pub(super) fn connect_error(error: &(dyn Error + 'static), address: &Uri) -> ModelError {
     if find::<Unresolved>(error).is_some() {
         return unresolved(address.host().unwrap_or_default());
     }
@@ -62,7 +62,7 @@ fn nothing_listens(host: &str) -> ModelError {
 }
 
 /// The handshake of TLS failed. A certificate that is not trusted stays so, however often it is tried.
-pub(super) fn of_tls(error: &io::Error, host: &str) -> ModelError {
+pub(super) fn tls_error(error: &io::Error, host: &str) -> ModelError {
     let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
         let message = format!("{host} closed the connection during the TLS handshake");
         return unsent(ModelErrorKind::Network, message);
@@ -113,7 +113,7 @@ fn is_of_certificate(alert: AlertDescription) -> bool {
 }
 
 /// The proxy, not the provider, could not be reached.
-pub(super) fn at_proxy(error: ModelError) -> ModelError {
+pub(super) fn proxy_error(error: ModelError) -> ModelError {
     let is_certificate = error.kind == ModelErrorKind::Invalid;
     let message = if is_certificate {
         format!("{} (this host is your proxy)", error.message)
@@ -124,14 +124,14 @@ pub(super) fn at_proxy(error: ModelError) -> ModelError {
 }
 
 /// The proxy opened no tunnel.
-pub(super) fn of_tunnel(error: &(dyn Error + 'static), proxy: &Uri, address: &Uri) -> ModelError {
+pub(super) fn tunnel_error(error: &(dyn Error + 'static), proxy: &Uri, address: &Uri) -> ModelError {
     let (proxy, host) = (named(proxy), named(address));
     let message = format!("the proxy {proxy} opened no connection to {host}: {}", deepest(error));
     unsent(ModelErrorKind::Network, message)
 }
 
 /// A request failed before the head of its response came.
-pub(super) fn of_request(error: &legacy::Error, host: &Authority) -> ModelError {
+pub(super) fn request_error(error: &legacy::Error, host: &Authority) -> ModelError {
     if let Some(error) = find::<ModelError>(error) {
         return error.clone();
     }
@@ -145,7 +145,7 @@ pub(super) fn of_request(error: &legacy::Error, host: &Authority) -> ModelError 
 }
 
 /// The body of a response broke off.
-pub(super) fn of_body(error: &hyper::Error, host: &Authority) -> ModelError {
+pub(super) fn body_error(error: &hyper::Error, host: &Authority) -> ModelError {
     let message = format!("{} {} in the middle of the answer", without_user(host), broken(error));
     ModelError::new(ModelErrorKind::Network, message)
 }
@@ -171,7 +171,7 @@ fn named(address: &Uri) -> &str {
     address.authority().map(without_user).unwrap_or_default()
 }
 
-/// Returns host and port. A user's name and password may stand before them.
+/// Returns host and port. A user's name and password may precede them.
 fn without_user(authority: &Authority) -> &str {
     let text = authority.as_str();
     text.rsplit_once('@').map_or(text, |(_, host)| host)

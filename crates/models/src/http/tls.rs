@@ -36,7 +36,7 @@ impl Tls {
         let name = ServerName::try_from(name).map_err(|_| failure::unresolved(host))?;
         match connector.connect(name, connection).await {
             Ok(secured) => Ok(Connection::secured(secured)),
-            Err(error) => Err(failure::of_tls(&error, host)),
+            Err(error) => Err(failure::tls_error(&error, host)),
         }
     }
 

@@ -77,10 +77,10 @@ pub(super) fn table(data: &Value, version: &str, day: &str) -> String {
 /// The names of a model: alternatives of conditions that all hold.
 fn alternatives(rule: &Value) -> Vec<Vec<String>> {
     let (kind, value) = rule.as_object().unwrap().iter().next().unwrap();
-    let condition = |sign: &str| {
+    let condition = |operator: &str| {
         let text = value.as_str().unwrap().to_lowercase();
-        assert!(!text.contains([' ', '&', '\t']), "{text} cannot stand in the table");
-        vec![vec![format!("{sign}{text}")]]
+        assert!(!text.contains([' ', '&', '\t']), "{text} cannot be written in the table");
+        vec![vec![format!("{operator}{text}")]]
     };
     match kind.as_str() {
         "or" => value.as_array().unwrap().iter().flat_map(alternatives).collect(),
@@ -104,7 +104,10 @@ fn forms(expression: &str) -> Vec<String> {
         return vec!["!tts".to_owned()];
     }
     if expression.contains("[-@]") {
-        return ["-", "@"].iter().flat_map(|sign| forms(&expression.replace("[-@]", sign))).collect();
+        return ["-", "@"]
+            .iter()
+            .flat_map(|separator| forms(&expression.replace("[-@]", separator)))
+            .collect();
     }
     let begun = expression.strip_prefix('^').unwrap_or_else(|| panic!("{expression} is new"));
     let (body, end) = begun.strip_suffix('$').map_or((begun, "*"), |body| (body, ""));
@@ -136,7 +139,7 @@ fn prices(prices: &Value, day: &str, is_free: bool) -> String {
         ("s", "web_searches_kcount"),
         ("q", "requests_kcount"),
     ];
-    let written = keys.iter().filter_map(|(sign, key)| Some(format!("{sign}{}", price(dearest(key)?))));
+    let written = keys.iter().filter_map(|(prefix, key)| Some(format!("{prefix}{}", price(dearest(key)?))));
     written.collect::<Vec<_>>().join(" ")
 }
 

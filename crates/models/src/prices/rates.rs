@@ -34,7 +34,7 @@ impl Rates {
     }
 
     /// The rates of a price list.
-    pub(super) fn of_list(list: &PriceList) -> Self {
+    pub(super) fn from_list(list: &PriceList) -> Self {
         let per_token = |dollars: f64| Rate { base: femto(dollars, 1e9), tiers: Vec::new() };
         Self {
             input: per_token(list.input),

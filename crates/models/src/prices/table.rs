@@ -1,4 +1,4 @@
-//! The table of prices, searched as it stands.
+//! The table of prices, searched as text.
 //!
 //! A line `@section` begins the models of one provider. The others have three columns, apart by a tab: which names a model
 //! has, what it costs, and how it is listed: by which name, and with how many tokens of context if that is known. Of
@@ -10,7 +10,7 @@
 //!
 //! Prices are marked by a letter: `i` input, `o` output, `r` read from a cache, `w` written to one (dollars per million
 //! tokens), `s` dollars per thousand searches, `q` dollars per thousand requests. A price may be followed by others for
-//! longer prompts, as `,TOKENS:PRICE`. `-` stands for a price that is not known.
+//! longer prompts, as `,TOKENS:PRICE`. `-` is a price that is not known.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

@@ -12,7 +12,7 @@ use llm_do_core::NativeOutput::{Always, Never, WithoutTools};
 use llm_do_core::ThinkingStyle::{Budget, Effort, Unasked};
 use llm_do_core::{EffortLevels, ProfileOverride};
 
-use super::{Row, Scope};
+use super::{ProfileRow, RowScope};
 use crate::wire::request_rules::{ForcedToolChoice, ReasoningContent, Rule, ThinkingField};
 
 pub(super) const NOTHING: ProfileOverride = ProfileOverride {
@@ -26,24 +26,28 @@ pub(super) const NOTHING: ProfileOverride = ProfileOverride {
     context_window: None,
 };
 
-const fn protocol(name: &'static str, says: ProfileOverride) -> Row {
-    Row { of: Scope::Protocol(name), models: &["*"], says, server_tools: None, rules: &[] }
+const fn protocol(name: &'static str, says: ProfileOverride) -> ProfileRow {
+    ProfileRow { of: RowScope::Protocol(name), models: &["*"], says, server_tools: None, rules: &[] }
 }
 
-const fn family(models: &'static [&'static str], says: ProfileOverride) -> Row {
-    Row { of: Scope::Anywhere, models, says, server_tools: None, rules: &[] }
+const fn family(models: &'static [&'static str], says: ProfileOverride) -> ProfileRow {
+    ProfileRow { of: RowScope::Anywhere, models, says, server_tools: None, rules: &[] }
 }
 
-const fn host(name: &'static str, models: &'static [&'static str], says: ProfileOverride) -> Row {
-    Row { of: Scope::Provider(name), models, says, server_tools: None, rules: &[] }
+const fn host(name: &'static str, models: &'static [&'static str], says: ProfileOverride) -> ProfileRow {
+    ProfileRow { of: RowScope::Provider(name), models, says, server_tools: None, rules: &[] }
 }
 
-const fn tools(name: &'static str, models: &'static [&'static str], tools: &'static [&'static str]) -> Row {
-    Row { of: Scope::Protocol(name), models, says: NOTHING, server_tools: Some(tools), rules: &[] }
+const fn tools(
+    name: &'static str,
+    models: &'static [&'static str],
+    tools: &'static [&'static str],
+) -> ProfileRow {
+    ProfileRow { of: RowScope::Protocol(name), models, says: NOTHING, server_tools: Some(tools), rules: &[] }
 }
 
-const fn rules(name: &'static str, models: &'static [&'static str], rules: &'static [Rule]) -> Row {
-    Row { of: Scope::Protocol(name), models, says: NOTHING, server_tools: None, rules }
+const fn rules(name: &'static str, models: &'static [&'static str], rules: &'static [Rule]) -> ProfileRow {
+    ProfileRow { of: RowScope::Protocol(name), models, says: NOTHING, server_tools: None, rules }
 }
 
 const fn levels(levels: &[Level]) -> ProfileOverride {
@@ -82,7 +86,7 @@ const HOSTED: ProfileOverride = ProfileOverride {
 
 const TEXT_ONLY: ProfileOverride = ProfileOverride { images: Some(false), documents: Some(false), ..NOTHING };
 
-pub(super) static TABLE: &[Row] = &[
+pub(super) static TABLE: &[ProfileRow] = &[
     // ---- Protocols: what holds for models that no family knows.
     protocol("anthropic", ProfileOverride { documents: Some(false), thinking: Some(Budget), ..NOTHING })
         .with(&[

@@ -127,9 +127,9 @@ fn every_row_is_about_something_that_exists() {
     let names: Vec<&str> = providers().iter().map(|provider| provider.name).collect();
     for row in TABLE {
         let is_known = match row.of {
-            Scope::Protocol(name) => PROTOCOLS.contains(&name),
-            Scope::Provider(name) => names.contains(&name),
-            Scope::Anywhere => true,
+            RowScope::Protocol(name) => PROTOCOLS.contains(&name),
+            RowScope::Provider(name) => names.contains(&name),
+            RowScope::Anywhere => true,
         };
         assert!(is_known && !row.models.is_empty(), "{:?}", row.models);
         assert!(

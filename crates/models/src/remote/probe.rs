@@ -50,7 +50,7 @@ async fn ask(endpoint: &Endpoint, transport: &dyn Transport) -> Result<Vec<Strin
     let text = read(body).await?;
     if !head.status.is_success() {
         let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
-        return Err(errors::of_response(head.status.as_u16(), &header, &text, Timestamp::now()));
+        return Err(errors::from_response(head.status.as_u16(), &header, &text, Timestamp::now()));
     }
     let listed = serde_json::from_slice(&text).ok();
     listed.as_ref().and_then(names).ok_or_else(|| {

@@ -120,7 +120,7 @@ async fn a_packed_answer_is_refused_by_its_encoding() {
 }
 
 #[tokio::test]
-async fn what_a_person_adds_to_a_list_stands_beside_what_the_protocol_needs() {
+async fn what_a_person_adds_to_a_list_is_appended_to_what_the_protocol_needs() {
     let mut settings = ModelSettings::default();
     settings.extra_headers.insert("Anthropic-Beta".into(), "mine-1,mine-2".into());
     settings.extra_headers.insert("anthropic-version".into(), "2030-01-01".into());

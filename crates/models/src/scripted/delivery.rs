@@ -19,11 +19,11 @@ use llm_do_core::{
 };
 
 use super::history::{estimated_tokens, message_bytes, unanswered};
-use super::reply::{Act, Answer};
+use super::reply::{Act, ScriptedAnswer};
 
-/// Delivers an answer. Waits that stand first, and a failure after them, belong to the request itself.
+/// Delivers an answer. Waits that come first, and a failure after them, belong to the request itself.
 pub(crate) async fn deliver(
-    answer: Answer,
+    answer: ScriptedAnswer,
     request: &ModelRequest<'_>,
     origin: &Origin,
 ) -> Result<ModelStream<'static>, ModelError> {
@@ -54,7 +54,7 @@ async fn play(beat: Beat) -> Option<Result<ModelPart, ModelError>> {
     }
 }
 
-fn compose(answer: Answer, request: &ModelRequest<'_>, origin: &Origin) -> VecDeque<Beat> {
+fn compose(answer: ScriptedAnswer, request: &ModelRequest<'_>, origin: &Origin) -> VecDeque<Beat> {
     let explicit = answer.usage;
     let (acts, is_cut) = match (explicit, output_limit(request)) {
         (None, Some(tokens)) => within(answer.acts, tokens),

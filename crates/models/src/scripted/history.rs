@@ -43,7 +43,7 @@ fn part_bytes(part: &Part) -> usize {
 pub(crate) struct TurnCount {
     seen: usize,
     turns: usize,
-    /// The newest message that was counted: if it is no longer there, the conversation went back.
+    /// The newest message that was counted: if it has gone, the conversation went back.
     newest: Option<Arc<Message>>,
 }
 

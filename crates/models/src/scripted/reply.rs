@@ -1,6 +1,6 @@
 //! Replies of a scripted model, and the small words that build them.
 //!
-//! A [`Reply`] is a list of steps (say, think, ask for a tool, wait, fail, be cut) with the condition under
+//! A [`ScriptedReply`] is a list of steps (say, think, ask for a tool, wait, fail, be cut) with the condition under
 //! which it is given. It is plain data: choosing a reply is the work of [`Script`](crate::Script), turning
 //! it into a stream that of `delivery`.
 
@@ -17,8 +17,8 @@ use super::condition::Condition;
 ///
 /// Its steps happen in order. Nothing follows a failure or a cut: further steps are never reached.
 #[derive(Debug, Clone, Default)]
-pub struct Reply {
-    steps: Vec<Step>,
+pub struct ScriptedReply {
+    steps: Vec<ReplyStep>,
     usage: Option<Usage>,
     stop: Option<StopReason>,
     pace: Option<Duration>,
@@ -28,7 +28,7 @@ pub struct Reply {
 
 /// One step of a reply: an act, or a closure that says which acts.
 #[derive(Debug, Clone)]
-enum Step {
+enum ReplyStep {
     Act(Act),
     Compute(Computation),
 }
@@ -50,7 +50,7 @@ pub(crate) enum Act {
 
 /// A reply to one request: its closures have been asked, its condition has served.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct ScriptedAnswer {
     pub(crate) acts: Vec<Act>,
     pub(crate) usage: Option<Usage>,
     pub(crate) stop: Option<StopReason>,
@@ -59,7 +59,7 @@ pub(crate) struct Answer {
 
 /// A closure that answers a request.
 #[derive(Clone)]
-struct Computation(Arc<dyn Fn(&ModelRequest<'_>) -> Reply + Send + Sync>);
+struct Computation(Arc<dyn Fn(&ModelRequest<'_>) -> ScriptedReply + Send + Sync>);
 
 impl fmt::Debug for Computation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -68,52 +68,57 @@ impl fmt::Debug for Computation {
 }
 
 /// A reply of text.
-pub fn says(text: impl Into<Arc<str>>) -> Reply {
-    Reply::of(Act::Say(text.into()))
+pub fn says(text: impl Into<Arc<str>>) -> ScriptedReply {
+    ScriptedReply::from_act(Act::Say(text.into()))
 }
 
-/// A reply of thinking; what the model then does is added with [`Reply::and`].
-pub fn thinks(text: impl Into<Arc<str>>) -> Reply {
-    Reply::of(Act::Think(text.into()))
+/// A reply of thinking; what the model then does is added with [`ScriptedReply::and`].
+pub fn thinks(text: impl Into<Arc<str>>) -> ScriptedReply {
+    ScriptedReply::from_act(Act::Think(text.into()))
 }
 
 /// A reply that asks for one tool.
-pub fn asks(tool: impl Into<Name>, arguments: Value) -> Reply {
+pub fn asks(tool: impl Into<Name>, arguments: Value) -> ScriptedReply {
     asks_raw(tool, arguments.to_string())
 }
 
 /// A reply that asks for several tools at once.
-pub fn asks_all<T: Into<Name>>(calls: impl IntoIterator<Item = (T, Value)>) -> Reply {
-    calls.into_iter().fold(Reply::default(), |reply, (tool, arguments)| reply.and(asks(tool, arguments)))
+pub fn asks_all<T: Into<Name>>(calls: impl IntoIterator<Item = (T, Value)>) -> ScriptedReply {
+    calls
+        .into_iter()
+        .fold(ScriptedReply::default(), |reply, (tool, arguments)| reply.and(asks(tool, arguments)))
 }
 
 /// A reply that asks for a tool with this very argument text, which need not be JSON.
-pub fn asks_raw(tool: impl Into<Name>, arguments: impl Into<Arc<str>>) -> Reply {
-    Reply::of(Act::Ask { tool: tool.into(), arguments: arguments.into() })
+pub fn asks_raw(tool: impl Into<Name>, arguments: impl Into<Arc<str>>) -> ScriptedReply {
+    ScriptedReply::from_act(Act::Ask { tool: tool.into(), arguments: arguments.into() })
 }
 
 /// A failure of the provider.
 ///
 /// Alone, the request itself fails; after text or thinking, the stream fails in the middle.
-pub fn fails(kind: ModelErrorKind, message: impl Into<String>) -> Reply {
-    Reply::of(Act::Fail(ModelError::new(kind, message)))
+pub fn fails(kind: ModelErrorKind, message: impl Into<String>) -> ScriptedReply {
+    ScriptedReply::from_act(Act::Fail(ModelError::new(kind, message)))
 }
 
 /// A reply of text whose stream ends without a finished answer, as on a broken connection.
-pub fn cut(text: impl Into<Arc<str>>) -> Reply {
-    says(text).and(Reply::of(Act::Cut))
+pub fn cut(text: impl Into<Arc<str>>) -> ScriptedReply {
+    says(text).and(ScriptedReply::from_act(Act::Cut))
 }
 
 /// A reply made by a closure when it is given.
 ///
 /// A condition on the reply that the closure returns is not looked at: put it on this one.
-pub fn replies(answer: impl Fn(&ModelRequest<'_>) -> Reply + Send + Sync + 'static) -> Reply {
-    Reply { steps: vec![Step::Compute(Computation(Arc::new(answer)))], ..Reply::default() }
+pub fn replies(answer: impl Fn(&ModelRequest<'_>) -> ScriptedReply + Send + Sync + 'static) -> ScriptedReply {
+    ScriptedReply {
+        steps: vec![ReplyStep::Compute(Computation(Arc::new(answer)))],
+        ..ScriptedReply::default()
+    }
 }
 
-impl Reply {
-    fn of(act: Act) -> Self {
-        Self { steps: vec![Step::Act(act)], ..Self::default() }
+impl ScriptedReply {
+    fn from_act(act: Act) -> Self {
+        Self { steps: vec![ReplyStep::Act(act)], ..Self::default() }
     }
 
     /// Adds another reply: first this one, then that. Where both set usage, stop, pace or condition, the other wins.
@@ -133,7 +138,7 @@ impl Reply {
     /// Waits before this reply begins, in the time of tokio, so that a paused clock skips it.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
-        self.steps.insert(0, Step::Act(Act::Wait(delay)));
+        self.steps.insert(0, ReplyStep::Act(Act::Wait(delay)));
         self
     }
 
@@ -168,7 +173,7 @@ impl Reply {
     #[must_use]
     pub fn retry_after(mut self, wait: Duration) -> Self {
         for step in &mut self.steps {
-            if let Step::Act(Act::Fail(error)) = step {
+            if let ReplyStep::Act(Act::Fail(error)) = step {
                 error.retry_after = Some(wait);
             }
         }
@@ -190,19 +195,20 @@ impl Reply {
     }
 
     /// Returns what is answered to a request: each closure is replaced by the acts of its reply.
-    pub(crate) fn answer(self, request: &ModelRequest<'_>) -> Answer {
-        let mut answer = Answer { acts: Vec::new(), usage: self.usage, stop: self.stop, pace: self.pace };
+    pub(crate) fn answer(self, request: &ModelRequest<'_>) -> ScriptedAnswer {
+        let mut answer =
+            ScriptedAnswer { acts: Vec::new(), usage: self.usage, stop: self.stop, pace: self.pace };
         for step in self.steps {
             match step {
-                Step::Act(act) => answer.acts.push(act),
-                Step::Compute(Computation(compute)) => answer.append(compute(request).answer(request)),
+                ReplyStep::Act(act) => answer.acts.push(act),
+                ReplyStep::Compute(Computation(compute)) => answer.append(compute(request).answer(request)),
             }
         }
         answer
     }
 }
 
-impl Answer {
+impl ScriptedAnswer {
     fn append(&mut self, other: Self) {
         self.acts.extend(other.acts);
         self.usage = other.usage.or(self.usage);

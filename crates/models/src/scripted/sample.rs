@@ -37,7 +37,7 @@ pub(crate) fn minimal_value(schema: &Schema) -> Value {
 
 fn attempt(schema: &Schema, preferred: usize) -> Value {
     let mut maker = Maker { root: schema.source(), preferred, work: MAX_WORK };
-    maker.value(schema.source(), &Place::default()).unwrap_or_default()
+    maker.value(schema.source(), &SchemaPosition::default()).unwrap_or_default()
 }
 
 /// Makes one value. Its methods return nothing where a schema cannot be met within the bounds.
@@ -52,7 +52,7 @@ struct Maker<'a> {
 
 /// Where in a value the maker is.
 #[derive(Clone, Default)]
-struct Place {
+struct SchemaPosition {
     depth: usize,
     /// The references that were followed to get here.
     references: Vec<String>,
@@ -62,47 +62,47 @@ struct Place {
 #[derive(Default)]
 struct Flat {
     keywords: Keywords,
-    /// The references that were followed: first those of the enclosing places, then those followed here.
+    /// The references that were followed: first those of the enclosing schemas, then those followed here.
     references: Vec<String>,
-    /// How many references are of the enclosing places.
+    /// How many references are of the enclosing schemas.
     inherited: usize,
     /// How many schemas were put together.
     parts: usize,
 }
 
 impl Maker<'_> {
-    fn value(&mut self, schema: &Value, place: &Place) -> Option<Value> {
+    fn value(&mut self, schema: &Value, position: &SchemaPosition) -> Option<Value> {
         self.work = self.work.checked_sub(1)?;
         match schema {
             Value::Bool(true) => Some(json!("a")),
-            Value::Object(keywords) => self.value_of(keywords, place),
+            Value::Object(keywords) => self.value_of(keywords, position),
             _ => None,
         }
     }
 
-    fn value_of(&mut self, keywords: &Keywords, place: &Place) -> Option<Value> {
-        if place.depth > MAX_DEPTH {
+    fn value_of(&mut self, keywords: &Keywords, position: &SchemaPosition) -> Option<Value> {
+        if position.depth > MAX_DEPTH {
             return None;
         }
         let mut flat = Flat {
-            references: place.references.clone(),
-            inherited: place.references.len(),
+            references: position.references.clone(),
+            inherited: position.references.len(),
             ..Flat::default()
         };
         self.flatten(keywords, &mut flat)?;
-        let place = Place { depth: place.depth + 1, references: flat.references };
+        let position = SchemaPosition { depth: position.depth + 1, references: flat.references };
         let mut flat = flat.keywords;
         if let Some(value) = self.given(&flat) {
             return Some(value);
         }
         for key in ["anyOf", "oneOf"] {
             if let Some(Value::Array(alternatives)) = flat.shift_remove(key) {
-                return self.alternative(&flat, &alternatives, &place);
+                return self.alternative(&flat, &alternatives, &position);
             }
         }
         match self.type_of(&flat) {
-            "object" => self.object(&flat, &place),
-            "array" => self.array(&flat, &place),
+            "object" => self.object(&flat, &position),
+            "array" => self.array(&flat, &position),
             "integer" => Some(number(&flat, Rounding::Whole)),
             "number" => Some(number(&flat, Rounding::None)),
             "boolean" => Some(json!(false)),
@@ -140,7 +140,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Adds what a reference points to. One that encloses this place would never end; one that was already
+    /// Adds what a reference points to. One that encloses this position would never end; one that was already
     /// followed here adds nothing.
     fn follow(&mut self, reference: &str, flat: &mut Flat) -> Option<()> {
         match flat.references.iter().position(|followed| followed == reference) {
@@ -154,7 +154,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Returns a value that stands in the schema itself.
+    /// Returns a value that the schema itself gives.
     fn given(&self, keywords: &Keywords) -> Option<Value> {
         let options =
             || keywords.get("enum").and_then(Value::as_array).and_then(|options| self.choice(options));
@@ -168,13 +168,18 @@ impl Maker<'_> {
     }
 
     /// Makes the first alternative that can be made, the preferred one before the others.
-    fn alternative(&mut self, keywords: &Keywords, alternatives: &[Value], place: &Place) -> Option<Value> {
+    fn alternative(
+        &mut self,
+        keywords: &Keywords,
+        alternatives: &[Value],
+        position: &SchemaPosition,
+    ) -> Option<Value> {
         let count = alternatives.len();
         let ordered: Vec<&Value> = alternatives.iter().cycle().skip(self.preferred).take(count).collect();
         ordered.into_iter().find_map(|alternative| {
             let mut both = keywords.clone();
             push_requirement(&mut both, alternative.clone());
-            self.value_of(&both, place)
+            self.value_of(&both, position)
         })
     }
 
@@ -189,39 +194,40 @@ impl Maker<'_> {
         }
     }
 
-    fn object(&mut self, keywords: &Keywords, place: &Place) -> Option<Value> {
+    fn object(&mut self, keywords: &Keywords, position: &SchemaPosition) -> Option<Value> {
         let mut object = Keywords::new();
         for name in required(keywords) {
-            let value = self.value(&property(keywords, name), place)?;
+            let value = self.value(&property(keywords, name), position)?;
             object.insert(name.to_owned(), value);
         }
         let least = length(keywords, "minProperties").unwrap_or(0);
         let mut more = optional(keywords).chain((1..=least).map(|count| "a".repeat(count)));
         while object.len() < least {
             let name = more.next()?;
-            let value = self.value(&property(keywords, &name), place)?;
+            let value = self.value(&property(keywords, &name), position)?;
             object.insert(name, value);
         }
         Some(Value::Object(object))
     }
 
-    fn array(&mut self, keywords: &Keywords, place: &Place) -> Option<Value> {
+    fn array(&mut self, keywords: &Keywords, position: &SchemaPosition) -> Option<Value> {
         let unique = keywords.get("uniqueItems") == Some(&Value::Bool(true));
         let mut items = Vec::new();
         for index in 0..least_items(keywords) {
             let schema = item(keywords, index);
-            let value = if unique { self.unlike(&items, &schema, place) } else { self.value(&schema, place) };
+            let value =
+                if unique { self.unlike(&items, &schema, position) } else { self.value(&schema, position) };
             items.push(value?);
         }
         Some(Value::Array(items))
     }
 
     /// Makes an item that differs from the others.
-    fn unlike(&mut self, others: &[Value], schema: &Value, place: &Place) -> Option<Value> {
+    fn unlike(&mut self, others: &[Value], schema: &Value, position: &SchemaPosition) -> Option<Value> {
         let preferred = self.preferred;
         let different = (0..=others.len()).find_map(|shift| {
             self.preferred = preferred + shift;
-            let value = self.value(schema, place)?;
+            let value = self.value(schema, position)?;
             [value.clone(), varied(value, shift)].into_iter().find(|value| !others.contains(value))
         });
         self.preferred = preferred;
@@ -305,10 +311,10 @@ fn least_items(keywords: &Keywords) -> usize {
     length(keywords, "minItems").unwrap_or(0).max(contained)
 }
 
-/// Returns the schema of an item: by its place, or what all items and the contained ones must be.
+/// Returns the schema of an item: by its position, or what all items and the contained ones must be.
 fn item(keywords: &Keywords, index: usize) -> Value {
-    let places = ["prefixItems", "items"].into_iter().find_map(|key| keywords.get(key)?.as_array());
-    if let Some(schema) = places.and_then(|places| places.get(index)) {
+    let by_index = ["prefixItems", "items"].into_iter().find_map(|key| keywords.get(key)?.as_array());
+    if let Some(schema) = by_index.and_then(|schemas| schemas.get(index)) {
         return schema.clone();
     }
     let all: Vec<&Value> = ["items", "contains"]

@@ -6,7 +6,7 @@
 //! - [`Script::new`]: in order, each once, over all calls that share the model. A reply is taken when the
 //!   request begins, even if it is abandoned.
 //! - [`Script::each_call`]: in order, and every call starts from the first reply again.
-//! - [`Script::by_turn`]: the reply at the place of the turn, counted in the conversation. The script keeps
+//! - [`Script::by_turn`]: the reply with the number of the turn, counted in the conversation. The script keeps
 //!   nothing in memory, so a run that is entered again gets the replies that it would have got.
 //!
 //! This module chooses replies. [`super::reply`] builds them, [`super::script_file`] reads them from YAML
@@ -24,7 +24,7 @@ use serde::Deserialize;
 
 use super::delivery::deliver;
 use super::history::TurnCount;
-use super::reply::Reply;
+use super::reply::ScriptedReply;
 use crate::profiles::offline_profile;
 
 /// A model that answers with prepared replies.
@@ -34,15 +34,15 @@ use crate::profiles::offline_profile;
 pub struct Script {
     name: Name,
     profile: ModelProfile,
-    mode: Mode,
+    mode: ScriptMode,
     replies: Arc<Replies>,
-    progress: Arc<Mutex<Progress>>,
+    progress: Arc<Mutex<ScriptProgress>>,
 }
 
 /// How a script finds the next reply without a condition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Mode {
+pub(crate) enum ScriptMode {
     #[default]
     InOrder,
     EachCall,
@@ -51,12 +51,12 @@ pub(crate) enum Mode {
 
 #[derive(Debug)]
 struct Replies {
-    conditional: Vec<Reply>,
-    ordered: Vec<Reply>,
+    conditional: Vec<ScriptedReply>,
+    ordered: Vec<ScriptedReply>,
 }
 
 #[derive(Debug, Default)]
-struct Progress {
+struct ScriptProgress {
     /// The next reply without a condition.
     next: usize,
     /// Replies with a condition that were given and may be given only once.
@@ -67,25 +67,25 @@ struct Progress {
 
 impl Script {
     /// A script whose replies are given in order, each once, to whoever asks.
-    pub fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self::with_mode(Mode::InOrder, replies)
+    pub fn new(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
+        Self::with_mode(ScriptMode::InOrder, replies)
     }
 
     /// A script that starts from its first reply in every call.
-    pub fn each_call(replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self::with_mode(Mode::EachCall, replies)
+    pub fn each_call(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
+        Self::with_mode(ScriptMode::EachCall, replies)
     }
 
     /// A script that gives its n-th reply in the n-th turn of a conversation.
     ///
-    /// Replies with a condition have no place in the count: one that holds stands in for the turn's own
-    /// reply. [`Reply::once`] cannot be used, as nothing remembers it, and a failure repeats until the
+    /// Replies with a condition are not counted: one whose condition holds replaces that of the turn
+    /// reply. [`ScriptedReply::once`] cannot be used, as nothing remembers it, and a failure repeats until the
     /// conversation goes on.
-    pub fn by_turn(replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self::with_mode(Mode::ByTurn, replies)
+    pub fn by_turn(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
+        Self::with_mode(ScriptMode::ByTurn, replies)
     }
 
-    pub(crate) fn with_mode(mode: Mode, replies: impl IntoIterator<Item = Reply>) -> Self {
+    pub(crate) fn with_mode(mode: ScriptMode, replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         let (conditional, ordered) = replies.into_iter().partition(|reply| reply.condition.is_some());
         Self {
             name: "script".into(),
@@ -111,7 +111,7 @@ impl Script {
     }
 
     /// Chooses the reply to a request and notes that it was given.
-    fn choose(&self, request: &ModelRequest<'_>, turns: &mut TurnCount) -> Result<Reply, ModelError> {
+    fn choose(&self, request: &ModelRequest<'_>, turns: &mut TurnCount) -> Result<ScriptedReply, ModelError> {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         let reply = match self.matching(request, &progress) {
             Some(index) => self.take_conditional(index, &mut progress)?,
@@ -121,16 +121,21 @@ impl Script {
         Ok(reply.clone())
     }
 
-    fn matching(&self, request: &ModelRequest<'_>, progress: &Progress) -> Option<usize> {
-        let holds =
-            |reply: &Reply| reply.condition.as_ref().is_some_and(|condition| condition.holds(request));
+    fn matching(&self, request: &ModelRequest<'_>, progress: &ScriptProgress) -> Option<usize> {
+        let holds = |reply: &ScriptedReply| {
+            reply.condition.as_ref().is_some_and(|condition| condition.holds(request))
+        };
         let mut replies = self.replies.conditional.iter().enumerate();
         replies.position(|(index, reply)| !progress.spent.contains(&index) && holds(reply))
     }
 
-    fn take_conditional(&self, index: usize, progress: &mut Progress) -> Result<&Reply, ModelError> {
+    fn take_conditional(
+        &self,
+        index: usize,
+        progress: &mut ScriptProgress,
+    ) -> Result<&ScriptedReply, ModelError> {
         let reply = &self.replies.conditional[index];
-        if reply.once && self.mode == Mode::ByTurn {
+        if reply.once && self.mode == ScriptMode::ByTurn {
             return Err(self.refusal("limits a reply with `once`, which a script by turn cannot remember"));
         }
         if reply.once {
@@ -143,25 +148,25 @@ impl Script {
         &self,
         request: &ModelRequest<'_>,
         turns: &mut TurnCount,
-        progress: &mut Progress,
-    ) -> Result<&Reply, ModelError> {
-        let place = match self.mode {
-            Mode::InOrder | Mode::EachCall => progress.next,
-            Mode::ByTurn => turns.count(request.conversation),
+        progress: &mut ScriptProgress,
+    ) -> Result<&ScriptedReply, ModelError> {
+        let index = match self.mode {
+            ScriptMode::InOrder | ScriptMode::EachCall => progress.next,
+            ScriptMode::ByTurn => turns.count(request.conversation),
         };
         let reply =
-            self.replies.ordered.get(place).ok_or_else(|| self.exhausted(request, place, progress))?;
+            self.replies.ordered.get(index).ok_or_else(|| self.exhausted(request, index, progress))?;
         progress.next += 1;
         Ok(reply)
     }
 
     /// Says what a test author needs to add the missing reply.
-    fn exhausted(&self, request: &ModelRequest<'_>, place: usize, progress: &Progress) -> ModelError {
+    fn exhausted(&self, request: &ModelRequest<'_>, index: usize, progress: &ScriptProgress) -> ModelError {
         let count = match self.mode {
-            Mode::InOrder => format!("{} given so far", counted(progress.given)),
-            Mode::EachCall => format!("{} given so far in this call", counted(progress.given)),
-            Mode::ByTurn => {
-                format!("this is turn {}, it has {}", place + 1, counted(self.replies.ordered.len()))
+            ScriptMode::InOrder => format!("{} given so far", counted(progress.given)),
+            ScriptMode::EachCall => format!("{} given so far in this call", counted(progress.given)),
+            ScriptMode::ByTurn => {
+                format!("this is turn {}, it has {}", index + 1, counted(self.replies.ordered.len()))
             }
         };
         let conditions = match self.replies.conditional.len() {
@@ -220,7 +225,7 @@ impl Model for Script {
 
     fn open(&self) -> Box<dyn ModelSession> {
         let mut script = self.clone();
-        if self.mode == Mode::EachCall {
+        if self.mode == ScriptMode::EachCall {
             script.progress = Arc::default();
         }
         Box::new(ScriptSession { origin: script.origin(), script, turns: TurnCount::default() })

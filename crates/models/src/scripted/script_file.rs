@@ -19,12 +19,12 @@ use serde_saphyr::{Location, MessageFormatter, Options, Spanned, UserMessageForm
 use thiserror::Error;
 
 use super::condition::{Condition, contains, instructed, result_of};
-use super::reply::{Reply, asks_all, asks_raw, cut, fails, says, thinks};
-use super::script::{Mode, Script};
+use super::reply::{ScriptedReply, asks_all, asks_raw, cut, fails, says, thinks};
+use super::script::{Script, ScriptMode};
 
 /// Why a text is not a script.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}{message}", place(*line, *column))]
+#[error("{}{message}", location_prefix(*line, *column))]
 pub struct ScriptFileError {
     /// The line, from 1; 0 where it is not known.
     pub line: u64,
@@ -34,7 +34,7 @@ pub struct ScriptFileError {
     pub message: String,
 }
 
-fn place(line: u64, column: u64) -> String {
+fn location_prefix(line: u64, column: u64) -> String {
     if line == 0 { String::new() } else { format!("line {line}, column {column}: ") }
 }
 
@@ -104,7 +104,7 @@ fn misfit(location: Location, message: impl Into<String>) -> ScriptFileError {
 
 /// A whole file.
 struct ScriptFile {
-    mode: Mode,
+    mode: ScriptMode,
     replies: Vec<Spanned<FileReply>>,
 }
 
@@ -112,7 +112,7 @@ struct ScriptFile {
 #[serde(deny_unknown_fields)]
 struct ScriptMapping {
     #[serde(default)]
-    mode: Mode,
+    mode: ScriptMode,
     replies: Vec<Spanned<FileReply>>,
 }
 
@@ -134,7 +134,7 @@ impl<'de> Visitor<'de> for ScriptFileVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<ScriptFile, A::Error> {
         let replies = Deserialize::deserialize(SeqAccessDeserializer::new(items))?;
-        Ok(ScriptFile { mode: Mode::default(), replies })
+        Ok(ScriptFile { mode: ScriptMode::default(), replies })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<ScriptFile, A::Error> {
@@ -163,7 +163,7 @@ struct FileReply {
     once: Option<Spanned<bool>>,
 }
 
-fn reply_of(file: Spanned<FileReply>, mode: Mode) -> Result<Reply, ScriptFileError> {
+fn reply_of(file: Spanned<FileReply>, mode: ScriptMode) -> Result<ScriptedReply, ScriptFileError> {
     let Spanned { value: file, referenced: location, .. } = file;
     check_once(&file, mode)?;
     let steps = [
@@ -174,7 +174,7 @@ fn reply_of(file: Spanned<FileReply>, mode: Mode) -> Result<Reply, ScriptFileErr
         file.cut.map(cut),
         file.fail.map(FileFailure::into_reply),
     ];
-    let content = steps.into_iter().flatten().reduce(Reply::and);
+    let content = steps.into_iter().flatten().reduce(ScriptedReply::and);
     let mut reply = content.ok_or_else(|| misfit(location, NO_CONTENT))?;
     if let Some(delay) = file.delay {
         reply = reply.after(delay);
@@ -196,7 +196,7 @@ fn reply_of(file: Spanned<FileReply>, mode: Mode) -> Result<Reply, ScriptFileErr
 
 const NO_CONTENT: &str = "the reply is empty: give it `say`, `think`, `ask`, `raw`, `cut` or `fail`";
 
-fn check_once(file: &FileReply, mode: Mode) -> Result<(), ScriptFileError> {
+fn check_once(file: &FileReply, mode: ScriptMode) -> Result<(), ScriptFileError> {
     let Some(once) = file.once.as_ref().filter(|once| once.value) else { return Ok(()) };
     if file.when.is_none() {
         return Err(misfit(
@@ -204,7 +204,7 @@ fn check_once(file: &FileReply, mode: Mode) -> Result<(), ScriptFileError> {
             "`once` limits a reply with `when`; this one is given once anyway",
         ));
     }
-    if mode == Mode::ByTurn {
+    if mode == ScriptMode::ByTurn {
         return Err(misfit(once.referenced, "`once` cannot be remembered in mode `by_turn`"));
     }
     Ok(())
@@ -222,7 +222,7 @@ struct FileAsk {
 }
 
 impl FileAsks {
-    fn into_reply(self) -> Reply {
+    fn into_reply(self) -> ScriptedReply {
         asks_all(self.0.into_iter().map(|ask| match ask.arguments {
             Value::Null => (ask.name, Value::Object(Map::new())),
             arguments => (ask.name, arguments),
@@ -294,7 +294,7 @@ struct FileFailure {
 }
 
 impl FileFailure {
-    fn into_reply(self) -> Reply {
+    fn into_reply(self) -> ScriptedReply {
         let failure = fails(self.kind, self.message);
         match self.retry_after {
             Some(wait) => failure.retry_after(wait),

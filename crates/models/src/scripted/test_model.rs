@@ -11,7 +11,7 @@ use llm_do_core::{
 
 use super::delivery::deliver;
 use super::history::unanswered_results;
-use super::reply::{Reply, asks, asks_all, says};
+use super::reply::{ScriptedReply, asks, asks_all, says};
 use super::sample::minimal_value;
 use crate::profiles::offline_profile;
 
@@ -90,7 +90,7 @@ impl ModelSession for TestSession {
     }
 }
 
-fn call_or_answer(request: &ModelRequest<'_>) -> Reply {
+fn call_or_answer(request: &ModelRequest<'_>) -> ScriptedReply {
     let is_answer = |tool: &ToolDefinition| tool.name == FINAL_ANSWER;
     let mut tools =
         request.tools.iter().filter(|tool| !is_answer(tool) && !reads_descriptors(tool)).peekable();
@@ -109,7 +109,7 @@ fn was_refused(request: &ModelRequest<'_>) -> bool {
     unanswered_results(request.conversation).any(|result| result.name == FINAL_ANSWER)
 }
 
-fn answer(request: &ModelRequest<'_>) -> Reply {
+fn answer(request: &ModelRequest<'_>) -> ScriptedReply {
     if let Some(schema) = request.output_schema {
         return says(minimal_value(schema).to_string());
     }

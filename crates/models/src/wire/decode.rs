@@ -13,14 +13,14 @@ mod server_calls;
 use llm_do_core::{AttemptCost, ModelError, ModelPart, ModelResponse, Origin, Usage};
 use serde_json::Value;
 
-use super::frames::{Frame, Frames};
+use super::frames::{Frames, ResponseFrame};
 use super::{Api, errors, json, truncated};
 pub(super) use draft::GENERATED_ID;
 use draft::{Draft, Sink};
 use repeat::Repeat;
 
 /// How one API's objects become an answer.
-trait Reader: Send {
+trait AnswerReader: Send {
     /// Takes one object: an event of a stream, or the whole answer.
     fn read(&mut self, object: Value, sink: &mut Sink<'_>) -> Result<(), ModelError>;
 
@@ -56,7 +56,7 @@ trait Reader: Send {
 /// Reads the body of a response as it arrives.
 pub(crate) struct Decoder {
     frames: Frames,
-    reader: Box<dyn Reader>,
+    reader: Box<dyn AnswerReader>,
     repeat: Repeat,
     origin: Origin,
     kept: usize,
@@ -66,12 +66,12 @@ pub(crate) struct Decoder {
 impl Decoder {
     /// A decoder of one response of the model that `origin` names.
     pub(crate) fn new(api: Api, origin: Origin) -> Self {
-        let reader: Box<dyn Reader> = match api {
+        let reader: Box<dyn AnswerReader> = match api {
             Api::Anthropic => Box::new(anthropic::Messages::default()),
             Api::OpenAiChat => Box::new(openai_chat::Completion::default()),
-            Api::OpenAiResponses => Box::new(openai_responses::Response::default()),
+            Api::OpenAiResponses => Box::new(openai_responses::ResponsesAnswer::default()),
             Api::Gemini => Box::new(gemini::Generation::default()),
-            Api::Ollama => Box::new(ollama::Chat::default()),
+            Api::Ollama => Box::new(ollama::OllamaAnswer::default()),
         };
         let frames = if api == Api::Ollama { Frames::lines() } else { Frames::detected() };
         Self { frames, reader, repeat: Repeat::default(), origin, kept: 0, failure: None }
@@ -86,7 +86,8 @@ impl Decoder {
             return Ok(());
         }
         let Self { frames, reader, repeat, kept, .. } = self;
-        let mut each = |frame: Frame<'_>| take(&mut **reader, repeat, frame, &mut Sink::new(parts, kept));
+        let mut each =
+            |frame: ResponseFrame<'_>| take(&mut **reader, repeat, frame, &mut Sink::new(parts, kept));
         let result = frames.push(bytes, &mut each);
         result.map_err(|error| self.fail(error))
     }
@@ -119,7 +120,8 @@ impl Decoder {
         }
         if !self.is_complete() {
             let Self { frames, reader, repeat, kept, .. } = &mut self;
-            let mut each = |frame: Frame<'_>| take(&mut **reader, repeat, frame, &mut Sink::new(parts, kept));
+            let mut each =
+                |frame: ResponseFrame<'_>| take(&mut **reader, repeat, frame, &mut Sink::new(parts, kept));
             frames.finish(&mut each).map_err(|error| self.fail(error))?;
         }
         let usage = self.reader.usage();
@@ -143,24 +145,24 @@ impl Decoder {
 }
 
 fn take(
-    reader: &mut dyn Reader,
+    reader: &mut dyn AnswerReader,
     repeat: &mut Repeat,
-    frame: Frame<'_>,
+    frame: ResponseFrame<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<(), ModelError> {
     if reader.is_complete() {
         return Ok(());
     }
     match frame {
-        Frame::Done => reader.done(),
-        Frame::Error(bytes) => return Err(errors::in_stream(bytes).not_charged()),
-        Frame::Data(bytes) => return take_data(reader, repeat, bytes, sink),
+        ResponseFrame::Done => reader.done(),
+        ResponseFrame::Error(bytes) => return Err(errors::in_stream(bytes).not_charged()),
+        ResponseFrame::Data(bytes) => return take_data(reader, repeat, bytes, sink),
     }
     Ok(())
 }
 
 fn take_data(
-    reader: &mut dyn Reader,
+    reader: &mut dyn AnswerReader,
     repeat: &mut Repeat,
     bytes: &[u8],
     sink: &mut Sink<'_>,
@@ -177,14 +179,14 @@ fn take_data(
 }
 
 /// Reads an object, or each object of an array: so Gemini streams where no events are asked for.
-fn read(reader: &mut dyn Reader, value: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+fn read(reader: &mut dyn AnswerReader, value: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
     match value {
         Value::Array(values) => values.into_iter().try_for_each(|value| read_object(reader, value, sink)),
         value => read_object(reader, value, sink),
     }
 }
 
-fn read_object(reader: &mut dyn Reader, object: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
+fn read_object(reader: &mut dyn AnswerReader, object: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
     if json::has_error(&object) {
         return Err(errors::in_answer(&object).not_charged());
     }

@@ -8,7 +8,7 @@
 //! The kept bytes are a cache and nothing else: an encoder that has just been made writes the same body. That
 //! is why the bytes of a message depend on the messages before it, and never on those after it.
 //!
-//! What stands where is decided here and in [`history`]; what it looks like, in one module for each API.
+//! The order of a body is decided here and in [`history`]; how each part is written, in one module for each API.
 
 mod anthropic;
 mod attachment;
@@ -36,13 +36,13 @@ use super::Api;
 
 use crate::transport::Chunks;
 use crate::wire::request_rules::RequestRules;
-use history::History;
+use history::WrittenHistory;
 pub(crate) use schema::can_enforce;
 use scope::{Notices, Scope};
 
 /// Whom a session asks.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct RequestTarget {
     /// The protocol.
     pub(crate) api: Api,
     /// The provider's name, which its blocks carry.
@@ -55,7 +55,7 @@ pub(crate) struct Target {
     pub(crate) rules: RequestRules,
 }
 
-impl Target {
+impl RequestTarget {
     /// Returns the name as users write it.
     fn name(&self) -> String {
         format!("{}:{}", self.provider, self.model)
@@ -70,10 +70,10 @@ impl Target {
 /// Writes requests. Between them it keeps the written history: a cache, without which the same bytes are sent.
 #[derive(Clone)]
 pub(crate) struct Encoder {
-    target: Target,
+    target: RequestTarget,
     writer: &'static dyn Writer,
-    frame: Option<Frame>,
-    history: History,
+    frame: Option<RequestFrame>,
+    history: WrittenHistory,
     notices: Notices,
 }
 
@@ -95,10 +95,10 @@ pub(crate) struct Encoded {
 /// How one API writes requests.
 trait Writer: Sync {
     /// Returns the path below the base URL.
-    fn path(&self, target: &Target, is_stream: bool) -> String;
+    fn path(&self, target: &RequestTarget, is_stream: bool) -> String;
 
     /// Returns the headers of the protocol.
-    fn headers(&self, _: &Target, _: &ModelRequest<'_>) -> Vec<(&'static str, String)> {
+    fn headers(&self, _: &RequestTarget, _: &ModelRequest<'_>) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
@@ -110,8 +110,8 @@ trait Writer: Sync {
     /// Returns the fields that do not change from turn to turn.
     fn opening(&self, request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Map<String, Value>;
 
-    /// Returns what stands before the history in its list: the instructions, where they are a message.
-    fn first_item(&self, _: &ModelRequest<'_>, _: &Target) -> Option<Value> {
+    /// Returns the item before the history in its list: the instructions, if the API wants them as a message.
+    fn first_item(&self, _: &ModelRequest<'_>, _: &RequestTarget) -> Option<Value> {
         None
     }
 
@@ -123,8 +123,8 @@ trait Writer: Sync {
         &[]
     }
 
-    /// Writes the items of one message, each with a comma before it. Returns the place in the last block at
-    /// which a mark for the provider's cache can stand.
+    /// Writes the items of one message, each with a comma before it. Returns the offset in the last block at
+    /// which a mark for the provider's cache can be put.
     fn message(
         &self,
         message: &Message,
@@ -139,11 +139,11 @@ trait Writer: Sync {
     }
 
     /// Returns what the closing must know about the end of the history.
-    fn ending(&self, messages: &[Arc<Message>], scope: &Scope<'_>) -> Ending {
+    fn ending(&self, messages: &[Arc<Message>], scope: &Scope<'_>) -> HistoryEnding {
         let last = messages.iter().rfind(|message| self.is_written(message, scope));
         let is_assistant = last.is_some_and(|last| last.role == Role::Assistant);
         let needs_user = is_assistant && !scope.target.rules.assistant_last;
-        Ending { needs_user, ..Ending::default() }
+        HistoryEnding { needs_user, ..HistoryEnding::default() }
     }
 
     /// Returns a message of the user, with a comma before it, that asks the model to go on.
@@ -162,12 +162,12 @@ struct Closing<'a> {
     request: &'a ModelRequest<'a>,
     max_output: Option<u64>,
     is_stream: bool,
-    ending: Ending,
+    ending: HistoryEnding,
 }
 
 /// How a history ends, as far as the closing depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Ending {
+struct HistoryEnding {
     /// The last message is the model's, and the model needs one of the user after it.
     needs_user: bool,
     /// A tool loop is in progress that did not begin with thinking.
@@ -180,16 +180,16 @@ fn writer(api: Api) -> &'static dyn Writer {
         Api::OpenAiChat => &openai_chat::Completions,
         Api::OpenAiResponses => &openai_responses::Responses,
         Api::Gemini => &gemini::Generate,
-        Api::Ollama => &ollama::Chat,
+        Api::Ollama => &ollama::OllamaChat,
     }
 }
 
 impl Encoder {
     /// An encoder of the requests of one session.
-    pub(crate) fn new(target: Target) -> Self {
+    pub(crate) fn new(target: RequestTarget) -> Self {
         let writer = writer(target.api);
         let notices = Notices::default();
-        Self { target, writer, frame: None, history: History::default(), notices }
+        Self { target, writer, frame: None, history: WrittenHistory::default(), notices }
     }
 
     /// Writes a request.
@@ -262,15 +262,15 @@ impl Encoder {
         };
         let messages = request.conversation.messages();
         let answer = messages.iter().rposition(|message| message.role == Role::Assistant);
-        let earlier = answer.and_then(|answer| self.history.place_at(answer));
-        let mut places: Vec<usize> =
-            earlier.into_iter().chain(self.history.place_at(messages.len())).collect();
-        places.dedup();
-        places.into_iter().map(|place| (place, Bytes::from_static(mark))).collect()
+        let earlier = answer.and_then(|answer| self.history.mark_offset_at(answer));
+        let mut offsets: Vec<usize> =
+            earlier.into_iter().chain(self.history.mark_offset_at(messages.len())).collect();
+        offsets.dedup();
+        offsets.into_iter().map(|offset| (offset, Bytes::from_static(mark))).collect()
     }
 
     /// Returns the opening and the closing, written anew where what they depend on has changed.
-    fn framed(&mut self, request: &ModelRequest<'_>) -> &Frame {
+    fn framed(&mut self, request: &ModelRequest<'_>) -> &RequestFrame {
         let max_output = request.max_output.or(request.settings.max_tokens);
         let known = self.frame.take();
         let changed = known.as_ref().map(|frame| frame.inputs.differences(request));
@@ -282,7 +282,7 @@ impl Encoder {
                     let notice = format!("{what} changed, so the provider's cache will miss the prompt");
                     scope.notices.add(notice);
                 });
-                Frame::opened(self.writer, request, &mut scope)
+                RequestFrame::opened(self.writer, request, &mut scope)
             }
         };
         let ending = self.writer.ending(request.conversation.messages(), &scope);
@@ -303,7 +303,7 @@ fn changed_at(index: usize, message: &Message) -> String {
 
 /// The two ends of a body, and what they were written from.
 #[derive(Clone)]
-struct Frame {
+struct RequestFrame {
     inputs: Inputs,
     opening: Bytes,
     /// Whether the list of messages already holds an item.
@@ -311,10 +311,10 @@ struct Frame {
     is_stream: bool,
     closing: Bytes,
     /// What the closing was written for.
-    closed_for: Option<(Option<u64>, Ending)>,
+    closed_for: Option<(Option<u64>, HistoryEnding)>,
 }
 
-impl Frame {
+impl RequestFrame {
     fn opened(writer: &dyn Writer, request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Self {
         let mut fields = writer.opening(request, scope);
         let extra = &request.settings.extra_body;
@@ -328,7 +328,7 @@ impl Frame {
         let opening = opening_text(&fields, writer.history_field(), first.as_ref());
         let stream = extra.get("stream").and_then(Value::as_bool).or(request.settings.stream);
         Self {
-            inputs: Inputs::of(request),
+            inputs: Inputs::from_request(request),
             opening: opening.into(),
             has_first: first.is_some(),
             is_stream: stream.unwrap_or(true),
@@ -344,7 +344,7 @@ impl Frame {
         }
         let mut fields = writer.closing(ask, scope);
         let extra = &ask.request.settings.extra_body;
-        // What stands in the opening already must not stand here again.
+        // What the opening already holds must not be repeated here.
         fields.retain(|key, _| extra.get(key).is_none_or(|value| is_late(writer, key, value)));
         merge(&mut fields, extra.iter().filter(|(key, value)| is_late(writer, key, value)));
         let go_on = if ask.ending.needs_user { writer.go_on() } else { "" };
@@ -428,7 +428,7 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn of(request: &ModelRequest<'_>) -> Self {
+    fn from_request(request: &ModelRequest<'_>) -> Self {
         Self {
             instructions: request.instructions.to_owned(),
             tools: request.tools.to_vec(),

@@ -23,10 +23,10 @@ const MAX_BODY_BYTES: usize = 256 * 1024;
 pub(crate) type Headers<'a> = dyn Fn(&str) -> Option<&'a str> + 'a;
 
 /// Reads a response with a status that says failure.
-pub(crate) fn of_response(status: u16, header: &Headers<'_>, body: &[u8], now: Timestamp) -> ModelError {
+pub(crate) fn from_response(status: u16, header: &Headers<'_>, body: &[u8], now: Timestamp) -> ModelError {
     let body = &body[..body.len().min(MAX_BODY_BYTES)];
     let value = parsed(body);
-    let failure = Failure::of(&value, Some(status), body);
+    let failure = Failure::parse(&value, Some(status), body);
     let retry_after = retry_after(header, &value, now);
     let message = match failure.message.as_str() {
         "" => format!("HTTP {status} without a message"),
@@ -46,13 +46,13 @@ pub(crate) fn of_response(status: u16, header: &Headers<'_>, body: &[u8], now: T
 /// Reads an error event of a stream.
 pub(super) fn in_stream(data: &[u8]) -> ModelError {
     let value = parsed(data);
-    let failure = Failure::of(&value, None, data);
+    let failure = Failure::parse(&value, None, data);
     failure.into_error(&value)
 }
 
 /// Reads an object that came in the place of an answer.
 pub(super) fn in_answer(object: &Value) -> ModelError {
-    let failure = Failure::of(object, None, b"");
+    let failure = Failure::parse(object, None, b"");
     failure.into_error(object)
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Failure {
 
 impl Failure {
     /// Reads a body of any shape; `bytes` are its text where it is not JSON.
-    pub(super) fn of(body: &Value, status: Option<u16>, bytes: &[u8]) -> Self {
+    pub(super) fn parse(body: &Value, status: Option<u16>, bytes: &[u8]) -> Self {
         let body = body.get(0).unwrap_or(body);
         let error = body.get("error").filter(|error| !error.is_null()).unwrap_or(body);
         let message = message(error).or_else(|| message(body)).unwrap_or_else(|| plain_text(body, bytes));
@@ -77,7 +77,7 @@ impl Failure {
             status: status.or_else(|| own_status(error)),
             type_name: text(error, "type").or_else(|| text(error, "status")).map(str::to_owned),
             // An error that is a text has its code beside it.
-            code: error.get("code").or_else(|| body.get("code")).and_then(word),
+            code: error.get("code").or_else(|| body.get("code")).and_then(text_or_number),
             message: shortened(&message),
             marks: marks(error),
         }
@@ -237,7 +237,7 @@ static CODE_PARTS: &[(ModelErrorKind, &[&str])] = &[
     (ModelErrorKind::Quota, &["perday", "per_day"]),
 ];
 
-/// Stands for the reasons of a moderation, which have no code.
+/// Replaces the reasons of a moderation, which have no code.
 const MODERATION: &str = "moderation";
 
 fn kind_of_code(code: &str) -> Option<ModelErrorKind> {
@@ -296,7 +296,8 @@ fn shortened(message: &str) -> String {
 
 /// Finds a status inside an error, where the response itself was a success.
 fn own_status(error: &Value) -> Option<u16> {
-    let message = ["status_code", "code", "status"].into_iter().filter_map(|key| word(error.get(key)?));
+    let message =
+        ["status_code", "code", "status"].into_iter().filter_map(|key| text_or_number(error.get(key)?));
     message.filter_map(|word| word.parse().ok()).find(|status| (400..600).contains(status))
 }
 
@@ -318,7 +319,7 @@ fn marks(error: &Value) -> Vec<String> {
     marks
 }
 
-fn word(value: &Value) -> Option<String> {
+fn text_or_number(value: &Value) -> Option<String> {
     match value {
         Value::String(word) => Some(word.clone()),
         Value::Number(number) => Some(number.to_string()),

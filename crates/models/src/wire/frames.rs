@@ -13,7 +13,7 @@ use super::{MAX_EVENT_BYTES, json};
 const KEPT_BUFFER_BYTES: usize = 64 * 1024;
 
 /// One piece of a body.
-pub(super) enum Frame<'a> {
+pub(super) enum ResponseFrame<'a> {
     /// A JSON text.
     Data(&'a [u8]),
     /// What a provider sent as a failure.
@@ -23,7 +23,7 @@ pub(super) enum Frame<'a> {
 }
 
 /// Takes frames as they are completed.
-pub(super) type Each<'a> = dyn FnMut(Frame<'_>) -> Result<(), ModelError> + 'a;
+pub(super) type Each<'a> = dyn FnMut(ResponseFrame<'_>) -> Result<(), ModelError> + 'a;
 
 /// Cuts one body.
 pub(super) struct Frames {
@@ -55,15 +55,15 @@ struct Event {
 impl Frames {
     /// Frames of a body that is either a stream of events or one JSON document.
     pub(super) fn detected() -> Self {
-        Self::of(Style::Undecided)
+        Self::with_style(Style::Undecided)
     }
 
     /// Frames of a body with one JSON text per line.
     pub(super) fn lines() -> Self {
-        Self::of(Style::Lines)
+        Self::with_style(Style::Lines)
     }
 
-    fn of(style: Style) -> Self {
+    fn with_style(style: Style) -> Self {
         Self { style, line: Vec::new(), follows_return: false, event: Event::default() }
     }
 
@@ -127,7 +127,7 @@ impl Frames {
     fn end_line(&mut self, line: &[u8], each: &mut Each<'_>) -> Result<(), ModelError> {
         match self.style {
             Style::Lines if line.trim_ascii().is_empty() => Ok(()),
-            Style::Lines => each(Frame::Data(line)),
+            Style::Lines => each(ResponseFrame::Data(line)),
             _ if line.is_empty() => self.event.dispatch(each),
             _ => self.event.add(line),
         }
@@ -165,9 +165,9 @@ impl Event {
         let data = event.data.trim_ascii();
         let result = match data {
             [] => Ok(()),
-            b"[DONE]" => each(Frame::Done),
-            _ if event.is_error => each(Frame::Error(data)),
-            _ => each(Frame::Data(data)),
+            b"[DONE]" => each(ResponseFrame::Done),
+            _ if event.is_error => each(ResponseFrame::Error(data)),
+            _ => each(ResponseFrame::Data(data)),
         };
         self.data = emptied(event.data);
         result
@@ -178,7 +178,7 @@ fn finish_whole(body: &[u8], each: &mut Each<'_>) -> Result<(), ModelError> {
     if body.trim_ascii().is_empty() {
         return Ok(());
     }
-    each(Frame::Data(body))
+    each(ResponseFrame::Data(body))
 }
 
 /// What the end of the body cut is not an error of its own: the answer is then incomplete.

@@ -9,7 +9,7 @@ use llm_do_core::{
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::encode::{Encoder, Target};
+use super::encode::{Encoder, RequestTarget};
 use super::samples::STREAMS;
 use super::{Api, Decoder};
 use crate::wire::request_rules::RequestRules;
@@ -85,7 +85,7 @@ fn check_calls(response: &ModelResponse) {
 }
 
 fn check_request(api: Api, provider: &str, response: &ModelResponse) {
-    let target = Target {
+    let target = RequestTarget {
         api,
         provider: provider.to_owned(),
         model: "m".to_owned(),

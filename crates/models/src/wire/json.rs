@@ -104,7 +104,7 @@ pub(super) fn remove_text(map: &mut Map<String, Value>, key: &str) -> Option<Str
     }
 }
 
-/// Returns the count that stands at a path such as `/details/cached_tokens`.
+/// Returns the count at a path such as `/details/cached_tokens`.
 pub(super) fn count(value: &Value, path: &str) -> Option<u64> {
     // No key has characters that a JSON pointer would have to escape, so nothing is copied to look for them.
     path.split('/').skip(1).try_fold(value, |value, key| value.get(key))?.as_u64()

@@ -7,8 +7,8 @@ use llm_do_core::{
     NativeOutput, Origin, Part, StopReason, ToolCall, Usage,
 };
 use llm_do_models::{
-    Reply, Script, asks, asks_all, asks_raw, contains, cut, fails, instructed, replies, result_of, says,
-    thinks,
+    Script, ScriptedReply, asks, asks_all, asks_raw, contains, cut, fails, instructed, replies, result_of,
+    says, thinks,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -226,7 +226,7 @@ async fn usage_is_estimated_from_the_instructions_what_is_new_and_what_is_said()
 
 #[tokio::test]
 async fn an_answer_longer_than_permitted_is_cut_with_its_reason() {
-    let ask = |reply: Reply, max_output, max_tokens| async move {
+    let ask = |reply: ScriptedReply, max_output, max_tokens| async move {
         let settings = ModelSettings { max_tokens, ..ModelSettings::default() };
         Talk { max_output, settings, ..Talk::of("hello") }.ask(&Script::new([reply])).await
     };

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{blocks, is_type};
 use crate::json::{items, text};
 use crate::refusal::Check;
-use crate::{Refusal, media};
+use crate::{ProviderRefusal, media};
 
 const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
 const MAX_IMAGE_BYTES: usize = 10 * 1024 * 1024;
@@ -29,7 +29,7 @@ pub(super) fn check(body: &Value, messages: &[Value]) -> Check {
         check_document(&document["source"])?;
     }
     match length(body) > MAX_REQUEST_BYTES {
-        true => Err(Refusal::anthropic_error(
+        true => Err(ProviderRefusal::anthropic_error(
             "anthropic.request_too_large",
             413,
             "request_too_large",
@@ -40,7 +40,7 @@ pub(super) fn check(body: &Value, messages: &[Value]) -> Check {
 }
 
 fn check_image(source: &Value, is_one_of_many: bool) -> Check {
-    let refuse = |message: &str| Err(Refusal::anthropic("anthropic.image", message));
+    let refuse = |message: &str| Err(ProviderRefusal::anthropic("anthropic.image", message));
     if source["type"] != "base64" {
         return Ok(());
     }
@@ -75,7 +75,7 @@ fn check_document(source: &Value) -> Check {
     };
     match text(source, "media_type") == expected {
         true => Ok(()),
-        false => Err(Refusal::anthropic(
+        false => Err(ProviderRefusal::anthropic(
             "anthropic.document",
             format!("document.source.media_type: Input should be '{expected}'"),
         )),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{blocks, is_type};
-use crate::Refusal;
+use crate::ProviderRefusal;
 use crate::json::{is_set, items, text};
 use crate::refusal::Check;
 
@@ -11,7 +11,7 @@ const MAX_MARKS: usize = 4;
 
 /// Checks the marks in the order in which prompts are cached: tools, system, messages.
 pub(super) fn check(body: &Value, messages: &[Value]) -> Check {
-    let refuse = |message: String| Err(Refusal::anthropic("anthropic.cache_control", message));
+    let refuse = |message: String| Err(ProviderRefusal::anthropic("anthropic.cache_control", message));
     let content = messages.iter().flat_map(blocks).flat_map(|block| {
         let nested = items(block, "content").iter().filter(|_| is_type(block, "tool_result"));
         nested.chain([block])
@@ -30,7 +30,7 @@ pub(super) fn check(body: &Value, messages: &[Value]) -> Check {
 
 /// A lifetime of an hour must not come after one of five minutes.
 fn check_lifetimes(marked: &[&Value]) -> Check {
-    let refuse = |message: &str| Err(Refusal::anthropic("anthropic.cache_control", message));
+    let refuse = |message: &str| Err(ProviderRefusal::anthropic("anthropic.cache_control", message));
     let mut has_short = false;
     for block in marked {
         match block["cache_control"]["ttl"].as_str() {

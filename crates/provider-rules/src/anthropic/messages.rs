@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::models::AnthropicModel;
 use super::{blocks, has_format, is_type};
-use crate::Refusal;
+use crate::ProviderRefusal;
 use crate::json::text;
 use crate::refusal::Check;
 
@@ -28,7 +28,7 @@ fn check_role(messages: &[Value], index: usize, model: Option<&AnthropicModel>) 
     match text(&messages[index], "role") {
         "user" | "assistant" => Ok(()),
         "system" => check_system(messages, index, model),
-        _ => Err(Refusal::anthropic(
+        _ => Err(ProviderRefusal::anthropic(
             "anthropic.role",
             format!("messages.{index}.role: Input should be 'user' or 'assistant'"),
         )),
@@ -37,7 +37,7 @@ fn check_role(messages: &[Value], index: usize, model: Option<&AnthropicModel>) 
 
 /// A system message follows the user's (or a server tool's turn), and is the last or before the assistant's.
 fn check_system(messages: &[Value], index: usize, model: Option<&AnthropicModel>) -> Check {
-    let refuse = |message: String| Err(Refusal::anthropic("anthropic.system_role", message));
+    let refuse = |message: String| Err(ProviderRefusal::anthropic("anthropic.system_role", message));
     if model.is_some_and(|model| !model.has_system_role) {
         return refuse("role 'system' is not supported on this model".to_owned());
     }
@@ -60,7 +60,7 @@ fn check_system(messages: &[Value], index: usize, model: Option<&AnthropicModel>
 }
 
 fn check_content(message: &Value, index: usize, is_last: bool) -> Check {
-    let refuse = |message: &str| Err(Refusal::anthropic("anthropic.empty_content", message));
+    let refuse = |message: &str| Err(ProviderRefusal::anthropic("anthropic.empty_content", message));
     let is_empty = blocks(message).is_empty() && text(message, "content").is_empty();
     if is_empty && !(is_last && message["role"] == "assistant") {
         return refuse(&format!(
@@ -105,7 +105,7 @@ fn check_results(messages: &[Value], index: usize) -> Check {
             "messages.{index}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` block \
              must have a corresponding `tool_use` block in the previous message."
         );
-        return Err(Refusal::anthropic("anthropic.result_without_call", message));
+        return Err(ProviderRefusal::anthropic("anthropic.result_without_call", message));
     }
     let mut seen = HashSet::new();
     match results.iter().find(|id| !seen.insert(**id)) {
@@ -114,7 +114,7 @@ fn check_results(messages: &[Value], index: usize) -> Check {
                 "messages.{index}: each tool_use must have a single result. Found multiple `tool_result` blocks with \
                  id: {id}"
             );
-            Err(Refusal::anthropic("anthropic.result_without_call", message))
+            Err(ProviderRefusal::anthropic("anthropic.result_without_call", message))
         }
         None => Ok(()),
     }
@@ -126,7 +126,7 @@ fn check_calls(messages: &[Value], index: usize) -> Check {
     let open: Vec<&str> = call_ids(&messages[index]).into_iter().filter(|id| !results.contains(id)).collect();
     match open.is_empty() {
         true => Ok(()),
-        false => Err(Refusal::anthropic(
+        false => Err(ProviderRefusal::anthropic(
             "anthropic.call_without_result",
             format!(
                 "messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after: {}. Each \
@@ -141,7 +141,7 @@ fn check_results_first(message: &Value, index: usize) -> Check {
     let count = result_ids(message).len();
     match blocks(message)[..count].iter().all(|block| is_type(block, "tool_result")) {
         true => Ok(()),
-        false => Err(Refusal::anthropic(
+        false => Err(ProviderRefusal::anthropic(
             "anthropic.results_first",
             format!("messages.{index}: `tool_result` blocks must come before other content"),
         )),
@@ -151,7 +151,9 @@ fn check_results_first(message: &Value, index: usize) -> Check {
 fn check_unique_ids(messages: &[Value]) -> Check {
     let mut seen = HashSet::new();
     match messages.iter().flat_map(call_ids).find(|id| !seen.insert(*id)) {
-        Some(_) => Err(Refusal::anthropic("anthropic.unique_ids", "messages: `tool_use` ids must be unique")),
+        Some(_) => {
+            Err(ProviderRefusal::anthropic("anthropic.unique_ids", "messages: `tool_use` ids must be unique"))
+        }
         None => Ok(()),
     }
 }
@@ -162,7 +164,7 @@ pub(super) fn check_prefill(body: &Value, messages: &[Value], model: Option<&Ant
     if ends_with_server_tool(last) {
         return Ok(());
     }
-    let refuse = |message: &str| Err(Refusal::anthropic("anthropic.prefill", message));
+    let refuse = |message: &str| Err(ProviderRefusal::anthropic("anthropic.prefill", message));
     if model.is_some_and(|model| !model.takes_prefill) {
         return refuse(
             "This model does not support assistant message prefill. The conversation must end with a user message.",

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::models::{AnthropicModel, Sampling};
 use super::{forces_tool, has_format, thinking_is_on};
-use crate::Refusal;
+use crate::ProviderRefusal;
 use crate::json::is_set;
 use crate::refusal::Check;
 
@@ -15,7 +15,7 @@ const SAMPLING: &[&str] = &["temperature", "top_p", "top_k"];
 
 pub(super) fn check(body: &Value, model: Option<&AnthropicModel>) -> Check {
     if let Some(name) = FOREIGN.iter().find(|name| is_set(&body[**name])) {
-        return Err(Refusal::anthropic(
+        return Err(ProviderRefusal::anthropic(
             "anthropic.parameter",
             format!("{name}: Extra inputs are not permitted"),
         ));
@@ -27,7 +27,7 @@ pub(super) fn check(body: &Value, model: Option<&AnthropicModel>) -> Check {
 }
 
 fn check_max_tokens(body: &Value, model: Option<&AnthropicModel>) -> Check {
-    let refuse = |message: String| Err(Refusal::anthropic("anthropic.max_tokens", message));
+    let refuse = |message: String| Err(ProviderRefusal::anthropic("anthropic.max_tokens", message));
     let Some(max_tokens) = body["max_tokens"].as_u64() else {
         return refuse("max_tokens: Input should be a valid integer".to_owned());
     };
@@ -45,13 +45,13 @@ fn check_max_tokens(body: &Value, model: Option<&AnthropicModel>) -> Check {
 
 fn check_range(body: &Value) -> Check {
     match body["temperature"].as_f64().is_some_and(|value| !(0.0..=1.0).contains(&value)) {
-        true => Err(Refusal::anthropic("anthropic.temperature_range", "temperature: range: 0..1")),
+        true => Err(ProviderRefusal::anthropic("anthropic.temperature_range", "temperature: range: 0..1")),
         false => Ok(()),
     }
 }
 
 fn check_sampling(body: &Value, model: Option<&AnthropicModel>) -> Check {
-    let refuse = |message: String| Err(Refusal::anthropic("anthropic.sampling", message));
+    let refuse = |message: String| Err(ProviderRefusal::anthropic("anthropic.sampling", message));
     let set = SAMPLING.iter().find(|name| is_set(&body[**name]));
     let is_default = |name: &str| name != "top_k" && body[name].as_f64().is_none_or(|value| value == 1.0);
     match model.map(|model| model.sampling) {
@@ -76,7 +76,8 @@ fn check_sampling_while_thinking(body: &Value, model: Option<&AnthropicModel>) -
     if !thinking_is_on(body, model) {
         return Ok(());
     }
-    let refuse = |message: &str| Err(Refusal::anthropic("anthropic.sampling_while_thinking", message));
+    let refuse =
+        |message: &str| Err(ProviderRefusal::anthropic("anthropic.sampling_while_thinking", message));
     if body["temperature"].as_f64().is_some_and(|value| value != 1.0) {
         return refuse("`temperature` may only be set to 1 when thinking is enabled.");
     }

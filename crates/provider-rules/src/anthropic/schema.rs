@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::models::AnthropicModel;
 use crate::json::{is_set, items};
 use crate::refusal::Check;
-use crate::{Refusal, schema};
+use crate::{ProviderRefusal, schema};
 
 const MAX_STRICT_TOOLS: usize = 20;
 /// Over all schemas of a request.
@@ -56,8 +56,8 @@ pub(super) fn check_request(body: &Value, model: Option<&AnthropicModel>) -> Che
     check_totals(&schemas)
 }
 
-fn refusal(message: impl Into<String>) -> Refusal {
-    Refusal::anthropic("anthropic.strict_schema", message)
+fn refusal(message: impl Into<String>) -> ProviderRefusal {
+    ProviderRefusal::anthropic("anthropic.strict_schema", message)
 }
 
 fn check_format(format: &Value, body: &Value) -> Check {
@@ -71,7 +71,7 @@ fn check_format(format: &Value, body: &Value) -> Check {
     let blocks = || items(body, "messages").iter().flat_map(|message| items(message, "content"));
     let nested = blocks().flat_map(|block| items(block, "content"));
     match blocks().chain(nested).any(cites) {
-        true => Err(Refusal::anthropic(
+        true => Err(ProviderRefusal::anthropic(
             "anthropic.format_with_citations",
             "output_config.format: citations are not supported with output formats",
         )),

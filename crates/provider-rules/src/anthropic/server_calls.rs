@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{blocks, is_type};
-use crate::Refusal;
+use crate::ProviderRefusal;
 use crate::json::{items, text};
 use crate::refusal::Check;
 
@@ -50,7 +50,7 @@ fn check_references(body: &Value, result: &Value) -> Check {
     let is_offered = |name: &str| items(body, "tools").iter().any(|tool| tool["name"] == name);
     let references = items(result, "content").iter().filter(|block| is_type(block, "tool_reference"));
     match references.map(|block| text(block, "tool_name")).find(|name| !is_offered(name)) {
-        Some(name) => Err(Refusal::anthropic(
+        Some(name) => Err(ProviderRefusal::anthropic(
             "anthropic.tool_reference",
             format!("Tool reference '{name}' not found in available tools"),
         )),
@@ -61,7 +61,7 @@ fn check_references(body: &Value, result: &Value) -> Check {
 fn check_advisor(body: &Value, kind: &str) -> Check {
     let is_advisor = |tool: &Value| text(tool, "type").starts_with("advisor_");
     match kind == "advisor_tool_result" && !items(body, "tools").iter().any(is_advisor) {
-        true => Err(Refusal::anthropic(
+        true => Err(ProviderRefusal::anthropic(
             "anthropic.advisor",
             "messages: `advisor_tool_result` blocks need the advisor tool in `tools`",
         )),
@@ -69,15 +69,15 @@ fn check_advisor(body: &Value, kind: &str) -> Check {
     }
 }
 
-fn without_result(id: &str) -> Refusal {
-    Refusal::anthropic(
+fn without_result(id: &str) -> ProviderRefusal {
+    ProviderRefusal::anthropic(
         "anthropic.server_call_without_result",
         format!("messages: `server_tool_use` with id `{id}` was found without a corresponding result block"),
     )
 }
 
-fn without_call(index: usize, kind: &str, id: &str) -> Refusal {
-    Refusal::anthropic(
+fn without_call(index: usize, kind: &str, id: &str) -> ProviderRefusal {
+    ProviderRefusal::anthropic(
         "anthropic.server_result_without_call",
         format!("messages.{index}: unexpected `tool_use_id` found in `{kind}` blocks: {id}"),
     )

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::models::AnthropicModel;
 use super::{blocks, forces_tool, is_type};
-use crate::Refusal;
+use crate::ProviderRefusal;
 use crate::json::{is_set, items, text};
 use crate::refusal::Check;
 
@@ -15,14 +15,14 @@ const MIN_BUDGET: u64 = 1024;
 
 /// The thinking blocks that were issued.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Issued {
+pub(crate) struct IssuedThinking {
     /// By signature (or the data of a redacted block): its text and its response.
     blocks: HashMap<String, (String, usize)>,
     /// The signatures of each response that thought, in order.
     responses: Vec<Vec<String>>,
 }
 
-impl Issued {
+impl IssuedThinking {
     pub(crate) fn remember(&mut self, response: &Value) {
         let thoughts: Vec<&Value> = blocks(response).iter().filter(|block| is_thinking(block)).collect();
         let position = self.responses.len();
@@ -54,7 +54,7 @@ pub(super) fn check(body: &Value, messages: &[Value], model: Option<&AnthropicMo
 }
 
 fn check_type(body: &Value, model: Option<&AnthropicModel>) -> Check {
-    let refuse = |message: String| Err(Refusal::anthropic("anthropic.thinking_type", message));
+    let refuse = |message: String| Err(ProviderRefusal::anthropic("anthropic.thinking_type", message));
     let Some(kind) = body["thinking"]["type"].as_str() else {
         return if is_set(&body["thinking"]) {
             refuse("thinking.type: Field required".to_owned())
@@ -79,7 +79,7 @@ fn check_effort(body: &Value, model: Option<&AnthropicModel>) -> Check {
     let (Some(effort), Some(model)) = (body["output_config"]["effort"].as_str(), model) else {
         return Ok(());
     };
-    let refuse = |message: String| Err(Refusal::anthropic("anthropic.effort", message));
+    let refuse = |message: String| Err(ProviderRefusal::anthropic("anthropic.effort", message));
     if model.efforts.is_empty() {
         return refuse("This model does not support the effort parameter.".to_owned());
     }
@@ -98,7 +98,7 @@ fn check_effort(body: &Value, model: Option<&AnthropicModel>) -> Check {
 }
 
 fn check_budget(body: &Value) -> Check {
-    let refuse = |message: &str| Err(Refusal::anthropic("anthropic.budget", message));
+    let refuse = |message: &str| Err(ProviderRefusal::anthropic("anthropic.budget", message));
     let Some(budget) = body["thinking"]["budget_tokens"].as_u64() else {
         return refuse("thinking.enabled.budget_tokens: Field required");
     };
@@ -123,7 +123,7 @@ fn check_loop(messages: &[Value]) -> Check {
         return Ok(());
     };
     let kind = text(first, "type");
-    Err(Refusal::anthropic(
+    Err(ProviderRefusal::anthropic(
         "anthropic.loop_without_thinking",
         format!(
             "messages.{start}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{kind}`. When \
@@ -136,7 +136,7 @@ fn check_forced(body: &Value, model: Option<&AnthropicModel>) -> Check {
     if !forces_tool(body) {
         return Ok(());
     }
-    let refuse = |message: &str| Err(Refusal::anthropic("anthropic.forced_tool_choice", message));
+    let refuse = |message: &str| Err(ProviderRefusal::anthropic("anthropic.forced_tool_choice", message));
     if body["thinking"]["type"] == "enabled" {
         return refuse("Thinking may not be enabled when tool_choice forces tool use.");
     }
@@ -147,7 +147,7 @@ fn check_forced(body: &Value, model: Option<&AnthropicModel>) -> Check {
 }
 
 /// The thinking of the latest assistant message comes back as it was issued.
-pub(super) fn check_replay(messages: &[Value], issued: &Issued) -> Check {
+pub(super) fn check_replay(messages: &[Value], issued: &IssuedThinking) -> Check {
     for (index, message) in messages.iter().enumerate() {
         if let Some(position) =
             blocks(message).iter().position(|block| is_thinking(block) && mark(block).is_empty())
@@ -161,7 +161,7 @@ pub(super) fn check_replay(messages: &[Value], issued: &Issued) -> Check {
     check_latest(&messages[index], index, issued)
 }
 
-fn check_latest(message: &Value, index: usize, issued: &Issued) -> Check {
+fn check_latest(message: &Value, index: usize, issued: &IssuedThinking) -> Check {
     let mut sent: Vec<&str> = Vec::new();
     for (position, block) in
         items(message, "content").iter().enumerate().filter(|(_, block)| is_thinking(block))
@@ -181,15 +181,15 @@ fn check_latest(message: &Value, index: usize, issued: &Issued) -> Check {
     if expected.eq(sent.iter().copied()) { Ok(()) } else { Err(modified(index, 0)) }
 }
 
-fn invalid_signature(index: usize, position: usize) -> Refusal {
-    Refusal::anthropic(
+fn invalid_signature(index: usize, position: usize) -> ProviderRefusal {
+    ProviderRefusal::anthropic(
         "anthropic.thinking_signature",
         format!("messages.{index}.content.{position}: Invalid `signature` in `thinking` block"),
     )
 }
 
-fn modified(index: usize, position: usize) -> Refusal {
-    Refusal::anthropic(
+fn modified(index: usize, position: usize) -> ProviderRefusal {
+    ProviderRefusal::anthropic(
         "anthropic.thinking_modified",
         format!(
             "messages.{index}.content.{position}: `thinking` or `redacted_thinking` blocks in the latest assistant message \

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::models::AnthropicModel;
-use crate::Refusal;
+use crate::ProviderRefusal;
 use crate::json::{is_name, is_set, items, text};
 use crate::refusal::Check;
 
@@ -43,16 +43,17 @@ pub(super) fn check(body: &Value, model: Option<&AnthropicModel>) -> Check {
     check_toolsets(body, tools)?;
     check_choice(body)?;
     match !tools.is_empty() && tools.iter().all(|tool| tool["defer_loading"] == true) {
-        true => {
-            Err(Refusal::anthropic("anthropic.all_deferred", "tools: at least one tool must not be deferred"))
-        }
+        true => Err(ProviderRefusal::anthropic(
+            "anthropic.all_deferred",
+            "tools: at least one tool must not be deferred",
+        )),
         false => Ok(()),
     }
 }
 
 fn check_custom(tool: &Value, index: usize) -> Check {
     let refuse = |rest: &str| {
-        Err(Refusal::anthropic("anthropic.tool_definition", format!("tools.{index}.custom.{rest}")))
+        Err(ProviderRefusal::anthropic("anthropic.tool_definition", format!("tools.{index}.custom.{rest}")))
     };
     if !is_name(text(tool, "name"), MAX_NAME_LEN, "_-") {
         return refuse("name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'");
@@ -82,7 +83,7 @@ fn check_custom(tool: &Value, index: usize) -> Check {
 
 fn check_typed(tool: &Value, kind: &str, index: usize, model: Option<&AnthropicModel>) -> Check {
     let refuse = |message: String| {
-        Err(Refusal::anthropic("anthropic.server_tool", format!("tools.{index}.{message}")))
+        Err(ProviderRefusal::anthropic("anthropic.server_tool", format!("tools.{index}.{message}")))
     };
     let Some((_, name)) = FIXED_NAMES.iter().find(|(prefix, _)| kind.starts_with(prefix)) else {
         return refuse(format!("type: Input tag '{kind}' does not match any of the expected tags"));
@@ -105,7 +106,7 @@ fn check_typed(tool: &Value, kind: &str, index: usize, model: Option<&AnthropicM
 
 fn check_deferred(tool: &Value) -> Check {
     match tool["defer_loading"] == true && is_set(&tool["cache_control"]) {
-        true => Err(Refusal::anthropic(
+        true => Err(ProviderRefusal::anthropic(
             "anthropic.cache_control",
             "Tools with defer_loading cannot use prompt caching",
         )),
@@ -117,14 +118,16 @@ fn check_unique(tools: &[Value]) -> Check {
     let mut seen = HashSet::new();
     let mut names = tools.iter().filter_map(|tool| tool["name"].as_str());
     match names.any(|name| !seen.insert(name)) {
-        true => Err(Refusal::anthropic("anthropic.tool_definition", "tools: Tool names must be unique.")),
+        true => {
+            Err(ProviderRefusal::anthropic("anthropic.tool_definition", "tools: Tool names must be unique."))
+        }
         false => Ok(()),
     }
 }
 
 /// Each MCP server has one toolset, and each toolset a server.
 fn check_toolsets(body: &Value, tools: &[Value]) -> Check {
-    let refuse = |message: String| Err(Refusal::anthropic("anthropic.mcp_toolset", message));
+    let refuse = |message: String| Err(ProviderRefusal::anthropic("anthropic.mcp_toolset", message));
     let toolsets = tools.iter().filter(|tool| tool["type"] == "mcp_toolset");
     let mut toolsets: Vec<&str> = toolsets.map(|tool| text(tool, "mcp_server_name")).collect();
     for server in items(body, "mcp_servers").iter().map(|server| text(server, "name")) {
@@ -143,7 +146,7 @@ fn check_toolsets(body: &Value, tools: &[Value]) -> Check {
 
 fn check_choice(body: &Value) -> Check {
     let choice = &body["tool_choice"];
-    let refuse = |message: &str| Err(Refusal::anthropic("anthropic.tool_choice", message));
+    let refuse = |message: &str| Err(ProviderRefusal::anthropic("anthropic.tool_choice", message));
     match choice["type"].as_str() {
         Some("tool") if text(choice, "name").is_empty() => refuse("tool_choice.tool.name: Field required"),
         Some("none") if is_set(&choice["disable_parallel_tool_use"]) => {

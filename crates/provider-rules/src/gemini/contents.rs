@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::models::GeminiModel;
 use crate::json::{is_set, items, text};
 use crate::refusal::Check;
-use crate::{Account, Refusal};
+use crate::{Account, ProviderRefusal};
 
 /// Stands for a signature that was not issued, for history of other models.
 const SKIP_VALIDATION: &str = "skip_thought_signature_validator";
@@ -16,9 +16,9 @@ const RESPONSE_TYPES: &[&str] = &["image/png", "image/jpeg", "image/webp", "appl
 
 /// The signatures that were issued, each with the name of the function called at the same part.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Issued(HashMap<String, String>);
+pub(crate) struct IssuedSignatures(HashMap<String, String>);
 
-impl Issued {
+impl IssuedSignatures {
     pub(crate) fn remember(&mut self, response: &Value) {
         let contents = items(response, "candidates").iter().map(|candidate| &candidate["content"]);
         for part in contents.flat_map(|content| items(content, "parts")) {
@@ -37,7 +37,7 @@ pub(super) fn check(body: &Value, model: Option<&GeminiModel>, account: &Account
         check_responses(contents, index, model)?;
     }
     if account.optional.gemini_last_content_model && contents.last().is_some_and(is_model) {
-        return Err(Refusal::gemini(
+        return Err(ProviderRefusal::gemini(
             "gemini.last_content",
             "Please ensure that the last content has the role 'user'.",
         ));
@@ -59,7 +59,7 @@ fn count(content: &Value, key: &str) -> usize {
 fn check_role(content: &Value) -> Check {
     match content["role"].as_str() {
         None | Some("user" | "model" | "function") => Ok(()),
-        Some(_) => Err(Refusal::gemini("gemini.role", "Please use a valid role: user, model.")),
+        Some(_) => Err(ProviderRefusal::gemini("gemini.role", "Please use a valid role: user, model.")),
     }
 }
 
@@ -70,7 +70,7 @@ fn check_call_turn(contents: &[Value], index: usize) -> Check {
         return Ok(());
     }
     if index.checked_sub(1).is_none_or(|before| is_model(&contents[before])) {
-        return Err(Refusal::gemini(
+        return Err(ProviderRefusal::gemini(
             "gemini.call_turn",
             "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
         ));
@@ -79,8 +79,8 @@ fn check_call_turn(contents: &[Value], index: usize) -> Check {
     if responses == calls { Ok(()) } else { Err(wrong_count()) }
 }
 
-fn wrong_count() -> Refusal {
-    Refusal::gemini(
+fn wrong_count() -> ProviderRefusal {
+    ProviderRefusal::gemini(
         "gemini.response_count",
         "Please ensure that the number of function response parts is equal to the number of function call parts of the \
          function call turn.",
@@ -107,7 +107,7 @@ fn ids_of_calls(content: &Value) -> Vec<&str> {
 }
 
 fn check_response(response: &Value, ids: &[&str], model: Option<&GeminiModel>) -> Check {
-    let refuse = |message: &str| Err(Refusal::gemini("gemini.function_response", message));
+    let refuse = |message: &str| Err(ProviderRefusal::gemini("gemini.function_response", message));
     if !response["response"].is_object() {
         return refuse(
             "Invalid value at 'contents[].parts[].function_response.response' (type.googleapis.com/google.protobuf.Struct)",
@@ -128,7 +128,7 @@ fn check_response(response: &Value, ids: &[&str], model: Option<&GeminiModel>) -
 }
 
 /// In the current loop of calls, the first call of each turn carries its signature.
-fn check_signatures(contents: &[Value], issued: &Issued) -> Check {
+fn check_signatures(contents: &[Value], issued: &IssuedSignatures) -> Check {
     let is_of_loop = |content: &Value| is_model(content) || count(content, "functionResponse") > 0;
     let start = contents.iter().rposition(|content| !is_of_loop(content)).map_or(0, |index| index + 1);
     for (index, content) in contents.iter().enumerate().skip(start) {
@@ -139,10 +139,10 @@ fn check_signatures(contents: &[Value], issued: &Issued) -> Check {
     Ok(())
 }
 
-fn check_signature(part: &Value, index: usize, issued: &Issued) -> Check {
+fn check_signature(part: &Value, index: usize, issued: &IssuedSignatures) -> Check {
     let (name, signature) = (text(&part["functionCall"], "name"), text(part, "thoughtSignature"));
     if signature.is_empty() {
-        return Err(Refusal::gemini(
+        return Err(ProviderRefusal::gemini(
             "gemini.missing_signature",
             format!(
                 "Function call is missing a thought_signature in functionCall parts. This is required for tools to work \
@@ -153,7 +153,7 @@ fn check_signature(part: &Value, index: usize, issued: &Issued) -> Check {
     }
     match signature == SKIP_VALIDATION || issued.0.get(signature).is_some_and(|called| called == name) {
         true => Ok(()),
-        false => Err(Refusal::gemini("gemini.invalid_signature", "Thought signature is not valid.")),
+        false => Err(ProviderRefusal::gemini("gemini.invalid_signature", "Thought signature is not valid.")),
     }
 }
 
@@ -161,7 +161,9 @@ fn check_signature(part: &Value, index: usize, issued: &Issued) -> Check {
 fn check_no_tool_parts(contents: &[Value], model: Option<&GeminiModel>) -> Check {
     let has_tool_part = |content: &Value| count(content, "toolCall") + count(content, "toolResponse") > 0;
     match model.is_some() && contents.iter().any(has_tool_part) {
-        true => Err(Refusal::gemini("gemini.tool_parts", "Tool call context circulation is not enabled.")),
+        true => {
+            Err(ProviderRefusal::gemini("gemini.tool_parts", "Tool call context circulation is not enabled."))
+        }
         false => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::json::{is_set, items};
 use crate::refusal::Check;
-use crate::{Refusal, schema};
+use crate::{ProviderRefusal, schema};
 
 const FIELDS: &[&str] = &[
     "type",
@@ -41,7 +41,7 @@ pub(super) fn check(root: &Value, path: &str) -> Check {
 }
 
 fn check_node(schema: &Value, path: &str) -> Check {
-    let refuse = |message: String| Err(Refusal::gemini("gemini.schema", message));
+    let refuse = |message: String| Err(ProviderRefusal::gemini("gemini.schema", message));
     let Some(fields) = schema.as_object() else {
         return refuse(format!("Invalid JSON payload received. Invalid value at '{path}' (Schema)"));
     };
@@ -73,7 +73,7 @@ fn check_property_names(schema: &Value, path: &str) -> Check {
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
     match names.find(|name| !is_valid(name)) {
-        Some(name) => Err(Refusal::gemini(
+        Some(name) => Err(ProviderRefusal::gemini(
             "gemini.schema",
             format!("* {path}.properties: the name \"{name}\" is invalid"),
         )),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::models::GeminiModel;
-use crate::Refusal;
+use crate::ProviderRefusal;
 use crate::json::is_set;
 use crate::refusal::Check;
 
@@ -18,7 +18,7 @@ pub(super) fn check(body: &Value, model: Option<&GeminiModel>) -> Check {
 
 fn check_level(config: &Value, model: &GeminiModel) -> Check {
     let Some(level) = config["thinkingLevel"].as_str().map(str::to_uppercase) else { return Ok(()) };
-    let refuse = |message: &str| Err(Refusal::gemini("gemini.thinking_level", message));
+    let refuse = |message: &str| Err(ProviderRefusal::gemini("gemini.thinking_level", message));
     if !model.is_since_3() {
         return refuse("Thinking level is not supported for this model.");
     }
@@ -35,7 +35,7 @@ fn check_budget(config: &Value, model: &GeminiModel) -> Check {
     let (Some(budget), Some(budgets)) = (config["thinkingBudget"].as_i64(), model.budgets()) else {
         return Ok(());
     };
-    let refuse = |message: String| Err(Refusal::gemini("gemini.thinking_budget", message));
+    let refuse = |message: String| Err(ProviderRefusal::gemini("gemini.thinking_budget", message));
     match budget {
         -1 => Ok(()),
         0 if budgets.takes_zero => Ok(()),

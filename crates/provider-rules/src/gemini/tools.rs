@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::models::GeminiModel;
 use super::schema;
-use crate::Refusal;
+use crate::ProviderRefusal;
 use crate::json::{is_set, items, text};
 use crate::refusal::Check;
 
@@ -27,7 +27,7 @@ pub(super) fn check(body: &Value, name: &str, model: Option<&GeminiModel>) -> Ch
         check_function(function, index)?;
     }
     if !functions.is_empty() && name.contains("image") {
-        return Err(Refusal::gemini(
+        return Err(ProviderRefusal::gemini(
             "gemini.functions",
             format!("Function calling is not enabled for models/{name}"),
         ));
@@ -43,7 +43,7 @@ fn check_function(function: &Value, index: usize) -> Check {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
     if !starts || name.len() > MAX_NAME_LEN || !name.chars().all(is_allowed) {
-        return Err(Refusal::gemini(
+        return Err(ProviderRefusal::gemini(
             "gemini.function_name",
             format!(
                 "* GenerateContentRequest.{path}.name: Invalid function name. Must start with a letter or an underscore. \
@@ -55,7 +55,7 @@ fn check_function(function: &Value, index: usize) -> Check {
     {
         if is_set(&function[openapi]) && is_set(&function[json_schema]) {
             let message = format!("{path}: only one of {openapi} and {json_schema} can be set");
-            return Err(Refusal::gemini("gemini.both_schemas", message));
+            return Err(ProviderRefusal::gemini("gemini.both_schemas", message));
         }
     }
     if is_set(&function["parameters"]) {
@@ -70,7 +70,7 @@ fn check_root(function: &Value, path: &str) -> Check {
         if kind.is_some_and(|kind| !kind.eq_ignore_ascii_case("object")) {
             let message =
                 format!("* GenerateContentRequest.{path}.{key}.type: schema should be of type OBJECT");
-            return Err(Refusal::gemini("gemini.schema", message));
+            return Err(ProviderRefusal::gemini("gemini.schema", message));
         }
     }
     Ok(())
@@ -78,7 +78,7 @@ fn check_root(function: &Value, path: &str) -> Check {
 
 fn check_config(config: &Value, lacks_functions: bool) -> Check {
     let calling = &config["functionCallingConfig"];
-    let refuse = |message: &str| Err(Refusal::gemini("gemini.tool_config", message));
+    let refuse = |message: &str| Err(ProviderRefusal::gemini("gemini.tool_config", message));
     if !is_set(calling) {
         return Ok(());
     }
@@ -102,7 +102,7 @@ fn check_config(config: &Value, lacks_functions: bool) -> Check {
 fn check_mix(config: &Value, is_mixed: bool, model: Option<&GeminiModel>) -> Check {
     let Some(model) = model else { return Ok(()) };
     let has_flag = config["includeServerSideToolInvocations"] == true;
-    let refuse = |message: &str| Err(Refusal::gemini("gemini.mixed_tools", message));
+    let refuse = |message: &str| Err(ProviderRefusal::gemini("gemini.mixed_tools", message));
     match model.is_since_3() {
         false if has_flag => refuse("Tool call context circulation is not enabled."),
         false if is_mixed => {

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::models::{self, OpenAiModel};
-use super::{parameters, schema::Limits, tools};
+use super::{parameters, schema::StrictLimits, tools};
 use crate::chat_body::parts;
 use crate::json::{is_set, items, text};
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Refusal};
+use crate::{Account, ProviderRefusal, ProviderRequest};
 
 const KNOWN: &[&str] = &[
     "model",
@@ -54,7 +54,7 @@ const MAX_STOPS: usize = 4;
 pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
     let (body, name) = (request.body, request.model());
     let (model, effort) = (models::find(name), body["reasoning_effort"].as_str());
-    let limits = Limits::of(name, account.optional.openai_schema_limits);
+    let limits = StrictLimits::for_model(name, account.optional.openai_schema_limits);
     if request.provider != "azure" {
         parameters::check_known(body, KNOWN)?;
     }
@@ -77,7 +77,7 @@ fn check_messages(messages: &[Value], request: &ProviderRequest<'_>) -> Check {
     for (index, message) in messages.iter().enumerate() {
         let role = text(message, "role");
         if model.starts_with("o1-mini") && matches!(role, "system" | "developer") {
-            return Err(Refusal::openai(
+            return Err(ProviderRefusal::openai(
                 "openai.system_role",
                 format!("messages[{index}].role"),
                 "unsupported_value",
@@ -88,8 +88,9 @@ fn check_messages(messages: &[Value], request: &ProviderRequest<'_>) -> Check {
         }
         for (position, part) in parts(message).iter().enumerate() {
             let param = format!("messages[{index}].content[{position}].type");
-            check_part(part, role, request)
-                .map_err(|message| Refusal::openai("openai.content_part", param, "invalid_value", message))?;
+            check_part(part, role, request).map_err(|message| {
+                ProviderRefusal::openai("openai.content_part", param, "invalid_value", message)
+            })?;
         }
     }
     Ok(())
@@ -138,7 +139,7 @@ fn check_function_tools(body: &Value, name: &str, model: Option<&OpenAiModel>) -
     let has_functions = items(body, "tools").iter().any(|tool| tool["type"] == "function");
     let reasons = parameters::is_reasoning(body["reasoning_effort"].as_str(), model);
     match has_functions && reasons && model.is_some_and(|model| model.chat_tools_need_none) {
-        true => Err(Refusal::openai(
+        true => Err(ProviderRefusal::openai(
             "openai.chat_tools_while_reasoning",
             "reasoning_effort",
             "",
@@ -153,7 +154,7 @@ fn check_function_tools(body: &Value, name: &str, model: Option<&OpenAiModel>) -
 
 fn check_max_tokens(body: &Value, model: Option<&OpenAiModel>) -> Check {
     match is_set(&body["max_tokens"]) && model.is_some_and(OpenAiModel::reasons) {
-        true => Err(Refusal::openai(
+        true => Err(ProviderRefusal::openai(
             "openai.max_tokens",
             "max_tokens",
             "unsupported_parameter",
@@ -168,7 +169,7 @@ fn check_stop(body: &Value, model: Option<&OpenAiModel>) -> Check {
         return Ok(());
     }
     if model.is_some_and(|model| !model.takes_stop) {
-        return Err(Refusal::openai(
+        return Err(ProviderRefusal::openai(
             "openai.stop",
             "stop",
             "unsupported_parameter",
@@ -178,7 +179,7 @@ fn check_stop(body: &Value, model: Option<&OpenAiModel>) -> Check {
     let count = body["stop"].as_array().map_or(1, Vec::len);
     match (1..=MAX_STOPS).contains(&count) {
         true => Ok(()),
-        false => Err(Refusal::openai(
+        false => Err(ProviderRefusal::openai(
             "openai.stop",
             "stop",
             "array_above_max_length",
@@ -191,7 +192,7 @@ fn check_stop(body: &Value, model: Option<&OpenAiModel>) -> Check {
 
 fn check_search(body: &Value, name: &str) -> Check {
     match is_set(&body["web_search_options"]) && !name.contains("search") {
-        true => Err(Refusal::openai(
+        true => Err(ProviderRefusal::openai(
             "openai.web_search_options",
             "web_search_options",
             "",
@@ -201,14 +202,14 @@ fn check_search(body: &Value, name: &str) -> Check {
     }
 }
 
-fn check_format(body: &Value, name: &str, limits: Limits) -> Check {
+fn check_format(body: &Value, name: &str, limits: StrictLimits) -> Check {
     let format = &body["response_format"];
     parameters::check_json_mode(format, &body["messages"], "messages")?;
     if format["type"] != "json_schema" {
         return Ok(());
     }
     if name == "gpt-4" || WITHOUT_JSON_SCHEMA.iter().any(|model| name.starts_with(model)) {
-        return Err(Refusal::openai(
+        return Err(ProviderRefusal::openai(
             "openai.json_schema_model",
             "response_format",
             "",

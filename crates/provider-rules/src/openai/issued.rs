@@ -8,7 +8,7 @@ use crate::json::{items, text};
 
 /// The reasoning and the responses of an account.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Issued {
+pub(crate) struct IssuedReasoning {
     pub(super) encrypted: HashSet<String>,
     /// By the id of a reasoning item: the item that followed it, by id and call id.
     pub(super) followers: HashMap<String, Option<Follower>>,
@@ -35,7 +35,7 @@ pub(super) struct StoredResponse {
     pub(super) items: HashSet<String>,
 }
 
-impl Issued {
+impl IssuedReasoning {
     pub(crate) fn remember(&mut self, response: &Value) {
         let output = items(response, "output");
         for (index, item) in output.iter().enumerate().filter(|(_, item)| item["type"] == "reasoning") {

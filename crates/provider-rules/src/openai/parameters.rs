@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::models::OpenAiModel;
-use crate::Refusal;
+use crate::ProviderRefusal;
 use crate::json::{contains_text, is_set};
 use crate::refusal::Check;
 
@@ -36,7 +36,7 @@ const MAX_METADATA_VALUE: usize = 512;
 pub(super) fn check_known(body: &Value, known: &[&str]) -> Check {
     let unknown = body.as_object().and_then(|body| body.keys().find(|key| !known.contains(&key.as_str())));
     match unknown {
-        Some(name) => Err(Refusal::openai(
+        Some(name) => Err(ProviderRefusal::openai(
             "openai.unknown_parameter",
             name,
             "unknown_parameter",
@@ -50,7 +50,7 @@ pub(super) fn check_known(body: &Value, known: &[&str]) -> Check {
 pub(super) fn check_effort(effort: Option<&str>, param: &str, model: Option<&OpenAiModel>) -> Check {
     let (Some(effort), Some(model)) = (effort, model) else { return Ok(()) };
     if model.efforts.is_empty() {
-        return Err(Refusal::openai(
+        return Err(ProviderRefusal::openai(
             "openai.effort",
             param,
             "unsupported_value",
@@ -59,7 +59,7 @@ pub(super) fn check_effort(effort: Option<&str>, param: &str, model: Option<&Ope
     }
     match model.efforts.contains(&effort) {
         true => Ok(()),
-        false => Err(Refusal::openai(
+        false => Err(ProviderRefusal::openai(
             "openai.effort",
             param,
             "unsupported_value",
@@ -86,7 +86,7 @@ pub(super) fn check_sampling(body: &Value, effort: Option<&str>, model: Option<&
     };
     let is_sent = |name: &&&str| is_set(&body[**name]) && body[**name] != false && !passes(name);
     match refused.iter().find(is_sent) {
-        Some(name) if *name == "temperature" => Err(Refusal::openai(
+        Some(name) if *name == "temperature" => Err(ProviderRefusal::openai(
             "openai.sampling",
             *name,
             "unsupported_value",
@@ -96,7 +96,7 @@ pub(super) fn check_sampling(body: &Value, effort: Option<&str>, model: Option<&
                 body["temperature"]
             ),
         )),
-        Some(name) => Err(Refusal::openai(
+        Some(name) => Err(ProviderRefusal::openai(
             "openai.sampling",
             *name,
             "unsupported_parameter",
@@ -116,7 +116,7 @@ pub(super) fn check_ranges(body: &Value) -> Check {
             () => continue,
         };
         let message = format!("Invalid '{name}': expected a value {bound} {limit}, but got {value} instead.");
-        return Err(Refusal::openai("openai.range", *name, code, message));
+        return Err(ProviderRefusal::openai("openai.range", *name, code, message));
     }
     Ok(())
 }
@@ -124,7 +124,7 @@ pub(super) fn check_ranges(body: &Value) -> Check {
 /// Refuses too much metadata.
 pub(super) fn check_metadata(body: &Value) -> Check {
     let refuse =
-        |message: &str| Err(Refusal::openai("openai.metadata", "metadata", "invalid_value", message));
+        |message: &str| Err(ProviderRefusal::openai("openai.metadata", "metadata", "invalid_value", message));
     let Some(metadata) = body["metadata"].as_object() else { return Ok(()) };
     if metadata.len() > MAX_METADATA {
         return refuse(
@@ -143,7 +143,7 @@ pub(super) fn check_metadata(body: &Value) -> Check {
 /// JSON mode needs the word in the messages.
 pub(super) fn check_json_mode(format: &Value, messages: &Value, param: &str) -> Check {
     match format["type"] == "json_object" && !contains_text(messages, "json") {
-        true => Err(Refusal::openai(
+        true => Err(ProviderRefusal::openai(
             "openai.json_mode",
             param,
             "",
@@ -161,7 +161,7 @@ pub(super) fn check_dependent(body: &Value) -> Check {
     let refuse = |name: &str, needed: &str| {
         let message =
             format!("Invalid value for '{name}': '{name}' is only allowed when '{needed}' are specified.");
-        Err(Refusal::openai("openai.dependent_parameter", name, "", message))
+        Err(ProviderRefusal::openai("openai.dependent_parameter", name, "", message))
     };
     let lacks_tools = body["tools"].as_array().is_none_or(Vec::is_empty);
     for name in ["tool_choice", "parallel_tool_calls"] {

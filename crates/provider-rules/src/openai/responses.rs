@@ -5,10 +5,10 @@ mod items;
 use serde_json::Value;
 
 use super::models::{self, OpenAiModel};
-use super::{parameters, schema::Limits, tools};
+use super::{parameters, schema::StrictLimits, tools};
 use crate::json::{is_set, items, text};
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Refusal, xai};
+use crate::{Account, ProviderRefusal, ProviderRequest, xai};
 
 const KNOWN: &[&str] = &[
     "model",
@@ -57,7 +57,7 @@ pub(crate) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
 fn check_openai(request: &ProviderRequest<'_>, account: &Account) -> Check {
     let (body, name) = (request.body, request.model());
     let (model, effort) = (models::find(name), body["reasoning"]["effort"].as_str());
-    let limits = Limits::of(name, account.optional.openai_schema_limits);
+    let limits = StrictLimits::for_model(name, account.optional.openai_schema_limits);
     if request.provider != "azure" {
         parameters::check_known(body, KNOWN)?;
     }
@@ -79,7 +79,7 @@ fn check_reasoning(body: &Value, model: Option<&OpenAiModel>) -> Check {
     parameters::check_effort(body["reasoning"]["effort"].as_str(), "reasoning.effort", model)?;
     let is_asked = ["summary", "generate_summary"].iter().any(|key| is_set(&body["reasoning"][*key]));
     match is_asked && model.is_some_and(|model| !model.reasons()) {
-        true => Err(Refusal::openai(
+        true => Err(ProviderRefusal::openai(
             "openai.effort",
             "reasoning.effort",
             "unsupported_value",
@@ -91,7 +91,7 @@ fn check_reasoning(body: &Value, model: Option<&OpenAiModel>) -> Check {
 
 fn check_output_tokens(body: &Value) -> Check {
     match body["max_output_tokens"].as_i64().filter(|tokens| *tokens < MIN_OUTPUT_TOKENS) {
-        Some(tokens) => Err(Refusal::openai(
+        Some(tokens) => Err(ProviderRefusal::openai(
             "openai.max_output_tokens",
             "max_output_tokens",
             "integer_below_min_value",
@@ -108,7 +108,7 @@ fn check_output_tokens(body: &Value) -> Check {
 fn check_continuation(body: &Value, account: &Account) -> Check {
     let Some(id) = body["previous_response_id"].as_str() else { return Ok(()) };
     let refuse = |code: &str, message: String| {
-        Err(Refusal::openai("responses.previous_response", "previous_response_id", code, message))
+        Err(ProviderRefusal::openai("responses.previous_response", "previous_response_id", code, message))
     };
     if is_set(&body["conversation"]) {
         return refuse(
@@ -127,7 +127,12 @@ fn check_continuation(body: &Value, account: &Account) -> Check {
 fn check_server_tools(body: &Value) -> Check {
     for (index, tool) in items(body, "tools").iter().enumerate() {
         let refuse = |field: &str, code: &str, message: String| {
-            Err(Refusal::openai("openai.server_tool", format!("tools[{index}].{field}"), code, message))
+            Err(ProviderRefusal::openai(
+                "openai.server_tool",
+                format!("tools[{index}].{field}"),
+                code,
+                message,
+            ))
         };
         match text(tool, "type") {
             "code_interpreter" if !is_set(&tool["container"]) => {

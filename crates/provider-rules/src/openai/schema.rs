@@ -27,23 +27,23 @@ const LOOKAROUNDS: &[&str] = &["(?=", "(?!", "(?<=", "(?<!"];
 
 /// How large a strict schema may be.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct StrictLimits {
     /// Objects within objects, the outermost included.
     pub(super) levels: Option<usize>,
     /// Properties and enum values in all.
     pub(super) sizes: Option<(usize, usize)>,
 }
 
-impl Limits {
+impl StrictLimits {
     /// The limits of a model; those of newer ones are uncertain.
-    pub(super) fn of(model: &str, uncertain: bool) -> Self {
+    pub(super) fn for_model(model: &str, uncertain: bool) -> Self {
         let levels = if model.starts_with("gpt-4o") { Some(5) } else { uncertain.then_some(10) };
         Self { levels, sizes: uncertain.then_some((5_000, 1_000)) }
     }
 }
 
 /// Checks a strict schema; the error is the reason for its refusal.
-pub(super) fn check(root: &Value, limits: Limits) -> Result<(), String> {
+pub(super) fn check(root: &Value, limits: StrictLimits) -> Result<(), String> {
     if root["type"] != "object" {
         return Err(format!(
             "schema must be a JSON Schema of 'type: \"object\"', got 'type: {}'.",
@@ -108,7 +108,7 @@ fn check_object(schema: &Value) -> Result<(), String> {
     }
 }
 
-fn check_limits(root: &Value, limits: Limits) -> Result<(), String> {
+fn check_limits(root: &Value, limits: StrictLimits) -> Result<(), String> {
     let levels = levels(root);
     if let Some(most) = limits.levels.filter(|most| levels > *most) {
         return Err(format!("{levels} levels of nesting exceeds limit of {most}."));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::schema;
-use crate::Refusal;
+use crate::ProviderRefusal;
 use crate::json::{is_name, is_set, items, text};
 use crate::refusal::Check;
 
@@ -13,7 +13,7 @@ const MAX_NAME_LEN: usize = 64;
 /// Checks the tools. `function` returns the definition in a tool of the type `function`, and `path` its parameter.
 pub(super) fn check(
     body: &Value,
-    limits: schema::Limits,
+    limits: schema::StrictLimits,
     function: impl Fn(&Value) -> &Value,
     path: impl Fn(usize) -> String,
 ) -> Check {
@@ -24,7 +24,7 @@ pub(super) fn check(
              instead.",
             tools.len()
         );
-        return Err(Refusal::openai("openai.tool_count", "tools", "array_above_max_length", message));
+        return Err(ProviderRefusal::openai("openai.tool_count", "tools", "array_above_max_length", message));
     }
     for (index, tool) in tools.iter().enumerate().filter(|(_, tool)| tool["type"] == "function") {
         check_function(function(tool), &path(index), limits)?;
@@ -32,20 +32,25 @@ pub(super) fn check(
     Ok(())
 }
 
-fn check_function(function: &Value, path: &str, limits: schema::Limits) -> Check {
+fn check_function(function: &Value, path: &str, limits: schema::StrictLimits) -> Check {
     let name = text(function, "name");
     if !is_name(name, MAX_NAME_LEN, "_-") {
         let message = format!(
             "Invalid '{path}.name': string does not match pattern. Expected a string that matches the pattern \
              '^[a-zA-Z0-9_-]+$' with maximum length 64."
         );
-        return Err(Refusal::openai("openai.tool_name", format!("{path}.name"), "invalid_value", message));
+        return Err(ProviderRefusal::openai(
+            "openai.tool_name",
+            format!("{path}.name"),
+            "invalid_value",
+            message,
+        ));
     }
     let parameters = &function["parameters"];
     let refuse = |message: String| {
         let message = format!("Invalid schema for function '{name}': {message}");
         let param = format!("{path}.parameters");
-        Err(Refusal::openai("openai.function_schema", param, "invalid_function_parameters", message))
+        Err(ProviderRefusal::openai("openai.function_schema", param, "invalid_function_parameters", message))
     };
     if is_set(parameters) && parameters["type"] != "object" && !is_set(&parameters["$ref"]) {
         return refuse(format!(
@@ -60,17 +65,22 @@ fn check_function(function: &Value, path: &str, limits: schema::Limits) -> Check
 }
 
 /// Checks an output format: the object with `name`, `schema` and `strict`.
-pub(super) fn check_format(format: &Value, param: &str, limits: schema::Limits) -> Check {
+pub(super) fn check_format(format: &Value, param: &str, limits: schema::StrictLimits) -> Check {
     let name = text(format, "name");
     if !is_name(name, MAX_NAME_LEN, "_-") {
         let message = format!("Invalid '{param}.name': string does not match pattern '^[a-zA-Z0-9_-]+$'.");
-        return Err(Refusal::openai("openai.format_name", format!("{param}.name"), "invalid_value", message));
+        return Err(ProviderRefusal::openai(
+            "openai.format_name",
+            format!("{param}.name"),
+            "invalid_value",
+            message,
+        ));
     }
     if format["strict"] != true {
         return Ok(());
     }
     schema::check(&format["schema"], limits).map_err(|message| {
         let message = format!("Invalid schema for response_format '{name}': {message}");
-        Refusal::openai("openai.format_schema", param, "invalid_json_schema", message)
+        ProviderRefusal::openai("openai.format_schema", param, "invalid_json_schema", message)
     })
 }

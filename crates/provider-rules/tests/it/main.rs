@@ -13,7 +13,7 @@ mod must_be_accepted;
 mod openai_schema;
 mod responses;
 
-use llm_do_provider_rules::{Account, Protocol, ProviderRequest, Refusal};
+use llm_do_provider_rules::{Account, Protocol, ProviderRefusal, ProviderRequest};
 use serde_json::{Value, json};
 
 /// A provider with its protocol and the account that it is asked with.
@@ -41,7 +41,7 @@ impl Host {
         Self { path, ..Self::new(Protocol::Gemini, "gemini") }
     }
 
-    fn check(&self, body: &Value) -> Result<(), Refusal> {
+    fn check(&self, body: &Value) -> Result<(), ProviderRefusal> {
         let request =
             ProviderRequest { protocol: self.protocol, provider: self.provider, path: &self.path, body };
         self.account.check(&request)
@@ -54,7 +54,7 @@ impl Host {
 
     /// Returns the refusal, whose rule and message must be as expected.
     #[track_caller]
-    fn refuses(&self, body: &Value, rule: &str, message: &str) -> Refusal {
+    fn refuses(&self, body: &Value, rule: &str, message: &str) -> ProviderRefusal {
         let refusal = self.check(body).err().unwrap_or_else(|| panic!("accepted: {body:#}"));
         assert_eq!(refusal.rule, rule, "{refusal}");
         assert!(refusal.message().contains(message), "{refusal}");

@@ -1,7 +1,7 @@
 //! Names of the Python ancestors of llm-do in project files: they work, or say what to write instead.
 
 use llm_do_core::{AgentSpec, Answer, Approval};
-use llm_do_models::{Reply, asks, instructed, says};
+use llm_do_models::{ScriptedReply, asks, instructed, says};
 use llm_do_project::Code;
 use llm_do_testing::{TestProject, TestRun, deny, needs, once};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn free(name: &str) -> AgentSpec {
     AgentSpec::new(name, "Work.").rule("*", Approval::PreApproved)
 }
 
-async fn answer_of(source: &str, tool: &str, replies: impl IntoIterator<Item = Reply>) -> String {
+async fn answer_of(source: &str, tool: &str, replies: impl IntoIterator<Item = ScriptedReply>) -> String {
     let folder = Folder::of(source);
     let code = folder.load();
     let first = asks(tool, json!({}));

@@ -15,7 +15,7 @@ use crate::support::{Folder, Named};
 fn runtime(
     code: &Code,
     agents: impl IntoIterator<Item = AgentSpec>,
-    replies: Vec<llm_do_models::Reply>,
+    replies: Vec<llm_do_models::ScriptedReply>,
 ) -> Runtime {
     let mut project = Project::builder().model(llm_do_models::Script::new(replies));
     for tool in &code.tools {

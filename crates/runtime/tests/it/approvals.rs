@@ -9,7 +9,7 @@ use llm_do_core::{
     AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, Approver, ApproverError, Assessment,
     EventBody, FailureKind, Output, Scope, Status, Subject, ToolError,
 };
-use llm_do_models::{Reply, Script, asks, asks_all, contains, instructed, says};
+use llm_do_models::{Script, ScriptedReply, asks, asks_all, contains, instructed, says};
 use llm_do_runtime::{
     AgentCallOverride, AgentCallPolicy, ApprovalController, ApprovalControllerBuilder, MemoryStore, Project,
     Runtime,
@@ -33,7 +33,7 @@ fn write(recorder: &EffectRecorder) -> FunctionTool {
     .takes(json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false}))
 }
 
-fn write_a() -> Reply {
+fn write_a() -> ScriptedReply {
     asks("write", json!({"path": "a"}))
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use llm_do_core::{
     AgentSpec, Approval, Event, EventBody, Limits, ModelErrorKind, ModelProfile, Output, Status, Usage,
 };
-use llm_do_models::{Reply, Script, asks, cut, fails, says};
+use llm_do_models::{Script, ScriptedReply, asks, cut, fails, says};
 use llm_do_runtime::RetryPolicy;
 use llm_do_testing::{Chance, FunctionTool, TestProject, TestRun};
 use serde_json::json;
@@ -59,7 +59,7 @@ impl Failed {
         }
     }
 
-    fn reply(self) -> Reply {
+    fn reply(self) -> ScriptedReply {
         match self {
             Self::Free(kind) => fails(kind, "refused"),
             Self::Known(kind, input, output) => fails(kind, "failed").tokens(input, output),
@@ -99,7 +99,7 @@ impl Turn {
 }
 
 /// Answers of a run: each turn looks, and the last one ends.
-fn replies(turns: &[Turn], with_failures: bool) -> Vec<Reply> {
+fn replies(turns: &[Turn], with_failures: bool) -> Vec<ScriptedReply> {
     let mut replies = Vec::new();
     for (index, turn) in turns.iter().enumerate() {
         if with_failures {
@@ -122,7 +122,7 @@ impl llm_do_core::Prices for PerToken {
 }
 
 /// Plays a run and returns it, with the tokens that were booked whenever its tool looked.
-async fn play(replies: Vec<Reply>, default_max_output: u64) -> (TestRun, Vec<u64>) {
+async fn play(replies: Vec<ScriptedReply>, default_max_output: u64) -> (TestRun, Vec<u64>) {
     let seen: Arc<Mutex<Vec<u64>>> = Arc::default();
     let book = seen.clone();
     let look = FunctionTool::new("look", move |_, call| {

@@ -11,7 +11,7 @@ use futures::future::join_all;
 use llm_do_core::{
     AgentSpec, Event, EventBody, Key, Limits, ModelProfile, ModelRequest, ModelResult, Status,
 };
-use llm_do_models::{Reply, Script, asks_all, instructed, replies, says};
+use llm_do_models::{Script, ScriptedReply, asks_all, instructed, replies, says};
 use llm_do_testing::{TestProject, TestRun};
 use serde_json::json;
 
@@ -93,7 +93,7 @@ impl Tree {
     }
 
     /// Calls all children in the first turns, then answers.
-    fn reply(&self, request: &ModelRequest<'_>) -> Reply {
+    fn reply(&self, request: &ModelRequest<'_>) -> ScriptedReply {
         let agent: usize = request.instructions.trim_start_matches("You are ").parse().unwrap();
         let messages = request.conversation.messages();
         let path = messages[0].text().to_string();

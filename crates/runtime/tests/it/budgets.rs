@@ -8,7 +8,7 @@ use llm_do_core::{
     EventBody, ExtensionRequest, FailureKind, Limits, ModelErrorKind, ModelSettings, Money, Output, Prices,
     Quantity, Status, Usage,
 };
-use llm_do_models::{Reply, Script, asks, cut, fails, instructed, replies, says};
+use llm_do_models::{Script, ScriptedReply, asks, cut, fails, instructed, replies, says};
 use llm_do_runtime::RetryPolicy;
 use llm_do_testing::{FunctionTool, TestProject, TestRun};
 use serde_json::json;
@@ -252,7 +252,7 @@ const NOT_CHARGED: [ModelErrorKind; 4] =
 #[tokio::test(start_paused = true)]
 async fn a_failed_attempt_does_not_change_what_the_next_one_reserves() {
     for kind in NOT_CHARGED {
-        let project = |replies: Vec<Reply>| {
+        let project = |replies: Vec<ScriptedReply>| {
             TestProject::new()
                 .agent(AgentSpec::new("main", "You look around. ".repeat(100)).tool("look"))
                 .tool(look())

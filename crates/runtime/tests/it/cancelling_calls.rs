@@ -466,7 +466,7 @@ async fn a_toolset_that_opens_after_its_call_was_cancelled_tells_the_run_and_not
 #[tokio::test]
 async fn a_recorded_cancellation_is_read_back_and_the_call_is_not_made_again() {
     let (store, made) = (Arc::new(MemoryStore::default()), Arc::new(AtomicUsize::new(0)));
-    let build = |replies: Vec<llm_do_models::Reply>| {
+    let build = |replies: Vec<llm_do_models::ScriptedReply>| {
         let (store, made) = (store.clone(), made.clone());
         let slow = FunctionTool::new("slow", move |_, _| {
             made.fetch_add(1, Ordering::SeqCst);
@@ -482,7 +482,7 @@ async fn a_recorded_cancellation_is_read_back_and_the_call_is_not_made_again() {
             .runtime(move |runtime| runtime.store(store))
             .build()
     };
-    let replies = |last: llm_do_models::Reply| vec![asks("slow", json!({})), last];
+    let replies = |last: llm_do_models::ScriptedReply| vec![asks("slow", json!({})), last];
     let runtime = build(replies(says("never").after(FOREVER)));
     let run = runtime.run("main", "go").start();
     let id = run.id();

@@ -34,7 +34,7 @@ fn renaming() -> AgentSpec {
     spec
 }
 
-fn put() -> llm_do_models::Reply {
+fn put() -> llm_do_models::ScriptedReply {
     asks("put", json!({"path": "a"}))
 }
 

@@ -9,7 +9,7 @@ use llm_do_core::{
     Models, Name, Opening, Output, Payload, Status, Template, Tool, ToolDefinition, ToolError, Toolset,
     ToolsetInstance, Tuning,
 };
-use llm_do_models::{Reply, Script, asks, fails, instructed, replies, says};
+use llm_do_models::{Script, ScriptedReply, asks, fails, instructed, replies, says};
 use llm_do_runtime::{EntrySpec, PromptInput, RunReport, Session, SessionTurn};
 use llm_do_testing::{FunctionTool, TestProject};
 use serde_json::json;
@@ -23,7 +23,7 @@ async fn texts(session: &Session) -> Vec<String> {
 }
 
 /// Answers every request.
-fn answering(answer: impl Fn(&ModelRequest<'_>) -> Reply + Send + Sync + 'static) -> Script {
+fn answering(answer: impl Fn(&ModelRequest<'_>) -> ScriptedReply + Send + Sync + 'static) -> Script {
     Script::new([replies(answer).when(instructed(""))])
 }
 
@@ -311,7 +311,7 @@ impl ToolsetInstance for Counter {
 async fn a_fork_has_toolset_instances_of_its_own() {
     let (opened, closed) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let counters = Counters { name: "counters".into(), opened: opened.clone(), closed: closed.clone() };
-    let last = |request: &ModelRequest<'_>| -> Reply {
+    let last = |request: &ModelRequest<'_>| -> ScriptedReply {
         let message = request.conversation.messages().last().cloned().unwrap();
         match message.tool_results().next() {
             Some(result) => says(result.text.clone()),

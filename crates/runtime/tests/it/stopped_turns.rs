@@ -8,7 +8,7 @@ use llm_do_core::{
     Access, AgentSpec, Answer, Approval, ApprovalRequest, Approver, ApproverError, Limits, Message,
     ModelErrorKind, ModelRequest, Output, Part, Role, ToolError,
 };
-use llm_do_models::{Reply, Script, asks, asks_all, fails, instructed, replies, says};
+use llm_do_models::{Script, ScriptedReply, asks, asks_all, fails, instructed, replies, says};
 use llm_do_runtime::{Canceller, Runtime, Session};
 use llm_do_testing::{Chance, FunctionTool, TestProject, deny};
 use serde_json::{Value, json};
@@ -196,7 +196,7 @@ impl Play {
     }
 
     /// What the model says: text, calls, or an error of its provider.
-    fn reply(chance: &Mutex<Chance>, next: &Mutex<u64>) -> Reply {
+    fn reply(chance: &Mutex<Chance>, next: &Mutex<u64>) -> ScriptedReply {
         let mut chance = chance.lock().unwrap();
         match chance.below(10) {
             0 => fails(ModelErrorKind::Invalid, "refused"),

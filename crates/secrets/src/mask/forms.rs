@@ -50,7 +50,7 @@ pub fn plain_forms(secret: &str) -> Vec<String> {
         escaped.replace('/', "\\/"),
         unicode_escaped(&escaped, false, |ch| !ch.is_ascii()),
         unicode_escaped(&escaped, false, |ch| !ch.is_ascii() || "<>&".contains(ch)),
-        // As .NET does it, which also escapes quotes and the plus sign.
+        // As .NET does it, which also escapes quotes and `+`.
         unicode_escaped(&backslashes, true, |ch| !ch.is_ascii() || "\"&'+<>`".contains(ch)),
         escaped,
     ];

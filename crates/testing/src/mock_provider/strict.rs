@@ -20,7 +20,7 @@ use futures::{FutureExt, StreamExt};
 use http::{Request, Response};
 use llm_do_core::{ModelError, ModelErrorKind};
 use llm_do_models::{ByteStream, Chunks, Transport};
-use llm_do_provider_rules::{Account, OptionalRules, Protocol, ProviderRequest, Reasoning, Refusal};
+use llm_do_provider_rules::{Account, OptionalRules, Protocol, ProviderRefusal, ProviderRequest, Reasoning};
 use serde_json::Value;
 
 pub use answer::MockAnswer;
@@ -48,7 +48,7 @@ type FaultChooser = dyn Fn(&StrictRequest) -> Option<ProviderFault> + Send + Syn
 struct State {
     accounts: HashMap<String, Account>,
     requests: Vec<StrictRequest>,
-    refused: Vec<(StrictRequest, Refusal)>,
+    refused: Vec<(StrictRequest, ProviderRefusal)>,
 }
 
 /// A request that reached a [`StrictProvider`].
@@ -174,7 +174,7 @@ impl StrictProvider {
     }
 
     /// Returns the requests that were refused, with the refusals.
-    pub fn refused(&self) -> Vec<(StrictRequest, Refusal)> {
+    pub fn refused(&self) -> Vec<(StrictRequest, ProviderRefusal)> {
         self.state().refused.clone()
     }
 
@@ -225,7 +225,7 @@ impl StrictProvider {
         received
     }
 
-    fn check(&self, request: &StrictRequest) -> Result<(), Refusal> {
+    fn check(&self, request: &StrictRequest) -> Result<(), ProviderRefusal> {
         let mut state = self.state();
         let account = state
             .accounts

@@ -7,7 +7,7 @@ use llm_do_core::{
     ModelError, ModelErrorKind, ModelRequest, Models, Money, Part, Prices, Role, Schema, Status, Tool,
     ToolDefinition, ToolOverride, Toolset, ToolsetChoice, Tuning, Usage,
 };
-use llm_do_models::{Reply, Script, asks, asks_all, contains, fails, replies, says};
+use llm_do_models::{Script, ScriptedReply, asks, asks_all, contains, fails, replies, says};
 use llm_do_testing::{FunctionTool, TestProject, edit};
 use llm_do_tools::{FileDescriptors, Process, ProcessSettings, Stderr};
 use serde_json::{Value, json};
@@ -38,15 +38,15 @@ fn free(name: &str, answer: impl Into<String>) -> Arc<dyn Tool> {
 }
 
 /// A model that keeps what it was asked with.
-fn recording(script: impl IntoIterator<Item = Reply>) -> (Script, Arc<Mutex<Vec<Vec<Message>>>>) {
+fn recording(script: impl IntoIterator<Item = ScriptedReply>) -> (Script, Arc<Mutex<Vec<Vec<Message>>>>) {
     let seen: Arc<Mutex<Vec<Vec<Message>>>> = Arc::default();
-    let script: Vec<Reply> = script.into_iter().collect();
+    let script: Vec<ScriptedReply> = script.into_iter().collect();
     let watched = script.into_iter().map(|reply| {
         let (seen, reply) = (seen.clone(), Arc::new(reply));
         replies(move |request: &ModelRequest<'_>| {
             let messages = request.conversation.messages().iter().map(|message| Message::clone(message));
             seen.lock().unwrap().push(messages.collect());
-            Reply::clone(&reply)
+            ScriptedReply::clone(&reply)
         })
     });
     (Script::new(watched.collect::<Vec<_>>()), seen)

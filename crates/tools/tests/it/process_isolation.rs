@@ -7,7 +7,7 @@ use llm_do_core::{
     Access, AgentSpec, Approval, DescriptorSettings, Effect, EventBody, FailureKind, Limits, Message,
     ModelErrorKind, ModelRequest, Money, Prices, Role, Status, Tool, ToolError, Tuning, Usage,
 };
-use llm_do_models::{Reply, Script, asks, asks_all, contains, fails, instructed, replies, says};
+use llm_do_models::{Script, ScriptedReply, asks, asks_all, contains, fails, instructed, replies, says};
 use llm_do_runtime::{ContentStore, Descriptors, FdSource, MemoryStore, RetryPolicy, Store};
 use llm_do_testing::{FunctionTool, TestProject, TestRun};
 use llm_do_tools::{FileDescriptors, Process, ProcessSettings, Stderr};
@@ -57,11 +57,11 @@ fn assert_valid(messages: &[Arc<Message>]) {
 }
 
 /// A reply that first checks that the conversation is valid.
-fn valid_then(reply: Reply) -> Reply {
+fn valid_then(reply: ScriptedReply) -> ScriptedReply {
     let reply = Arc::new(reply);
     replies(move |request: &ModelRequest<'_>| {
         assert_valid(request.conversation.messages());
-        Reply::clone(&reply)
+        ScriptedReply::clone(&reply)
     })
 }
 
@@ -274,7 +274,7 @@ async fn a_second_call_of_an_agent_knows_nothing_of_the_first_and_changes_nothin
 }
 
 /// A model whose answer follows from the request alone.
-fn whatever(answer: impl Fn(&ModelRequest<'_>) -> Reply + Send + Sync + 'static) -> Script {
+fn whatever(answer: impl Fn(&ModelRequest<'_>) -> ScriptedReply + Send + Sync + 'static) -> Script {
     Script::new([replies(answer).when(instructed("You are"))])
 }
 

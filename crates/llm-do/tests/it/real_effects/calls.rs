@@ -1,7 +1,7 @@
 //! The calls of a case: changes with a mark, looks without one, and attempts that must come to nothing.
 
 use llm_do::approval::Approval;
-use llm_do::testing::{Reply, asks_all};
+use llm_do::testing::{ScriptedReply, asks_all};
 use llm_do_testing::Chance;
 use serde_json::{Value, json};
 
@@ -182,7 +182,7 @@ fn one(chance: &mut Chance, number: usize, mark: String) -> Call {
 }
 
 /// Puts the calls into answers of a model: alone, or several at once.
-pub(crate) fn replies(chance: &mut Chance, calls: &[Call]) -> Vec<Reply> {
+pub(crate) fn replies(chance: &mut Chance, calls: &[Call]) -> Vec<ScriptedReply> {
     let mut replies = Vec::new();
     let mut rest = calls;
     while !rest.is_empty() {

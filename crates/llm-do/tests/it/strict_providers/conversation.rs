@@ -3,7 +3,7 @@
 use llm_do::Session;
 use llm_do::value::InputPart;
 use llm_do_testing::{
-    Chance, MockAnswer, OptionalRules, ProviderFault, Refusal, StrictProvider, StrictRequest,
+    Chance, MockAnswer, OptionalRules, ProviderFault, ProviderRefusal, StrictProvider, StrictRequest,
 };
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(crate) struct Played {
     /// How many requests there were.
     pub(crate) requests: usize,
     /// Those that were refused.
-    pub(crate) refused: Vec<(StrictRequest, Refusal)>,
+    pub(crate) refused: Vec<(StrictRequest, ProviderRefusal)>,
 }
 
 /// Plays a conversation.

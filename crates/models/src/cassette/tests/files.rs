@@ -120,10 +120,10 @@ fn other_files_are_refused_and_left_alone() {
     let place = Place::new();
     for content in ["my diary\n", "{}\n", "[1]\n{\"llm_do_cassette\":1}\n", "\n"] {
         let error = refused(&place, content);
-        assert!(matches!(error, CassetteError::NoCassette { .. }), "{content}: {error}");
+        assert!(matches!(error, CassetteError::NotACassette { .. }), "{content}: {error}");
         assert!(error.hint().is_some());
         let error = Cassette::open(&place.path, CassetteMode::Record).err().unwrap();
-        assert!(matches!(error, CassetteError::NoCassette { .. }), "{content}: {error}");
+        assert!(matches!(error, CassetteError::NotACassette { .. }), "{content}: {error}");
         assert_eq!(place.content(), content);
     }
     let error = refused(&place, "{\"llm_do_cassette\":2}\n");

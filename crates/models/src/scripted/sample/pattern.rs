@@ -8,7 +8,7 @@ use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Repetition};
 /// No sample grows beyond this.
 const MAX_LENGTH: usize = 10_000;
 
-/// Returns a text for a pattern, in which what may be repeated stands `repeat` times, as far as it may.
+/// Returns a text for a pattern, in which repetitions are written `repeat` times, within their bounds.
 pub(crate) fn sample(pattern: &str, repeat: u32) -> Option<String> {
     let hir = regex_syntax::parse(pattern).ok()?;
     let mut text = String::new();

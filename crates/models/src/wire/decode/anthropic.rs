@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use llm_do_core::{ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value};
 
-use super::draft::{Draft, Place, Sink, argument_text, block, block_with_more, tool_call};
-use super::{Reader, server_calls};
+use super::draft::{CallPosition, Draft, Sink, argument_text, block, block_with_more, tool_call};
+use super::{AnswerReader, server_calls};
 use crate::wire::json::{count, into_map, remove_text, take, take_list, take_map, text, weight, without};
 
 /// One message as it grows.
@@ -31,7 +31,7 @@ struct Block {
     input: String,
 }
 
-impl Reader for Messages {
+impl AnswerReader for Messages {
     fn read(&mut self, mut object: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         self.last_text = None;
         match text(&object, "type") {
@@ -82,9 +82,10 @@ impl Reader for Messages {
         let id = self.envelope.shift_remove("id").unwrap_or_default();
         let response = id.as_str().unwrap_or_default();
         let blocks = self.blocks.into_values().enumerate();
-        let parts = blocks.filter_map(|(index, block)| block.into_part(origin, Place { response, index }));
+        let parts =
+            blocks.filter_map(|(index, block)| block.into_part(origin, CallPosition { response, index }));
         let parts: Vec<Part> = parts.collect();
-        let server_calls = server_calls::of_anthropic(&parts);
+        let server_calls = server_calls::anthropic_calls(&parts);
         let explanation = self.envelope.get("stop_details").and_then(|details| text(details, "explanation"));
         let refusal = explanation.map(str::to_owned).filter(|_| stop_reason == "refusal");
         let other = without(self.envelope.into(), &["type", "role"]);
@@ -169,11 +170,11 @@ impl Block {
         }
     }
 
-    fn into_part(mut self, origin: &Origin, place: Place<'_>) -> Option<Part> {
+    fn into_part(mut self, origin: &Origin, position: CallPosition<'_>) -> Option<Part> {
         match self.kind() {
             "text" => self.into_text(origin),
             "thinking" => self.into_thinking(origin),
-            "tool_use" => Some(self.into_call(origin, place)),
+            "tool_use" => Some(self.into_call(origin, position)),
             _ => {
                 self.complete_input();
                 Some(Part::Opaque(block(origin, self.content)))
@@ -195,13 +196,13 @@ impl Block {
         Some(Part::Thinking { text, signature, raw })
     }
 
-    fn into_call(mut self, origin: &Origin, place: Place<'_>) -> Part {
+    fn into_call(mut self, origin: &Origin, position: CallPosition<'_>) -> Part {
         let given = self.content.get("input").map(argument_text).unwrap_or_default();
         self.complete_input();
         let arguments = if self.input.is_empty() { given } else { std::mem::take(&mut self.input) };
         let (id, name) = (self.string("id"), self.string("name"));
         let raw = block_with_more(origin, self.content, &["type", "id", "name", "input"]);
-        tool_call(&id, &name, arguments, raw, place)
+        tool_call(&id, &name, arguments, raw, position)
     }
 
     /// Puts the streamed input where a whole block has it; as text where it is not JSON.

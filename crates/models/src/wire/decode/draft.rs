@@ -65,7 +65,7 @@ impl<'a> Sink<'a> {
         self.keep(weight(value))
     }
 
-    /// Puts newer values in the place of older ones. Nothing never replaces something.
+    /// Replaces older values by newer ones. An empty value never replaces one that is not.
     pub(super) fn update(
         &mut self,
         map: &mut Map<String, Value>,
@@ -135,7 +135,7 @@ fn with_distinct_ids(mut parts: Vec<Part>, response: &str) -> Vec<Part> {
         if let Part::ToolCall(call) = part
             && !ids.insert(call.id.clone())
         {
-            call.id = Place { response, index }.generated_id();
+            call.id = CallPosition { response, index }.generated_id();
         }
     }
     parts
@@ -162,28 +162,28 @@ pub(super) fn block_with_more(
     holds_more(&map, known).then(|| block(origin, map))
 }
 
-/// A tool call. Without an id it gets one from the response and its place, always the same.
+/// A tool call. Without an id it gets one from the response and its position in it, always the same.
 pub(super) fn tool_call(
     id: &str,
     name: &str,
     arguments: String,
     raw: Option<ProviderBlock>,
-    place: Place<'_>,
+    position: CallPosition<'_>,
 ) -> Part {
-    let id = if id.is_empty() { place.generated_id() } else { id.to_owned() };
+    let id = if id.is_empty() { position.generated_id() } else { id.to_owned() };
     let is_blank = arguments.trim().is_empty();
     let arguments = if is_blank { "{}".into() } else { arguments.into() };
     Part::ToolCall(ToolCall { id, name: name.into(), arguments, raw })
 }
 
-/// Where a call stands: in which response, and as which of its parts.
+/// The position of a call: in which response, and as which of its parts.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct CallPosition<'a> {
     pub(super) response: &'a str,
     pub(super) index: usize,
 }
 
-impl Place<'_> {
+impl CallPosition<'_> {
     /// Makes an id of letters that every provider takes, should the conversation move to another one.
     fn generated_id(self) -> String {
         let letters = self.response.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-');

@@ -7,8 +7,8 @@
 use llm_do_core::{ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value};
 
-use super::draft::{Draft, Place, Sink, argument_text, block, block_with_more, tool_call};
-use super::{Reader, server_calls};
+use super::draft::{CallPosition, Draft, Sink, argument_text, block, block_with_more, tool_call};
+use super::{AnswerReader, server_calls};
 use crate::wire::json::{count, holds_more, into_map, take, take_list, take_map, text, weight, without};
 
 /// One answer as it grows.
@@ -21,7 +21,7 @@ pub(super) struct Generation {
     pieces: Vec<Map<String, Value>>,
 }
 
-impl Reader for Generation {
+impl AnswerReader for Generation {
     fn read(&mut self, mut object: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         let candidates = take_list(&mut object, "candidates");
         sink.update(&mut self.envelope, without(object, &["candidates"]))?;
@@ -53,9 +53,9 @@ impl Reader for Generation {
         let id = self.envelope.shift_remove("responseId").unwrap_or_default();
         let response = id.as_str().unwrap_or_default();
         let pieces = self.pieces.into_iter().enumerate();
-        let parts = pieces.map(|(index, piece)| part(piece, origin, Place { response, index }));
+        let parts = pieces.map(|(index, piece)| part(piece, origin, CallPosition { response, index }));
         let parts: Vec<Part> = parts.collect();
-        let server_calls = server_calls::of_gemini(&parts, &self.candidate);
+        let server_calls = server_calls::gemini_calls(&parts, &self.candidate);
         let mut other = self.envelope;
         other.extend(self.candidate);
         Some(Draft { parts, id, stop, stop_reason, usage, raw_usage, refusal, server_calls, other })
@@ -147,9 +147,9 @@ fn append(part: &mut Map<String, Value>, more: &str) {
     }
 }
 
-fn part(piece: Map<String, Value>, origin: &Origin, place: Place<'_>) -> Part {
+fn part(piece: Map<String, Value>, origin: &Origin, position: CallPosition<'_>) -> Part {
     if piece.get("functionCall").is_some_and(Value::is_object) {
-        return call(piece, origin, place);
+        return call(piece, origin, position);
     }
     let Some(Value::String(said)) = piece.get("text") else { return Part::Opaque(block(origin, piece)) };
     let said = said.as_str().into();
@@ -161,7 +161,7 @@ fn part(piece: Map<String, Value>, origin: &Origin, place: Place<'_>) -> Part {
     Part::Thinking { text: said, signature, raw }
 }
 
-fn call(piece: Map<String, Value>, origin: &Origin, place: Place<'_>) -> Part {
+fn call(piece: Map<String, Value>, origin: &Origin, position: CallPosition<'_>) -> Part {
     let mut whole = Value::Object(piece);
     let raw = block(origin, whole.clone());
     let mut function = Value::Object(take_map(&mut whole, "functionCall"));
@@ -170,7 +170,7 @@ fn call(piece: Map<String, Value>, origin: &Origin, place: Place<'_>) -> Part {
     let name = text(&function, "name").unwrap_or_default();
     let is_more = whole.as_object().is_some_and(|map| holds_more(map, &["functionCall"]))
         || function.as_object().is_some_and(|map| holds_more(map, &["name", "args", "id"]));
-    tool_call(id, name, arguments, is_more.then_some(raw), place)
+    tool_call(id, name, arguments, is_more.then_some(raw), position)
 }
 
 fn stop(word: &str) -> StopReason {

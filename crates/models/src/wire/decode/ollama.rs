@@ -5,8 +5,8 @@
 use llm_do_core::{ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value};
 
-use super::Reader;
-use super::draft::{Draft, Place, Sink, argument_text, block, tool_call};
+use super::AnswerReader;
+use super::draft::{CallPosition, Draft, Sink, argument_text, block, tool_call};
 use crate::wire::json::{holds_more, remove_text, take, take_list, take_map, text, without};
 
 /// The fields of the last line that count something.
@@ -21,7 +21,7 @@ const COUNTS: &[&str] = &[
 
 /// One answer as it grows.
 #[derive(Default)]
-pub(super) struct Chat {
+pub(super) struct OllamaAnswer {
     /// The lines without their messages, the newest values.
     envelope: Map<String, Value>,
     /// Fields of the message that have no part.
@@ -32,7 +32,7 @@ pub(super) struct Chat {
     is_complete: bool,
 }
 
-impl Reader for Chat {
+impl AnswerReader for OllamaAnswer {
     fn read(&mut self, mut object: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         let message = take(&mut object, "message");
         self.read_message(message, sink)?;
@@ -70,7 +70,7 @@ impl Reader for Chat {
     }
 }
 
-impl Chat {
+impl OllamaAnswer {
     fn read_message(&mut self, mut message: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         if let Value::String(thinking) = take(&mut message, "thinking") {
             sink.keep(thinking.len())?;
@@ -93,12 +93,12 @@ impl Chat {
         let thinking = Some(self.thinking).filter(|thinking| !thinking.is_empty()).map(Part::thinking);
         let said = Some(self.text).filter(|text| !text.is_empty()).map(Part::text);
         let calls = self.calls.into_iter().enumerate();
-        let calls = calls.map(|(index, whole)| call(whole, origin, Place { response, index }));
+        let calls = calls.map(|(index, whole)| call(whole, origin, CallPosition { response, index }));
         thinking.into_iter().chain(said).chain(calls).collect()
     }
 }
 
-fn call(mut whole: Value, origin: &Origin, place: Place<'_>) -> Part {
+fn call(mut whole: Value, origin: &Origin, position: CallPosition<'_>) -> Part {
     let raw = block(origin, whole.clone());
     let mut function = Value::Object(take_map(&mut whole, "function"));
     let arguments = argument_text(&take(&mut function, "arguments"));
@@ -106,7 +106,7 @@ fn call(mut whole: Value, origin: &Origin, place: Place<'_>) -> Part {
     let name = text(&function, "name").unwrap_or_default();
     let is_more = whole.as_object().is_some_and(|map| holds_more(map, &["id", "type", "function"]))
         || function.as_object().is_some_and(|map| holds_more(map, &["name", "arguments", "index"]));
-    tool_call(id, name, arguments, is_more.then_some(raw), place)
+    tool_call(id, name, arguments, is_more.then_some(raw), position)
 }
 
 fn stop(word: &str) -> StopReason {

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use llm_do_core::{ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value, json};
 
-use super::Reader;
-use super::draft::{Draft, Place, Sink, argument_text, block, block_with_more, tool_call};
+use super::AnswerReader;
+use super::draft::{CallPosition, Draft, Sink, argument_text, block, block_with_more, tool_call};
 use crate::wire::json::{count, into_map, remove_text, take, take_list, take_map, text, weight, without};
 
 /// One completion as it grows.
@@ -22,9 +22,9 @@ pub(super) struct Completion {
     envelope: Map<String, Value>,
     /// Fields of the message that have no part.
     message: Map<String, Value>,
-    pieces: Vec<Piece>,
+    pieces: Vec<MessagePiece>,
     details: Details,
-    calls: Calls,
+    calls: ToolCallDrafts,
     refusal: String,
     finish_reason: Option<String>,
     is_done: bool,
@@ -32,10 +32,10 @@ pub(super) struct Completion {
 }
 
 /// One stretch of the message.
-enum Piece {
+enum MessagePiece {
     Text(String),
     Thinking {
-        source: Source,
+        source: ThinkingSource,
         text: String,
         more: Map<String, Value>,
     },
@@ -45,12 +45,12 @@ enum Piece {
 
 /// Where thinking came from.
 #[derive(Clone, Copy, PartialEq)]
-enum Source {
+enum ThinkingSource {
     Field(&'static str),
     Content,
 }
 
-impl Reader for Completion {
+impl AnswerReader for Completion {
     fn read(&mut self, mut object: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         let choices = take_list(&mut object, "choices");
         self.is_only_text = matches!(choices.as_slice(), [choice] if holds_only_text(choice));
@@ -154,7 +154,7 @@ impl Completion {
             // Some hosts say it under both names.
             if let (Value::String(text), false) = (take(delta, field), is_said) {
                 is_said = !text.is_empty();
-                self.think(Source::Field(field), text, Map::new(), sink)?;
+                self.think(ThinkingSource::Field(field), text, Map::new(), sink)?;
             }
         }
         for detail in take_list(delta, "reasoning_details") {
@@ -184,11 +184,11 @@ impl Completion {
             Some("thinking") => {
                 let thinking = take(&mut chunk, "thinking");
                 let more = without(chunk, &["type", "thinking"]);
-                self.think(Source::Content, thinking_text(thinking), more, sink)
+                self.think(ThinkingSource::Content, thinking_text(thinking), more, sink)
             }
             _ => {
                 sink.keep_value(&chunk)?;
-                self.pieces.push(Piece::Other(chunk));
+                self.pieces.push(MessagePiece::Other(chunk));
                 Ok(())
             }
         }
@@ -201,15 +201,15 @@ impl Completion {
         sink.keep(more.len())?;
         sink.text(&more);
         match self.pieces.last_mut() {
-            Some(Piece::Text(text)) => text.push_str(&more),
-            _ => self.pieces.push(Piece::Text(more)),
+            Some(MessagePiece::Text(text)) => text.push_str(&more),
+            _ => self.pieces.push(MessagePiece::Text(more)),
         }
         Ok(())
     }
 
     fn think(
         &mut self,
-        source: Source,
+        source: ThinkingSource,
         added: String,
         fields: Map<String, Value>,
         sink: &mut Sink<'_>,
@@ -220,12 +220,12 @@ impl Completion {
         sink.keep(added.len())?;
         sink.thinking(&added);
         match self.pieces.last_mut() {
-            Some(Piece::Thinking { source: last, text, more }) if *last == source => {
+            Some(MessagePiece::Thinking { source: last, text, more }) if *last == source => {
                 text.push_str(&added);
                 sink.update(more, fields)
             }
             _ => {
-                self.pieces.push(Piece::Thinking { source, text: added, more: fields });
+                self.pieces.push(MessagePiece::Thinking { source, text: added, more: fields });
                 Ok(())
             }
         }
@@ -238,14 +238,14 @@ impl Completion {
         parts.extend(pieces.map(|piece| piece.into_part(origin)));
         parts.extend(refusal.map(|message| Part::Opaque(block(origin, json!({"refusal": message})))));
         let calls = self.calls.calls.into_iter().enumerate();
-        parts.extend(calls.map(|(index, call)| call.into_part(origin, Place { response, index })));
+        parts.extend(calls.map(|(index, call)| call.into_part(origin, CallPosition { response, index })));
         parts
     }
 }
 
-impl Piece {
+impl MessagePiece {
     fn is_field(&self) -> bool {
-        matches!(self, Self::Thinking { source: Source::Field(_), .. })
+        matches!(self, Self::Thinking { source: ThinkingSource::Field(_), .. })
     }
 
     fn into_part(self, origin: &Origin) -> Part {
@@ -254,8 +254,8 @@ impl Piece {
             Self::Other(chunk) => Part::Opaque(block(origin, chunk)),
             Self::Thinking { source, text, more } => {
                 let raw = match source {
-                    Source::Field(field) => json!({field: text}),
-                    Source::Content => thinking_chunk(&text, more),
+                    ThinkingSource::Field(field) => json!({field: text}),
+                    ThinkingSource::Content => thinking_chunk(&text, more),
                 };
                 Part::Thinking { text: text.into(), signature: None, raw: Some(block(origin, raw)) }
             }
@@ -284,13 +284,13 @@ fn thinking_text(thinking: Value) -> String {
 #[derive(Default)]
 struct Details {
     details: Vec<Map<String, Value>>,
-    places: HashMap<u64, usize>,
+    positions: HashMap<u64, usize>,
 }
 
 impl Details {
     fn add(&mut self, mut detail: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
-        let place = count(&detail, "/index").and_then(|index| self.places.get(&index).copied());
-        let Some(known) = place.and_then(|place| self.details.get_mut(place)) else {
+        let position = count(&detail, "/index").and_then(|index| self.positions.get(&index).copied());
+        let Some(known) = position.and_then(|position| self.details.get_mut(position)) else {
             return self.start(detail, sink);
         };
         for key in ["text", "summary", "data"] {
@@ -307,7 +307,7 @@ impl Details {
     fn start(&mut self, detail: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         sink.keep_value(&detail)?;
         if let Some(index) = count(&detail, "/index") {
-            self.places.insert(index, self.details.len());
+            self.positions.insert(index, self.details.len());
         }
         self.details.push(into_map(detail));
         Ok(())
@@ -339,21 +339,21 @@ fn visible(detail: &Value) -> &str {
 
 /// The tool calls of a message.
 #[derive(Default)]
-struct Calls {
-    calls: Vec<Call>,
+struct ToolCallDrafts {
+    calls: Vec<ToolCallDraft>,
     /// The newest call of each index.
-    places: HashMap<u64, usize>,
+    positions: HashMap<u64, usize>,
 }
 
 #[derive(Default)]
-struct Call {
+struct ToolCallDraft {
     id: String,
     name: String,
     arguments: String,
     more: Map<String, Value>,
 }
 
-impl Calls {
+impl ToolCallDrafts {
     fn add(&mut self, mut delta: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         let mut function = take_map(&mut delta, "function");
         let id = text(&delta, "id").unwrap_or_default().to_owned();
@@ -361,8 +361,8 @@ impl Calls {
         let arguments =
             function.shift_remove("arguments").map(|value| argument_text(&value)).unwrap_or_default();
         sink.keep(id.len() + name.len() + arguments.len())?;
-        let place = self.place(count(&delta, "/index"), &id, &name);
-        let call = self.at(place, sink)?;
+        let position = self.position(count(&delta, "/index"), &id, &name);
+        let call = self.at(position, sink)?;
         if call.id.is_empty() {
             call.id = id;
         }
@@ -375,34 +375,35 @@ impl Calls {
 
     /// Finds the call that a delta goes on with. Some hosts give every call the index 0, or none: then a new
     /// id, or a name, begins a new call.
-    fn place(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
+    fn position(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
         let last = self.calls.len().checked_sub(1);
         let known = match index {
-            Some(index) => self.places.get(&index).copied(),
+            Some(index) => self.positions.get(&index).copied(),
             None => last.filter(|_| id.is_empty() && name.is_empty()),
         };
-        let goes_on = known.filter(|place| self.calls.get(*place).is_some_and(|call| call.goes_on(id, name)));
-        let place = goes_on.unwrap_or(self.calls.len());
-        index.map(|index| self.places.insert(index, place));
-        place
+        let goes_on =
+            known.filter(|position| self.calls.get(*position).is_some_and(|call| call.goes_on(id, name)));
+        let position = goes_on.unwrap_or(self.calls.len());
+        index.map(|index| self.positions.insert(index, position));
+        position
     }
 
-    fn at(&mut self, place: usize, sink: &mut Sink<'_>) -> Result<&mut Call, ModelError> {
-        if place >= self.calls.len() {
+    fn at(&mut self, position: usize, sink: &mut Sink<'_>) -> Result<&mut ToolCallDraft, ModelError> {
+        if position >= self.calls.len() {
             sink.keep(weight(&Value::Null) * 4)?;
-            self.calls.push(Call::default());
+            self.calls.push(ToolCallDraft::default());
         }
         let last = self.calls.len() - 1;
-        Ok(&mut self.calls[place.min(last)])
+        Ok(&mut self.calls[position.min(last)])
     }
 }
 
-impl Call {
+impl ToolCallDraft {
     fn goes_on(&self, id: &str, name: &str) -> bool {
         id.is_empty() || id == self.id || name.is_empty()
     }
 
-    fn into_part(self, origin: &Origin, place: Place<'_>) -> Part {
+    fn into_part(self, origin: &Origin, position: CallPosition<'_>) -> Part {
         let mut whole = json!({
             "id": self.id,
             "type": "function",
@@ -412,7 +413,7 @@ impl Call {
             whole.extend(self.more);
         }
         let raw = block_with_more(origin, into_map(whole), &["id", "type", "function"]);
-        tool_call(&self.id, &self.name, self.arguments, raw, place)
+        tool_call(&self.id, &self.name, self.arguments, raw, position)
     }
 }
 

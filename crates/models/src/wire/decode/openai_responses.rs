@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use llm_do_core::{AttemptCost, ModelError, Origin, Part, StopReason, Usage};
 use serde_json::{Map, Value};
 
-use super::draft::{Draft, Place, Sink, argument_text, block, tool_call};
-use super::{Reader, server_calls};
+use super::draft::{CallPosition, Draft, Sink, argument_text, block, tool_call};
+use super::{AnswerReader, server_calls};
 use crate::wire::errors;
 use crate::wire::json::{count, has_error, into_map, remove_text, take, take_list, text, weight};
 
@@ -43,7 +43,7 @@ const REPEATED: &[&str] = &[
 
 /// One response as it grows.
 #[derive(Default)]
-pub(super) struct Response {
+pub(super) struct ResponsesAnswer {
     /// The response without its output.
     envelope: Map<String, Value>,
     items: BTreeMap<u64, Value>,
@@ -52,7 +52,7 @@ pub(super) struct Response {
     is_complete: bool,
 }
 
-impl Reader for Response {
+impl AnswerReader for ResponsesAnswer {
     fn read(&mut self, mut object: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         if text(&object, "object") == Some("response") {
             return self.complete(object, sink);
@@ -102,15 +102,15 @@ impl Reader for Response {
         let refusal = Some(message).filter(|message| !message.is_empty());
         let response = id.as_str().unwrap_or_default();
         let items = self.items.into_values().enumerate();
-        let parts = items.map(|(index, item)| part(item, origin, Place { response, index }));
+        let parts = items.map(|(index, item)| part(item, origin, CallPosition { response, index }));
         let parts: Vec<Part> = parts.collect();
-        let server_calls = server_calls::of_responses(&parts);
+        let server_calls = server_calls::responses_calls(&parts);
         let other = self.envelope;
         Some(Draft { parts, id, stop, stop_reason, usage, raw_usage, refusal, server_calls, other })
     }
 }
 
-impl Response {
+impl ResponsesAnswer {
     /// Takes the last word about the response.
     fn complete(&mut self, mut response: Value, sink: &mut Sink<'_>) -> Result<(), ModelError> {
         let output = take_list(&mut response, "output");
@@ -163,11 +163,11 @@ fn announce(item: &Value, sink: &mut Sink<'_>) {
     }
 }
 
-fn part(item: Value, origin: &Origin, place: Place<'_>) -> Part {
+fn part(item: Value, origin: &Origin, position: CallPosition<'_>) -> Part {
     match text(&item, "type") {
         Some("message") => message_part(item, origin),
         Some("reasoning") => reasoning_part(item, origin),
-        Some("function_call") => call_part(item, origin, place),
+        Some("function_call") => call_part(item, origin, position),
         _ => Part::Opaque(block(origin, item)),
     }
 }
@@ -187,11 +187,11 @@ fn reasoning_part(item: Value, origin: &Origin) -> Part {
     Part::Thinking { text: shown.into(), signature: None, raw: Some(raw) }
 }
 
-fn call_part(item: Value, origin: &Origin, place: Place<'_>) -> Part {
+fn call_part(item: Value, origin: &Origin, position: CallPosition<'_>) -> Part {
     let arguments = item.get("arguments").map(argument_text).unwrap_or_default();
     let id = text(&item, "call_id").unwrap_or_default().to_owned();
     let name = text(&item, "name").unwrap_or_default().to_owned();
-    tool_call(&id, &name, arguments, Some(block(origin, item)), place)
+    tool_call(&id, &name, arguments, Some(block(origin, item)), position)
 }
 
 /// Returns what a reasoning item shows: its summary, and its text where the model is open.

@@ -1,6 +1,6 @@
 //! A short way for events that differ from the one before in their text alone.
 //!
-//! Most events of a stream are such: the same envelope around the next few letters. What stands before and behind the
+//! Most events of a stream are such: the same envelope around the next few letters. What comes before and after the
 //! text is compared as bytes, and only the text is read; everything else goes the long way.
 
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ impl Repeat {
     /// Learns the envelope of an event that added this text, as the value of this key, and nothing else.
     pub(super) fn learn(&mut self, event: &[u8], key: &str, text: &str) {
         self.forget();
-        let Some(start) = place_of(event, key) else { return };
+        let Some(start) = start_of_text(event, key) else { return };
         let Some(end) = end_of_literal(&event[start..]).map(|length| start + length) else { return };
         let is_text =
             read_literal(&event[start..end], &event[start - 1..=end]).is_some_and(|read| read == text);
@@ -55,7 +55,7 @@ fn read_literal<'a>(literal: &'a [u8], quoted: &'a [u8]) -> Option<Cow<'a, str>>
 }
 
 /// Finds the text that is the value of the last such key.
-fn place_of(event: &[u8], key: &str) -> Option<usize> {
+fn start_of_text(event: &[u8], key: &str) -> Option<usize> {
     let field = format!("\"{key}\":");
     let behind_key = memchr::memmem::rfind(event, field.as_bytes())? + field.len();
     let blanks = event[behind_key..].iter().position(|byte| *byte != b' ')?;

@@ -16,7 +16,7 @@ const RUN_BY_CLIENT: &[&str] =
     &["apply_patch_call", "computer_call", "custom_tool_call", "local_shell_call", "shell_call"];
 
 /// Returns the calls of an answer of Anthropic: blocks of calls, and the blocks that answer them.
-pub(super) fn of_anthropic(parts: &[Part]) -> Vec<ServerCall> {
+pub(super) fn anthropic_calls(parts: &[Part]) -> Vec<ServerCall> {
     let mut calls: Vec<ServerCall> = Vec::new();
     for block in blocks(parts) {
         let kind = text(block, "type").unwrap_or_default();
@@ -25,14 +25,14 @@ pub(super) fn of_anthropic(parts: &[Part]) -> Vec<ServerCall> {
             calls.push(call(text(block, "id"), name, block.get("input")));
         } else if let (Some(id), Some(content)) = (text(block, "tool_use_id"), block.get("content")) {
             let known = calls.iter().position(|call| call.id == id);
-            // The call may stand in the message before, where the turn was paused.
-            let place = known.unwrap_or_else(|| {
+            // The call may be in the message before, if the turn was paused.
+            let index = known.unwrap_or_else(|| {
                 let name = kind.strip_suffix("_tool_result").unwrap_or(kind);
                 calls.push(call(Some(id), canonical(name), None));
                 calls.len() - 1
             });
-            calls[place].output = Some(readable(content));
-            calls[place].is_error = is_anthropic_error(block, content);
+            calls[index].output = Some(readable(content));
+            calls[index].is_error = is_anthropic_error(block, content);
         }
     }
     calls
@@ -44,11 +44,11 @@ fn is_anthropic_error(block: &Value, content: &Value) -> bool {
 }
 
 /// Returns the calls of a response: each is one item.
-pub(super) fn of_responses(parts: &[Part]) -> Vec<ServerCall> {
-    blocks(parts).filter_map(of_item).collect()
+pub(super) fn responses_calls(parts: &[Part]) -> Vec<ServerCall> {
+    blocks(parts).filter_map(call_from_item).collect()
 }
 
-fn of_item(item: &Value) -> Option<ServerCall> {
+fn call_from_item(item: &Value) -> Option<ServerCall> {
     let kind = text(item, "type")?;
     let name = kind.strip_suffix("_call").filter(|_| !RUN_BY_CLIENT.contains(&kind))?;
     let status = text(item, "status").unwrap_or("completed");
@@ -82,7 +82,7 @@ fn arguments(item: &Value) -> Value {
 }
 
 /// Returns the calls of an answer of Gemini: code with its result, and what the answer is grounded on.
-pub(super) fn of_gemini(parts: &[Part], candidate: &Map<String, Value>) -> Vec<ServerCall> {
+pub(super) fn gemini_calls(parts: &[Part], candidate: &Map<String, Value>) -> Vec<ServerCall> {
     let mut calls: Vec<ServerCall> = Vec::new();
     for block in blocks(parts) {
         if let Some(code) = block.get("executableCode") {
@@ -153,7 +153,7 @@ fn only(object: &Value, keys: &[&str]) -> Value {
     Value::Object(keys.iter().filter_map(field).collect())
 }
 
-/// Returns a value without data: what is large and not for reading stands in the message already.
+/// Returns a value without data: what is large and not for reading is in the message already.
 fn readable(value: &Value) -> Value {
     match value {
         Value::Array(values) => values.iter().filter(|value| !is_data(value)).map(readable).collect(),

@@ -1,6 +1,6 @@
 //! Anthropic's Messages.
 //!
-//! Each message has a list of blocks. Results of calls stand first in the message of the caller. The cache is
+//! Each message has a list of blocks. Results of calls come first in the message of the caller. The cache is
 //! asked for by marks: on the last tool, on the instructions, and on two messages, which move with the
 //! conversation. No message that is kept holds a mark.
 //!
@@ -16,12 +16,12 @@ use llm_do_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::attachment::{Media, Shown, named_text, shown};
+use super::attachment::{Media, ShownAttachment, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
-use super::scope::{EMPTY, Replay, Scope};
+use super::scope::{BlockReplay, EMPTY, Scope};
 use super::thinking::{ThinkingPlan, tokens_of};
-use super::{Closing, Ending, Target, Writer, schema};
+use super::{Closing, HistoryEnding, RequestTarget, Writer, schema};
 
 /// The version of the protocol.
 const VERSION: &str = "2023-06-01";
@@ -30,11 +30,11 @@ const VERSION: &str = "2023-06-01";
 pub(super) struct Messages;
 
 impl Writer for Messages {
-    fn path(&self, _: &Target, _: bool) -> String {
+    fn path(&self, _: &RequestTarget, _: bool) -> String {
         "/v1/messages".into()
     }
 
-    fn headers(&self, target: &Target, request: &ModelRequest<'_>) -> Vec<(&'static str, String)> {
+    fn headers(&self, target: &RequestTarget, request: &ModelRequest<'_>) -> Vec<(&'static str, String)> {
         let beta = |tool: &ServerTool| match tool {
             ServerTool::WebFetch { .. } => Some("web-fetch-2025-09-10"),
             ServerTool::CodeExecution {} => Some("code-execution-2025-08-25"),
@@ -48,7 +48,7 @@ impl Writer for Messages {
 
     fn opening(&self, request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
         let settings = request.settings;
-        let plan = ThinkingPlan::of(settings, scope);
+        let plan = ThinkingPlan::from_settings(settings, scope);
         let mut fields = Map::new();
         fields.put("model", scope.target.model.clone());
         let tools = tools(request, scope);
@@ -76,7 +76,7 @@ impl Writer for Messages {
         let mut fields = Map::new();
         fields.put("max_tokens", max_tokens);
         fields.put("stream", ask.is_stream);
-        let plan = ThinkingPlan::of(settings, scope);
+        let plan = ThinkingPlan::from_settings(settings, scope);
         let thinking = thinking(ask, plan, max_tokens, scope);
         let is_thinking = match &thinking {
             Some(thinking) => thinking["type"] != "disabled",
@@ -103,7 +103,7 @@ impl Writer for Messages {
         let start = out.len();
         let is_written = match message.role {
             Role::User => {
-                write_user(&Answers::of(message, earlier.last().map(|before| &**before)), scope, out)
+                write_user(&Answers::new(message, earlier.last().map(|before| &**before)), scope, out)
             }
             Role::Assistant => write_assistant(message, scope, out),
         };
@@ -115,9 +115,9 @@ impl Writer for Messages {
         Some(out.len() - 3)
     }
 
-    fn ending(&self, messages: &[Arc<Message>], scope: &Scope<'_>) -> Ending {
+    fn ending(&self, messages: &[Arc<Message>], scope: &Scope<'_>) -> HistoryEnding {
         let needs_user = messages.last().is_some_and(|last| needs_user_after(last, scope));
-        Ending { needs_user, is_unthought_loop: is_unthought_loop(messages, scope) }
+        HistoryEnding { needs_user, is_unthought_loop: is_unthought_loop(messages, scope) }
     }
 
     fn go_on(&self) -> &'static str {
@@ -383,15 +383,15 @@ fn write_text(text: &str, blocks: &mut List<'_>) {
 
 fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, blocks: &mut List<'_>) {
     match shown(attachment, scope) {
-        Shown::LeftOut(message) => write_text(&message, blocks),
-        Shown::Text { text } if text.trim().is_empty() => {
+        ShownAttachment::LeftOut(message) => write_text(&message, blocks),
+        ShownAttachment::Text { text } if text.trim().is_empty() => {
             write_text(&format!("[The file `{}` is empty.]", attachment.name), blocks)
         }
         // Other servers of this protocol drop documents without a word.
-        Shown::Text { text } if scope.target.provider != "anthropic" => {
+        ShownAttachment::Text { text } if scope.target.provider != "anthropic" => {
             write_text(&named_text(attachment, text), blocks)
         }
-        Shown::Text { text } => {
+        ShownAttachment::Text { text } => {
             let mut block = blocks.object();
             block.field("type", "document").field("title", &attachment.name);
             block
@@ -400,7 +400,7 @@ fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, blocks: &mut
                 .field("media_type", "text/plain")
                 .field("data", text);
         }
-        Shown::Media { kind, media_type, bytes } => {
+        ShownAttachment::Media { kind, media_type, bytes } => {
             let mut block = blocks.object();
             match kind {
                 Media::Document => block.field("type", "document").field("title", &attachment.name),
@@ -446,7 +446,7 @@ fn sent_parts<'a>(message: &'a Message, scope: &Scope<'_>) -> Vec<&'a Part> {
     sent
 }
 
-fn write_part(part: &Part, replay: Replay<'_>, scope: &Scope<'_>, blocks: &mut List<'_>) {
+fn write_part(part: &Part, replay: BlockReplay<'_>, scope: &Scope<'_>, blocks: &mut List<'_>) {
     match part {
         Part::Text { text, raw } => match replay.block(raw.as_ref()) {
             Some(raw) => blocks.value(raw),
@@ -494,7 +494,7 @@ fn dangling(message: &Message) -> HashSet<&str> {
     &open - &answered
 }
 
-fn write_call(call: &ToolCall, replay: Replay<'_>, scope: &Scope<'_>, blocks: &mut List<'_>) {
+fn write_call(call: &ToolCall, replay: BlockReplay<'_>, scope: &Scope<'_>, blocks: &mut List<'_>) {
     let own = replay.block(call.raw.as_ref());
     let mut block = blocks.object();
     block

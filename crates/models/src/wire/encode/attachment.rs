@@ -14,12 +14,12 @@ const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 const TEXTS: &[&str] = &["json", "xml", "yaml", "toml", "javascript", "typescript", "sql", "x-sh", "svg+xml"];
 
 /// An attachment as a model can take it.
-pub(super) enum Shown<'a> {
+pub(super) enum ShownAttachment<'a> {
     /// An image, a document, or sound or film, as bytes.
     Media { kind: Media, media_type: Cow<'a, str>, bytes: &'a [u8] },
     /// Text of a file.
     Text { text: &'a str },
-    /// Words that stand in its place.
+    /// A note that replaces it.
     LeftOut(String),
 }
 
@@ -32,17 +32,17 @@ pub(super) enum Media {
 }
 
 /// Returns an attachment as the target takes it, and notes where it does not.
-pub(super) fn shown<'a>(attachment: &'a Attachment, scope: &mut Scope<'_>) -> Shown<'a> {
+pub(super) fn shown<'a>(attachment: &'a Attachment, scope: &mut Scope<'_>) -> ShownAttachment<'a> {
     let AttachmentSource::Data(data) = &attachment.source else {
         return left_out(attachment, "unread", scope);
     };
     let bytes = data.as_slice();
     let media_type = media_type(attachment, bytes);
     match media(&media_type) {
-        Some(kind) if takes(kind, scope) => Shown::Media { kind, media_type, bytes },
+        Some(kind) if takes(kind, scope) => ShownAttachment::Media { kind, media_type, bytes },
         Some(_) => left_out(attachment, &media_type, scope),
         None => match std::str::from_utf8(bytes) {
-            Ok(text) if is_text(&media_type) => Shown::Text { text },
+            Ok(text) if is_text(&media_type) => ShownAttachment::Text { text },
             _ => left_out(attachment, &media_type, scope),
         },
     }
@@ -62,10 +62,10 @@ fn takes(kind: Media, scope: &Scope<'_>) -> bool {
     }
 }
 
-fn left_out<'a>(attachment: &Attachment, media_type: &str, scope: &mut Scope<'_>) -> Shown<'a> {
+fn left_out<'a>(attachment: &Attachment, media_type: &str, scope: &mut Scope<'_>) -> ShownAttachment<'a> {
     let name = &attachment.name;
     scope.left_out(&format!("the attachment `{name}` ({media_type})"));
-    Shown::LeftOut(format!(
+    ShownAttachment::LeftOut(format!(
         "[The file `{name}` ({media_type}) is attached, but this model cannot look at it.]"
     ))
 }

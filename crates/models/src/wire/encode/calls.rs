@@ -7,16 +7,16 @@ use std::collections::HashSet;
 use llm_do_core::{Digest, Message, Name, Part, ToolCall, ToolResult};
 use serde::de::IgnoredAny;
 
-use super::{Api, Target};
+use super::{Api, RequestTarget};
 use crate::wire::GENERATED_ID;
 
 /// Answers a call that has no result. Every API refuses a history in which one is missing.
-const UNANSWERED: &str = "error: there is no result of this call";
+const UNANSWERED: &str = "error: this call has no result";
 
 /// Returns the id that the target takes for a call, the same for the call and its result.
 ///
 /// An id that the target could have given stays as it is; another one is derived from it.
-pub(super) fn id<'a>(target: &Target, id: &'a str) -> Cow<'a, str> {
+pub(super) fn id<'a>(target: &RequestTarget, id: &'a str) -> Cow<'a, str> {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let (is_taken, prefix, digits) = match (target.api, target.provider.as_str()) {
         (Api::Anthropic, _) => (id.chars().all(is_word), "toolu_", 24),
@@ -73,7 +73,7 @@ pub(super) struct Answers<'a> {
 impl<'a> Answers<'a> {
     /// Sorts the parts. A call without a result gets one, and a result without a call becomes text: so no
     /// conversation, however it was put together, is refused for them.
-    pub(super) fn of(message: &'a Message, before: Option<&'a Message>) -> Self {
+    pub(super) fn new(message: &'a Message, before: Option<&'a Message>) -> Self {
         let calls: Vec<&ToolCall> = before.into_iter().flat_map(Message::tool_calls).collect();
         let mut open: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
         let (mut results, mut rest) = (Vec::new(), Vec::new());

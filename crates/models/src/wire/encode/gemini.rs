@@ -11,12 +11,12 @@ use llm_do_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::attachment::{Shown, named_text, shown};
+use super::attachment::{ShownAttachment, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
-use super::scope::{EMPTY, Replay, Scope};
+use super::scope::{BlockReplay, EMPTY, Scope};
 use super::thinking::{ThinkingPlan, level_of};
-use super::{Closing, Target, Writer, schema};
+use super::{Closing, RequestTarget, Writer, schema};
 
 /// What Gemini 3 takes as the signature of a call that it did not make itself. Without one it refuses.
 const FOREIGN_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -25,7 +25,7 @@ const FOREIGN_SIGNATURE: &str = "skip_thought_signature_validator";
 pub(super) struct Generate;
 
 impl Writer for Generate {
-    fn path(&self, target: &Target, is_stream: bool) -> String {
+    fn path(&self, target: &RequestTarget, is_stream: bool) -> String {
         let model = &target.model;
         let folder = if model.contains('/') { "" } else { "models/" };
         let method = if is_stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
@@ -52,7 +52,7 @@ impl Writer for Generate {
         fields
     }
 
-    fn first_item(&self, request: &ModelRequest<'_>, target: &Target) -> Option<Value> {
+    fn first_item(&self, request: &ModelRequest<'_>, target: &RequestTarget) -> Option<Value> {
         let is_first = has_instructions(request) && !target.rules.system_role;
         is_first.then(|| json!({"role": "user", "parts": [{"text": request.instructions}]}))
     }
@@ -60,7 +60,7 @@ impl Writer for Generate {
     fn closing(&self, ask: &Closing<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
         let settings = ask.request.settings;
         let mut config = Map::new();
-        let plan = ThinkingPlan::of(settings, scope);
+        let plan = ThinkingPlan::from_settings(settings, scope);
         let (temperature, top_p) = scope.sampling(settings, plan.is_active(scope));
         config.put_some("temperature", temperature);
         config.put_some("topP", top_p);
@@ -94,7 +94,7 @@ impl Writer for Generate {
         let mut start = out.len();
         let is_written = match message.role {
             Role::User => {
-                write_user(&Answers::of(message, earlier.last().map(|before| &**before)), scope, out)
+                write_user(&Answers::new(message, earlier.last().map(|before| &**before)), scope, out)
             }
             Role::Assistant => {
                 if needs_user_before(message, earlier, scope) {
@@ -115,7 +115,7 @@ impl Writer for Generate {
     }
 }
 
-/// Returns whether a message of the user must stand before one of the model: before the first, and before calls.
+/// Returns whether a message of the user must precede one of the model: before the first, and before calls.
 fn needs_user_before(message: &Message, earlier: &[Arc<Message>], scope: &Scope<'_>) -> bool {
     match earlier.last() {
         None => !scope.target.rules.assistant_first,
@@ -168,7 +168,7 @@ fn has_functions(tools: &[Value]) -> bool {
 }
 
 fn tool_config(request: &ModelRequest<'_>, tools: &[Value], scope: &mut Scope<'_>) -> Option<Value> {
-    let plan = ThinkingPlan::of(request.settings, scope);
+    let plan = ThinkingPlan::from_settings(request.settings, scope);
     let choice = scope.tool_choice(request.settings, plan).filter(|_| has_functions(tools));
     let mut config = Map::new();
     config.put_some("functionCallingConfig", choice.map(choice_value));
@@ -252,9 +252,9 @@ fn write_text(text: &str, parts: &mut List<'_>) {
 
 fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, parts: &mut List<'_>) {
     match shown(attachment, scope) {
-        Shown::LeftOut(message) => write_text(&message, parts),
-        Shown::Text { text } => write_text(&named_text(attachment, text), parts),
-        Shown::Media { media_type, bytes, .. } => {
+        ShownAttachment::LeftOut(message) => write_text(&message, parts),
+        ShownAttachment::Text { text } => write_text(&named_text(attachment, text), parts),
+        ShownAttachment::Media { media_type, bytes, .. } => {
             let mut part = parts.object();
             part.object("inlineData").field("mimeType", &media_type).base64("data", "", bytes);
         }
@@ -294,7 +294,13 @@ fn write_thought(text: &str, signature: Option<&str>, parts: &mut List<'_>) {
     part.field("text", text).field("thought", &true).some("thoughtSignature", signature);
 }
 
-fn write_call(call: &ToolCall, is_first: bool, replay: Replay<'_>, scope: &Scope<'_>, parts: &mut List<'_>) {
+fn write_call(
+    call: &ToolCall,
+    is_first: bool,
+    replay: BlockReplay<'_>,
+    scope: &Scope<'_>,
+    parts: &mut List<'_>,
+) {
     let own = replay.block(call.raw.as_ref());
     let mut part = parts.object();
     let mut function = part.object("functionCall");

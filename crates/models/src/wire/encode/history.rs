@@ -11,7 +11,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 /// The items of all messages, each with a comma before it.
 #[derive(Clone, Default)]
-pub(super) struct History {
+pub(super) struct WrittenHistory {
     pieces: Vec<Bytes>,
     /// The bytes of all pieces.
     sealed: usize,
@@ -27,17 +27,17 @@ pub(super) struct History {
 struct End {
     head: Head,
     end: usize,
-    /// Where a mark for the provider's cache can stand.
-    place: Option<usize>,
+    /// Where a mark for the provider's cache can be put.
+    mark_offset: Option<usize>,
 }
 
-impl History {
+impl WrittenHistory {
     /// Returns how many messages are written.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Returns whether there is no item.
+    /// Returns whether nothing is written.
     pub(super) fn is_empty(&self) -> bool {
         self.sealed == 0 && self.tail.is_empty()
     }
@@ -49,7 +49,7 @@ impl History {
         match count.checked_sub(1) {
             None => 0,
             Some(last) if agrees(&self.ends[last], count) => count,
-            // A head names all that is before it, so that those that agree stand first.
+            // A head names all that is before it, so that those that agree come first.
             Some(_) => {
                 let lengths: Vec<usize> = (1..=count).collect();
                 lengths.partition_point(|length| agrees(&self.ends[length - 1], *length))
@@ -69,16 +69,16 @@ impl History {
         self.tail.truncate(end - self.sealed);
     }
 
-    /// Adds a message that `write` writes; it returns where a mark can stand.
+    /// Adds a message that `write` writes; it returns where a mark can be put.
     pub(super) fn push(&mut self, head: Head, write: impl FnOnce(&mut Vec<u8>) -> Option<usize>) {
         #[cfg(test)]
         let start = self.tail.len();
-        let place = write(&mut self.tail).map(|place| self.sealed + place);
+        let mark_offset = write(&mut self.tail).map(|offset| self.sealed + offset);
         #[cfg(test)]
         {
             self.written += self.tail.len() - start;
         }
-        self.ends.push(End { head, end: self.sealed + self.tail.len(), place });
+        self.ends.push(End { head, end: self.sealed + self.tail.len(), mark_offset });
         if self.tail.len() >= PIECE_BYTES {
             self.tail.shrink_to_fit();
             self.sealed += self.tail.len();
@@ -86,21 +86,21 @@ impl History {
         }
     }
 
-    /// Returns the last place for a mark among so many messages.
-    pub(super) fn place_at(&self, length: usize) -> Option<usize> {
-        self.ends[..length].iter().rev().find_map(|end| end.place)
+    /// Returns the last offset for a mark among so many messages.
+    pub(super) fn mark_offset_at(&self, length: usize) -> Option<usize> {
+        self.ends[..length].iter().rev().find_map(|end| end.mark_offset)
     }
 
-    /// Adds all items to a body, without the first bytes and with something put in at some places.
+    /// Adds all items to a body, without the first bytes and with something put in at some offsets.
     pub(super) fn add_to(&self, body: &mut Chunks, skip: usize, inserted: &[(usize, Bytes)]) {
         let tail = Bytes::copy_from_slice(&self.tail);
         let (mut start, mut inserted) = (0, inserted.iter().peekable());
         for piece in self.pieces.iter().chain([&tail]) {
             let (mut from, end) = (skip.saturating_sub(start).min(piece.len()), start + piece.len());
-            while let Some((place, text)) = inserted.next_if(|(place, _)| *place < end) {
-                body.push(piece.slice(from..place - start));
+            while let Some((offset, text)) = inserted.next_if(|(offset, _)| *offset < end) {
+                body.push(piece.slice(from..offset - start));
                 body.push(text.clone());
-                from = place - start;
+                from = offset - start;
             }
             body.push(piece.slice(from..));
             start = end;

@@ -10,18 +10,18 @@ use llm_do_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::attachment::{Shown, named_text, shown};
+use super::attachment::{ShownAttachment, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
-use super::scope::{EMPTY, Replay, Scope};
+use super::scope::{BlockReplay, EMPTY, Scope};
 use super::thinking::ThinkingPlan;
-use super::{Closing, Target, Writer, schema};
+use super::{Closing, RequestTarget, Writer, schema};
 
 /// Writes `/api/chat`.
-pub(super) struct Chat;
+pub(super) struct OllamaChat;
 
-impl Writer for Chat {
-    fn path(&self, _: &Target, _: bool) -> String {
+impl Writer for OllamaChat {
+    fn path(&self, _: &RequestTarget, _: bool) -> String {
         "/api/chat".into()
     }
 
@@ -42,7 +42,7 @@ impl Writer for Chat {
         fields
     }
 
-    fn first_item(&self, request: &ModelRequest<'_>, _: &Target) -> Option<Value> {
+    fn first_item(&self, request: &ModelRequest<'_>, _: &RequestTarget) -> Option<Value> {
         let instructions = request.instructions;
         (!instructions.trim().is_empty()).then(|| json!({"role": "system", "content": instructions}))
     }
@@ -50,7 +50,7 @@ impl Writer for Chat {
     fn closing(&self, ask: &Closing<'_>, scope: &mut Scope<'_>) -> Map<String, Value> {
         let settings = ask.request.settings;
         let mut options = Map::new();
-        let plan = ThinkingPlan::of(settings, scope);
+        let plan = ThinkingPlan::from_settings(settings, scope);
         let (temperature, top_p) = scope.sampling(settings, plan.is_active(scope));
         options.put_some("temperature", temperature);
         options.put_some("top_p", top_p);
@@ -79,7 +79,7 @@ impl Writer for Chat {
     ) -> Option<usize> {
         match message.role {
             Role::User => {
-                write_user(&Answers::of(message, earlier.last().map(|before| &**before)), scope, out)
+                write_user(&Answers::new(message, earlier.last().map(|before| &**before)), scope, out)
             }
             Role::Assistant => write_assistant(message, scope, out),
         }
@@ -97,7 +97,7 @@ fn tool_value(tool: &ToolDefinition) -> Value {
 
 /// Returns whether to think: yes or no, or a level for models that accept one.
 fn think(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Option<Value> {
-    match ThinkingPlan::of(request.settings, scope) {
+    match ThinkingPlan::from_settings(request.settings, scope) {
         ThinkingPlan::Default => None,
         ThinkingPlan::Off => Some(false.into()),
         ThinkingPlan::Level(level) => Some(level.as_str().into()),
@@ -144,9 +144,9 @@ fn attach<'a>(
     images: &mut Vec<&'a [u8]>,
 ) {
     match shown(attachment, scope) {
-        Shown::Media { bytes, .. } => images.push(bytes),
-        Shown::Text { text } => texts.push(named_text(attachment, text)),
-        Shown::LeftOut(message) => texts.push(message),
+        ShownAttachment::Media { bytes, .. } => images.push(bytes),
+        ShownAttachment::Text { text } => texts.push(named_text(attachment, text)),
+        ShownAttachment::LeftOut(message) => texts.push(message),
     }
 }
 
@@ -177,7 +177,7 @@ fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
 }
 
 /// Returns the thinking of the model's own messages.
-fn thinking(message: &Message, replay: Replay<'_>) -> String {
+fn thinking(message: &Message, replay: BlockReplay<'_>) -> String {
     let text = |part: &Part| match part {
         Part::Thinking { text, .. } if replay.is_accepted() => Some(text.to_string()),
         _ => None,
@@ -185,7 +185,7 @@ fn thinking(message: &Message, replay: Replay<'_>) -> String {
     message.parts.iter().filter_map(text).collect()
 }
 
-fn write_call(call: &ToolCall, replay: Replay<'_>, list: &mut List<'_>) {
+fn write_call(call: &ToolCall, replay: BlockReplay<'_>, list: &mut List<'_>) {
     let own = replay.block(call.raw.as_ref());
     let mut object = list.object();
     object.some("id", calls::given_id(&call.id)).field("type", "function");

@@ -13,19 +13,19 @@ use llm_do_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::attachment::{Media, Shown, named_text, shown};
+use super::attachment::{Media, ShownAttachment, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
-use super::scope::{EMPTY, Replay, Scope};
+use super::scope::{BlockReplay, EMPTY, Scope};
 use super::thinking::{ThinkingPlan, level_of};
-use super::{Closing, Target, Writer, schema};
+use super::{Closing, RequestTarget, Writer, schema};
 use crate::wire::request_rules::{ReasoningContent, ThinkingField};
 
 /// Writes Chat Completions.
 pub(super) struct Completions;
 
 impl Writer for Completions {
-    fn path(&self, _: &Target, _: bool) -> String {
+    fn path(&self, _: &RequestTarget, _: bool) -> String {
         "/chat/completions".into()
     }
 
@@ -58,7 +58,7 @@ impl Writer for Completions {
         fields
     }
 
-    fn first_item(&self, request: &ModelRequest<'_>, target: &Target) -> Option<Value> {
+    fn first_item(&self, request: &ModelRequest<'_>, target: &RequestTarget) -> Option<Value> {
         let instructions = request.instructions;
         let role = if target.rules.system_role { "system" } else { "user" };
         (!instructions.trim().is_empty()).then(|| json!({"role": role, "content": instructions}))
@@ -153,11 +153,12 @@ fn thinking(plan: ThinkingPlan, scope: &Scope<'_>) -> Map<String, Value> {
     fields
 }
 
-/// Stands between a result and a message of the user for hosts that refuse the one right after the other.
+/// The message of the model between a result and a message of the user, for hosts that refuse the one right after the
+/// other.
 const BETWEEN: &str = "I have the results.";
 
 fn write_user(message: &Message, earlier: &[Arc<Message>], scope: &mut Scope<'_>, out: &mut Vec<u8>) {
-    let answers = Answers::of(message, earlier.last().map(|before| &**before));
+    let answers = Answers::new(message, earlier.last().map(|before| &**before));
     let content = content(&answers, scope);
     if content.is_empty() && !answers.results.is_empty() {
         write_results(&answers, "", scope, out);
@@ -182,14 +183,14 @@ fn write_user(message: &Message, earlier: &[Arc<Message>], scope: &mut Scope<'_>
 
 fn is_written(message: &Message, scope: &Scope<'_>) -> bool {
     let reasoning = scope.target.rules.reasoning_content;
-    message.role == Role::User || !Said::of(message, scope.replay(message), reasoning).is_empty()
+    message.role == Role::User || !AssistantContent::new(message, scope.replay(message), reasoning).is_empty()
 }
 
 /// Returns whether the newest of some messages was written as results and nothing after them.
 fn ends_with_result(messages: &[Arc<Message>], scope: &mut Scope<'_>) -> bool {
     let end = messages.iter().rposition(|message| is_written(message, scope)).map_or(0, |last| last + 1);
     let [.., asks, last] = &messages[..end] else { return false };
-    let answers = Answers::of(last, Some(asks));
+    let answers = Answers::new(last, Some(asks));
     let is_answer = last.role == Role::User && !answers.results.is_empty();
     is_answer && one_text(&content(&answers, scope)).is_some()
 }
@@ -202,7 +203,7 @@ fn write_results(answers: &Answers<'_>, more: &str, scope: &Scope<'_>, out: &mut
     }
 }
 
-fn write_content(content: &[Piece<'_>], text: Option<String>, out: &mut Vec<u8>) {
+fn write_content(content: &[UserPiece<'_>], text: Option<String>, out: &mut Vec<u8>) {
     let mut item = Object::item(out);
     item.field("role", "user");
     if let Some(text) = text {
@@ -223,21 +224,21 @@ fn write_result(result: &ToolResult, more: &str, scope: &Scope<'_>, out: &mut Ve
 }
 
 /// One piece of what the caller says.
-enum Piece<'a> {
+enum UserPiece<'a> {
     Text(Cow<'a, str>),
     Media { attachment: &'a Attachment, kind: Media, media_type: Cow<'a, str>, bytes: &'a [u8] },
 }
 
 /// Returns what the caller says beside the results: their attachments first.
-fn content<'a>(answers: &'a Answers<'_>, scope: &mut Scope<'_>) -> Vec<Piece<'a>> {
+fn content<'a>(answers: &'a Answers<'_>, scope: &mut Scope<'_>) -> Vec<UserPiece<'a>> {
     let mut pieces = Vec::new();
     for result in answers.results.iter().filter(|result| !result.attachments.is_empty()) {
-        pieces.push(Piece::Text(format!("Files of the result of `{}`:", result.name).into()));
+        pieces.push(UserPiece::Text(format!("Files of the result of `{}`:", result.name).into()));
         pieces.extend(result.attachments.iter().map(|attachment| piece(attachment, scope)));
     }
     for part in &answers.rest {
         match &**part {
-            Part::Text { text, .. } if !text.is_empty() => pieces.push(Piece::Text((&**text).into())),
+            Part::Text { text, .. } if !text.is_empty() => pieces.push(UserPiece::Text((&**text).into())),
             Part::Attachment(attachment) => pieces.push(piece(attachment, scope)),
             _ => {}
         }
@@ -245,19 +246,21 @@ fn content<'a>(answers: &'a Answers<'_>, scope: &mut Scope<'_>) -> Vec<Piece<'a>
     pieces
 }
 
-fn piece<'a>(attachment: &'a Attachment, scope: &mut Scope<'_>) -> Piece<'a> {
+fn piece<'a>(attachment: &'a Attachment, scope: &mut Scope<'_>) -> UserPiece<'a> {
     match shown(attachment, scope) {
-        Shown::Media { kind, media_type, bytes } => Piece::Media { attachment, kind, media_type, bytes },
-        Shown::Text { text } => Piece::Text(named_text(attachment, text).into()),
-        Shown::LeftOut(message) => Piece::Text(message.into()),
+        ShownAttachment::Media { kind, media_type, bytes } => {
+            UserPiece::Media { attachment, kind, media_type, bytes }
+        }
+        ShownAttachment::Text { text } => UserPiece::Text(named_text(attachment, text).into()),
+        ShownAttachment::LeftOut(message) => UserPiece::Text(message.into()),
     }
 }
 
 /// Joins pieces that are all text.
-fn one_text(pieces: &[Piece<'_>]) -> Option<String> {
-    let text = |piece: &Piece<'_>| match piece {
-        Piece::Text(text) => Some(text.to_string()),
-        Piece::Media { .. } => None,
+fn one_text(pieces: &[UserPiece<'_>]) -> Option<String> {
+    let text = |piece: &UserPiece<'_>| match piece {
+        UserPiece::Text(text) => Some(text.to_string()),
+        UserPiece::Media { .. } => None,
     };
     Some(pieces.iter().map(text).collect::<Option<Vec<String>>>()?.join("\n\n"))
 }
@@ -266,16 +269,16 @@ fn write_text(text: &str, pieces: &mut List<'_>) {
     pieces.object().field("type", "text").field("text", text);
 }
 
-fn write_piece(piece: &Piece<'_>, pieces: &mut List<'_>) {
+fn write_piece(piece: &UserPiece<'_>, pieces: &mut List<'_>) {
     match piece {
-        Piece::Text(text) => write_text(text, pieces),
-        Piece::Media { kind: Media::Document, attachment, media_type, bytes } => {
+        UserPiece::Text(text) => write_text(text, pieces),
+        UserPiece::Media { kind: Media::Document, attachment, media_type, bytes } => {
             let prefix = format!("data:{media_type};base64,");
             let mut object = pieces.object();
             object.field("type", "file");
             object.object("file").field("filename", &attachment.name).base64("file_data", &prefix, bytes);
         }
-        Piece::Media { media_type, bytes, .. } => {
+        UserPiece::Media { media_type, bytes, .. } => {
             let mut object = pieces.object();
             object.field("type", "image_url");
             object.object("image_url").base64("url", &format!("data:{media_type};base64,"), bytes);
@@ -285,7 +288,7 @@ fn write_piece(piece: &Piece<'_>, pieces: &mut List<'_>) {
 
 fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
     let replay = scope.replay(message);
-    let said = Said::of(message, replay, scope.target.rules.reasoning_content);
+    let said = AssistantContent::new(message, replay, scope.target.rules.reasoning_content);
     if said.is_empty() {
         return;
     }
@@ -301,26 +304,26 @@ fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
 
 /// What the model said, sorted as a message holds it.
 #[derive(Default)]
-struct Said<'a> {
-    content: Vec<Chunk<'a>>,
+struct AssistantContent<'a> {
+    content: Vec<AssistantPiece<'a>>,
     /// Thinking and refusal, in the fields in which they came.
     fields: Map<String, Value>,
     calls: Vec<&'a ToolCall>,
 }
 
 /// One piece of the content.
-enum Chunk<'a> {
+enum AssistantPiece<'a> {
     Text(&'a str),
     /// A piece that the host gave and that is not text.
     Own(&'a Map<String, Value>),
 }
 
-impl<'a> Said<'a> {
-    fn of(message: &'a Message, replay: Replay<'_>, reasoning: ReasoningContent) -> Self {
+impl<'a> AssistantContent<'a> {
+    fn new(message: &'a Message, replay: BlockReplay<'_>, reasoning: ReasoningContent) -> Self {
         let mut said = Self::default();
         for part in &message.parts {
             match part {
-                Part::Text { text, .. } if !text.is_empty() => said.content.push(Chunk::Text(text)),
+                Part::Text { text, .. } if !text.is_empty() => said.content.push(AssistantPiece::Text(text)),
                 Part::ToolCall(call) => said.calls.push(call),
                 Part::Thinking { raw: Some(block), .. } | Part::Opaque(block) => {
                     replay.block(Some(block)).into_iter().for_each(|block| said.keep(block));
@@ -339,7 +342,7 @@ impl<'a> Said<'a> {
     /// Keeps a block of the host: a piece of content has a type, all else are fields of the message.
     fn keep(&mut self, block: &'a Map<String, Value>) {
         if block.contains_key("type") {
-            self.content.push(Chunk::Own(block));
+            self.content.push(AssistantPiece::Own(block));
             return;
         }
         for (key, value) in block {
@@ -359,17 +362,18 @@ impl<'a> Said<'a> {
     fn write_content(&self, item: &mut Object<'_>) {
         match self.content.as_slice() {
             [] => _ = item.field("content", &Value::Null),
-            [Chunk::Text(text)] => _ = item.field("content", text),
-            chunks if chunks.iter().all(|chunk| matches!(chunk, Chunk::Text(_))) => {
-                let texts = chunks.iter().map(|chunk| if let Chunk::Text(text) = chunk { text } else { "" });
+            [AssistantPiece::Text(text)] => _ = item.field("content", text),
+            chunks if chunks.iter().all(|chunk| matches!(chunk, AssistantPiece::Text(_))) => {
+                let texts =
+                    chunks.iter().map(|chunk| if let AssistantPiece::Text(text) = chunk { text } else { "" });
                 item.field("content", &texts.collect::<String>());
             }
             chunks => {
                 let mut pieces = item.list("content");
                 for chunk in chunks {
                     match chunk {
-                        Chunk::Text(text) => write_text(text, &mut pieces),
-                        Chunk::Own(block) => pieces.value(block),
+                        AssistantPiece::Text(text) => write_text(text, &mut pieces),
+                        AssistantPiece::Own(block) => pieces.value(block),
                     }
                 }
             }
@@ -377,7 +381,7 @@ impl<'a> Said<'a> {
     }
 }
 
-fn write_call(call: &ToolCall, replay: Replay<'_>, scope: &Scope<'_>, list: &mut List<'_>) {
+fn write_call(call: &ToolCall, replay: BlockReplay<'_>, scope: &Scope<'_>, list: &mut List<'_>) {
     let own = replay.block(call.raw.as_ref());
     let mut object = list.object();
     object.field("id", &calls::id(scope.target, &call.id)).field("type", "function");

@@ -14,18 +14,18 @@ use llm_do_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::attachment::{Media, Shown, named_text, shown};
+use super::attachment::{Media, ShownAttachment, named_text, shown};
 use super::calls::{self, Answers};
 use super::json_text::{Fields, List, Object};
-use super::scope::{EMPTY, Replay, Scope};
+use super::scope::{BlockReplay, EMPTY, Scope};
 use super::thinking::{ThinkingPlan, level_of};
-use super::{Closing, Target, Writer, schema};
+use super::{Closing, RequestTarget, Writer, schema};
 
 /// Writes Responses.
 pub(super) struct Responses;
 
 impl Writer for Responses {
-    fn path(&self, _: &Target, _: bool) -> String {
+    fn path(&self, _: &RequestTarget, _: bool) -> String {
         "/responses".into()
     }
 
@@ -80,7 +80,7 @@ impl Writer for Responses {
     ) -> Option<usize> {
         match message.role {
             Role::User => {
-                write_user(&Answers::of(message, earlier.last().map(|before| &**before)), scope, out)
+                write_user(&Answers::new(message, earlier.last().map(|before| &**before)), scope, out)
             }
             Role::Assistant => write_assistant(message, scope, out),
         }
@@ -186,9 +186,9 @@ fn write_text(text: &str, pieces: &mut List<'_>) {
 
 fn write_attachment(attachment: &Attachment, scope: &mut Scope<'_>, pieces: &mut List<'_>) {
     match shown(attachment, scope) {
-        Shown::LeftOut(message) => write_text(&message, pieces),
-        Shown::Text { text } => write_text(&named_text(attachment, text), pieces),
-        Shown::Media { kind, media_type, bytes } => {
+        ShownAttachment::LeftOut(message) => write_text(&message, pieces),
+        ShownAttachment::Text { text } => write_text(&named_text(attachment, text), pieces),
+        ShownAttachment::Media { kind, media_type, bytes } => {
             let prefix = format!("data:{media_type};base64,");
             let mut piece = pieces.object();
             match kind {
@@ -223,7 +223,7 @@ fn write_assistant(message: &Message, scope: &Scope<'_>, out: &mut Vec<u8>) {
 }
 
 /// Returns the parts that have an item which the API takes back.
-fn sent_parts<'a>(message: &'a Message, has_ids: bool, replay: Replay<'_>) -> Vec<&'a Part> {
+fn sent_parts<'a>(message: &'a Message, has_ids: bool, replay: BlockReplay<'_>) -> Vec<&'a Part> {
     let is_sent = |part: &&Part| match part {
         Part::Text { text, .. } => !text.is_empty(),
         Part::ToolCall(_) => true,
@@ -256,7 +256,7 @@ fn write_said(text: &str, out: &mut Vec<u8>) {
     item.list("content").object().field("type", "output_text").field("text", text);
 }
 
-fn write_call(call: &ToolCall, has_id: bool, replay: Replay<'_>, scope: &Scope<'_>, out: &mut Vec<u8>) {
+fn write_call(call: &ToolCall, has_id: bool, replay: BlockReplay<'_>, scope: &Scope<'_>, out: &mut Vec<u8>) {
     let own = replay.block(call.raw.as_ref());
     let known: &[&str] = &["type", "call_id", "name", "arguments", "id"];
     let mut item = Object::item(out);

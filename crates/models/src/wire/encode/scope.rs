@@ -6,31 +6,31 @@ use std::fmt::Display;
 use llm_do_core::{Message, ModelRequest, ModelSettings, Origin, ProviderBlock, ServerTool, ToolChoice};
 use serde_json::{Map, Value};
 
-use super::Target;
+use super::RequestTarget;
 use super::thinking::ThinkingPlan;
 use crate::model_patterns::is_one_of;
 use crate::wire::request_rules::ForcedToolChoice;
 
-/// Stands for a text that would be empty, which most APIs refuse.
+/// Replaces a text that would be empty, which most APIs refuse.
 pub(super) const EMPTY: &str = "(empty)";
 
 /// Whom a writer writes for, and where it notes what it leaves out.
 pub(super) struct Scope<'a> {
-    pub(super) target: &'a Target,
+    pub(super) target: &'a RequestTarget,
     pub(super) notices: &'a mut Notices,
 }
 
 impl<'a> Scope<'a> {
     /// Returns which blocks of a message the model accepts.
-    pub(super) fn replay(&self, message: &Message) -> Replay<'a> {
+    pub(super) fn replay(&self, message: &Message) -> BlockReplay<'a> {
         let is_accepted = message.origin.as_ref().is_some_and(|origin| self.accepts(origin));
-        Replay { provider: &self.target.provider, is_accepted }
+        BlockReplay { provider: &self.target.provider, is_accepted }
     }
 
     /// Returns whether the model accepts opaque blocks of another one: signatures, encrypted reasoning, and the ids
     /// that refer to them.
     fn accepts(&self, origin: &Origin) -> bool {
-        let Target { provider, model, rules, .. } = self.target;
+        let RequestTarget { provider, model, rules, .. } = self.target;
         let is_same_provider = canonical(&origin.provider) == canonical(provider);
         is_same_provider && (origin.model == *model || is_one_of(&origin.model, rules.replays_from))
     }
@@ -192,12 +192,12 @@ impl<'a> Scope<'a> {
 ///
 /// Provider and model must fit: a model refuses what it cannot verify, also from another model of its provider.
 #[derive(Clone, Copy)]
-pub(super) struct Replay<'a> {
+pub(super) struct BlockReplay<'a> {
     provider: &'a str,
     is_accepted: bool,
 }
 
-impl Replay<'_> {
+impl BlockReplay<'_> {
     /// Returns whether the model accepts what belongs to the message.
     pub(super) fn is_accepted(self) -> bool {
         self.is_accepted

@@ -22,8 +22,8 @@ pub(super) enum ThinkingPlan {
 
 impl ThinkingPlan {
     /// Reads the settings. What the model does not accept becomes the nearest that it does, with a notice.
-    pub(super) fn of(settings: &ModelSettings, scope: &mut Scope<'_>) -> Self {
-        match (Wanted::of(settings), scope.target.profile.thinking) {
+    pub(super) fn from_settings(settings: &ModelSettings, scope: &mut Scope<'_>) -> Self {
+        match (Wanted::from_settings(settings), scope.target.profile.thinking) {
             (Wanted::Nothing, _) => Self::Default,
             (Wanted::Off, ThinkingStyle::Unasked) => Self::not_asked_to_stop(scope),
             (Wanted::On { .. }, ThinkingStyle::Unasked) => Self::not_asked(settings, scope),
@@ -35,7 +35,7 @@ impl ThinkingPlan {
 
     /// The plan of a request that may offer tools: some models accept none while they think.
     pub(super) fn beside_tools(request: &ModelRequest<'_>, scope: &mut Scope<'_>) -> Self {
-        let plan = Self::of(request.settings, scope);
+        let plan = Self::from_settings(request.settings, scope);
         let is_refused =
             !request.tools.is_empty() && !scope.target.rules.tools_while_thinking && plan.is_active(scope);
         if !is_refused {
@@ -134,7 +134,7 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn of(settings: &ModelSettings) -> Self {
+    fn from_settings(settings: &ModelSettings) -> Self {
         let effort = settings.effort.filter(|effort| *effort != Effort::None);
         match (settings.thinking, settings.effort) {
             (Some(Thinking::Wanted(false)), _) | (None, Some(Effort::None)) => Self::Off,

@@ -8,7 +8,7 @@ use llm_do_core::{
 use serde_json::{Value, json};
 
 use super::super::Api;
-use super::super::encode::{Encoded, Encoder, Target};
+use super::super::encode::{Encoded, Encoder, RequestTarget};
 use super::conversations::{next_message, raw_mut};
 use super::read_request::list;
 use super::requests::{Asked, body, call, encoded, provider, result, values_of};
@@ -17,13 +17,13 @@ use crate::profiles::{profile_of, rules_of};
 use crate::provider::built_in;
 
 /// Returns the target of a model as users name it.
-fn named(name: &str) -> Target {
+fn named(name: &str) -> RequestTarget {
     let (provider, model) = name.split_once(':').unwrap();
     let protocol = built_in(provider).unwrap().protocol;
     let profile = profile_of(protocol, provider, model, &[]);
     let rules = rules_of(protocol, provider, model);
     let api = Api::from_protocol(protocol).unwrap();
-    Target { api, provider: provider.to_owned(), model: model.to_owned(), profile, rules }
+    RequestTarget { api, provider: provider.to_owned(), model: model.to_owned(), profile, rules }
 }
 
 fn send(name: &str, asked: &Asked) -> (Value, Vec<String>) {

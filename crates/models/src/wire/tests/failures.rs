@@ -7,18 +7,18 @@ use llm_do_core::{AttemptCost, ModelError, ModelErrorKind as Kind};
 use serde_json::json;
 
 use super::super::Api;
-use super::super::errors::of_response;
+use super::super::errors::from_response;
 use super::super::samples::ANTHROPIC;
 use super::{decode, usage};
 
 fn failure(status: u16, body: impl ToString) -> ModelError {
-    of_response(status, &|_| None, body.to_string().as_bytes(), Timestamp::UNIX_EPOCH)
+    from_response(status, &|_| None, body.to_string().as_bytes(), Timestamp::UNIX_EPOCH)
 }
 
 fn wait(headers: &[(&str, &str)]) -> Option<Duration> {
     let now = "2026-01-01T00:00:00Z".parse().unwrap();
     let header = |name: &str| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
-    of_response(429, &header, b"", now).retry_after
+    from_response(429, &header, b"", now).retry_after
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn an_error_that_comes_as_a_success_has_the_kind_of_its_code() {
 fn a_provider_can_ask_for_a_retry_and_forbid_one() {
     let failure = |status, body: &str, headers: &[(&str, &str)]| {
         let header = |name: &str| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
-        of_response(status, &header, body.as_bytes(), Timestamp::UNIX_EPOCH)
+        from_response(status, &header, body.as_bytes(), Timestamp::UNIX_EPOCH)
     };
     let (yes, no) = (("x-should-retry", "true"), ("x-should-retry", "false"));
     assert!(failure(429, "", &[yes]).is_passing() && !failure(429, "", &[no]).is_passing());

@@ -23,7 +23,7 @@ fn files(message: &Message) -> Vec<Attachment> {
     message.parts.iter().filter_map(file).collect()
 }
 
-fn of_responses() -> Message {
+fn responses_calls() -> Message {
     let call = |id: &str, result: Value, format: Value| {
         json!({"type": "image_generation_call", "id": id, "status": "completed", "result": result,
             "output_format": format})
@@ -40,7 +40,7 @@ fn of_responses() -> Message {
     )
 }
 
-fn of_gemini() -> Message {
+fn gemini_calls() -> Message {
     let inline = |kind: &str| json!({"mimeType": kind, "data": "UE5H"});
     let parts = [
         json!({"text": "Here."}),
@@ -55,16 +55,16 @@ fn of_gemini() -> Message {
 fn files_in_answers_are_attachments_beside_the_blocks_that_hold_them() {
     let png = Attachment::bytes("image-1.png", "image/png", b"PNG".to_vec());
     let jpeg = Attachment::bytes("image-2.jpg", "image/jpeg", b"JPEG".to_vec());
-    assert_eq!(files(&of_responses()), [png.clone(), jpeg]);
-    assert_eq!(of_responses().parts.len(), 6, "every block is kept");
+    assert_eq!(files(&responses_calls()), [png.clone(), jpeg]);
+    assert_eq!(responses_calls().parts.len(), 6, "every block is kept");
     let sound = Attachment::bytes("audio-2.l16", "audio/L16;rate=24000", b"PNG".to_vec());
-    assert_eq!(files(&of_gemini()), [png, sound]);
+    assert_eq!(files(&gemini_calls()), [png, sound]);
 }
 
 #[test]
 fn no_api_is_sent_the_files_of_an_answer_a_second_time() {
     for api in APIS {
-        for answer in [of_responses(), of_gemini()] {
+        for answer in [responses_calls(), gemini_calls()] {
             let sent = |answer: Message| {
                 let asked = Asked::of([Message::user("Draw."), answer, Message::user("Thanks.")]);
                 body(&Encoder::new(target(api)).encode(&asked.request()).unwrap())

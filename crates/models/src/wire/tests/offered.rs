@@ -6,7 +6,7 @@ use llm_do_core::{Message, ModelProfile, Schema, ServerTool, ToolDefinition};
 use serde_json::{Value, json};
 
 use super::super::Api;
-use super::super::encode::Target;
+use super::super::encode::RequestTarget;
 use super::requests::{Asked, body, encoded, target};
 
 const APIS: [Api; 5] = [Api::Anthropic, Api::OpenAiChat, Api::OpenAiResponses, Api::Gemini, Api::Ollama];
@@ -96,7 +96,7 @@ fn server_side_tools_that_a_provider_refuses_together_are_left_out_with_a_notice
     };
     let profile = ModelProfile { server_tools: &["web_search"], ..ModelProfile::default() };
     let names = |asked: &Asked| {
-        let encoded = encoded(Target { profile: profile.clone(), ..target(Api::Anthropic) }, asked);
+        let encoded = encoded(RequestTarget { profile: profile.clone(), ..target(Api::Anthropic) }, asked);
         let tools = body(&encoded)["tools"].take();
         let name = |tool: &Value| tool["name"].as_str().unwrap_or_default().to_owned();
         (tools.as_array().into_iter().flatten().map(name).collect::<Vec<_>>(), encoded.notices.len())

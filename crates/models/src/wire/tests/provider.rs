@@ -5,13 +5,13 @@ use llm_do_provider_rules::{Account, OptionalRules, Protocol, ProviderRequest};
 use serde_json::{Value, json};
 
 use super::super::Api;
-use super::super::encode::{Encoded, Target};
+use super::super::encode::{Encoded, RequestTarget};
 use super::requests::Asked;
 
 /// Panics if the provider refuses a request.
 ///
 /// Its account has issued what the messages of the conversation hold that one of its models wrote, and nothing else.
-pub(super) fn check(target: &Target, asked: &Asked, encoded: &Encoded) {
+pub(super) fn check(target: &RequestTarget, asked: &Asked, encoded: &Encoded) {
     let body: Value = serde_json::from_slice(&encoded.body.to_vec()).unwrap();
     let protocol = protocol(target.api);
     let mut account = Account::default().with_optional(OptionalRules::ALL);

@@ -13,11 +13,11 @@ use llm_do_core::{
 use serde_json::{Value, json};
 
 use super::super::Api;
-use super::super::encode::Target;
+use super::super::encode::RequestTarget;
 use super::requests::{Asked, target_of};
 
 /// Reads a request. Two texts of instructions become one.
-pub(super) fn read(api: Api, provider: &str, body: &Value) -> (Target, Asked) {
+pub(super) fn read(api: Api, provider: &str, body: &Value) -> (RequestTarget, Asked) {
     let model = body["model"].as_str().unwrap_or("m");
     let reader = Reader { provider, model };
     let messages = match api {
@@ -33,7 +33,7 @@ pub(super) fn read(api: Api, provider: &str, body: &Value) -> (Target, Asked) {
     asked.settings.cache = Some(false);
     asked.settings.stream = Some(body["stream"].as_bool().unwrap_or(false));
     let profile = read_fields(api, body, &mut asked);
-    (Target { profile, ..target_of(api, provider, model) }, asked)
+    (RequestTarget { profile, ..target_of(api, provider, model) }, asked)
 }
 
 fn instructions(api: Api, body: &Value) -> String {

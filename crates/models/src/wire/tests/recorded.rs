@@ -13,7 +13,7 @@ use llm_do_core::{Message, ModelErrorKind, ModelResponse, Part, ProviderBlock, S
 use llm_do_testing_macros::needs;
 use serde_json::{Map, Value, json};
 
-use super::super::errors::{Failure, of_response};
+use super::super::errors::{Failure, from_response};
 use super::super::{Api, decode, json};
 use super::{Decoded, Numbers, decode, decode_pieces, times};
 
@@ -205,9 +205,9 @@ fn without_empty_ids(expect: &Value) -> Value {
 fn differences_of_failure(exchange: &Exchange) -> Vec<String> {
     let expect = &exchange.expect["error"];
     let value = serde_json::from_slice(&exchange.body).unwrap_or_default();
-    let failure = Failure::of(&value, Some(exchange.status), &exchange.body);
+    let failure = Failure::parse(&value, Some(exchange.status), &exchange.body);
     let header = |name: &str| exchange.headers.get(name)?.as_str();
-    let error = of_response(exchange.status, &header, &exchange.body, Timestamp::UNIX_EPOCH);
+    let error = from_response(exchange.status, &header, &exchange.body, Timestamp::UNIX_EPOCH);
     let message = format!("HTTP {}: {}", exchange.status, expect["message"].as_str().unwrap());
     let code = match &expect["code"] {
         Value::Number(code) => json!(code.to_string()),

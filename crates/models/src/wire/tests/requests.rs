@@ -10,7 +10,7 @@ use llm_do_core::{
 use serde_json::{Value, json};
 
 use super::super::Api;
-use super::super::encode::{Encoded, Encoder, Target};
+use super::super::encode::{Encoded, Encoder, RequestTarget};
 use super::provider::check;
 use crate::profiles::rules_of;
 
@@ -73,12 +73,12 @@ pub(super) fn provider(api: Api) -> &'static str {
     }
 }
 
-pub(super) fn target(api: Api) -> Target {
+pub(super) fn target(api: Api) -> RequestTarget {
     target_of(api, provider(api), "m")
 }
 
 /// A model with the rules of its provider, and with every ability.
-pub(super) fn target_of(api: Api, provider: &str, model: &str) -> Target {
+pub(super) fn target_of(api: Api, provider: &str, model: &str) -> RequestTarget {
     let protocol = match api {
         Api::Anthropic => "anthropic",
         Api::OpenAiChat => "openai-chat",
@@ -88,22 +88,22 @@ pub(super) fn target_of(api: Api, provider: &str, model: &str) -> Target {
     };
     let (provider, model, profile) = (provider.to_owned(), model.to_owned(), ModelProfile::default());
     let rules = rules_of(protocol, &provider, &model);
-    Target { api, provider, model, profile, rules }
+    RequestTarget { api, provider, model, profile, rules }
 }
 
-pub(super) fn thinking_target(api: Api, thinking: ThinkingStyle) -> Target {
-    Target { profile: ModelProfile { thinking, ..ModelProfile::default() }, ..target(api) }
+pub(super) fn thinking_target(api: Api, thinking: ThinkingStyle) -> RequestTarget {
+    RequestTarget { profile: ModelProfile { thinking, ..ModelProfile::default() }, ..target(api) }
 }
 
 /// Writes a request that the provider accepts.
-pub(super) fn encoded(target: Target, asked: &Asked) -> Encoded {
+pub(super) fn encoded(target: RequestTarget, asked: &Asked) -> Encoded {
     let encoded = unchecked(target.clone(), asked);
     check(&target, asked, &encoded);
     encoded
 }
 
 /// Writes a request that the provider may refuse for something that the user asked for.
-pub(super) fn unchecked(target: Target, asked: &Asked) -> Encoded {
+pub(super) fn unchecked(target: RequestTarget, asked: &Asked) -> Encoded {
     Encoder::new(target).encode(&asked.request()).unwrap()
 }
 
@@ -328,7 +328,7 @@ fn ollama_holds_arguments_as_objects_and_results_with_the_name_of_the_tool() {
 }
 
 /// Returns the body without the fields that every request has.
-fn settings_of(target: Target, asked: &Asked) -> (Value, Vec<String>) {
+fn settings_of(target: RequestTarget, asked: &Asked) -> (Value, Vec<String>) {
     let encoded = encoded(target, asked);
     let Value::Object(mut fields) = body(&encoded) else { panic!() };
     fields.retain(|key, _| {
@@ -520,11 +520,11 @@ fn thinking_is_asked_for_as_each_api_wants_it() {
     assert_eq!(thinking(Api::Ollama, Word, high).0["think"], "high");
     let effort_levels = EffortLevels::new(&[Effort::None]);
     let profile = ModelProfile { thinking: Word, effort_levels, ..ModelProfile::default() };
-    let switched = Target { profile, ..target(Api::Ollama) };
+    let switched = RequestTarget { profile, ..target(Api::Ollama) };
     assert_eq!(settings_of(switched, &Asked::of([Message::user("hi")]).set(high)).0["think"], true);
     assert_eq!(thinking(Api::Ollama, Word, off).0["think"], false);
     let profile = ModelProfile { thinking: Word, ..ModelProfile::default() };
-    let router = Target { profile, ..target_of(Api::OpenAiChat, "openrouter", "m") };
+    let router = RequestTarget { profile, ..target_of(Api::OpenAiChat, "openrouter", "m") };
     let asked = Asked::of([Message::user("hi")]).set(tokens);
     assert_eq!(body(&encoded(router, &asked))["reasoning"], json!({"max_tokens": 3000}));
 }
@@ -562,7 +562,7 @@ fn what_cannot_stand_beside_thinking_is_left_out_with_a_notice() {
 #[test]
 fn what_a_model_does_not_take_is_said_once_in_a_session() {
     let profile = ModelProfile { sampling: false, ..ModelProfile::default() };
-    let mut encoder = Encoder::new(Target { profile, ..target(Api::OpenAiChat) });
+    let mut encoder = Encoder::new(RequestTarget { profile, ..target(Api::OpenAiChat) });
     let mut asked = Asked::of([Message::user("hi")]).set(|settings| settings.temperature = Some(1.0));
     let first = encoder.encode(&asked.request()).unwrap();
     assert_eq!(body(&first)["temperature"], Value::Null);
@@ -587,9 +587,9 @@ fn server_tools() -> Asked {
 }
 
 /// A target whose model may use all tools that a provider can run.
-fn server_target(api: Api) -> Target {
+fn server_target(api: Api) -> RequestTarget {
     let server_tools = &["web_search", "web_fetch", "code_execution", "image_generation"];
-    Target { profile: ModelProfile { server_tools, ..ModelProfile::default() }, ..target(api) }
+    RequestTarget { profile: ModelProfile { server_tools, ..ModelProfile::default() }, ..target(api) }
 }
 
 #[test]
@@ -626,7 +626,7 @@ fn server_side_tools_are_offered_where_the_api_has_them() {
     );
     assert_eq!(encoded(server_target(Api::OpenAiChat), &server_tools()).notices.len(), 4);
     let profile = ModelProfile { server_tools: &["web_search"], ..ModelProfile::default() };
-    let only = encoded(Target { profile, ..target(Api::Anthropic) }, &server_tools());
+    let only = encoded(RequestTarget { profile, ..target(Api::Anthropic) }, &server_tools());
     assert_eq!(body(&only)["tools"].as_array().unwrap().len(), 1);
     assert_eq!(only.notices.len(), 3);
     assert_eq!(only.headers.len(), 1, "no feature in use needs a beta");
@@ -639,7 +639,7 @@ fn gemini_before_3_takes_no_server_side_tools_beside_functions() {
     let asked = server_tools().with_tool();
     let with = |model: &str| {
         let target = target_of(Api::Gemini, "gemini", model);
-        Target { profile: server_target(Api::Gemini).profile, ..target }
+        RequestTarget { profile: server_target(Api::Gemini).profile, ..target }
     };
     let older = encoded(with("gemini-2.5-pro"), &asked);
     let kinds = |encoded: &Encoded| -> Vec<String> {
@@ -768,7 +768,7 @@ fn the_text_of_a_file_is_text_for_other_servers_that_speak_messages() {
 #[test]
 fn a_model_without_images_is_told_of_them() {
     let profile = ModelProfile { images: false, documents: false, ..ModelProfile::default() };
-    let encoded = encoded(Target { profile, ..target(Api::OpenAiChat) }, &attached(Api::OpenAiChat));
+    let encoded = encoded(RequestTarget { profile, ..target(Api::OpenAiChat) }, &attached(Api::OpenAiChat));
     assert_eq!(encoded.notices.len(), 3, "{:?}", encoded.notices);
     assert!(body(&encoded)["messages"][0]["content"].as_str().unwrap().contains("`a.png` (image/png)"));
 }
@@ -1035,7 +1035,7 @@ fn a_call_without_a_result_gets_one_and_a_result_without_a_call_becomes_text() {
         json!([
             {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "1"}]},
             {"type": "tool_result", "tool_use_id": "c2", "is_error": true,
-                "content": [{"type": "text", "text": "error: there is no result of this call"}]},
+                "content": [{"type": "text", "text": "error: this call has no result"}]},
             {"type": "text", "text": "Result of `h`: stray"},
         ])
     );

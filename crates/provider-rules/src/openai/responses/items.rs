@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::super::issued::{Follower, Issued, StoredResponse};
+use super::super::issued::{Follower, IssuedReasoning, StoredResponse};
 use crate::json::{is_name, is_set, items, text};
 use crate::refusal::Check;
-use crate::{Account, ProviderRequest, Refusal};
+use crate::{Account, ProviderRefusal, ProviderRequest};
 
 const MAX_CALL_ID_LEN: usize = 64;
 const MAX_NAME_LEN: usize = 128;
@@ -41,8 +41,8 @@ pub(super) fn check(request: &ProviderRequest<'_>, account: &Account) -> Check {
     if request.provider == "deepseek" { check_grouped(input) } else { Ok(()) }
 }
 
-fn refusal(rule: &'static str, message: impl Into<String>) -> Refusal {
-    Refusal::openai(rule, "input", "", message)
+fn refusal(rule: &'static str, message: impl Into<String>) -> ProviderRefusal {
+    ProviderRefusal::openai(rule, "input", "", message)
 }
 
 /// A message may leave its type out.
@@ -100,7 +100,7 @@ fn check_content(parts: &[Value]) -> Check {
         text(part, "file_data").strip_prefix("data:").and_then(|data| data.split(';').next())
     });
     match kinds.find(|kind| kind.starts_with("audio/") || kind.starts_with("video/")) {
-        Some(kind) => Err(Refusal::openai(
+        Some(kind) => Err(ProviderRefusal::openai(
             "responses.file",
             "input",
             "unsupported_file",
@@ -155,11 +155,11 @@ fn check_pairs(input: &[Value], stored: Option<&StoredResponse>, in_conversation
 }
 
 /// A reasoning item can be verified, and is followed by the item that it was issued with.
-fn check_reasoning(input: &[Value], index: usize, issued: &Issued) -> Check {
+fn check_reasoning(input: &[Value], index: usize, issued: &IssuedReasoning) -> Check {
     let item = &input[index];
     let (id, encrypted) = (text(item, "id"), text(item, "encrypted_content"));
     if !encrypted.is_empty() && !issued.encrypted.contains(encrypted) {
-        return Err(Refusal::openai(
+        return Err(ProviderRefusal::openai(
             "responses.encrypted_content",
             "",
             "invalid_encrypted_content",
@@ -203,7 +203,7 @@ fn is_output(item: &Value) -> bool {
 }
 
 /// An item that is sent with its id needs the reasoning item that it was issued with.
-fn check_reasoning_before(input: &[Value], index: usize, issued: &Issued) -> Check {
+fn check_reasoning_before(input: &[Value], index: usize, issued: &IssuedReasoning) -> Check {
     let id = text(&input[index], "id");
     let Some(needed) = issued.reasoning_before.get(id) else { return Ok(()) };
     let is_needed = |item: &Value| {

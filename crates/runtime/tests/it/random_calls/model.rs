@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use llm_do_core::{ModelErrorKind, ModelRequest, Name, StopReason};
-use llm_do_models::{Reply, Script, asks_raw, cut, fails, instructed, replies, says, thinks};
+use llm_do_models::{Script, ScriptedReply, asks_raw, cut, fails, instructed, replies, says, thinks};
 
 use crate::random_calls::arguments::spelled;
 use crate::random_calls::journal::{What, Whose};
@@ -24,7 +24,7 @@ pub(crate) fn model(seat: RunSeat) -> Script {
     Script::new([answer.when(instructed(YOU_ARE))])
 }
 
-fn answer(seat: &RunSeat, request: &ModelRequest<'_>) -> Reply {
+fn answer(seat: &RunSeat, request: &ModelRequest<'_>) -> ScriptedReply {
     let world = &seat.world;
     let name = request.instructions.trim_start_matches(YOU_ARE);
     let messages = request.conversation.messages();
@@ -58,7 +58,7 @@ fn answer(seat: &RunSeat, request: &ModelRequest<'_>) -> Reply {
         _ => None,
     };
     note(What::ModelAsked { agent: name.to_owned(), calls: calls.clone() });
-    let opening = if chance.percent(20) { thinks("hm").and(says("now")) } else { Reply::default() };
+    let opening = if chance.percent(20) { thinks("hm").and(says("now")) } else { ScriptedReply::default() };
     let reply = calls.into_iter().fold(opening, |reply, (name, text)| reply.and(asks_raw(name, text)));
     match stop {
         Some(reason) => reply.stops(reason),

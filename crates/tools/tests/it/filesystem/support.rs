@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use llm_do_core::{AgentSpec, Answer, ApprovalMode, ApprovalRequest, Failure};
-use llm_do_models::{Reply, says};
+use llm_do_models::{ScriptedReply, says};
 use llm_do_runtime::Runtime;
 use llm_do_testing::{Approvals, TestProject, TestRun};
 use llm_do_tools::{Filesystem, FilesystemSettings, Protected};
@@ -122,7 +122,7 @@ impl Folder {
     /// Runs an agent with the toolset and a scripted model.
     pub(crate) async fn converse(
         &self,
-        replies: impl IntoIterator<Item = Reply>,
+        replies: impl IntoIterator<Item = ScriptedReply>,
         answers: impl IntoIterator<Item = Answer>,
     ) -> (TestRun, Vec<ApprovalRequest>) {
         let approvals = Approvals::new(answers);

@@ -1,7 +1,7 @@
 //! What a model does: a function of the seed and of the conversation that it is sent.
 
 use llm_do_core::{Message, ModelErrorKind, Part, Role};
-use llm_do_models::{Reply, asks_all, fails, says};
+use llm_do_models::{ScriptedReply, asks_all, fails, says};
 use llm_do_testing::Chance;
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ impl Call {
 }
 
 impl Answer {
-    pub(crate) fn reply(&self) -> Reply {
+    pub(crate) fn reply(&self) -> ScriptedReply {
         match self {
             Self::Calls { text, calls } if text.is_empty() => asks_all(calls.iter().map(Call::asked)),
             Self::Calls { text, calls } => says(text.as_str()).and(asks_all(calls.iter().map(Call::asked))),

@@ -8,7 +8,7 @@ use llm_do_core::{
     Access, Approval, Effect, Event, ModelProfile, ModelRequest, Money, Output, Prices, Status,
     ToolDefinition, ToolError, Usage,
 };
-use llm_do_models::{Reply, Script, instructed, replies};
+use llm_do_models::{Script, ScriptedReply, instructed, replies};
 use llm_do_runtime::{Canceller, MemoryStore, Runtime, Store};
 use llm_do_testing::{Chance, FunctionTool, TestProject, TestRun};
 use llm_do_tools::{FileDescriptors, Process, ProcessSettings};
@@ -124,7 +124,7 @@ impl Stage {
     }
 
     /// Answers as decided, and counts the tokens.
-    fn answer(&self, request: &ModelRequest<'_>) -> Reply {
+    fn answer(&self, request: &ModelRequest<'_>) -> ScriptedReply {
         let mut books = self.books.lock().unwrap();
         let answer = books.asked(request);
         let asked = self.asked.fetch_add(1, Ordering::SeqCst) + 1;

@@ -257,7 +257,7 @@ impl Rewriter<'_> {
         Some(written.described())
     }
 
-    /// Keeps a reference to a definition. Only descriptions can stand beside it, in a union of one.
+    /// Keeps a reference to a definition. Only descriptions can be beside it, in a union of one.
     fn reference(&self, reference: &str, map: &Map<String, Value>) -> Option<Value> {
         let beside: Map<String, Value> = map
             .iter()

@@ -33,7 +33,7 @@ pub(super) fn fits_openai(schema: &Value) -> bool {
 }
 
 fn is_shallow(schema: &Value) -> bool {
-    let depth = Depths { root: schema, known: HashMap::new(), open: Vec::new() }.of(schema);
+    let depth = Depths { root: schema, known: HashMap::new(), open: Vec::new() }.measure(schema);
     depth.all <= MAX_DEPTH && depth.objects <= MAX_OBJECT_DEPTH
 }
 
@@ -118,21 +118,21 @@ struct Depths<'a> {
 }
 
 impl<'a> Depths<'a> {
-    fn of(&mut self, schema: &'a Value) -> Depth {
+    fn measure(&mut self, schema: &'a Value) -> Depth {
         let Some(map) = schema.as_object() else { return Depth::default() };
         if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
-            return self.of_reference(reference);
+            return self.measure_reference(reference);
         }
         let fields = map.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
         let branches = map.get("anyOf").and_then(Value::as_array).into_iter().flatten();
         let inside = fields.chain(branches).chain(map.get("items"));
-        let deepest = inside.fold(Depth::default(), |deepest, child| deepest.max(self.of(child)));
+        let deepest = inside.fold(Depth::default(), |deepest, child| deepest.max(self.measure(child)));
         let is_object = map.contains_key("properties");
         Depth { all: deepest.all + 1, objects: deepest.objects + usize::from(is_object) }
     }
 
     /// A reference that is being followed is not followed again: recursion is allowed.
-    fn of_reference(&mut self, reference: &'a str) -> Depth {
+    fn measure_reference(&mut self, reference: &'a str) -> Depth {
         if let Some(known) = self.known.get(reference) {
             return *known;
         }
@@ -143,7 +143,7 @@ impl<'a> Depths<'a> {
             return Depth::TOO_DEEP;
         }
         self.open.push(reference);
-        let depth = self.of(target);
+        let depth = self.measure(target);
         self.open.pop();
         self.known.insert(reference, depth);
         depth

@@ -95,7 +95,7 @@ impl<'a> Inliner<'a> {
         }
     }
 
-    /// Replaces a reference. What stands beside it holds as well.
+    /// Replaces a reference. Its sibling keywords hold as well.
     fn replace(&mut self, reference: &'a str, own: Map<String, Value>) -> Option<Value> {
         if self.open.contains(&reference) {
             return None;

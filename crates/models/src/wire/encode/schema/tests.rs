@@ -6,7 +6,7 @@ use llm_do_core::{Conversation, Message, ModelRequest, ModelSettings, Schema, To
 use llm_do_provider_rules::{Account, Protocol, ProviderRequest};
 use serde_json::{Map, Value, json};
 
-use super::super::{Encoder, Target};
+use super::super::{Encoder, RequestTarget};
 use super::*;
 use crate::profile_of;
 use crate::profiles::rules_of;
@@ -507,7 +507,8 @@ fn refusal(
         max_output: None,
     };
     let rules = rules_of(provider, provider, model);
-    let target = Target { api, provider: provider.to_owned(), model: model.to_owned(), profile, rules };
+    let target =
+        RequestTarget { api, provider: provider.to_owned(), model: model.to_owned(), profile, rules };
     let encoded = Encoder::new(target).encode(&request).unwrap();
     let body = serde_json::from_slice(&encoded.body.to_vec()).unwrap();
     let request = ProviderRequest { protocol, provider, path: &encoded.path, body: &body };

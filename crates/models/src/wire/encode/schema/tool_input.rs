@@ -24,7 +24,7 @@ pub(in super::super) fn tool_input(schema: &Value) -> Cow<'_, Value> {
     if is_plain && !has_combiner(schema) {
         return Cow::Borrowed(schema);
     }
-    let fields = Reader::new(schema).read(schema);
+    let fields = FieldReader::new(schema).read(schema);
     let Some(map) = schema.as_object() else { return Cow::Owned(any_object()) };
     let mut object = map.clone();
     object.retain(|key, _| !COMBINERS.contains(&key.as_str()) && key != "required");
@@ -81,13 +81,13 @@ struct Fields {
 }
 
 /// Reads the fields of a schema through references and combiners.
-struct Reader<'a> {
+struct FieldReader<'a> {
     root: &'a Value,
     open: Vec<&'a str>,
     left: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FieldReader<'a> {
     fn new(root: &'a Value) -> Self {
         Self { root, open: Vec::new(), left: MAX_READ }
     }
@@ -172,7 +172,7 @@ fn widen(known: &mut Value, other: Value) {
 fn forms(schema: &Value) -> Option<String> {
     let branches = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?;
     let form = |branch: &Value| {
-        let fields = Reader::new(schema).read(branch);
+        let fields = FieldReader::new(schema).read(branch);
         let names: Vec<String> = fields
             .properties
             .keys()
