@@ -4,5 +4,4 @@ pub(crate) mod caller;
 pub(crate) mod cancelled;
 pub(crate) mod dispatch;
 pub(crate) mod effect;
-pub(crate) mod redaction;
 pub(crate) mod unresolved;

@@ -13,6 +13,7 @@ pub(crate) mod fork;
 pub(crate) mod in_flight;
 pub(crate) mod instances;
 pub(crate) mod live;
+pub(crate) mod redaction;
 pub(crate) mod repeats;
 pub(crate) mod run_state;
 pub(crate) mod scope;

@@ -14,12 +14,12 @@ use llm_do_core::{
     ModelError, Name, NoticeSink, Outcome, Payload, Remaining, Remark, Sample, Step, StepKind, StepResult,
     Tool, ToolDefinition, ToolError, ToolReply, Trace, Tune, UsageByModel,
 };
+use llm_do_secrets::StreamMask;
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::call::redaction::redacted_remark;
 use crate::call::unresolved;
 use crate::model::ask::{check_compatible, check_price};
 use crate::project::plan::{TargetKind, ToolSource};
@@ -176,7 +176,7 @@ impl Caller for LookingOnly {
     fn say(&self, remark: Remark) {
         if let Remark::Notice(text) | Remark::Stderr(text) = remark {
             // A run that has ended has nobody to tell.
-            let _ = self.notices.send(llm_do_secrets::redact(&text).into_owned());
+            let _ = self.notices.send(text);
         }
     }
 
@@ -226,13 +226,21 @@ pub(crate) struct ToolCaller {
     in_flight: Mutex<usize>,
     halt: OnceLock<Halt>,
     halted: Notify,
-    progress: Mutex<u64>,
+    progress: Mutex<Progress>,
     /// Set when the tool's own call ends: nothing begins and nothing is said after that.
     settled: Mutex<bool>,
 }
 
+/// What a tool has reported while it runs.
+struct Progress {
+    next: u64,
+    /// Finds known secrets across the parts of a report.
+    mask: StreamMask,
+}
+
 impl ToolCaller {
     pub(crate) fn new(scope: &RunScope, call: &Arc<LiveCall>, leaf: Leaf) -> Arc<Self> {
+        let mask = scope.run.shared.known_secrets.mask();
         Arc::new(Self {
             leaf: Mutex::new(Some(leaf)),
             scope: scope.clone(),
@@ -243,7 +251,7 @@ impl ToolCaller {
             in_flight: Mutex::new(0),
             halt: OnceLock::new(),
             halted: Notify::new(),
-            progress: Mutex::new(0),
+            progress: Mutex::new(Progress { next: 0, mask: StreamMask::new(&mask) }),
             settled: Mutex::new(false),
         })
     }
@@ -265,10 +273,30 @@ impl ToolCaller {
 
     /// Ends what is left of inner calls and waits for it: nothing runs on unseen.
     pub(crate) async fn settle(&self) {
-        *self.settled.lock() = true;
+        {
+            let mut settled = self.settled.lock();
+            if !*settled {
+                let rest = self.progress.lock().mask.finish();
+                self.report(rest);
+            }
+            *settled = true;
+        }
         self.inner_cancel.cancel();
         self.inner.close();
         self.inner.wait().await;
+    }
+
+    /// Reports progress: a part of the output of a command, say, which may be cut anywhere.
+    fn report(&self, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        let (run, info) = (&self.scope.run, &self.call.info);
+        let text = run.shared.redactor().text(text);
+        let mut progress = self.progress.lock();
+        let delta = Delta { attempt: 0, index: progress.next, text };
+        progress.next += 1;
+        run.log.pass(info, &info.id, EventBody::ToolProgress(delta));
     }
 
     /// Does something, unless the tool's own call has ended; it does not end meanwhile.
@@ -425,14 +453,15 @@ impl Caller for ToolCaller {
     fn say(&self, remark: Remark) {
         let run = &self.scope.run;
         let key = &self.call.info.id;
-        self.unless_settled(|| match redacted_remark(remark) {
+        self.unless_settled(|| match remark {
             Remark::Notice(text) => run.notice(&self.call.info, text),
-            Remark::Stderr(text) => run.note(&self.call, key, EventBody::Stderr { text }),
+            Remark::Stderr(text) => {
+                let text = run.shared.redactor().text(text);
+                run.note(&self.call, key, EventBody::Stderr { text });
+            }
             Remark::Progress(text) => {
-                let mut next = self.progress.lock();
-                let delta = Delta { attempt: 0, index: *next, text };
-                *next += 1;
-                run.log.pass(&self.call.info, key, EventBody::ToolProgress(delta));
+                let text = self.progress.lock().mask.push(text);
+                self.report(text);
             }
         });
     }
@@ -518,7 +547,7 @@ impl Caller for ToolCaller {
         }
         let unusable = |error: ModelError| Failure::new(FailureKind::Arguments, error.to_string());
         check_compatible(spec, name).map_err(unusable)?;
-        let model = run.shared.models.resolve(name).map_err(unusable)?;
+        let model = run.shared.resolve_model(name).map_err(unusable)?;
         check_price(run, frame, model.name())
     }
 

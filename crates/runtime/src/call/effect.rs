@@ -15,7 +15,6 @@ use llm_do_core::{
 use serde_json::Value;
 
 use crate::call::caller::{ToolCaller, tool_of};
-use crate::call::redaction::redacted;
 use crate::record::store::Durability;
 use crate::state::in_flight::Leaf;
 use crate::state::live::LiveCall;
@@ -48,7 +47,7 @@ pub(crate) async fn run(
     let tool = match tool_of(&scope.run, call).await {
         Ok(tool) => tool,
         Err(_) if call.cancel.is_cancelled() => return Err(Halt::Interrupted),
-        Err(failure) => return Ok(Outcome::Failed(failure)),
+        Err(failure) => return Ok(scope.run.shared.redactor().outcome(Outcome::Failed(failure), None)),
     };
     let caller = ToolCaller::new(scope, call, leaf);
     let ended = supervise(scope, call, &caller, &*tool, seal(&step.payload, precondition.clone())).await;
@@ -69,7 +68,8 @@ pub(crate) async fn run(
         Ended::TimedOut => Outcome::Failed(timed_out(call)),
         Ended::Halted(halt) => return Err(halt),
     };
-    Ok(redacted(outcome, precondition.as_ref()))
+    // Made only now: a key may have been opened while the tool ran.
+    Ok(scope.run.shared.redactor().outcome(outcome, precondition.as_ref()))
 }
 
 #[expect(

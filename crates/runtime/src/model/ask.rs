@@ -257,7 +257,7 @@ impl Asking<'_> {
         }
         let model = match choice {
             ModelChoice::Given(model) => model.clone(),
-            ModelChoice::Named(name) => self.run.shared.models.resolve(name)?,
+            ModelChoice::Named(name) => self.run.shared.resolve_model(name)?,
         };
         let session = model.open();
         conversation_state.model_handles.reserve_exact(1); // few agents ever turn to a second model

@@ -9,7 +9,7 @@ use llm_do_core::{
     ApprovalMode, Approver, Clock, Context, Event, Limits, LinkedPrograms, ModelChoice, Models, Name,
     NeedSpec, NoModels, NoPrices, Prices, Random, SystemClock, SystemRandom, Usage, nearest,
 };
-use llm_do_secrets::SecretFiles;
+use llm_do_secrets::{KnownSecrets, SecretFiles};
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
@@ -254,6 +254,8 @@ impl RuntimeBuilder {
         if !problems.is_empty() {
             return Err(LinkErrors(problems));
         }
+        let known_secrets = KnownSecrets::default();
+        known_secrets.add(self.models.secrets());
         let shared = Shared {
             project: self.project.linked().clone(),
             created: CreatedAgents::default(),
@@ -278,6 +280,7 @@ impl RuntimeBuilder {
             grace: self.grace,
             root: self.root,
             secret_files: self.secret_files,
+            known_secrets,
             subscribers: self.subscribers,
             readings: Subscribers::default(),
             running: Mutex::default(),

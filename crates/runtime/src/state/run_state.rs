@@ -15,6 +15,7 @@ use crate::record::replay::Replay;
 use crate::state::in_flight::InFlight;
 use crate::state::instances::Instances;
 use crate::state::live::{AgentState, LiveCall};
+use crate::state::redaction::Redactor;
 use crate::state::shared::Shared;
 use crate::sync::Mutex;
 
@@ -117,15 +118,19 @@ impl RunState {
     }
 
     pub(crate) fn notice(&self, call: &Arc<CallInfo>, text: String) {
+        let text = self.shared.redactor().text(text);
         self.log.note(call, &call.id, EventBody::Notice { text });
     }
 
     /// Returns a way to give notices in the name of a call, also after it has ended.
     pub(crate) fn notices(&self, call: &Arc<CallInfo>) -> NoticeSink {
-        let (log, call) = (Arc::downgrade(&self.log), call.clone());
-        NoticeSink::new(move |text| match log.upgrade() {
-            Some(log) => log.note_notice(&call, text),
-            None => Err(text),
+        let (log, call, known) = (Arc::downgrade(&self.log), call.clone(), self.shared.known_secrets.clone());
+        NoticeSink::new(move |text| {
+            let text = Redactor::new(&known).text(text);
+            match log.upgrade() {
+                Some(log) => log.note_notice(&call, text),
+                None => Err(text),
+            }
         })
     }
 

@@ -6,9 +6,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use llm_do_core::{
-    ApprovalMode, Approver, Clock, Context, Limits, ModelChoice, Models, Prices, Random, RunId, UsageByModel,
+    ApprovalMode, Approver, Clock, Context, Limits, Model, ModelChoice, ModelError, Models, Prices, Random,
+    RunId, UsageByModel,
 };
-use llm_do_secrets::SecretFiles;
+use llm_do_secrets::{KnownSecrets, SecretFiles};
 use tokio_util::task::TaskTracker;
 
 use crate::descriptors::ContentStore;
@@ -20,6 +21,7 @@ use crate::record::subscribers::{Subscriber, Subscribers};
 use crate::retry::RetryPolicy;
 use crate::state::broker::Broker;
 use crate::state::created::CreatedAgents;
+use crate::state::redaction::Redactor;
 use crate::state::run_state::RunState;
 use crate::sync::Mutex;
 
@@ -53,6 +55,8 @@ pub(crate) struct Shared {
     pub(crate) grace: Duration,
     pub(crate) root: Option<PathBuf>,
     pub(crate) secret_files: SecretFiles,
+    /// The keys and passwords that the catalog of models knows; those of the key store come when a model needs them.
+    pub(crate) known_secrets: KnownSecrets,
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) readings: Subscribers,
     /// Runs in progress: none of them can be resumed.
@@ -65,6 +69,18 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Finds a model in the catalog, and learns the keys that were opened for it.
+    pub(crate) fn resolve_model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        let model = self.models.resolve(name);
+        self.known_secrets.add(self.models.secrets());
+        model
+    }
+
+    /// Returns what takes the secrets that are known now out of results and events.
+    pub(crate) fn redactor(&self) -> Redactor {
+        Redactor::new(&self.known_secrets)
+    }
+
     /// A version 7 id: the time first, so that ids sort by age.
     pub(crate) fn new_run_id(&self) -> RunId {
         let mut random = [0; 10];

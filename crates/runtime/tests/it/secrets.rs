@@ -1,8 +1,13 @@
 //! Secrets: calls that read secret files ask, and no tool's answer carries a private key or a known token further.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use llm_do_core::{
-    AgentSpec, Answer, Approval, ApprovalMode, Assessment, Attachment, Digest, FailureKind, Output,
-    SecretFile, Subject, ToolError,
+    AgentSpec, Answer, Approval, ApprovalMode, Assessment, Attachment, Digest, EventBody, FailureKind, Model,
+    ModelError, Models, Output, SecretFile, Subject, ToolError,
 };
 use llm_do_models::{Script, asks, says};
 use llm_do_secrets::SecretFiles;
@@ -57,6 +62,110 @@ async fn no_answer_of_a_tool_carries_a_known_secret_to_the_model_or_the_record()
         assert!(!all.contains(&token()[4..]), "{index}: {all}");
         assert!(!all.contains("MIIEvQIBADANBg"), "{index}: {all}");
         assert!(all.contains("notice [secret: GitHub token, 40 bytes]"), "{index}: {all}");
+    }
+}
+
+/// A key of the environment, which the catalog knows from the start.
+const KEY: &str = "sk-canary-0123/456+789";
+/// A key of the key store, which is opened with the model that needs it.
+const STORED_KEY: &str = "stored-canary-9876543210";
+
+/// A catalog with one model, which asks for the tool `show` once.
+#[derive(Clone, Default)]
+struct Catalog {
+    is_store_open: Arc<AtomicBool>,
+}
+
+impl Models for Catalog {
+    fn resolve(&self, _: &str) -> Result<Arc<dyn Model>, ModelError> {
+        self.is_store_open.store(true, Ordering::Relaxed);
+        Ok(Arc::new(Script::new([asks("show", json!({})), says("Done.")]).named("acme:m")))
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        let stored = self.is_store_open.load(Ordering::Relaxed).then(|| STORED_KEY.to_owned());
+        [KEY.to_owned()].into_iter().chain(stored).collect()
+    }
+}
+
+async fn run_tool_beside_keys(tool: FunctionTool) -> TestRun {
+    let tool = tool.define(|definition| definition.approval = Approval::PreApproved);
+    let project = TestProject::new().agent(agent().model("acme:m")).tool(tool);
+    project.runtime(|builder| builder.models(Catalog::default())).run("go").await
+}
+
+/// Returns a key as tools may show it.
+fn forms_of(key: &str) -> Vec<String> {
+    let hex = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let percent = key.replace('/', "%2F").replace('+', "%2B");
+    let within = |opening: &str| STANDARD.encode(format!("{opening}{key}, end"));
+    let basic = URL_SAFE_NO_PAD.encode(format!("user:{key}"));
+    vec![key.to_owned(), key.replace('/', "\\/"), hex, percent, within(""), within("a"), within("ab"), basic]
+}
+
+/// The longest part of each form that is found, whatever surrounds the key.
+fn assert_absent(all: &str, key: &str, context: &str) {
+    for form in forms_of(key) {
+        let middle = &form[form.len() / 3..form.len() * 2 / 3];
+        assert!(!all.contains(middle), "{context}: `{form}` is in {all}");
+    }
+}
+
+#[tokio::test]
+async fn no_known_key_leaves_a_tool_in_any_form_or_way() {
+    type Answering = fn(&str) -> Result<Output, ToolError>;
+    let answers: [Answering; 6] = [
+        |form| Ok(Output::text(format!("env: KEY={form}\n"))),
+        |form| Ok(Output::json(json!({"env": [{"KEY": form}]}))),
+        |form| Ok(Output::json(json!({form: 1}))),
+        |form| Err(ToolError::new(format!("401 for {form}"))),
+        |form| panic!("panicked with {form}"),
+        |form| Ok(Output::text("see").with_attachment(Attachment::bytes("a.txt", "text/plain", form))),
+    ];
+    for key in [KEY, STORED_KEY] {
+        for form in forms_of(key) {
+            for (index, answer) in answers.into_iter().enumerate() {
+                let shown = form.clone();
+                let tool = FunctionTool::new("show", move |_, call| {
+                    call.notice(format!("notice {shown}"));
+                    call.stderr(format!("stderr {shown}"));
+                    call.progress().report(format!("progress {shown}"));
+                    let shown = shown.clone();
+                    async move { answer(&shown) }
+                });
+                let run = run_tool_beside_keys(tool).await;
+                let all = everything(&run);
+                assert!(all.contains("[removed]"), "{index} {form}: {all}");
+                assert_absent(&all, key, &format!("{index}"));
+                assert_eq!(&*run.answer(), "Done.");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_that_is_cut_into_several_reports_of_progress_is_removed() {
+    for cut in 0..=KEY.len() {
+        let tool = FunctionTool::new("show", move |_, call| {
+            let progress = call.progress();
+            progress.report(format!("env {}", &KEY[..cut]));
+            progress.report(KEY[cut..].to_owned());
+            progress.report(" and sk-can".to_owned());
+            async { Ok(Output::text("shown")) }
+        });
+        let tool = tool.define(|definition| definition.approval = Approval::PreApproved);
+        let project = TestProject::new().agent(agent().model("acme:m")).tool(tool);
+        let runtime = project.runtime(|builder| builder.models(Catalog::default())).build();
+        let seen = Arc::new(Mutex::new(String::new()));
+        let reported = seen.clone();
+        let run = runtime.run("main", "go").on_event(move |event| {
+            if let EventBody::ToolProgress(delta) = &event.body {
+                seen.lock().unwrap().push_str(&delta.text);
+            }
+        });
+        run.blocking().unwrap();
+        let reported = reported.lock().unwrap().clone();
+        assert_eq!(reported, "env [removed] and sk-can", "cut at {cut}");
     }
 }
 
