@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use llm_do_core::{NoticeSink, Remark};
-use llm_do_testing::{Chance, TestCall, TestReply, needs};
+use llm_do_core::{AgentSpec, Approval, Model, ModelError, Models, NoModels, NoticeSink, Remark};
+use llm_do_models::{asks, says};
+use llm_do_testing::{Chance, TestCall, TestProject, TestReply, needs};
 use serde_json::json;
 
 use crate::support::{Folder, Named};
@@ -198,4 +199,52 @@ fn random_writer(chance: &mut Chance, place: &[u64; 3]) -> (String, bool, Vec<St
     let [seed, call, writer] = place;
     let lines = (0..=chance.below(8)).map(|line| format!("{seed}-{call}-{writer}-{line}")).collect();
     (kind.to_owned(), chance.below(3) == 0, lines)
+}
+
+/// A catalog that knows a key and no model.
+struct KnowsKey;
+
+impl Models for KnowsKey {
+    fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        NoModels.resolve(name)
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        vec!["sk-canary-0123456789".to_owned()]
+    }
+}
+
+#[tokio::test]
+async fn a_known_key_is_removed_from_what_code_returns_raises_and_prints() {
+    needs_python!();
+    let folder = Folder::of(
+        r#"
+import base64
+KEY = "sk-canary-" + "0123456789"
+def returned(): return {"headers": [KEY, base64.b64encode(("x" + KEY).encode()).decode(), KEY.encode().hex()]}
+def raised(): raise ValueError("401 for " + KEY)
+def printed():
+    print("the key is", KEY)
+    return "printed"
+TOOLS = [returned, raised, printed]
+"#,
+    );
+    let code = folder.load();
+    let names = ["returned", "raised", "printed"];
+    let main = names.iter().fold(AgentSpec::new("main", "Work."), |main, name| main.tool(*name));
+    let project = TestProject::new().agent(main.rule("*", Approval::PreApproved));
+    let project = code.tools.iter().fold(project, |project, tool| project.tool(tool.value.clone()));
+    let run = project
+        .model_replies(names.map(|name| asks(name, json!({}))).into_iter().chain([says("Done.")]))
+        .runtime(|builder| builder.models(KnowsKey))
+        .run("go")
+        .await;
+    assert_eq!(&*run.answer(), "Done.", "{}", run.report().trace());
+    let events = run.events().into_iter().map(|event| serde_json::to_string(&event).unwrap() + "\n");
+    let all: String = events.collect();
+    for form in ["canary-01234", "NhbmFyeS0wMTIz", "63616e6172792d30"] {
+        assert!(!all.contains(form), "{form}: {all}");
+    }
+    assert_eq!(run.tool_results().iter().filter(|result| result.contains("[removed]")).count(), 2);
+    assert!(all.contains("the key is [removed]"), "{all}");
 }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use llm_do_core::{Approval, Assessment, Subject, Tool};
+use llm_do_core::{AgentSpec, Approval, Assessment, Model, ModelError, Models, NoModels, Subject, Tool};
+use llm_do_models::{asks, says};
 use llm_do_secrets::SecretFiles;
+use llm_do_testing::TestProject;
 use llm_do_tools::Shell;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::shell::support::{Folder, assess, open, output, read_only, run, trusting};
 
@@ -219,4 +221,40 @@ async fn the_globs_of_a_project_are_exceptions() {
     assert_eq!(assessment.precondition.unwrap()["secret_files"][0]["path"], "key.txt");
     assert!(printed(&output(&tool, "cat key.txt").await).contains("MIIEvQIB"));
     assert_eq!(secrets(&assess(&tool, "cat .env").await), [".env"]);
+}
+
+/// A catalog that knows a key and no model.
+struct KnowsKey;
+
+impl Models for KnowsKey {
+    fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        NoModels.resolve(name)
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        vec![KEY.to_owned()]
+    }
+}
+
+const KEY: &str = "sk-canary-0123456789";
+
+#[tokio::test]
+async fn a_known_key_that_a_command_prints_is_removed_from_its_output() {
+    let folder = Folder::new();
+    folder.file("log.txt", &format!("header: {KEY}\n")).file("log64.txt", "c2stY2FuYXJ5LTAxMjM0NTY3ODk=\n");
+    let agent = AgentSpec::new("main", "Look.").toolset("shell").rule("*", Approval::PreApproved);
+    let calls = ["cat log.txt", "cat log64.txt", "cat absent-sk-canary-0123456789"];
+    let replies = calls.map(|command| asks("shell", json!({"command": command})));
+    let run = TestProject::new()
+        .agent(agent)
+        .toolset(Shell::read_only("shell", folder.root()).unwrap())
+        .model_replies(replies.into_iter().chain([says("Done.")]))
+        .runtime(|builder| builder.models(KnowsKey))
+        .run("go")
+        .await;
+    let results = run.tool_results();
+    assert!(results.iter().all(|result| result.contains("[removed]")), "{results:#?}");
+    for form in ["canary-01234", "FuYXJ5LTAxMjM0"] {
+        assert!(!results.iter().any(|result| result.contains(form)), "{form}: {results:#?}");
+    }
 }
