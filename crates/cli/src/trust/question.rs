@@ -5,10 +5,13 @@ use std::io::{IsTerminal, Read, Write, stderr, stdin, stdout};
 
 use llm_do::project::LoadedProject;
 use llm_do_trust::{ForeignFile, Identity, Lookup};
-use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
+use rustix::termios::{QueueSelector, Winsize, tcflush, tcgetwinsize};
 
 use super::{text, view};
 use crate::text::visible_line;
+
+/// On a narrower terminal the list always has to be viewed.
+const MIN_COLUMNS: usize = 20;
 
 /// What is asked about.
 pub(super) struct Question<'a> {
@@ -41,14 +44,19 @@ enum Choice {
 /// Asks at the terminal. Enter, the end of the input and everything unknown mean no.
 pub(super) fn ask(question: &Question<'_>) -> Reply {
     let Some(mut terminal) = open_terminal() else { return Reply::NobodyToAsk };
-    let shown = shown(question);
+    let size = tcgetwinsize(&terminal).ok();
+    let columns = size.map_or(80, |size| usize::from(size.ws_col)).max(MIN_COLUMNS);
+    let shown = wrapped(&shown(question), columns);
+    let prompt = prompt(question.foreign.is_empty(), columns);
     let may_remember = question.foreign.is_empty();
-    let mut is_seen = fits(&shown, &terminal);
+    let rows = shown.lines().count() + 1 + prompt.lines().count();
+    let fits = |size: Winsize| usize::from(size.ws_col) >= MIN_COLUMNS && rows <= usize::from(size.ws_row);
+    let mut is_seen = size.is_some_and(fits);
     if writeln!(terminal, "{shown}\n").is_err() {
         return Reply::NobodyToAsk;
     }
     loop {
-        match choose(&mut terminal, may_remember, is_seen) {
+        match choose(&mut terminal, &prompt, may_remember, is_seen) {
             Some(Choice::Reply(reply)) => return reply,
             Some(Choice::View) => {
                 view::show(&shown, question.project, &mut terminal);
@@ -88,12 +96,10 @@ fn open_terminal() -> Option<File> {
 }
 
 /// Shows the choices and reads one; nothing if the terminal is gone.
-fn choose(terminal: &mut File, may_remember: bool, is_seen: bool) -> Option<Choice> {
-    let remember = if may_remember { "[y] yes, remember  " } else { "" };
-    let others = "[o] this run only  [w] run without  [v] view  [N] no";
+fn choose(terminal: &mut File, prompt: &str, may_remember: bool, is_seen: bool) -> Option<Choice> {
     // What was typed before the question could be read is not an answer to it.
     let _ = tcflush(&*terminal, QueueSelector::IFlush);
-    write!(terminal, "Trust this directory?\n{remember}{others} > ").ok()?;
+    write!(terminal, "{prompt} > ").ok()?;
     let line = read_line(terminal);
     Some(match line.trim() {
         "y" | "Y" | "yes" | "o" | "O" if !is_seen => Choice::Unseen,
@@ -105,13 +111,69 @@ fn choose(terminal: &mut File, may_remember: bool, is_seen: bool) -> Option<Choi
     })
 }
 
-/// Returns whether a text and the question below it fit on the screen at once.
-fn fits(text: &str, terminal: &File) -> bool {
-    let Ok(size) = tcgetwinsize(terminal) else { return false };
-    let columns = usize::from(size.ws_col.max(1));
-    let rows: usize = text.lines().map(|line| line.chars().count().div_ceil(columns).max(1)).sum();
-    // Below it: an empty line, and the question with its choices, which may wrap.
-    rows + 2 + 80_usize.div_ceil(columns) <= usize::from(size.ws_row)
+/// Returns the question and its choices, broken between two choices.
+fn prompt(may_remember: bool, columns: usize) -> String {
+    let remember = may_remember.then_some("[y] yes, remember");
+    let others = ["[o] this run only", "[w] run without", "[v] view", "[N] no"];
+    let mut prompt = "Trust this directory?\n".to_owned();
+    let mut used = 0;
+    for choice in remember.into_iter().chain(others) {
+        // Behind the last one, ` > ` and the cursor need room too.
+        if used > 0 && used + 2 + choice.len() + 4 > columns {
+            prompt.push('\n');
+            used = 0;
+        }
+        let gap = if used > 0 { "  " } else { "" };
+        prompt.push_str(gap);
+        prompt.push_str(choice);
+        used += gap.len() + choice.len();
+    }
+    prompt
+}
+
+/// Breaks lines between words, so that the terminal does not break them within one and their rows can be counted.
+fn wrapped(text: &str, columns: usize) -> String {
+    text.lines().map(|line| wrapped_line(line, columns)).collect::<Vec<_>>().join("\n")
+}
+
+fn wrapped_line(line: &str, columns: usize) -> String {
+    let indent = if line.starts_with(' ') { " ".repeat(10) } else { String::new() };
+    let mut rows = Vec::new();
+    let mut row = String::new();
+    for word in line.split_inclusive(' ') {
+        if !row.trim().is_empty() && width(&row) + width(word.trim_end()) > columns {
+            rows.push(std::mem::replace(&mut row, indent.clone()));
+        }
+        row.push_str(word);
+        // A word that is longer than a row is broken anywhere.
+        while width(row.trim_end()) > columns {
+            let end = row_end(&row, columns);
+            let rest = row.split_off(end);
+            rows.push(std::mem::replace(&mut row, rest));
+        }
+    }
+    rows.push(row);
+    rows.iter().map(|row| row.trim_end()).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the byte at which a row is full.
+fn row_end(row: &str, columns: usize) -> usize {
+    let mut used = 0;
+    let is_beyond = |(_, c): &(usize, char)| {
+        used += columns_of(*c);
+        used > columns
+    };
+    row.char_indices().find(is_beyond).map_or(row.len(), |(end, _)| end)
+}
+
+/// Returns how many columns a text takes at most.
+fn width(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+/// Returns how many columns a character takes at most: some that are not ASCII are wide.
+fn columns_of(c: char) -> usize {
+    if c.is_ascii() { 1 } else { 2 }
 }
 
 fn read_line(terminal: &mut File) -> String {
@@ -144,4 +206,45 @@ fn shown(question: &Question<'_>) -> String {
         }
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_word_is_broken_that_fits_on_a_row() {
+        let text =
+            "  RUNS    its Python code with your rights, in no sandbox\n\n/home/ada/x  (not seen before)";
+        let rows = wrapped(text, 40);
+        assert_eq!(
+            rows.lines().collect::<Vec<_>>(),
+            [
+                "  RUNS    its Python code with your",
+                "          rights, in no sandbox",
+                "",
+                "/home/ada/x  (not seen before)"
+            ]
+        );
+    }
+
+    #[test]
+    fn no_row_is_wider_than_the_terminal() {
+        let text = format!("  SENDS   your key to https://{}/ and {}", "long.".repeat(30), "漢".repeat(50));
+        assert!(wrapped(&text, 40).lines().all(|row| width(row) <= 40), "{}", wrapped(&text, 40));
+    }
+
+    #[test]
+    fn choices_are_broken_between_each_other() {
+        assert_eq!(prompt(true, 80).lines().count(), 2);
+        let rows = prompt(true, 60);
+        assert_eq!(
+            rows.lines().collect::<Vec<_>>(),
+            [
+                "Trust this directory?",
+                "[y] yes, remember  [o] this run only  [w] run without",
+                "[v] view  [N] no"
+            ]
+        );
+    }
 }
