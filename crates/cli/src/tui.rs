@@ -454,7 +454,13 @@ fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
 fn markdown_of(messages: &[Arc<Message>]) -> String {
     let mut text = String::new();
     for message in messages {
-        let who = if message.role == Role::User { "You" } else { "Model" };
+        let is_result = |part: &Part| matches!(part, Part::ToolResult(_));
+        let who = match message.role {
+            Role::Assistant => "Model",
+            // Providers want results in a message of the user.
+            Role::User if !message.parts.is_empty() && message.parts.iter().all(is_result) => "Tool results",
+            Role::User => "You",
+        };
         text.push_str(&format!("## {who}\n\n"));
         for part in &message.parts {
             text.push_str(&part_of(part));
