@@ -12,7 +12,7 @@ use ratatui::text::Line;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::call_tree::CallTree;
+use crate::call_tree::{CallIndex, CallTree};
 use crate::completion::Completion;
 use crate::editor::Editor;
 use crate::form::Form;
@@ -42,6 +42,8 @@ pub(crate) struct App {
     form: Option<OpenForm>,
     tree: TreeView,
     in_tree: bool,
+    /// The call for which `c` was pressed once in the tree, and when.
+    cancel_asked: Option<(CallIndex, Instant)>,
     /// Messages that wait for the end of the turn.
     queued: VecDeque<Outgoing>,
     /// What was sent last, as it was typed.
@@ -107,6 +109,7 @@ impl App {
             form: None,
             tree: TreeView::default(),
             in_tree: false,
+            cancel_asked: None,
             queued: VecDeque::new(),
             sent: None,
             busy: !options.awaits_input,

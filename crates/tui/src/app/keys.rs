@@ -6,6 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use serde_json::Value;
 
 use super::{App, AppAction, Draft, TWICE};
+use crate::call_tree::CallIndex;
 use crate::completion::Completed;
 use crate::editor::Edited;
 use crate::form::FormStep;
@@ -181,16 +182,28 @@ impl App {
     }
 
     fn tree_key(&mut self, key: KeyEvent, now: Instant) {
+        let asked = self.cancel_asked.take();
         match self.tree.key(key, &self.call_tree) {
             TreeStep::Close => self.show_tree(false),
-            TreeStep::Cancel(index) => {
-                if let Some(call) = self.call_tree.call(index) {
-                    let command = UiCommand::Cancel { run: call.run, call: call.key.clone() };
-                    self.send_command(command);
-                    self.show_hint("cancelling", now);
-                }
-            }
+            TreeStep::Cancel(index) => self.cancel_or_ask(index, asked, now),
             TreeStep::Nothing | TreeStep::Taken => {}
+        }
+    }
+
+    /// Cancels a call when `c` is pressed for it twice: no other key of the tree changes anything, so the first one may
+    /// be a mistake.
+    fn cancel_or_ask(&mut self, index: CallIndex, asked: Option<(CallIndex, Instant)>, now: Instant) {
+        let Some(call) = self.call_tree.call(index) else { return };
+        let is_second = asked
+            .is_some_and(|(other, first)| other == index && now.saturating_duration_since(first) < TWICE);
+        if is_second {
+            let command = UiCommand::Cancel { run: call.run, call: call.key.clone() };
+            self.send_command(command);
+            self.show_hint("canceling", now);
+        } else {
+            let question = format!("press c again to cancel `{}` and its calls", call.name);
+            self.cancel_asked = Some((index, now));
+            self.show_hint(&question, now);
         }
     }
 

@@ -840,7 +840,11 @@ fn a_call_of_the_tree_is_cancelled() {
     let call = driver.calls_tool(&main, "look", json!({}));
     let done = driver.calls_tool(&main, "done", json!({}));
     driver.returns(&done, "");
-    driver.press("<C-t><Down>c<Down>c<Esc>");
+    driver.press("<C-t><Down>c");
+    assert_eq!(driver.commands(), [], "one key alone cancels nothing");
+    driver.press("<Up><Down>c");
+    assert_eq!(driver.commands(), [], "another key came between");
+    driver.press("c<Down>cc<Esc>");
     assert_eq!(driver.commands(), [UiCommand::Cancel { run: call.run, call: call.id.clone() }]);
     assert!(!driver.app.is_in_tree());
 }

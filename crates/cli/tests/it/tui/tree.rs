@@ -88,6 +88,8 @@ fn one_call_is_cancelled_and_its_caller_goes_on() {
     session.wait_for_visible("[c] cancel it");
     session.wait_for_visible("main > helper");
     session.key(Key::Char('c'));
+    session.wait_for_visible("press c again");
+    session.key(Key::Char('c'));
     ended(&session, 0);
     let all = session.scrollback_text();
     assert!(all.contains("the end") && !all.contains("too late"), "{all}");
