@@ -214,9 +214,9 @@ impl Models for KnowsKey {
     }
 }
 
+#[needs(python)]
 #[tokio::test]
 async fn a_known_key_is_removed_from_what_code_returns_raises_and_prints() {
-    needs_python!();
     let folder = Folder::of(
         r#"
 import base64
