@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -257,7 +258,7 @@ impl fmt::Display for CallKind {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// With an answer.
@@ -266,19 +267,19 @@ pub enum Status {
     Failed,
     /// The provider or the network failed.
     Provider,
-    /// A budget or limit ran out.
+    /// A budget or limit is used up.
     Limit,
-    /// What was called was denied.
+    /// The called tool was denied, or a call had to ask and nobody could be asked.
     Denied,
-    /// The output does not fit its schema.
+    /// The answer does not fit the output schema.
     Output,
-    /// The wall time is over.
+    /// The wall time of the run is over.
     TimedOut,
-    /// It was interrupted, or stopped by a person.
+    /// Interrupted by a signal, or stopped at an approval.
     Interrupted,
-    /// A call begun before a crash may have happened; a person must decide.
+    /// A call that began before a crash may have happened; a person must decide.
     Unknown,
-    /// The record could not be written.
+    /// The record of the run could not be written.
     Record,
 }
 

@@ -14,6 +14,31 @@ pub struct Failure {
     /// What can be done about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// Who can follow the hint.
+    #[serde(default, skip_serializing_if = "HintAudience::is_everyone")]
+    pub hint_audience: HintAudience,
+}
+
+/// Who can follow the hint of a failure.
+///
+/// Most hints help everyone. Some are useless, or wrong, for a person at a terminal, who cannot answer in the place of a
+/// model or change the program around the runtime; front ends show [`Failure::user_hint`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HintAudience {
+    /// A model, code, and a person who started the run.
+    #[default]
+    Everyone,
+    /// Only the caller, a model or code, which can call again or continue without the result.
+    Caller,
+    /// Only the author of the program that embeds the runtime.
+    Embedder,
+}
+
+impl HintAudience {
+    fn is_everyone(&self) -> bool {
+        *self == Self::Everyone
+    }
 }
 
 /// The kinds of failures.
@@ -81,14 +106,26 @@ impl FailureKind {
 impl Failure {
     /// A failure without a hint.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, hint_audience: HintAudience::Everyone }
     }
 
-    /// Adds what can be done about it.
+    /// Adds what everyone can do about it: a model, code, and a person who started the run.
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        self.with_hint_for(HintAudience::Everyone, hint)
+    }
+
+    /// Adds what some can do about it.
+    #[must_use]
+    pub fn with_hint_for(mut self, audience: HintAudience, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self.hint_audience = audience;
         self
+    }
+
+    /// Returns the hint, if it helps a person who started the run.
+    pub fn user_hint(&self) -> Option<&str> {
+        self.hint.as_deref().filter(|_| self.hint_audience.is_everyone())
     }
 
     /// Returns whether an approval was refused, for whatever reason.

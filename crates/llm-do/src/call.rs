@@ -2,7 +2,7 @@
 
 pub use llm_do_core::{
     CallInfo, CallKind, CallOrigin, CallResult, CallableAgent, Cancellation, Clock, Context, FailureKind,
-    FromCall, Inspection, LinkedPrograms, MissingNeed, Need, NeedSpec, NoticeSink, Program, Progress, Random,
-    Remark, SystemClock, SystemRandom,
+    FromCall, HintAudience, Inspection, LinkedPrograms, MissingNeed, Need, NeedSpec, NoticeSink, Program,
+    Progress, Random, Remark, SystemClock, SystemRandom,
 };
 pub use llm_do_runtime::{Canceller, RunBuilder, SessionTurn};

@@ -351,7 +351,7 @@ impl WireError {
             "abort" => format!("the tool asks to stop: {}", self.message),
             _ => self.message,
         };
-        Failure { kind, message, hint: self.hint }
+        Failure { hint: self.hint, ..Failure::new(kind, message) }
     }
 }
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use futures::FutureExt;
 use llm_do_core::{
     AgentSpec, ArgumentsError, Attachment, Context, Conversation, Effect, FINAL_ANSWER, Failure, FailureKind,
-    Halt, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output, Part, Payload, Schema, Step,
-    StepKind, StepResult, StopReason, ToolCall, ToolResult, counted, join_problems, parse_strict,
+    Halt, HintAudience, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output, Part, Payload, Schema,
+    Step, StepKind, StepResult, StopReason, ToolCall, ToolResult, counted, join_problems, parse_strict,
 };
 
 use crate::call::caller::opener;
@@ -83,7 +83,9 @@ fn frame_of(run: &RunState, call: &LiveCall) -> Result<AgentFrame, Failure> {
     let judged = call.target.as_ref().and_then(|target| run.shared.judged_agent(&call.name, target));
     let Some(plan) = judged else {
         let message = format!("the agent `{}` was replaced while its call waited", call.name);
-        return Err(Failure::new(FailureKind::Unknown, message).with_hint("call it again"));
+        return Err(
+            Failure::new(FailureKind::Unknown, message).with_hint_for(HintAudience::Caller, "call it again")
+        );
     };
     let Some(spec) = &plan.spec else { unreachable!("agents have a spec") };
     let caller = call.callers_frame();

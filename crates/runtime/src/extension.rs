@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
-use llm_do_core::{ExtensionRequest, Failure, FailureKind, Halt};
+use llm_do_core::{ExtensionRequest, Failure, FailureKind, Halt, HintAudience};
 
 use crate::budget::{Budget, BudgetRefusal};
 use crate::state::live::LiveCall;
@@ -18,7 +18,7 @@ pub(crate) async fn count_tool_call(run: &RunState, call: &LiveCall) -> Result<(
         if !extended(run, call, &refusal).await? {
             let failure = Failure::new(FailureKind::Limit, refusal.exhausted.to_string());
             let hint = format!("answer with what there is; {}", refusal.exhausted.setting());
-            return Err(failure.with_hint(hint).into());
+            return Err(failure.with_hint_for(HintAudience::Caller, hint).into());
         }
     }
 }

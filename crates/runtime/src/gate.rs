@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use llm_do_core::{
     Access, Answer, Approval, ApprovalMode, ApprovalRequest, Approver, Assessment, CallOrigin, DecidedBy,
-    Decision, Digest, EventBody, Failure, FailureKind, Grant, GrantSubject, Halt, Key, Name, Outcome,
-    Payload, Permit, Schema, Scope, Step, StepResult, describe_call, join_problems, parse_arguments,
+    Decision, Digest, EventBody, Failure, FailureKind, Grant, GrantSubject, Halt, HintAudience, Key, Name,
+    Outcome, Payload, Permit, Schema, Scope, Step, StepResult, describe_call, join_problems, parse_arguments,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -171,7 +171,9 @@ async fn check_limits(run: &Arc<RunState>, call: &LiveCall, target: &CallTarget)
             call.name, call.info.depth, call.info.path
         );
         let failure = Failure::new(FailureKind::Depth, message);
-        return Err(failure.with_hint("do the work here, or answer with what there is").into());
+        return Err(failure
+            .with_hint_for(HintAudience::Caller, "do the work here, or answer with what there is")
+            .into());
     }
     if call.level > MAX_LEVELS {
         let message = format!(
@@ -192,8 +194,10 @@ fn check_asker(call: &LiveCall, target: &CallTarget) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!("blocked: `{}` is manual-only: only a person or code may call it", call.name);
-    Err(Failure::new(FailureKind::Blocked, message)
-        .with_hint("go on without it, and say in your answer that a person should call it"))
+    Err(Failure::new(FailureKind::Blocked, message).with_hint_for(
+        HintAudience::Caller,
+        "go on without it, and say in your answer that a person should call it",
+    ))
 }
 
 fn check_access(call: &LiveCall, target: &CallTarget) -> Result<(), Failure> {
@@ -259,7 +263,9 @@ fn check_schema(call: &LiveCall, schema: &Schema, input: &Payload) -> Result<Che
             let failure = Failure::new(FailureKind::Arguments, message);
             // A person or a program knows what to do, and cannot "call it again" in a conversation.
             Err(match call.origin {
-                CallOrigin::Model => failure.with_hint("fix the named fields and call it again"),
+                CallOrigin::Model => {
+                    failure.with_hint_for(HintAudience::Caller, "fix the named fields and call it again")
+                }
                 CallOrigin::Code | CallOrigin::Embedder => failure,
             })
         }
@@ -295,7 +301,8 @@ fn check_needs(call: &LiveCall, target: &CallTarget) -> Result<(), Failure> {
                 target.definition.name,
                 need.label()
             );
-            Err(Failure::new(FailureKind::Context, message).with_hint(need.how_to_provide()))
+            Err(Failure::new(FailureKind::Context, message)
+                .with_hint_for(HintAudience::Embedder, need.how_to_provide()))
         }
         None => Ok(()),
     }
@@ -665,9 +672,10 @@ impl<'a> Case<'a> {
         let failure = Failure::new(FailureKind::Unasked, message);
         match secret_files::are_read(assessment) {
             true => secret_files::with_way_out(failure, run, assessment),
-            false => {
-                failure.with_hint("give the run or the runtime an approver, or a rule or mode that allows it")
-            }
+            false => failure.with_hint_for(
+                HintAudience::Embedder,
+                "give the run or the runtime an approver, or a rule or mode that allows it",
+            ),
         }
     }
 

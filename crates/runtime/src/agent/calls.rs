@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    Access, CallOrigin, Content, Control, Effect, FINAL_ANSWER, Failure, FailureKind, Halt, Jump, Key,
-    ModelResponse, Outcome, Output, Payload, Step, StepKind, StepResult, ToolCall, ToolResult, Tune, Tuning,
+    Access, CallOrigin, Content, Control, Effect, FINAL_ANSWER, Failure, FailureKind, Halt, HintAudience,
+    Jump, Key, ModelResponse, Outcome, Output, Payload, Step, StepKind, StepResult, ToolCall, ToolResult,
+    Tune, Tuning,
 };
 
 use super::AgentLoop;
@@ -347,5 +348,5 @@ fn error_result(call: &ToolCall, text: &str) -> ToolResult {
 
 fn not_alone() -> Failure {
     Failure::new(FailureKind::Arguments, format!("`{FINAL_ANSWER}` was called beside other tools"))
-        .with_hint("read the results first, then call it alone")
+        .with_hint_for(HintAudience::Caller, "read the results first, then call it alone")
 }

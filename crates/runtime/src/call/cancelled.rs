@@ -3,7 +3,7 @@
 //! A run that is cancelled halts, and its open calls have no end in the record. A call that is cancelled alone has one:
 //! a failure, which its caller reads, and so do the calls below it, which nobody reads.
 
-use llm_do_core::{Failure, FailureKind, Halt, Outcome, StepResult};
+use llm_do_core::{Failure, FailureKind, Halt, HintAudience, Outcome, StepResult};
 
 use crate::state::live::LiveCall;
 
@@ -25,10 +25,13 @@ pub(crate) fn unless_cancelled(call: &LiveCall, performed: StepResult) -> StepRe
         FailureKind::Cancelled,
         format!("the call of `{name}` was cancelled by a person{message}"),
     )
-    .with_hint(match call.cancel_state.has_started() {
-        true => "go on without it; what it had done until then may remain",
-        false => "go on without it; it had not begun",
-    });
+    .with_hint_for(
+        HintAudience::Caller,
+        match call.cancel_state.has_started() {
+            true => "go on without it; what it had done until then may remain",
+            false => "go on without it; it had not begun",
+        },
+    );
     Ok(Outcome::Failed(failure))
 }
 

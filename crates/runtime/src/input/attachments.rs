@@ -14,8 +14,8 @@ use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use llm_do_core::{
-    Attachment, AttachmentPolicy, AttachmentSource, CallOrigin, Digest, Failure, FailureKind, Outcome,
-    Output, Payload, SecretFile, ShownAttachment, input_attachments, visible_line,
+    Attachment, AttachmentPolicy, AttachmentSource, CallOrigin, Digest, Failure, FailureKind, HintAudience,
+    Outcome, Output, Payload, SecretFile, ShownAttachment, input_attachments, visible_line,
 };
 use llm_do_secrets::SecretFiles;
 use serde_json::{Value, json};
@@ -149,7 +149,8 @@ fn changed(files: &[FileRead], seen: &[Seen], approved: &Value) -> Failure {
     let which = seen.iter().enumerate().find(is_other).and_then(|(index, _)| files.get(index));
     let name = which.map_or_else(String::new, |file| format!(" `{}`", file.shown()));
     let message = format!("the attachment{name} has changed since the call was approved, so it was not sent");
-    Failure::new(FailureKind::Arguments, message).with_hint("make the call again, to attach it as it is now")
+    Failure::new(FailureKind::Arguments, message)
+        .with_hint_for(HintAudience::Caller, "make the call again, to attach it as it is now")
 }
 
 /// Where attached files may be.

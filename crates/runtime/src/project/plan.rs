@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
     Access, AgentSpec, Approval, AttachmentPolicy, CallOrigin, Control, Digest, Effect, FINAL_ANSWER,
-    Failure, FailureKind, Name, NeedSpec, Prompt, Schema, Tool, ToolDefinition, ToolOverride, Toolset,
-    nearest,
+    Failure, FailureKind, HintAudience, Name, NeedSpec, Prompt, Schema, Tool, ToolDefinition, ToolOverride,
+    Toolset, nearest,
 };
 use serde_json::{Value, json};
 
@@ -511,9 +511,8 @@ impl Plan {
             Some(near) => {
                 failure.with_hint(format!("did you mean `{near}`? available: {}", known.join(", ")))
             }
-            None if known.is_empty() => {
-                failure.with_hint("nothing can be called here; answer without calling")
-            }
+            None if known.is_empty() => failure
+                .with_hint_for(HintAudience::Caller, "nothing can be called here; answer without calling"),
             None => failure.with_hint(format!("available: {}", known.join(", "))),
         }
     }
