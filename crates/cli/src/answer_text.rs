@@ -29,7 +29,7 @@ pub(crate) struct AnswerText {
 
 /// What is to be written after a piece has arrived.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Change<'a> {
+pub(crate) enum AnswerChange<'a> {
     /// Nothing: it is shown already, or is not known well enough yet.
     Nothing,
     /// More text.
@@ -59,14 +59,14 @@ impl AnswerText {
     }
 
     /// A piece of text arrived.
-    pub(crate) fn push(&mut self, delta: &Delta) -> Change<'_> {
+    pub(crate) fn push(&mut self, delta: &Delta) -> AnswerChange<'_> {
         self.pass_over(delta);
         // Without the lost piece the text would have a hole; the whole message brings the rest.
-        if self.is_torn { Change::Nothing } else { self.advance(&delta.text) }
+        if self.is_torn { AnswerChange::Nothing } else { self.advance(&delta.text) }
     }
 
     /// The whole message arrived. After a pause the provider goes on with the same answer.
-    pub(crate) fn end_message(&mut self, text: &str, is_paused: bool) -> Change<'_> {
+    pub(crate) fn end_message(&mut self, text: &str, is_paused: bool) -> AnswerChange<'_> {
         self.is_complete = !is_paused;
         let (start, shown) = (self.carried, self.shown.len());
         if is_paused {
@@ -76,7 +76,7 @@ impl AnswerText {
     }
 
     /// The answer of the run is known.
-    pub(crate) fn end_answer(&mut self, text: &str) -> Change<'_> {
+    pub(crate) fn end_answer(&mut self, text: &str) -> AnswerChange<'_> {
         self.is_complete = true;
         self.settle(0, self.shown.len(), text)
     }
@@ -86,11 +86,11 @@ impl AnswerText {
         (!self.is_complete && !self.shown.is_empty()).then_some(&*self.shown)
     }
 
-    fn advance(&mut self, text: &str) -> Change<'_> {
+    fn advance(&mut self, text: &str) -> AnswerChange<'_> {
         let rest = &self.shown[self.repeated..];
         if rest.starts_with(text) {
             self.repeated += text.len();
-            return Change::Nothing;
+            return AnswerChange::Nothing;
         }
         let is_restarted = std::mem::take(&mut self.is_restarted);
         let shown = self.shown.len();
@@ -99,34 +99,34 @@ impl AnswerText {
                 self.shown.push_str(more);
                 self.repeated = self.shown.len();
                 let more = &self.shown[shown..];
-                if is_restarted { Change::Resumed(more) } else { Change::More(more) }
+                if is_restarted { AnswerChange::Resumed(more) } else { AnswerChange::More(more) }
             }
             None => {
                 self.shown.truncate(self.repeated);
                 self.shown.push_str(text);
                 self.repeated = self.shown.len();
-                Change::Anew(&self.shown)
+                AnswerChange::Anew(&self.shown)
             }
         }
     }
 
     /// Compares a text that is whole with what is shown behind `start`.
-    fn settle(&mut self, start: usize, shown: usize, text: &str) -> Change<'_> {
+    fn settle(&mut self, start: usize, shown: usize, text: &str) -> AnswerChange<'_> {
         let is_restarted = std::mem::take(&mut self.is_restarted);
         let more = text.strip_prefix(&self.shown[start..]);
         match more {
-            Some("") => Change::Nothing,
+            Some("") => AnswerChange::Nothing,
             Some(more) => {
                 self.shown.push_str(more);
                 self.repeated = self.shown.len();
                 let more = &self.shown[shown..];
-                if is_restarted { Change::Resumed(more) } else { Change::More(more) }
+                if is_restarted { AnswerChange::Resumed(more) } else { AnswerChange::More(more) }
             }
             None => {
                 self.shown.truncate(start);
                 self.shown.push_str(text);
                 self.repeated = self.shown.len();
-                Change::Anew(&self.shown)
+                AnswerChange::Anew(&self.shown)
             }
         }
     }
@@ -145,11 +145,11 @@ mod tests {
     struct Seen(String);
 
     impl Seen {
-        fn take(&mut self, change: Change<'_>) {
+        fn take(&mut self, change: AnswerChange<'_>) {
             match change {
-                Change::Nothing => {}
-                Change::More(text) | Change::Resumed(text) => self.0.push_str(text),
-                Change::Anew(text) => self.0 = format!("{}\n{text}", self.0),
+                AnswerChange::Nothing => {}
+                AnswerChange::More(text) | AnswerChange::Resumed(text) => self.0.push_str(text),
+                AnswerChange::Anew(text) => self.0 = format!("{}\n{text}", self.0),
             }
         }
     }
@@ -157,13 +157,13 @@ mod tests {
     #[test]
     fn a_new_attempt_that_repeats_the_text_continues_it() {
         let mut answer = AnswerText::default();
-        assert_eq!(answer.push(&delta(0, "one two")), Change::More("one two"));
+        assert_eq!(answer.push(&delta(0, "one two")), AnswerChange::More("one two"));
         assert!(!answer.begin_attempt());
-        assert_eq!(answer.push(&delta(0, "one")), Change::Nothing);
-        assert_eq!(answer.push(&delta(1, " two three")), Change::Resumed(" three"));
-        assert_eq!(answer.push(&delta(2, " four")), Change::More(" four"));
+        assert_eq!(answer.push(&delta(0, "one")), AnswerChange::Nothing);
+        assert_eq!(answer.push(&delta(1, " two three")), AnswerChange::Resumed(" three"));
+        assert_eq!(answer.push(&delta(2, " four")), AnswerChange::More(" four"));
         assert_eq!(answer.unfinished(), Some("one two three four"));
-        assert_eq!(answer.end_message("one two three four", false), Change::Nothing);
+        assert_eq!(answer.end_message("one two three four", false), AnswerChange::Nothing);
         assert_eq!(answer.unfinished(), None);
         assert!(answer.begin_attempt());
     }
@@ -173,12 +173,12 @@ mod tests {
         let mut answer = AnswerText::default();
         answer.push(&delta(0, "one two"));
         answer.begin_attempt();
-        assert_eq!(answer.push(&delta(0, "one ")), Change::Nothing);
-        assert_eq!(answer.push(&delta(1, "too")), Change::Anew("one too"));
+        assert_eq!(answer.push(&delta(0, "one ")), AnswerChange::Nothing);
+        assert_eq!(answer.push(&delta(1, "too")), AnswerChange::Anew("one too"));
         // A shorter answer differs as well, which shows only at its end.
         answer.begin_attempt();
         answer.push(&delta(0, "one"));
-        assert_eq!(answer.end_message("one", false), Change::Anew("one"));
+        assert_eq!(answer.end_message("one", false), AnswerChange::Anew("one"));
     }
 
     #[test]
@@ -186,20 +186,20 @@ mod tests {
         let mut answer = AnswerText::default();
         answer.push(&delta(0, "a"));
         answer.pass_over(&delta(1, "thinking"));
-        assert_eq!(answer.push(&delta(3, "c")), Change::Nothing);
+        assert_eq!(answer.push(&delta(3, "c")), AnswerChange::Nothing);
         assert_eq!(answer.unfinished(), Some("a"));
-        assert_eq!(answer.end_message("abc", false), Change::More("bc"));
+        assert_eq!(answer.end_message("abc", false), AnswerChange::More("bc"));
     }
 
     #[test]
     fn a_paused_answer_goes_on() {
         let mut answer = AnswerText::default();
         answer.push(&delta(0, "first "));
-        assert_eq!(answer.end_message("first ", true), Change::Nothing);
+        assert_eq!(answer.end_message("first ", true), AnswerChange::Nothing);
         assert!(!answer.begin_attempt());
-        assert_eq!(answer.push(&delta(0, "second")), Change::More("second"));
-        assert_eq!(answer.end_message("second", false), Change::Nothing);
-        assert_eq!(answer.end_answer("first second"), Change::Nothing);
+        assert_eq!(answer.push(&delta(0, "second")), AnswerChange::More("second"));
+        assert_eq!(answer.end_message("second", false), AnswerChange::Nothing);
+        assert_eq!(answer.end_answer("first second"), AnswerChange::Nothing);
     }
 
     /// A small generator, so that the cases are the same on every machine.

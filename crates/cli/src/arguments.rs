@@ -1,5 +1,6 @@
 //! The arguments of the command line.
 
+mod examples;
 mod user;
 
 use std::ffi::OsString;
@@ -11,36 +12,23 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use llm_do::model::{Cassette, CassetteMode};
 
+use crate::command_error::CommandError;
 use crate::command_order::command_first;
+use crate::console::Paint;
 use crate::exit::Exit;
 use crate::output;
-use crate::problem::Problem;
 use crate::python_flags;
-use crate::screen::Paint;
 
+use examples::{
+    CALL_EXAMPLES, CHAT_EXAMPLES, CHECK_EXAMPLES, COMPLETION_EXAMPLES, DOCTOR_EXAMPLES, EXAMPLES,
+    INIT_EXAMPLES, LIST_EXAMPLES, MODELS_EXAMPLES, PATH_OR_PROMPT, RUN_EXAMPLES, SCHEMA_EXAMPLES,
+    TRUST_EXAMPLES,
+};
 pub(crate) use user::{AuthAction, AuthArguments, ConfigAction, ConfigArguments};
 
-const EXAMPLES: &str = "\
-Examples:
-  llm-do init hello                         a project to start from
-  llm-do run hello \"Good morning\"           run it
-  llm-do hello \"Good morning\"               the same, in short
-  cd hello && llm-do run \"Good morning\"     inside a project, PATH can be left out
-  cat notes.txt | llm-do run summary.agent  input from a pipe
-  cat err.log | llm-do run hello \"Why?\"     a prompt, followed by a pipe
-  llm-do check hello --reach                what it can touch, before it runs
-
-Exit codes: 0 done, 1 failed, 2 bad usage or project, 3 provider, 4 limit,
-            5 denied, 6 output does not fit, 124 out of time, 129 hung up,
-            130 interrupted, 141 stdout closed, 143 terminated.";
-
-const PATH_OR_PROMPT: &str = "\
-One argument alone is PATH if it names a file or directory that exists, or looks like a path (`a/b`, `x.agent`); \
-otherwise it is the prompt for the project of the current directory. `-p` gives the prompt in any case.";
-
-/// Runs agents (prompt files) and tools (code) under one calling convention.
+/// Run agents (prompt files) and tools (code) that call each other in one way.
 #[derive(Debug, Parser)]
-#[command(name = "llm-do", version, after_help = EXAMPLES, max_term_width = 110)]
+#[command(name = "llm-do", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -48,36 +36,36 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs a project and prints its answer. `llm-do PATH [PROMPT]` means the same
+    /// Run a project and print its answer; `llm-do PATH [PROMPT]` is short for it
     Run(RunArguments),
-    /// Talks with a project over several turns, with memory
+    /// Chat with a project over several turns
     Chat(ChatArguments),
-    /// Finds every problem of a project, without running its code unless you trust it
+    /// Find the problems of a project; its code runs only if you trust it
     Check(CheckArguments),
-    /// Lists agents, toolsets and tools with schemas, approvals and needs
+    /// List the agents, toolsets and tools of a project
     List(ListArguments),
-    /// Calls any agent or tool of a project by name
+    /// Call one agent or tool of a project by name
     Call(CallArguments),
-    /// Writes a project to start from
+    /// Create a project from a template
     Init(InitArguments),
-    /// Lists providers and known models, or shows what one model can do and costs, without any request
+    /// List providers and models, or show the abilities and price of one; sends no request
     Models(ModelsArguments),
-    /// Shows what a project does without a question, and agrees to it
+    /// Show what a project may do without asking you, and trust it
     Trust(TrustArguments),
-    /// Shows and changes your own settings: default model, aliases, providers, prices
+    /// Show and change your settings: default model, aliases, providers, prices
     Config(ConfigArguments),
-    /// Stores keys of providers, and lists which keys are found
+    /// Store the API keys of providers, and list those that are found
     Auth(AuthArguments),
-    /// Prints the JSON Schemas of project files, of your configuration and of the output
+    /// Print the JSON Schemas of project files, your configuration and the output
     Schema(SchemaArguments),
-    /// Shows what is set up, and tries providers, local servers and models
+    /// Check your setup: keys, local model servers, sandbox, Python
     Doctor(DoctorArguments),
-    /// Prints completions for a shell
+    /// Print shell completions
     Completions(CompletionArguments),
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = PATH_OR_PROMPT)]
+#[command(after_help = format!("{PATH_OR_PROMPT}\n\n{RUN_EXAMPLES}"))]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
@@ -87,20 +75,20 @@ pub(crate) struct RunArguments {
     pub(crate) input: InputArguments,
     #[command(flatten)]
     pub(crate) options: RunOptions,
-    /// Goes on as a chat after the answer
+    /// Continue as a chat after the answer
     #[arg(long)]
     pub(crate) chat: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = PATH_OR_PROMPT)]
+#[command(after_help = format!("{PATH_OR_PROMPT}\n\n{CHAT_EXAMPLES}"))]
 pub(crate) struct ChatArguments {
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
     #[command(flatten)]
     pub(crate) prompt: PromptArguments,
-    /// Attaches a file to the first message (repeatable)
-    #[arg(long, value_name = "FILE")]
+    /// Attach a file to the first message; can be repeated
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub(crate) attach: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) options: RunOptions,
@@ -109,12 +97,13 @@ pub(crate) struct ChatArguments {
 /// The prompt, in one of two ways.
 #[derive(Debug, Args)]
 pub(crate) struct PromptArguments {
-    /// The prompt, or the first message of a chat. Text from a pipe or a file on stdin is added after the prompt of `run`,
-    /// and is the whole input if there is none
-    #[arg(id = "prompt")]
+    /// The prompt, or the first message of a chat. `run` adds text from stdin (a pipe or a file) after the prompt, or uses it
+    /// as the whole input if no prompt is given
+    #[arg(id = "prompt", value_name = "PROMPT")]
     pub(crate) positional: Option<String>,
-    /// The prompt, also if it looks like a path
+    /// The prompt, even if it looks like a path
     #[arg(
+        help_heading = "Input",
         short = 'p',
         long = "prompt",
         id = "prompt_flag",
@@ -126,46 +115,49 @@ pub(crate) struct PromptArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES)]
 pub(crate) struct CheckArguments {
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
-    /// Shows what the entry can touch, by which path and behind which approval
+    /// Show what the entry can reach: through which calls, and behind which approvals
     #[arg(long)]
     pub(crate) reach: bool,
-    /// Run no Python file of the project, and list what could not be verified so; the default unless it is trusted
+    /// Do not run Python files of the project, and list what could not be checked without them. The default, unless you
+    /// trust the project
     #[arg(long = "static")]
     pub(crate) is_static: bool,
-    /// Run the Python files of the project to find everything, although it is not trusted
+    /// Run the Python files of the project even if you do not trust it, to check everything
     #[arg(long, conflicts_with = "is_static")]
     pub(crate) run_code: bool,
-    /// How to print it; `mermaid` draws the reach as a graph
+    /// The output format; `mermaid` prints the reach as a graph and needs `--reach`
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: CheckOutput,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = LIST_EXAMPLES)]
 pub(crate) struct ListArguments {
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
-    /// How to print it
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: ListOutput,
 }
 
 #[derive(Debug, Args)]
-#[command(allow_missing_positional = true)]
+#[command(allow_missing_positional = true, after_help = CALL_EXAMPLES)]
 pub(crate) struct CallArguments {
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
-    /// The agent or tool, or `toolset.tool` if a name is ambiguous
+    /// The agent or tool to call; `toolset.tool` if the name is ambiguous
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) input: InputArguments,
-    /// Prints the gate's decision and runs nothing. Exit codes: 0 it would run, 5 it would ask or is blocked, 1 it
-    /// cannot be done, 2 the name or the input is wrong
+    /// Print whether the call would run, ask or be blocked, and run nothing. Exit codes: 0 it would run, 5 it would ask or
+    /// is blocked, 1 it cannot be done, 2 the name or the input is wrong
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Calls in the name of an agent: with its toolsets, settings and rules
+    /// Call in the name of an agent, with its toolsets, settings and rules
     #[arg(long = "as", value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     #[command(flatten)]
@@ -173,80 +165,87 @@ pub(crate) struct CallArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = INIT_EXAMPLES)]
 pub(crate) struct InitArguments {
-    /// Where to write it; the directory is made if need be
+    /// Where to write the project; the directory is created if it does not exist
     #[arg(default_value = ".")]
     pub(crate) directory: PathBuf,
-    /// What to start from
+    /// What the project contains
     #[arg(long, value_enum, default_value_t)]
     pub(crate) template: Template,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = MODELS_EXAMPLES)]
 pub(crate) struct ModelsArguments {
-    /// A project file, a directory or an agent file, whose providers, keys and prices count too; without one, the project
-    /// of the current directory if there is one
+    /// A project (manifest, directory or agent file) whose providers, keys and prices are shown too. Default: the project of
+    /// the current directory, if there is one
     pub(crate) path: Option<PathBuf>,
-    /// Shows one model, as `provider:model`, or `model` if only one provider has it
+    /// Show one model: `provider:model`, or `model` if only one provider has it
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Lists known models with prices and context sizes: of one provider, or of all
+    /// List known models with prices and context sizes, of one provider or of all
     #[arg(long, value_name = "PROVIDER", num_args = 0..=1, default_missing_value = "", conflicts_with = "model")]
     pub(crate) list: Option<String>,
-    /// Sets a key of the manifest (`runtime.max_depth=3`) or of an agent (`agents.NAME.model=test`), repeatable
+    /// Set a key of the manifest (`runtime.max_depth=3`) or of an agent (`agents.NAME.model=test`) for this command; can be
+    /// repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// How to print it
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: ListOutput,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = TRUST_EXAMPLES)]
 pub(crate) struct TrustArguments {
-    /// A project file, a directory or an agent file; without one, the project of the current directory
+    /// A project: a manifest, a directory or an agent file. Default: the project of the current directory
     pub(crate) path: Option<PathBuf>,
-    /// Lists the directories that are trusted
+    /// List the directories that you trust
     #[arg(long, conflicts_with_all = ["revoke", "own", "below", "expect", "owner"])]
     pub(crate) list: bool,
-    /// Takes the trust in a directory back
+    /// Stop trusting the directory
     #[arg(long, conflicts_with_all = ["own", "below", "expect", "owner"])]
     pub(crate) revoke: bool,
-    /// The project is your own work: `check`, `list` and the like may run its code
+    /// Mark the project as your own work, so that `check`, `list` and similar commands may run its code
     #[arg(long)]
     pub(crate) own: bool,
-    /// Trusts every project below a directory, whatever it does
+    /// Trust every project below the directory, whatever it does
     #[arg(long, conflicts_with_all = ["own", "expect", "owner"])]
     pub(crate) below: bool,
-    /// Agrees without a question if the powers have this digest
+    /// Trust without asking, if the powers of the project have this digest; for scripts
     #[arg(long, value_name = "DIGEST")]
     pub(crate) expect: Option<String>,
-    /// Accepts files that belong to this user
+    /// Accept files that belong to this user id
     #[arg(long, value_name = "UID")]
     pub(crate) owner: Option<u32>,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = SCHEMA_EXAMPLES)]
 pub(crate) struct SchemaArguments {
-    /// Which schema; without one, all in one object
+    /// Which schema to print. Default: all, in one object
     #[arg(value_enum)]
     pub(crate) which: Option<SchemaKind>,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
 pub(crate) struct DoctorArguments {
-    /// A project whose providers and models are tried too; without one, that of the current directory if there is one
+    /// A project whose providers and models are checked too. Default: the project of the current directory, if there is one
     pub(crate) path: Option<PathBuf>,
-    /// A model to try, as `provider:model` (repeatable); the request asks for one word
+    /// Send this model (`provider:model`) a request for one word; can be repeated
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Vec<String>,
-    /// What stdout carries
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: ListOutput,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = COMPLETION_EXAMPLES)]
 pub(crate) struct CompletionArguments {
-    /// The shell
+    /// Which shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }
@@ -254,9 +253,10 @@ pub(crate) struct CompletionArguments {
 /// The project and changes to it.
 #[derive(Debug, Args)]
 pub(crate) struct ProjectArguments {
-    /// A project file, a directory or an agent file; without one, the project of the current directory or above it
+    /// A project: a manifest, a directory or an agent file. Default: the project of the current directory or above it
     pub(crate) path: Option<PathBuf>,
-    /// Sets a key of the manifest (`runtime.max_depth=3`) or of an agent (`agents.NAME.model=test`), repeatable
+    /// Set a key of the manifest (`runtime.max_depth=3`) or of an agent (`agents.NAME.model=test`) for this command; can be
+    /// repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 }
@@ -264,101 +264,109 @@ pub(crate) struct ProjectArguments {
 /// What a run is given.
 #[derive(Debug, Args)]
 pub(crate) struct InputArguments {
-    /// The input as JSON, from a file (`@FILE`) or from stdin (`-`); through a pipe it attaches no files
-    #[arg(long, value_name = "JSON|@FILE|-")]
+    /// The input as JSON: literal, from a file (`@FILE`) or from stdin (`-`). JSON from a pipe cannot attach files
+    #[arg(long, help_heading = "Input", value_name = "JSON|@FILE|-")]
     pub(crate) input_json: Option<String>,
-    /// Attaches a file (repeatable); its type is found from its content
-    #[arg(long, value_name = "FILE")]
+    /// Attach a file; can be repeated. Its type is detected from its content
+    #[arg(long, help_heading = "Input", value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
 }
 
 /// How a run behaves.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// The model of the entry agent, and of agents that name none, as `provider:model`, or `model` if only one provider has it;
-    /// LLM_DO_MODEL is only for agents that name none
+    /// The model of the entry agent and of agents that name none: `provider:model`, or `model` if only one provider has it.
+    /// LLM_DO_MODEL sets a default that applies only to agents that name none
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// What happens to calls that must ask
-    #[arg(short = 'a', long, value_enum, value_name = "MODE")]
+    /// What to do with calls that need approval. Default: `approvals.mode` of your configuration or the project, else `prompt`
+    #[arg(help_heading = "Approvals and trust", short = 'a', long, value_enum, value_name = "MODE")]
     pub(crate) approve: Option<Approve>,
-    /// The same as `--approve all`
-    #[arg(long, conflicts_with_all = ["approve", "reject_all"])]
+    /// Same as `--approve all`
+    #[arg(help_heading = "Approvals and trust", long, conflicts_with_all = ["approve", "reject_all"])]
     pub(crate) approve_all: bool,
-    /// The same as `--approve none`
-    #[arg(long, conflicts_with = "approve")]
+    /// Same as `--approve none`
+    #[arg(help_heading = "Approvals and trust", long, conflicts_with = "approve")]
     pub(crate) reject_all: bool,
-    /// Asks a program: JSON lines over a descriptor (`3`, or `3,4` to read and write) or a Unix socket
-    #[arg(long, value_name = "FD|SOCKET", conflicts_with_all = ["approve_all", "reject_all", "approve"])]
+    /// Ask a running program, in JSON lines over a file descriptor (`3`; `3,4` to read and write) or a Unix socket
+    #[arg(help_heading = "Approvals and trust", long, value_name = "FD|SOCKET", conflicts_with_all = ["approve_all", "reject_all", "approve"])]
     pub(crate) approvals_from: Option<String>,
-    /// Starts a program and asks it: JSON lines over its stdin and stdout, as for `--approvals-from`
-    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["approve_all", "reject_all", "approve", "approvals_from"])]
+    /// Start a program and ask it, in the same JSON lines over its stdin and stdout
+    #[arg(help_heading = "Approvals and trust", long, value_name = "COMMAND", conflicts_with_all = ["approve_all", "reject_all", "approve", "approvals_from"])]
     pub(crate) approve_with: Option<String>,
-    /// Trusts the project for this run, or exactly the powers of a digest; `none` runs it without its powers
-    #[arg(long, value_name = "DIGEST", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    /// Trust the project for this run; with a digest, only if its powers have that digest. `--trust=none` runs it without its
+    /// powers
+    #[arg(help_heading = "Approvals and trust", long, value_name = "DIGEST", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub(crate) trust: Option<String>,
-    /// Nested agents on one path; a project can only lower it, as with the other `--max` flags
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Limit how deep agents call agents. The smaller of the flag and the project's own limit applies, as for all limits
+    #[arg(help_heading = "Limits", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) max_depth: Option<u32>,
-    /// Model turns of one agent call
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Limit the model turns of each agent call
+    #[arg(help_heading = "Limits", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
-    /// Tool and agent calls of the run
-    #[arg(long, value_name = "N")]
+    /// Limit the tool and agent calls of the run
+    #[arg(help_heading = "Limits", long, value_name = "N")]
     pub(crate) max_calls: Option<u64>,
-    /// Tokens of the run, in and out
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Limit the tokens of the run, input and output together
+    #[arg(help_heading = "Limits", long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
-    /// US dollars that the run may cost
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    /// Limit the cost of the run, in US dollars
+    #[arg(help_heading = "Limits", long, value_name = "USD", value_parser = dollars)]
     pub(crate) max_cost: Option<f64>,
-    /// The wall time of the run: seconds, or `90s`, `5m`, `1h`
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Stop the run after this time: `90` or `90s`, `5m`, `1h`
+    #[arg(help_heading = "Limits", long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
-    /// What stdout carries: the answer, one object, or every event as a line
-    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    /// What to print on stdout
+    #[arg(help_heading = "Output", long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: Output,
-    /// Writes everything that the agent says to stdout as it arrives, not only its answer
-    #[arg(long, conflicts_with = "tui")]
+    /// Print everything that the entry agent writes as it arrives, not only its answer
+    #[arg(help_heading = "Output", long, conflicts_with = "tui")]
     pub(crate) stream: bool,
-    /// Shows calls and results on stderr; `-vv` also streamed text, `-vvv` also whole requests
-    #[arg(short, long, action = clap::ArgAction::Count)]
+    /// Show calls and results on stderr; `-vv` adds streamed text, `-vvv` whole requests
+    #[arg(help_heading = "Output", short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     #[command(flatten)]
     pub(crate) cassette: CassetteArguments,
-    /// Shows lines on stderr instead of the terminal UI
-    #[arg(long)]
+    /// Show lines on stderr instead of the terminal UI
+    #[arg(help_heading = "Output", long)]
     pub(crate) headless: bool,
-    /// Draws the terminal UI, even if stdout is not a terminal
-    #[arg(long, conflicts_with_all = ["headless", "plain"])]
+    /// Show the terminal UI even if stdout is not a terminal
+    #[arg(help_heading = "Output", long, conflicts_with_all = ["headless", "plain"])]
     pub(crate) tui: bool,
-    /// Says everything in plain lines that are never painted over, for screen readers
-    #[arg(long, conflicts_with = "headless")]
+    /// Show plain sentences that are never redrawn, for screen readers
+    #[arg(help_heading = "Output", long, conflicts_with = "headless")]
     pub(crate) plain: bool,
-    /// Keeps no record of the run; this version never keeps one
-    #[arg(long)]
+    /// Accepted for later versions: this version never keeps a record of a run
+    #[arg(help_heading = "Output", long)]
     pub(crate) no_record: bool,
 }
 
 /// A recording in the place of the network.
 #[derive(Debug, Args)]
 pub(crate) struct CassetteArguments {
-    /// Replays the traffic with providers from a file, without keys; records it if the file does not exist
-    #[arg(long, value_name = "FILE")]
+    /// Replay the requests to providers from a file, without keys; if the file does not exist, record them
+    #[arg(help_heading = "Recorded requests", long, value_name = "FILE")]
     pub(crate) cassette: Option<PathBuf>,
-    /// What to do with the cassette
-    #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "cassette")]
-    pub(crate) cassette_mode: Taping,
+    /// Whether to record or to replay
+    #[arg(
+        help_heading = "Recorded requests",
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "MODE",
+        requires = "cassette"
+    )]
+    pub(crate) cassette_mode: CassetteModeArgument,
 }
 
 impl CassetteArguments {
     /// Opens the cassette that is named.
-    pub(crate) fn tape(&self) -> Result<Option<Cassette>, Problem> {
+    pub(crate) fn open(&self) -> Result<Option<Cassette>, CommandError> {
         let mode = match self.cassette_mode {
-            Taping::Auto => CassetteMode::Auto,
-            Taping::Record => CassetteMode::Record,
-            Taping::Replay => CassetteMode::Replay { strict: true },
-            Taping::Lenient => CassetteMode::Replay { strict: false },
+            CassetteModeArgument::Auto => CassetteMode::Auto,
+            CassetteModeArgument::Record => CassetteMode::Record,
+            CassetteModeArgument::Replay => CassetteMode::Replay { strict: true },
+            CassetteModeArgument::Lenient => CassetteMode::Replay { strict: false },
         };
         let open = |path| {
             Cassette::open(path, mode).map_err(|error| {
@@ -367,8 +375,8 @@ impl CassetteArguments {
                     None => error.to_string(),
                 };
                 match error.hint() {
-                    Some(hint) => Problem::with_hint(message, hint),
-                    None => Problem::usage(message),
+                    Some(hint) => CommandError::with_hint(message, hint),
+                    None => CommandError::usage(message),
                 }
             })
         };
@@ -377,15 +385,15 @@ impl CassetteArguments {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Taping {
+pub(crate) enum CassetteModeArgument {
     /// Replay if the file has recordings, else record
     #[default]
     Auto,
-    /// Record anew
+    /// Record, and replace what the file holds
     Record,
-    /// Replay; a request that was not recorded is an error
+    /// Replay; fail on a request that was not recorded
     Replay,
-    /// Replay; a request that was not recorded gets the nearest answer
+    /// Replay; answer a request that was not recorded with the most similar recording
     Lenient,
 }
 
@@ -393,7 +401,7 @@ pub(crate) enum Taping {
 pub(crate) enum Approve {
     /// Ask at the terminal
     Prompt,
-    /// Allow them; what is blocked stays blocked
+    /// Allow them; calls that are blocked stay blocked
     All,
     /// Deny them
     None,
@@ -401,9 +409,12 @@ pub(crate) enum Approve {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
+    /// The answer
     #[default]
     Text,
+    /// One JSON object about the run
     Json,
+    /// Every event as a line of JSON, then that object
     Jsonl,
 }
 
@@ -426,9 +437,9 @@ pub(crate) enum ListOutput {
 pub(crate) enum SchemaKind {
     /// The manifest, `project.json`
     Manifest,
-    /// The header of an agent file
+    /// The front matter of an agent file
     Agent,
-    /// The object of `--output json`, which also ends `--output jsonl`
+    /// The object that `--output json` prints
     Output,
     /// Your configuration, `config.toml`
     Config,
@@ -443,11 +454,11 @@ pub(crate) enum Template {
     Nested,
     /// An agent with a typed input and a structured answer
     TypedInput,
-    /// An agent with tools in Python, one of which asks before it writes
+    /// An agent with Python tools, one of which asks before it writes
     Python,
 }
 
-/// Reads the arguments. What is not a command and no flag of the whole program is a path to run.
+/// Reads the arguments. If the first is neither a command nor a flag of the whole program, it is a path to run.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, Refused> {
     let arguments = command_first(arguments.collect(), &mut Cli::command())
         .map_err(|problem| Refused::Command(Box::new(problem)))?;
@@ -467,7 +478,7 @@ pub(crate) enum Refused {
     /// What the parser says.
     Arguments(clap::Error),
     /// A command that does not exist.
-    Command(Box<Problem>),
+    Command(Box<CommandError>),
 }
 
 impl Refused {

@@ -1,6 +1,6 @@
-//! Whether llm-do started this process. Such a process may not change what the user decided, nor see the user's keys.
+//! Detects that llm-do started this process, which then may not change decisions of the user or see the user's keys.
 
-use crate::problem::Problem;
+use crate::command_error::CommandError;
 
 /// A process that llm-do started has this variable.
 const STARTED_BY_LLM_DO: &str = "LLM_DO_CHILD";
@@ -11,9 +11,9 @@ pub(crate) fn is_child() -> bool {
 }
 
 /// Refuses what only the user may do, such as "store keys".
-pub(crate) fn refuse(what: &str) -> Result<(), Problem> {
+pub(crate) fn refuse(what: &str) -> Result<(), CommandError> {
     match is_child() {
-        true => Err(Problem::usage(format!("a program that llm-do started cannot {what}"))),
+        true => Err(CommandError::usage(format!("a program that llm-do started cannot {what}"))),
         false => Ok(()),
     }
 }

@@ -2,8 +2,8 @@
 
 use llm_do::project::LoadedProject;
 
+use crate::command_error::CommandError;
 use crate::model_name;
-use crate::problem::Problem;
 
 /// The model that the user names.
 pub(crate) enum ChosenModel {
@@ -22,7 +22,7 @@ impl ChosenModel {
     }
 
     /// The model by its full name.
-    pub(crate) fn completed(self, project: &LoadedProject) -> Result<Self, Problem> {
+    pub(crate) fn completed(self, project: &LoadedProject) -> Result<Self, CommandError> {
         let name = model_name::completed(self.name(), Some(project))?;
         Ok(match self {
             Self::Flag(_) => Self::Flag(name),

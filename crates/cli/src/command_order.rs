@@ -1,4 +1,4 @@
-//! Puts the command first: flags may stand before it, and without a command a path is run.
+//! Puts the command first: flags may come before it, and a path without a command is run.
 //!
 //! Which flags take a value is read from the definitions of all commands, so that a value is not taken for a command.
 
@@ -7,21 +7,21 @@ use std::path::Path;
 
 use clap::Command;
 
-use crate::location;
-use crate::problem::Problem;
+use crate::command_error::CommandError;
+use crate::path_syntax::is_like_path;
 use crate::text::visible_line;
 
-/// Arguments that mean the whole program.
-const OF_PROGRAM: [&str; 5] = ["help", "-h", "--help", "-V", "--version"];
+/// Arguments of the program itself.
+const PROGRAM_FLAGS: [&str; 5] = ["help", "-h", "--help", "-V", "--version"];
 
 /// Puts the command behind the name of the program; `run` if there is none.
 pub(crate) fn command_first(
     mut arguments: Vec<OsString>,
     program: &mut Command,
-) -> Result<Vec<OsString>, Problem> {
+) -> Result<Vec<OsString>, CommandError> {
     program.build();
-    let is_of_program = |first: &OsString| OF_PROGRAM.iter().any(|known| first == *known);
-    if arguments.get(1).is_none_or(is_of_program) {
+    let is_program_flag = |first: &OsString| PROGRAM_FLAGS.iter().any(|known| first == *known);
+    if arguments.get(1).is_none_or(is_program_flag) {
         return Ok(arguments);
     }
     let index = first_positional(&arguments, program);
@@ -87,9 +87,9 @@ fn takes_value(program: &Command, is_meant: impl Fn(&clap::Arg) -> bool) -> bool
 }
 
 /// Refuses a word in the place of a command that is neither a command nor a path: it would be sent to a model.
-fn refuse_misspelled(arguments: &[OsString], program: &Command) -> Result<(), Problem> {
+fn refuse_misspelled(arguments: &[OsString], program: &Command) -> Result<(), CommandError> {
     let Some(word) = arguments.first().and_then(|word| word.to_str()) else { return Ok(()) };
-    if word.contains(char::is_whitespace) || Path::new(word).exists() || location::is_like_path(word) {
+    if word.contains(char::is_whitespace) || Path::new(word).exists() || is_like_path(word) {
         return Ok(());
     }
     let shown = visible_line(word);
@@ -98,7 +98,7 @@ fn refuse_misspelled(arguments: &[OsString], program: &Command) -> Result<(), Pr
         Some(meant) => format!("did you mean the command `{meant}`?"),
         None => format!("`llm-do --help` lists the commands; `llm-do run {shown}` takes it as a prompt"),
     };
-    Err(Problem::with_hint(format!("there is no command and no project `{shown}`"), hint))
+    Err(CommandError::with_hint(format!("`{shown}` is neither a command nor a project"), hint))
 }
 
 #[cfg(test)]
@@ -199,7 +199,7 @@ mod tests {
             assert!(ordered(written).contains("did you mean the command `run`?"), "{written}");
         }
         let unrelated = ordered("test tk");
-        assert!(unrelated.contains("no command and no project `test`"), "{unrelated}");
+        assert!(unrelated.contains("`test` is neither a command nor a project"), "{unrelated}");
         assert!(!unrelated.contains("did you mean"), "{unrelated}");
     }
 }

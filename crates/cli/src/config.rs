@@ -21,10 +21,10 @@ pub(crate) use edit::{get, leaves, parse_key, set, unset};
 pub(crate) use error::ConfigError;
 pub(crate) use file::{UserDirectory, lock_private, read_private, shown, write_private};
 pub(crate) use parse::parse;
-pub(crate) use settings::{ContentTrust, Mode, Settings, is_built_in};
+pub(crate) use settings::{ApprovalModeSetting, ContentTrust, Settings, is_built_in};
 
+use crate::command_error::CommandError;
 use crate::output;
-use crate::problem::Problem;
 use crate::text::visible_line;
 
 /// The name of the file.
@@ -42,7 +42,7 @@ pub(crate) struct UserConfig {
 }
 
 /// Returns the configuration, which is read at the first call. A directory inside the project is not the user's.
-pub(crate) fn current(project: Option<&Path>) -> Result<&'static UserConfig, Problem> {
+pub(crate) fn current(project: Option<&Path>) -> Result<&'static UserConfig, CommandError> {
     static CURRENT: OnceLock<Result<UserConfig, ConfigError>> = OnceLock::new();
     let loaded = CURRENT.get_or_init(|| UserConfig::load(project));
     loaded.as_ref().map_err(|error| error.clone().into())

@@ -29,7 +29,7 @@ struct Document {
 
 impl Credentials {
     /// The store of the user; nothing in a process that llm-do started, or if there is no directory for it.
-    pub(crate) fn of_user(project: Option<&Path>) -> Option<Self> {
+    pub(crate) fn for_user(project: Option<&Path>) -> Option<Self> {
         if is_child() {
             return None;
         }

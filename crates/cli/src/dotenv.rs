@@ -12,8 +12,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use crate::command_error::CommandError;
 use crate::output;
-use crate::problem::Problem;
 
 /// No larger file is read.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -66,7 +66,7 @@ pub(crate) struct Dotenv(BTreeMap<String, String>);
 
 impl Dotenv {
     /// Reads the `.env` of a directory, if there is one.
-    pub(crate) fn read(root: &Path) -> Result<Self, Problem> {
+    pub(crate) fn read(root: &Path) -> Result<Self, CommandError> {
         let path = root.join(".env");
         let file = match open(&path) {
             Ok(Some(file)) => file,
@@ -80,7 +80,10 @@ impl Dotenv {
         let refuse = |reason: String| {
             let path = path.to_string_lossy();
             let message = format!("`{}` cannot be read: {reason}", crate::text::visible_line(&path));
-            Problem::with_hint(message, "write lines of the form `NAME=value`, with quotes around spaces")
+            CommandError::with_hint(
+                message,
+                "write lines of the form `NAME=value`, with quotes around spaces",
+            )
         };
         let text = contents(file).map_err(refuse)?;
         parse(&text).map(Self).map_err(|line| refuse(line.to_string()))

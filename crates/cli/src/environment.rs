@@ -8,10 +8,10 @@ use llm_do::model::{Environment, KeyStoreError};
 use llm_do::project::LoadedProject;
 use llm_do_trust::Power;
 
+use crate::command_error::CommandError;
 use crate::config;
 use crate::credentials::Credentials;
 use crate::dotenv::Dotenv;
-use crate::problem::Problem;
 
 /// Returns the directory in which this binary keeps what it remembers between runs.
 pub(crate) fn state_directory() -> Option<PathBuf> {
@@ -33,7 +33,7 @@ pub(crate) fn for_code(dotenv: &Dotenv) -> Vec<(OsString, OsString)> {
 /// Returns the environment of a project that is trusted: the variables of the process, and from its `.env` the keys of
 /// providers that somebody agreed to, and those that its own providers name. Addresses, the default model and
 /// everything else that this binary reads come from the process alone.
-pub(crate) fn of_project(project: &LoadedProject) -> Result<Environment, Problem> {
+pub(crate) fn for_project(project: &LoadedProject) -> Result<Environment, CommandError> {
     let agreed = project.powers.iter().filter_map(|declared| match &declared.power {
         Power::DotenvKey { name } => Some(name.as_str()),
         _ => None,
@@ -41,19 +41,19 @@ pub(crate) fn of_project(project: &LoadedProject) -> Result<Environment, Problem
     let declared = project.providers.values().filter_map(|provider| provider.api_key_env.as_deref());
     let names: Vec<&str> = agreed.chain(declared).collect();
     let variables = if names.is_empty() { Vec::new() } else { Dotenv::read(&project.root)?.only(&names) };
-    Ok(of_user(Some(&project.root))?.with_project(variables))
+    Ok(for_user(Some(&project.root))?.with_project(variables))
 }
 
 /// The variables of the process, the addresses that the user's configuration gives to built-in providers, and the
 /// user's store of keys, which is opened when a key is needed that no variable holds.
-pub(crate) fn of_user(project: Option<&Path>) -> Result<Environment, Problem> {
+pub(crate) fn for_user(project: Option<&Path>) -> Result<Environment, CommandError> {
     let addresses = config::current(project)?.addresses();
     let environment = Environment::from_lookup(move |name| {
         let own = std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let configured = || addresses.iter().find(|(variable, _)| *variable == name);
         own.or_else(|| configured().map(|(_, address)| address.clone()))
     });
-    Ok(match Credentials::of_user(project) {
+    Ok(match Credentials::for_user(project) {
         Some(store) => {
             environment.with_stored_keys(move |account| store.key(account).map_err(KeyStoreError::new))
         }

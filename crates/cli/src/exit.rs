@@ -37,7 +37,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// The exit of a run. A call that had to ask while nobody could be asked shows even where the run ended well.
-    pub(crate) fn of(report: &RunReport) -> Self {
+    pub(crate) fn from_report(report: &RunReport) -> Self {
         match report.status {
             Status::Done if report.nobody_to_ask => Self::Denied,
             Status::Done => Self::Done,

@@ -13,8 +13,8 @@ use llm_do_core::parse_strict;
 use serde_json::Value;
 
 use crate::arguments::InputArguments;
+use crate::command_error::CommandError;
 use crate::output;
-use crate::problem::Problem;
 use crate::stdin::{self, MAX_BYTES};
 use crate::typed_input::{TextSource, refuse_text};
 
@@ -33,7 +33,7 @@ pub(crate) fn found(
     prompt: Option<&str>,
     arguments: &InputArguments,
     stdin: Stdin,
-) -> Result<Option<Input>, Problem> {
+) -> Result<Option<Input>, CommandError> {
     if !project.allow_cli_input {
         return refuse_any(project, prompt, arguments).map(Some);
     }
@@ -44,20 +44,20 @@ pub(crate) fn found(
     Ok(input.map(|input| input.with_attachments(attachments)))
 }
 
-/// There is no input, and there must be one.
-pub(crate) fn none() -> Problem {
+/// The error of a run that needs an input and has none.
+pub(crate) fn missing() -> CommandError {
     let hint = "give a prompt, `--input-json`, a pipe, or `entry.args` in the manifest";
-    Problem::with_hint("there is no input", hint)
+    CommandError::with_hint("no input was given", hint)
 }
 
 /// Finds the input of a call by name, made in the name of an agent or of nobody. What takes nothing needs no input, and
 /// stdin is read only for what takes a text: the call may be one of many in a shell loop.
-pub(crate) fn of_call(
+pub(crate) fn for_call(
     project: &LoadedProject,
     name: &str,
     caller: Option<&str>,
     arguments: &InputArguments,
-) -> Result<Input, Problem> {
+) -> Result<Input, CommandError> {
     let given = match &arguments.input_json {
         Some(text) => {
             let input = from_json(text)?;
@@ -71,14 +71,14 @@ pub(crate) fn of_call(
     let is_agent = project.project.agents().any(|agent| *agent == name);
     let input = match given {
         Some(input) => input,
-        None if is_agent => empty(project, name).ok_or_else(none)?,
+        None if is_agent => empty(project, name).ok_or_else(missing)?,
         None => Input::Object(serde_json::json!({})),
     };
     Ok(input.with_attachments(attachments(&arguments.attach)?))
 }
 
 /// Looks at what the command line gives before anything of a project is run.
-pub(crate) fn check(arguments: &InputArguments) -> Result<(), Problem> {
+pub(crate) fn check(arguments: &InputArguments) -> Result<(), CommandError> {
     if let Some(text) = &arguments.input_json {
         let source = JsonSource::open(text)?;
         if !source.is_piped {
@@ -89,13 +89,13 @@ pub(crate) fn check(arguments: &InputArguments) -> Result<(), Problem> {
 }
 
 /// Makes attachments of paths, as seen from the working directory.
-pub(crate) fn attachments(paths: &[std::path::PathBuf]) -> Result<Vec<Attachment>, Problem> {
+pub(crate) fn attachments(paths: &[std::path::PathBuf]) -> Result<Vec<Attachment>, CommandError> {
     paths.iter().map(|path| attachment(path)).collect()
 }
 
-fn attachment(path: &Path) -> Result<Attachment, Problem> {
+fn attachment(path: &Path) -> Result<Attachment, CommandError> {
     let refuse = |reason: String| {
-        Problem::with_hint(
+        CommandError::with_hint(
             format!("`{}` cannot be attached: {reason}", path.display()),
             format!("name a regular file of at most {} MiB", MAX_BYTES / 1024 / 1024),
         )
@@ -116,10 +116,10 @@ fn given(
     prompt: Option<&str>,
     arguments: &InputArguments,
     stdin: Stdin,
-) -> Result<Option<Input>, Problem> {
+) -> Result<Option<Input>, CommandError> {
     if let Some(json) = &arguments.input_json {
         if prompt.is_some() {
-            output::early_notice("the prompt is not used, as `--input-json` goes before it");
+            output::early_notice("the prompt is ignored because `--input-json` is given");
         }
         let input = from_json(json)?;
         refuse_text(&input, own_schema(project, &project.entry).as_ref(), TextSource::CommandLine)?;
@@ -136,7 +136,7 @@ fn given(
 }
 
 /// The prompt, a blank line and stdin; the prompt alone if stdin gives nothing.
-fn with_stdin(prompt: &str) -> Result<String, Problem> {
+fn with_stdin(prompt: &str) -> Result<String, CommandError> {
     Ok(match stdin::read_after_prompt()? {
         Some(text) => format!("{prompt}\n\n{text}"),
         None => prompt.to_owned(),
@@ -145,7 +145,11 @@ fn with_stdin(prompt: &str) -> Result<String, Problem> {
 
 /// Reads a text that somebody wrote: a JSON object is the input of an entry with a schema of its own, and text for all
 /// others.
-pub(crate) fn from_text(text: &str, schema: Option<&Schema>, source: TextSource) -> Result<Input, Problem> {
+pub(crate) fn from_text(
+    text: &str,
+    schema: Option<&Schema>,
+    source: TextSource,
+) -> Result<Input, CommandError> {
     let object = schema.and_then(|_| parse_strict(text).ok()).filter(Value::is_object);
     let input = object.map_or_else(|| text.into(), Input::Object);
     if input.names_files() {
@@ -156,8 +160,8 @@ pub(crate) fn from_text(text: &str, schema: Option<&Schema>, source: TextSource)
 }
 
 /// Refuses an input that would attach files though nobody attached them.
-pub(crate) fn attaching(source: &str, hint: &str) -> Problem {
-    Problem::with_hint(format!("{source} names files to attach, which a text or a pipe cannot do"), hint)
+pub(crate) fn attaching(source: &str, hint: &str) -> CommandError {
+    CommandError::with_hint(format!("{source} names files to attach, which a text or a pipe cannot do"), hint)
 }
 
 /// The schema of an agent's or entry's own input; none for what takes a text.
@@ -219,7 +223,7 @@ fn refuse_any(
     project: &LoadedProject,
     prompt: Option<&str>,
     arguments: &InputArguments,
-) -> Result<Input, Problem> {
+) -> Result<Input, CommandError> {
     let what = match (&arguments.input_json, prompt, arguments.attach.is_empty()) {
         (Some(_), ..) => Some("`--input-json`"),
         (_, Some(_), _) => Some("a prompt"),
@@ -228,14 +232,15 @@ fn refuse_any(
         _ => None,
     };
     match what {
-        Some(what) => Err(Problem::with_hint(
+        Some(what) => Err(CommandError::with_hint(
             format!("this project takes no input from the command line, and {what} gives some"),
-            "its manifest says `allow_cli_input: false`; run it without",
+            "its manifest sets `allow_cli_input: false`; run it without",
         )),
         None => {
             let own = project.args.clone().map(|args| Input::Object(Value::Object(args)));
-            own.or_else(|| empty(project, &project.entry))
-                .ok_or_else(|| Problem::with_hint("there is no input", "write `entry.args` in the manifest"))
+            own.or_else(|| empty(project, &project.entry)).ok_or_else(|| {
+                CommandError::with_hint("no input was given", "write `entry.args` in the manifest")
+            })
         }
     }
 }
@@ -249,11 +254,11 @@ struct JsonSource<'a> {
 }
 
 impl<'a> JsonSource<'a> {
-    fn open(argument: &'a str) -> Result<Self, Problem> {
+    fn open(argument: &'a str) -> Result<Self, CommandError> {
         let Some(path) = argument.strip_prefix('@') else {
             return Ok(Self { argument, file: None, is_piped: argument == "-" });
         };
-        let refuse = |error| Problem::usage(format!("`{path}` cannot be read: {error}"));
+        let refuse = |error| CommandError::usage(format!("`{path}` cannot be read: {error}"));
         let file = File::open(path).map_err(refuse)?;
         let is_piped = !file.metadata().map_err(refuse)?.is_file();
         Ok(Self { argument, file: Some(file), is_piped })
@@ -267,7 +272,7 @@ impl<'a> JsonSource<'a> {
         }
     }
 
-    fn read(self) -> Result<Input, Problem> {
+    fn read(self) -> Result<Input, CommandError> {
         let (name, is_piped) = (self.name(), self.is_piped);
         let text = match self.file {
             Some(file) => stdin::read_text(file, name.trim_matches('`'))?,
@@ -275,7 +280,7 @@ impl<'a> JsonSource<'a> {
             None => self.argument.to_owned(),
         };
         let input = parse_input(&text).map_err(|reason| {
-            Problem::with_hint(
+            CommandError::with_hint(
                 format!("{name} is not valid JSON input: {reason}"),
                 "give an object such as '{\"input\": \"hello\"}', `@FILE`, or `-` for stdin",
             )
@@ -287,7 +292,7 @@ impl<'a> JsonSource<'a> {
     }
 }
 
-fn from_json(argument: &str) -> Result<Input, Problem> {
+fn from_json(argument: &str) -> Result<Input, CommandError> {
     JsonSource::open(argument)?.read()
 }
 

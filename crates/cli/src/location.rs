@@ -11,8 +11,9 @@ use llm_do_project::discovery;
 use llm_do_project::discovery::Membership;
 
 use crate::arguments::{self, ProjectArguments};
+use crate::command_error::CommandError;
 use crate::output;
-use crate::problem::Problem;
+use crate::path_syntax::is_like_path;
 use crate::text::visible_line;
 use search::Ancestors;
 
@@ -42,7 +43,7 @@ impl ProjectLocation {
 }
 
 /// Finds the project of a command that needs one.
-pub(crate) fn locate(arguments: &ProjectArguments) -> Result<ProjectLocation, Problem> {
+pub(crate) fn locate(arguments: &ProjectArguments) -> Result<ProjectLocation, CommandError> {
     let mut location = match &arguments.path {
         Some(path) => named(path)?,
         None => around().map_err(Border::problem)?,
@@ -52,7 +53,7 @@ pub(crate) fn locate(arguments: &ProjectArguments) -> Result<ProjectLocation, Pr
 }
 
 /// Finds the project of a command that can do without one; none if no path is given and none is found.
-pub(crate) fn locate_if_any(path: Option<&Path>) -> Result<Option<ProjectLocation>, Problem> {
+pub(crate) fn locate_if_any(path: Option<&Path>) -> Result<Option<ProjectLocation>, CommandError> {
     match path {
         Some(path) => named(path).map(Some),
         None => Ok(around().ok()),
@@ -66,7 +67,7 @@ pub(crate) fn locate_with_prompt(
     arguments: &ProjectArguments,
     prompt: Option<&str>,
     flag: Option<&str>,
-) -> Result<(ProjectLocation, Option<String>), Problem> {
+) -> Result<(ProjectLocation, Option<String>), CommandError> {
     let given = prompt.or(flag).map(str::to_owned);
     let lone = arguments.path.as_deref().filter(|_| given.is_none()).and_then(Path::to_str);
     match lone {
@@ -81,24 +82,15 @@ pub(crate) fn locate_with_prompt(
 }
 
 /// Refuses a project in the place of the name of what is to be called.
-pub(crate) fn refuse_project_as_name(arguments: &ProjectArguments, name: &str) -> Result<(), Problem> {
+pub(crate) fn refuse_project_as_name(arguments: &ProjectArguments, name: &str) -> Result<(), CommandError> {
     let path = Path::new(name);
     if arguments.path.is_some() || !path.exists() || !is_loadable(path) {
         return Ok(());
     }
     let shown = visible_line(name);
-    let message = format!("`{shown}` is a project, and nothing says what of it to call");
-    let hint = format!("name it: `llm-do call {shown} NAME`; `llm-do list {shown}` lists what there is");
-    Err(Problem::with_hint(message, hint))
-}
-
-/// Returns whether a text that names nothing was meant as a path: `a/b`, `./my notes`, `main.agent`.
-pub(crate) fn is_like_path(text: &str) -> bool {
-    let endings = [".agent", ".worker", ".yaml", ".yml", ".json", ".toml"];
-    let is_relative = ["./", "../"].iter().any(|start| text.starts_with(start));
-    let is_one_word = !text.is_empty() && !text.contains(char::is_whitespace);
-    let is_named = endings.iter().any(|ending| text.ends_with(ending));
-    !text.contains('\n') && (is_relative || (is_one_word && (text.contains(['/', '\\']) || is_named)))
+    let message = format!("`{shown}` is a project, and the name of an agent or tool is missing");
+    let hint = format!("write `llm-do call {shown} NAME`; `llm-do list {shown}` lists the names");
+    Err(CommandError::with_hint(message, hint))
 }
 
 /// Returns whether a path can be given to the loader at all.
@@ -114,7 +106,7 @@ fn is_loadable(path: &Path) -> bool {
 }
 
 /// The project at a path that somebody wrote.
-fn named(path: &Path) -> Result<ProjectLocation, Problem> {
+fn named(path: &Path) -> Result<ProjectLocation, CommandError> {
     if !path.exists() {
         return Err(no_project(path));
     }
@@ -124,15 +116,15 @@ fn named(path: &Path) -> Result<ProjectLocation, Problem> {
     if !discovery::is_agent_file(path) || path.is_dir() {
         return Ok(ProjectLocation::new(path));
     }
-    Ok(of_agent_file(path))
+    Ok(locate_agent_file(path))
 }
 
 /// The project of an agent file: that of the nearest manifest, if it lists the file.
-fn of_agent_file(path: &Path) -> ProjectLocation {
+fn locate_agent_file(path: &Path) -> ProjectLocation {
     let alone = ProjectLocation::new(path);
     let Ok(real) = path.canonicalize() else { return alone };
     let Some(directory) = real.parent() else { return alone };
-    let Some(manifest) = Ancestors::of(directory, home().as_deref()).manifest() else { return alone };
+    let Some(manifest) = Ancestors::new(directory, home().as_deref()).manifest() else { return alone };
     let manifest = relative_to(directory, path, &manifest);
     let shown = visible_line(&manifest.display().to_string());
     match discovery::membership(&manifest, path) {
@@ -163,26 +155,26 @@ fn relative_to(directory: &Path, written: &Path, manifest: &Path) -> PathBuf {
 struct Border(Option<(PathBuf, &'static str)>);
 
 impl Border {
-    fn problem(self) -> Problem {
+    fn problem(self) -> CommandError {
         let message = match self.0 {
             Some((directory, reason)) => format!(
-                "there is no project in the current directory or above it, as far as `{}` ({reason})",
+                "no project was found in the current directory or above it, up to `{}` ({reason})",
                 visible_line(&directory.display().to_string())
             ),
-            None => "there is no project in the current directory or above it".to_owned(),
+            None => "no project was found in the current directory or above it".to_owned(),
         };
         let hint = match discovery::is_project_directory(Path::new(".")) {
-            true => "the project of this directory is used only if you name it: `.`",
-            false => "name a project, or make one with `llm-do init`",
+            true => "others can write to this directory, so its project is used only if you name it: `.`",
+            false => "name a project, or create one with `llm-do init`",
         };
-        Problem::with_hint(message, hint)
+        CommandError::with_hint(message, hint)
     }
 }
 
 /// The project of the current directory. One that lies elsewhere is named on stderr.
 fn around() -> Result<ProjectLocation, Border> {
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).map_err(|_| Border(None))?;
-    let ancestors = Ancestors::of(&here, home().as_deref());
+    let ancestors = Ancestors::new(&here, home().as_deref());
     match ancestors.project() {
         Some(directory) if directory == here => Ok(ProjectLocation::new(".")),
         Some(directory) => {
@@ -202,53 +194,36 @@ fn notice(text: &str) {
     output::early_notice(text);
 }
 
-fn no_project(path: &Path) -> Problem {
+fn no_project(path: &Path) -> CommandError {
     let message = format!("there is no project at `{}`", visible_line(&path.to_string_lossy()));
     match path.to_str().and_then(arguments::command_like) {
-        Some(command) => Problem::with_hint(message, format!("did you mean the command `{command}`?")),
-        None if path.to_str().is_some_and(is_like_path) => Problem::with_hint(
+        Some(command) => CommandError::with_hint(message, format!("did you mean the command `{command}`?")),
+        None if path.to_str().is_some_and(is_like_path) => CommandError::with_hint(
             message,
             "name a project file, a directory or an agent file; a prompt that looks like a path is given with `-p`",
         ),
-        None => Problem::with_hint(message, "name a project file, a directory or an agent file"),
+        None => CommandError::with_hint(message, "name a project file, a directory or an agent file"),
     }
 }
 
 /// The first argument names something that is not a project.
-fn not_a_project(text: &str) -> Problem {
+fn not_a_project(text: &str) -> CommandError {
     let shown = visible_line(text);
     let hint = if Path::new(text).is_dir() {
         format!("make a project there with `llm-do init {shown}`, or give a prompt with `-p {shown}`")
     } else {
         format!("attach it with `--attach {shown}`, or give a prompt with `-p {shown}`")
     };
-    Problem::with_hint(format!("`{shown}` is not a project or an agent file"), hint)
+    CommandError::with_hint(format!("`{shown}` is not a project or an agent file"), hint)
 }
 
 /// A lone argument is not a path, and there is no project to which it could be the prompt.
-fn neither_path_nor_project(text: &str, problem: Problem) -> Problem {
+fn neither_path_nor_project(text: &str, problem: CommandError) -> CommandError {
     match problem {
-        Problem::Usage { message, hint: Some(hint) } => {
+        CommandError::Usage { message, hint: Some(hint) } => {
             let shown = visible_line(&crate::text::shortened(text, 40));
-            Problem::with_hint(message, format!("{hint}; `{shown}` is neither a file nor a directory"))
+            CommandError::with_hint(message, format!("{hint}; `{shown}` is neither a file nor a directory"))
         }
         other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_is_told_from_a_path() {
-        for path in ["a/b", "/srv/x", "./my notes", "../x", "main.agent", "project.yaml", "x.toml", "a\\b"] {
-            assert!(is_like_path(path), "{path}");
-        }
-        for text in
-            ["", "Good morning", "hello", "What is 1/2?", "fix main.agent", "read a/b please", "./a\nb"]
-        {
-            assert!(!is_like_path(text), "{text}");
-        }
     }
 }

@@ -6,13 +6,13 @@ use llm_do::model::{StandardModels, UserModels, full_names, known_models, provid
 use llm_do::project::LoadedProject;
 use llm_do_core::{misspelled, nearest};
 
+use crate::command_error::CommandError;
 use crate::config;
 use crate::output;
-use crate::problem::Problem;
 use crate::text::visible_line;
 
 /// Completes a name, and says on stderr what it was taken for.
-pub(crate) fn completed(name: &str, project: Option<&LoadedProject>) -> Result<String, Problem> {
+pub(crate) fn completed(name: &str, project: Option<&LoadedProject>) -> Result<String, CommandError> {
     let full = complete(name, project)?;
     // An alias is the user's own word for a model, and needs no explanation.
     if full != user_models(project)?.resolve(name) {
@@ -23,7 +23,7 @@ pub(crate) fn completed(name: &str, project: Option<&LoadedProject>) -> Result<S
 }
 
 /// Completes a name, or says what may have been meant.
-pub(crate) fn complete(name: &str, project: Option<&LoadedProject>) -> Result<String, Problem> {
+pub(crate) fn complete(name: &str, project: Option<&LoadedProject>) -> Result<String, CommandError> {
     let user = user_models(project)?;
     let name = user.resolve(name);
     let provider = name.split([':', '/']).next().unwrap_or_default();
@@ -39,40 +39,40 @@ pub(crate) fn complete(name: &str, project: Option<&LoadedProject>) -> Result<St
         [] => Err(no_provider(name, provider, &known, &user)),
         several => {
             let message = format!("several providers have the model `{}`", visible_line(name));
-            Err(Problem::with_hint(message, did_you_mean(several)))
+            Err(CommandError::with_hint(message, did_you_mean(several)))
         }
     }
 }
 
 /// The models and aliases of the user's configuration.
-fn user_models(project: Option<&LoadedProject>) -> Result<UserModels, Problem> {
+fn user_models(project: Option<&LoadedProject>) -> Result<UserModels, CommandError> {
     Ok(config::current(project.map(|project| project.root.as_path()))?.models())
 }
 
 /// Refuses a provider without a model, and an offline model that does not exist.
-fn check_known(name: &str, provider: &str, project: Option<&LoadedProject>) -> Result<(), Problem> {
+fn check_known(name: &str, provider: &str, project: Option<&LoadedProject>) -> Result<(), CommandError> {
     let shown = visible_line(name);
     let is_offline = ["test", "script"].contains(&provider);
     if !is_offline && name.len() <= provider.len() + 1 {
         let shown = visible_line(provider);
         let hint = format!("write `{shown}:MODEL`; `llm-do models --list {shown}` lists known ones");
-        return Err(Problem::with_hint(format!("`{shown}` is a provider, not a model"), hint));
+        return Err(CommandError::with_hint(format!("`{shown}` is a provider, not a model"), hint));
     }
     let Some(project) = project else { return Ok(()) };
     match StandardModels::new(&project.root).offline_problem(name) {
-        Some(problem) => Err(Problem::usage(format!("the model `{shown}`: {problem}"))),
+        Some(problem) => Err(CommandError::usage(format!("the model `{shown}`: {problem}"))),
         None => Ok(()),
     }
 }
 
-fn no_provider(name: &str, provider: &str, known: &[&str], user: &UserModels) -> Problem {
+fn no_provider(name: &str, provider: &str, known: &[&str], user: &UserModels) -> CommandError {
     let shown = visible_line(name);
     if provider == name {
         let message = format!("the model `{shown}` names no provider, and no provider is known to have it");
         let alias = llm_do_core::nearest(name, user.aliases.keys().map(String::as_str)).map(str::to_owned);
         return match alias.or_else(|| misspelled_model(name)) {
-            Some(meant) => Problem::with_hint(message, did_you_mean(&[meant])),
-            None => Problem::with_hint(
+            Some(meant) => CommandError::with_hint(message, did_you_mean(&[meant])),
+            None => CommandError::with_hint(
                 message,
                 "write `PROVIDER:MODEL`; `llm-do models --list` lists known models",
             ),
@@ -81,8 +81,8 @@ fn no_provider(name: &str, provider: &str, known: &[&str], user: &UserModels) ->
     let message =
         format!("the model `{shown}` names the provider `{}`, which does not exist", visible_line(provider));
     match nearest(provider, known.iter().copied()) {
-        Some(near) => Problem::with_hint(message, did_you_mean(&[name.replacen(provider, near, 1)])),
-        None => Problem::with_hint(message, format!("known: {}", known.join(", "))),
+        Some(near) => CommandError::with_hint(message, did_you_mean(&[name.replacen(provider, near, 1)])),
+        None => CommandError::with_hint(message, format!("known: {}", known.join(", "))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Writing to stdout and stderr. A reader that went away is not an error worth a word.
+//! Writes to stdout and stderr. A reader that went away is not reported.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,9 +8,9 @@ use llm_do::event::Event;
 use llm_do::usage::Usage;
 use llm_do_core::counted;
 
-use crate::screen::Paint;
+use crate::console::Paint;
 
-/// What was said before a run began.
+/// Notices from before the run.
 static EARLY: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Set when stdout could not be written, though somebody reads it.
@@ -46,18 +46,18 @@ pub(crate) fn has_failed() -> bool {
     FAILED.load(Ordering::Relaxed)
 }
 
-/// Writes a line to stderr. Where that fails there is nobody left to tell.
+/// Writes a line to stderr. If that fails, there is no other place to report it.
 pub(crate) fn to_stderr(text: &str) {
     let _ = write_line(&mut io::stderr().lock(), text);
 }
 
-/// Says what a person should know before a run begins: on stderr, and later in the object of `--output json`.
+/// Prints a notice from before the run on stderr, and keeps it for the object of `--output json`.
 pub(crate) fn early_notice(text: &str) {
     to_stderr(&Paint::for_stderr().message(&format!("notice: {text}")));
     EARLY.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
 }
 
-/// Returns what was said before the run began.
+/// Returns the notices from before the run.
 pub(crate) fn early_notices() -> Vec<String> {
     EARLY.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

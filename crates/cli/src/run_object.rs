@@ -4,7 +4,7 @@
 //! docs/reference/output.md explains each field. A field is never left out, so that scripts can read it without a test
 //! for its presence.
 //!
-//! This module writes nothing: see [`crate::host`] for who prints the object, and [`crate::advice`] for the hint.
+//! This module writes nothing: see [`crate::host`] for who prints the object, and [`crate::failure_hint`] for the hint.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::advice;
+use crate::command_error::CommandError;
 use crate::exit::Exit;
+use crate::failure_hint;
 use crate::output;
-use crate::problem::Problem;
 
 /// The result of a run.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -33,7 +33,7 @@ pub(crate) struct RunObject {
     /// `result`; only in the last line of `--output jsonl`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<LineKind>,
-    /// How the run ended.
+    /// How the run finished.
     status: RunStatus,
     /// The answer: a text, or a value if the agent has an output schema. `null` if there is none.
     output: Option<Value>,
@@ -75,54 +75,40 @@ enum LineKind {
     Result,
 }
 
-/// How a run ended. Each status has one exit code.
+/// How a run finished. Each status has one exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum RunStatus {
+    /// The run started.
+    Started(Status),
+    /// Nothing ran.
+    NotStarted(NotStarted),
+}
+
+/// Why nothing ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum RunStatus {
-    /// With an answer.
-    Done,
-    /// The run or the called tool failed.
-    Failed,
-    /// Bad usage, a bad project, an unknown name or an input that does not fit: nothing ran.
+enum NotStarted {
+    /// Bad usage, a bad project, an unknown name or an input that does not fit.
     Invalid,
-    /// The provider or the network failed.
-    Provider,
-    /// A budget or limit is used up.
-    Limit,
-    /// The called tool was denied, or a call had to ask and nobody could be asked.
-    Denied,
-    /// The answer does not fit the output schema.
-    Output,
-    /// The time of `--timeout` is over.
-    TimedOut,
-    /// Interrupted by a signal, or stopped at an approval.
-    Interrupted,
-    /// A call that began before a crash may have happened.
-    Unknown,
-    /// The record of the run could not be written.
-    Record,
 }
 
 impl RunStatus {
+    const INVALID: Self = Self::NotStarted(NotStarted::Invalid);
+
     /// The status of the run, unless the exit code says more.
     fn new(report: &RunReport, exit: Exit) -> Self {
-        match (exit, report.status) {
-            (Exit::Usage, _) => Self::Invalid,
-            (Exit::Denied, _) | (_, Status::Denied) => Self::Denied,
-            (_, Status::Done) => Self::Done,
-            (_, Status::Failed) => Self::Failed,
-            (_, Status::Provider) => Self::Provider,
-            (_, Status::Limit) => Self::Limit,
-            (_, Status::Output) => Self::Output,
-            (_, Status::TimedOut) => Self::TimedOut,
-            (_, Status::Interrupted) => Self::Interrupted,
-            (_, Status::Unknown) => Self::Unknown,
-            (_, Status::Record) => Self::Record,
+        match exit {
+            Exit::Usage => Self::INVALID,
+            Exit::Denied => Self::Started(Status::Denied),
+            _ => Self::Started(report.status),
         }
     }
 }
 
 /// Why a model stopped, the same for all providers.
+///
+/// It is a type of its own because the word that only one provider uses ([`StopReason::Other`]) is not part of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum StopKind {
@@ -237,7 +223,7 @@ struct ModelObject {
 }
 
 /// A run that has ended, and what its report does not hold.
-pub(crate) struct Ended<'a> {
+pub(crate) struct FinishedRun<'a> {
     /// What the run did.
     pub(crate) report: &'a RunReport,
     /// How the process would end.
@@ -254,22 +240,22 @@ pub(crate) struct Ended<'a> {
 
 impl RunObject {
     /// The object of a run.
-    pub(crate) fn new(ended: &Ended<'_>) -> Self {
-        let report = ended.report;
+    pub(crate) fn new(finished: &FinishedRun<'_>) -> Self {
+        let report = finished.report;
         let events = report.events();
         let total = report.usage.total();
         Self {
             kind: None,
-            status: RunStatus::new(report, ended.exit),
+            status: RunStatus::new(report, finished.exit),
             output: report.output.as_ref().map(|output| output.to_value()),
-            partial: ended.partial.clone(),
+            partial: finished.partial.clone(),
             raw: unfit_answer(report),
             stop: responses(&events).last().map(|response| (&response.stop).into()),
-            error: ended.error.clone(),
-            hint: advice::hint(report),
-            notices: notices(&events, &ended.warnings),
+            error: finished.error.clone(),
+            hint: failure_hint::for_user(report),
+            notices: notices(&events, &finished.warnings),
             denied: events.iter().filter_map(|event| denial(event, &events)).collect(),
-            diagnostics: ended.diagnostics.0.clone(),
+            diagnostics: finished.diagnostics.0.clone(),
             usage: (&total).into(),
             cost_usd: cost(&total),
             models: models(report),
@@ -280,8 +266,12 @@ impl RunObject {
     }
 
     /// The object of a run that did not start.
-    pub(crate) fn refused(problem: &Problem) -> Self {
-        let status = if problem.exit() == Exit::Usage { RunStatus::Invalid } else { RunStatus::Failed };
+    pub(crate) fn refused(problem: &CommandError) -> Self {
+        let status = if problem.exit() == Exit::Usage {
+            RunStatus::INVALID
+        } else {
+            RunStatus::Started(Status::Failed)
+        };
         Self {
             kind: None,
             status,

@@ -7,23 +7,25 @@ use std::io::{Read, Write};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::problem::Problem;
+use crate::command_error::CommandError;
 
 const INTERRUPT: u8 = 0x03;
 const END: u8 = 0x04;
 const ERASE_LINE: u8 = 0x15;
 
 /// Asks for a secret at the terminal of this process.
-pub(crate) fn read_secret(question: &str) -> Result<String, Problem> {
-    let none = |_| Problem::with_hint("there is no terminal to read the key from", "pipe it in: `--stdin`");
+pub(crate) fn read_secret(question: &str) -> Result<String, CommandError> {
+    let none = |_| {
+        CommandError::with_hint("the key cannot be typed without a terminal", "pipe it in with `--stdin`")
+    };
     let mut terminal = File::options().read(true).write(true).open("/dev/tty").map_err(none)?;
-    let failed = |error: std::io::Error| Problem::usage(format!("the terminal cannot be read: {error}"));
+    let failed = |error: std::io::Error| CommandError::usage(format!("the terminal cannot be read: {error}"));
     let silent = Silent::new(&terminal).map_err(failed)?;
     terminal.write_all(question.as_bytes()).map_err(failed)?;
     let read = read_line(&mut terminal).map_err(failed)?;
     drop(silent);
     let _ = terminal.write_all(b"\n");
-    read.ok_or_else(|| Problem::usage("interrupted, so nothing was stored"))
+    read.ok_or_else(|| CommandError::usage("interrupted, so nothing was stored"))
 }
 
 /// Reads until the end of the line; nothing after an interrupt.

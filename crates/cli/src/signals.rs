@@ -8,8 +8,8 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approvals::abandon_editor;
+use crate::console::Console;
 use crate::exit::Exit;
-use crate::screen::Screen;
 
 /// Listens for Ctrl-C and for requests to terminate.
 #[derive(Clone)]
@@ -58,7 +58,7 @@ enum Watched {
 
 impl Interrupts {
     /// Begins to listen. Who leaves at once gives the terminal the modes back that it had.
-    pub(crate) fn listen(screen: Arc<Screen>, modes: Option<Termios>) -> std::io::Result<Self> {
+    pub(crate) fn listen(console: Arc<Console>, modes: Option<Termios>) -> std::io::Result<Self> {
         let interrupts = Self { watched: Arc::default(), terminal: Arc::new(modes), ending: Arc::default() };
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -72,16 +72,16 @@ impl Interrupts {
                     _ = terminate.recv() => drop(listening.ending.set(EndSignal::Terminate)),
                     _ = hangup.recv() => drop(listening.ending.set(EndSignal::HangUp)),
                 }
-                listening.interrupt(&screen);
+                listening.interrupt(&console);
             }
         });
         Ok(interrupts)
     }
 
-    fn interrupt(&self, screen: &Screen) {
+    fn interrupt(&self, console: &Console) {
         if let Watched::Run(run) = std::mem::take(&mut *self.watched()) {
             let is_interrupt = !self.must_leave();
-            screen.line(if is_interrupt { "stopping; interrupt again to leave at once" } else { "stopping" });
+            console.line(if is_interrupt { "stopping; interrupt again to exit at once" } else { "stopping" });
             if !is_interrupt {
                 // Whoever edits is not asked any more; meanwhile the run ends.
                 std::thread::spawn(abandon_editor);
@@ -89,7 +89,7 @@ impl Interrupts {
             return run.cancel();
         }
         // Whatever still runs has been told; nobody waits for it any longer.
-        screen.status(String::new());
+        console.status(String::new());
         llm_do_tui::restore();
         llm_do_sandbox::end_all_commands();
         abandon_editor();
@@ -119,8 +119,8 @@ impl Interrupts {
         self.ending.get().copied()
     }
 
-    /// Says that the run has ended: the next interrupt ends the process.
-    pub(crate) fn rest(&self) {
+    /// Forgets the run, which has ended: the next interrupt ends the process.
+    pub(crate) fn unwatch(&self) {
         *self.watched() = Watched::Nothing;
     }
 

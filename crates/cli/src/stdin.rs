@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use crate::command_error::CommandError;
 use crate::output;
-use crate::problem::Problem;
 
 /// The most bytes that are read from stdin or from a file.
 pub(crate) const MAX_BYTES: u64 = 32 * 1024 * 1024;
@@ -20,7 +20,7 @@ const FIRST_BYTE: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Reads all of stdin, without its last line end. Returns nothing at a terminal or if stdin is empty.
-pub(crate) fn read() -> Result<Option<String>, Problem> {
+pub(crate) fn read() -> Result<Option<String>, CommandError> {
     if stdin().is_terminal() {
         return Ok(None);
     }
@@ -31,7 +31,7 @@ pub(crate) fn read() -> Result<Option<String>, Problem> {
 }
 
 /// Reads what follows a prompt. Returns nothing if stdin is blank, or silent for too long.
-pub(crate) fn read_after_prompt() -> Result<Option<String>, Problem> {
+pub(crate) fn read_after_prompt() -> Result<Option<String>, CommandError> {
     if stdin().is_terminal() {
         return Ok(None);
     }
@@ -85,14 +85,14 @@ fn is_ready_within(limit: Duration) -> bool {
 }
 
 /// Reads a text of limited size.
-pub(crate) fn read_text(stream: impl Read, name: &str) -> Result<String, Problem> {
+pub(crate) fn read_text(stream: impl Read, name: &str) -> Result<String, CommandError> {
     let mut bytes = Vec::new();
     let read = stream.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Problem::usage(format!("{name} cannot be read: {error}")))?;
+    read.map_err(|error| CommandError::usage(format!("{name} cannot be read: {error}")))?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(Problem::usage(format!("{name} gives more than {} MiB", MAX_BYTES / 1024 / 1024)));
+        return Err(CommandError::usage(format!("{name} gives more than {} MiB", MAX_BYTES / 1024 / 1024)));
     }
     String::from_utf8(bytes).map_err(|_| {
-        Problem::with_hint(format!("{name} is not UTF-8 text"), "attach the file with `--attach`")
+        CommandError::with_hint(format!("{name} is not UTF-8 text"), "attach the file with `--attach`")
     })
 }

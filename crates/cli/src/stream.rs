@@ -17,10 +17,10 @@ use llm_do::project::{LoadedProject, Outline};
 use llm_do::value::{Content, Key, Name};
 use llm_do::{Output, RunReport};
 
-use crate::answer_text::{AnswerText, Change};
-use crate::caught_up::CaughtUp;
+use crate::answer_text::{AnswerChange, AnswerText};
+use crate::console::{Console, Suspended};
+use crate::event_barrier::EventBarrier;
 use crate::output;
-use crate::screen::{Screen, Suspended};
 use crate::signals::Interrupts;
 use crate::text::{printable, visible_line};
 
@@ -51,16 +51,16 @@ impl Streaming {
 pub(crate) struct AnswerStream {
     /// The agents whose text is written while it arrives.
     streamed: HashSet<Name>,
-    screen: Arc<Screen>,
+    console: Arc<Console>,
     is_terminal: bool,
     /// Set when nobody reads stdout any more.
     unread: Arc<AtomicBool>,
     interrupts: Interrupts,
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
 }
 
 #[derive(Default)]
-struct State {
+struct StreamState {
     text: AnswerText,
     /// Whether the text of this run is written while it arrives.
     is_live: bool,
@@ -79,7 +79,7 @@ impl AnswerStream {
     pub(crate) fn new(
         project: &LoadedProject,
         streaming: Streaming,
-        screen: Arc<Screen>,
+        console: Arc<Console>,
         unread: Arc<AtomicBool>,
         interrupts: Interrupts,
     ) -> Arc<Self> {
@@ -87,7 +87,7 @@ impl AnswerStream {
         let streamed = outlines.filter_map(|outline| outline.agent.as_ref().map(|spec| spec.name.clone()));
         Arc::new(Self {
             streamed: streamed.collect(),
-            screen,
+            console,
             is_terminal: stdout().is_terminal(),
             unread,
             interrupts,
@@ -98,7 +98,7 @@ impl AnswerStream {
     /// Returns what reads events for it.
     pub(crate) fn reader(
         self: &Arc<Self>,
-        readers: Arc<CaughtUp>,
+        readers: Arc<EventBarrier>,
     ) -> impl Fn(&Event) + Send + Sync + 'static {
         let stream = self.clone();
         move |event| {
@@ -124,11 +124,11 @@ impl AnswerStream {
         }
         state.suspended = None;
         if report.output.is_none() && state.text.unfinished().is_some() {
-            self.screen.line(&self.screen.paint.message("notice: the answer on stdout is incomplete"));
+            self.console.line(&self.console.paint.message("notice: the answer on stdout is incomplete"));
         }
     }
 
-    fn finish_answer(&self, state: &mut State, answer: &Output) {
+    fn finish_answer(&self, state: &mut StreamState, answer: &Output) {
         match &answer.content {
             Content::Text(text) if state.is_live => {
                 self.apply(state, |answer| answer.end_answer(text));
@@ -155,8 +155,8 @@ impl AnswerStream {
     fn read(&self, event: &Event) {
         let mut state = self.state();
         if matches!(event.body, EventBody::RunStarted { .. }) {
-            *state = State::default();
-            self.screen.show_status();
+            *state = StreamState::default();
+            self.console.show_status();
         }
         if event.call.parent != Some(Key::root()) {
             return;
@@ -179,25 +179,25 @@ impl AnswerStream {
     }
 
     /// Ends the line of a message that is complete, before another one.
-    fn begin_attempt(&self, state: &mut State) {
+    fn begin_attempt(&self, state: &mut StreamState) {
         if state.text.begin_attempt() {
             self.end_line(state);
         }
     }
 
     /// Writes what a change of the text comes to.
-    fn apply(&self, state: &mut State, change: impl FnOnce(&mut AnswerText) -> Change<'_>) {
+    fn apply(&self, state: &mut StreamState, change: impl FnOnce(&mut AnswerText) -> AnswerChange<'_>) {
         let mut text = std::mem::take(&mut state.text);
         let change = change(&mut text);
         if state.is_live {
             match change {
-                Change::Nothing => {}
-                Change::More(text) => self.write(state, text),
-                Change::Resumed(text) => {
+                AnswerChange::Nothing => {}
+                AnswerChange::More(text) => self.write(state, text),
+                AnswerChange::Resumed(text) => {
                     self.notice("the new attempt repeats the text on stdout, so only the rest follows");
                     self.write(state, text);
                 }
-                Change::Anew(text) => {
+                AnswerChange::Anew(text) => {
                     self.end_line(state);
                     self.notice("the new attempt differs from the text on stdout, so it follows as a whole");
                     self.write(state, text);
@@ -208,23 +208,23 @@ impl AnswerStream {
     }
 
     fn notice(&self, text: &str) {
-        self.screen.line(&self.screen.paint.message(&format!("notice: {text}")));
+        self.console.line(&self.console.paint.message(&format!("notice: {text}")));
     }
 
-    fn write(&self, state: &mut State, text: &str) {
+    fn write(&self, state: &mut StreamState, text: &str) {
         if self.unread.load(Ordering::Relaxed) || text.is_empty() {
             return;
         }
         // A reader of the pipe may draw on the same terminal as the status line.
-        self.screen.hide_status();
+        self.console.hide_status();
         if self.is_terminal && state.suspended.is_none() {
-            state.suspended = Some(Screen::suspend(&self.screen));
+            state.suspended = Some(Console::suspend(&self.console));
         }
         let ready = if self.is_terminal { whole_message(&mut state.word, text) } else { text.to_owned() };
         self.send(state, &self.shown(&ready));
     }
 
-    fn send(&self, state: &mut State, text: &str) {
+    fn send(&self, state: &mut StreamState, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -236,8 +236,8 @@ impl AnswerStream {
         }
     }
 
-    /// Ends the line that is open, so that whatever follows stands on its own.
-    fn end_line(&self, state: &mut State) {
+    /// Ends the line that is open, so that later output starts on a new line.
+    fn end_line(&self, state: &mut StreamState) {
         let word = std::mem::take(&mut state.word);
         self.send(state, &self.shown(&word));
         if state.is_line_open && !self.unread.load(Ordering::Relaxed) {
@@ -246,7 +246,7 @@ impl AnswerStream {
     }
 
     /// Lets other lines have the terminal again.
-    fn free_terminal(&self, state: &mut State) {
+    fn free_terminal(&self, state: &mut StreamState) {
         if self.is_terminal {
             self.end_line(state);
             state.suspended = None;
@@ -258,7 +258,7 @@ impl AnswerStream {
         if self.is_terminal { printable(text) } else { text.to_owned() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -22,6 +22,16 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     }
 }
 
+/// A number of tokens as people write it: `400k`, `1M`.
+pub(crate) fn short_count(tokens: u64) -> String {
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..1_000_000 => format!("{}k", (tokens + 500) / 1_000),
+        _ if tokens % 1_000_000 < 50_000 => format!("{}M", tokens / 1_000_000),
+        _ => format!("{}.{}M", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,5 +40,14 @@ mod tests {
     fn a_long_text_becomes_one_short_line() {
         assert_eq!(shortened("one\ntwo three", 8), "one tw..");
         assert_eq!(shortened("short", 8), "short");
+    }
+
+    #[test]
+    fn context_sizes_are_short() {
+        for (tokens, written) in
+            [(512, "512"), (4_096, "4k"), (131_072, "131k"), (1_048_576, "1M"), (1_500_000, "1.5M")]
+        {
+            assert_eq!(short_count(tokens), written);
+        }
     }
 }

@@ -11,16 +11,14 @@ mod view;
 use std::path::{Path, PathBuf};
 
 use llm_do::project::LoadedProject;
-use llm_do_trust::{
-    CodeDigests, Entry, ForeignFile, Identity, Lookup, Powers, Source, TrustStore, code_digests,
-    foreign_files,
-};
+use llm_do_trust::{CodeDigests, ForeignFile, Lookup, Powers, TrustStore, code_digests, foreign_files};
+use llm_do_trust::{DirectoryIdentity, TrustEntry, TrustSource};
 
 use crate::child::is_child;
+use crate::command_error::CommandError;
+use crate::console::Paint;
 use crate::environment::state_directory;
 use crate::output;
-use crate::problem::Problem;
-use crate::screen::Paint;
 
 pub(crate) use text::{list as powers_list, shown_digest};
 
@@ -29,7 +27,7 @@ const MAX_POWERS: usize = 100;
 
 /// What the user says about trust on the command line or in the environment of the process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Word {
+enum TrustOverride {
     /// Trust whatever the project wants, for this run.
     All,
     /// Trust exactly the powers with one of these digests, for this run.
@@ -40,7 +38,7 @@ enum Word {
 
 /// How a project may be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(crate) enum TrustDecision {
     /// With its powers.
     Trusted,
     /// Without them: its code is not run, and what loosens or sends is left out.
@@ -48,22 +46,22 @@ pub(crate) enum Decision {
 }
 
 /// Decides whether a project may use its powers.
-pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<Decision, Problem> {
+pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<TrustDecision, CommandError> {
     let powers = &project.powers;
-    let word = word(flag)?;
+    let given = trust_override(flag)?;
     if powers.is_empty() {
-        return Ok(Decision::Trusted);
+        return Ok(TrustDecision::Trusted);
     }
-    if let Some((Word::Nothing, source)) = word {
-        tell_restricted(project, &format!("`{source}` is `none`"));
-        return Ok(Decision::Restricted);
+    if let Some((TrustOverride::Nothing, source)) = given {
+        notice_restricted(project, &format!("`{source}` is `none`"));
+        return Ok(TrustDecision::Restricted);
     }
     if powers.len() > MAX_POWERS {
         let message = format!("the project wants {} powers, more than {MAX_POWERS}", powers.len());
-        return Err(Problem::with_hint(message, "look at them with `llm-do check`, and remove some"));
+        return Err(CommandError::with_hint(message, "look at them with `llm-do check`, and remove some"));
     }
-    if let Some((word, source)) = word {
-        return by_word(project, &word, source).map(|()| Decision::Trusted);
+    if let Some((given, source)) = given {
+        return apply_override(project, &given, source).map(|()| TrustDecision::Trusted);
     }
     let identity = identity(project)?;
     let store = store(project);
@@ -75,22 +73,24 @@ pub(crate) fn decide(project: &LoadedProject, flag: Option<&str>) -> Result<Deci
     if let Lookup::Trusted(entry) = &found
         && foreign.is_empty()
     {
-        return content::decide(project, &identity, entry).map(|()| Decision::Trusted);
+        return content::decide(project, &identity, entry).map(|()| TrustDecision::Trusted);
     }
-    let asked = question::Question { project, identity: &identity, found: &found, foreign: &foreign };
+    let asked = question::TrustQuestion { project, identity: &identity, found: &found, foreign: &foreign };
     match question::ask(&asked) {
-        question::Reply::Remember => {
-            let entry = Entry::new(&identity, powers.to_vec(), Source::Question);
+        question::TrustReply::Remember => {
+            let entry = TrustEntry::new(&identity, powers.to_vec(), TrustSource::Question);
             store.record(entry).unwrap_or_else(|error| warn(&error.to_string()));
-            Ok(Decision::Trusted)
+            Ok(TrustDecision::Trusted)
         }
-        question::Reply::Once => Ok(Decision::Trusted),
-        question::Reply::Without => {
-            tell_restricted(project, "you chose so");
-            Ok(Decision::Restricted)
+        question::TrustReply::Once => Ok(TrustDecision::Trusted),
+        question::TrustReply::Without => {
+            notice_restricted(project, "you chose so");
+            Ok(TrustDecision::Restricted)
         }
-        question::Reply::No => Err(Problem::usage("the project is not trusted, so nothing of it was run")),
-        question::Reply::NobodyToAsk => Err(not_trusted(project, &found)),
+        question::TrustReply::No => {
+            Err(CommandError::usage("the project is not trusted, so nothing of it was run"))
+        }
+        question::TrustReply::NobodyToAsk => Err(not_trusted(project, &found)),
     }
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn is_trusted(project: &LoadedProject) -> bool {
     project.powers.is_empty() || trusted_entry(project).is_some()
 }
 
-fn trusted_entry(project: &LoadedProject) -> Option<Entry> {
+fn trusted_entry(project: &LoadedProject) -> Option<TrustEntry> {
     let identity = identity(project).ok()?;
     match store(project).look_up(&identity, &project.powers) {
         Ok(Lookup::Trusted(entry)) if foreign(project, entry.owner).is_empty() => Some(*entry),
@@ -146,9 +146,9 @@ fn holds_home(root: &Path) -> bool {
     home.is_some_and(|home| home.starts_with(root))
 }
 
-pub(crate) fn identity(project: &LoadedProject) -> Result<Identity, Problem> {
-    Identity::of(&project.root)
-        .map_err(|error| Problem::usage(format!("`{}` cannot be read: {error}", project.root.display())))
+pub(crate) fn identity(project: &LoadedProject) -> Result<DirectoryIdentity, CommandError> {
+    DirectoryIdentity::read(&project.root)
+        .map_err(|error| CommandError::usage(format!("`{}` cannot be read: {error}", project.root.display())))
 }
 
 /// The files of a project that belong to somebody else, or that others can write to.
@@ -165,43 +165,46 @@ fn accepted_owner(found: &Lookup) -> Option<u32> {
 }
 
 /// Reads `--trust` and `LLM_DO_TRUST`; the flag takes precedence. Neither counts in a process that llm-do started.
-fn word(flag: Option<&str>) -> Result<Option<(Word, &'static str)>, Problem> {
+fn trust_override(flag: Option<&str>) -> Result<Option<(TrustOverride, &'static str)>, CommandError> {
     if is_child() {
         return Ok(None);
     }
     if let Some(flag) = flag {
-        return Ok(Some((read_word(flag, "--trust")?, "--trust")));
+        return Ok(Some((parse_override(flag, "--trust")?, "--trust")));
     }
     match std::env::var("LLM_DO_TRUST") {
-        Ok(text) if !text.trim().is_empty() => Ok(Some((read_word(&text, "LLM_DO_TRUST")?, "LLM_DO_TRUST"))),
+        Ok(text) if !text.trim().is_empty() => {
+            Ok(Some((parse_override(&text, "LLM_DO_TRUST")?, "LLM_DO_TRUST")))
+        }
         _ => Ok(None),
     }
 }
 
-fn read_word(text: &str, name: &str) -> Result<Word, Problem> {
+fn parse_override(text: &str, name: &str) -> Result<TrustOverride, CommandError> {
     match text {
-        "all" => return Ok(Word::All),
-        "none" => return Ok(Word::Nothing),
+        "all" => return Ok(TrustOverride::All),
+        "none" => return Ok(TrustOverride::Nothing),
         _ => {}
     }
     let digests: Vec<String> = text.split(',').map(|digest| digest.trim().to_ascii_lowercase()).collect();
     let is_digest = |digest: &String| digest.len() >= 12 && digest.chars().all(|c| c.is_ascii_hexdigit());
     if digests.iter().all(is_digest) {
-        return Ok(Word::Digests(digests));
+        return Ok(TrustOverride::Digests(digests));
     }
     let message = format!(
         "`{name}` is `{}`, expected `all`, `none` or digests of 12 hexadecimal digits",
         crate::text::visible_line(text)
     );
-    Err(Problem::with_hint(message, "a refusal prints the digest of a project's powers"))
+    Err(CommandError::with_hint(message, "a refusal prints the digest of a project's powers"))
 }
 
-fn by_word(project: &LoadedProject, word: &Word, source: &str) -> Result<(), Problem> {
+fn apply_override(project: &LoadedProject, given: &TrustOverride, source: &str) -> Result<(), CommandError> {
     let digest = project.powers.digest();
-    match word {
-        Word::All => {}
-        Word::Digests(digests) if digests.iter().any(|known| digest.starts_with(known.as_str())) => {}
-        Word::Digests(_) | Word::Nothing => return Err(other_digest(project, source)),
+    match given {
+        TrustOverride::All => {}
+        TrustOverride::Digests(digests) if digests.iter().any(|known| digest.starts_with(known.as_str())) => {
+        }
+        TrustOverride::Digests(_) | TrustOverride::Nothing => return Err(other_digest(project, source)),
     }
     let paint = Paint::for_stderr();
     match source {
@@ -218,38 +221,38 @@ fn by_word(project: &LoadedProject, word: &Word, source: &str) -> Result<(), Pro
     Ok(())
 }
 
-/// A digest was given, and it is that of other powers.
-fn other_digest(project: &LoadedProject, source: &str) -> Problem {
+/// The error for a digest that does not match the powers.
+fn other_digest(project: &LoadedProject, source: &str) -> CommandError {
     let (shown, list) = (text::shown_root(&project.root), text::list(&project.powers));
     let digest = shown_digest(&project.powers);
-    Problem::with_hint(
-        format!("the powers of `{shown}` have the digest {digest}, which `{source}` does not name\n{list}"),
+    CommandError::with_hint(
+        format!("the powers of `{shown}` have the digest {digest}, not the one in `{source}`\n{list}"),
         format!("look with `llm-do check {shown}`; the Python interpreter counts as well"),
     )
 }
 
-/// Says that a project runs without its powers, and which they are.
-fn tell_restricted(project: &LoadedProject, source: &str) {
+/// Shows a notice that a project runs without its powers.
+fn notice_restricted(project: &LoadedProject, source: &str) {
     let list = text::list(&project.powers);
-    output::early_notice(&format!("{source}, so the project runs without this:\n{list}"));
+    output::early_notice(&format!("{source}, so the project runs without these powers:\n{list}"));
 }
 
-fn not_trusted(project: &LoadedProject, found: &Lookup) -> Problem {
+fn not_trusted(project: &LoadedProject, found: &Lookup) -> CommandError {
     let shown = text::shown_root(&project.root);
     let digest = shown_digest(&project.powers);
     let message = match found {
         Lookup::Beyond(entry, changes) => {
             let (date, changes) = (text::date(entry), text::changes(changes));
             format!(
-                "`{shown}` wants more than you agreed to on {date}, and there is no terminal to ask you\n{changes}"
+                "`{shown}` wants more than you agreed to on {date}, and you cannot be asked without a terminal\n{changes}"
             )
         }
         _ => {
             let list = text::list(&project.powers);
-            format!("`{shown}` is not trusted, and there is no terminal to ask you\n{list}")
+            format!("`{shown}` is not trusted, and you cannot be asked without a terminal\n{list}")
         }
     };
-    Problem::with_hint(
+    CommandError::with_hint(
         message,
         format!(
             "look with `llm-do check {shown}`, then run `llm-do trust {shown}`; for this run only: `--trust={digest}`"
@@ -268,7 +271,7 @@ fn digests(project: &LoadedProject) -> CodeDigests {
 }
 
 /// The files of code that differ from what the last run imported.
-fn changed(project: &LoadedProject, entry: &Entry) -> Vec<String> {
+fn changed(project: &LoadedProject, entry: &TrustEntry) -> Vec<String> {
     let now = digests(project);
     let names = now.keys().chain(entry.code.keys().filter(|name| !now.contains_key(*name)));
     names.filter(|name| now.get(*name) != entry.code.get(*name)).cloned().collect()
@@ -282,9 +285,9 @@ fn warn(text: &str) {
 pub(crate) fn record(
     project: &LoadedProject,
     powers: &Powers,
-    change: impl FnOnce(&mut Entry),
-) -> Result<(), Problem> {
-    let mut entry = Entry::new(&identity(project)?, powers.to_vec(), Source::Command);
+    change: impl FnOnce(&mut TrustEntry),
+) -> Result<(), CommandError> {
+    let mut entry = TrustEntry::new(&identity(project)?, powers.to_vec(), TrustSource::Command);
     change(&mut entry);
-    store(project).record(entry).map_err(|error| Problem::usage(error.to_string()))
+    store(project).record(entry).map_err(|error| CommandError::usage(error.to_string()))
 }

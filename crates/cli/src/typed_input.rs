@@ -3,7 +3,7 @@
 use llm_do::value::{Input, Schema};
 use serde_json::json;
 
-use crate::problem::Problem;
+use crate::command_error::CommandError;
 use crate::text::visible_line;
 
 /// A text that is longer is not repeated in an example.
@@ -19,7 +19,11 @@ pub(crate) enum TextSource {
 }
 
 /// Refuses a text for something whose input has other fields. Nothing is guessed: the hint shows what to write.
-pub(crate) fn refuse_text(input: &Input, schema: Option<&Schema>, source: TextSource) -> Result<(), Problem> {
+pub(crate) fn refuse_text(
+    input: &Input,
+    schema: Option<&Schema>,
+    source: TextSource,
+) -> Result<(), CommandError> {
     let (Some(schema), Input::Text(text)) = (schema, input) else { return Ok(()) };
     if schema.fits(&json!({"input": text})) {
         return Ok(());
@@ -37,11 +41,11 @@ pub(crate) fn refuse_text(input: &Input, schema: Option<&Schema>, source: TextSo
         }
         TextSource::ChatLine => format!("write it as JSON: `{}`", visible_line(&example)),
     };
-    let message = format!("this takes {}, and not a text", visible_line(&fields));
-    Err(Problem::with_hint(message, hint))
+    let message = format!("this takes {}, not a text", visible_line(&fields));
+    Err(CommandError::with_hint(message, hint))
 }
 
-/// Returns whether a text can stand in an example as it was written.
+/// Returns whether a text can be repeated in an example as it was written.
 fn is_repeated(text: &str) -> bool {
     let needs_quotes = |c: char| c.is_control() || ['"', '\'', '\\'].contains(&c);
     text.chars().count() <= MAX_REPEATED && !text.contains(needs_quotes)
@@ -64,7 +68,7 @@ mod tests {
         assert_eq!(
             refusal(plan.clone(), "Rust", TextSource::CommandLine).as_deref(),
             Some(
-                "error: this takes `topic` (string), `days` (integer, optional), and not a text\n\
+                "error: this takes `topic` (string), `days` (integer, optional), not a text\n\
                  hint: use `--input-json '{\"topic\":\"Rust\"}'`"
             )
         );

@@ -9,13 +9,13 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::identity::Identity;
+use crate::identity::DirectoryIdentity;
 use crate::power::{Power, digest_of};
 
 /// How a person agreed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum TrustSource {
     /// By answering the question before a run.
     Question,
     /// By `llm-do trust`.
@@ -27,7 +27,7 @@ pub enum Source {
 /// What a person agreed to for one directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct TrustEntry {
     /// The canonical path.
     #[serde(flatten)]
     pub(crate) path: StoredPath,
@@ -49,7 +49,7 @@ pub struct Entry {
     /// When the person agreed.
     pub agreed: Timestamp,
     /// How the person agreed.
-    pub by: Source,
+    pub by: TrustSource,
     /// The version of llm-do that wrote the entry.
     pub llm_do: String,
     /// The digest of the powers.
@@ -61,9 +61,9 @@ pub struct Entry {
     pub code: BTreeMap<String, String>,
 }
 
-impl Entry {
+impl TrustEntry {
     /// An agreement of now.
-    pub fn new(identity: &Identity, powers: Vec<Power>, by: Source) -> Self {
+    pub fn new(identity: &DirectoryIdentity, powers: Vec<Power>, by: TrustSource) -> Self {
         Self {
             path: StoredPath::from(identity.path.as_path()),
             inode: identity.inode,
@@ -86,7 +86,7 @@ impl Entry {
     }
 
     /// Returns whether the entry is about this directory, and not about one that was there earlier.
-    pub(crate) fn is_about(&self, identity: &Identity) -> bool {
+    pub(crate) fn is_about(&self, identity: &DirectoryIdentity) -> bool {
         // What either side does not know does not count against the directory.
         let agrees = |one: Option<u64>, other: Option<u64>| one.is_none() || other.is_none() || one == other;
         let born = self.born.is_none() || identity.born.is_none() || self.born == identity.born;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 /// The identity of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct DirectoryIdentity {
     /// The canonical path.
     pub path: PathBuf,
     /// The inode. The device number is left out: it changes over reboots.
@@ -16,9 +16,9 @@ pub struct Identity {
     pub born: Option<Timestamp>,
 }
 
-impl Identity {
+impl DirectoryIdentity {
     /// Looks at a directory. Links are followed: a link is what it points to.
-    pub fn of(directory: &Path) -> io::Result<Self> {
+    pub fn read(directory: &Path) -> io::Result<Self> {
         let path = directory.canonicalize()?;
         let metadata = path.metadata()?;
         let born = metadata.created().ok().and_then(|born| Timestamp::try_from(born).ok());

@@ -16,8 +16,8 @@ mod store;
 mod worktree;
 
 pub use code_digest::{CodeDigests, code_digests};
-pub use entry::{Entry, Source};
-pub use identity::{Identity, is_too_wide};
+pub use entry::{TrustEntry, TrustSource};
+pub use identity::{DirectoryIdentity, is_too_wide};
 pub use owner::{ForeignFile, foreign_files, is_private_to, is_writable_by_others};
 pub use power::{Changes, DeclaredPower, Location, Power, PowerClass, Powers};
 pub use store::{Lookup, StoreError, TrustStore, make_private};

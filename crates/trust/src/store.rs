@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::entry::Entry;
-use crate::identity::Identity;
+use crate::entry::TrustEntry;
+use crate::identity::DirectoryIdentity;
 use crate::power::{Changes, Powers};
 use crate::worktree::in_main_checkout;
 
@@ -39,9 +39,9 @@ pub enum Lookup {
     /// Another directory was trusted under this path, and was replaced.
     Replaced,
     /// All powers were agreed to.
-    Trusted(Box<Entry>),
+    Trusted(Box<TrustEntry>),
     /// Some powers go beyond the agreement.
-    Beyond(Box<Entry>, Changes),
+    Beyond(Box<TrustEntry>, Changes),
 }
 
 /// Why the store cannot be used.
@@ -72,7 +72,7 @@ pub enum StoreError {
 #[serde(deny_unknown_fields)]
 struct Document {
     version: u32,
-    entries: Vec<Entry>,
+    entries: Vec<TrustEntry>,
 }
 
 impl TrustStore {
@@ -87,14 +87,14 @@ impl TrustStore {
     }
 
     /// Returns all agreements. A store that does not exist yet has none.
-    pub fn entries(&self) -> Result<Vec<Entry>, StoreError> {
+    pub fn entries(&self) -> Result<Vec<TrustEntry>, StoreError> {
         let Some(path) = self.path() else { return Ok(Vec::new()) };
         Ok(read(&path)?.entries)
     }
 
     /// Compares the powers of a project with what was agreed to for its directory, for the main checkout of its git
     /// worktree, or for a directory above it that is trusted with everything below.
-    pub fn look_up(&self, identity: &Identity, powers: &Powers) -> Result<Lookup, StoreError> {
+    pub fn look_up(&self, identity: &DirectoryIdentity, powers: &Powers) -> Result<Lookup, StoreError> {
         let entries = self.entries()?;
         let found = entries.iter().find(|entry| entry.is_about(identity));
         if let Some(entry) = found {
@@ -103,7 +103,7 @@ impl TrustStore {
         if let Some(entry) = self.above(&entries, identity) {
             return Ok(Lookup::Trusted(Box::new(entry.clone())));
         }
-        let main = in_main_checkout(&identity.path).and_then(|main| Identity::of(&main).ok());
+        let main = in_main_checkout(&identity.path).and_then(|main| DirectoryIdentity::read(&main).ok());
         let main = main.and_then(|main| entries.iter().find(|entry| entry.is_about(&main)));
         if let Some(Lookup::Trusted(entry)) = main.map(|entry| compared(entry, powers)) {
             return Ok(Lookup::Trusted(entry));
@@ -113,7 +113,7 @@ impl TrustStore {
     }
 
     /// Remembers an agreement in place of an earlier one for the same path.
-    pub fn record(&self, entry: Entry) -> Result<(), StoreError> {
+    pub fn record(&self, entry: TrustEntry) -> Result<(), StoreError> {
         self.change(|entries| {
             entries.retain(|other| other.path() != entry.path());
             entries.push(entry);
@@ -121,7 +121,11 @@ impl TrustStore {
     }
 
     /// Changes the agreement about a directory, if there is one.
-    pub fn update(&self, identity: &Identity, change: impl FnOnce(&mut Entry)) -> Result<(), StoreError> {
+    pub fn update(
+        &self,
+        identity: &DirectoryIdentity,
+        change: impl FnOnce(&mut TrustEntry),
+    ) -> Result<(), StoreError> {
         self.change(|entries| {
             if let Some(entry) = entries.iter_mut().find(|entry| entry.is_about(identity)) {
                 change(entry);
@@ -140,17 +144,17 @@ impl TrustStore {
         Ok(was_known)
     }
 
-    fn above<'e>(&self, entries: &'e [Entry], identity: &Identity) -> Option<&'e Entry> {
-        let covers = |entry: &&Entry| {
+    fn above<'e>(&self, entries: &'e [TrustEntry], identity: &DirectoryIdentity) -> Option<&'e TrustEntry> {
+        let covers = |entry: &&TrustEntry| {
             entry.below
                 && identity.path.starts_with(entry.path())
-                && Identity::of(&entry.path()).is_ok_and(|above| entry.is_about(&above))
+                && DirectoryIdentity::read(&entry.path()).is_ok_and(|above| entry.is_about(&above))
         };
         entries.iter().find(covers)
     }
 
     /// Reads, changes and replaces the file while no other process does.
-    fn change(&self, change: impl FnOnce(&mut Vec<Entry>)) -> Result<(), StoreError> {
+    fn change(&self, change: impl FnOnce(&mut Vec<TrustEntry>)) -> Result<(), StoreError> {
         let directory = self.directory.as_deref().ok_or(StoreError::NoDirectory)?;
         let failed = |path: &Path| {
             let path = path.to_path_buf();
@@ -175,7 +179,7 @@ impl TrustStore {
     }
 }
 
-fn compared(entry: &Entry, powers: &Powers) -> Lookup {
+fn compared(entry: &TrustEntry, powers: &Powers) -> Lookup {
     // What is below a directory includes a project in the directory itself.
     if entry.below {
         return Lookup::Trusted(Box::new(entry.clone()));
@@ -186,7 +190,7 @@ fn compared(entry: &Entry, powers: &Powers) -> Lookup {
 }
 
 /// An entry is dropped some time after its directory is gone.
-fn is_kept(entry: &Entry) -> bool {
+fn is_kept(entry: &TrustEntry) -> bool {
     entry.path().is_dir() || entry.agreed + KEEP_GONE > Timestamp::now()
 }
 

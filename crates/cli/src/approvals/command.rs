@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::program::{GONE, ProgramApprover};
+use crate::command_error::CommandError;
 use crate::output;
-use crate::problem::Problem;
 use crate::text::{shortened, visible_line};
 
 /// How long a program has to leave, and then once more after it was told to by a signal.
@@ -49,11 +49,11 @@ impl Write for SharedStdin {
 }
 
 /// Starts a program and asks it.
-pub(crate) fn start(command: &str) -> Result<ProgramApprover, Problem> {
+pub(crate) fn start(command: &str) -> Result<ProgramApprover, CommandError> {
     let shown = visible_line(command);
     let text = shlex::split(command).filter(|text| !text.is_empty());
     let (program, arguments) = text.as_deref().and_then(<[String]>::split_first).ok_or_else(|| {
-        Problem::with_hint(
+        CommandError::with_hint(
             format!("`--approve-with {shown}` is not a command"),
             "write a program and its arguments, quoted as in a shell",
         )
@@ -63,9 +63,9 @@ pub(crate) fn start(command: &str) -> Result<ProgramApprover, Problem> {
     let spawned = Command::new(program).args(arguments).stdin(stdin).stdout(stdout).stderr(stderr).spawn();
     let child = spawned.map_err(|error| {
         let message = format!("`--approve-with {shown}` cannot be started: {error}");
-        Problem::with_hint(message, "name a program on the search path, or write its path")
+        CommandError::with_hint(message, "name a program on the search path, or write its path")
     })?;
-    connect(child, shown).map_err(|error| Problem::Other(error.into()))
+    connect(child, shown).map_err(|error| CommandError::Other(error.into()))
 }
 
 fn connect(mut child: Child, shown: String) -> std::io::Result<ProgramApprover> {

@@ -21,8 +21,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use crate::command_error::CommandError;
 use crate::output;
-use crate::problem::Problem;
 use crate::text::shortened;
 
 /// The longest answer that is read.
@@ -46,7 +46,7 @@ struct Channel {
 
 #[derive(Default)]
 struct Requests {
-    open: HashMap<String, Open>,
+    open: HashMap<String, OpenRequest>,
     /// Every id so far: an answer that comes too late differs from one that nobody asked for.
     asked: HashSet<String>,
     /// Why nothing is asked any more.
@@ -56,19 +56,19 @@ struct Requests {
 }
 
 /// A request without an answer.
-struct Open {
-    question: Question,
-    answer: oneshot::Sender<Result<Decided, String>>,
+struct OpenRequest {
+    question: RequestKind,
+    answer: oneshot::Sender<Result<ApproverAnswer, String>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Question {
+enum RequestKind {
     Approval,
     Extension,
 }
 
 /// What the program decided.
-enum Decided {
+enum ApproverAnswer {
     Call(Answer),
     /// By how much a budget grows, if it does.
     Extension(Option<u64>),
@@ -76,17 +76,17 @@ enum Decided {
 
 /// The part of an answer that says which request it is about.
 #[derive(Deserialize)]
-struct Addressed {
+struct ReplyId {
     id: String,
 }
 
 /// An answer of the program.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Reply {
+struct ApproverReply {
     #[serde(rename = "id")]
     _id: String,
-    decision: Decision,
+    decision: ReplyDecision,
     /// How far a session answer reaches; exactly this call if nothing is said.
     #[serde(default)]
     scope: Option<Scope>,
@@ -103,7 +103,7 @@ struct Reply {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Decision {
+enum ReplyDecision {
     Once,
     Session,
     Edit,
@@ -115,14 +115,14 @@ enum Decision {
 
 impl ProgramApprover {
     /// Opens the channel: `3` for a descriptor both ways, `3,4` to read and to write, else a socket's path.
-    pub(crate) fn open(channel: &str) -> Result<Self, Problem> {
+    pub(crate) fn open(channel: &str) -> Result<Self, CommandError> {
         let (reader, writer) = streams(channel).map_err(|error| {
-            Problem::with_hint(
+            CommandError::with_hint(
                 format!("`--approvals-from {channel}` cannot be opened: {error}"),
                 "name an open descriptor (`3`), two (`3,4`), or the path of a Unix socket",
             )
         })?;
-        Self::over(reader, writer, || GONE.to_owned()).map_err(|error| Problem::Other(error.into()))
+        Self::over(reader, writer, || GONE.to_owned()).map_err(|error| CommandError::Other(error.into()))
     }
 
     /// Asks over two streams. Another function says why, when answers end.
@@ -145,9 +145,9 @@ impl Approver for ProgramApprover {
             let mut message =
                 serde_json::to_value(request).map_err(|error| ApproverError(error.to_string()))?;
             message["type"] = "approval_requested".into();
-            match self.0.ask(request.id.to_string(), Question::Approval, &message).await {
-                Ok(Decided::Call(answer)) => Ok(answer),
-                Ok(Decided::Extension(_)) => Err(ApproverError(GONE.to_owned())),
+            match self.0.ask(request.id.to_string(), RequestKind::Approval, &message).await {
+                Ok(ApproverAnswer::Call(answer)) => Ok(answer),
+                Ok(ApproverAnswer::Extension(_)) => Err(ApproverError(GONE.to_owned())),
                 Err(reason) => Err(ApproverError(reason)),
             }
         })
@@ -166,9 +166,9 @@ impl Approver for ProgramApprover {
                 "limit": exhausted.limit, "used": exhausted.used, "needed": exhausted.needed,
                 "description": exhausted.to_string(),
             });
-            match self.0.ask(id, Question::Extension, &message).await {
-                Ok(Decided::Extension(amount)) => amount,
-                Ok(Decided::Call(_)) | Err(_) => None,
+            match self.0.ask(id, RequestKind::Extension, &message).await {
+                Ok(ApproverAnswer::Extension(amount)) => amount,
+                Ok(ApproverAnswer::Call(_)) | Err(_) => None,
             }
         })
     }
@@ -180,7 +180,12 @@ impl Channel {
     }
 
     /// Sends a request and waits for its answer. Giving the future up forgets the request.
-    async fn ask(&self, id: String, question: Question, request: &Value) -> Result<Decided, String> {
+    async fn ask(
+        &self,
+        id: String,
+        question: RequestKind,
+        request: &Value,
+    ) -> Result<ApproverAnswer, String> {
         let (answer, answered) = oneshot::channel();
         {
             let mut requests = self.requests();
@@ -188,9 +193,9 @@ impl Channel {
                 return Err(reason.clone());
             }
             requests.asked.insert(id.clone());
-            requests.open.insert(id.clone(), Open { question, answer });
+            requests.open.insert(id.clone(), OpenRequest { question, answer });
         }
-        let _forget = Forget { id, channel: self };
+        let _forget = ForgetOnDrop { id, channel: self };
         let answered = match self.write(request) {
             Ok(()) => answered.await,
             // A program that does not read any more has mostly ended: its answers end too, and say why.
@@ -238,7 +243,7 @@ impl Channel {
 
     fn close(&self, reason: String) {
         if reason != GONE {
-            output::to_stderr(&format!("notice: {reason}; everything that asks is denied"));
+            output::to_stderr(&format!("notice: {reason}; every call that must ask is denied"));
         }
         let mut requests = self.requests();
         requests.closed = Some(reason);
@@ -247,14 +252,14 @@ impl Channel {
 
     /// Answers the request that a line is about, or says what is wrong with the line.
     fn take_line(&self, line: &[u8]) {
-        let id = match parse::<Addressed>(line) {
+        let id = match parse::<ReplyId>(line) {
             Ok(addressed) => addressed.id,
             Err(problem) => {
                 return self.refuse_stray(None, &format!("the line has no readable `id`: {problem}"));
             }
         };
         let open = self.requests().open.remove(&id);
-        let Some(Open { question, answer }) = open else { return self.refuse_unasked(&id) };
+        let Some(OpenRequest { question, answer }) = open else { return self.refuse_unasked(&id) };
         let decided = parse_reply(line).and_then(|reply| decided(reply, question));
         match &decided {
             Ok(_) => self.requests().stray_lines = 0,
@@ -305,48 +310,48 @@ fn parse<T: for<'a> Deserialize<'a>>(line: &[u8]) -> Result<T, String> {
 }
 
 /// Reads a whole answer. Edited arguments must be JSON in which no number is rounded; the id alone need not be.
-fn parse_reply(line: &[u8]) -> Result<Reply, String> {
+fn parse_reply(line: &[u8]) -> Result<ApproverReply, String> {
     let text = str::from_utf8(line).map_err(|error| error.to_string())?;
     llm_do_core::parse_strict(text.trim()).map_err(|error| error.to_string())?;
     parse(line)
 }
 
-fn decided(reply: Reply, question: Question) -> Result<Decided, String> {
+fn decided(reply: ApproverReply, question: RequestKind) -> Result<ApproverAnswer, String> {
     match question {
-        Question::Approval => call_answer(reply).map(Decided::Call),
-        Question::Extension => extension(&reply).map(Decided::Extension),
+        RequestKind::Approval => call_answer(reply).map(ApproverAnswer::Call),
+        RequestKind::Extension => extension(&reply).map(ApproverAnswer::Extension),
     }
 }
 
-fn call_answer(reply: Reply) -> Result<Answer, String> {
+fn call_answer(reply: ApproverReply) -> Result<Answer, String> {
     let arguments =
         |name: &str| reply.arguments.clone().ok_or_else(|| format!("`{name}` without `arguments`"));
     match reply.decision {
-        Decision::Once => Ok(Answer::Once),
-        Decision::Session => Ok(Answer::Session(reply.scope.unwrap_or(Scope::Exact))),
-        Decision::Edit => arguments("edit").map(Answer::Edit),
-        Decision::Revise => arguments("revise").map(Answer::Revise),
-        Decision::Deny => Ok(Answer::Deny(reply.message)),
-        Decision::Stop => Ok(Answer::Stop),
-        Decision::Extend => Err("`extend` answers only a request for a larger budget".to_owned()),
+        ReplyDecision::Once => Ok(Answer::Once),
+        ReplyDecision::Session => Ok(Answer::Session(reply.scope.unwrap_or(Scope::Exact))),
+        ReplyDecision::Edit => arguments("edit").map(Answer::Edit),
+        ReplyDecision::Revise => arguments("revise").map(Answer::Revise),
+        ReplyDecision::Deny => Ok(Answer::Deny(reply.message)),
+        ReplyDecision::Stop => Ok(Answer::Stop),
+        ReplyDecision::Extend => Err("`extend` answers only a request for a larger budget".to_owned()),
     }
 }
 
-fn extension(reply: &Reply) -> Result<Option<u64>, String> {
+fn extension(reply: &ApproverReply) -> Result<Option<u64>, String> {
     match (reply.decision, reply.amount) {
-        (Decision::Extend, Some(amount)) => Ok(Some(amount)),
-        (Decision::Extend, None) => Err("`extend` without `amount`".to_owned()),
-        (Decision::Deny, _) => Ok(None),
+        (ReplyDecision::Extend, Some(amount)) => Ok(Some(amount)),
+        (ReplyDecision::Extend, None) => Err("`extend` without `amount`".to_owned()),
+        (ReplyDecision::Deny, _) => Ok(None),
         _ => Err("a request for a larger budget is answered by `extend` or `deny`".to_owned()),
     }
 }
 
-struct Forget<'a> {
+struct ForgetOnDrop<'a> {
     id: String,
     channel: &'a Channel,
 }
 
-impl Drop for Forget<'_> {
+impl Drop for ForgetOnDrop<'_> {
     fn drop(&mut self) {
         self.channel.requests().open.remove(&self.id);
     }
@@ -391,7 +396,7 @@ fn peer_user(stream: &UnixStream) -> std::io::Result<u32> {
     Ok(rustix::net::sockopt::socket_peercred(stream)?.uid.as_raw())
 }
 
-/// Without the credentials of the peer, the owner of the socket stands for it.
+/// Without the credentials of the peer, the owner of the socket is taken for it.
 #[cfg(not(target_os = "linux"))]
 fn peer_user(stream: &UnixStream) -> std::io::Result<u32> {
     use std::os::unix::fs::MetadataExt;
@@ -411,7 +416,7 @@ fn descriptor(number: RawFd) -> std::io::Result<File> {
     {
         return Err(std::io::Error::other(format!("descriptor {number} is not open")));
     }
-    // SAFETY: the number comes from the command line, stands for a descriptor that is open and above stderr, and
+    // SAFETY: the number comes from the command line, refers to a descriptor that is open and above stderr, and
     // is taken once, before this process opens anything else under that number.
     let owned = unsafe { OwnedFd::from_raw_fd(number) };
     Ok(File::from(owned))

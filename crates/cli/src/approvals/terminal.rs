@@ -17,8 +17,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::editor;
-use crate::caught_up::CaughtUp;
-use crate::screen::{Paint, Screen};
+use crate::console::{Console, Paint};
+use crate::event_barrier::EventBarrier;
 use crate::text::{visible, visible_line};
 
 /// How often a waiting question looks whether it is still needed.
@@ -26,9 +26,9 @@ const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec
 
 /// A person at the terminal.
 pub(crate) struct TerminalApprover {
-    screen: Arc<Screen>,
+    console: Arc<Console>,
     /// How far those are who show what led to a question.
-    readers: Arc<CaughtUp>,
+    readers: Arc<EventBarrier>,
     terminal: Arc<File>,
     turn: tokio::sync::Mutex<()>,
     waiting: AtomicUsize,
@@ -36,13 +36,13 @@ pub(crate) struct TerminalApprover {
 
 impl TerminalApprover {
     /// The person, where there is a terminal and somebody looks at it.
-    pub(crate) fn open(screen: Arc<Screen>, readers: Arc<CaughtUp>) -> Option<Self> {
+    pub(crate) fn open(console: Arc<Console>, readers: Arc<EventBarrier>) -> Option<Self> {
         if !stderr().is_terminal() && !stdin().is_terminal() && !stdout().is_terminal() {
             return None;
         }
         let terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
         Some(Self {
-            screen,
+            console,
             readers,
             terminal: Arc::new(terminal),
             turn: tokio::sync::Mutex::new(()),
@@ -54,18 +54,18 @@ impl TerminalApprover {
     async fn ask<T: Send + 'static>(
         &self,
         shown: impl Future<Output = ()>,
-        question: impl FnOnce(&Conversation) -> Result<T, ApproverError> + Send + 'static,
+        question: impl FnOnce(&TerminalQuestion) -> Result<T, ApproverError> + Send + 'static,
     ) -> Result<T, ApproverError> {
         let _counted = Counted::new(&self.waiting);
         let _turn = self.turn.lock().await;
         shown.await;
-        let _suspended = self.screen.suspend();
+        let _suspended = self.console.suspend();
         let withdrawn = CancellationToken::new();
         let _guard = withdrawn.clone().drop_guard();
-        let conversation = Conversation {
+        let conversation = TerminalQuestion {
             terminal: self.terminal.clone(),
-            paint: self.screen.paint,
-            plain: self.screen.plain,
+            paint: self.console.paint,
+            plain: self.console.plain,
             others: self.waiting.load(Ordering::Relaxed).saturating_sub(1),
             withdrawn,
         };
@@ -108,7 +108,7 @@ impl Approver for TerminalApprover {
 }
 
 /// One question and its answer.
-struct Conversation {
+struct TerminalQuestion {
     terminal: Arc<File>,
     paint: Paint,
     plain: bool,
@@ -116,7 +116,7 @@ struct Conversation {
     withdrawn: CancellationToken,
 }
 
-impl Conversation {
+impl TerminalQuestion {
     fn decide(&self, request: &ApprovalRequest) -> Result<Answer, ApproverError> {
         self.say(&question(request, self.paint, self.others))?;
         // What was typed before the question could be read is not an answer to it.
@@ -180,14 +180,14 @@ impl Conversation {
     /// Lets the person choose how far the answer reaches.
     fn scope(&self, request: &ApprovalRequest) -> Result<Option<Scope>, ApproverError> {
         if request.scopes.is_empty() {
-            self.say("this call asks each time\n")?;
+            self.say("this call must ask every time\n")?;
             return Ok(None);
         }
         let scopes: Vec<Scope> = [Scope::Exact].into_iter().chain(request.scopes.clone()).collect();
         let lines = scopes
             .iter()
             .enumerate()
-            .map(|(place, scope)| format!("  {}  {}\n", place + 1, visible(&scope.to_string())));
+            .map(|(index, scope)| format!("  {}  {}\n", index + 1, visible(&scope.to_string())));
         self.say(&format!(
             "until this session ends, allow {}\n{}number (Enter: back) > ",
             visible(&request.agent),
@@ -195,7 +195,7 @@ impl Conversation {
         ))?;
         let line = self.read_line()?;
         let chosen = line.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        Ok(chosen.and_then(|place| scopes.get(place).cloned()))
+        Ok(chosen.and_then(|index| scopes.get(index).cloned()))
     }
 
     fn extend(&self, request: &ExtensionRequest) -> Result<Option<u64>, ApproverError> {

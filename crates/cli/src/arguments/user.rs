@@ -3,69 +3,72 @@
 use clap::{Args, Subcommand};
 
 use super::ListOutput;
+use super::examples::{AUTH_EXAMPLES, CONFIG_EXAMPLES};
 
-/// What `llm-do config` is told.
+/// The arguments of `llm-do config`.
 #[derive(Debug, Args)]
+#[command(after_help = CONFIG_EXAMPLES)]
 pub(crate) struct ConfigArguments {
     #[command(subcommand)]
     pub(crate) action: Option<ConfigAction>,
-    /// How to print the settings
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) output: ListOutput,
 }
 
-/// What is done with the configuration.
+/// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigAction {
-    /// Prints the value of a key
+    /// Print the value of a key
     Get {
         /// The key, such as `model` or `aliases.fast`
         key: String,
     },
-    /// Sets a key. Comments and order of the file are kept, and nothing invalid is written
+    /// Set a key; keeps comments and order, and refuses an invalid value
     Set {
         /// The key, such as `model`, `aliases.fast` or `models."openai:gpt-5*".price`
         key: String,
-        /// The value: a text, or TOML (`{ input = 1.25, output = 10 }`)
+        /// The value: text, or TOML such as `{ input = 1.25, output = 10 }`
         value: String,
     },
-    /// Removes a key
+    /// Remove a key
     Unset {
         /// The key
         key: String,
     },
-    /// Opens the file in `$VISUAL` or `$EDITOR`, and checks it afterwards
+    /// Open the file in `$VISUAL` or `$EDITOR`, and check it afterwards
     Edit,
-    /// Prints the path of the file
+    /// Print the path of the file
     Path,
 }
 
-/// What `llm-do auth` is told.
+/// The arguments of `llm-do auth`.
 #[derive(Debug, Args)]
+#[command(after_help = AUTH_EXAMPLES)]
 pub(crate) struct AuthArguments {
     #[command(subcommand)]
     pub(crate) action: AuthAction,
 }
 
-/// What is done with keys.
+/// What to do with keys.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuthAction {
-    /// Stores the key of a provider, read from the terminal without echo
+    /// Store the key of a provider, typed at the terminal without echo
     Login {
         /// The provider, such as `openai`, or one of your configuration
         provider: String,
-        /// Reads the key from stdin instead
+        /// Read the key from stdin instead
         #[arg(long)]
         stdin: bool,
     },
-    /// Forgets the stored key of a provider
+    /// Delete the stored key of a provider
     Logout {
         /// The provider
         provider: String,
     },
-    /// Lists providers with a key: where it comes from, and its last 4 characters
+    /// List the keys that are found: provider, origin and last 4 characters
     List {
-        /// How to print it
+        /// The output format
         #[arg(long, value_enum, default_value_t, value_name = "FORM")]
         output: ListOutput,
     },

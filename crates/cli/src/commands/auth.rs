@@ -7,10 +7,10 @@ use llm_do_core::nearest;
 use serde_json::{Value, json};
 
 use crate::arguments::{AuthAction, AuthArguments, ListOutput};
+use crate::command_error::CommandError;
 use crate::config::{self, UserConfig};
 use crate::credentials::Credentials;
 use crate::exit::Exit;
-use crate::problem::Problem;
 use crate::secret_input::read_secret;
 use crate::text::visible_line;
 use crate::{child, output};
@@ -35,7 +35,7 @@ struct FoundKey {
 }
 
 /// Stores, forgets or lists keys.
-pub(crate) fn auth(arguments: &AuthArguments) -> Result<Exit, Problem> {
+pub(crate) fn auth(arguments: &AuthArguments) -> Result<Exit, CommandError> {
     child::refuse("use your stored keys")?;
     let config = config::current(None)?;
     match &arguments.action {
@@ -45,9 +45,9 @@ pub(crate) fn auth(arguments: &AuthArguments) -> Result<Exit, Problem> {
     }
 }
 
-fn store() -> Result<Credentials, Problem> {
-    Credentials::of_user(None)
-        .ok_or_else(|| Problem::with_hint("there is no directory for keys", "set HOME or XDG_DATA_HOME"))
+fn store() -> Result<Credentials, CommandError> {
+    Credentials::for_user(None)
+        .ok_or_else(|| CommandError::with_hint("no directory to store keys in", "set HOME or XDG_DATA_HOME"))
 }
 
 /// All accounts, each once.
@@ -65,15 +65,17 @@ fn accounts(config: &UserConfig) -> Vec<Account> {
     built_in.chain(own).collect()
 }
 
-fn account(config: &UserConfig, provider: &str) -> Result<Account, Problem> {
+fn account(config: &UserConfig, provider: &str) -> Result<Account, CommandError> {
     let mut accounts = accounts(config);
     if let Some(found) = accounts.iter().position(|account| account.name == account_of(provider)) {
         return Ok(accounts.swap_remove(found));
     }
     let shown = visible_line(provider);
     if config.settings.providers.contains_key(provider) {
-        let hint = format!("`llm-do config set providers.{shown}.api_key_env NAME` says that it has one");
-        return Err(Problem::with_hint(format!("your provider `{shown}` has no key"), hint));
+        let hint = format!(
+            "`llm-do config set providers.{shown}.api_key_env NAME` declares the variable of its key"
+        );
+        return Err(CommandError::with_hint(format!("your provider `{shown}` has no key"), hint));
     }
     // A key for a name that any project may declare would go to any address.
     let message = format!("`{shown}` is neither a built-in provider nor one of your configuration");
@@ -81,15 +83,15 @@ fn account(config: &UserConfig, provider: &str) -> Result<Account, Problem> {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("`llm-do config set providers.{shown}.base_url ADDRESS` declares it"),
     };
-    Err(Problem::with_hint(message, hint))
+    Err(CommandError::with_hint(message, hint))
 }
 
-fn login(account: &Account, from_stdin: bool) -> Result<Exit, Problem> {
+fn login(account: &Account, from_stdin: bool) -> Result<Exit, CommandError> {
     let store = store()?;
     let key =
         if from_stdin { key_from_stdin()? } else { read_secret(&format!("Key of {}: ", account.name))? };
     let key = checked(&key)?;
-    store.store(&account.name, key).map_err(Problem::usage)?;
+    store.store(&account.name, key).map_err(CommandError::usage)?;
     output::to_stderr(&format!(
         "stored the key of {} in {}, which only you can read",
         account.name,
@@ -101,32 +103,32 @@ fn login(account: &Account, from_stdin: bool) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-fn key_from_stdin() -> Result<String, Problem> {
+fn key_from_stdin() -> Result<String, CommandError> {
     let mut text = String::new();
     let read = std::io::stdin().take(MAX_KEY_BYTES + 1).read_to_string(&mut text);
-    read.map_err(|error| Problem::usage(format!("no key could be read from stdin: {error}")))?;
+    read.map_err(|error| CommandError::usage(format!("no key could be read from stdin: {error}")))?;
     Ok(text)
 }
 
 /// Refuses what cannot be a key, without repeating it.
-fn checked(key: &str) -> Result<&str, Problem> {
+fn checked(key: &str) -> Result<&str, CommandError> {
     let key = key.trim();
     if key.is_empty() {
-        return Err(Problem::usage("no key was given, so nothing was stored"));
+        return Err(CommandError::usage("no key was given, so nothing was stored"));
     }
     if key.len() as u64 > MAX_KEY_BYTES {
-        return Err(Problem::usage(format!("a key has at most {MAX_KEY_BYTES} bytes")));
+        return Err(CommandError::usage(format!("a key has at most {MAX_KEY_BYTES} bytes")));
     }
     if !key.chars().all(|c| c.is_ascii_graphic()) {
-        return Err(Problem::usage("a key has no blanks, line breaks or characters outside ASCII"));
+        return Err(CommandError::usage("a key has no blanks, line breaks or characters outside ASCII"));
     }
     Ok(key)
 }
 
-fn logout(account: &Account) -> Result<Exit, Problem> {
+fn logout(account: &Account) -> Result<Exit, CommandError> {
     let store = store()?;
-    if !store.forget(&account.name).map_err(Problem::usage)? {
-        return Err(Problem::with_hint(
+    if !store.forget(&account.name).map_err(CommandError::usage)? {
+        return Err(CommandError::with_hint(
             format!("no key of {} is stored", account.name),
             "`llm-do auth list` shows which keys are found",
         ));
@@ -142,8 +144,8 @@ fn variable(account: &Account) -> Option<(&str, String)> {
     })
 }
 
-fn list(accounts: &[Account], form: ListOutput) -> Result<Exit, Problem> {
-    let mut stored = store()?.keys().map_err(Problem::usage)?;
+fn list(accounts: &[Account], form: ListOutput) -> Result<Exit, CommandError> {
+    let mut stored = store()?.keys().map_err(CommandError::usage)?;
     let mut found = Vec::new();
     for account in accounts {
         let stored = stored.remove(&account.name);

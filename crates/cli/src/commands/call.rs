@@ -1,42 +1,50 @@
-//! `llm-do call`: any agent or tool by name, through the same gate as everybody else.
+//! `llm-do call`: any agent or tool by name, through the same gate as every other call.
 
 use llm_do::approval::{Verdict, VerdictKind};
 use llm_do::call::FailureKind;
+use llm_do::value::Input;
 
 use crate::arguments::{CallArguments, Output};
+use crate::command_error::CommandError;
+use crate::controller::{self, Task};
 use crate::exit::Exit;
-use crate::host::{self, Host, Plan};
-use crate::problem::Problem;
-use crate::surface::Surface;
-use crate::{input, location, output, tui};
+use crate::front_end::FrontEndKind;
+use crate::host::{self, Host};
+use crate::plan::Plan;
+use crate::{input, loading, location, output};
 
-/// Calls an agent or tool, or says what the gate would answer.
-pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, Problem> {
+/// Calls an agent or tool, or prints what the gate would decide.
+pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, CommandError> {
     input::check(&arguments.input)?;
     location::refuse_project_as_name(&arguments.project, &arguments.name)?;
     let location = location::locate(&arguments.project)?;
     let project = match arguments.dry_run {
-        true => host::load_for_looking(&location)?,
-        false => host::load(&location, arguments.options.trust.as_deref())?,
+        true => loading::load_for_looking(&location)?,
+        false => loading::load(&location, arguments.options.trust.as_deref())?,
     };
-    let given = input::of_call(&project, &arguments.name, arguments.agent.as_deref(), &arguments.input)?;
-    let surface = if arguments.dry_run { Surface::Lines } else { Surface::of_call(&arguments.options)? };
-    let plan =
-        Plan::new(project, &arguments.options, surface)?.shown(&arguments.name.as_str().into(), false, false);
+    let given = input::for_call(&project, &arguments.name, arguments.agent.as_deref(), &arguments.input)?;
+    let kind = match arguments.dry_run {
+        true => FrontEndKind::Lines,
+        false => FrontEndKind::for_call(&arguments.options)?,
+    };
+    let plan = Plan::new(project, &arguments.options, kind)?;
     if let Some(agent) = plan.project.project.agents().find(|agent| *agent == arguments.name.as_str()) {
         plan.check_model(agent)?;
     }
+    if arguments.dry_run {
+        return dry_run(plan, arguments, given);
+    }
+    let (name, agent) = (arguments.name.as_str().into(), arguments.agent.as_deref().map(Into::into));
+    controller::execute(plan, Task::Call { name, input: given, agent })
+}
+
+/// Prints what the gate would decide, and runs nothing.
+fn dry_run(plan: Plan, arguments: &CallArguments, input: Input) -> Result<Exit, CommandError> {
     host::block_on(async {
-        let (host, ui) = Host::start(plan)?;
-        let mut call = host.prepare(arguments.name.as_str(), given);
+        let (host, _) = Host::start(plan, None)?;
+        let mut call = host.prepare(arguments.name.as_str(), input);
         if let Some(agent) = arguments.agent.as_deref() {
             call = call.as_agent(agent);
-        }
-        if let Some(ui) = ui {
-            return Ok(tui::call(host, ui, call).await);
-        }
-        if !arguments.dry_run {
-            return Ok(host.run(call).await);
         }
         let verdict = call.judge().await;
         let text = match arguments.options.output {
@@ -45,12 +53,12 @@ pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, Problem> {
         };
         output::to_stdout(&text);
         host.runtime.shutdown().await;
-        Ok(exit(&verdict))
+        Ok(dry_run_exit(&verdict))
     })
 }
 
-/// The exit of a dry run: that of a call without a person to ask, if it would not run.
-fn exit(verdict: &Verdict) -> Exit {
+/// Returns the exit of a dry run: that of a call that nobody can be asked about, if it would not run.
+fn dry_run_exit(verdict: &Verdict) -> Exit {
     match (verdict.decision, verdict.failure) {
         (VerdictKind::Allow, _) => Exit::Done,
         (VerdictKind::Ask, _) => Exit::Denied,

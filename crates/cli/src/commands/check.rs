@@ -5,33 +5,33 @@ use llm_do_trust::Powers;
 use serde_json::{Value, json};
 
 use crate::arguments::{CheckArguments, CheckOutput};
+use crate::command_error::CommandError;
+use crate::console::Paint;
 use crate::exit::Exit;
-use crate::host;
+use crate::loading;
 use crate::location::{self, ProjectLocation};
 use crate::output;
-use crate::problem::Problem;
-use crate::screen::Paint;
 use crate::text::printable;
 use crate::trust;
 
 /// Checks a project.
-pub(crate) fn check(arguments: &CheckArguments) -> Result<Exit, Problem> {
+pub(crate) fn check(arguments: &CheckArguments) -> Result<Exit, CommandError> {
     if arguments.output == CheckOutput::Mermaid && !arguments.reach {
-        return Err(Problem::with_hint("`--output mermaid` draws the reach", "add `--reach`"));
+        return Err(CommandError::with_hint("`--output mermaid` draws the reach", "add `--reach`"));
     }
     let location = location::locate(&arguments.project)?;
-    let seen = match host::load_static(&location) {
+    let seen = match loading::load_static(&location) {
         Ok(project) => Ok(project),
-        Err(Problem::Project(diagnostics)) => Err(diagnostics),
+        Err(CommandError::Project(diagnostics)) => Err(diagnostics),
         Err(problem) => return Err(problem),
     };
     let runs_code = |project: &LoadedProject| {
         project.has_code() && !arguments.is_static && (arguments.run_code || trust::may_run_code(project))
     };
     let loaded = match seen {
-        Ok(project) if runs_code(&project) => match host::load_with_code(&location, &project) {
+        Ok(project) if runs_code(&project) => match loading::load_with_code(&location, &project) {
             Ok(project) => with_needs(project),
-            Err(Problem::Project(diagnostics)) => Err(diagnostics),
+            Err(CommandError::Project(diagnostics)) => Err(diagnostics),
             Err(problem) => return Err(problem),
         },
         Ok(project) if project.has_code() && !arguments.reach => {
@@ -58,8 +58,8 @@ fn check_static(
     arguments: &CheckArguments,
     location: &ProjectLocation,
     powers: &Powers,
-) -> Result<Exit, Problem> {
-    let diagnostics = host::check_static(location)?;
+) -> Result<Exit, CommandError> {
+    let diagnostics = loading::check_static(location)?;
     let ok = !diagnostics.has_errors();
     match arguments.output {
         CheckOutput::Json => {
@@ -116,7 +116,7 @@ fn print_text(loaded: &Result<LoadedProject, Diagnostics>, reach: bool) {
         Ok(project) => {
             show(&project.notices);
             if reach {
-                host::tell_unseen(project);
+                loading::notice_code_not_run(project);
                 output::to_stdout(&printable(&project.reach().to_string()));
             } else {
                 output::to_stdout(&summary(project));

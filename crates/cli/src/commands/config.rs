@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::approvals::edit_file;
 use crate::arguments::{ConfigAction, ConfigArguments, ListOutput};
-use crate::config::{self, ConfigError, ContentTrust, Mode, UserConfig};
+use crate::command_error::CommandError;
+use crate::config::{self, ApprovalModeSetting, ConfigError, ContentTrust, UserConfig};
 use crate::exit::Exit;
-use crate::problem::Problem;
 use crate::text::visible_line;
 use crate::{child, output};
 
@@ -31,17 +31,17 @@ struct ShownSetting {
 }
 
 /// Shows the configuration, or changes it.
-pub(crate) fn config(arguments: &ConfigArguments) -> Result<Exit, Problem> {
+pub(crate) fn config(arguments: &ConfigArguments) -> Result<Exit, CommandError> {
     match &arguments.action {
         None => show(arguments.output),
         Some(ConfigAction::Get { key }) => get(key),
         Some(ConfigAction::Set { key, value }) => {
             let parts = config::parse_key(key)?;
-            change(|text| config::set(text, &parts, value).map_err(Problem::from))
+            change(|text| config::set(text, &parts, value).map_err(CommandError::from))
         }
         Some(ConfigAction::Unset { key }) => {
             let parts = config::parse_key(key)?;
-            let not_set = || Problem::usage(format!("`{}` is not set", visible_line(key)));
+            let not_set = || CommandError::usage(format!("`{}` is not set", visible_line(key)));
             change(|text| config::unset(text, &parts)?.ok_or_else(not_set))
         }
         Some(ConfigAction::Edit) => edit(),
@@ -52,13 +52,13 @@ pub(crate) fn config(arguments: &ConfigArguments) -> Result<Exit, Problem> {
     }
 }
 
-fn path() -> Result<PathBuf, Problem> {
+fn path() -> Result<PathBuf, CommandError> {
     config::path(None).ok_or_else(|| {
-        Problem::with_hint("there is no directory for a configuration", "set HOME or XDG_CONFIG_HOME")
+        CommandError::with_hint("no directory for a configuration", "set HOME or XDG_CONFIG_HOME")
     })
 }
 
-fn show(form: ListOutput) -> Result<Exit, Problem> {
+fn show(form: ListOutput) -> Result<Exit, CommandError> {
     let config = config::current(None)?;
     let settings = settings(config);
     match form {
@@ -95,7 +95,10 @@ fn settings(config: &UserConfig) -> Vec<ShownSetting> {
     };
     let mut settings = vec![
         with_default("model", config.default_model()),
-        with_default("approvals.mode", Some(config.settings.approvals.mode.unwrap_or(Mode::Prompt).as_str())),
+        with_default(
+            "approvals.mode",
+            Some(config.settings.approvals.mode.unwrap_or(ApprovalModeSetting::Prompt).as_str()),
+        ),
         with_default("trust.content", Some(content_word(config.settings.trust.content))),
     ];
     if let Some(model) = std::env::var("LLM_DO_MODEL").ok().filter(|model| !model.trim().is_empty()) {
@@ -119,7 +122,7 @@ fn content_word(content: ContentTrust) -> &'static str {
     }
 }
 
-fn get(key: &str) -> Result<Exit, Problem> {
+fn get(key: &str) -> Result<Exit, CommandError> {
     let parts = config::parse_key(key)?;
     let config = config::current(None)?;
     let shown =
@@ -141,11 +144,11 @@ fn get(key: &str) -> Result<Exit, Problem> {
 }
 
 /// Changes the text of the file while no other process does.
-fn change(change: impl FnOnce(&str) -> Result<String, Problem>) -> Result<Exit, Problem> {
+fn change(change: impl FnOnce(&str) -> Result<String, CommandError>) -> Result<Exit, CommandError> {
     child::refuse("change your configuration")?;
     let path = path()?;
     let failed = |error: std::io::Error| {
-        Problem::usage(format!("`{}` cannot be written: {error}", config::shown(&path)))
+        CommandError::usage(format!("`{}` cannot be written: {error}", config::shown(&path)))
     };
     let _lock = config::lock_private(&path.with_file_name("config.toml.lock")).map_err(failed)?;
     let before = read(&path)?;
@@ -153,28 +156,28 @@ fn change(change: impl FnOnce(&str) -> Result<String, Problem>) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
-fn read(path: &Path) -> Result<String, Problem> {
+fn read(path: &Path) -> Result<String, CommandError> {
     let text = config::read_private(path).map_err(|reason| ConfigError::new(path, reason))?;
     Ok(text.unwrap_or_default())
 }
 
 /// Opens the file in the user's editor. What is wrong with it afterwards is said; the text is kept as it was left.
-fn edit() -> Result<Exit, Problem> {
+fn edit() -> Result<Exit, CommandError> {
     child::refuse("change your configuration")?;
     let path = path()?;
     if read(&path)?.is_empty() {
         config::write_private(&path, TEMPLATE).map_err(|error| {
-            Problem::usage(format!("`{}` cannot be written: {error}", config::shown(&path)))
+            CommandError::usage(format!("`{}` cannot be written: {error}", config::shown(&path)))
         })?;
     }
     if std::env::var_os("VISUAL").or(std::env::var_os("EDITOR")).is_none() && !std::io::stdin().is_terminal()
     {
-        return Err(Problem::with_hint(
-            "there is no terminal for an editor",
+        return Err(CommandError::with_hint(
+            "an editor needs a terminal",
             "set EDITOR, or use `llm-do config set`",
         ));
     }
-    edit_file(&path).map_err(Problem::usage)?;
+    edit_file(&path).map_err(CommandError::usage)?;
     let text = read(&path)?;
     config::parse(&text).map_err(|error| error.in_file(&path))?;
     Ok(Exit::Done)

@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::arguments::{DoctorArguments, ListOutput};
+use crate::command_error::CommandError;
 use crate::config;
 use crate::environment;
 use crate::exit::Exit;
-use crate::host;
+use crate::loading;
 use crate::location;
 use crate::model_name;
 use crate::output;
-use crate::problem::Problem;
 use crate::text::visible_line;
 use crate::trust;
 
@@ -53,10 +53,10 @@ struct Report {
 }
 
 /// Shows what is set up here, and tries the providers for which a key is set and the models of a project.
-pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, Problem> {
+pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, CommandError> {
     let location = location::locate_if_any(arguments.path.as_deref())?;
     // A project that was only found around here must not keep the rest from being looked at.
-    let project = match location.as_ref().map(host::load_for_looking).transpose() {
+    let project = match location.as_ref().map(loading::load_for_looking).transpose() {
         Err(problem) if arguments.path.is_none() => {
             problem.show();
             None
@@ -64,19 +64,19 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, Problem> {
         loaded => loaded?,
     };
     let root = project.as_ref().map(|project| project.root.as_path());
-    let own = environment::of_user(root)?;
+    let own = environment::for_user(root)?;
     let environment = match &project {
-        Some(project) if trust::is_trusted(project) => environment::of_project(project)?,
+        Some(project) if trust::is_trusted(project) => environment::for_project(project)?,
         _ => own.clone(),
     };
     let named = arguments.model.iter().map(|model| model_name::completed(model, project.as_ref()));
-    let named = named.collect::<Result<Vec<String>, Problem>>()?;
+    let named = named.collect::<Result<Vec<String>, CommandError>>()?;
     // Who names models, and no project, wants to know about these.
     let is_general = arguments.model.is_empty() || arguments.path.is_some();
     let facts = if is_general { facts(project.as_ref(), arguments.path.as_deref())? } else { Vec::new() };
     let user = config::current(root)?.models();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Problem::Other(error.into()))?;
+    let runtime = runtime.map_err(|error| CommandError::Other(error.into()))?;
     let report = runtime.block_on(async {
         let servers = if is_general { servers::servers(&own).await } else { Vec::new() };
         let tried = examine(arguments, named, project.as_ref(), &user, &environment).await;

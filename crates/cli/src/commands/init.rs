@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::path::Path;
 
-use llm_do_trust::Source;
+use llm_do_trust::TrustSource;
 
 use crate::arguments::{InitArguments, Template};
+use crate::command_error::CommandError;
 use crate::exit::Exit;
 use crate::location::ProjectLocation;
-use crate::problem::Problem;
-use crate::{host, output, trust};
+use crate::{loading, output, trust};
 
 type Files = &'static [(&'static str, &'static str)];
 
@@ -38,7 +38,7 @@ const PYTHON: Files = &[
 ];
 
 /// Writes a project. Nothing that exists is overwritten.
-pub(crate) fn init(arguments: &InitArguments) -> Result<Exit, Problem> {
+pub(crate) fn init(arguments: &InitArguments) -> Result<Exit, CommandError> {
     let directory = &arguments.directory;
     let (files, next) = match arguments.template {
         Template::Minimal => (MINIMAL, "\"Good morning\""),
@@ -63,19 +63,19 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Exit, Problem> {
 
 /// Trusts a project that was just written. One that cannot be remembered asks at its first run.
 fn trust_own(directory: &Path) {
-    if let Ok(project) = host::load_static(&ProjectLocation::new(directory)) {
+    if let Ok(project) = loading::load_static(&ProjectLocation::new(directory)) {
         let _ = trust::record(&project, &project.powers, |entry| {
             entry.own = true;
-            entry.by = Source::Init;
+            entry.by = TrustSource::Init;
         });
     }
 }
 
-fn refuse_existing(directory: &Path, files: Files) -> Result<(), Problem> {
+fn refuse_existing(directory: &Path, files: Files) -> Result<(), CommandError> {
     let existing =
         files.iter().map(|(name, _)| directory.join(name)).find(|path| path.symlink_metadata().is_ok());
     match existing {
-        Some(path) => Err(Problem::with_hint(
+        Some(path) => Err(CommandError::with_hint(
             format!("`{}` exists already, and nothing is overwritten", path.display()),
             "name another directory, which may be new: `llm-do init DIRECTORY`",
         )),
@@ -83,9 +83,10 @@ fn refuse_existing(directory: &Path, files: Files) -> Result<(), Problem> {
     }
 }
 
-fn write_new(path: &Path, content: &str) -> Result<(), Problem> {
-    let refuse =
-        |error: std::io::Error| Problem::usage(format!("`{}` cannot be written: {error}", path.display()));
+fn write_new(path: &Path, content: &str) -> Result<(), CommandError> {
+    let refuse = |error: std::io::Error| {
+        CommandError::usage(format!("`{}` cannot be written: {error}", path.display()))
+    };
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(refuse)?;
     }

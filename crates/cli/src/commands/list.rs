@@ -11,20 +11,20 @@ use llm_do::tools::{Access, ToolDefinition};
 use serde_json::{Value, json};
 
 use crate::arguments::{ListArguments, ListOutput};
+use crate::command_error::CommandError;
 use crate::exit::Exit;
-use crate::host;
+use crate::loading;
 use crate::location;
 use crate::output;
-use crate::problem::Problem;
 use crate::text::{printable, shortened, visible};
 
-/// How much of a description stands on a line.
+/// How much of a description is shown on a line.
 const SHOWN: usize = 100;
 
 /// Lists what a project has.
-pub(crate) fn list(arguments: &ListArguments) -> Result<Exit, Problem> {
-    let project = host::load_for_looking(&location::locate(&arguments.project)?)?;
-    host::show_notices(&project);
+pub(crate) fn list(arguments: &ListArguments) -> Result<Exit, CommandError> {
+    let project = loading::load_for_looking(&location::locate(&arguments.project)?)?;
+    loading::show_notices(&project);
     let text = match arguments.output {
         ListOutput::Text => as_text(&project),
         ListOutput::Json => serde_json::to_string_pretty(&as_json(&project)).unwrap_or_default(),

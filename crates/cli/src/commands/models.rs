@@ -15,24 +15,23 @@ use llm_do::usage::{PriceList, StandardPrices};
 use serde_json::{Value, json};
 
 use crate::arguments::{ListOutput, ModelsArguments};
+use crate::command_error::CommandError;
 use crate::config;
 use crate::credentials::Credentials;
 use crate::exit::Exit;
-use crate::host;
+use crate::loading;
 use crate::location;
 use crate::model_name;
 use crate::output;
-use crate::problem::Problem;
 use crate::text::{printable, visible_line};
 use crate::trust;
 use list::ModelList;
-pub(crate) use list::short_count;
 
 /// Models that need no provider.
 const OFFLINE: [&str; 3] = ["test", "test:echo", "script:FILE"];
 
 /// Shows providers, or one model.
-pub(crate) fn models(arguments: &ModelsArguments) -> Result<Exit, Problem> {
+pub(crate) fn models(arguments: &ModelsArguments) -> Result<Exit, CommandError> {
     let view = View::new(arguments)?;
     let (text, value) = match (&arguments.model, &arguments.list) {
         (Some(model), _) => {
@@ -40,7 +39,7 @@ pub(crate) fn models(arguments: &ModelsArguments) -> Result<Exit, Problem> {
             (shown.text(), shown.value())
         }
         (None, Some(provider)) => {
-            let listed = ModelList::of(&view, provider)?;
+            let listed = ModelList::for_provider(&view, provider)?;
             (listed.text(), listed.value())
         }
         (None, None) => (view.text(), view.value()),
@@ -98,14 +97,14 @@ impl View {
         own.filter(|_| own != window(&[]))
     }
 
-    fn new(arguments: &ModelsArguments) -> Result<Self, Problem> {
+    fn new(arguments: &ModelsArguments) -> Result<Self, CommandError> {
         let project = match location::locate_if_any(arguments.path.as_deref())? {
             Some(mut location) => {
                 location.set.extend(arguments.set.iter().cloned());
-                Some(host::load_for_looking(&location)?)
+                Some(loading::load_for_looking(&location)?)
             }
             None if !arguments.set.is_empty() => {
-                return Err(Problem::with_hint(
+                return Err(CommandError::with_hint(
                     "`--set` changes a project",
                     "name one: `llm-do models PATH`",
                 ));
@@ -114,8 +113,8 @@ impl View {
         };
         let root = project.as_ref().map(|project| project.root.as_path());
         let environment = match &project {
-            Some(project) if trust::is_trusted(project) => crate::environment::of_project(project)?,
-            _ => crate::environment::of_user(root)?,
+            Some(project) if trust::is_trusted(project) => crate::environment::for_project(project)?,
+            _ => crate::environment::for_user(root)?,
         };
         let user = config::current(root)?.models();
         let of_project = project.as_ref().map(|project| project.model_overrides.clone()).unwrap_or_default();
@@ -142,7 +141,7 @@ impl View {
         names
     }
 
-    fn model(&self, name: &str) -> Result<ShownModel<'_>, Problem> {
+    fn model(&self, name: &str) -> Result<ShownModel<'_>, CommandError> {
         let name = model_name::completed(name, self.project.as_ref())?;
         let (prefix, model) = name.split_once([':', '/']).unwrap_or((&name, ""));
         let provider = self.providers.iter().find(|provider| provider.is_named(prefix));
@@ -218,11 +217,11 @@ fn shown_providers(
     project: Option<&LoadedProject>,
     user: &UserModels,
     environment: &Environment,
-) -> Result<Vec<ShownProvider>, Problem> {
+) -> Result<Vec<ShownProvider>, CommandError> {
     let root = project.map(|project| project.root.as_path());
     let configured = config::current(root)?.addresses();
-    let stored = Credentials::of_user(root).map_or(Ok(BTreeMap::new()), |store| store.keys());
-    let stored = stored.map_err(Problem::usage)?;
+    let stored = Credentials::for_user(root).map_or(Ok(BTreeMap::new()), |store| store.keys());
+    let stored = stored.map_err(CommandError::usage)?;
     let built_in = providers().iter().map(|provider| {
         let address = first_set(provider.base_url_env, environment);
         let is_configured = |name: &str| {

@@ -5,14 +5,14 @@ use llm_do_project::{header_schema, manifest_schema};
 use serde_json::{Value, json};
 
 use crate::arguments::{SchemaArguments, SchemaKind};
+use crate::command_error::CommandError;
 use crate::config::Settings;
 use crate::exit::Exit;
 use crate::output;
-use crate::problem::Problem;
 use crate::run_object::RunObject;
 
 /// Prints a schema.
-pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Exit, Problem> {
+pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Exit, CommandError> {
     let schema = match arguments.which {
         Some(SchemaKind::Manifest) => manifest_schema(),
         Some(SchemaKind::Agent) => header_schema(),

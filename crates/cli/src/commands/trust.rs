@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use llm_do_trust::{TrustStore, is_too_wide};
 
 use crate::arguments::{ProjectArguments, TrustArguments};
+use crate::command_error::CommandError;
 use crate::environment::state_directory;
 use crate::exit::Exit;
-use crate::problem::Problem;
 use crate::text::visible_line;
-use crate::{child, host, location, output, trust};
+use crate::{child, loading, location, output, trust};
 
 /// Shows the powers of a project and agrees to them, lists agreements, or takes one back.
-pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, Problem> {
+pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, CommandError> {
     child::refuse("trust projects")?;
     if arguments.list {
         return list();
@@ -25,27 +25,29 @@ pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, Problem> {
         return revoke(&revoked(arguments)?);
     }
     let named = ProjectArguments { path: arguments.path.clone(), set: Vec::new() };
-    let project = host::load_static(&location::locate(&named)?)?;
+    let project = loading::load_static(&location::locate(&named)?)?;
     let shown = visible_line(&project.root.display().to_string());
     if project.powers.is_empty() && !arguments.own {
-        output::to_stdout(&format!("{shown} does nothing without a question: there is nothing to agree to"));
+        output::to_stdout(&format!("{shown} does nothing without asking you, so there is nothing to trust"));
         return Ok(Exit::Done);
     }
     let digest = trust::shown_digest(&project.powers);
     output::to_stderr(&format!(
-        "{shown} does this without a question:\n\n{}\n",
+        "{shown} does this without asking you:\n\n{}\n",
         trust::powers_list(&project.powers)
     ));
     if let Some(file) = trust::foreign(&project, arguments.owner).first() {
         let hint = format!("`--owner {}` accepts that owner", file.owner);
-        return Err(Problem::with_hint(format!("this cannot be remembered: {file}"), hint));
+        return Err(CommandError::with_hint(format!("trust cannot be remembered: {file}"), hint));
     }
     match &arguments.expect {
         Some(expected) if !project.powers.digest().starts_with(&expected.to_ascii_lowercase()) => {
-            return Err(Problem::usage(format!("the digest of these powers is {digest}, not {expected}")));
+            return Err(CommandError::usage(format!(
+                "the digest of these powers is {digest}, not {expected}"
+            )));
         }
         Some(expected) if expected.len() < 12 => {
-            return Err(Problem::usage("`--expect` takes at least 12 digits"));
+            return Err(CommandError::usage("`--expect` needs at least 12 digits of the digest"));
         }
         Some(_) => {}
         None => confirm(&digest)?,
@@ -59,50 +61,58 @@ pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, Problem> {
 }
 
 /// Asks for a yes at the terminal.
-fn confirm(digest: &str) -> Result<(), Problem> {
+fn confirm(digest: &str) -> Result<(), CommandError> {
     if !stdin().is_terminal() || !stderr().is_terminal() {
-        let hint = format!("look at the list, then say `--expect {digest}`");
-        return Err(Problem::with_hint("there is no terminal to ask you", hint));
+        let hint = format!("look at the list, then add `--expect {digest}`");
+        return Err(CommandError::with_hint("you cannot be asked without a terminal", hint));
     }
     output::to_stderr("Trust this directory?  y + Enter: yes, anything else: no");
     let mut line = String::new();
     let _ = stdin().read_line(&mut line);
     match line.trim() {
         "y" | "Y" | "yes" => Ok(()),
-        _ => Err(Problem::usage("not trusted")),
+        _ => Err(CommandError::usage("not trusted")),
     }
 }
 
-fn trust_below(path: &Path) -> Result<Exit, Problem> {
-    use llm_do_trust::{Entry, Identity, Source};
+fn trust_below(path: &Path) -> Result<Exit, CommandError> {
+    use llm_do_trust::{DirectoryIdentity, TrustEntry, TrustSource};
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
     let home = home.and_then(|home| home.canonicalize().ok());
     let shown = visible_line(&path.display().to_string());
     if let Some(reason) = is_too_wide(path, home.as_deref()) {
-        return Err(Problem::usage(format!("`{shown}` is too wide to trust everything below it: {reason}")));
+        return Err(CommandError::usage(format!(
+            "`{shown}` is too wide to trust everything below it: {reason}"
+        )));
     }
-    let identity = Identity::of(path).map_err(|error| Problem::usage(format!("`{shown}`: {error}")))?;
+    let identity =
+        DirectoryIdentity::read(path).map_err(|error| CommandError::usage(format!("`{shown}`: {error}")))?;
     confirm_below(&shown)?;
-    let mut entry = Entry::new(&identity, Vec::new(), Source::Command);
+    let mut entry = TrustEntry::new(&identity, Vec::new(), TrustSource::Command);
     entry.below = true;
-    TrustStore::new(state_directory()).record(entry).map_err(|error| Problem::usage(error.to_string()))?;
+    TrustStore::new(state_directory())
+        .record(entry)
+        .map_err(|error| CommandError::usage(error.to_string()))?;
     output::to_stdout(&format!("trusted with everything below: {shown}"));
     Ok(Exit::Done)
 }
 
-fn confirm_below(shown: &str) -> Result<(), Problem> {
+fn confirm_below(shown: &str) -> Result<(), CommandError> {
     if !stdin().is_terminal() || !stderr().is_terminal() {
-        return Err(Problem::with_hint("there is no terminal to ask you", "run it at a terminal"));
+        return Err(CommandError::with_hint(
+            "you cannot be asked without a terminal",
+            "run it at a terminal",
+        ));
     }
     output::to_stderr(&format!(
-        "Every project below {shown}, also one that comes later, will do what it wants without a question."
+        "Every project below {shown}, including later ones, may do anything without asking you."
     ));
     confirm("")
 }
 
-fn list() -> Result<Exit, Problem> {
+fn list() -> Result<Exit, CommandError> {
     let entries = TrustStore::new(state_directory()).entries();
-    let entries = entries.map_err(|error| Problem::usage(error.to_string()))?;
+    let entries = entries.map_err(|error| CommandError::usage(error.to_string()))?;
     if entries.is_empty() {
         output::to_stdout("no directory is trusted");
     }
@@ -119,7 +129,7 @@ fn list() -> Result<Exit, Problem> {
 }
 
 /// The directory whose trust is taken back: that of the project, or a path that is gone or never was a project.
-fn revoked(arguments: &TrustArguments) -> Result<PathBuf, Problem> {
+fn revoked(arguments: &TrustArguments) -> Result<PathBuf, CommandError> {
     match &arguments.path {
         Some(path) if !path.is_file() => Ok(path.clone()),
         path => {
@@ -129,15 +139,15 @@ fn revoked(arguments: &TrustArguments) -> Result<PathBuf, Problem> {
     }
 }
 
-fn revoke(path: &Path) -> Result<Exit, Problem> {
+fn revoke(path: &Path) -> Result<Exit, CommandError> {
     let real =
         path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_path_buf());
     let store = TrustStore::new(state_directory());
     let shown = visible_line(&real.display().to_string());
-    match store.revoke(&real).map_err(|error| Problem::usage(error.to_string()))? {
+    match store.revoke(&real).map_err(|error| CommandError::usage(error.to_string()))? {
         true => output::to_stdout(&format!("no longer trusted: {shown}")),
         false => {
-            return Err(Problem::with_hint(
+            return Err(CommandError::with_hint(
                 format!("`{shown}` was not trusted"),
                 "`llm-do trust --list` shows what is",
             ));

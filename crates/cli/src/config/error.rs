@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::file::shown;
-use crate::problem::Problem;
+use crate::command_error::CommandError;
 use crate::text::visible_line;
 
 /// What is wrong with the text of a configuration.
@@ -52,7 +52,7 @@ impl SettingsError {
     }
 
     /// What the reader of TOML found.
-    pub(crate) fn of_toml(error: &toml_edit::de::Error, text: &str) -> Self {
+    pub(crate) fn from_toml(error: &toml_edit::de::Error, text: &str) -> Self {
         let position = error.span().map(|span| position(text, &span));
         let (message, hint) = unknown_key(error.message())
             .unwrap_or_else(|| (error.message().trim().replace('\n', ", "), None));
@@ -73,7 +73,7 @@ impl ConfigError {
     }
 }
 
-impl From<ConfigError> for Problem {
+impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
         let ConfigError { path, position, message, hint } = error;
         let message = visible_line(&message);
@@ -84,7 +84,7 @@ impl From<ConfigError> for Problem {
     }
 }
 
-impl From<SettingsError> for Problem {
+impl From<SettingsError> for CommandError {
     fn from(error: SettingsError) -> Self {
         let message = visible_line(&error.message);
         match error.hint {

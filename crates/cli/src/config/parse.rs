@@ -11,7 +11,7 @@ use super::settings::Settings;
 /// Reads a configuration and checks all of it.
 pub(crate) fn parse(text: &str) -> Result<Settings, SettingsError> {
     let settings: Settings =
-        toml_edit::de::from_str(text).map_err(|error| SettingsError::of_toml(&error, text))?;
+        toml_edit::de::from_str(text).map_err(|error| SettingsError::from_toml(&error, text))?;
     match check::problem(&settings) {
         Some(problem) => {
             let span = span_of(text, problem.key());

@@ -71,13 +71,13 @@ pub(crate) struct ProviderSection {
 pub(crate) struct ApprovalsSection {
     /// What happens to calls that must ask: the mode of projects that name none, and the loosest one that a project
     /// may name. `--approve` takes precedence. Without it a project's own mode holds, else `prompt`.
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: Option<ApprovalModeSetting>,
 }
 
 /// What happens to calls that must ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Mode {
+pub(crate) enum ApprovalModeSetting {
     /// They are asked about.
     Prompt,
     /// They are denied.
@@ -134,7 +134,7 @@ pub(crate) fn is_built_in(name: &str) -> bool {
     llm_do::model::provider_names().contains(&name)
 }
 
-impl Mode {
+impl ApprovalModeSetting {
     /// The word by which it is written.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -145,12 +145,12 @@ impl Mode {
     }
 }
 
-impl From<Mode> for ApprovalMode {
-    fn from(mode: Mode) -> Self {
+impl From<ApprovalModeSetting> for ApprovalMode {
+    fn from(mode: ApprovalModeSetting) -> Self {
         match mode {
-            Mode::Prompt => Self::Prompt,
-            Mode::RejectAll => Self::RejectAll,
-            Mode::ApproveAll => Self::ApproveAll,
+            ApprovalModeSetting::Prompt => Self::Prompt,
+            ApprovalModeSetting::RejectAll => Self::RejectAll,
+            ApprovalModeSetting::ApproveAll => Self::ApproveAll,
         }
     }
 }

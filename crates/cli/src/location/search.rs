@@ -17,7 +17,7 @@ pub(super) struct Ancestors {
 
 impl Ancestors {
     /// Collects a directory and its parents. `start` is an absolute path without links.
-    pub(super) fn of(start: &Path, home: Option<&Path>) -> Self {
+    pub(super) fn new(start: &Path, home: Option<&Path>) -> Self {
         let mut directories: Vec<PathBuf> = Vec::new();
         for directory in start.ancestors() {
             let below = directories.last().map(PathBuf::as_path);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn found(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
-        Ancestors::of(start, home).project().map(Path::to_path_buf)
+        Ancestors::new(start, home).project().map(Path::to_path_buf)
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
             set_mode(&middle, mode);
             assert_eq!(found(&bottom, None), None, "{mode:o}");
             assert_eq!(found(&middle, None), None, "{mode:o}");
-            let stopped = Ancestors::of(&bottom, None).stopped;
+            let stopped = Ancestors::new(&bottom, None).stopped;
             assert_eq!(stopped, Some((middle, "others can write to it")), "{mode:o}");
         }
     }
@@ -180,7 +180,7 @@ mod tests {
         if std::os::unix::fs::chown(&middle, Some(65_534), None).is_ok() {
             std::fs::write(top.join("main.agent"), AGENT).unwrap();
             assert_eq!(found(&bottom, None), None);
-            let stopped = Ancestors::of(&bottom, None).stopped;
+            let stopped = Ancestors::new(&bottom, None).stopped;
             assert_eq!(stopped, Some((middle, "it belongs to another user")));
         }
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{IsTerminal, Read, Write, stderr, stdin, stdout};
 
 use llm_do::project::LoadedProject;
-use llm_do_trust::{ForeignFile, Identity, Lookup};
+use llm_do_trust::{DirectoryIdentity, ForeignFile, Lookup};
 use rustix::termios::{QueueSelector, Winsize, tcflush, tcgetwinsize};
 
 use super::{text, view};
@@ -14,9 +14,9 @@ use crate::text::visible_line;
 const MIN_COLUMNS: usize = 20;
 
 /// What is asked about.
-pub(super) struct Question<'a> {
+pub(super) struct TrustQuestion<'a> {
     pub(super) project: &'a LoadedProject,
-    pub(super) identity: &'a Identity,
+    pub(super) identity: &'a DirectoryIdentity,
     pub(super) found: &'a Lookup,
     /// Files that others can change: then nothing is remembered.
     pub(super) foreign: &'a [ForeignFile],
@@ -24,7 +24,7 @@ pub(super) struct Question<'a> {
 
 /// The reply of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum TrustReply {
     Remember,
     Once,
     Without,
@@ -35,15 +35,15 @@ pub(super) enum Reply {
 /// What a line that a person typed means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
-    Reply(Reply),
+    Answer(TrustReply),
     View,
     /// `y` before the whole list could be seen.
     Unseen,
 }
 
 /// Asks at the terminal. Enter, the end of the input and everything unknown mean no.
-pub(super) fn ask(question: &Question<'_>) -> Reply {
-    let Some(mut terminal) = open_terminal() else { return Reply::NobodyToAsk };
+pub(super) fn ask(question: &TrustQuestion<'_>) -> TrustReply {
+    let Some(mut terminal) = open_terminal() else { return TrustReply::NobodyToAsk };
     let size = tcgetwinsize(&terminal).ok();
     let columns = size.map_or(80, |size| usize::from(size.ws_col)).max(MIN_COLUMNS);
     let shown = wrapped(&shown(question), columns);
@@ -53,11 +53,11 @@ pub(super) fn ask(question: &Question<'_>) -> Reply {
     let fits = |size: Winsize| usize::from(size.ws_col) >= MIN_COLUMNS && rows <= usize::from(size.ws_row);
     let mut is_seen = size.is_some_and(fits);
     if writeln!(terminal, "{shown}\n").is_err() {
-        return Reply::NobodyToAsk;
+        return TrustReply::NobodyToAsk;
     }
     loop {
         match choose(&mut terminal, &prompt, may_remember, is_seen) {
-            Some(Choice::Reply(reply)) => return reply,
+            Some(Choice::Answer(reply)) => return reply,
             Some(Choice::View) => {
                 view::show(&shown, question.project, &mut terminal);
                 is_seen = true;
@@ -65,17 +65,17 @@ pub(super) fn ask(question: &Question<'_>) -> Reply {
             Some(Choice::Unseen) => {
                 let _ = writeln!(terminal, "Not everything fits on the screen: `v` shows it.");
             }
-            None => return Reply::NobodyToAsk,
+            None => return TrustReply::NobodyToAsk,
         }
     }
 }
 
 /// Asks whether something that changed may run. The run itself remembers what it ran.
-pub(super) fn ask_once(shown: &str) -> Reply {
+pub(super) fn ask_once(shown: &str) -> TrustReply {
     match answer(&format!("{shown}\n\nRun the changed code?  [y] yes  [N] no > ")).as_deref() {
-        None => Reply::NobodyToAsk,
-        Some("y" | "Y" | "yes") => Reply::Once,
-        Some(_) => Reply::No,
+        None => TrustReply::NobodyToAsk,
+        Some("y" | "Y" | "yes") => TrustReply::Once,
+        Some(_) => TrustReply::No,
     }
 }
 
@@ -103,11 +103,11 @@ fn choose(terminal: &mut File, prompt: &str, may_remember: bool, is_seen: bool) 
     let line = read_line(terminal);
     Some(match line.trim() {
         "y" | "Y" | "yes" | "o" | "O" if !is_seen => Choice::Unseen,
-        "y" | "Y" | "yes" if may_remember => Choice::Reply(Reply::Remember),
-        "o" | "O" => Choice::Reply(Reply::Once),
-        "w" | "W" => Choice::Reply(Reply::Without),
+        "y" | "Y" | "yes" if may_remember => Choice::Answer(TrustReply::Remember),
+        "o" | "O" => Choice::Answer(TrustReply::Once),
+        "w" | "W" => Choice::Answer(TrustReply::Without),
         "v" | "V" => Choice::View,
-        _ => Choice::Reply(Reply::No),
+        _ => Choice::Answer(TrustReply::No),
     })
 }
 
@@ -185,8 +185,8 @@ fn read_line(terminal: &mut File) -> String {
     String::from_utf8_lossy(&line).into_owned()
 }
 
-fn shown(question: &Question<'_>) -> String {
-    let Question { project, identity, found, foreign } = question;
+fn shown(question: &TrustQuestion<'_>) -> String {
+    let TrustQuestion { project, identity, found, foreign } = question;
     let path = identity.path.to_string_lossy();
     let path = visible_line(&path);
     let mut lines: Vec<String> = foreign.iter().map(|file| format!("warning: {file}")).collect();

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use llm_do_trust::{Changes, DeclaredPower, Entry, Powers};
+use llm_do_trust::TrustEntry;
+use llm_do_trust::{Changes, DeclaredPower, Powers};
 
 use crate::text::visible_line;
 
@@ -40,7 +41,7 @@ pub(super) fn changes(changes: &Changes) -> String {
 }
 
 /// Returns the day on which somebody agreed.
-pub(super) fn date(entry: &Entry) -> String {
+pub(super) fn date(entry: &TrustEntry) -> String {
     entry.agreed.to_string().split('T').next().unwrap_or_default().to_owned()
 }
 

@@ -242,7 +242,7 @@ fn a_program_is_started_asked_and_ended_with_the_run() {
     let ran = ran.said("the end\n").told("-> may I");
     assert!(!ran.stderr.contains("which answers approvals"), "its end is not a failure: {ran:#?}");
     assert!(sandbox.path("ended").exists(), "the end of its stdin is told to it");
-    let command = approver(&sandbox, &answering("\"decision\": \"deny\", \"words\": \"not today\""));
+    let command = approver(&sandbox, &answering("\"decision\": \"deny\", \"message\": \"not today\""));
     sandbox.run(&["run", ".", "x", "-v", "--approve-with", &command]).ended(0).told("denied: not today");
 }
 

@@ -155,7 +155,7 @@ fn what_cannot_be_a_key_or_a_provider_is_refused() {
         .run(&["auth", "login", "acme-corporation"])
         .ended(2)
         .told("config set providers.acme-corporation.base_url");
-    sandbox.run(&["auth", "login", "openai"]).ended(2).told("there is no terminal to read the key from");
+    sandbox.run(&["auth", "login", "openai"]).ended(2).told("the key cannot be typed without a terminal");
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn a_dry_run_says_whether_a_call_can_be_done_in_words_and_by_its_exit_code() {
 
 #[test]
 fn an_agent_is_not_called_without_input() {
-    Sandbox::asking().run(&["call", ".", "helper"]).ended(2).told("there is no input");
+    Sandbox::asking().run(&["call", ".", "helper"]).ended(2).told("no input was given");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn what_takes_a_text_reads_it_from_stdin() {
     let typed = "---\nname: typed\nmodel: test:echo\ninput_schema: {type: object, required: [topic], \
         properties: {topic: {type: string}}}\n---\nx";
     let sandbox = sandbox.file("typed.agent", typed);
-    sandbox.run_with_silent_stdin(&["call", ".", "typed"]).ended(2).told("there is no input");
+    sandbox.run_with_silent_stdin(&["call", ".", "typed"]).ended(2).told("no input was given");
 }
 
 /// An agent whose model is kept from writing, and a script that tries it.

@@ -27,7 +27,7 @@ fn commands_are_answered_on_stderr() {
     let ran =
         remembering().run_with(&["chat", "."], b"one\n/usage\n/grants\n/help\n/nonsense\n/quit\nnever\n");
     let ran = ran.ended(0).said("first\n").told("1 request,").told("nothing is allowed beyond single calls");
-    ran.told("/revoke N").told("there is no command `/nonsense`");
+    ran.told("/revoke N").told("`/nonsense` is not a command");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn exit_and_quit_alone_leave() {
 #[test]
 fn a_misspelled_command_is_suggested_and_an_unrelated_one_is_not() {
     let ran = Sandbox::echo().run_with(&["chat"], b"/hlep\n/foo\n").ended(0).told("did you mean `/help`?");
-    assert!(ran.stderr.contains("there is no command `/foo`; /help lists them"), "{ran:?}");
+    assert!(ran.stderr.contains("`/foo` is not a command; /help lists them"), "{ran:?}");
 }
 
 #[test]
@@ -50,8 +50,21 @@ fn the_model_is_shown_and_changed_and_never_reset() {
     let sandbox = Sandbox::scripted("mode: by_turn\nreplies:\n  - say: first\n  - say: second\n");
     let lines = b"/model\none\n/model test:echo\n/model\ntwo\n/model o3\n";
     let ran = sandbox.run_with(&["chat"], lines).ended(2).said("first\ntwo\n");
-    let ran = ran.told("the model is `script:script.yaml`").told("from now on answers come from `test:echo`");
+    let ran = ran.told("the model is `script:script.yaml`").told("`test:echo` answers from now on");
     ran.told("the model is `test:echo`").told("did you mean `openai:o3` or `azure:o3`?");
+}
+
+#[test]
+fn a_chat_of_lines_goes_back_forks_begins_anew_and_saves() {
+    let sandbox = remembering();
+    let lines = b"one\ntwo\n/goto\n/goto 2\n/save talk.md\n/fork\n/fork 9\n/goto x\n/clear\nanew\n";
+    // After /clear the script counts from its first turn again.
+    let ran = sandbox.run_with(&["chat", "."], lines).ended(0).said("first\nsecond\nfirst\n");
+    let ran = ran.told("1  one").told("2  two").told("back to before message 2").told("you wrote:\ntwo");
+    let ran = ran.told("messages written to `talk.md`").told("this is conversation 2 of 2");
+    ran.told("conversation 9 does not exist").told("write `/goto N`").told("a new conversation begins");
+    let saved = std::fs::read_to_string(sandbox.path("talk.md")).unwrap();
+    assert!(saved.contains("## You\n\none") && !saved.contains("two"), "{saved}");
 }
 
 #[test]

@@ -81,8 +81,8 @@ fn a_typed_input_may_come_as_json_in_the_prompt_or_from_stdin() {
     sandbox.run_with(&["run", "."], json.as_bytes()).ended(0).said("about Rust\n");
     // Both together are one text, and a text is not the object that the schema asks for.
     let both = run_reading(&sandbox, &["run", ".", json], full_pipe(b"more"));
-    both.ended(2).said("").told("this takes `topic` (string), and not a text");
-    sandbox.run(&["run", ".", "Rust"]).ended(2).said("").told("this takes `topic` (string), and not a text");
+    both.ended(2).said("").told("this takes `topic` (string), not a text");
+    sandbox.run(&["run", ".", "Rust"]).ended(2).said("").told("this takes `topic` (string), not a text");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn json_that_is_none_is_refused_with_its_place() {
 
 #[test]
 fn no_input_is_an_error_that_says_what_to_give() {
-    Sandbox::echo().run(&["run", "."]).ended(2).said("").told("there is no input").told("give a prompt");
+    Sandbox::echo().run(&["run", "."]).ended(2).said("").told("no input was given").told("give a prompt");
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn typed() -> Sandbox {
 #[test]
 fn a_text_for_a_typed_agent_is_answered_with_its_fields() {
     let sandbox = typed();
-    let one = "this takes `topic` (string), `days` (integer, optional), and not a text\nhint: use `--input-json '{\"topic\":\"Rust\"}'`\n";
+    let one = "this takes `topic` (string), `days` (integer, optional), not a text\nhint: use `--input-json '{\"topic\":\"Rust\"}'`\n";
     sandbox.run(&["run", "planner.agent", "Rust"]).ended(2).said("").told(one);
     sandbox.run_with(&["run", "planner.agent"], b"Rust").ended(2).said("").told(one);
     sandbox.run(&["run", "planner.agent", "--input-json", "\"Rust\""]).ended(2).said("").told(one);

@@ -45,7 +45,7 @@ fn ended(mut child: Child) -> (Option<i32>, String) {
 #[test]
 fn an_interrupt_cancels_the_tree_and_says_what_was_done_and_used() {
     for (signal, expected, words) in [
-        ("-INT", 130, "stopping; interrupt again to leave at once"),
+        ("-INT", 130, "stopping; interrupt again to exit at once"),
         ("-TERM", 143, "stopping\n"),
         ("-HUP", 129, "stopping\n"),
     ] {

@@ -104,7 +104,7 @@ fn an_invalid_project_is_told_to_programs_with_each_problem() {
     assert_eq!(chat[0]["type"], "result");
     let usage = Sandbox::echo().run(&["run", ".", "--output", "jsonl"]).ended(2).lines();
     assert_eq!((&usage[0]["type"], &usage[0]["diagnostics"]), (&json!("result"), &json!([])));
-    assert_eq!(usage[0]["error"], "there is no input");
+    assert_eq!(usage[0]["error"], "no input was given");
     assert!(usage[0]["hint"].as_str().unwrap().starts_with("give a prompt"), "{usage:?}");
 }
 
@@ -235,7 +235,7 @@ fn those_who_listen_hear_words_that_were_refused_and_words_that_broke_off() {
     assert!(told.contains("main says: not so fast\n") && !told.contains("\"a\""), "{told}");
     let broken = Sandbox::scripted("replies:\n  - {cut: I was about to}\n");
     let ran = broken.run(&["run", "main.agent", "x", "--plain"]);
-    ran.told("main says: I was about to\n    (here the answer broke off)\n");
+    ran.told("main says: I was about to\n    (the answer was cut off here)\n");
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn the_search_does_not_enter_what_others_can_write_to() {
             run_in(&sandbox, directory, &["run", "hi"])
                 .ended(2)
                 .said("")
-                .told("there is no project in the current directory or above it")
+                .told("no project was found in the current directory or above it")
                 .told("others can write to it")
                 .told(hint);
         }
@@ -84,7 +84,7 @@ fn outside_of_a_project_the_error_says_what_to_do() {
     for arguments in
         [&["run"][..], &["run", "Good morning"], &["chat"], &["check"], &["list"], &["call", "x"]]
     {
-        sandbox.run(arguments).ended(2).said("").told("there is no project").told("llm-do init");
+        sandbox.run(arguments).ended(2).said("").told("no project was found").told("llm-do init");
     }
     // These also say something without a project.
     sandbox.run(&["models"]).ended(0);
@@ -126,14 +126,18 @@ fn a_misspelled_command_gets_a_hint_however_many_arguments_follow() {
     for arguments in [&["rnu"][..], &["rnu", "."], &["rnu", ".", "hi"], &["-v", "rnu", ".", "hi", "there"]] {
         sandbox.run(arguments).ended(2).said("").told("did you mean the command `run`?");
     }
-    let ran = sandbox.run(&["test", "tk"]).ended(2).told("no command and no project `test`");
+    let ran = sandbox.run(&["test", "tk"]).ended(2).told("`test` is neither a command nor a project");
     assert!(!ran.stderr.contains("did you mean"), "{ran:?}");
 }
 
 #[test]
 fn a_project_in_the_place_of_a_name_is_refused() {
     let sandbox = Sandbox::echo();
-    sandbox.run(&["call", "."]).ended(2).told("nothing says what of it to call").told("llm-do call . NAME");
+    sandbox
+        .run(&["call", "."])
+        .ended(2)
+        .told("the name of an agent or tool is missing")
+        .told("llm-do call . NAME");
     sandbox.run(&["call", "main.agent"]).ended(2).told("llm-do call main.agent NAME");
 }
 

@@ -53,7 +53,7 @@ fn the_command_line_is_documented_as_it_is() {
         "completions",
     ] {
         let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
-        let help = sandbox.command(&arguments).env("COLUMNS", "110").output().unwrap().stdout;
+        let help = sandbox.command(&arguments).env("COLUMNS", "80").output().unwrap().stdout;
         let title = if command.is_empty() { "llm-do".to_owned() } else { format!("llm-do {command}") };
         let help = String::from_utf8(help).unwrap();
         let lines: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();

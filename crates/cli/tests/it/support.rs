@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use llm_do_trust::{Entry, Identity, Source, TrustStore};
+use llm_do_trust::{DirectoryIdentity, TrustEntry, TrustSource, TrustStore};
 use serde_json::Value;
 
 /// How long a process may take that must not wait for its stdin. Only a process that hangs takes this long.
@@ -18,7 +18,11 @@ impl Sandbox {
     /// A directory whose projects are the person's own, so that no test but those of trust is about trust.
     pub fn new() -> Self {
         let sandbox = Self::untrusted();
-        let mut entry = Entry::new(&Identity::of(&sandbox.root()).unwrap(), Vec::new(), Source::Command);
+        let mut entry = TrustEntry::new(
+            &DirectoryIdentity::read(&sandbox.root()).unwrap(),
+            Vec::new(),
+            TrustSource::Command,
+        );
         (entry.below, entry.own) = (true, true);
         TrustStore::new(Some(sandbox.state().join("llm-do"))).record(entry).unwrap();
         sandbox

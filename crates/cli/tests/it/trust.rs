@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use llm_do_trust::{Entry, Identity, Source, TrustStore};
+use llm_do_trust::{DirectoryIdentity, TrustEntry, TrustSource, TrustStore};
 use serde_json::Value;
 
 use crate::support::{Ran, Sandbox};
@@ -75,7 +75,11 @@ fn without_a_terminal_a_run_is_refused_with_the_two_ways_out() {
     let sandbox = marked();
     let ran = sandbox.run(&["run", "p", "hi"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("`p` is not trusted, and there is no terminal to ask you"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("`p` is not trusted, and you cannot be asked without a terminal"),
+        "{}",
+        ran.stderr
+    );
     assert!(ran.stderr.contains("`llm-do trust p`"), "{}", ran.stderr);
     let digest = digest(&sandbox);
     let once = sandbox.run(&["run", "p", "hi", &format!("--trust={digest}")]);
@@ -240,7 +244,7 @@ fn loose() -> Sandbox {
 #[test]
 fn without_its_powers_a_project_is_asked_about_like_any_other() {
     let sandbox = loose();
-    let ran = sandbox.run(&["run", ".", "go", "--trust=none"]).told("runs without this");
+    let ran = sandbox.run(&["run", ".", "go", "--trust=none"]).told("runs without these powers");
     assert_ne!(ran.code, Some(0), "{ran:?}");
     assert!(!sandbox.path("note.txt").exists() && !sandbox.path("other.txt").exists());
     let sandbox = loose();
@@ -279,7 +283,11 @@ fn syntax_errors_of_code_that_is_not_run_are_found() {
 #[test]
 fn an_agreement_that_the_project_brings_itself_does_not_count() {
     let sandbox = marked();
-    let mut entry = Entry::new(&Identity::of(&sandbox.path("p")).unwrap(), Vec::new(), Source::Command);
+    let mut entry = TrustEntry::new(
+        &DirectoryIdentity::read(&sandbox.path("p")).unwrap(),
+        Vec::new(),
+        TrustSource::Command,
+    );
     (entry.below, entry.own) = (true, true);
     for state in [sandbox.path("p/.state"), sandbox.home().join("agreed")] {
         TrustStore::new(Some(state.join("llm-do"))).record(entry.clone()).unwrap();
@@ -301,7 +309,7 @@ fn without_a_terminal_the_difference_to_the_agreement_is_named() {
     let ran = sandbox.run(&["run", "p", "hi"]).ended(2).told("wants more than you agreed to on");
     let ran = ran.told("new      ALLOWS").told("(1 other power as before)");
     assert!(!ran.stderr.contains("RUNS"), "{}", ran.stderr);
-    sandbox.run(&["run", "p", "hi", "--trust=000000000000"]).ended(2).told("which `--trust` does not name");
+    sandbox.run(&["run", "p", "hi", "--trust=000000000000"]).ended(2).told("not the one in `--trust`");
     let json = sandbox.run(&["check", "p", "--output", "json"]).ended(0).json();
     assert!(ran.stderr.contains(json["digest"].as_str().unwrap()), "{json}");
 }

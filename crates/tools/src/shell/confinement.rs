@@ -281,7 +281,7 @@ mod tests {
             ("sandbox", |settings| settings.sandbox = SandboxMode::Off),
         ];
         for (word, change) in changes {
-            let error = confinement(true, &status(Some(7), true), change).unwrap_err();
+            let error = confinement(true, &status(Some(7), true), change).unwrap_err().to_string();
             assert!(error.contains(word) && error.contains("only reads"), "{error}");
             let other = confinement(false, &status(Some(7), true), change).unwrap();
             let is_default = word == "writes" && other.writes == WriteScope::Root;

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use llm_do_trust::{
-    Entry, Identity, Location, Lookup, Power, Powers, Source, StoreError, TrustStore, is_too_wide,
+    DirectoryIdentity, Location, Lookup, Power, Powers, StoreError, TrustEntry, TrustSource, TrustStore,
+    is_too_wide,
 };
 
 struct Place {
@@ -26,12 +27,16 @@ impl Place {
     }
 
     fn agree(&self, directory: &Path, powers: &Powers) {
-        let entry = Entry::new(&Identity::of(directory).unwrap(), powers.to_vec(), Source::Command);
+        let entry = TrustEntry::new(
+            &DirectoryIdentity::read(directory).unwrap(),
+            powers.to_vec(),
+            TrustSource::Command,
+        );
         self.store.record(entry).unwrap();
     }
 
     fn look_up(&self, directory: &Path, powers: &Powers) -> Lookup {
-        self.store.look_up(&Identity::of(directory).unwrap(), powers).unwrap()
+        self.store.look_up(&DirectoryIdentity::read(directory).unwrap(), powers).unwrap()
     }
 
     fn file(&self) -> PathBuf {
@@ -99,7 +104,8 @@ fn a_path_that_is_not_utf8_is_kept() {
 fn everything_below_is_trusted_only_if_somebody_said_so() {
     let place = Place::new();
     let (above, below) = (place.project("mono"), place.project("mono/a/b"));
-    let mut entry = Entry::new(&Identity::of(&above).unwrap(), Vec::new(), Source::Command);
+    let mut entry =
+        TrustEntry::new(&DirectoryIdentity::read(&above).unwrap(), Vec::new(), TrustSource::Command);
     place.store.record(entry.clone()).unwrap();
     assert_eq!(place.look_up(&below, &powers(&["A"])), Lookup::Unknown);
     entry.below = true;
@@ -120,7 +126,7 @@ fn wide_directories_are_named_as_such() {
 
 /// Whatever is wrong with the file: there is no trust, it is said, and the file is kept when the next entry is written.
 fn assert_ignored_and_kept(place: &Place, project: &Path) {
-    let error = place.store.look_up(&Identity::of(project).unwrap(), &powers(&["A"])).unwrap_err();
+    let error = place.store.look_up(&DirectoryIdentity::read(project).unwrap(), &powers(&["A"])).unwrap_err();
     assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
     place.agree(project, &powers(&["A"]));
     assert!(matches!(place.look_up(project, &powers(&["A"])), Lookup::Trusted(_)));
@@ -179,10 +185,10 @@ fn the_file_is_readable_by_the_user_alone() {
 #[test]
 fn without_a_directory_nothing_is_remembered_and_that_is_said() {
     let place = Place::new();
-    let identity = Identity::of(&place.project("project")).unwrap();
+    let identity = DirectoryIdentity::read(&place.project("project")).unwrap();
     let store = TrustStore::new(None);
     assert_eq!(store.look_up(&identity, &powers(&["A"])).unwrap(), Lookup::Unknown);
-    let entry = Entry::new(&identity, Vec::new(), Source::Command);
+    let entry = TrustEntry::new(&identity, Vec::new(), TrustSource::Command);
     assert!(matches!(store.record(entry), Err(StoreError::NoDirectory)));
 }
 

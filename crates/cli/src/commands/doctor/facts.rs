@@ -8,10 +8,10 @@ use llm_do_core::counted;
 use llm_do_trust::Power;
 use serde_json::{Value, json};
 
+use crate::command_error::CommandError;
 use crate::config::{self, shown};
 use crate::credentials::Credentials;
 use crate::environment::state_directory;
-use crate::problem::Problem;
 use crate::text::visible_line;
 use crate::trust;
 
@@ -59,7 +59,7 @@ impl Fact {
 }
 
 /// Looks at everything, with a project if one is named.
-pub(super) fn facts(project: Option<&LoadedProject>, path: Option<&Path>) -> Result<Vec<Fact>, Problem> {
+pub(super) fn facts(project: Option<&LoadedProject>, path: Option<&Path>) -> Result<Vec<Fact>, CommandError> {
     let root = project.map(|project| project.root.as_path());
     let mut facts = vec![configuration(root)?, keys(root), state(), python(project)];
     facts.extend(project.zip(path).map(|(project, path)| project_fact(project, path)));
@@ -67,7 +67,7 @@ pub(super) fn facts(project: Option<&LoadedProject>, path: Option<&Path>) -> Res
     Ok(facts)
 }
 
-fn configuration(root: Option<&Path>) -> Result<Fact, Problem> {
+fn configuration(root: Option<&Path>) -> Result<Fact, CommandError> {
     let config = config::current(root)?;
     let path = config.shown_path();
     let count = config::leaves(&config.text).len() as u64;
@@ -78,7 +78,7 @@ fn configuration(root: Option<&Path>) -> Result<Fact, Problem> {
 }
 
 fn keys(root: Option<&Path>) -> Fact {
-    let Some(store) = Credentials::of_user(root) else {
+    let Some(store) = Credentials::for_user(root) else {
         return Fact::new(FactState::None, "keys", "no stored keys here");
     };
     match store.keys() {
@@ -100,7 +100,7 @@ fn state() -> Fact {
         return Fact::new(
             FactState::Fail,
             "state",
-            "there is no directory for it, so nothing is remembered; set HOME",
+            "no directory for it, so nothing is remembered; set HOME",
         );
     };
     let text = shown(&directory);

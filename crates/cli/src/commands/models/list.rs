@@ -7,8 +7,8 @@ use llm_do_core::nearest;
 use serde_json::{Value, json};
 
 use super::View;
-use crate::problem::Problem;
-use crate::text::visible_line;
+use crate::command_error::CommandError;
+use crate::text::{short_count, visible_line};
 
 /// The models of one provider, or of all.
 pub(super) struct ModelList {
@@ -20,7 +20,7 @@ pub(super) struct ModelList {
 impl ModelList {
     /// Lists the models of a provider; of all, if its name is empty. Prices and context
     /// windows of the user and of the project go before known ones.
-    pub(super) fn of(view: &View, provider: &str) -> Result<Self, Problem> {
+    pub(super) fn for_provider(view: &View, provider: &str) -> Result<Self, CommandError> {
         let names = match provider {
             // The other protocol of the same host has the same models.
             "" => providers()
@@ -68,40 +68,16 @@ impl ModelList {
     }
 }
 
-fn unknown(view: &View, name: &str) -> Problem {
-    let message = format!("there is no provider `{}`", visible_line(name));
+fn unknown(view: &View, name: &str) -> CommandError {
+    let message = format!("unknown provider `{}`", visible_line(name));
     let known: Vec<&str> = view.provider_names().collect();
     match nearest(name, known.iter().copied()) {
-        Some(near) => Problem::with_hint(message, format!("did you mean `{near}`?")),
-        None => Problem::with_hint(message, format!("known: {}", known.join(", "))),
+        Some(near) => CommandError::with_hint(message, format!("did you mean `{near}`?")),
+        None => CommandError::with_hint(message, format!("known: {}", known.join(", "))),
     }
 }
 
 /// A price; free is a price too.
 fn dollars(price: f64) -> String {
     format!("${price}")
-}
-
-/// A number of tokens as people write it: `400k`, `1M`.
-pub(crate) fn short_count(tokens: u64) -> String {
-    match tokens {
-        0..1_000 => tokens.to_string(),
-        1_000..1_000_000 => format!("{}k", (tokens + 500) / 1_000),
-        _ if tokens % 1_000_000 < 50_000 => format!("{}M", tokens / 1_000_000),
-        _ => format!("{}.{}M", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn context_sizes_are_short() {
-        for (tokens, written) in
-            [(512, "512"), (4_096, "4k"), (131_072, "131k"), (1_048_576, "1M"), (1_500_000, "1.5M")]
-        {
-            assert_eq!(short_count(tokens), written);
-        }
-    }
 }

@@ -65,9 +65,9 @@ fn a_scope_covers_later_calls_until_it_is_taken_back() {
     session.keys("/approvals\r");
     session.wait_for_visible("1  main > write_file: every call of this tool");
     session.keys("/revoke 2\r");
-    session.wait_for_visible("there is no grant `2`; /approvals lists them");
+    session.wait_for_visible("grant `2` does not exist; /approvals lists them");
     session.keys("/revoke 1\r");
-    session.wait_for_visible("taken back");
+    session.wait_for_visible("is withdrawn");
     session.keys("/approvals\r");
     session.wait_for_visible("nothing is allowed beyond single calls");
     leave(&session);

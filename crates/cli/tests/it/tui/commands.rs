@@ -169,7 +169,7 @@ fn another_model_answers_from_now_on() {
     let sandbox = remembering();
     let session = chat(&sandbox);
     command(&session, "/model nobody:x", "does not exist");
-    command(&session, "/model test:echo", "from now on answers come from `test:echo`");
+    command(&session, "/model test:echo", "`test:echo` answers from now on");
     say(&session, "is anybody there", "\nis anybody there\n");
     // The current model stays, and is first in the list of others.
     session.keys("/model\r");
@@ -178,7 +178,7 @@ fn another_model_answers_from_now_on() {
     session.key(Key::Ctrl('u'));
     at_rest(&session);
     say(&session, "still there", "\nstill there\n");
-    command(&session, "/model script:script.yaml", "answers come from `script:script.yaml`");
+    command(&session, "/model script:script.yaml", "`script:script.yaml` answers from now on");
     say(&session, "two", "third");
     leave(&session);
 }
@@ -201,7 +201,7 @@ fn a_model_is_picked_from_the_list() {
     session.keys("gpt-5-mi");
     session.wait_for_visible("openai:gpt-5-mini");
     session.key(Key::Enter);
-    session.wait_for("from now on answers come from `openai:gpt-5-mini`");
+    session.wait_for("`openai:gpt-5-mini` answers from now on");
     session.wait_for_visible("Ctrl-T tree · openai:gpt-5-mini");
     session.keys("exit\r");
     ended(&session, 0);

@@ -224,8 +224,8 @@ impl Tool for FdToFile {
     fn run<'a>(&'a self, input: Approved, call: &'a CallContext) -> BoxFuture<'a, ToolReply> {
         let (root_config, table, attempt) = (self.root_config.clone(), table(call), Attempt::from_call(call));
         Box::pin(call.blocking(move || {
-            let export =
-                Export::from_input(input.value(), &*table.map_err(ToolError::from_failure)?).map_err(ToolError::from_failure)?;
+            let export = Export::from_input(input.value(), &*table.map_err(ToolError::from_failure)?)
+                .map_err(ToolError::from_failure)?;
             let root = open(root_config).map_err(ToolError::from_failure)?;
             let done = change::run(&root, &export, input.precondition(), attempt);
             done.map(Output::json).map_err(ToolError::from_failure)

@@ -385,7 +385,7 @@ async fn wrong_settings_are_refused_by_name() {
     ] {
         let settings: ShellSettings = serde_json::from_value(settings).unwrap();
         let error = Shell::new("shell", folder.root(), settings).err().unwrap();
-        assert!(error.contains(word), "{error}");
+        assert!(error.to_string().contains(word), "{error}");
     }
     assert!(Shell::read_only("shell", folder.path("nowhere")).is_err());
 }

@@ -1,7 +1,7 @@
 //! What a person can do about a run that failed.
 //!
 //! The hint of a failure is written for its caller: a model, or a program that embeds llm-do. A person at the command
-//! line has flags and files instead, so each kind of failure has its own advice here.
+//! line has flags and files instead, so each kind of failure has its own failure_hint here.
 
 use llm_do::call::FailureKind;
 use llm_do::event::{EventBody, ModelResult};
@@ -14,12 +14,12 @@ use crate::exit::Exit;
 const NOBODY_TO_ASK: &str = "run it in a terminal, answer through `--approve-with` or `--approvals-from`, or allow with `--approve all`";
 
 /// What to do about a conversation that is longer than the model reads.
-const TOO_LONG: &str = "give it less input or a model with a larger context window; in a chat, `/clear` starts anew and \
+const TOO_LONG: &str = "give it less input or a model with a larger context window; in a chat, `/clear` begins a new conversation and \
      `/goto N` goes back to before message N";
 
 /// Returns what can be done about the way in which a run ended.
-pub(crate) fn hint(report: &RunReport) -> Option<String> {
-    if report.nobody_to_ask && Exit::of(report) == Exit::Denied {
+pub(crate) fn for_user(report: &RunReport) -> Option<String> {
+    if report.nobody_to_ask && Exit::from_report(report) == Exit::Denied {
         return Some(NOBODY_TO_ASK.to_owned());
     }
     if report.output.is_some() {
@@ -28,7 +28,7 @@ pub(crate) fn hint(report: &RunReport) -> Option<String> {
     if last_model_error(report) == Some(ModelErrorKind::ContextOverflow) {
         return Some(TOO_LONG.to_owned());
     }
-    report.failure.as_ref().and_then(for_person)
+    report.failure.as_ref().and_then(from_failure)
 }
 
 /// The failure of the last model request, if it failed.
@@ -44,26 +44,13 @@ fn last_model_error(report: &RunReport) -> Option<ModelErrorKind> {
     }
 }
 
-/// Phrases of hints that only a model, or the code of an embedding program, can follow.
-const NOT_FOR_PEOPLE: &[&str] = &[
-    "call it again",
-    "make the call again",
-    "answer with what there is",
-    "answer without calling",
-    "go on without it",
-    "read the results first",
-    "an approver",
-    "the runtime builder",
-];
-
-fn for_person(failure: &Failure) -> Option<String> {
-    let is_for_people = |hint: &String| !NOT_FOR_PEOPLE.iter().any(|phrase| hint.contains(phrase));
-    let own = failure.hint.clone().filter(is_for_people).map(with_flag);
-    own.or_else(|| usual(failure.kind).map(str::to_owned))
+fn from_failure(failure: &Failure) -> Option<String> {
+    let own = failure.user_hint().map(with_flag);
+    own.or_else(|| for_kind(failure.kind).map(str::to_owned))
 }
 
 /// Names the flag beside the key of a limit: whoever gave the flag cannot raise the limit by the key.
-fn with_flag(hint: String) -> String {
+fn with_flag(hint: &str) -> String {
     let flags = [
         ("limits.tokens`", "--max-tokens"),
         ("limits.cost`", "--max-cost"),
@@ -71,12 +58,12 @@ fn with_flag(hint: String) -> String {
     ];
     match flags.iter().find(|(key, _)| hint.contains(key)) {
         Some((_, flag)) => format!("{hint}; `{flag}` is a ceiling for it"),
-        None => hint,
+        None => hint.to_owned(),
     }
 }
 
-/// What helps against a kind of failure in most cases.
-fn usual(kind: FailureKind) -> Option<&'static str> {
+/// What helps with most failures of a kind.
+fn for_kind(kind: FailureKind) -> Option<&'static str> {
     match kind {
         FailureKind::Arguments => Some(
             "`llm-do list PATH` shows what it takes; give that with `--input-json '{\"key\": \"value\"}'`",

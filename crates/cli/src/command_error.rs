@@ -1,14 +1,14 @@
-//! What keeps a command from doing its work, and how it is said.
+//! Why a command cannot do its work, and how that is printed.
 
 use llm_do::project::{Diagnostic, Diagnostics, LinkErrors, Severity};
 
+use crate::console::Paint;
 use crate::exit::Exit;
 use crate::output;
-use crate::screen::Paint;
 
 /// Why a command ends before its work begins.
 #[derive(Debug)]
-pub(crate) enum Problem {
+pub(crate) enum CommandError {
     /// Arguments, files or input that cannot be used.
     Usage {
         /// What is wrong.
@@ -22,18 +22,18 @@ pub(crate) enum Problem {
     Other(anyhow::Error),
 }
 
-impl Problem {
-    /// A problem without a hint.
+impl CommandError {
+    /// An error without a hint.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), hint: None }
     }
 
-    /// A problem with what to do about it.
+    /// An error with what to do about it.
     pub(crate) fn with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), hint: Some(hint.into()) }
     }
 
-    /// Says it on stderr and returns how the process ends.
+    /// Prints it on stderr and returns how the process ends.
     pub(crate) fn show(&self) -> Exit {
         let paint = Paint::for_stderr();
         output::to_stderr(&paint.message(&self.to_string()));
@@ -81,7 +81,7 @@ impl Problem {
     }
 }
 
-impl std::fmt::Display for Problem {
+impl std::fmt::Display for CommandError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Usage { message, hint: None } => write!(f, "error: {message}"),
@@ -92,19 +92,19 @@ impl std::fmt::Display for Problem {
     }
 }
 
-impl From<Diagnostics> for Problem {
+impl From<Diagnostics> for CommandError {
     fn from(diagnostics: Diagnostics) -> Self {
         Self::Project(diagnostics)
     }
 }
 
-impl From<LinkErrors> for Problem {
+impl From<LinkErrors> for CommandError {
     fn from(errors: LinkErrors) -> Self {
         Self::usage(errors.to_string())
     }
 }
 
-impl From<anyhow::Error> for Problem {
+impl From<anyhow::Error> for CommandError {
     fn from(error: anyhow::Error) -> Self {
         Self::Other(error)
     }

@@ -5,19 +5,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// stderr as everything of this process writes to it.
 ///
-/// The status line stands below everything else and is redrawn after each line. It exists only on a terminal.
-pub(crate) struct Screen {
+/// The status line is below everything else and is redrawn after each line. It exists only on a terminal.
+pub(crate) struct Console {
     pub(crate) paint: Paint,
     terminal: bool,
-    /// Whether it is listened to rather than looked at.
+    /// Whether a screen reader reads it.
     pub(crate) plain: bool,
     /// The terminal UI, if it has the terminal.
     tui: Option<llm_do_tui::TuiHandle>,
-    state: Mutex<State>,
+    state: Mutex<ConsoleState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ConsoleState {
     status: String,
     drawn: bool,
     suspended: usize,
@@ -27,20 +27,20 @@ struct State {
     is_hidden: bool,
 }
 
-impl Screen {
-    /// The screen of this process.
+impl Console {
+    /// The console of this process.
     pub(crate) fn stderr() -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let terminal = stderr().is_terminal() && !dumb;
         Self { paint: Paint::for_stderr(), terminal, plain: false, tui: None, state: Mutex::default() }
     }
 
-    /// A screen on which nothing is ever painted over.
+    /// A console on which nothing is ever redrawn.
     pub(crate) fn plain() -> Self {
         Self { paint: Paint::none(), terminal: false, plain: true, ..Self::stderr() }
     }
 
-    /// The screen while the terminal UI has the terminal: lines go into its transcript.
+    /// The console while the terminal UI has the terminal: lines go into its transcript.
     pub(crate) fn in_tui(tui: llm_do_tui::TuiHandle) -> Self {
         Self { tui: Some(tui), ..Self::plain() }
     }
@@ -50,7 +50,7 @@ impl Screen {
         self.terminal
     }
 
-    /// Writes a line above the status line. While somebody is asked it waits, so that the question stays the last thing.
+    /// Writes a line above the status line. While a question is open it waits, so that the question stays last.
     pub(crate) fn line(&self, text: &str) {
         if let Some(tui) = &self.tui {
             return tui.send(llm_do_tui::UiUpdate::Info(text.to_owned()));
@@ -95,12 +95,12 @@ impl Screen {
         Suspended(self.clone())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ConsoleState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ConsoleState {
     fn line(&mut self, text: &str) {
         self.erase();
         write(&format!("{text}\n"));
@@ -127,7 +127,7 @@ fn write(text: &str) {
 }
 
 /// The time in which the status line stays away.
-pub(crate) struct Suspended(Arc<Screen>);
+pub(crate) struct Suspended(Arc<Console>);
 
 impl Drop for Suspended {
     fn drop(&mut self) {

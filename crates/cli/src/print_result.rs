@@ -8,9 +8,9 @@ use crate::arguments::Output;
 use crate::exit::Exit;
 use crate::host::Host;
 use crate::output::{self, usage_line};
-use crate::run_object::{Ended, RunObject, unfit_answer};
+use crate::run_object::{FinishedRun, RunObject, unfit_answer};
 use crate::text::visible;
-use crate::{advice, text};
+use crate::{failure_hint, text};
 
 /// So many characters of an answer that does not fit are shown.
 const MAX_SHOWN: usize = 2_000;
@@ -22,56 +22,56 @@ impl Host {
             Ok(report) => (report, None),
             Err(error) => (&*error.report, Some(error_message(error))),
         };
-        if self.unread.load(Ordering::Relaxed) {
+        if self.stdout_closed.load(Ordering::Relaxed) {
             return if output::has_failed() { Exit::Failed } else { Exit::Unread };
         }
-        let ended = Ended {
+        let finished = FinishedRun {
             report,
             exit: self.exit_of(report),
             error,
             partial: self.answer.unfinished(),
             diagnostics: &self.project.notices,
-            warnings: self.tape_warnings(),
+            warnings: self.cassette_warnings(),
         };
         match self.output {
             Output::Text => self.answer.finish(report),
-            Output::Json => drop(output::to_stdout(&RunObject::new(&ended).to_line())),
-            Output::Jsonl => drop(output::to_stdout(&RunObject::new(&ended).into_last_line().to_line())),
+            Output::Json => drop(output::to_stdout(&RunObject::new(&finished).to_line())),
+            Output::Jsonl => drop(output::to_stdout(&RunObject::new(&finished).into_last_line().to_line())),
         }
-        self.explain(&ended);
-        ended.exit
+        self.explain(&finished);
+        finished.exit
     }
 
     /// How the process ends after a run: what ended the run shows in the exit code.
     pub(crate) fn exit_of(&self, report: &RunReport) -> Exit {
-        match (Exit::of(report), self.interrupts().signal()) {
+        match (Exit::from_report(report), self.interrupts.signal()) {
             (Exit::Interrupted, Some(signal)) => signal.into(),
             (exit, _) => exit,
         }
     }
 
     /// Says on stderr what the answer alone does not say.
-    fn explain(&self, ended: &Ended<'_>) {
-        let report = ended.report;
+    fn explain(&self, finished: &FinishedRun<'_>) {
+        let report = finished.report;
         let mut lines: Vec<String> =
-            ended.warnings.iter().map(|warning| format!("warning: {}", visible(warning))).collect();
-        lines.extend(ended.error.iter().map(|error| format!("error: {}", visible(error))));
+            finished.warnings.iter().map(|warning| format!("warning: {}", visible(warning))).collect();
+        lines.extend(finished.error.iter().map(|error| format!("error: {}", visible(error))));
         let raw = unfit_answer(report).filter(|_| self.output == Output::Text);
         lines.extend(raw.map(|raw| format!("the answer was:\n{}", bounded(&raw))));
         let was_cut =
-            matches!(ended.exit, Exit::Interrupted | Exit::Terminated | Exit::HungUp | Exit::TimedOut);
+            matches!(finished.exit, Exit::Interrupted | Exit::Terminated | Exit::HungUp | Exit::TimedOut);
         if self.verbose > 0 || was_cut {
             lines.push(visible(report.trace().to_string().trim_end()));
         }
-        if ended.exit == Exit::Denied && report.nobody_to_ask && ended.error.is_none() {
+        if finished.exit == Exit::Denied && report.nobody_to_ask && finished.error.is_none() {
             lines.push("notice: a call had to ask and nobody could be asked, so it was denied".to_owned());
         }
-        lines.extend(advice::hint(report).map(|hint| format!("hint: {}", visible(&hint))));
+        lines.extend(failure_hint::for_user(report).map(|hint| format!("hint: {}", visible(&hint))));
         if self.verbose > 0 || was_cut {
             lines.push(used(report));
         }
         if !lines.is_empty() {
-            self.screen.line(&self.screen.paint.message(&lines.join("\n")));
+            self.console.line(&self.console.paint.message(&lines.join("\n")));
         }
     }
 }

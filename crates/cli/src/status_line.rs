@@ -8,8 +8,8 @@ use llm_do::event::{Event, EventBody, ModelResult};
 use llm_do::usage::Usage;
 use llm_do::value::Name;
 
+use crate::console::Console;
 use crate::output::usage_line;
-use crate::screen::Screen;
 use crate::text::shortened;
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -20,14 +20,14 @@ const PATIENCE: Duration = Duration::from_millis(300);
 const MIN_PATH: usize = 12;
 
 /// Draws the status line while it lives. It exists only on a terminal.
-pub(crate) struct Progress {
-    state: Arc<Mutex<State>>,
+pub(crate) struct StatusLine {
+    state: Arc<Mutex<ProgressState>>,
     ended: Arc<AtomicBool>,
-    screen: Arc<Screen>,
+    console: Arc<Console>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-struct State {
+struct ProgressState {
     /// When the run began; none while nothing runs.
     started: Option<Instant>,
     path: String,
@@ -35,55 +35,56 @@ struct State {
     usage: Usage,
 }
 
-impl Progress {
+impl StatusLine {
     /// Begins to draw.
-    pub(crate) fn start(screen: &Arc<Screen>) -> Option<Self> {
-        if !screen.is_terminal() {
+    pub(crate) fn start(console: &Arc<Console>) -> Option<Self> {
+        if !console.is_terminal() {
             return None;
         }
-        let state = State { started: None, path: String::new(), model: None, usage: Usage::default() };
+        let state =
+            ProgressState { started: None, path: String::new(), model: None, usage: Usage::default() };
         let state = Arc::new(Mutex::new(state));
         let ended = Arc::new(AtomicBool::new(false));
-        let drawing = (state.clone(), ended.clone(), screen.clone());
+        let drawing = (state.clone(), ended.clone(), console.clone());
         let thread = std::thread::Builder::new()
             .name("llm-do-progress".to_owned())
             .spawn(move || draw(&drawing.0, &drawing.1, &drawing.2))
             .ok();
-        Some(Self { state, ended, screen: screen.clone(), thread })
+        Some(Self { state, ended, console: console.clone(), thread })
     }
 
     /// Returns what reads events for it.
     pub(crate) fn reader(&self) -> impl Fn(&Event) + Send + Sync + 'static {
-        let (state, screen) = (self.state.clone(), self.screen.clone());
+        let (state, console) = (self.state.clone(), self.console.clone());
         move |event| {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             state.read(event);
             if state.started.is_none() {
-                screen.status(String::new());
+                console.status(String::new());
             }
         }
     }
 }
 
-impl Drop for Progress {
+impl Drop for StatusLine {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             let _ = thread.join();
         }
-        self.screen.status(String::new());
+        self.console.status(String::new());
     }
 }
 
-fn draw(state: &Mutex<State>, ended: &AtomicBool, screen: &Screen) {
+fn draw(state: &Mutex<ProgressState>, ended: &AtomicBool, console: &Console) {
     let mut frame = 0;
     while !ended.load(Ordering::Relaxed) {
         {
             // Drawn under the lock, so that nothing is drawn after the end of a run was read.
             let state = state.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(line) = state.line(FRAMES[frame % FRAMES.len()]) {
-                screen.status(line);
+                console.status(line);
             }
         }
         frame += 1;
@@ -91,7 +92,7 @@ fn draw(state: &Mutex<State>, ended: &AtomicBool, screen: &Screen) {
     }
 }
 
-impl State {
+impl ProgressState {
     fn read(&mut self, event: &Event) {
         match &event.body {
             EventBody::RunStarted { .. } => self.started = Some(Instant::now()),

@@ -13,13 +13,10 @@ mod run;
 mod schema;
 mod trust;
 
-pub(crate) use chat::{grants, revoke};
-pub(crate) use models::short_count;
-
 use crate::arguments::{self, Command, Output};
+use crate::command_error::CommandError;
 use crate::exit::Exit;
 use crate::output;
-use crate::problem::Problem;
 use crate::run_object::RunObject;
 
 /// Executes a command and says what kept it from doing its work.
@@ -47,7 +44,7 @@ pub(crate) fn execute(command: Command) -> Exit {
 }
 
 /// Says what is wrong. A program that reads stdout gets an object there, although nothing ran.
-fn refuse(problem: &Problem, form: Output) -> Exit {
+fn refuse(problem: &CommandError, form: Output) -> Exit {
     let object = RunObject::refused(problem);
     match form {
         Output::Text => {}

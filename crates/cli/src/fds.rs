@@ -1,12 +1,12 @@
-//! The descriptors that this process was started with: none of them is handed on to programs that it starts.
+//! Closes inherited file descriptors in programs that this process starts.
 
 use std::os::fd::{BorrowedFd, RawFd};
 
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 
-/// Keeps every descriptor above stderr from the programs that are started later. Whatever the calling program left
-/// open, such as the channel of `--approvals-from`, is for this process alone. Called before anything else is open.
-pub(crate) fn keep_to_itself() {
+/// Sets close-on-exec on every open descriptor above stderr: what the calling program left open, such as the channel of
+/// `--approvals-from`, is for this process alone. Called before anything else is open.
+pub(crate) fn set_cloexec_on_inherited() {
     let entries = std::fs::read_dir("/proc/self/fd").or_else(|_| std::fs::read_dir("/dev/fd"));
     let numbers = entries.into_iter().flatten().flatten().filter_map(|entry| {
         let name = entry.file_name();
@@ -21,7 +21,7 @@ fn close_on_exec(number: RawFd) {
     // SAFETY: the descriptor is borrowed for this call only; one that is not open gives an error and nothing else.
     let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
     if let Ok(flags) = fcntl_getfd(descriptor) {
-        // There is nothing to be done about a descriptor that refuses it.
+        // A descriptor that refuses it cannot be helped.
         let _ = fcntl_setfd(descriptor, flags | FdFlags::CLOEXEC);
     }
 }

@@ -1,4 +1,4 @@
-//! Tells on stderr what happens, as far as `-v` asks for it.
+//! Prints events of a run to stderr, as many as `-v` asks for.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,37 +9,37 @@ use llm_do::call::CallResult;
 use llm_do::event::{Delta, Event, EventBody, ModelResult};
 use llm_do::value::Key;
 
-use crate::screen::Screen;
+use crate::console::Console;
+use crate::plain_output::AgentMessages;
 use crate::text::{printable, shortened, visible};
-use crate::words::Words;
 
 /// How much of an input and of a result a line shows.
 const SHOWN: usize = 400;
 
-/// Tells what happens.
-pub(crate) struct Narration {
-    screen: Arc<Screen>,
+/// Prints events.
+pub(crate) struct EventPrinter {
+    console: Arc<Console>,
     level: u8,
-    /// The words of agents, where whole sentences are told for those who listen.
-    message: Option<Mutex<Words>>,
+    /// The messages of agents, if whole sentences are printed for a screen reader.
+    messages: Option<Mutex<AgentMessages>>,
     /// Streamed text that does not fill a line yet, per call: streams of several calls never mix.
     open: Mutex<HashMap<Key, String>>,
 }
 
-impl Narration {
-    /// Tells at a level: 0 what a person should know, 1 calls, 2 streamed text, 3 whole requests.
-    pub(crate) fn new(screen: Arc<Screen>, level: u8) -> Self {
-        Self { screen, level, message: None, open: Mutex::default() }
+impl EventPrinter {
+    /// Prints at a level: 0 notices, 1 calls, 2 streamed text, 3 whole requests.
+    pub(crate) fn new(console: Arc<Console>, level: u8) -> Self {
+        Self { console, level, messages: None, open: Mutex::default() }
     }
 
-    /// Tells in sentences what agents say, what they call, and what comes of it.
-    pub(crate) fn plain(screen: Arc<Screen>, level: u8) -> Self {
-        Self { message: Some(Mutex::default()), ..Self::new(screen, level.max(1)) }
+    /// Prints in sentences what agents say, what they call, and the results.
+    pub(crate) fn plain(console: Arc<Console>, level: u8) -> Self {
+        Self { messages: Some(Mutex::default()), ..Self::new(console, level.max(1)) }
     }
 
-    /// Tells about one event.
-    pub(crate) fn tell(&self, event: &Event) {
-        if self.message.as_ref().is_some_and(|message| self.told_in_sentences(event, message)) {
+    /// Prints one event.
+    pub(crate) fn print(&self, event: &Event) {
+        if self.messages.as_ref().is_some_and(|messages| self.print_sentences(event, messages)) {
             return;
         }
         match &event.body {
@@ -57,7 +57,7 @@ impl Narration {
                 self.line(event, &format!("asks: {}", shortened(&request.description, SHOWN)));
             }
             EventBody::ApprovalDecided { decision, .. } => self.decision(event, decision),
-            // Why is said by what follows: a notice about the next attempt, or the failure of the call or the run.
+            // The reason follows: a notice about the next attempt, or the failure of the call or the run.
             EventBody::ModelResponse { result: ModelResult::Failed { .. }, .. } => self.give_up(event),
             EventBody::ToolProgress(delta) => self.line(event, &shortened(&delta.text, SHOWN)),
             _ if self.level == 1 => {}
@@ -72,28 +72,28 @@ impl Narration {
         }
     }
 
-    /// Tells what is said in other words to those who listen; false for everything else.
-    fn told_in_sentences(&self, event: &Event, message: &Mutex<Words>) -> bool {
-        let mut message = message.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Prints what a screen reader gets as a sentence; returns false for everything else.
+    fn print_sentences(&self, event: &Event, messages: &Mutex<AgentMessages>) -> bool {
+        let mut messages = messages.lock().unwrap_or_else(PoisonError::into_inner);
         match &event.body {
             EventBody::CallStarted { name, input, .. } => {
-                self.screen.line(&format!("{}: {}", begun(event, name), input_message(input)));
+                self.console.line(&format!("{}: {}", begun(event, name), input_message(input)));
             }
-            EventBody::TextDelta(delta) => message.hear(event, delta),
-            EventBody::ThinkingDelta(_) => self.sentences(message.think(event)),
+            EventBody::TextDelta(delta) => messages.push_delta(event, delta),
+            EventBody::ThinkingDelta(_) => self.sentences(messages.start_thinking(event)),
             EventBody::ModelRequest { .. } => {
-                self.sentences(message.asked_again(event));
+                self.sentences(messages.next_request(event));
                 return false;
             }
             EventBody::ModelResponse { result: ModelResult::Response(response), .. } => {
-                self.sentences(message.said(event, &response.message, self.level > 1));
+                self.sentences(messages.finish_message(event, &response.message, self.level > 1));
             }
             EventBody::ModelResponse { result: ModelResult::Failed { .. }, .. } => {
-                self.sentences(message.broke_off(event));
+                self.sentences(messages.abort_message(event));
                 return false;
             }
             EventBody::CallFinished { name, result, duration_ms, .. } => {
-                let (last_message, is_answer) = message.end(event, result);
+                let (last_message, is_answer) = messages.finish_call(event, result);
                 self.end(event, last_message, is_answer, &ended(name, result, *duration_ms, is_answer));
             }
             // The question itself follows.
@@ -103,18 +103,18 @@ impl Narration {
         true
     }
 
-    /// Tells how a call ended. The answer of the run itself is printed, and so is why there is none.
+    /// Prints how a call ended. The answer of the run itself, or why there is none, is printed elsewhere.
     fn end(&self, event: &Event, last_message: Option<String>, is_answer: bool, ended: &str) {
         if !(is_top(event) && is_answer) {
             self.sentences(last_message);
         }
         if !is_top(event) {
-            self.screen.line(ended);
+            self.console.line(ended);
         }
     }
 
-    fn sentences(&self, told: impl IntoIterator<Item = String>) {
-        told.into_iter().for_each(|sentence| self.screen.line(&sentence));
+    fn sentences(&self, sentences: impl IntoIterator<Item = String>) {
+        sentences.into_iter().for_each(|sentence| self.console.line(&sentence));
     }
 
     fn decision(&self, event: &Event, decision: &Decision) {
@@ -122,12 +122,12 @@ impl Narration {
             Decision::Allow(permit) if permit.edited => {
                 self.line(event, &format!("runs with {}", shortened(permit.arguments.text(), SHOWN)));
             }
-            // The end of a call that was refused says why.
+            // The reason of a refusal is printed when the call ends.
             Decision::Allow(_) | Decision::Refuse(_) => {}
         }
     }
 
-    /// Passes whole lines on and keeps the rest.
+    /// Prints whole lines and keeps the rest.
     fn streamed(&self, event: &Event, delta: &Delta, mark: &str) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let text = open.entry(event.call.id.clone()).or_default();
@@ -138,11 +138,11 @@ impl Narration {
         }
     }
 
-    /// Forgets what an attempt said that failed: the next one says it again.
+    /// Forgets the text of a failed attempt: the next one repeats it.
     fn give_up(&self, event: &Event) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.remove(&event.call.id).is_some() {
-            self.line(event, "(the answer broke off)");
+            self.line(event, "(the answer was cut off)");
         }
     }
 
@@ -154,15 +154,15 @@ impl Narration {
     }
 
     fn line(&self, event: &Event, text: &str) {
-        if self.message.is_some() {
+        if self.messages.is_some() {
             let who = if event.call.path.is_empty() { "the run" } else { &event.call.path };
-            return self.screen.line(&format!("{}: {text}", visible(who)));
+            return self.console.line(&format!("{}: {text}", visible(who)));
         }
         let path = match &*event.call.path {
             "" => "run",
             path => path,
         };
-        self.screen.line(&format!("{} {text}", self.screen.paint.dim(&format!("[{}]", visible(path)))));
+        self.console.line(&format!("{} {text}", self.console.paint.dim(&format!("[{}]", visible(path)))));
     }
 }
 
@@ -174,12 +174,12 @@ fn begun(event: &Event, name: &str) -> String {
     }
 }
 
-/// What a call was given: a lone text as it is.
+/// The input of a call: a lone text as it is.
 fn input_message(input: &Payload) -> String {
     shortened(input.lone_text().unwrap_or(input.text()), SHOWN)
 }
 
-/// How a call ended. What an agent gave is not told again after its words.
+/// How a call ended. The answer of an agent is not repeated after its last message.
 fn ended(name: &str, result: &CallResult, milliseconds: u64, is_said: bool) -> String {
     let seconds = format!("{:.1} seconds", milliseconds as f64 / 1_000.0);
     match result {
@@ -193,12 +193,12 @@ fn ended(name: &str, result: &CallResult, milliseconds: u64, is_said: bool) -> S
     }
 }
 
-/// A text of several lines, none of which looks like a line of this program.
+/// A text in which no line looks like a line of this program.
 fn indented(text: &str) -> String {
     visible(text).replace('\n', "\n    ")
 }
 
-/// What came of a call. Why the run itself failed is said at its end.
+/// The result of a call. Why the run itself failed is printed at its end.
 fn describe_result(event: &Event, result: &CallResult) -> String {
     match result {
         CallResult::Output(output) => format!("-> {}", shortened(&output.to_text(), SHOWN)),

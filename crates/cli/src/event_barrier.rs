@@ -1,4 +1,4 @@
-//! Lets a question wait until everything before it was shown.
+//! Delays a question until all events before it are shown.
 //!
 //! Events are read on a thread of their own, and the approver is asked on another. A person who is asked must have read
 //! which calls led to the question, so the question waits until each reader that shows something has reached it. It
@@ -19,8 +19,8 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// Readers that show nothing for so long have shown everything.
 const QUIET: Duration = Duration::from_millis(30);
 
-/// How far the readers of a run are.
-pub(crate) struct CaughtUp {
+/// How far the event readers of a run have read.
+pub(crate) struct EventBarrier {
     /// How many readers show something.
     readers: usize,
     /// How many of them have reached each question.
@@ -30,7 +30,7 @@ pub(crate) struct CaughtUp {
     news: Notify,
 }
 
-impl CaughtUp {
+impl EventBarrier {
     /// Expects so many readers.
     pub(crate) fn new(readers: usize) -> Self {
         Self { readers, reached: Mutex::default(), read: AtomicU64::new(0), news: Notify::new() }

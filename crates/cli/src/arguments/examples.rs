@@ -1,0 +1,103 @@
+//! What `--help` prints after the flags of each command.
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  llm-do init hello                         create a project
+  llm-do run hello \"Good morning\"           run it
+  llm-do hello \"Good morning\"               the same, in short
+  cd hello && llm-do run \"Good morning\"     PATH is optional inside a project
+  cat notes.txt | llm-do run summary.agent  take the input from a pipe
+  cat err.log | llm-do run hello \"Why?\"     add the pipe to the prompt
+  llm-do check hello --reach                show what it can touch
+
+`llm-do COMMAND --help` explains the flags of a command.
+
+Exit codes:
+  0    done                                5    denied
+  1    failed                              6    answer does not fit its schema
+  2    bad usage or a bad project          124  out of time (`--timeout`)
+  3    provider or network failed          130  interrupted
+  4    a limit was reached                 141  stdout was closed early
+  129  hung up (SIGHUP)                    143  terminated (SIGTERM)";
+
+pub(super) const PATH_OR_PROMPT: &str = "\
+A single argument is PATH if it names an existing file or directory or looks like a path (`a/b`, `x.agent`). \
+Otherwise it is the prompt, for the project of the current directory. `-p TEXT` is always the prompt.";
+
+pub(super) const RUN_EXAMPLES: &str = "\
+Examples:
+  llm-do run hello \"Good morning\"
+  llm-do run hello \"Translate\" --attach letter.pdf --model openai:gpt-5
+  llm-do run plan.agent --input-json '{\"topic\": \"Rust\"}' --output json
+  llm-do run ci \"Fix the tests\" --approve all --max-cost 0.50 --timeout 10m";
+
+pub(super) const CHAT_EXAMPLES: &str = "\
+Examples:
+  llm-do chat hello
+  llm-do chat hello \"What is in this picture?\" --attach cat.png
+
+/help lists the commands of a chat.";
+
+pub(super) const CHECK_EXAMPLES: &str = "\
+Examples:
+  llm-do check hello                               every problem, with its line
+  llm-do check hello --reach                       what it can touch
+  llm-do check hello --reach --output mermaid      the same as a graph
+  llm-do check hello --set agents.main.model=test  with a changed key";
+
+pub(super) const LIST_EXAMPLES: &str = "\
+Examples:
+  llm-do list hello
+  llm-do list hello --output json | jq '.tools[].name'";
+
+pub(super) const CALL_EXAMPLES: &str = "\
+Examples:
+  llm-do call hello read_file --input-json '{\"path\": \"a.txt\"}' --dry-run
+  llm-do call hello reviewer --input-json '{\"input\": \"Be strict.\"}'
+  echo \"Be strict.\" | llm-do call hello reviewer";
+
+pub(super) const INIT_EXAMPLES: &str = "\
+Examples:
+  llm-do init hello
+  llm-do init tools --template python";
+
+pub(super) const MODELS_EXAMPLES: &str = "\
+Examples:
+  llm-do models                        providers, and which keys are set
+  llm-do models --list anthropic       its models, with prices
+  llm-do models -m openai:gpt-5        what one model can do and costs";
+
+pub(super) const TRUST_EXAMPLES: &str = "\
+Examples:
+  llm-do trust hello              show its powers, and ask
+  llm-do trust hello --revoke     stop trusting it
+  llm-do trust --list             show what you trust";
+
+pub(super) const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  llm-do schema manifest > project.schema.json
+  llm-do schema output";
+
+pub(super) const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  llm-do doctor
+  llm-do doctor --model anthropic:claude-sonnet-4-5";
+
+pub(super) const COMPLETION_EXAMPLES: &str = "\
+Examples:
+  llm-do completions bash > ~/.local/share/bash-completion/completions/llm-do
+  llm-do completions fish > ~/.config/fish/completions/llm-do.fish";
+
+pub(super) const CONFIG_EXAMPLES: &str = "\
+Without a command, all settings are printed with their origin.
+
+Examples:
+  llm-do config
+  llm-do config set model anthropic:claude-sonnet-4-5
+  llm-do config set aliases.fast openai:gpt-5-mini";
+
+pub(super) const AUTH_EXAMPLES: &str = "\
+Examples:
+  llm-do auth login openai
+  pass show openai | llm-do auth login openai --stdin
+  llm-do auth list";

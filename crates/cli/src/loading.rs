@@ -1,0 +1,143 @@
+//! Loads the project at a location, as far as it is trusted: with its code, without it, or restricted.
+
+use llm_do::call::NoticeSink;
+use llm_do::project::{Diagnostics, LoadedProject, StandardCatalog};
+use llm_do::tools::PythonSettings;
+
+use crate::command_error::CommandError;
+use crate::config::{self, UserDirectory};
+use crate::console::Paint;
+use crate::dotenv::Dotenv;
+use crate::environment;
+use crate::location::ProjectLocation;
+use crate::output;
+use crate::text::{notice_line, visible_line};
+use crate::trust::{self, TrustDecision};
+
+/// Loads the project at a location in order to run it, and shows its notices.
+///
+/// It is first loaded without running anything. Its code runs and its `.env` is read only if its powers are trusted.
+pub(crate) fn load(location: &ProjectLocation, trust: Option<&str>) -> Result<LoadedProject, CommandError> {
+    let seen = load_static(location)?;
+    if trust::decide(&seen, trust)? == TrustDecision::Restricted {
+        return load_restricted(location);
+    }
+    // Without code the project is complete already.
+    if !seen.has_code() {
+        show_notices(&seen);
+        return Ok(seen);
+    }
+    let catalog = catalog(location, EnvFile::Read)?;
+    let agreed = Some(&seen.powers);
+    let project = llm_do_project::load_agreed(&location.path, &location.set, agreed, &catalog)?;
+    trust::remember_code(&project);
+    show_notices(&project);
+    Ok(project)
+}
+
+/// Loads the project at a location without its powers.
+fn load_restricted(location: &ProjectLocation) -> Result<LoadedProject, CommandError> {
+    let catalog = catalog(location, EnvFile::Ignored)?;
+    let project = llm_do_project::load_restricted(&location.path, &location.set, &catalog)?;
+    show_notices(&project);
+    notice_code_not_run(&project);
+    Ok(project)
+}
+
+/// Loads the project at a location to inspect it. Its code runs only if it is trusted and unchanged.
+pub(crate) fn load_for_looking(location: &ProjectLocation) -> Result<LoadedProject, CommandError> {
+    let project = load_static(location)?;
+    if !project.has_code() || !trust::may_run_code(&project) {
+        notice_code_not_run(&project);
+        return Ok(project);
+    }
+    load_with_code(location, &project)
+}
+
+/// Loads the project at a location and runs its code, if its powers are still those that were seen.
+pub(crate) fn load_with_code(
+    location: &ProjectLocation,
+    seen: &LoadedProject,
+) -> Result<LoadedProject, CommandError> {
+    let catalog = catalog(location, EnvFile::Read)?;
+    Ok(llm_do_project::load_agreed(&location.path, &location.set, Some(&seen.powers), &catalog)?)
+}
+
+/// Loads the project at a location without running anything of it.
+pub(crate) fn load_static(location: &ProjectLocation) -> Result<LoadedProject, CommandError> {
+    let catalog = catalog(location, EnvFile::Ignored)?;
+    Ok(llm_do_project::load_static(&location.path, &location.set, &catalog)?)
+}
+
+/// Checks the project at a location without running any of its code.
+pub(crate) fn check_static(location: &ProjectLocation) -> Result<Diagnostics, CommandError> {
+    let catalog = catalog(location, EnvFile::Ignored)?;
+    Ok(llm_do_project::check_static(&location.path, &location.set, &catalog))
+}
+
+/// Shows the notices about a project.
+pub(crate) fn show_notices(project: &LoadedProject) {
+    if !project.notices.0.is_empty() {
+        output::to_stderr(&Paint::for_stderr().message(&project.notices.to_string()));
+    }
+}
+
+/// Shows a notice if code was not run, so that something is missing.
+pub(crate) fn notice_code_not_run(project: &LoadedProject) {
+    if project.has_code() && !project.ran_code() {
+        let missing = if project.unseen.is_empty() {
+            String::new()
+        } else {
+            format!(", so these are missing: {}", visible_line(&project.unseen.join(", ")))
+        };
+        output::early_notice(&format!("the Python code of this project was not run{missing}"));
+    }
+}
+
+/// What happens to the `.env` of a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EnvFile {
+    /// Its variables are for the code of the project.
+    Read,
+    /// It is not read: the project is not trusted yet.
+    Ignored,
+}
+
+/// Hides the environment of this process from the code that it runs: Linux shows it to other processes of the same user,
+/// unless the process is not dumpable.
+fn hide_environment() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
+/// Returns the catalog that the project at a location is linked against.
+fn catalog(location: &ProjectLocation, env_file: EnvFile) -> Result<StandardCatalog, CommandError> {
+    let directory = std::env::current_dir().unwrap_or_else(|_| ".".into());
+    let mut catalog = StandardCatalog::new(directory);
+    if let Some(path) = std::env::var_os("PATH") {
+        catalog = catalog.search_path(path);
+    }
+    if let Some(path) = environment::cache_directory() {
+        catalog = catalog.read_only(path);
+    }
+    let root = location.root();
+    let user = config::current(Some(root))?;
+    let own = [UserDirectory::Config, UserDirectory::Data].map(|kind| kind.find(Some(root)).path);
+    let private = own.into_iter().chain([environment::state_directory()]).flatten();
+    catalog = private.fold(catalog, StandardCatalog::private);
+    catalog = catalog.user_models(user.models()).allow_secret_files(&user.settings.secret_files.allow);
+    hide_environment();
+    let python = PythonSettings {
+        environment: match env_file {
+            EnvFile::Read => environment::for_code(&Dotenv::read(root)?),
+            EnvFile::Ignored => std::env::vars_os().collect(),
+        },
+        cache: environment::cache_directory().map(|cache| cache.join("python")),
+        notices: NoticeSink::new(|text| {
+            output::to_stderr(&Paint::for_stderr().message(&notice_line(&text)));
+            Ok(())
+        }),
+        ..PythonSettings::default()
+    };
+    Ok(catalog.python(python))
+}
