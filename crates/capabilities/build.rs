@@ -13,7 +13,8 @@ fn main() {
         println!("cargo::rerun-if-env-changed={variable}");
     }
     for capability in Capability::ALL {
-        let missing = capability.find().err().unwrap_or_default().replace('\n', " ");
+        let missing =
+            capability.find().err().map(|missing| missing.to_string().replace('\n', " ")).unwrap_or_default();
         println!("cargo::rustc-env=LLM_DO_MISSING_{}={missing}", capability.as_str().to_uppercase());
     }
 }

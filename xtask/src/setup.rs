@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use llm_do_capabilities::{PYTHON_ENVIRONMENTS, PythonEnvironment, python_version, test_cache};
 
 use crate::command::{finish, in_root, tell};
@@ -19,7 +19,7 @@ pub(crate) fn run(model: bool) -> anyhow::Result<()> {
 
 /// Makes the virtual environments that are not there yet.
 pub(crate) fn packages() -> anyhow::Result<()> {
-    let version = python_version().map_err(|reason| anyhow!(reason))?;
+    let version = python_version()?;
     let cache = test_cache();
     fs::create_dir_all(&cache).with_context(|| format!("{} cannot be made", cache.display()))?;
     // Another process may set up the same cache.

@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     set_up_packages(&wanted)?;
     let missing: Vec<(Capability, String)> = Capability::ALL
         .into_iter()
-        .filter_map(|capability| Some((capability, capability.find().err()?)))
+        .filter_map(|capability| Some((capability, capability.find().err()?.to_string())))
         .collect();
     rebuild_tests_if_changed(&missing)?;
     let is_found = |capability: &Capability| missing.iter().all(|(other, _)| other != capability);

@@ -59,7 +59,7 @@ impl Capability {
     /// # Errors
     ///
     /// Fails with what is missing and what to do about it.
-    pub fn find(self) -> Result<(), String> {
+    pub fn find(self) -> Result<(), MissingCapability> {
         match self {
             Self::Sandbox => find_sandbox(),
             Self::SandboxSignals => find_sandbox_signals(),
@@ -86,6 +86,24 @@ impl FromStr for Capability {
         found.ok_or_else(|| UnknownCapability { name: name.to_owned() })
     }
 }
+
+/// What is missing, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingCapability(String);
+
+impl MissingCapability {
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+impl fmt::Display for MissingCapability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for MissingCapability {}
 
 /// A name that is not that of a capability.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,14 +171,14 @@ impl PythonEnvironment {
 /// # Errors
 ///
 /// Fails if there is none, or one that is too old.
-pub fn python_version() -> Result<String, String> {
+pub fn python_version() -> Result<String, MissingCapability> {
     let script =
         "import sys; print(sys.version.split()[0], sys.prefix); sys.exit(sys.version_info < (3, 10))";
     match Command::new("python3").args(["-c", script]).output() {
         Ok(output) if output.status.success() => {
             Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
         }
-        _ => Err("no `python3` of version 3.10 or newer is on the PATH".to_owned()),
+        _ => Err(MissingCapability::new("no `python3` of version 3.10 or newer is on the PATH")),
     }
 }
 
@@ -175,16 +193,16 @@ fn cache_home() -> PathBuf {
     chosen.unwrap_or_else(|| std::env::home_dir().unwrap_or_else(std::env::temp_dir).join(".cache"))
 }
 
-fn find_packages() -> Result<(), String> {
+fn find_packages() -> Result<(), MissingCapability> {
     let version = python_version()?;
     match PYTHON_ENVIRONMENTS.iter().all(|environment| environment.is_ready(&version)) {
         true => Ok(()),
-        false => Err("the packages are not installed: run `cargo xtask setup`".to_owned()),
+        false => Err(MissingCapability::new("the packages are not installed: run `cargo xtask setup`")),
     }
 }
 
 /// Looks for the file that the example with the local model writes after its own set-up.
-fn find_model() -> Result<(), String> {
+fn find_model() -> Result<(), MissingCapability> {
     let is_model = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("local-model-") && path.join("done").exists()
@@ -192,52 +210,58 @@ fn find_model() -> Result<(), String> {
     let entries = std::fs::read_dir(cache_home().join("llm-do")).into_iter().flatten().flatten();
     match entries.map(|entry| entry.path()).any(|path| is_model(&path)) {
         true => Ok(()),
-        false => Err("the local model is not installed: run `cargo xtask setup --model`".to_owned()),
+        false => {
+            Err(MissingCapability::new("the local model is not installed: run `cargo xtask setup --model`"))
+        }
     }
 }
 
-fn find_wire() -> Result<(), String> {
+fn find_wire() -> Result<(), MissingCapability> {
     let Some(directory) = std::env::var_os(WIRE_VARIABLE) else {
-        return Err(format!("`{WIRE_VARIABLE}` names no directory with recorded exchanges"));
+        return Err(MissingCapability::new(format!(
+            "`{WIRE_VARIABLE}` names no directory with recorded exchanges"
+        )));
     };
     let has_files = std::fs::read_dir(&directory).is_ok_and(|mut files| files.next().is_some());
-    has_files.then_some(()).ok_or_else(|| format!("`{WIRE_VARIABLE}` names a directory without files"))
+    has_files
+        .then_some(())
+        .ok_or_else(|| MissingCapability::new(format!("`{WIRE_VARIABLE}` names a directory without files")))
 }
 
 /// The owner of a process is the owner of its directory below `/proc`, which only Linux has.
 #[cfg(target_os = "linux")]
-fn find_root() -> Result<(), String> {
+fn find_root() -> Result<(), MissingCapability> {
     use std::os::unix::fs::MetadataExt;
 
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0);
-    is_root.then_some(()).ok_or_else(|| "the tests do not run as the super-user".to_owned())
+    is_root.then_some(()).ok_or_else(|| MissingCapability::new("the tests do not run as the super-user"))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn find_root() -> Result<(), String> {
-    Err("tests as the super-user run on Linux only".to_owned())
+fn find_root() -> Result<(), MissingCapability> {
+    Err(MissingCapability::new("tests as the super-user run on Linux only"))
 }
 
 #[cfg(target_os = "linux")]
-fn find_sandbox() -> Result<(), String> {
+fn find_sandbox() -> Result<(), MissingCapability> {
     use landlock::{ABI, Access, AccessFs, Ruleset, RulesetAttr};
 
     let required = required_ruleset(Ruleset::default()).handle_access(AccessFs::from_all(ABI::V1));
     let created = required.and_then(Ruleset::create);
-    created.map_err(|error| format!("files cannot be confined: {error}"))?;
+    created.map_err(|error| MissingCapability::new(format!("files cannot be confined: {error}")))?;
     match Path::new("/proc/sys/kernel/seccomp/actions_avail").exists() {
         true => Ok(()),
-        false => Err("the kernel does not filter system calls".to_owned()),
+        false => Err(MissingCapability::new("the kernel does not filter system calls")),
     }
 }
 
 #[cfg(target_os = "linux")]
-fn find_sandbox_signals() -> Result<(), String> {
+fn find_sandbox_signals() -> Result<(), MissingCapability> {
     use landlock::{Ruleset, RulesetAttr, Scope};
 
     find_sandbox()?;
     let created = required_ruleset(Ruleset::default()).scope(Scope::Signal).and_then(Ruleset::create);
-    created.map(drop).map_err(|error| format!("signals cannot be confined: {error}"))
+    created.map(drop).map_err(|error| MissingCapability::new(format!("signals cannot be confined: {error}")))
 }
 
 /// Makes it an error if the kernel cannot do what the rules say.
@@ -249,11 +273,11 @@ fn required_ruleset(ruleset: landlock::Ruleset) -> landlock::Ruleset {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn find_sandbox() -> Result<(), String> {
-    Err("there is a sandbox on Linux only".to_owned())
+fn find_sandbox() -> Result<(), MissingCapability> {
+    Err(MissingCapability::new("there is a sandbox on Linux only"))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn find_sandbox_signals() -> Result<(), String> {
+fn find_sandbox_signals() -> Result<(), MissingCapability> {
     find_sandbox()
 }

@@ -12,8 +12,8 @@ mod capability;
 use std::collections::BTreeSet;
 
 pub use capability::{
-    Capability, PYTHON_ENVIRONMENTS, PythonEnvironment, UnknownCapability, WIRE_VARIABLE, python_version,
-    test_cache,
+    Capability, MissingCapability, PYTHON_ENVIRONMENTS, PythonEnvironment, UnknownCapability, WIRE_VARIABLE,
+    python_version, test_cache,
 };
 
 /// The variable that names the capabilities that must be there, separated by commas.
@@ -57,7 +57,7 @@ pub fn check_required() {
 
 fn problems(
     list: &str,
-    find: impl Fn(Capability) -> Result<(), String>,
+    find: impl Fn(Capability) -> Result<(), MissingCapability>,
     missing_at_build: impl Fn(Capability) -> Option<&'static str>,
 ) -> Vec<String> {
     let required = match parse_list(list) {
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_required_capability_must_be_there_now_and_when_the_tests_were_built() {
         let found = |_| Ok(());
-        let missing = |_| Err("no python".to_owned());
+        let missing = |_| Err(MissingCapability::new("no python"));
         assert_eq!(problems("", missing, |_| Some("no python")), Vec::<String>::new());
         assert_eq!(problems("python", found, |_| None), Vec::<String>::new());
         assert_eq!(problems("python", missing, |_| None), ["`python` is missing: no python"]);

@@ -311,7 +311,7 @@ mod tests {
         let message = |text: &str| format!("this is not valid JSON: {}", parse_strict(text).unwrap_err());
         assert_eq!(message("{"), "this is not valid JSON: it ends too early");
         assert_eq!(message(r#"{"a": {"b": 1,"#), "this is not valid JSON: it ends too early at `a`");
-        assert_eq!(message(r#"{"a": 1, "a": 2}"#), "this is not valid JSON: the key `a` stands twice");
+        assert_eq!(message(r#"{"a": 1, "a": 2}"#), "this is not valid JSON: the key `a` occurs twice");
         assert_eq!(message("{a}"), "this is not valid JSON: key must be a string at line 1 column 2");
         let error = parse_arguments("{a}").unwrap_err().to_string();
         assert_eq!(error, "the arguments are not valid JSON: key must be a string at line 1 column 2");

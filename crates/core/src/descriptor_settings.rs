@@ -46,12 +46,21 @@ impl Default for DescriptorSettings {
     }
 }
 
+/// A setting of file descriptors that is out of range.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}` is {value}, expected 1 to {max}")]
+pub struct DescriptorSettingsError {
+    key: &'static str,
+    value: u64,
+    max: u64,
+}
+
 impl DescriptorSettings {
     /// So many characters of an input are shown whole if nothing else is known.
     pub const INPUT_LIMIT: u64 = 8_000;
 
-    /// Says what is wrong with values that cannot work.
-    pub fn check(&self) -> Result<(), String> {
+    /// Returns what is wrong with values that cannot work.
+    pub fn check(&self) -> Result<(), DescriptorSettingsError> {
         let bounds = [
             ("limit", self.limit, MAX_CHARACTERS),
             ("page_size", self.page_size, MAX_CHARACTERS),
@@ -59,7 +68,7 @@ impl DescriptorSettings {
             ("most", self.most as u64, MAX_DESCRIPTORS),
         ];
         match bounds.iter().find(|(_, value, most)| !(1..=*most).contains(value)) {
-            Some((key, value, most)) => Err(format!("`{key}` is {value}, expected 1 to {most}")),
+            Some(&(key, value, max)) => Err(DescriptorSettingsError { key, value, max }),
             None => Ok(()),
         }
     }
@@ -109,7 +118,7 @@ mod tests {
     #[test]
     fn values_that_cannot_work_are_named() {
         let settings: DescriptorSettings = serde_json::from_value(json!({"page_size": 0})).unwrap();
-        assert_eq!(settings.check().unwrap_err(), "`page_size` is 0, expected 1 to 10000000");
+        assert_eq!(settings.check().unwrap_err().to_string(), "`page_size` is 0, expected 1 to 10000000");
         assert_eq!(DescriptorSettings::default().check(), Ok(()));
     }
 }

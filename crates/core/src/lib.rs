@@ -55,7 +55,7 @@ pub use call::{
 };
 pub use clock::{Clock, Random, SystemClock, SystemRandom};
 pub use context::{Context, FromCall, MissingNeed, Need, NeedSpec};
-pub use descriptor_settings::{DESCRIPTORS, DescriptorSettings};
+pub use descriptor_settings::{DESCRIPTORS, DescriptorSettings, DescriptorSettingsError};
 pub use digest::Digest;
 pub use engine::{
     CallOrigin, DecidedBy, Decision, Engine, Halt, Outcome, Permit, Step, StepKind, StepResult,
@@ -73,7 +73,7 @@ pub use model::{
 };
 pub use model_override::{ModelOverride, PriceList, ProfileOverride};
 pub use name::{Key, Name, misspelled, nearest};
-pub use notices::NoticeSink;
+pub use notices::{NoticeSink, UndeliveredNotice};
 pub use numbers::{InexactNumber, find_inexact_number};
 pub use output::{Attachment, AttachmentSource, Bytes, Content, Output};
 pub use payload::{Payload, canonical_text};

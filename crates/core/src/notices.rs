@@ -9,21 +9,28 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct NoticeSink(Arc<Send>);
 
-type Send = dyn Fn(String) -> Result<(), String> + std::marker::Send + Sync;
+type Send = dyn Fn(String) -> Result<(), UndeliveredNotice> + std::marker::Send + Sync;
+
+/// A notice that could not be delivered, because what it was sent to has ended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the notice could not be delivered: {0}")]
+pub struct UndeliveredNotice(pub String);
 
 impl NoticeSink {
     /// A sink that calls a function, which returns a notice that it cannot deliver.
-    pub fn new(send: impl Fn(String) -> Result<(), String> + std::marker::Send + Sync + 'static) -> Self {
+    pub fn new(
+        send: impl Fn(String) -> Result<(), UndeliveredNotice> + std::marker::Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(send))
     }
 
     /// A sink that delivers nothing.
     pub fn none() -> Self {
-        Self::new(Err)
+        Self::new(|text| Err(UndeliveredNotice(text)))
     }
 
     /// Sends a notice; returns it if it could not be delivered.
-    pub fn send(&self, text: impl Into<String>) -> Result<(), String> {
+    pub fn send(&self, text: impl Into<String>) -> Result<(), UndeliveredNotice> {
         (self.0)(text.into())
     }
 }

@@ -3,6 +3,6 @@
 pub use llm_do_core::{
     CallInfo, CallKind, CallOrigin, CallResult, CallableAgent, Cancellation, Clock, Context, FailureKind,
     FromCall, HintAudience, Inspection, LinkedPrograms, MissingNeed, Need, NeedSpec, NoticeSink, Program,
-    Progress, Random, Remark, SystemClock, SystemRandom,
+    Progress, Random, Remark, SystemClock, SystemRandom, UndeliveredNotice,
 };
 pub use llm_do_runtime::{Canceller, RunBuilder, SessionTurn};

@@ -47,7 +47,7 @@ pub(crate) fn from_settings(wanted: &WantedToolset<'_>) -> Result<Arc<dyn Toolse
         Value::Null => AgentDefaults::default(),
         settings => AgentDefaults::deserialize(settings).map_err(|error| error.to_string())?,
     };
-    Ok(Arc::new(DynamicAgents::new(wanted.name.clone(), defaults)?))
+    Ok(Arc::new(DynamicAgents::new(wanted.name.clone(), defaults).map_err(|error| error.to_string())?))
 }
 
 /// The toolset `dynamic_agents`: creates, calls and lists agents.
@@ -55,13 +55,12 @@ pub struct DynamicAgents(StatelessToolset);
 
 impl DynamicAgents {
     /// Makes the toolset. The defaults hold for what a call of `agent_create` does not say.
-    pub fn new(name: impl Into<Name>, defaults: AgentDefaults) -> Result<Self, String> {
+    pub fn new(name: impl Into<Name>, defaults: AgentDefaults) -> Result<Self, SchemaError> {
         let name = name.into();
-        let message = |error: SchemaError| error.to_string();
         let tools: [Arc<dyn Tool>; 3] = [
-            Arc::new(AgentCreate::new(&name, defaults).map_err(message)?),
-            Arc::new(AgentCall::new(&name).map_err(message)?),
-            Arc::new(AgentList::new(&name).map_err(message)?),
+            Arc::new(AgentCreate::new(&name, defaults)?),
+            Arc::new(AgentCall::new(&name)?),
+            Arc::new(AgentList::new(&name)?),
         ];
         Ok(Self(StatelessToolset::new(name, tools)))
     }

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use llm_do_core::NoticeSink;
+use llm_do_core::{NoticeSink, UndeliveredNotice};
 
 /// How many bytes are told as notices of one run, and how many may wait for one.
 const MAX_NOTICE_BYTES: usize = 256 * 1024;
@@ -79,7 +79,7 @@ impl Outside {
 
 impl OutsideState {
     fn send(&mut self, line: String) {
-        if let Err(line) = self.run.send(line) {
+        if let Err(UndeliveredNotice(line)) = self.run.send(line) {
             self.waiting.push(line);
         }
     }
@@ -101,7 +101,7 @@ mod tests {
                 taken.lock().unwrap().push(text);
                 Ok(())
             }
-            false => Err(text),
+            false => Err(UndeliveredNotice(text)),
         });
         (sink, seen, open)
     }

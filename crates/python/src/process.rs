@@ -18,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use llm_do_core::{CallContext, NoticeSink};
+use llm_do_core::{CallContext, NoticeSink, UndeliveredNotice};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::cancel_watch::CancelWatch;
@@ -119,7 +119,7 @@ impl Listener {
             (Self::Call(call), SayKind::Notice) => call.notice(text),
             (Self::Call(call), SayKind::Progress) => call.progress().report(text),
             (Self::Agent(_) | Self::Nobody, SayKind::Progress) => {}
-            (Self::Agent(notices), _) => return notices.send(text),
+            (Self::Agent(notices), _) => return notices.send(text).map_err(|UndeliveredNotice(text)| text),
             (Self::Nobody, _) => return Err(text),
         }
         Ok(())

@@ -433,7 +433,7 @@ mod tests {
             ("5 // 0", "division by zero"),
             ("5 % 0", "division by zero"),
             ("0 ** -1", "division by zero"),
-            ("(-1) ** 0.5", "no real number"),
+            ("(-1) ** 0.5", "not a real number"),
             ("sqrt(-1)", "`sqrt` of -1 is not a finite number"),
             ("log(0)", "`log` of 0"),
             ("factorial(171)", "from 0 to 170"),

@@ -3,8 +3,7 @@
 #![allow(unused_variables, reason = "the tools of the document do not use all of their parameters")]
 
 // begin: example
-use llm_do::call::LinkedPrograms;
-use llm_do::prelude::*;
+use llm_do::{call::LinkedPrograms, prelude::*};
 use serde_json::json;
 // end: example
 

@@ -206,7 +206,7 @@ fn a_manifest_keeps_tools_of_a_toolset_from_all_models() {
         .ended(2)
         .told("`manual_only` names `wirte_file`")
         .told("did you mean `write_file`?");
-    with("'{a'").run(&["check", "."]).ended(2).told("cannot be read");
+    with("'{a'").run(&["check", "."]).ended(2).told("has an invalid name or glob: `{a`");
     let own = Sandbox::new().file(
         "main.agent",
         "---\nname: main\ntoolsets: [filesystem_project]\nmanual_only: [wirte_file]\n---\nx",

@@ -274,7 +274,7 @@ fn a_person_keeps_to_the_policy_and_may_name_any_file() {
 fn a_wrong_policy_is_found_at_its_place() {
     let check = |policy: &str, runtime: &str| handing_on(policy, runtime).run(&["check", "."]).ended(2);
     let own = check("attachment_policy: {allowed_suffixes: [png]}\n", "");
-    own.told("`allowed_suffixes`: `png` is not an ending")
+    own.told("`allowed_suffixes`: `png` is not a suffix of a file name")
         .told("begin with a dot: `.png`")
         .told("reader.agent, line 4");
     check("", "attachment_policy: {denied_suffixes: ['*.exe']}").told("project.yaml, line 4").told("`.exe`");

@@ -241,7 +241,7 @@ fn several_entries_are_all_named() {
     let both = Sandbox::echo()
         .file("project.yaml", "version: 1\nentry: {agent: main}\nagent_files: ['*.agent']\n")
         .file("b.agent", "---\nname: b\nentry: true\n---\nx");
-    both.run(&["check", "."]).ended(2).told("`main`, and the agent `b` says `entry: true`");
+    both.run(&["check", "."]).ended(2).told("`main`, but the agent `b` has `entry: true`");
 }
 
 #[test]

@@ -220,7 +220,10 @@ async fn an_agent_in_a_file_takes_a_rust_type_as_its_input() {
     let own = "---\nname: evaluator\ninput_schema: {type: object}\n---\nx";
     let contradicts = Folder::new("typed-twice", &[("evaluator.agent", own)]);
     let error = llm_do::loader(&contradicts.0).input_of::<PitchInput>("evaluator").load().err().unwrap();
-    assert!(error.to_string().contains("the program gives the agent `evaluator` an input"), "{error}");
+    assert!(
+        error.to_string().contains("the program already defines the input of agent `evaluator`"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

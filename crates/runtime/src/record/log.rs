@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use llm_do_core::{CallInfo, Clock, Event, EventBody, Halt, Key};
+use llm_do_core::{CallInfo, Clock, Event, EventBody, Halt, Key, UndeliveredNotice};
 use tokio::sync::Notify;
 
 use crate::record::store::{Durability, Store, StoreError};
@@ -89,10 +89,10 @@ impl RunLog {
     }
 
     /// Notes a notice that may come at any time; returns it if the run has ended.
-    pub(crate) fn note_notice(&self, call: &Arc<CallInfo>, text: String) -> Result<(), String> {
+    pub(crate) fn note_notice(&self, call: &Arc<CallInfo>, text: String) -> Result<(), UndeliveredNotice> {
         let mut state = self.state.lock();
         if state.sealed || state.broken.is_some() {
-            return Err(text);
+            return Err(UndeliveredNotice(text));
         }
         self.push_noted(&mut state, call, &call.id, EventBody::Notice { text });
         drop(state);

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use llm_do_core::{
-    CallInfo, Context, Failure, FailureKind, Name, NoticeSink, Opening, Tool, ToolDefinition, ToolsetInstance,
+    CallInfo, Context, Failure, FailureKind, Name, NoticeSink, Opening, Tool, ToolDefinition,
+    ToolsetInstance, UndeliveredNotice,
 };
 use tokio::sync::{OnceCell, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -40,9 +41,9 @@ struct Notices {
 }
 
 impl Notices {
-    fn send(&mut self, text: String) -> Result<(), String> {
+    fn send(&mut self, text: String) -> Result<(), UndeliveredNotice> {
         match self.sink.send(text) {
-            Err(text) if !self.closed => {
+            Err(UndeliveredNotice(text)) if !self.closed => {
                 self.undelivered.push(text);
                 Ok(())
             }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{
     ApprovalMode, Approver, CallInfo, CallOrigin, Context, Cost, EventBody, Halt, Key, Limits, ModelChoice,
-    Money, Name, NoticeSink, RunId, Usage,
+    Money, Name, NoticeSink, RunId, UndeliveredNotice, Usage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -129,7 +129,7 @@ impl RunState {
             let text = Redactor::new(&known).text(text);
             match log.upgrade() {
                 Some(log) => log.note_notice(&call, text),
-                None => Err(text),
+                None => Err(UndeliveredNotice(text)),
             }
         })
     }

@@ -538,7 +538,7 @@ async fn a_rule_for_an_inner_effect_can_block_it() {
 async fn calls_of_agents_ask_where_the_policy_says_so() {
     async fn asked(policy: AgentCallPolicy, input: serde_json::Value) -> usize {
         let approvals = Approvals::new([once()]);
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
         TestProject::new()
             .agent(AgentSpec::new("main", "You are main.").toolset("child"))
             .agent(AgentSpec::new("child", "You are child."))

@@ -116,12 +116,14 @@ fn needy_project() -> Project {
 async fn a_missing_context_value_is_an_error_that_names_tool_value_and_provider() {
     let error = Runtime::builder(needy_project()).provide(7_u32).build().err().unwrap().to_string();
     assert!(
-        error.contains("the tool `query` needs the context value `linking::Database`, which nobody provides"),
+        error.contains(
+            "the tool `query` needs the context value `it::linking::Database`, which nobody provides"
+        ),
         "{error}"
     );
     assert!(
         error.contains(
-            "add `.provide(value)` with a `linking::Database` to the runtime builder; provided now: u32"
+            "add `.provide(value)` with a `it::linking::Database` to the runtime builder; provided now: u32"
         ),
         "{error}"
     );
@@ -143,7 +145,7 @@ async fn a_value_that_runs_bring_is_checked_at_the_call() {
     assert!(
         error
             .to_string()
-            .contains("needs the context value `linking::Database`, which this run does not provide"),
+            .contains("needs the context value `it::linking::Database`, which this run does not provide"),
         "{error}"
     );
     let report = runtime

@@ -282,7 +282,7 @@ mod tests {
         ];
         for (word, change) in changes {
             let error = confinement(true, &status(Some(7), true), change).unwrap_err().to_string();
-            assert!(error.contains(word) && error.contains("only reads"), "{error}");
+            assert!(error.contains(word) && error.contains("read-only toolset"), "{error}");
             let other = confinement(false, &status(Some(7), true), change).unwrap();
             let is_default = word == "writes" && other.writes == WriteScope::Root;
             assert_eq!(other.loosened().is_empty(), is_default, "{word}: {:?}", other.loosened());

@@ -109,7 +109,7 @@ fn a_fork_goes_its_own_way() {
     say(&session, "in the copy", "second");
     command(&session, "/fork 1", "this is conversation 1 of 2");
     say(&session, "in the first", "second");
-    command(&session, "/fork 7", "there is no conversation 7");
+    command(&session, "/fork 7", "conversation 7 does not exist");
     leave(&session);
     assert_eq!(session.scrollback_text().matches("\nsecond\n").count(), 2, "{}", session.scrollback_text());
 }

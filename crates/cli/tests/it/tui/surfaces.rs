@@ -99,5 +99,9 @@ fn events_for_a_program_and_a_ui_for_a_person_do_not_go_together() {
     let sandbox = Sandbox::echo();
     let session = start(&sandbox, &["run", ".", "hello", "--tui", "--output", "jsonl"]);
     ended(&session, 2);
-    assert!(session.scrollback_text().contains("leave one of them out"), "{}", session.scrollback_text());
+    assert!(
+        session.scrollback_text().contains("leave one of the two flags out"),
+        "{}",
+        session.scrollback_text()
+    );
 }

@@ -49,7 +49,7 @@ async fn what_happens_without_room() {
         ("edit_file", edits),
     ] {
         let failure = gate.call(tool, arguments).await.unwrap_err();
-        assert!(failure.hint.as_deref().is_some_and(|hint| hint.contains("no room")), "{failure}");
+        assert!(failure.hint.as_deref().is_some_and(|hint| hint.contains("the disk is full")), "{failure}");
         assert_eq!((folder.text("a.txt").as_str(), folder.names(".")), ("old", vec!["a.txt".to_owned()]));
     }
     gate.call("write_file", json!({"path": "a.txt", "content": "new"})).await.unwrap();

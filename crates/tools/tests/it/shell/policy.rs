@@ -378,7 +378,7 @@ async fn wrong_settings_are_refused_by_name() {
         (json!({"rules": [{"program": "a", "approval": "ask", "refuse_flags": ["x"]}]}), "`x` is not a flag"),
         (json!({"timeout": 601}), "`timeout`"),
         (json!({"timeout": 0}), "`timeout`"),
-        (json!({"root": ".."}), "leads out"),
+        (json!({"root": ".."}), "lies outside"),
         (json!({"root": "missing"}), "missing"),
         (json!({"environment": {"LD_PRELOAD": "x"}}), "LD_PRELOAD"),
         (json!({"program_directories": ["bin"]}), "not absolute"),
