@@ -1,6 +1,7 @@
 //! `cargo xtask setup`: installs what tests need from PyPI, so that the tests themselves need no network.
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
@@ -54,14 +55,21 @@ fn install(environment: &PythonEnvironment, version: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Lets the example with the local model set itself up: it installs before it serves, and ends with its stdin.
+/// Lets the example with the local model set itself up: it installs before it serves, and is ended once it serves.
 fn local_model() -> anyhow::Result<()> {
     let mut command = in_root("examples/local-model/run", &["--serve"]);
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    tell("$ examples/local-model/run --serve < /dev/null");
-    let status = command.status().context("the example with the local model could not be started")?;
-    if !status.success() {
-        bail!("the local model cannot be installed: {status}");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    tell("$ examples/local-model/run --serve");
+    let mut child = command.spawn().context("the example with the local model could not be started")?;
+    for line in child.stderr.take().into_iter().flat_map(|stderr| BufReader::new(stderr).lines()) {
+        let line = line?;
+        tell(&line);
+        if line.contains("is served") {
+            child.kill()?;
+            child.wait()?;
+            return Ok(());
+        }
     }
-    Ok(())
+    let status = child.wait()?;
+    bail!("the local model cannot be installed: {status}")
 }
