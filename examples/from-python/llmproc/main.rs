@@ -72,7 +72,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
     let script = Script::from_yaml(include_str!("offline.yaml"))?;
     let runtime = Runtime::standard(project).model(script).approval_mode(ApprovalMode::ApproveAll);
-    let runtime = runtime.expect::<Region>().build()?;
+    let runtime = runtime.provided_per_run::<Region>().build()?;
     let report = runtime.run("main", "Try the tools.").await?;
     println!("{}", report.text());
     for call in report.trace() {

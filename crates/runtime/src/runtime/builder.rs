@@ -108,13 +108,13 @@ impl RuntimeBuilder {
     }
 
     /// Says that runs will provide a value of this type themselves, so that it is checked at the call.
-    pub fn expect<T: 'static>(mut self) -> Self {
+    pub fn provided_per_run<T: 'static>(mut self) -> Self {
         self.expected.insert(NeedSpec::typed::<T>());
         self
     }
 
     /// Says that runs will provide a value of this name themselves, so that it is checked at the call.
-    pub fn expect_named(mut self, name: impl Into<String>) -> Self {
+    pub fn provided_per_run_named(mut self, name: impl Into<String>) -> Self {
         self.expected.insert(NeedSpec::named(name));
         self
     }

@@ -140,7 +140,7 @@ async fn a_missing_context_value_is_an_error_that_names_tool_value_and_provider(
 #[tokio::test]
 async fn a_value_that_runs_bring_is_checked_at_the_call() {
     let runtime =
-        Runtime::builder(needy_project()).expect::<Database>().expect_named("region").build().unwrap();
+        Runtime::builder(needy_project()).provided_per_run::<Database>().provided_per_run_named("region").build().unwrap();
     let error = runtime.run("query", json!({})).await.unwrap_err();
     assert!(
         error
@@ -161,8 +161,8 @@ async fn a_value_that_runs_bring_is_checked_at_the_call() {
 fn a_depth_that_would_not_fit_the_stack_is_refused() {
     for (depth, fine) in [(0, false), (1, true), (64, true), (65, false)] {
         let runtime = Runtime::builder(needy_project())
-            .expect::<Database>()
-            .expect_named("region")
+            .provided_per_run::<Database>()
+            .provided_per_run_named("region")
             .limits(Limits { depth: Some(depth), ..Limits::default() })
             .build();
         assert_eq!(runtime.is_ok(), fine, "{depth}");

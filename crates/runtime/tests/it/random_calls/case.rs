@@ -129,7 +129,7 @@ fn build(world: &Arc<World>) -> Result<Runtime, LinkErrors> {
         .grace(Duration::from_millis(5))
         .retry(RetryPolicy { attempts: 2, first_wait: Duration::from_millis(1), ..RetryPolicy::default() })
         .root(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/random_calls"))
-        .expect_named("token");
+        .provided_per_run_named("token");
     if let Some(limit) = plan.approver_limit {
         runtime = runtime.approver_time_limit(limit);
     }
