@@ -36,7 +36,7 @@ use crate::gate::verdict::Verdict;
 use crate::record::log::{EventReader, RunLog};
 use crate::record::message_log::call_messages;
 use crate::record::replay::Replay;
-use crate::record::store::{Durability, NoStore};
+use crate::record::store::{ClaimedRun, Durability, NoStore, RunWriter, Store, StoreError};
 use crate::record::subscribers::Subscriber;
 use crate::state::instances::Instances;
 use crate::state::live::{AgentFrame, AgentState, LiveCall};
@@ -153,7 +153,7 @@ impl RunBuilder {
     /// Says what the gate would answer. Nobody is asked, nothing is recorded and nothing runs.
     pub async fn judge(self) -> Verdict {
         let payload = self.input.with_attachments(self.attachments).into_payload();
-        let log = Arc::new(RunLog::new(Arc::new(NoStore), self.shared.clock.clone(), Vec::new()));
+        let log = Arc::new(RunLog::new(self.shared.clock.clone(), Vec::new()));
         let (id, ordinal) = (self.shared.new_run_id(), self.options.ordinal);
         let settings = settings(&self.shared, self.options);
         let state = RunState::new(id, self.shared, settings, log, None, CancellationToken::new());
@@ -175,7 +175,7 @@ impl RunBuilder {
     pub fn start(self) -> Run {
         let payload = self.input.with_attachments(self.attachments).into_payload();
         let id = self.shared.new_run_id();
-        start(self.shared, id, self.entry, payload, self.options, Vec::new())
+        start(self.shared, id, self.entry, payload, self.options, None)
     }
 
     /// Runs to the end on an executor of its own, for programs that are not async. Subscribers have read
@@ -276,14 +276,14 @@ pub(crate) fn start(
     entry: Name,
     input: Payload,
     options: Options,
-    earlier: Vec<Arc<Event>>,
+    claimed: Option<ClaimedRun>,
 ) -> Run {
     let cancel = CancellationToken::new();
+    let (writer, earlier) = claimed.map(|claimed| (claimed.writer, claimed.events)).unzip();
+    let earlier = earlier.unwrap_or_default();
     let replay = (!earlier.is_empty()).then(|| Box::new(Replay::from_events(&earlier, shared.project.pin)));
     let earlier_events = earlier.len();
-    // An approval outside any call leaves nothing to resume.
-    let store = if options.reason.is_some() { Arc::new(NoStore) } else { shared.store.clone() };
-    let log = Arc::new(RunLog::new(store, shared.clock.clone(), earlier));
+    let log = Arc::new(RunLog::new(shared.clock.clone(), earlier));
     let subscribers = shared.subscribers.iter().chain(&options.subscribers);
     let readings = subscribers
         .map(|subscriber| {
@@ -295,7 +295,7 @@ pub(crate) fn start(
     let settings = settings(&shared, options);
     let state = Arc::new(RunState::new(id, shared.clone(), settings, log.clone(), replay, cancel.clone()));
     shared.running.lock().insert(id, Arc::downgrade(&state));
-    let task = shared.tasks.spawn(execute(state, entry, input, timeout, ordinal));
+    let task = shared.tasks.spawn(execute(state, writer, entry, input, timeout, ordinal));
     Run { id, log, cancel: cancel.clone(), task, readings, _cancel_on_drop: cancel.drop_guard() }
 }
 
@@ -338,6 +338,7 @@ fn merged(own: Limits, shared: &Limits) -> Limits {
 
 async fn execute(
     run: Arc<RunState>,
+    writer: Option<Arc<dyn RunWriter>>,
     entry: Name,
     input: Payload,
     timeout: Option<Duration>,
@@ -348,6 +349,7 @@ async fn execute(
     let registered = run.register(root.clone());
     let _alarm = timeout.map(|limit| Alarm::set(&run, limit));
     let performed = AssertUnwindSafe(async {
+        open_record(&run, writer).await.map_err(|error| Halt::Record(error.to_string()))?;
         begin(&run, &root.info, &entry, &input, ordinal).await?;
         enter(&run, entry, input, ordinal).await
     });
@@ -378,6 +380,18 @@ fn root_of(run: &Arc<RunState>) -> Arc<LiveCall> {
     let root = Arc::new(LiveCall::root(run.id, frame, run.cancel.clone()));
     root.frame().instances.send_notices_to(run.notices(&root.info));
     root
+}
+
+/// Lets the log write the record: that of a run which was claimed, or a new one.
+async fn open_record(run: &RunState, claimed: Option<Arc<dyn RunWriter>>) -> Result<(), StoreError> {
+    // An approval outside any call leaves nothing to resume.
+    let store: &dyn Store = if run.options.reason.is_some() { &NoStore } else { &*run.shared.store };
+    let writer = match claimed {
+        Some(writer) => writer,
+        None => store.begin(run.id).await?,
+    };
+    run.log.write_to(writer);
+    Ok(())
 }
 
 /// Records that the run begins, or that it goes on.

@@ -10,6 +10,7 @@ use llm_do_core::{
     Payload, RunId, Status, UsageByModel,
 };
 use serde_json::Value;
+use thiserror::Error;
 
 pub use self::builder::RuntimeBuilder;
 use crate::project::Project;
@@ -54,11 +55,11 @@ impl Runtime {
         Session::new(self.shared.clone(), name.into())
     }
 
-    /// Goes on with a recorded run, in its own approval mode or a stricter one, and within its own limits. What is
+    /// Continues a recorded run, in its own approval mode or a stricter one, and within its own limits. What is
     /// recorded as done is not done again. The approver, models and context are those of this runtime.
-    pub async fn resume(&self, run: RunId) -> Result<Run, StoreError> {
-        let events = self.shared.store.read(run).await?;
-        let begun = events.iter().find_map(|event| match &event.body {
+    pub async fn resume(&self, run: RunId) -> Result<Run, ResumeError> {
+        let claimed = self.shared.store.claim(run).await?;
+        let begun = claimed.events.iter().find_map(|event| match &event.body {
             EventBody::RunStarted { entry, input, mode, limits, ordinal, .. } => {
                 let mode = Some(stricter(*mode, self.shared.mode));
                 // The root acts in the name of nobody, or of the agent that the call was made for.
@@ -69,18 +70,11 @@ impl Runtime {
             }
             _ => None,
         });
-        let unsaid = || StoreError(format!("the record of run {run} does not say what was run"));
-        let (entry, input, options) = begun.ok_or_else(unsaid)?;
-        if let Some(status) = ended(&events) {
-            return Err(StoreError(format!(
-                "run {run} has ended ({}): there is nothing to resume",
-                status.as_str()
-            )));
+        let (entry, input, options) = begun.ok_or(ResumeError::NotStarted { run })?;
+        match ended(&claimed.events) {
+            Some(status) => Err(ResumeError::Ended { run, status }),
+            None => Ok(start(self.shared.clone(), run, entry, input, options, Some(claimed))),
         }
-        if self.shared.running.lock().contains_key(&run) {
-            return Err(StoreError(format!("run {run} is still running")));
-        }
-        Ok(start(self.shared.clone(), run, entry, input, options, events))
     }
 
     /// Returns a context value that was provided to the runtime.
@@ -154,6 +148,29 @@ impl Runtime {
         self.shared.tasks.wait().await;
         let _ = tokio::time::timeout(SHUTDOWN_LIMIT, self.shared.still_running.none()).await;
     }
+}
+
+/// Why a run cannot be continued.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ResumeError {
+    /// It has ended.
+    #[error("run {run} has ended ({status}): there is nothing to resume")]
+    Ended {
+        /// The run.
+        run: RunId,
+        /// How it ended.
+        status: Status,
+    },
+    /// Its record ends before anything was run.
+    #[error("the record of run {run} does not say what was run")]
+    NotStarted {
+        /// The run.
+        run: RunId,
+    },
+    /// The store does not give it out.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 fn stricter(one: ApprovalMode, other: ApprovalMode) -> ApprovalMode {

@@ -9,6 +9,7 @@
 //! - [`own_process!`] runs the rest of a test in a process of its own.
 //! - [`MockProvider`] and [`FakeTransport`] are providers that answer as a script says, also badly.
 //! - [`StrictProvider`] refuses the requests that real providers refuse, with the rules of `llm-do-provider-rules`.
+//! - [`HookedStore`] shows a test what is recorded, and lets it delay or refuse a write.
 //! - [`EffectRecorder`] stands outside the runtime and sees what really happened.
 //!
 //! With the feature `terminal`:
@@ -21,6 +22,7 @@
 mod approvals;
 mod chance;
 mod function_tool;
+mod hooked_store;
 mod mock_provider;
 mod own_process;
 #[cfg(feature = "terminal")]
@@ -34,6 +36,7 @@ mod test_project;
 pub use approvals::{Approvals, deny, edit, for_session, once, stop};
 pub use chance::Chance;
 pub use function_tool::FunctionTool;
+pub use hooked_store::HookedStore;
 pub use llm_do_capabilities::{
     Capability, PYTHON_ENVIRONMENTS, PythonEnvironment, check_required, test_cache,
 };

@@ -100,7 +100,7 @@ async fn case(seed: u64) -> Vec<(&'static str, usize)> {
         .runtime()
         .model(Script::new(replies))
         .approver(whim.clone())
-        .store(witness.clone())
+        .store(Arc::new(witness.store()))
         .build()
         .unwrap();
     for _ in 0..2 {

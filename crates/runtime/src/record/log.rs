@@ -11,7 +11,7 @@ use std::time::Duration;
 use llm_do_core::{CallInfo, Clock, Event, EventBody, Halt, Key, UndeliveredNotice};
 use tokio::sync::Notify;
 
-use crate::record::store::{Durability, Store, StoreError};
+use crate::record::store::{Ack, Durability, RunWriter, StoreError};
 use crate::sync::Mutex;
 
 /// How many deltas and reports of progress are kept for slow readers.
@@ -19,7 +19,6 @@ const RING: usize = 4_096;
 
 /// The log of one run.
 pub(crate) struct RunLog {
-    store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     state: Mutex<LogState>,
     news: Notify,
@@ -28,6 +27,8 @@ pub(crate) struct RunLog {
 
 #[derive(Default)]
 struct LogState {
+    /// Writes the record. A run that only asks for a verdict has none.
+    writer: Option<Arc<dyn RunWriter>>,
     events: Vec<Arc<Event>>,
     ring: VecDeque<Fleeting>,
     /// The ordinal of the first element of the ring.
@@ -49,6 +50,12 @@ impl LogState {
         }
     }
 
+    /// Hands an event to the writer. This happens under the lock in which the event got its number, so the record has
+    /// the same order.
+    fn write(&self, event: &Arc<Event>, durability: Durability) -> Result<Ack, StoreError> {
+        self.writer.as_ref().map_or_else(|| Ok(Ack::done()), |writer| writer.enqueue(event, durability))
+    }
+
     fn committed(&mut self, event: &Event) {
         self.in_flight -= 1;
         let safe = event.seq.map_or(0, |seq| usize::try_from(seq).unwrap_or(usize::MAX).saturating_add(1));
@@ -64,9 +71,14 @@ struct Fleeting {
 
 impl RunLog {
     /// A log that continues after earlier events.
-    pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, earlier: Vec<Arc<Event>>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, earlier: Vec<Arc<Event>>) -> Self {
         let state = LogState { visible: earlier.len(), events: earlier, ..LogState::default() };
-        Self { store, clock, state: Mutex::new(state), news: Notify::new(), ended: Notify::new() }
+        Self { clock, state: Mutex::new(state), news: Notify::new(), ended: Notify::new() }
+    }
+
+    /// Sets what writes the record, before the first event.
+    pub(crate) fn write_to(&self, writer: Arc<dyn RunWriter>) {
+        self.state.lock().writer = Some(writer);
     }
 
     /// Notes an event of bookkeeping. A store that refuses it breaks the log, which the next barrier tells.
@@ -82,8 +94,9 @@ impl RunLog {
 
     fn push_noted(&self, state: &mut LogState, call: &Arc<CallInfo>, key: &Key, body: EventBody) {
         let event = self.numbered(state, call, key, body);
-        match self.store.ride(&event) {
-            Ok(()) => state.push(event),
+        match state.write(&event, Durability::Buffered) {
+            // Nobody waits for it: if it cannot be written, the next barrier reports that.
+            Ok(_) => state.push(event),
             Err(error) => state.broken = Some(error),
         }
     }
@@ -108,24 +121,28 @@ impl RunLog {
         body: EventBody,
         durability: Durability,
     ) -> Result<(), Halt> {
-        let (event, appended) = {
+        let (event, written) = {
             let mut state = self.state.lock();
             if let Some(error) = &state.broken {
                 return Err(Halt::Record(error.to_string()));
             }
             state.sealed |= matches!(body, EventBody::RunFinished { .. });
             let event = self.numbered(&state, call, key, body);
+            let written = state.write(&event, durability);
             state.in_flight += 1;
             state.push(event.clone());
-            (event.clone(), self.store.append(event, durability))
+            (event, written)
         };
-        let appended = appended.await;
-        match &appended {
+        let written = match written {
+            Ok(ack) => ack.await,
+            Err(error) => Err(error),
+        };
+        match &written {
             Ok(()) => self.state.lock().committed(&event),
             Err(error) => self.break_at(&event, error),
         }
         self.news.notify_waiters();
-        appended.map_err(|error| Halt::Record(error.to_string()))
+        written.map_err(|error| Halt::Record(error.to_string()))
     }
 
     /// Passes on a delta or a report of progress.
@@ -143,9 +160,14 @@ impl RunLog {
         self.news.notify_waiters();
     }
 
-    /// Ends the log: readers finish when they have read everything.
+    /// Ends the log: readers finish when they have read everything, and the run can be claimed again.
     pub(crate) fn close(&self) {
-        self.state.lock().closed = true;
+        let writer = {
+            let mut state = self.state.lock();
+            state.closed = true;
+            state.writer.take()
+        };
+        drop(writer);
         self.news.notify_waiters();
         self.ended.notify_waiters();
     }

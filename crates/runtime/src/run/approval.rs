@@ -60,7 +60,7 @@ impl IntoFuture for ApprovalBuilder {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let id = self.shared.new_run_id();
-            allowed(start(self.shared, id, self.name, self.payload, self.options, Vec::new()).await)
+            allowed(start(self.shared, id, self.name, self.payload, self.options, None).await)
         })
     }
 }

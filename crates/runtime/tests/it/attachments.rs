@@ -408,7 +408,7 @@ async fn the_record_holds_the_files_that_were_sent() {
         .runtime(move |runtime| runtime.store(kept))
         .build();
     let report = runtime.run("main", "go").await.unwrap();
-    let events = store.read(report.id).await.unwrap();
+    let events = store.read(report.id, None).await.unwrap();
     let sent = events.iter().find_map(|event| match &event.body {
         EventBody::ModelRequest { messages, .. } if event.call.path.contains("child") => {
             Some(messages.clone())

@@ -13,10 +13,8 @@ use llm_do_core::{
     ToolError, ToolReply, Toolset, ToolsetInstance,
 };
 use llm_do_models::{Script, asks, asks_raw, fails, instructed, replies, says};
-use llm_do_runtime::{
-    AgentCallOverride, AgentCallPolicy, Durability, MemoryStore, Project, Runtime, Store, StoreError,
-};
-use llm_do_testing::{EffectRecorder, FunctionTool, TestProject, TestRun};
+use llm_do_runtime::{Ack, AgentCallOverride, AgentCallPolicy, MemoryStore, Project, Runtime, Store};
+use llm_do_testing::{EffectRecorder, FunctionTool, HookedStore, TestProject, TestRun};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -39,14 +37,10 @@ fn acting(recorder: &EffectRecorder, name: &'static str, approval: Approval) -> 
 
 /// A new store that holds a run as it was when it crashed: up to and with the first event that matches.
 async fn crashed_after(store: &MemoryStore, run: RunId, last: impl Fn(&Event) -> bool) -> Arc<MemoryStore> {
-    let kept = Arc::new(MemoryStore::default());
-    for event in store.read(run).await.unwrap() {
-        kept.ride(&event).unwrap();
-        if last(&event) {
-            return kept;
-        }
-    }
-    panic!("no such event");
+    let mut record = store.read(run, None).await.unwrap();
+    let end = record.iter().position(|event| last(event)).expect("no such event");
+    record.truncate(end + 1);
+    Arc::new(MemoryStore::from_events(record))
 }
 
 fn finished(event: &Event, called: &str) -> bool {
@@ -110,48 +104,35 @@ async fn the_tool_receives_the_very_bytes_that_were_shown() {
     assert_eq!(*ran.lock().unwrap(), *shown.lock().unwrap());
 }
 
-/// A store that holds back `call_executing` until it is told to go on.
-#[derive(Default)]
-struct SlowStore {
-    kept: MemoryStore,
-    reached: Notify,
-    go_on: Notify,
-}
-
-impl Store for SlowStore {
-    fn append(&self, event: Arc<Event>, _: Durability) -> BoxFuture<'_, Result<(), StoreError>> {
-        let kept = self.kept.ride(&event);
-        Box::pin(async move {
-            if matches!(event.body, EventBody::CallExecuting { .. }) {
-                self.reached.notify_one();
-                self.go_on.notified().await;
-            }
-            kept
-        })
-    }
-    fn ride(&self, event: &Arc<Event>) -> Result<(), StoreError> {
-        self.kept.ride(event)
-    }
-    fn read(&self, run: RunId) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>> {
-        self.kept.read(run)
-    }
-}
-
 #[tokio::test]
 async fn no_effect_begins_after_the_run_was_cancelled() {
     let recorder = EffectRecorder::default();
-    let store = Arc::new(SlowStore::default());
-    let given = store.clone();
+    // A store that holds back `call_executing` until it may continue.
+    let (reached, proceed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (in_store, may_proceed) = (reached.clone(), proceed.clone());
+    let store = HookedStore::new(MemoryStore::default(), move |event, _| {
+        if !matches!(event.body, EventBody::CallExecuting { .. }) {
+            return Ok(Ack::done());
+        }
+        in_store.notify_one();
+        let (sender, ack) = Ack::pending();
+        let may_proceed = may_proceed.clone();
+        tokio::spawn(async move {
+            may_proceed.notified().await;
+            sender.send(Ok(()));
+        });
+        Ok(ack)
+    });
     let runtime = TestProject::new()
         .agent(AgentSpec::new("main", "x").tool("act"))
         .tool(acting(&recorder, "act", Approval::PreApproved))
         .model_replies([asks("act", json!({})), says("ok")])
-        .runtime(move |runtime| runtime.store(given))
+        .runtime(move |runtime| runtime.store(Arc::new(store)))
         .build();
     let run = runtime.run("main", "go").start();
-    within(store.reached.notified()).await;
+    within(reached.notified()).await;
     run.cancel();
-    store.go_on.notify_one();
+    proceed.notify_one();
     let _ = within(run).await;
     assert!(recorder.names().is_empty(), "an effect began after the cancellation");
 }
@@ -522,7 +503,7 @@ async fn a_finished_run_that_is_resumed_records_no_second_end() {
     if let Ok(again) = runtime.resume(report.id).await {
         let _ = within(again).await;
     }
-    let events = store.read(report.id).await.unwrap();
+    let events = store.read(report.id, None).await.unwrap();
     let ends = events.iter().filter(|event| matches!(event.body, EventBody::RunFinished { .. })).count();
     assert_eq!(ends, 1);
 }

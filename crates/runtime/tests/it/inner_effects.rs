@@ -1,17 +1,16 @@
 //! Effects inside tools, and what a call can still do when it is over. Each test was a finding of `random_calls`.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use futures::future::BoxFuture;
 use llm_do_core::{
-    AgentSpec, Approval, Assessment, CallContext, Decision, Event, EventBody, Output, RunId, Scope, Status,
+    AgentSpec, Approval, Assessment, CallContext, Decision, Event, EventBody, Output, Scope, Status,
     ToolReply,
 };
 use llm_do_models::{asks, says};
-use llm_do_runtime::{Durability, Store, StoreError};
+use llm_do_runtime::{Ack, Durability, MemoryStore, StoreError};
 use llm_do_testing::{
-    Approvals, EffectRecorder, FunctionTool, TestProject, TestRun, deny, edit, for_session, once,
+    Approvals, EffectRecorder, FunctionTool, HookedStore, TestProject, TestRun, deny, edit, for_session, once,
 };
 use serde_json::{Value, json};
 
@@ -72,55 +71,52 @@ async fn the_decision_about_an_inner_effect_names_the_question() {
     assert_eq!(decided[1..], asked);
 }
 
-/// A store in which bookkeeping is safe only after the next barrier, and which may begin to refuse.
-#[derive(Default)]
-struct Buffering {
-    buffered: Mutex<Vec<Arc<Event>>>,
-    safe: Mutex<Vec<Arc<Event>>>,
-    accepts: Option<fn(&Event) -> bool>,
-    refuses: AtomicUsize,
+/// A store that refuses everything from the first event on that it does not accept.
+fn refusing(accepts: fn(&Event) -> bool) -> HookedStore {
+    let refuses = AtomicBool::new(false);
+    HookedStore::new(MemoryStore::default(), move |event, _| {
+        if refuses.fetch_or(!accepts(event), Ordering::SeqCst) || !accepts(event) {
+            return Err(StoreError::Full("the disk is full".to_owned()));
+        }
+        Ok(Ack::done())
+    })
 }
 
-impl Buffering {
-    fn accept(&self, event: &Arc<Event>) -> Result<(), StoreError> {
-        if self.accepts.is_some_and(|accepts| !accepts(event)) {
-            self.refuses.store(1, Ordering::SeqCst);
-        }
-        if self.refuses.load(Ordering::SeqCst) > 0 {
-            return Err(StoreError("the disk is full".to_owned()));
-        }
-        self.buffered.lock().unwrap().push(event.clone());
-        Ok(())
+/// The events of a store in which a buffered event is safe only after the next barrier.
+#[derive(Clone, Default)]
+struct SafeEvents(Arc<Mutex<WrittenEvents>>);
+
+#[derive(Default)]
+struct WrittenEvents {
+    buffered: Vec<Arc<Event>>,
+    safe: Vec<Arc<Event>>,
+}
+
+impl SafeEvents {
+    fn store(&self) -> HookedStore {
+        let events = self.clone();
+        HookedStore::new(MemoryStore::default(), move |event, durability| {
+            let WrittenEvents { buffered, safe } = &mut *events.0.lock().unwrap();
+            buffered.push(event.clone());
+            if durability != Durability::Buffered {
+                safe.append(buffered);
+            }
+            Ok(Ack::done())
+        })
     }
 
     fn has_allow_for(&self, name: &str) -> bool {
-        self.safe.lock().unwrap().iter().any(|event| {
+        self.0.lock().unwrap().safe.iter().any(|event| {
             let allows = matches!(&event.body, EventBody::ApprovalDecided { decision, .. } if matches!(**decision, Decision::Allow(_)));
             allows && event.key.contains(name)
         })
     }
 }
 
-impl Store for Buffering {
-    fn append(&self, event: Arc<Event>, _durability: Durability) -> BoxFuture<'_, Result<(), StoreError>> {
-        let accepted = self.accept(&event);
-        self.safe.lock().unwrap().append(&mut self.buffered.lock().unwrap());
-        Box::pin(std::future::ready(accepted))
-    }
-
-    fn ride(&self, event: &Arc<Event>) -> Result<(), StoreError> {
-        self.accept(event)
-    }
-
-    fn read(&self, _run: RunId) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>> {
-        Box::pin(std::future::ready(Ok(self.safe.lock().unwrap().clone())))
-    }
-}
-
 #[tokio::test]
 async fn the_permit_of_an_inner_effect_is_safe_before_the_effect() {
-    let store = Arc::new(Buffering::default());
-    let seen = store.clone();
+    let seen = SafeEvents::default();
+    let store = seen.store();
     let tool = FunctionTool::new("ship", move |_, call| {
         let seen = seen.clone();
         async move {
@@ -128,7 +124,6 @@ async fn the_permit_of_an_inner_effect_is_safe_before_the_effect() {
             Ok(Output::json(json!(seen.has_allow_for("deploy.push"))))
         }
     });
-    let kept = store.clone();
     let run = TestProject::new()
         .agent(
             main_agent()
@@ -138,7 +133,7 @@ async fn the_permit_of_an_inner_effect_is_safe_before_the_effect() {
         )
         .tool(tool)
         .model_replies([asks("ship", json!({})), says("done")])
-        .runtime(move |runtime| runtime.store(kept))
+        .runtime(move |runtime| runtime.store(Arc::new(store)))
         .run("go")
         .await;
     assert_eq!(run.tool_results(), ["true"]);
@@ -148,7 +143,7 @@ async fn the_permit_of_an_inner_effect_is_safe_before_the_effect() {
 async fn an_inner_effect_that_cannot_be_recorded_does_not_happen() {
     let recorder = EffectRecorder::default();
     let is_known = |event: &Event| !event.key.ends_with("/gate") || !event.key.contains('#');
-    let store = Arc::new(Buffering { accepts: Some(is_known), ..Buffering::default() });
+    let store = Arc::new(refusing(is_known));
     let run = TestProject::new()
         .agent(main_agent().tool("deploy").rule("deploy", Approval::PreApproved))
         .tool(deploy(&recorder))
@@ -163,7 +158,7 @@ async fn an_inner_effect_that_cannot_be_recorded_does_not_happen() {
 #[tokio::test]
 async fn a_run_whose_end_cannot_be_recorded_says_so_and_keeps_its_answer() {
     let is_open = |event: &Event| !matches!(event.body, EventBody::RunFinished { .. });
-    let store = Arc::new(Buffering { accepts: Some(is_open), ..Buffering::default() });
+    let store = Arc::new(refusing(is_open));
     let run = TestProject::new()
         .agent(main_agent())
         .model_replies([says("Hello.")])

@@ -139,8 +139,11 @@ async fn a_missing_context_value_is_an_error_that_names_tool_value_and_provider(
 
 #[tokio::test]
 async fn a_value_that_runs_bring_is_checked_at_the_call() {
-    let runtime =
-        Runtime::builder(needy_project()).provided_per_run::<Database>().provided_per_run_named("region").build().unwrap();
+    let runtime = Runtime::builder(needy_project())
+        .provided_per_run::<Database>()
+        .provided_per_run_named("region")
+        .build()
+        .unwrap();
     let error = runtime.run("query", json!({})).await.unwrap_err();
     assert!(
         error

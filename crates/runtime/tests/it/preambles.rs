@@ -129,13 +129,10 @@ async fn a_resumed_run_goes_on_with_what_was_recorded() {
     let store = Arc::new(MemoryStore::default());
     let report = runtime(store.clone(), 1).run("main", "go").await.unwrap();
     assert_eq!(&*report.text(), "<env>1</env>\n\nDo it.");
-    let kept = Arc::new(MemoryStore::default());
-    for event in store.read(report.id).await.unwrap() {
-        kept.ride(&event).unwrap();
-        if matches!(event.body, EventBody::ModelResponse { .. }) {
-            break;
-        }
-    }
-    let again = runtime(kept, 2).resume(report.id).await.unwrap().await.unwrap();
+    let mut record = store.read(report.id, None).await.unwrap();
+    let answered = record.iter().position(|event| matches!(event.body, EventBody::ModelResponse { .. }));
+    record.truncate(answered.unwrap() + 1);
+    let kept = MemoryStore::from_events(record);
+    let again = runtime(Arc::new(kept), 2).resume(report.id).await.unwrap().await.unwrap();
     assert_eq!(again.text(), report.text());
 }

@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use futures::future::BoxFuture;
 use llm_do::approval::{DecidedBy, Decision};
-use llm_do::event::{Event, EventBody, RunId};
-use llm_do::record::{Durability, MemoryStore, Store, StoreError};
+use llm_do::event::{Event, EventBody};
+use llm_do::record::{Ack, MemoryStore};
+use llm_do_testing::HookedStore;
 
 use crate::real_effects::folder::{Folder, marks_in};
 
 /// Keeps the record, and what was done before it was permitted.
 pub(crate) struct Witness {
-    record: MemoryStore,
     marks: Look,
     seen: Mutex<Seen>,
 }
@@ -29,7 +28,16 @@ type Look = Box<dyn Fn() -> BTreeSet<String> + Send + Sync>;
 
 impl Witness {
     pub(crate) fn new(folder: &Folder) -> Self {
-        Self { record: MemoryStore::default(), marks: folder.look(), seen: Mutex::default() }
+        Self { marks: folder.look(), seen: Mutex::default() }
+    }
+
+    /// Returns a store that shows this witness every event before it keeps it.
+    pub(crate) fn store(self: &Arc<Self>) -> HookedStore {
+        let witness = self.clone();
+        HookedStore::new(MemoryStore::default(), move |event, _| {
+            witness.look(event);
+            Ok(Ack::done())
+        })
     }
 
     pub(crate) fn too_early(&self) -> Vec<String> {
@@ -60,21 +68,5 @@ impl Witness {
         seen.too_early.extend(early);
         seen.by_grants += usize::from(matches!(permit.by, DecidedBy::Grant(_)));
         seen.allowed.extend(marks);
-    }
-}
-
-impl Store for Witness {
-    fn append(&self, event: Arc<Event>, durability: Durability) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.look(&event);
-        self.record.append(event, durability)
-    }
-
-    fn ride(&self, event: &Arc<Event>) -> Result<(), StoreError> {
-        self.look(event);
-        self.record.ride(event)
-    }
-
-    fn read(&self, run: RunId) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>> {
-        self.record.read(run)
     }
 }

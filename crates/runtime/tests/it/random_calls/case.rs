@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -16,7 +15,7 @@ use llm_do_testing::SeenEffect;
 use serde_json::Value;
 
 use crate::random_calls::approver::RandomApprover;
-use crate::random_calls::journal::{Acted, Entry, What, Whose, WitnessStore};
+use crate::random_calls::journal::{Acted, Entry, What, Whose, witness_store};
 use crate::random_calls::model::{YOU_ARE, model};
 use crate::random_calls::plan::{AgentPlan, Cancel, CasePlan, ENTRY, RunPlan};
 use crate::random_calls::tools::{PlannedTool, PlannedToolset};
@@ -116,12 +115,7 @@ fn build(world: &Arc<World>) -> Result<Runtime, LinkErrors> {
         project = project.agent(spec(agent));
     }
     let project = with_entry(project, world).build()?;
-    let store = WitnessStore {
-        journal: world.journal.clone(),
-        seed: plan.seed,
-        breaks_at: plan.store_breaks_at,
-        count: AtomicUsize::new(0),
-    };
+    let store = witness_store(world.journal.clone(), plan.seed, plan.store_breaks_at);
     let mut runtime = Runtime::builder(project)
         .store(Arc::new(store))
         .agent_calls(plan.policy.clone())

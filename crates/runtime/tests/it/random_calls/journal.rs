@@ -4,16 +4,16 @@
 //! is known which came first. The store stands for the record: its entries say what was written when.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::future::BoxFuture;
 use llm_do_core::{
     Answer, ApprovalRequest, Event, EventBody, Failure, FailureKind, Grant, Key, Name, Payload, RunId,
 };
-use llm_do_runtime::{Durability, Store, StoreError};
+use llm_do_runtime::{Ack, Durability, MemoryStore, StoreError};
 use serde_json::Value;
 
-use llm_do_testing::Chance;
+use llm_do_testing::{Chance, HookedStore};
 
 /// One thing that happened, and in which run.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub(crate) enum What {
     Recorded(Arc<Event>),
     /// The store has made an event safe, and all before it.
     Safe(u64),
-    /// The runtime gave up writing an event half-way.
+    /// The runtime no longer waited for an event that it had wanted to be safe.
     Abandoned(u64),
     /// A tool acted. The recorder has the effect at this place.
     Acted { place: usize, acted: Acted },
@@ -154,63 +154,36 @@ impl Journal {
 }
 
 /// A store that writes into the journal. It may begin to refuse, and it makes events safe with some delay.
-pub(crate) struct WitnessStore {
-    pub(crate) journal: Arc<Journal>,
-    pub(crate) seed: u64,
-    pub(crate) breaks_at: Option<usize>,
-    pub(crate) count: std::sync::atomic::AtomicUsize,
-}
-
-impl WitnessStore {
-    fn accept(&self, event: &Arc<Event>) -> Result<(), StoreError> {
-        let count = self.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        if self.breaks_at.is_some_and(|end| count >= end) {
-            return Err(StoreError("the disk is full".to_owned()));
+pub(crate) fn witness_store(journal: Arc<Journal>, seed: u64, breaks_at: Option<usize>) -> HookedStore {
+    let count = AtomicUsize::new(0);
+    HookedStore::new(MemoryStore::default(), move |event, durability| {
+        let count = count.fetch_add(1, Ordering::Relaxed);
+        if breaks_at.is_some_and(|end| count >= end) {
+            return Err(StoreError::Full("the disk is full".to_owned()));
         }
-        self.journal.note(Whose::Id(event.call.run), What::Recorded(event.clone()));
-        Ok(())
-    }
-}
-
-/// An event on its way to the disk.
-struct Writing<'a> {
-    journal: &'a Journal,
-    event: &'a Event,
-    done: bool,
-}
-
-impl Drop for Writing<'_> {
-    fn drop(&mut self) {
-        let number = self.event.seq.unwrap_or_default();
-        let what = if self.done { What::Safe(number) } else { What::Abandoned(number) };
-        self.journal.note(Whose::Id(self.event.call.run), what);
-    }
-}
-
-impl Store for WitnessStore {
-    fn append(&self, event: Arc<Event>, _durability: Durability) -> BoxFuture<'_, Result<(), StoreError>> {
-        let accepted = self.accept(&event);
-        let mut chance = Chance::at(self.seed, &["store", &event.key]);
-        Box::pin(async move {
-            accepted?;
-            let mut writing = Writing { journal: &self.journal, event: &event, done: false };
-            for _ in 0..chance.below(3) {
-                tokio::task::yield_now().await;
-            }
-            writing.done = true;
-            drop(writing);
-            if matches!(event.body, EventBody::RunFinished { .. }) {
-                self.journal.state().finished.insert(event.call.run);
-            }
-            Ok(())
+        journal.note(Whose::Id(event.call.run), What::Recorded(event.clone()));
+        Ok(match durability {
+            Durability::Buffered => Ack::done(),
+            Durability::Process | Durability::Power => safe_later(&journal, event, seed),
         })
-    }
+    })
+}
 
-    fn ride(&self, event: &Arc<Event>) -> Result<(), StoreError> {
-        self.accept(event)
-    }
-
-    fn read(&self, run: RunId) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>> {
-        Box::pin(std::future::ready(Err(StoreError(format!("run {run} is not resumed in this test")))))
-    }
+fn safe_later(journal: &Arc<Journal>, event: &Arc<Event>, seed: u64) -> Ack {
+    let mut chance = Chance::at(seed, &["store", &event.key]);
+    let (sender, ack) = Ack::pending();
+    let (journal, event) = (journal.clone(), event.clone());
+    tokio::spawn(async move {
+        for _ in 0..chance.below(3) {
+            tokio::task::yield_now().await;
+        }
+        journal.note(Whose::Id(event.call.run), What::Safe(event.seq.unwrap_or_default()));
+        if matches!(event.body, EventBody::RunFinished { .. }) {
+            journal.state().finished.insert(event.call.run);
+        }
+        if !sender.send(Ok(())) {
+            journal.note(Whose::Id(event.call.run), What::Abandoned(event.seq.unwrap_or_default()));
+        }
+    });
+    ack
 }

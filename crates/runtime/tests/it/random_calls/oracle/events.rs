@@ -14,7 +14,7 @@ pub(crate) fn check(run: &RunView<'_>, findings: &mut Findings) {
     check_numbers(run, findings);
     for (_, what) in &run.entries {
         if let What::Abandoned(number) = what {
-            findings.add(run, format!("writing event {number} was given up half-way"));
+            findings.add(run, format!("nobody waited any more for event {number}, a barrier"));
         }
     }
     check_brackets(run, findings);
