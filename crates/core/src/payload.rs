@@ -133,16 +133,39 @@ impl fmt::Display for Payload {
     }
 }
 
+/// The only key of an object that stands for arguments which could not be read.
+const UNPARSED: &str = "$unparsed";
+
+/// The only key of an object that stands for a value which would otherwise be read as one of these two objects.
+const ESCAPED: &str = "$value";
+
 impl Serialize for Payload {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.value.serialize(serializer)
+        let value = &self.0.value;
+        if self.is_unparsed() {
+            return serializer.collect_map([(UNPARSED, value)]);
+        }
+        match lone_entry(value, UNPARSED).or_else(|| lone_entry(value, ESCAPED)) {
+            Some(_) => serializer.collect_map([(ESCAPED, value)]),
+            None => value.serialize(serializer),
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Payload {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Value::deserialize(deserializer).map(Self::new)
+        let value = Value::deserialize(deserializer)?;
+        Ok(match (lone_entry(&value, UNPARSED), lone_entry(&value, ESCAPED)) {
+            (Some(Value::String(text)), _) => Self::unparsed(text),
+            (_, Some(escaped)) => Self::new(escaped.clone()),
+            _ => Self::new(value),
+        })
     }
+}
+
+/// Returns the value of a key if an object has no other.
+fn lone_entry<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    value.as_object().filter(|object| object.len() == 1)?.get(key)
 }
 
 /// Brings a value itself into canonical form: what a tool walks over is what its text shows.
@@ -259,6 +282,37 @@ mod tests {
         let integer = Payload::new(json!({"id": 1_234_567_890_123_456_800_i64}));
         assert_ne!(float.digest(), integer.digest());
         assert_eq!(float.text(), r#"{"id":1.2345678901234568e18}"#);
+    }
+
+    #[test]
+    fn a_payload_is_read_back_as_it_was_written() {
+        let payloads = [
+            Payload::from_model("{\"path\": "),
+            Payload::from_model("{\"a\": 1}"),
+            Payload::new(json!({"$unparsed": "x"})),
+            Payload::new(json!({"$value": {"$unparsed": "x"}})),
+            Payload::new(json!({"$unparsed": "x", "more": 1})),
+            Payload::new(json!("text")),
+        ];
+        for payload in payloads {
+            let text = serde_json::to_string(&payload).unwrap();
+            let read: Payload = serde_json::from_str(&text).unwrap();
+            assert_eq!((&read, read.is_unparsed()), (&payload, payload.is_unparsed()), "{text}");
+        }
+    }
+
+    /// Without exact reading of floats, one in ten would come back as another number, and so with another digest.
+    #[test]
+    fn floats_are_read_back_exactly() {
+        let mut bits = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..20_000 {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let float = f64::from_bits(bits);
+            if float.is_finite() {
+                let text = serde_json::to_string(&float).unwrap();
+                assert_eq!(serde_json::from_str::<f64>(&text).unwrap().to_bits(), bits, "{text}");
+            }
+        }
     }
 
     #[test]
