@@ -25,6 +25,11 @@ impl Digest {
         Self(*hasher.finalize().as_bytes())
     }
 
+    /// Begins a digest of several values.
+    pub(crate) fn builder() -> DigestBuilder {
+        DigestBuilder(blake3::Hasher::new())
+    }
+
     /// Digests this digest followed by another: one step of a running digest.
     pub fn then(&self, next: &Digest) -> Self {
         let mut both = [0; 64];
@@ -48,6 +53,30 @@ impl Digest {
         let mut text = self.to_string();
         text.truncate(digits);
         text
+    }
+}
+
+/// Digests values in one pass. No two different sequences of the same calls have the same digest: each text is preceded
+/// by its length.
+pub(crate) struct DigestBuilder(blake3::Hasher);
+
+impl DigestBuilder {
+    pub(crate) fn digest(&mut self, digest: &Digest) {
+        self.0.update(&digest.0);
+    }
+
+    pub(crate) fn number(&mut self, number: usize) {
+        self.0.update(&(number as u64).to_le_bytes());
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
+        self.number(bytes.len());
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> Digest {
+        Digest(*self.0.finalize().as_bytes())
     }
 }
 

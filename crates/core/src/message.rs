@@ -10,7 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Attachment, Digest, Name};
+use crate::digest::DigestBuilder;
+use crate::{Attachment, AttachmentSource, Digest, Name};
 
 /// Who a message is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -131,6 +132,89 @@ impl Part {
     }
 }
 
+/// Adds a part to the digest that names a history. The number says which variant it is, so they are never changed.
+impl Part {
+    fn digest_into(&self, digest: &mut DigestBuilder) {
+        match self {
+            Self::Text { text, raw } => {
+                digest.number(0);
+                digest.bytes(&**text);
+                digest_raw(digest, raw.as_ref());
+            }
+            Self::Thinking { text, signature, raw } => {
+                digest.number(1);
+                digest.bytes(&**text);
+                digest_optional(digest, signature.as_ref(), |digest, signature| digest.bytes(signature));
+                digest_raw(digest, raw.as_ref());
+            }
+            Self::ToolCall(call) => {
+                digest.number(2);
+                [&call.id, call.name.as_str(), &*call.arguments]
+                    .into_iter()
+                    .for_each(|text| digest.bytes(text));
+                digest_raw(digest, call.raw.as_ref());
+            }
+            Self::ToolResult(result) => {
+                digest.number(3);
+                [&result.id, result.name.as_str(), &*result.text]
+                    .into_iter()
+                    .for_each(|text| digest.bytes(text));
+                digest.number(usize::from(result.is_error));
+                digest.number(result.attachments.len());
+                result.attachments.iter().for_each(|attachment| digest_attachment(digest, attachment));
+            }
+            Self::Attachment(attachment) => {
+                digest.number(4);
+                digest_attachment(digest, attachment);
+            }
+            Self::Opaque(block) => {
+                digest.number(5);
+                digest_raw(digest, Some(block));
+            }
+        }
+    }
+}
+
+fn digest_optional<T>(
+    digest: &mut DigestBuilder,
+    value: Option<&T>,
+    add: impl FnOnce(&mut DigestBuilder, &T),
+) {
+    digest.number(usize::from(value.is_some()));
+    if let Some(value) = value {
+        add(digest, value);
+    }
+}
+
+fn digest_raw(digest: &mut DigestBuilder, block: Option<&ProviderBlock>) {
+    digest_optional(digest, block, |digest, block| {
+        digest.bytes(&block.provider);
+        digest_json(digest, &block.value);
+    });
+}
+
+fn digest_attachment(digest: &mut DigestBuilder, attachment: &Attachment) {
+    digest.bytes(&attachment.name);
+    digest_optional(digest, attachment.media_type.as_ref(), |digest, media_type| digest.bytes(media_type));
+    match &attachment.source {
+        AttachmentSource::Path(path) => {
+            digest.number(0);
+            digest.bytes(path.as_os_str().as_encoded_bytes());
+        }
+        AttachmentSource::Data(bytes) => {
+            digest.number(1);
+            digest.bytes(bytes.as_slice());
+        }
+    }
+}
+
+fn digest_json(digest: &mut DigestBuilder, value: &Value) {
+    let mut text = Vec::new();
+    // Writing a JSON value into memory cannot fail.
+    drop(serde_json::to_writer(&mut text, value));
+    digest.bytes(text);
+}
+
 impl Message {
     /// A message from the caller.
     pub fn user(text: impl Into<Arc<str>>) -> Self {
@@ -172,12 +256,19 @@ impl Message {
         })
     }
 
-    fn digest(&self) -> Digest {
-        // Most messages fit, so that nothing is copied while they are written.
-        let mut text = Vec::with_capacity(1_024);
-        // Serializing a message cannot fail: it holds no map with other keys than strings.
-        drop(serde_json::to_writer(&mut text, self));
-        Digest::hash(text)
+    /// Adds everything that is in the message to a digest.
+    fn digest_into(&self, digest: &mut DigestBuilder) {
+        digest.number(match self.role {
+            Role::User => 0,
+            Role::Assistant => 1,
+        });
+        digest.number(self.parts.len());
+        self.parts.iter().for_each(|part| part.digest_into(digest));
+        digest_optional(digest, self.origin.as_ref(), |digest, origin| {
+            digest.bytes(&origin.provider);
+            digest.bytes(&origin.model);
+            digest_json(digest, &origin.data);
+        });
     }
 }
 
@@ -208,7 +299,7 @@ impl fmt::Display for Message {
     }
 }
 
-/// Names a history: the digest of the previous head and the newest message.
+/// Names a history: the digest of the previous head and the newest message, taken in one pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Head(Digest);
@@ -222,7 +313,10 @@ impl Head {
     /// The head after one more message.
     #[must_use]
     pub fn after(&self, message: &Message) -> Self {
-        Self(self.0.then(&message.digest()))
+        let mut digest = Digest::builder();
+        digest.digest(&self.0);
+        message.digest_into(&mut digest);
+        Self(digest.finish())
     }
 }
 
@@ -271,5 +365,76 @@ impl Conversation {
     pub fn truncate(&mut self, length: usize) {
         self.messages.truncate(length);
         self.heads.truncate(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn block(value: Value) -> Option<ProviderBlock> {
+        Some(ProviderBlock { provider: "p".to_owned(), value })
+    }
+
+    fn result(text: &str, is_error: bool, attachments: Vec<Attachment>) -> Part {
+        let (id, name) = ("1".to_owned(), "look".into());
+        Part::ToolResult(ToolResult { id, name, text: text.into(), is_error, attachments })
+    }
+
+    #[test]
+    fn messages_that_differ_in_anything_have_different_heads() {
+        let call = |id: &str, name: &str, arguments: &str, raw| {
+            Part::ToolCall(ToolCall {
+                id: id.to_owned(),
+                name: name.into(),
+                arguments: arguments.into(),
+                raw,
+            })
+        };
+        let thinking = |text: &str, signature: Option<&str>| Part::Thinking {
+            text: text.into(),
+            signature: signature.map(str::to_owned),
+            raw: None,
+        };
+        let file = |name: &str, bytes: &[u8]| Attachment::bytes(name, "image/png", bytes);
+        let parts: Vec<Vec<Part>> = vec![
+            vec![],
+            vec![Part::text("")],
+            vec![Part::text("ab")],
+            vec![Part::text("a"), Part::text("b")],
+            vec![Part::Text { text: "ab".into(), raw: block(json!({})) }],
+            vec![Part::Text { text: "ab".into(), raw: block(json!({"x": 1.5})) }],
+            vec![thinking("ab", None)],
+            vec![thinking("ab", Some(""))],
+            vec![call("1", "look", "{}", None)],
+            vec![call("1l", "ook", "{}", None)],
+            vec![call("1", "look", "{}", block(Value::Null))],
+            vec![result("seen", false, vec![])],
+            vec![result("seen", true, vec![])],
+            vec![result("seen", false, vec![file("a", b"1")])],
+            vec![result("seen", false, vec![file("a", b"2")])],
+            vec![Part::Attachment(file("a", b"1"))],
+            vec![Part::Attachment(Attachment::path("a"))],
+            vec![Part::Opaque(ProviderBlock { provider: "p".to_owned(), value: json!(1) })],
+        ];
+        let origin = Origin { provider: "p".to_owned(), model: "m".to_owned(), data: Value::Null };
+        let messages = parts.iter().flat_map(|parts| {
+            [(Role::User, None), (Role::Assistant, None), (Role::Assistant, Some(origin.clone()))]
+                .map(|(role, origin)| Message { role, parts: parts.clone(), origin })
+        });
+        let heads: std::collections::HashSet<Head> =
+            messages.map(|message| Head::empty().after(&message)).collect();
+        assert_eq!(heads.len(), parts.len() * 3);
+    }
+
+    #[test]
+    fn a_head_depends_on_all_messages_and_their_order() {
+        let head = |texts: &[&str]| {
+            Conversation::from_messages(texts.iter().map(|text| Arc::new(Message::user(*text)))).head()
+        };
+        assert_ne!(head(&["a", "b"]), head(&["b", "a"]));
+        assert_ne!(head(&["a", "b"]), head(&["ab"]));
+        assert_eq!(head(&["a", "b"]), head(&["a", "b"]));
     }
 }
