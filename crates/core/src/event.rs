@@ -1,10 +1,13 @@
 //! Events: the only way out of the runtime, and the record it keeps.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     ApprovalMode, ApprovalRequest, CallInfo, CallOrigin, Decision, Digest, Effect, Failure, Head, Key,
@@ -45,24 +48,14 @@ pub struct Event {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventBody {
     /// A run began.
-    RunStarted {
-        /// The name of what is run.
-        entry: Name,
-        /// What it was given.
-        input: Payload,
-        /// The digest of agents, prompts, definitions and loop that this run is bound to.
-        pin: Digest,
-        /// How the run treats what must ask.
-        mode: ApprovalMode,
-        /// The limits of the run.
-        limits: Limits,
-        /// The ordinal of the user's message: the first part of every key.
-        ordinal: u32,
-    },
-    /// A run went on from its record.
+    RunStarted(Box<RunStart>),
+    /// A run was continued from its record.
     RunResumed {
         /// Whether the project changed since the run began.
         changed: bool,
+        /// The version of this program.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        build: String,
     },
     /// A call of an agent, tool or entry began.
     CallStarted {
@@ -177,6 +170,72 @@ pub enum EventBody {
         /// How long it took.
         duration_ms: u64,
     },
+}
+
+/// What a run was started with: all that is needed to continue it in another process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunStart {
+    /// The name of what is run.
+    pub entry: Name,
+    /// What it was given.
+    pub input: Payload,
+    /// The digest of agents, prompts, definitions and loop that this run is bound to.
+    pub pin: Digest,
+    /// How the run treats what must ask.
+    pub mode: ApprovalMode,
+    /// The limits of the run.
+    pub limits: Limits,
+    /// The ordinal of the user's message: the first part of every key.
+    pub ordinal: u32,
+    /// The version of the format of events.
+    #[serde(default)]
+    pub format: u32,
+    /// The version of the program that began the run.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub build: String,
+    /// The directory of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
+    /// The model of agents that name none, if it was given by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Name>,
+    /// The model of the agent that is run, whatever its file says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry_model: Option<Name>,
+    /// The models to turn to if the others are down.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<Name>,
+    /// The wall time after which the run is stopped. It does not hold when the run is continued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// The context values that were given to this run by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub context: BTreeMap<Name, Value>,
+}
+
+impl RunStart {
+    /// The version of the format in which events are written today.
+    pub const FORMAT: u32 = 1;
+
+    /// The start of a run for which nothing is set.
+    pub fn new(entry: impl Into<Name>, input: Payload, pin: Digest) -> Self {
+        Self {
+            entry: entry.into(),
+            input,
+            pin,
+            mode: ApprovalMode::default(),
+            limits: Limits::default(),
+            ordinal: 1,
+            format: Self::FORMAT,
+            build: String::new(),
+            project: None,
+            model: None,
+            entry_model: None,
+            fallbacks: Vec::new(),
+            timeout_ms: None,
+            context: BTreeMap::new(),
+        }
+    }
 }
 
 /// A piece of streamed text. A piece of a new attempt replaces those of earlier ones.

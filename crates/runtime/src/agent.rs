@@ -11,8 +11,9 @@ use std::sync::Arc;
 use futures::FutureExt;
 use llm_do_core::{
     AgentSpec, ArgumentsError, Attachment, Context, Conversation, Effect, FINAL_ANSWER, Failure, FailureKind,
-    Halt, HintAudience, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output, Part, Payload, Schema,
-    Step, StepKind, StepResult, StopReason, ToolCall, ToolResult, counted, join_problems, parse_strict,
+    Halt, Head, HintAudience, Key, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output, Part,
+    Payload, Schema, Step, StepKind, StepResult, StopReason, ToolCall, ToolResult, counted, join_problems,
+    parse_strict,
 };
 
 use crate::call::caller::opener;
@@ -286,21 +287,26 @@ impl AgentLoop<'_> {
     }
 
     async fn ask(&self) -> Result<Arc<ModelResponse>, StepError> {
-        let head = self.frame.agent_state.conversation_state.lock().await.conversation.head();
         let key = self.call.info.id.child(format_args!("t{}/model", self.turn));
+        let head = self.head_at(&key).await;
         let kind = StepKind::Model { head, turn: self.turn };
         let step = self.step(key, kind, self.call.name.clone(), self.call.input.clone(), Effect::Idempotent);
         Ok(self.scope.perform(step).await?.into_response()?)
     }
 
-    fn step(
-        &self,
-        key: llm_do_core::Key,
-        kind: StepKind,
-        name: llm_do_core::Name,
-        payload: Payload,
-        effect: Effect,
-    ) -> Step {
+    /// Returns the history that a request continues: the recorded one, if the request is recorded.
+    async fn head_at(&self, request: &Key) -> Head {
+        let run = &self.scope.run;
+        let mut conversation_state = self.frame.agent_state.conversation_state.lock().await;
+        let recorded = run.replay.as_ref().and_then(|replay| replay.request(request));
+        if recorded.is_some_and(|recorded| conversation_state.adopt(recorded)) && run.mark_adopted() {
+            let text = "this program would send other messages now than those of the record; the recorded ones are used";
+            run.notice(&self.call.info, text.to_owned());
+        }
+        conversation_state.conversation.head()
+    }
+
+    fn step(&self, key: Key, kind: StepKind, name: Name, payload: Payload, effect: Effect) -> Step {
         Step { key, call: self.call.info.id.clone(), kind, name, payload, effect }
     }
 

@@ -37,13 +37,14 @@ impl Engine for Embedded {
     fn perform(&self, step: Step) -> BoxFuture<'_, StepResult> {
         match self.run.replay.as_ref().map(|replay| replay.known(&step)) {
             Some(Known::Done(outcome)) => Box::pin(self.read_back(step, outcome)),
-            // What must happen at most once is never repeated silently.
-            Some(Known::Begun) if !step.effect.may_repeat() => {
+            // What must happen at most once is never repeated silently, and a definition that has changed since does not
+            // make it repeatable.
+            Some(Known::Begun(effect)) if !(step.effect.may_repeat() && effect.may_repeat()) => {
                 Box::pin(ready(Err(Halt::Unknown { key: step.key, name: step.name })))
             }
             Some(Known::Mismatch) => {
-                let message = "the record holds another conversation than this run has; a turn of a session cannot be \
-                    resumed without it";
+                let message = "the record does not hold the messages with which this conversation began; a turn of a \
+                    session cannot be resumed without them";
                 Box::pin(ready(Err(Halt::Record(message.to_owned()))))
             }
             _ => self.begin(step),

@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use llm_do_core::{
     ApprovalMode, Approver, Attachment, CallInfo, CallOrigin, Context, Conversation, Effect, Engine, Event,
     EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, Name, Outcome, Output,
-    Payload, RunId, Status, Step, StepKind, StepResult, Trace, UsageByModel, nearest,
+    Payload, RunId, RunStart, Status, Step, StepKind, StepResult, Trace, UsageByModel, nearest,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -54,6 +54,9 @@ pub struct RunBuilder {
     options: Options,
 }
 
+/// The version that the record names as the one that wrote it.
+const BUILD: &str = env!("CARGO_PKG_VERSION");
+
 /// What a run may be started with.
 #[derive(Default)]
 pub(crate) struct Options {
@@ -74,6 +77,26 @@ pub(crate) struct Options {
     pub(crate) agent: Option<Name>,
     /// Why an approval is asked for, if the run only asks for one and calls nothing.
     pub(crate) reason: Option<String>,
+}
+
+impl Options {
+    /// The options with which a recorded run was started, but for its wall time: whoever continues it sets another. The agent is the one in whose name its root acts, if there is one.
+    pub(crate) fn from_record(begun: &RunStart, agent: Name) -> Self {
+        let values = begun.context.iter();
+        let context = values.fold(Context::default(), |context, (name, value)| {
+            context.with_named(name.clone(), value.clone())
+        });
+        Self {
+            model: begun.model.clone().map(ModelChoice::Named),
+            entry_model: begun.entry_model.clone().map(ModelChoice::Named),
+            fallbacks: begun.fallbacks.iter().cloned().map(ModelChoice::Named).collect(),
+            limits: begun.limits.clone(),
+            context,
+            ordinal: begun.ordinal,
+            agent: Some(agent).filter(|agent| !agent.is_empty()),
+            ..Self::default()
+        }
+    }
 }
 
 impl RunBuilder {
@@ -301,7 +324,11 @@ pub(crate) fn start(
 
 /// The run's own options, completed by the runtime's.
 fn settings(shared: &Shared, options: Options) -> RunSettings {
+    let own_context =
+        options.context.all_named().map(|(name, value)| (name.clone(), value.clone())).collect();
     RunSettings {
+        own_context,
+        timeout: options.timeout,
         mode: options.mode.unwrap_or(shared.mode),
         approver: options.approver.or_else(|| shared.approver.clone()),
         model: options.model.or_else(|| shared.model.clone()),
@@ -403,25 +430,41 @@ async fn begin(
     ordinal: u32,
 ) -> Result<(), Halt> {
     let key = Key::root();
-    let pin = run.shared.project.pin;
     let Some(replay) = &run.replay else {
-        let body = EventBody::RunStarted {
-            entry: entry.clone(),
-            input: input.clone(),
-            pin,
-            mode: run.options.mode,
-            limits: run.options.limits.clone(),
-            ordinal,
-        };
-        return run.log.commit(root, &key, body, Durability::Process).await;
+        let start = run_start(run, entry, input, ordinal);
+        return run.log.commit(root, &key, EventBody::RunStarted(Box::new(start)), Durability::Process).await;
     };
     replay.grants().for_each(|grant| run.shared.broker.restore(grant.clone()));
     let changed = replay.changed;
-    run.log.commit(root, &key, EventBody::RunResumed { changed }, Durability::Process).await?;
+    let body = EventBody::RunResumed { changed, build: BUILD.to_owned() };
+    run.log.commit(root, &key, body, Durability::Process).await?;
     if changed {
         run.notice(root, "the project has changed since this run began".to_owned());
     }
     Ok(())
+}
+
+/// What the record says about how a run was started.
+fn run_start(run: &RunState, entry: &Name, input: &Payload, ordinal: u32) -> RunStart {
+    let (settings, project) = (&run.options, &run.shared.project);
+    let named = |choice: &ModelChoice| match choice {
+        ModelChoice::Named(name) => Some(name.clone()),
+        // A model that the program made is not data: the program that continues the run gives it again.
+        ModelChoice::Given(_) => None,
+    };
+    RunStart {
+        mode: settings.mode,
+        limits: settings.limits.clone(),
+        ordinal,
+        build: BUILD.to_owned(),
+        project: project.directory.clone(),
+        model: settings.model.as_ref().and_then(named),
+        entry_model: settings.entry_model.as_ref().and_then(named),
+        fallbacks: settings.fallbacks.iter().filter_map(named).collect(),
+        timeout_ms: settings.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        context: settings.own_context.clone(),
+        ..RunStart::new(entry, input.clone(), project.pin)
+    }
 }
 
 async fn enter(run: &Arc<RunState>, entry: Name, input: Payload, ordinal: u32) -> StepResult {

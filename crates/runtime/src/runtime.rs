@@ -60,21 +60,16 @@ impl Runtime {
     pub async fn resume(&self, run: RunId) -> Result<Run, ResumeError> {
         let claimed = self.shared.store.claim(run).await?;
         let begun = claimed.events.iter().find_map(|event| match &event.body {
-            EventBody::RunStarted { entry, input, mode, limits, ordinal, .. } => {
-                let mode = Some(stricter(*mode, self.shared.mode));
-                // The root acts in the name of nobody, or of the agent that the call was made for.
-                let agent = Some(event.call.agent.clone()).filter(|agent| !agent.is_empty());
-                let (limits, ordinal) = (limits.clone(), *ordinal);
-                let options = Options { mode, limits, ordinal, agent, ..Options::default() };
-                Some((entry.clone(), input.clone(), options))
-            }
+            EventBody::RunStarted(begun) => Some((begun.clone(), event.call.agent.clone())),
             _ => None,
         });
-        let (entry, input, options) = begun.ok_or(ResumeError::NotStarted { run })?;
-        match ended(&claimed.events) {
-            Some(status) => Err(ResumeError::Ended { run, status }),
-            None => Ok(start(self.shared.clone(), run, entry, input, options, Some(claimed))),
+        let (begun, agent) = begun.ok_or(ResumeError::NotStarted { run })?;
+        if let Some((status, error)) = ended(&claimed.events, begun.ordinal) {
+            return Err(ResumeError::Ended { run, status, error });
         }
+        let mode = stricter(begun.mode, self.shared.mode);
+        let options = Options { mode: Some(mode), ..Options::from_record(&begun, agent) };
+        Ok(start(self.shared.clone(), run, begun.entry, begun.input, options, Some(claimed)))
     }
 
     /// Returns a context value that was provided to the runtime.
@@ -155,12 +150,14 @@ impl Runtime {
 #[non_exhaustive]
 pub enum ResumeError {
     /// It has ended.
-    #[error("run {run} has ended ({status}): there is nothing to resume")]
+    #[error("run {run} has ended ({status}{}): there is nothing to resume", of_error(error.as_deref()))]
     Ended {
         /// The run.
         run: RunId,
         /// How it ended.
         status: Status,
+        /// Why it failed, if it did.
+        error: Option<String>,
     },
     /// Its record ends before anything was run.
     #[error("the record of run {run} does not say what was run")]
@@ -173,6 +170,10 @@ pub enum ResumeError {
     Store(#[from] StoreError),
 }
 
+fn of_error(error: Option<&str>) -> String {
+    error.map(|error| format!(": {error}")).unwrap_or_default()
+}
+
 fn stricter(one: ApprovalMode, other: ApprovalMode) -> ApprovalMode {
     let strictness = |mode| match mode {
         ApprovalMode::ApproveAll => 0,
@@ -182,14 +183,18 @@ fn stricter(one: ApprovalMode, other: ApprovalMode) -> ApprovalMode {
     if strictness(one) >= strictness(other) { one } else { other }
 }
 
-/// How a run ended, where it ended for good.
-fn ended(events: &[Arc<Event>]) -> Option<Status> {
-    let last = events.iter().rev().find_map(|event| match &event.body {
-        EventBody::RunFinished { status, .. } => Some(Some(*status)),
+/// Returns how a run ended, if it ended for good: with its status, or with the end of the call that it was started for. A
+/// limit of that call, for instance, is recorded as its result, so entering the run again would only end it again.
+fn ended(events: &[Arc<Event>], ordinal: u32) -> Option<(Status, Option<String>)> {
+    let (status, error) = events.iter().rev().find_map(|event| match &event.body {
+        EventBody::RunFinished { status, error, .. } => Some(Some((*status, error.clone()))),
         EventBody::RunResumed { .. } => Some(None),
         _ => None,
-    });
-    let is_final =
-        |status: &Status| matches!(status, Status::Done | Status::Failed | Status::Denied | Status::Output);
-    last.flatten().filter(is_final)
+    })??;
+    let is_final = matches!(status, Status::Done | Status::Failed | Status::Denied | Status::Output);
+    let top = Key::root().child(ordinal);
+    let has_result = || {
+        events.iter().any(|event| event.key == top && matches!(event.body, EventBody::CallFinished { .. }))
+    };
+    (is_final || has_result()).then_some((status, error))
 }

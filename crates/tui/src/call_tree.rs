@@ -46,7 +46,7 @@ impl CallTree {
     /// Applies an event.
     pub(crate) fn read(&mut self, event: &Event, now: Instant) {
         match &event.body {
-            EventBody::RunStarted { limits, .. } => self.begin(event.call.run, limits, now),
+            EventBody::RunStarted(start) => self.begin(event.call.run, &start.limits, now),
             EventBody::CallStarted { kind, name, input, .. } => self.start(event, *kind, name, input, now),
             EventBody::ModelRequest { .. } | EventBody::ModelResponse { .. } => self.talk(event),
             EventBody::ApprovalRequested(request) => self.ask(event.call.run, request),

@@ -437,7 +437,7 @@ async fn an_agent_that_is_created_meanwhile_is_no_change_of_the_project() {
     let pin = async || {
         let run = folder.run(&Approvals::new([]), [says("done")]).await;
         run.events().iter().find_map(|event| match &event.body {
-            EventBody::RunStarted { pin, .. } => Some(*pin),
+            EventBody::RunStarted(start) => Some(start.pin),
             _ => None,
         })
     };

@@ -1,33 +1,38 @@
 //! What a record says about the steps of a run that is entered again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use llm_do_core::{
-    CallResult, Decision, Digest, Event, EventBody, Grant, Head, Key, Message, ModelResponse, ModelResult,
-    Name, Outcome, Permit, Step, StepKind, Usage,
+    CallResult, Decision, Digest, Effect, Event, EventBody, Grant, Head, Key, Message, ModelResponse,
+    ModelResult, Name, Outcome, Permit, Step, StepKind, Usage,
 };
 
 /// An index over the recorded events of a run, by key.
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
-    started: HashSet<Key>,
-    executing: HashSet<Key>,
+    /// Sorted, so that the calls below a call are a range.
+    started: BTreeSet<Key>,
+    executing: HashMap<Key, Effect>,
     finished: HashMap<Key, Outcome>,
     decisions: HashMap<Key, Arc<Decision>>,
     responses: HashMap<Key, (Name, Arc<ModelResponse>)>,
-    requests: HashMap<Key, Request>,
+    requests: HashMap<Key, RecordedRequest>,
     samples: HashMap<Key, u64>,
-    spent: Vec<(Key, Name, Usage)>,
+    /// What requests used, by the call that made them.
+    spent: BTreeMap<Key, Vec<(Name, Usage)>>,
     /// Whether the project has changed since the run began.
     pub(crate) changed: bool,
 }
 
 /// A recorded request: the history it continued, and the messages that were new.
 #[derive(Debug)]
-struct Request {
-    head: Head,
-    messages: Vec<Arc<Message>>,
+pub(crate) struct RecordedRequest {
+    pub(crate) head: Head,
+    pub(crate) messages: Vec<Arc<Message>>,
+    /// How many earlier messages were still valid, if not all.
+    pub(crate) kept: Option<usize>,
     instructions: Option<Arc<str>>,
 }
 
@@ -35,8 +40,8 @@ struct Request {
 pub(crate) enum Known {
     /// Nothing: it was never begun.
     Nothing,
-    /// It was begun, and its end is not recorded.
-    Begun,
+    /// It was begun, and its end is not recorded. Whether it may be repeated is what its definition said then.
+    Begun(Effect),
     /// It ended.
     Done(Outcome),
     /// The record is about something else.
@@ -47,7 +52,7 @@ impl Replay {
     /// Indexes a record.
     pub(crate) fn from_events(events: &[Arc<Event>], pin: Digest) -> Self {
         let pinned = events.iter().find_map(|event| match &event.body {
-            EventBody::RunStarted { pin, .. } => Some(*pin),
+            EventBody::RunStarted(start) => Some(start.pin),
             _ => None,
         });
         let mut replay = Self { changed: pinned != Some(pin), ..Self::default() };
@@ -59,7 +64,7 @@ impl Replay {
         let key = event.key.clone();
         match &event.body {
             EventBody::CallStarted { .. } => drop(self.started.insert(key)),
-            EventBody::CallExecuting { .. } => drop(self.executing.insert(key)),
+            EventBody::CallExecuting { effect, .. } => drop(self.executing.insert(key, *effect)),
             EventBody::CallFinished { result, .. } => {
                 let outcome = match result {
                     CallResult::Output(output) => Outcome::Value(output.clone()),
@@ -69,10 +74,11 @@ impl Replay {
             }
             EventBody::ApprovalDecided { decision, .. } => drop(self.decisions.insert(key, decision.clone())),
             // Another attempt of the same request has nothing new to tell.
-            EventBody::ModelRequest { messages, instructions, head, .. } => {
-                self.requests.entry(key).or_insert_with(|| Request {
+            EventBody::ModelRequest { messages, kept, instructions, head, .. } => {
+                self.requests.entry(key).or_insert_with(|| RecordedRequest {
                     head: *head,
                     messages: messages.clone(),
+                    kept: *kept,
                     instructions: instructions.clone(),
                 });
             }
@@ -91,7 +97,7 @@ impl Replay {
             ModelResult::Failed { error } => error.cost.reported().copied(),
         };
         if let Some(usage) = usage {
-            self.spent.push((event.call.id.clone(), model.clone(), usage));
+            self.spent.entry(event.call.id.clone()).or_default().push((model.clone(), usage));
         }
     }
 
@@ -113,11 +119,16 @@ impl Replay {
             Some(Outcome::Decision(_)) if self.changed => Known::Nothing,
             Some(outcome) => Known::Done(outcome),
             None if self.is_other_history(step) => Known::Mismatch,
-            None if matches!(step.kind, StepKind::Effect { .. }) && self.executing.contains(key) => {
-                Known::Begun
-            }
-            None => Known::Nothing,
+            None => match (&step.kind, self.executing.get(key)) {
+                (StepKind::Effect { .. }, Some(effect)) => Known::Begun(*effect),
+                _ => Known::Nothing,
+            },
         }
+    }
+
+    /// Returns a recorded request.
+    pub(crate) fn request(&self, key: &Key) -> Option<&RecordedRequest> {
+        self.requests.get(key)
     }
 
     /// Returns whether a recorded request continued another history than the step names.
@@ -133,7 +144,8 @@ impl Replay {
 
     /// Counts the calls begun by a call and everything below it, itself included.
     pub(crate) fn calls_below(&self, call: &Key) -> u64 {
-        self.started.iter().filter(|key| key.is_within(call)).count() as u64
+        let below = self.started.range::<str, _>(bounds(&range_below(call))).count() as u64;
+        below + u64::from(!call.is_empty() && self.started.contains(call))
     }
 
     /// Returns what a call was permitted to do.
@@ -160,16 +172,15 @@ impl Replay {
     }
 
     /// Returns what requests of a call used.
-    pub(crate) fn spent_by<'a>(&'a self, call: &'a Key) -> impl Iterator<Item = (&'a Name, Usage)> {
-        self.spent.iter().filter(move |(key, _, _)| key == call).map(|(_, model, usage)| (model, *usage))
+    pub(crate) fn spent_by<'a>(&'a self, call: &Key) -> impl Iterator<Item = (&'a Name, Usage)> {
+        self.spent.get(call).into_iter().flatten().map(|(model, usage)| (model, *usage))
     }
 
     /// Returns what requests of a call and of everything below it used.
-    pub(crate) fn spent_below<'a>(&'a self, call: &'a Key) -> impl Iterator<Item = (&'a Name, Usage)> {
-        self.spent
-            .iter()
-            .filter(move |(key, _, _)| key.is_within(call))
-            .map(|(_, model, usage)| (model, *usage))
+    pub(crate) fn spent_below<'a>(&'a self, call: &Key) -> impl Iterator<Item = (&'a Name, Usage)> {
+        let below = self.spent.range::<str, _>(bounds(&range_below(call))).flat_map(|(_, spent)| spent);
+        let own = self.spent.get(call).filter(|_| !call.is_empty()).into_iter().flatten();
+        own.chain(below).map(|(model, usage)| (model, *usage))
     }
 
     /// Returns the grants that came with recorded decisions.
@@ -178,5 +189,45 @@ impl Replay {
             Decision::Allow(permit) => permit.grant.as_deref(),
             Decision::Refuse(_) => None,
         })
+    }
+}
+
+/// The range of the keys below a call, which all begin with its own key and a slash; below the root are all keys.
+fn range_below(call: &Key) -> (Bound<String>, Bound<String>) {
+    if call.is_empty() {
+        return (Bound::Unbounded, Bound::Unbounded);
+    }
+    // The character after the slash.
+    (Bound::Included(format!("{call}/")), Bound::Excluded(format!("{call}0")))
+}
+
+fn bounds((from, to): &(Bound<String>, Bound<String>)) -> (Bound<&str>, Bound<&str>) {
+    (from.as_ref().map(String::as_str), to.as_ref().map(String::as_str))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_range_below_a_call_holds_the_keys_below_it_and_no_others() {
+        let keys = [
+            "",
+            "1",
+            "1/t1",
+            "1/t1/tool/0",
+            "1/t1/tool/0/gate",
+            "1/t1/tool/0.1",
+            "1/t1/tool/1",
+            "1/t10",
+            "2",
+        ];
+        let all: BTreeSet<Key> = keys.into_iter().map(Key::from).collect();
+        for call in &all {
+            let found: Vec<&Key> =
+                all.range::<str, _>(bounds(&range_below(call))).filter(|key| *key != call).collect();
+            let expected: Vec<&Key> = all.iter().filter(|key| key.is_within(call) && *key != call).collect();
+            assert_eq!(found, expected, "below {call:?}");
+        }
     }
 }

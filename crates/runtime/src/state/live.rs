@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::CeilingId;
 use crate::descriptors::Descriptors;
 use crate::project::plan::{CallTarget, Plan, TargetKind};
+use crate::record::replay::RecordedRequest;
 use crate::state::cancel_state::CancelState;
 use crate::state::control;
 use crate::state::instances::Instances;
@@ -160,6 +161,22 @@ impl ConversationState {
         self.kept = Some(self.announced);
         self.measured = None;
         self.note = None;
+    }
+
+    /// Continues with the messages of a recorded request, whatever this program would have sent: a changed text must not
+    /// make a run impossible to resume. Returns whether they differ.
+    pub(crate) fn adopt(&mut self, request: &RecordedRequest) -> bool {
+        if self.conversation.head() == request.head {
+            return false;
+        }
+        let mut recorded = self.conversation.clone();
+        recorded.truncate(request.kept.unwrap_or(self.announced));
+        request.messages.iter().for_each(|message| recorded.push(message.clone()));
+        let is_recorded = recorded.head() == request.head;
+        if is_recorded {
+            self.conversation = recorded;
+        }
+        is_recorded
     }
 
     /// Puts the note about the last turn before a message of the user.

@@ -1,12 +1,14 @@
 //! The state of one run: what its steps share.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use llm_do_core::{
     ApprovalMode, Approver, CallInfo, CallOrigin, Context, Cost, EventBody, Halt, Key, Limits, ModelChoice,
     Money, Name, NoticeSink, RunId, UndeliveredNotice, Usage,
 };
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Amount, Budget, CeilingId, Ceilings};
@@ -45,6 +47,8 @@ pub(crate) struct RunState {
     unasked: OnceLock<()>,
     /// Whether a read of a secret file was denied.
     secret_denied: OnceLock<()>,
+    /// Whether recorded messages were used that differ from those that would be sent now.
+    adopted: OnceLock<()>,
     /// Calls that had begun when the run was halted, and so have no outcome.
     interrupted: Mutex<HashSet<Key>>,
 }
@@ -59,6 +63,10 @@ pub(crate) struct RunSettings {
     pub(crate) fallbacks: Vec<ModelChoice>,
     pub(crate) limits: Limits,
     pub(crate) context: Arc<Context>,
+    /// The named values that were given to this run, for its record.
+    pub(crate) own_context: BTreeMap<Name, Value>,
+    /// The wall time after which it is stopped.
+    pub(crate) timeout: Option<Duration>,
     /// The conversation that the top agent continues.
     pub(crate) agent_state: Option<Arc<AgentState>>,
     /// The instances that a session keeps over its turns.
@@ -94,6 +102,7 @@ impl RunState {
             top: OnceLock::new(),
             unasked: OnceLock::new(),
             secret_denied: OnceLock::new(),
+            adopted: OnceLock::new(),
             interrupted: Mutex::default(),
         }
     }
@@ -184,6 +193,11 @@ impl RunState {
     /// Remembers that a read of a secret file was denied; returns whether it is the first one.
     pub(crate) fn mark_secret_denied(&self) -> bool {
         self.secret_denied.set(()).is_ok()
+    }
+
+    /// Remembers that recorded messages differ from those that would be sent now; returns whether it is the first time.
+    pub(crate) fn mark_adopted(&self) -> bool {
+        self.adopted.set(()).is_ok()
     }
 
     pub(crate) fn had_nobody_to_ask(&self) -> bool {

@@ -6,12 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::join_all;
 use llm_do_core::{
-    AgentSpec, Answer, Approval, ApprovalRequest, Effect, Event, EventBody, Output, RunId, Scope, Status,
+    AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, DescriptorSettings, Effect, Event, EventBody,
+    Limits, Model, ModelError, Models, NeedSpec, Output, RunId, Scope, Status,
 };
-use llm_do_models::{Script, asks, asks_all, says};
-use llm_do_runtime::{Ack, EntrySpec, MemoryStore, PromptInput, RunReport, Runtime, Store, StoreError};
+use llm_do_models::{Script, asks, asks_all, replies, says};
+use llm_do_runtime::{
+    Ack, Descriptors, EntrySpec, MemoryStore, PromptInput, ResumeError, RunReport, Runtime, Store, StoreError,
+};
 use llm_do_testing::{EffectRecorder, FunctionTool, HookedStore, TestProject, TestRun};
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 /// A store that loses everything after so many writes, as a crash does.
 fn crashing_store(kept: &MemoryStore, writes: usize) -> HookedStore {
@@ -247,4 +251,195 @@ async fn a_run_that_was_never_kept_cannot_be_resumed_and_says_so() {
     let report = runtime.run("main", "x").await.unwrap();
     let Err(error) = runtime.resume(report.id).await else { panic!("resumed") };
     assert!(error.to_string().contains("not recorded"), "{error}");
+}
+
+/// A record that ends with the last event that matches.
+async fn cut_after(kept: &MemoryStore, run: RunId, last: impl Fn(&Event) -> bool) -> MemoryStore {
+    let mut record = kept.read(run, None).await.unwrap();
+    let end = record.iter().rposition(|event| last(event)).expect("no such event");
+    record.truncate(end + 1);
+    MemoryStore::from_events(record)
+}
+
+fn is_response(event: &Event) -> bool {
+    matches!(event.body, EventBody::ModelResponse { .. })
+}
+
+/// Reads a long text, of which the agent sees a page of so many characters.
+fn reader_of_pages(store: MemoryStore, page: u64) -> Runtime {
+    let settings =
+        DescriptorSettings { enabled: true, limit: page, page_size: page, ..DescriptorSettings::default() };
+    let script = Script::by_turn([
+        asks("look", json!({})),
+        asks("look", json!({})),
+        replies(|request| {
+            let seen = request.conversation.messages().iter().flat_map(|message| message.tool_results());
+            says(seen.map(|result| result.text.len().to_string()).collect::<Vec<_>>().join(" "))
+        }),
+    ]);
+    let mut main = AgentSpec::new("main", "x").tool("look").tool("read_fd").model(script);
+    main.descriptors = settings;
+    let look = FunctionTool::new("look", |_, _| async { Ok("0123456789".repeat(20).into()) })
+        .define(|definition| definition.approval = Approval::PreApproved);
+    let read = FunctionTool::new("read_fd", |_, _| async { Ok("not called".into()) })
+        .define(|definition| definition.needs = vec![NeedSpec::typed::<Descriptors>()]);
+    let project = TestProject::new().agent(main).tool(look).tool(read);
+    project.runtime(move |runtime| runtime.store(Arc::new(store))).build()
+}
+
+#[tokio::test]
+async fn a_text_that_would_be_another_one_now_does_not_stop_a_resume() {
+    let kept = MemoryStore::default();
+    let first = reader_of_pages(kept.clone(), 20).run("main", "go").await.unwrap();
+    let second_request = |event: &Event| event.key == "1/t2/model" && is_response(event);
+    let cut = cut_after(&kept, first.id, second_request).await;
+
+    let resumed = reader_of_pages(cut, 30).resume(first.id).await.unwrap().await.unwrap();
+    // The first result is the recorded one, the second is shown as the project says now.
+    let sizes: Vec<usize> = resumed.text().split(' ').map(|size| size.parse().unwrap()).collect();
+    let before: Vec<usize> = first.text().split(' ').map(|size| size.parse().unwrap()).collect();
+    assert_eq!(sizes[0], before[0]);
+    assert!(sizes[1] > before[1], "{sizes:?} {before:?}");
+    let notices = resumed
+        .events()
+        .iter()
+        .filter(|event| matches!(&event.body, EventBody::Notice { text } if text.contains("other messages")))
+        .count();
+    assert_eq!(notices, 1);
+}
+
+#[tokio::test]
+async fn an_effect_that_was_begun_once_is_not_repeated_because_its_definition_changed() {
+    let paid = EffectRecorder::default();
+    let runtime = |store: MemoryStore, effect: Effect| {
+        let recorder = paid.clone();
+        let pay = FunctionTool::new("pay", move |input, call| {
+            recorder.happened(&call, "pay", &input);
+            async { Ok(Output::text("paid")) }
+        })
+        .define(move |definition| {
+            definition.approval = Approval::PreApproved;
+            definition.effect = effect;
+        });
+        TestProject::new()
+            .agent(AgentSpec::new("main", "x").tool("pay"))
+            .tool(pay)
+            .model_replies([asks("pay", json!({})), says("done")])
+            .runtime(move |runtime| runtime.store(Arc::new(store)))
+            .build()
+    };
+    let kept = MemoryStore::default();
+    let first = runtime(kept.clone(), Effect::Once).run("main", "go").await.unwrap();
+    let executing = |event: &Event| matches!(event.body, EventBody::CallExecuting { .. });
+    let cut = cut_after(&kept, first.id, executing).await;
+    let error = runtime(cut, Effect::Idempotent).resume(first.id).await.unwrap().await.unwrap_err();
+    assert_eq!(error.status(), Status::Unknown, "{error}");
+    assert_eq!(paid.names().len(), 1);
+}
+
+#[tokio::test]
+async fn a_resumed_run_has_the_model_the_context_and_the_limits_that_it_was_started_with() {
+    let runtime = |store: MemoryStore| {
+        let look = FunctionTool::new("look", |_, call| async move {
+            let region = call.context().named("region").cloned().unwrap_or_default();
+            Ok(Output::json(region))
+        })
+        .define(|definition| {
+            definition.approval = Approval::PreApproved;
+            definition.needs = vec![NeedSpec::named("region")];
+        });
+        TestProject::new()
+            .agent(AgentSpec::new("main", "x").tool("look"))
+            .tool(look)
+            .runtime(move |runtime| {
+                runtime.store(Arc::new(store)).models(OneModel).provided_per_run_named("region")
+            })
+            .build()
+    };
+    let kept = MemoryStore::default();
+    let limits = Limits { turns: Some(7), ..Limits::default() };
+    let run = runtime(kept.clone()).run("main", "go").model("known:model").limits(limits.clone());
+    let first = run.provide_named("region", json!("north")).await.unwrap();
+    assert_eq!(&*first.text(), "north");
+    let cut = cut_after(&kept, first.id, |event| matches!(event.body, EventBody::RunStarted { .. })).await;
+    let resumed = runtime(cut).resume(first.id).await.unwrap().await.unwrap();
+    assert_eq!(&*resumed.text(), "north");
+    let start = resumed.events().iter().find_map(|event| match &event.body {
+        EventBody::RunStarted(start) => Some(start.clone()),
+        _ => None,
+    });
+    let start = start.unwrap();
+    assert_eq!((start.model.as_deref(), start.limits), (Some("known:model"), limits));
+    assert_eq!(start.context.get("region"), Some(&json!("north")));
+}
+
+/// Knows one model, which calls `look` and repeats what it saw.
+struct OneModel;
+
+impl Models for OneModel {
+    fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        assert_eq!(name, "known:model");
+        Ok(Arc::new(Script::by_turn([
+            asks("look", json!({})),
+            replies(|request| {
+                let last = request.conversation.messages().last().unwrap();
+                says(last.tool_results().next().unwrap().text.to_string())
+            }),
+        ])))
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_its_agents_own_limit_ended_is_not_resumed() {
+    let kept = MemoryStore::default();
+    let runtime = |store: MemoryStore| {
+        let mut main =
+            AgentSpec::new("main", "x").tool("note").model(Script::by_turn([asks("note", json!({"n": 1}))]));
+        main.limits.turns = Some(1);
+        let world = World::default();
+        TestProject::new()
+            .agent(main)
+            .tool(world.acting("note", Effect::Pure))
+            .runtime(move |runtime| runtime.store(Arc::new(store)).approval_mode(ApprovalMode::ApproveAll))
+            .build()
+    };
+    let error = runtime(kept.clone()).run("main", "go").await.unwrap_err();
+    assert_eq!(error.status(), Status::Limit);
+    let Err(refused) = runtime(kept).resume(error.report.id).await else { panic!("resumed") };
+    assert!(matches!(refused, ResumeError::Ended { status: Status::Limit, .. }), "{refused}");
+    assert!(refused.to_string().contains("used its 1 turn"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_runtimes_that_resume_a_run_one_continues_it() {
+    for round in 0..50 {
+        let world = World::default();
+        let kept = MemoryStore::default();
+        let first = run_until_crash(&world, &kept, 40).await;
+        // Neither gets further than its first event before both have tried.
+        let both_tried = Arc::new(Semaphore::new(0));
+        let tried = both_tried.clone();
+        let store = HookedStore::new(kept, move |event, _| {
+            let EventBody::RunResumed { .. } = event.body else { return Ok(Ack::done()) };
+            let (sender, ack) = Ack::pending();
+            let tried = tried.clone();
+            tokio::spawn(async move {
+                let _ = tried.acquire().await;
+                sender.send(Ok(()));
+            });
+            Ok(ack)
+        });
+        let runtimes = [world.runtime(Arc::new(store.clone())), world.runtime(Arc::new(store))];
+        let resumed = join_all(runtimes.iter().map(|runtime| runtime.resume(first.id))).await;
+        both_tried.add_permits(1);
+        let (won, lost): (Vec<_>, Vec<_>) = resumed.into_iter().partition(Result::is_ok);
+        assert_eq!((won.len(), lost.len()), (1, 1), "round {round}");
+        for run in won {
+            let _ = run.unwrap().await;
+        }
+        for refused in lost {
+            let Err(ResumeError::Store(StoreError::Held { .. })) = refused else { panic!("round {round}") };
+        }
+        assert_eq!(repeated_effects(&world.recorder), [] as [String; 0], "round {round}");
+    }
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use llm_do_core::{
-    Access, AgentSpec, Answer, ApprovalMode, ApprovalRequest, EventBody, Failure, FailureKind, ModelProfile,
-    Scope,
+    Access, AgentSpec, Answer, ApprovalMode, ApprovalRequest, Event, EventBody, Failure, FailureKind,
+    ModelProfile, Scope,
 };
 use llm_do_models::{Script, asks, says};
 use llm_do_runtime::{
@@ -546,15 +546,10 @@ async fn a_resumed_run_does_not_write_a_file_again() {
     let kept = Arc::new(MemoryStore::default());
     let report = make(kept.clone()).run("main", "word ".repeat(2_000)).await.unwrap();
     assert!(!folder.0.join("a.txt").exists(), "{}", report.trace());
-    let cut = Arc::new(MemoryStore::default());
-    for event in kept.read(report.id).await.unwrap() {
-        let is_last = matches!(&event.body, EventBody::ModelRequest { turn: 3, .. });
-        if is_last {
-            break;
-        }
-        cut.ride(&event).unwrap();
-    }
-    let again = make(cut).resume(report.id).await.unwrap().await.unwrap();
+    let record = kept.read(report.id, None).await.unwrap().into_iter();
+    let is_last = |event: &Event| matches!(&event.body, EventBody::ModelRequest { turn: 3, .. });
+    let cut = MemoryStore::from_events(record.take_while(|event| !is_last(event)));
+    let again = make(Arc::new(cut)).resume(report.id).await.unwrap().await.unwrap();
     assert_eq!(&*again.text(), "done");
     assert!(!folder.0.join("a.txt").exists(), "a change that was recorded was made again");
 }

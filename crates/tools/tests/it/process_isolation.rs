@@ -354,10 +354,9 @@ async fn a_table_that_the_embedder_provides_is_not_seen_by_programs() {
 async fn enter_everywhere(make: impl Fn(Arc<dyn Store>) -> llm_do_runtime::Runtime, input: &str) {
     let kept = Arc::new(MemoryStore::default());
     let whole = make(kept.clone()).run("main", input).await.unwrap();
-    let record = kept.read(whole.id).await.unwrap();
+    let record = kept.read(whole.id, None).await.unwrap();
     for length in 1..record.len() {
-        let cut = Arc::new(MemoryStore::default());
-        record[..length].iter().for_each(|event| cut.ride(event).unwrap());
+        let cut = Arc::new(MemoryStore::from_events(record[..length].iter().cloned()));
         let again = TestRun::of(make(cut).resume(whole.id).await.unwrap().await);
         assert_eq!(again.answer(), whole.text(), "after {length} of {} events", record.len());
     }

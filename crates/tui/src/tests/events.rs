@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use llm_do_core::{
-    ApprovalMode, ApprovalRequest, CallInfo, CallKind, CallOrigin, CallResult, Cost, DecidedBy, Decision,
-    Delta, Digest, Event, EventBody, Failure, FailureKind, Head, Key, Limits, Message, ModelResponse,
-    ModelResult, Money, Output, Part, Payload, Permit, Role, RunId, Status, StopReason, ToolCall, ToolResult,
-    Usage, UsageByModel,
+    ApprovalRequest, CallInfo, CallKind, CallOrigin, CallResult, Cost, DecidedBy, Decision, Delta, Digest,
+    Event, EventBody, Failure, FailureKind, Head, Key, Limits, Message, ModelResponse, ModelResult, Money,
+    Output, Part, Payload, Permit, Role, RunId, RunStart, Status, StopReason, ToolCall, ToolResult, Usage,
+    UsageByModel,
 };
 use serde_json::{Value, json};
 
@@ -71,15 +71,8 @@ impl Driver {
             path: "".into(),
             agent: name.into(),
         });
-        let started = EventBody::RunStarted {
-            entry: name.into(),
-            input: Payload::null(),
-            pin: Digest::hash("pin"),
-            mode: ApprovalMode::Prompt,
-            limits,
-            ordinal: 1,
-        };
-        self.read(&event(&root, started));
+        let start = RunStart { limits, ..RunStart::new(name, Payload::null(), Digest::hash("pin")) };
+        self.read(&event(&root, EventBody::RunStarted(Box::new(start))));
         self.calls(&root, CallKind::Agent, name, json!({"input": "go"}))
     }
 

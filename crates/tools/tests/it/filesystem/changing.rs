@@ -156,14 +156,11 @@ async fn an_edit_whose_result_was_lost_in_a_crash_is_not_made_twice() {
     let kept = Arc::new(MemoryStore::default());
     let report = make(kept.clone()).run("main", "go").await.unwrap();
     assert_eq!(folder.text("a.txt"), "2");
-    let cut = Arc::new(MemoryStore::default());
-    for event in kept.read(report.id).await.unwrap() {
-        if matches!(&event.body, EventBody::CallFinished { .. }) {
-            break;
-        }
-        cut.ride(&event).unwrap();
-    }
-    let again = llm_do_testing::TestRun::of(make(cut).resume(report.id).await.unwrap().await);
+    let record = kept.read(report.id, None).await.unwrap().into_iter();
+    let cut = MemoryStore::from_events(
+        record.take_while(|event| !matches!(&event.body, EventBody::CallFinished { .. })),
+    );
+    let again = llm_do_testing::TestRun::of(make(Arc::new(cut)).resume(report.id).await.unwrap().await);
     assert_eq!(again.tool_results(), [r#"{"path":"a.txt","bytes":1,"changed":true}"#]);
     assert_eq!(folder.text("a.txt"), "2");
 }

@@ -174,10 +174,9 @@ impl Stage {
 
 /// Enters a run again from a part of its record: it must go the same way to the same end.
 async fn enter_again(plan: &Plan, first: &Stage, ended: &TestRun, kept: &MemoryStore) -> Vec<String> {
-    let record: Vec<Arc<Event>> = kept.read(ended.report().id).await.unwrap();
+    let record: Vec<Arc<Event>> = kept.read(ended.report().id, None).await.unwrap();
     let length = Chance::at(plan.seed, &["resume"]).between(1, record.len() - 1);
-    let cut = Arc::new(MemoryStore::default());
-    record[..length].iter().for_each(|event| cut.ride(event).unwrap());
+    let cut = Arc::new(MemoryStore::from_events(record[..length].iter().cloned()));
     let stage = Stage::new(plan, false);
     let runtime = stage.runtime(cut);
     let again = TestRun::of(runtime.resume(ended.report().id).await.unwrap().await);
