@@ -1,7 +1,9 @@
 //! The terminal behind stderr: lines, a status line that is redrawn, and colors where they are wanted.
 
 use std::io::{IsTerminal, Write, stderr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// stderr as everything of this process writes to it.
 ///
@@ -96,7 +98,7 @@ impl Console {
     }
 
     fn state(&self) -> MutexGuard<'_, ConsoleState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

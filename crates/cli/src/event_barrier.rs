@@ -6,11 +6,11 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use llm_do::event::{Event, EventBody};
 use llm_do::value::Key;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
@@ -82,6 +82,6 @@ impl EventBarrier {
     }
 
     fn reached(&self) -> MutexGuard<'_, HashMap<Key, usize>> {
-        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reached.lock()
     }
 }

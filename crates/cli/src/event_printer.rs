@@ -1,13 +1,14 @@
 //! Prints events of a run to stderr, as many as `-v` asks for.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use llm_do::Payload;
 use llm_do::approval::Decision;
 use llm_do::call::CallResult;
 use llm_do::event::{Delta, Event, EventBody, ModelResult};
 use llm_do::value::Key;
+use parking_lot::Mutex;
 
 use crate::console::Console;
 use crate::plain_output::AgentMessages;
@@ -74,7 +75,7 @@ impl EventPrinter {
 
     /// Prints what a screen reader gets as a sentence; returns false for everything else.
     fn print_sentences(&self, event: &Event, messages: &Mutex<AgentMessages>) -> bool {
-        let mut messages = messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut messages = messages.lock();
         match &event.body {
             EventBody::CallStarted { name, input, .. } => {
                 self.console.line(&format!("{}: {}", begun(event, name), input_message(input)));
@@ -129,7 +130,7 @@ impl EventPrinter {
 
     /// Prints whole lines and keeps the rest.
     fn streamed(&self, event: &Event, delta: &Delta, mark: &str) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let text = open.entry(event.call.id.clone()).or_default();
         text.push_str(&delta.text);
         while let Some(end) = text.find('\n') {
@@ -140,14 +141,14 @@ impl EventPrinter {
 
     /// Forgets the text of a failed attempt: the next one repeats it.
     fn give_up(&self, event: &Event) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if open.remove(&event.call.id).is_some() {
             self.line(event, "(the answer was cut off)");
         }
     }
 
     fn flush(&self, event: &Event) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if let Some(rest) = open.remove(&event.call.id).filter(|rest| !rest.is_empty()) {
             self.line(event, &printable(&rest));
         }

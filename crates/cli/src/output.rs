@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use llm_do::event::Event;
 use llm_do::usage::Usage;
 use llm_do_core::counted;
+use parking_lot::Mutex;
 
 use crate::console::Paint;
 
@@ -54,12 +54,12 @@ pub(crate) fn to_stderr(text: &str) {
 /// Prints a notice from before the run on stderr, and keeps it for the object of `--output json`.
 pub(crate) fn early_notice(text: &str) {
     to_stderr(&Paint::for_stderr().message(&format!("notice: {text}")));
-    EARLY.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+    EARLY.lock().push(text.to_owned());
 }
 
 /// Returns the notices from before the run.
 pub(crate) fn early_notices() -> Vec<String> {
-    EARLY.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    EARLY.lock().clone()
 }
 
 /// One write per line, so that lines of several threads never mix.

@@ -1,9 +1,10 @@
 //! Interrupts: the first one ends the run in order, the second one leaves at once.
 
 use std::io::stdin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use llm_do::call::Canceller;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -141,6 +142,6 @@ impl Interrupts {
     }
 
     fn watched(&self) -> MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watched.lock()
     }
 }

@@ -1,12 +1,13 @@
 //! The status line of a run: who is asked, for how long, and what it took so far. Between runs there is none.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use llm_do::event::{Event, EventBody, ModelResult};
 use llm_do::usage::Usage;
 use llm_do::value::Name;
+use parking_lot::Mutex;
 
 use crate::console::Console;
 use crate::output::usage_line;
@@ -57,7 +58,7 @@ impl StatusLine {
     pub(crate) fn reader(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let (state, console) = (self.state.clone(), self.console.clone());
         move |event| {
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = state.lock();
             state.read(event);
             if state.started.is_none() {
                 console.status(String::new());
@@ -82,7 +83,7 @@ fn draw(state: &Mutex<ProgressState>, ended: &AtomicBool, console: &Console) {
     while !ended.load(Ordering::Relaxed) {
         {
             // Drawn under the lock, so that nothing is drawn after the end of a run was read.
-            let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let state = state.lock();
             if let Some(line) = state.line(FRAMES[frame % FRAMES.len()]) {
                 console.status(line);
             }

@@ -8,14 +8,15 @@
 
 use std::collections::HashSet;
 use std::io::{IsTerminal, stdout};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use llm_do::event::{Event, EventBody, ModelResult};
 use llm_do::model::StopReason;
 use llm_do::project::{LoadedProject, Outline};
 use llm_do::value::{Content, Key, Name};
 use llm_do::{Output, RunReport};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::answer_text::{AnswerChange, AnswerText};
 use crate::console::{Console, Suspended};
@@ -259,7 +260,7 @@ impl AnswerStream {
     }
 
     fn state(&self) -> MutexGuard<'_, StreamState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -20,12 +20,13 @@ mod replay;
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 use llm_do_core::ModelError;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::transport::{ByteStream, Chunks, Transport};
 pub use error::CassetteError;
@@ -169,11 +170,6 @@ struct Warnings(Arc<Mutex<Vec<String>>>);
 
 impl Warnings {
     fn all(&self) -> MutexGuard<'_, Vec<String>> {
-        locked(&self.0)
+        self.0.lock()
     }
-}
-
-/// Locks what is consistent after every single change, so that a panic elsewhere does not spoil it.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

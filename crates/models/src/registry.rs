@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{Model, ModelError, ModelErrorKind, ModelOverride, Models, Name, nearest};
 use llm_do_secrets::KnownSecrets;
+use parking_lot::Mutex;
 
 use crate::environment::Environment;
 use crate::http::{HttpSettings, HttpTransport};
@@ -122,7 +123,7 @@ impl StandardModels {
 
     fn script(&self, file: &str) -> Result<Arc<dyn Model>, ModelError> {
         let path = self.below(file)?;
-        let mut scripts = self.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scripts = self.scripts.lock();
         if let Some(script) = scripts.get(&path) {
             return Ok(script.clone());
         }
@@ -142,7 +143,7 @@ impl StandardModels {
 
     /// Finds a model of a provider. It is made once; what is missing for it may be there the next time.
     fn remote(&self, name: &Name, provider: &str, model: &str) -> Result<Arc<dyn Model>, ModelError> {
-        if let Some(known) = self.remote.lock().unwrap_or_else(PoisonError::into_inner).get(name) {
+        if let Some(known) = self.remote.lock().get(name) {
             return Ok(known.clone());
         }
         if model.is_empty() {
@@ -168,7 +169,7 @@ impl StandardModels {
             self.known_secrets(),
             transport,
         ));
-        self.remote.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), remote.clone());
+        self.remote.lock().insert(name.clone(), remote.clone());
         Ok(remote)
     }
 

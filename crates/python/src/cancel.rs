@@ -48,7 +48,7 @@ impl Process {
                 return;
             };
             let wait = next.saturating_duration_since(now);
-            state = self.watch.wait(state, wait);
+            self.watch.wait(&mut state, wait);
         }
     }
 

@@ -1,7 +1,8 @@
 //! Calls that are being cancelled, and when the next step is due for each of them. [`crate::cancel`] takes the steps.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// How long code may take to see that it is cancelled before it is interrupted, again and again.
 pub(crate) const TIME_TO_SEE: Duration = Duration::from_millis(250);
@@ -36,16 +37,12 @@ impl CancelWatch {
     }
 
     /// Waits for a change, at most this long.
-    pub(crate) fn wait<'s>(
-        &self,
-        state: MutexGuard<'s, CancelState>,
-        limit: Duration,
-    ) -> MutexGuard<'s, CancelState> {
-        self.changed.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0
+    pub(crate) fn wait(&self, state: &mut MutexGuard<'_, CancelState>, limit: Duration) {
+        self.changed.wait_for(state, limit);
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, CancelState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,11 +1,12 @@
 //! The Python process of a project over its whole life: started when the project is loaded, started again after a
 //! crash, ended with the last tool that uses it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use llm_do_core::{Failure, FailureKind};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::package::Package;
@@ -178,7 +179,7 @@ impl Host {
     }
 
     fn state(&self) -> MutexGuard<'_, HostState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -4,7 +4,7 @@
 //! It becomes a notice of the run that used the process last. If that run has ended, or there was none yet, it waits for
 //! the next one, and goes to whoever loaded the project when there is none.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use llm_do_core::{NoticeSink, UndeliveredNotice};
 
@@ -73,7 +73,7 @@ impl Outside {
     }
 
     fn state(&self) -> MutexGuard<'_, OutsideState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
         let (taken, is_open) = (seen.clone(), open.clone());
         let sink = NoticeSink::new(move |text| match is_open.load(Ordering::Relaxed) {
             true => {
-                taken.lock().unwrap().push(text);
+                taken.lock().push(text);
                 Ok(())
             }
             false => Err(UndeliveredNotice(text)),
@@ -118,8 +118,8 @@ mod tests {
         outside.tell("after the run");
         outside.finish();
         outside.finish();
-        assert_eq!(*runs.lock().unwrap(), ["at import", "in the run"]);
-        assert_eq!(*owners.lock().unwrap(), ["after the run"]);
+        assert_eq!(*runs.lock(), ["at import", "in the run"]);
+        assert_eq!(*owners.lock(), ["after the run"]);
     }
 
     #[test]
@@ -128,11 +128,11 @@ mod tests {
         let outside = Outside::new(NoticeSink::none());
         outside.send_to(run.clone());
         (0..100_000).for_each(|_| outside.tell("line"));
-        assert_eq!(runs.lock().unwrap().last().unwrap(), CUT);
-        let count = runs.lock().unwrap().len();
+        assert_eq!(runs.lock().last().unwrap(), CUT);
+        let count = runs.lock().len();
         assert!(count < 20_000, "{count}");
         outside.send_to(run);
         outside.tell("again");
-        assert_eq!(runs.lock().unwrap().last().unwrap(), "again");
+        assert_eq!(runs.lock().last().unwrap(), "again");
     }
 }

@@ -13,12 +13,13 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use llm_do_core::{CallContext, NoticeSink, UndeliveredNotice};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::cancel_watch::CancelWatch;
@@ -429,7 +430,7 @@ impl Process {
     }
 
     fn keep(&self, text: &str) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).add(text);
+        self.kept.lock().add(text);
     }
 
     /// Enters a call; or says how the process has ended.
@@ -504,9 +505,9 @@ impl Process {
 
     /// Waits until the process and all that it started are gone; says whether they are.
     fn wait_for_exit(&self, time: Duration) -> bool {
-        let life = self.life();
-        let waited = self.changed.wait_timeout_while(life, time, |life| !life.has_exited);
-        waited.unwrap_or_else(PoisonError::into_inner).0.has_exited
+        let mut life = self.life();
+        self.changed.wait_while_for(&mut life, |life| !life.has_exited, time);
+        life.has_exited
     }
 
     /// Waits until every call was told that the process has ended.
@@ -547,17 +548,17 @@ impl Process {
         let how = life.killed_for.clone().unwrap_or_else(|| describe_status(life.status));
         let on_purpose = life.on_purpose;
         drop(life);
-        let last_lines = self.kept.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
+        let last_lines = self.kept.lock().0.clone();
         let running = self.calls().running.values().map(|slot| slot.name.to_string()).collect();
         Arc::new(ProcessExit { how, running, last_lines, on_purpose })
     }
 
     fn calls(&self) -> MutexGuard<'_, RunningCalls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 
     fn life(&self) -> MutexGuard<'_, Life> {
-        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+        self.life.lock()
     }
 }
 

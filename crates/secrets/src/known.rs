@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use crate::mask::SecretMask;
 
@@ -22,7 +24,7 @@ struct KnownValues {
 impl KnownSecrets {
     /// Adds secrets. Values that are too short to be secrets, and placeholders, are never masked.
     pub fn add(&self, secrets: impl IntoIterator<Item = String>) {
-        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.write();
         let known = state.values.len();
         state.values.extend(secrets);
         if state.values.len() > known {
@@ -32,17 +34,17 @@ impl KnownSecrets {
 
     /// Returns the mask of all secrets that are known now.
     pub fn mask(&self) -> SecretMask {
-        if let Some(mask) = &self.0.read().unwrap_or_else(PoisonError::into_inner).mask {
+        if let Some(mask) = &self.0.read().mask {
             return mask.clone();
         }
-        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.write();
         let KnownValues { values, mask } = &mut *state;
         mask.get_or_insert_with(|| SecretMask::new(values.iter())).clone()
     }
 
     /// Returns the values.
     pub fn values(&self) -> Vec<String> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).values.iter().cloned().collect()
+        self.0.read().values.iter().cloned().collect()
     }
 }
 

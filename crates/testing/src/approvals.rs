@@ -1,10 +1,11 @@
 //! An approver that answers from a list.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use llm_do_core::{Answer, ApprovalRequest, Approver, ApproverError, Scope};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 /// Allows the call once.
@@ -55,13 +56,13 @@ impl Approvals {
 
     /// Returns the requests that arrived.
     pub fn requests(&self) -> Vec<ApprovalRequest> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).requests.clone()
+        self.state.lock().requests.clone()
     }
 }
 
 impl Approver for Approvals {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, ApproverError>> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.requests.push(request.clone());
         let answer = state.answers.pop_front().ok_or_else(|| ApproverError("no answer is left".to_owned()));
         Box::pin(std::future::ready(answer))

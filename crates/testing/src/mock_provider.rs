@@ -14,10 +14,11 @@ mod strict;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 pub use fake::FakeTransport;
+use parking_lot::Mutex;
 pub use request::MockRequest;
 pub use response::{Drip, Fault, Generated, MockResponse};
 pub use server::MockProvider;
@@ -50,10 +51,10 @@ impl Script {
     }
 
     fn note(&self, request: MockRequest) {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        self.requests.lock().push(request);
     }
 
     fn requests(&self) -> Vec<MockRequest> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.requests.lock().clone()
     }
 }

@@ -1,8 +1,9 @@
 //! Sees the effects of tools from outside the runtime.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use llm_do_core::{CallContext, Key};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 /// Something that a tool really did.
@@ -27,12 +28,12 @@ impl EffectRecorder {
     pub fn happened(&self, call: &CallContext, name: &str, arguments: &Value) {
         let effect =
             SeenEffect { key: call.key().clone(), name: name.to_owned(), arguments: arguments.clone() };
-        self.effects.lock().unwrap_or_else(PoisonError::into_inner).push(effect);
+        self.effects.lock().push(effect);
     }
 
     /// Returns what happened so far.
     pub fn effects(&self) -> Vec<SeenEffect> {
-        self.effects.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.effects.lock().clone()
     }
 
     /// Returns the names of what happened so far.

@@ -1,7 +1,7 @@
 //! A call for a single tool: context values, stubbed calls and approvals, and no runtime.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use llm_do_core::{
@@ -9,6 +9,7 @@ use llm_do_core::{
     Context, DecidedBy, Decision, Failure, FailureKind, InnerEffect, Inspection, Key, Name, Outcome, Output,
     Payload, Permit, Remark, RunId, Sample, Tool, ToolError, ToolReply,
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -178,23 +179,23 @@ impl TestReply {
 
     /// Returns the calls that the tool made.
     pub fn calls(&self) -> Vec<(Name, Value)> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).calls.clone()
+        self.seen.lock().calls.clone()
     }
 
     /// Returns the inner effects that the tool put to the gate.
     pub fn approvals(&self) -> Vec<InnerEffect> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).approvals.clone()
+        self.seen.lock().approvals.clone()
     }
 
     /// Returns what the tool said.
     pub fn remarks(&self) -> Vec<Remark> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).remarks.clone()
+        self.seen.lock().remarks.clone()
     }
 }
 
 impl Stubs {
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn seen(&self) -> parking_lot::MutexGuard<'_, Seen> {
+        self.seen.lock()
     }
 }
 

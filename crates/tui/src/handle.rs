@@ -1,13 +1,14 @@
 //! The UI as the program around it sees it: a handle to the thread that draws.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use llm_do_core::{Answer, ApprovalRequest, Approver, ApproverError, Event, ExtensionRequest};
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -47,7 +48,7 @@ impl TuiHandle {
     pub fn event_handler(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         let incoming = Mutex::new(self.incoming.clone());
         move |event| {
-            let incoming = incoming.lock().unwrap_or_else(PoisonError::into_inner);
+            let incoming = incoming.lock();
             // A UI that has ended reads nothing any more.
             let _ = incoming.send(Incoming::Event(Box::new(event.clone())));
         }
@@ -61,7 +62,7 @@ impl TuiHandle {
     /// Prints what is left, restores the terminal and waits until that is done.
     pub fn close(&self) -> io::Result<()> {
         self.send(UiUpdate::Close);
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().take();
         let Some(thread) = thread else { return Ok(()) };
         let started = Instant::now();
         while !thread.is_finished() {

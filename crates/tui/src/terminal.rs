@@ -5,13 +5,14 @@ pub(crate) mod inline;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::sync::Once;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossterm::event::Event;
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use inline::Inline;
+use parking_lot::{Mutex, MutexGuard};
 use ratatui::backend::CrosstermBackend;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Size};
@@ -44,38 +45,25 @@ struct Touched {
 }
 
 /// Held by whoever writes to the terminal, so that nothing is painted on one that was given back.
-static PEN: Mutex<()> = Mutex::new(());
+static PAINTING: Mutex<()> = Mutex::new(());
 /// How long someone who leaves waits for a frame to end. It never ends where its own painter panicked.
-const PATIENCE: Duration = Duration::from_millis(200);
+const MAX_WAIT_FOR_FRAME: Duration = Duration::from_millis(200);
 
-/// Takes the pen, unless the terminal was given back meanwhile.
-fn pen() -> io::Result<MutexGuard<'static, ()>> {
-    let pen = PEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if TOUCHED.lock().unwrap_or_else(PoisonError::into_inner).raw {
-        Ok(pen)
+/// Locks the terminal for painting, unless it was given back meanwhile.
+fn lock_for_painting() -> io::Result<MutexGuard<'static, ()>> {
+    let guard = PAINTING.lock();
+    if TOUCHED.lock().raw {
+        Ok(guard)
     } else {
         Err(io::Error::other("the terminal was given back in the middle"))
-    }
-}
-
-/// Waits for the end of a frame, but not for ever.
-fn pen_at_last() -> Option<MutexGuard<'static, ()>> {
-    let begun = Instant::now();
-    loop {
-        match PEN.try_lock() {
-            Ok(pen) => return Some(pen),
-            Err(std::sync::TryLockError::Poisoned(pen)) => return Some(pen.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) if begun.elapsed() > PATIENCE => return None,
-            Err(std::sync::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
-        }
     }
 }
 
 /// Gives the terminal back as it was. Does nothing where it was not touched, and may be called at any time from any
 /// thread, most of all by a process that leaves at once. The UI ends by it.
 pub fn restore() {
-    let _pen = pen_at_last();
-    let mut touched = TOUCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = PAINTING.try_lock_for(MAX_WAIT_FOR_FRAME);
+    let mut touched = TOUCHED.lock();
     if !std::mem::take(&mut touched.raw) {
         return;
     }
@@ -153,7 +141,7 @@ impl Terminal {
     fn resize(&mut self, size: Size) -> io::Result<()> {
         self.size = size;
         if self.full.is_none() {
-            let _pen = pen()?;
+            let _guard = lock_for_painting()?;
             self.fit_inline()?;
         }
         Ok(())
@@ -174,7 +162,7 @@ impl Terminal {
         live: &Buffer,
         cursor: Option<Position>,
     ) -> io::Result<()> {
-        let _pen = pen()?;
+        let _guard = lock_for_painting()?;
         self.inline.paint(&mut self.output, finished, live, cursor)?;
         ABOVE.store(self.inline.above(), Ordering::Relaxed);
         Ok(())
@@ -185,11 +173,11 @@ impl Terminal {
         if whole == self.full.is_some() {
             return Ok(());
         }
-        let _pen = pen()?;
+        let _guard = lock_for_painting()?;
         let text = if whole { ENTER_ALTERNATE } else { LEAVE_ALTERNATE };
         self.output.write_all(text.as_bytes())?;
         self.output.flush()?;
-        TOUCHED.lock().unwrap_or_else(PoisonError::into_inner).alternate = whole;
+        TOUCHED.lock().alternate = whole;
         self.full = match whole {
             true => Some(ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(device()?)))?),
             false => None,
@@ -201,7 +189,7 @@ impl Terminal {
     pub(crate) fn draw(&mut self, draw: impl FnOnce(&mut ratatui::Frame<'_>)) -> io::Result<()> {
         match &mut self.full {
             Some(full) => {
-                let _pen = pen()?;
+                let _guard = lock_for_painting()?;
                 full.backend_mut().write_all(BEGIN_FRAME.as_bytes())?;
                 full.draw(draw)?;
                 full.backend_mut().write_all(END_FRAME.as_bytes())?;
@@ -231,7 +219,7 @@ impl Terminal {
 
     /// Paints everything anew.
     pub(crate) fn refresh(&mut self) -> io::Result<()> {
-        let _pen = pen()?;
+        let _guard = lock_for_painting()?;
         if let Some(full) = &mut self.full {
             full.clear()?;
         }
@@ -240,7 +228,7 @@ impl Terminal {
 
     /// Clears what is visible.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
-        let _pen = pen()?;
+        let _guard = lock_for_painting()?;
         self.inline = Inline::default();
         ABOVE.store(0, Ordering::Relaxed);
         self.output.write_all(b"\x1b[H\x1b[2J")?;
@@ -265,14 +253,14 @@ fn is_gone(device: &File) -> bool {
 
 fn take(output: &mut impl Write) -> io::Result<()> {
     enable_raw_mode()?;
-    *TOUCHED.lock().unwrap_or_else(PoisonError::into_inner) = Touched { raw: true, alternate: false };
+    *TOUCHED.lock() = Touched { raw: true, alternate: false };
     output.write_all(ENTER.as_bytes())?;
     output.flush()
 }
 
 /// Gives the terminal back without a new line: the cursor is on one already.
 fn leave() -> io::Result<()> {
-    let mut touched = TOUCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut touched = TOUCHED.lock();
     if std::mem::take(&mut touched.raw) {
         device()?.write_all(LEAVE.as_bytes())?;
         disable_raw_mode()?;

@@ -5,9 +5,11 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::program::{GONE, ProgramApprover};
 use crate::command_error::CommandError;
@@ -37,14 +39,14 @@ struct SharedStdin(Arc<Mutex<Option<ChildStdin>>>);
 
 impl Write for SharedStdin {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        match &mut *lock(&self.0) {
+        match &mut *self.0.lock() {
             Some(stdin) => stdin.write(bytes),
             None => Err(std::io::ErrorKind::BrokenPipe.into()),
         }
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        lock(&self.0).as_mut().map_or(Ok(()), Write::flush)
+        self.0.lock().as_mut().map_or(Ok(()), Write::flush)
     }
 }
 
@@ -77,7 +79,7 @@ fn connect(mut child: Child, shown: String) -> std::io::Result<ProgramApprover> 
     let kept = last_line.clone();
     let thread = std::thread::Builder::new().name("llm-do-approver-stderr".to_owned());
     let reader = thread.spawn(move || forward(stderr, &kept))?;
-    *lock(&RUNNING) = Some(Running { child, stdin: stdin.clone() });
+    *RUNNING.lock() = Some(Running { child, stdin: stdin.clone() });
     let describe_end = move || {
         let status = wait(GRACE);
         if LEAVING.load(Ordering::Relaxed) {
@@ -88,7 +90,7 @@ fn connect(mut child: Child, shown: String) -> std::io::Result<ProgramApprover> 
         while !reader.is_finished() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let message = lock(&last_line).clone();
+        let message = last_line.lock().clone();
         let status =
             status.map_or_else(|| "closed its stdout".to_owned(), |status| format!("ended with {status}"));
         let message = if message.is_empty() { message } else { format!(": {message}") };
@@ -104,7 +106,7 @@ fn forward(stderr: ChildStderr, last_line: &Mutex<String>) {
         let line = String::from_utf8_lossy(&line).trim_end().to_owned();
         output::to_stderr(&visible_line(&line));
         if !line.trim().is_empty() {
-            *lock(last_line) = shortened(&line, MAX_MESSAGE_CHARS);
+            *last_line.lock() = shortened(&line, MAX_MESSAGE_CHARS);
         }
     }
 }
@@ -113,22 +115,22 @@ fn forward(stderr: ChildStderr, last_line: &Mutex<String>) {
 pub(crate) fn end() {
     LEAVING.store(true, Ordering::Relaxed);
     // A program that does not read blocks whoever writes to it, and is ended by a signal.
-    if let Some(running) = &*lock(&RUNNING)
-        && let Ok(mut stdin) = running.stdin.0.try_lock()
+    if let Some(running) = &*RUNNING.lock()
+        && let Some(mut stdin) = running.stdin.0.try_lock()
     {
         stdin.take();
     }
     if wait(GRACE).is_some() {
         return;
     }
-    if let Some(Running { child, .. }) = &*lock(&RUNNING) {
+    if let Some(Running { child, .. }) = &*RUNNING.lock() {
         let _ = rustix::process::kill_process(
             rustix::process::Pid::from_child(child),
             rustix::process::Signal::TERM,
         );
     }
     wait(GRACE);
-    if let Some(Running { mut child, .. }) = lock(&RUNNING).take() {
+    if let Some(Running { mut child, .. }) = RUNNING.lock().take() {
         let _ = child.kill();
         let _ = child.wait();
     }
@@ -138,7 +140,7 @@ pub(crate) fn end() {
 fn wait(limit: Duration) -> Option<std::process::ExitStatus> {
     let until = Instant::now() + limit;
     loop {
-        if let Ok(Some(status)) = lock(&RUNNING).as_mut()?.child.try_wait() {
+        if let Ok(Some(status)) = RUNNING.lock().as_mut()?.child.try_wait() {
             return Some(status);
         }
         if Instant::now() >= until {
@@ -146,8 +148,4 @@ fn wait(limit: Duration) -> Option<std::process::ExitStatus> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -89,7 +89,7 @@ fn wait() -> std::io::Result<Option<std::process::ExitStatus>> {
 }
 
 fn open() -> MutexGuard<'static, Option<(Child, PathBuf)>> {
-    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+    OPEN.lock()
 }
 
 /// A private file with the arguments as people read them.

@@ -12,11 +12,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use llm_do::approval::{Answer, ApprovalRequest, Approver, ApproverError, ExtensionRequest, Scope};
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -176,7 +177,7 @@ impl Approver for ProgramApprover {
 
 impl Channel {
     fn requests(&self) -> MutexGuard<'_, Requests> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.lock()
     }
 
     /// Sends a request and waits for its answer. Giving the future up forgets the request.
@@ -211,7 +212,7 @@ impl Channel {
     }
 
     fn write(&self, message: &Value) -> std::io::Result<()> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         let mut line = message.to_string();
         line.push('\n');
         writer.write_all(line.as_bytes())?;

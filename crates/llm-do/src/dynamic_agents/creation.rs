@@ -2,13 +2,13 @@
 //! and added to the running project.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use llm_do_core::{
     Access, AgentSpec, AttachmentPolicy, CallContext, CallableAgent, Digest, Failure, FailureKind, Name,
 };
 use llm_do_project::{AgentDraft, AttachmentSection, Diagnostics, LimitsSection, Workshop};
 use llm_do_runtime::Runtime;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -281,7 +281,7 @@ impl Creation {
         workshop: &Workshop,
         add: impl FnOnce(AgentSpec) -> Result<(), Failure>,
     ) -> Result<CreatedAgent, Failure> {
-        let _alone = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = WRITING.lock();
         let root = workshop.root();
         let failure = SmallFileError::into_failure;
         let now = small_file::read(root, &self.file).map_err(failure)?;

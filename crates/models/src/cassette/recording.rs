@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures::Stream;
 use http::{HeaderMap, Request, Response};
 use llm_do_core::{ModelError, ModelErrorKind};
+use parking_lot::Mutex;
 
+use super::CassetteError;
 use super::asked::{Asked, mask_of};
 use super::events::without_spread_secrets;
 use super::format::{self, Answered, BodyEnding, BodyPiece, Exchange, Outcome};
 use super::new_file::NewFile;
-use super::{CassetteError, locked};
 use crate::mask::Mask;
 use crate::transport::{ByteStream, Chunks, Transport};
 
@@ -55,7 +56,7 @@ impl Recording {
     }
 
     pub(super) fn hide(&self, secrets: impl IntoIterator<Item = String>) {
-        locked(&self.hidden).extend(secrets);
+        self.hidden.lock().extend(secrets);
     }
 
     /// Says that nothing was recorded, or that an older recording was kept because this one holds no answer.
@@ -66,7 +67,7 @@ impl Recording {
                 self.path.display()
             ));
         }
-        let file = locked(&self.file);
+        let file = self.file.lock();
         (file.lines > 1 && file.target.is_some()).then(|| {
             format!(
                 "no provider answered, so the cassette `{}` is left as it was; to record failures, delete it first",
@@ -81,7 +82,7 @@ impl Recording {
         inner: &dyn Transport,
         request: Request<Chunks>,
     ) -> Result<Response<ByteStream>, ModelError> {
-        if let Some(failure) = locked(&recording.failure).clone() {
+        if let Some(failure) = recording.failure.lock().clone() {
             return Err(failure);
         }
         let open = OpenExchange::new(Arc::clone(recording), &request);
@@ -97,14 +98,14 @@ impl Recording {
     fn write(&self, exchange: &Exchange) -> Result<(), ModelError> {
         let line = serde_json::to_string(exchange).map_err(io::Error::from);
         let written = line.and_then(|line| {
-            let mut file = locked(&self.file);
+            let mut file = self.file.lock();
             file.append(&line)?;
             file.stand_in(exchange.outcome.is_answer())
         });
         written.map_err(|error| {
             let message = format!("the cassette `{}` cannot be written: {error}", self.path.display());
             let failure = ModelError::new(ModelErrorKind::Invalid, message);
-            *locked(&self.failure) = Some(failure.clone());
+            *self.failure.lock() = Some(failure.clone());
             failure
         })
     }
@@ -125,7 +126,7 @@ struct OpenExchange {
 
 impl OpenExchange {
     fn new(recording: Arc<Recording>, request: &Request<Chunks>) -> Self {
-        let mask = mask_of(request, locked(&recording.hidden).clone());
+        let mask = mask_of(request, recording.hidden.lock().clone());
         let asked = Asked::new(request, &mask);
         Self { number: recording.begun.fetch_add(1, Ordering::Relaxed) + 1, recording, mask, asked }
     }

@@ -1,7 +1,6 @@
 //! Answers requests from recorded exchanges.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -9,11 +8,12 @@ use futures::stream;
 use http::header::RETRY_AFTER;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use llm_do_core::{ModelError, ModelErrorKind};
+use parking_lot::Mutex;
 
+use super::Warnings;
 use super::asked::{Asked, mask_of};
 use super::difference::difference;
 use super::format::{Answered, BodyEnding, BodyPiece, Exchange, Outcome};
-use super::{Warnings, locked};
 use crate::mask::Mask;
 use crate::transport::{ByteStream, Chunks};
 
@@ -52,11 +52,11 @@ impl CassetteReplay {
     }
 
     pub(super) fn hide(&self, secrets: impl IntoIterator<Item = String>) {
-        locked(&self.hidden).extend(secrets);
+        self.hidden.lock().extend(secrets);
     }
 
     pub(super) fn unused(&self) -> Vec<String> {
-        let recorded = locked(&self.recorded);
+        let recorded = self.recorded.lock();
         let unused = recorded.iter().filter(|recorded| !recorded.is_used);
         let described = unused.map(|Recorded { line, exchange, .. }| {
             format!("line {line}: {} {}", exchange.request.method, exchange.request.target())
@@ -66,10 +66,10 @@ impl CassetteReplay {
 
     /// Answers a request with the exchange that was recorded for it.
     pub(super) fn answer(&self, request: &Request<Chunks>) -> Result<Response<ByteStream>, ModelError> {
-        let asked = Asked::new(request, &mask_of(request, locked(&self.hidden).clone()));
+        let asked = Asked::new(request, &mask_of(request, self.hidden.lock().clone()));
         // A key of today may be a word of the recorded prompt, which was recorded unmasked.
         let unmasked = Asked::new(request, &Mask::default());
-        let mut recorded = locked(&self.recorded);
+        let mut recorded = self.recorded.lock();
         let same = recorded.iter().position(|one| {
             let request = &one.exchange.request;
             !one.is_used && (request.asks_like(&unmasked) || request.asks_like(&asked))

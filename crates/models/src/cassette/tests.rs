@@ -6,13 +6,14 @@ mod replayed;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use http::{HeaderValue, Request, Response};
 use llm_do_core::{ModelError, ModelErrorKind};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{Cassette, CassetteMode};
@@ -51,7 +52,7 @@ fn refuses(kind: ModelErrorKind, message: &str) -> Answer {
 
 impl Transport for Provider {
     fn send(&self, _: Request<Chunks>) -> BoxFuture<'_, Result<Response<ByteStream>, ModelError>> {
-        let answer = self.0.lock().unwrap().pop_front().expect("the provider has no answer left");
+        let answer = self.0.lock().pop_front().expect("the provider has no answer left");
         let given = match answer.refusal {
             Some(error) => Err(error),
             None => {

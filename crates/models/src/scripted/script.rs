@@ -13,13 +13,14 @@
 //! and [`super::delivery`] streams them.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use llm_do_core::{
     Message, Model, ModelError, ModelErrorKind, ModelProfile, ModelRequest, ModelSession, ModelStream, Name,
     Origin,
 };
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use super::delivery::deliver;
@@ -112,7 +113,7 @@ impl Script {
 
     /// Chooses the reply to a request and notes that it was given.
     fn choose(&self, request: &ModelRequest<'_>, turns: &mut TurnCount) -> Result<ScriptedReply, ModelError> {
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut progress = self.progress.lock();
         let reply = match self.matching(request, &progress) {
             Some(index) => self.take_conditional(index, &mut progress)?,
             None => self.take_next(request, turns, &mut progress)?,

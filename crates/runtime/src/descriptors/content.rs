@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use llm_do_core::{Digest, Failure, FailureKind};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::pages::{PageMarks, Pager, Position, STRIDE};
 use super::spill::{Room, Spill};
@@ -111,7 +112,7 @@ fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
 
 impl Shelf {
     fn known(&self) -> MutexGuard<'_, HashMap<Digest, Weak<Stored>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     fn find(&self, digest: &Digest) -> Option<StoredContent> {
@@ -283,7 +284,7 @@ impl StoredContent {
     }
 
     fn pages(&self, page_size: u64) -> Result<Arc<PageMarks>, Failure> {
-        let kept = || self.0.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || self.0.pages.lock();
         if let Some(pages) = kept().iter().find(|pages| pages.size == page_size) {
             return Ok(pages.clone());
         }
@@ -449,6 +450,6 @@ mod tests {
             let last = content.page_start(expected.len() as u64, size).unwrap();
             assert_eq!(Some(&last), expected.last());
         }
-        assert!(content.0.pages.lock().unwrap().len() <= MAX_PAGE_SIZES);
+        assert!(content.0.pages.lock().len() <= MAX_PAGE_SIZES);
     }
 }

@@ -5,7 +5,9 @@
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// From this size on, a text has a file of its own.
 const OWN_FILE: u64 = 1024 * 1024;
@@ -36,7 +38,7 @@ impl Spill {
         if size >= OWN_FILE {
             return self.new_file();
         }
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared.lock();
         let room = match shared.take() {
             Some(room) if room.offset + size <= SHARED_FILE => room,
             _ => self.new_file()?,

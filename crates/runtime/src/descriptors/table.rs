@@ -1,8 +1,9 @@
 //! The descriptors of one agent call.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use llm_do_core::{DescriptorSettings, Digest, Failure, FailureKind, Key, nearest};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::content::{ContentStore, StoredContent};
 use super::fd::{Excerpt, Fd, FdInfo, FdSource};
@@ -184,7 +185,7 @@ impl Descriptors {
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<Fd>> {
-        self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.entries.lock()
     }
 
     /// Returns the name, or the first numbered one that is free or refers to the same text.

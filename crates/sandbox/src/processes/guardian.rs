@@ -10,8 +10,9 @@
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
+use parking_lot::Mutex;
 use rustix::process::Pid;
 
 use super::{ProcessTag, TAG_VARIABLE};
@@ -57,6 +58,6 @@ fn spawn(tag: &ProcessTag) -> Option<ChildStdin> {
 fn send(line: &str) {
     if let Some(Some(pipe)) = GUARDIAN.get() {
         // An error means that the guardian has ended.
-        let _ = pipe.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());
+        let _ = pipe.lock().write_all(line.as_bytes());
     }
 }

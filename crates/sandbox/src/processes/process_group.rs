@@ -5,8 +5,9 @@
 
 use std::io;
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::process::Pid;
 use tokio::process::{Child, ChildStdout, Command};
 
@@ -96,7 +97,7 @@ impl ChildProcess {
 
 impl Groups {
     fn change(&self, change: impl FnOnce(&mut Vec<Pid>)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.0.lock());
     }
 
     fn add(&self, group: Pid) {

@@ -106,9 +106,9 @@ mod linux {
     use std::collections::{HashMap, HashSet};
     use std::fs;
     use std::os::fd::OwnedFd;
-    use std::sync::{Mutex, PoisonError};
     use std::time::{Duration, Instant};
 
+    use parking_lot::Mutex;
     use rustix::process::{
         Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, getrlimit, pidfd_open, pidfd_send_signal, prlimit,
         setrlimit,
@@ -126,7 +126,7 @@ mod linux {
             if is_this_process_tagged() {
                 return start();
             }
-            let _guard = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+            let _guard = STARTING.lock();
             let before = getrlimit(Resource::Locks);
             let tagged = Rlimit { current: Some(*self.limits.start()), ..before };
             // If this fails, the processes are still found by the variable.

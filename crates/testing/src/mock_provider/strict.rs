@@ -12,7 +12,7 @@ mod stream;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -21,6 +21,7 @@ use http::{Request, Response};
 use llm_do_core::{ModelError, ModelErrorKind};
 use llm_do_models::{ByteStream, Chunks, Transport};
 use llm_do_provider_rules::{Account, OptionalRules, Protocol, ProviderRefusal, ProviderRequest, Reasoning};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 pub use answer::MockAnswer;
@@ -184,7 +185,7 @@ impl StrictProvider {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     fn exchange(&self, request: &Request<Chunks>) -> Result<Response<ByteStream>, ModelError> {

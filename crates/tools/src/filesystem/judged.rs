@@ -5,9 +5,9 @@
 //! may find its work done. Such a call was judged by another process, or ran once already in this one.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use llm_do_core::{CallContext, RunId};
+use parking_lot::{Mutex, MutexGuard};
 
 /// How many calls are remembered: those that were denied are never run. What is forgotten counts as run before.
 const MAX_CALLS: usize = 10_000;
@@ -35,5 +35,5 @@ fn id(call: &CallContext) -> CallId {
 }
 
 fn judged() -> MutexGuard<'static, BTreeSet<CallId>> {
-    JUDGED.lock().unwrap_or_else(PoisonError::into_inner)
+    JUDGED.lock()
 }

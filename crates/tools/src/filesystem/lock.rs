@@ -9,10 +9,10 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cap_std::fs::Dir;
+use parking_lot::{Condvar, Mutex};
 
 use self::system::DirectoryIdentity;
 
@@ -63,23 +63,18 @@ struct TableEntry(DirectoryIdentity);
 
 impl TableEntry {
     fn insert(identity: DirectoryIdentity, deadline: Instant) -> Result<Self, LockError> {
-        let wait = deadline.saturating_duration_since(Instant::now());
         let is_locked = |locked: &mut BTreeSet<DirectoryIdentity>| locked.contains(&identity);
-        let waited = RELEASED.wait_timeout_while(locked_directories(), wait, is_locked);
-        let (mut locked, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut locked = LOCKED.lock();
+        RELEASED.wait_while_until(&mut locked, is_locked, deadline);
         if locked.insert(identity) { Ok(Self(identity)) } else { Err(LockError::TimedOut) }
     }
 }
 
 impl Drop for TableEntry {
     fn drop(&mut self) {
-        locked_directories().remove(&self.0);
+        LOCKED.lock().remove(&self.0);
         RELEASED.notify_all();
     }
-}
-
-fn locked_directories() -> MutexGuard<'static, BTreeSet<DirectoryIdentity>> {
-    LOCKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(unix)]

@@ -11,7 +11,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::folded_path::folded;
 use super::standard_library;
@@ -52,22 +54,22 @@ struct Reported {
 impl PythonReport {
     /// Adds what a host has imported, and where it looks for modules.
     pub fn add(&self, files: &[String], search: &[String]) {
-        let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.0.lock();
         reported.files.extend(files.iter().map(|file| folded(&real(Path::new(file)))));
         reported.search.extend(search.iter().map(PathBuf::from).filter(|path| path.is_absolute()));
     }
 
     fn has_imported(&self, folded: &Path) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).files.contains(folded)
+        self.0.lock().files.contains(folded)
     }
 
     fn directories_of_files(&self) -> BTreeSet<PathBuf> {
-        let reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let reported = self.0.lock();
         reported.files.iter().filter_map(|file| file.parent().map(Path::to_path_buf)).collect()
     }
 
     fn search(&self) -> Vec<PathBuf> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).search.clone()
+        self.0.lock().search.clone()
     }
 }
 

@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Scope;
 
 use cap_std::fs::Dir;
+use parking_lot::Mutex;
 
 use super::lines::{End, FileSearch, MatchedLine, Room};
 use super::resolved_path::open_file;
@@ -98,12 +99,12 @@ impl<'a> SearchPool<'a> {
                 self.job(&mut (self.search)(), 0, &job);
             }
         });
-        self.results.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.results.into_inner()
     }
 
     fn run(&self, jobs: &Mutex<Receiver<(usize, Job)>>) {
         let mut search = (self.search)();
-        let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let next = || jobs.lock().recv();
         while let Ok((number, job)) = next() {
             if !self.is_beyond(number) {
                 self.job(&mut search, number, &job);
@@ -136,7 +137,7 @@ impl<'a> SearchPool<'a> {
         if job.is_empty() {
             return;
         }
-        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut results = self.results.lock();
         results.unread += job.unread;
         results.secret += job.secret;
         results.is_late |= job.is_late;

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use llm_do_core::{Approval, RunId};
+use parking_lot::Mutex;
 
 use super::execution_env::ExecutionEnv;
 use super::settings::{ReadScope, SandboxMode, ShellSettings, WriteScope};
@@ -135,7 +136,7 @@ impl Confinement {
         static NOTICED: Mutex<VecDeque<RunId>> = Mutex::new(VecDeque::new());
         const REMEMBERED: usize = 256;
         let missing = self.missing()?;
-        let mut noticed = NOTICED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noticed = NOTICED.lock();
         if noticed.contains(&run) {
             return None;
         }

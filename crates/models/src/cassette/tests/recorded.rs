@@ -69,7 +69,7 @@ async fn pieces_are_handed_on_while_the_answer_is_recorded() {
     struct Slow(Mutex<Option<ByteStream>>);
     impl Transport for Slow {
         fn send(&self, _: Request<Chunks>) -> BoxFuture<'_, Result<Response<ByteStream>, ModelError>> {
-            let body = self.0.lock().unwrap().take().unwrap();
+            let body = self.0.lock().take().unwrap();
             std::future::ready(Ok(Response::new(body))).boxed()
         }
     }

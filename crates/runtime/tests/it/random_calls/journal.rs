@@ -4,13 +4,14 @@
 //! is known which came first. The store stands for the record: its entries say what was written when.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use llm_do_core::{
     Answer, ApprovalRequest, Event, EventBody, Failure, FailureKind, Grant, Key, Name, Payload, RunId,
 };
 use llm_do_runtime::{Ack, Durability, MemoryStore, StoreError};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use llm_do_testing::{Chance, HookedStore};
@@ -104,7 +105,7 @@ struct State {
 
 impl Journal {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Writes an entry.

@@ -1,11 +1,12 @@
 //! What the tools, models and approvers of one case share.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use llm_do_core::{CallContext, Input, Name, Payload};
 use llm_do_runtime::{Canceller, Run};
 use llm_do_testing::EffectRecorder;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -69,12 +70,12 @@ impl World {
 
     /// Keeps code that goes on after its own call has ended.
     pub(crate) fn keep_stray(&self, stray: JoinHandle<()>) {
-        self.strays.lock().unwrap_or_else(PoisonError::into_inner).push(stray);
+        self.strays.lock().push(stray);
     }
 
     /// Lets stray code run on for a while and then ends it: a call that was halted never returns to it.
     pub(crate) async fn end_strays(&self) {
-        let strays = std::mem::take(&mut *self.strays.lock().unwrap_or_else(PoisonError::into_inner));
+        let strays = std::mem::take(&mut *self.strays.lock());
         for stray in strays {
             for _ in 0..50 {
                 if stray.is_finished() {
@@ -149,11 +150,11 @@ impl RunSeat {
 
     /// Notes that a reader saw an event.
     pub(crate) fn reads(&self, event: u64) {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        self.read.lock().push(event);
     }
 
     pub(crate) fn read(&self) -> Vec<u64> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.read.lock().clone()
     }
 
     /// Takes the handle of the run, and cancels it where that was wanted already.
