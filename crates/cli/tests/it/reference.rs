@@ -21,7 +21,7 @@ fn compare(name: &str, made: &str) {
         std::fs::write(&path, made).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == made, "docs/reference/{name} is out of date: run with UPDATE_DOCS=1");
+    assert!(written == made, "docs/reference/{name} is out of date: run `cargo xtask docs`");
 }
 
 #[test]
@@ -87,8 +87,13 @@ fn the_agent_file_is_documented_as_it_is_read() {
 }
 
 #[test]
-fn the_schema_of_the_output_is_the_one_that_the_program_prints() {
-    compare("output.schema.json", &Sandbox::new().run(&["schema", "output"]).stdout);
+fn the_schemas_are_those_that_the_program_prints() {
+    for name in ["manifest", "agent", "config", "output"] {
+        let printed = Sandbox::new().run(&["schema", name]);
+        let id = printed.json()["$id"].as_str().map(str::to_owned).unwrap_or_default();
+        assert!(id.ends_with(&format!("/docs/reference/{name}.schema.json")), "{id}");
+        compare(&format!("{name}.schema.json"), &printed.stdout);
+    }
 }
 
 #[test]

@@ -119,6 +119,6 @@ fn keep(name: &str, session: &TerminalSession) {
     // The signature, and the header with width and height. Times and the spinner differ from run to run.
     assert!(
         kept.get(..24) == made.get(..24),
-        "docs/images/{name}.png is out of date: run with UPDATE_DOCS=1"
+        "docs/images/{name}.png is out of date: run `cargo xtask docs`"
     );
 }
