@@ -1,4 +1,5 @@
-//! What providers refuse in requests to single models, beyond what a [`ModelProfile`](llm_do_core::ModelProfile) says.
+//! What a request leaves out or changes so that the provider accepts it, beyond what a
+//! [`ModelProfile`](llm_do_core::ModelProfile) says.
 //!
 //! The encoders read these rules and know no model by its name. The rows that set them are in the table of
 //! [`profiles`](crate::profiles).

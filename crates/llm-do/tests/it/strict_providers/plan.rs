@@ -1,6 +1,6 @@
 //! What a random conversation is made of.
 
-use llm_do::model::{Effort, ModelSettings, Thinking, ToolChoice};
+use llm_do::model::{Effort, ModelSettings, Thinking, ToolChoice, providers};
 use llm_do_testing::Chance;
 
 /// A part of conversations that can be switched off.
@@ -163,8 +163,19 @@ const MODELS: &[&str] = &[
     "llamacpp:qwen3",
     "vllm:qwen3",
     "together:m",
+    "fireworks:m",
     "lmstudio:m",
 ];
+
+#[test]
+fn every_built_in_provider_has_a_conversation() {
+    // Azure has no address of its own.
+    let with_address = providers().iter().filter(|provider| !provider.base_url.is_empty());
+    let names: Vec<&str> = with_address.map(|provider| provider.name).collect();
+    let prefixes: Vec<&str> = MODELS.iter().filter_map(|model| model.split(':').next()).collect();
+    let missing: Vec<_> = names.into_iter().filter(|name| !prefixes.contains(name)).collect();
+    assert!(missing.is_empty(), "no model in MODELS of {missing:?}");
+}
 
 const EFFORTS: &[Effort] =
     &[Effort::None, Effort::Minimal, Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh, Effort::Max];

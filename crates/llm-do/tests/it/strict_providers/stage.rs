@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use llm_do::approval::{Answer, Approval, ApprovalRequest, Approver, ApproverError};
-use llm_do::model::{Environment, RetryPolicy, ServerTool, StandardModels};
+use llm_do::model::{Environment, RetryPolicy, ServerTool, StandardModels, providers};
 use llm_do::tools::{Tool, ToolReply};
 use llm_do::value::{Attachment, Schema};
 use llm_do::{AgentSpec, Limits, Output, Project, Runtime, ToolError};
@@ -19,19 +19,6 @@ use crate::strict_providers::plan::{Feature, Plan};
 /// The tools that the agent may have, besides those of the toolset `process`.
 pub(crate) const TOOLS: &[&str] = &["look", "write", "fail", "blank", "picture", "unusual"];
 
-const KEYS: &[&str] = &[
-    "ANTHROPIC",
-    "OPENAI",
-    "GEMINI",
-    "OPENROUTER",
-    "GROQ",
-    "DEEPSEEK",
-    "MISTRAL",
-    "XAI",
-    "TOGETHER",
-    "FIREWORKS",
-];
-
 /// An image of one pixel.
 const PIXEL: &[u8] =
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\
@@ -40,8 +27,8 @@ const PDF: &[u8] = b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer\n<
 
 /// Builds the runtime of a conversation.
 pub(crate) fn runtime(plan: &Plan, network: &StrictProvider) -> Runtime {
-    let environment: Environment =
-        KEYS.iter().map(|name| (format!("{name}_API_KEY"), "key".to_owned())).collect();
+    let keys = providers().iter().flat_map(|provider| provider.key_env);
+    let environment: Environment = keys.map(|name| ((*name).to_owned(), "key".to_owned())).collect();
     let models = StandardModels::new(".").environment(environment).transport(Arc::new(network.clone()));
     let agent = agent(plan);
     let mut project =

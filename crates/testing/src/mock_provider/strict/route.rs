@@ -1,6 +1,7 @@
 //! Which provider an address belongs to.
 
 use http::Uri;
+use llm_do_models::{BuiltinProvider, providers};
 use llm_do_provider_rules::Protocol;
 
 /// How the provider of a request is found.
@@ -11,36 +12,21 @@ pub(super) enum Route {
     ByAddress,
 }
 
-/// The addresses of the built-in providers, with the names that the rules know them by.
-const HOSTS: &[(&str, &str)] = &[
-    ("api.anthropic.com", "anthropic"),
-    ("api.openai.com", "openai"),
-    ("generativelanguage.googleapis.com", "gemini"),
-    ("127.0.0.1:11434", "ollama"),
-    ("openrouter.ai", "openrouter"),
-    ("api.groq.com", "groq"),
-    ("api.deepseek.com", "deepseek"),
-    ("api.mistral.ai", "mistral"),
-    ("api.x.ai", "xai"),
-    ("api.together.xyz", "together"),
-    ("api.fireworks.ai", "fireworks"),
-    ("127.0.0.1:1234", "lmstudio"),
-    ("127.0.0.1:8080", "llamacpp"),
-    ("127.0.0.1:8000", "vllm"),
-];
-
 impl Route {
     /// Returns protocol and provider.
     pub(super) fn find(&self, uri: &Uri) -> (Protocol, &'static str) {
         match self {
             Self::Fixed(protocol) => (*protocol, maker(*protocol)),
             Self::ByAddress => {
-                let address = uri.authority().map(ToString::to_string).unwrap_or_default();
-                let host = HOSTS.iter().find(|(host, _)| *host == address);
-                (protocol(uri.path()), host.map_or("other", |(_, name)| *name))
+                let provider = providers().iter().find(|provider| is_at(provider, uri));
+                (protocol(uri.path()), provider.map_or("other", |provider| provider.name))
             }
         }
     }
+}
+
+fn is_at(provider: &BuiltinProvider, uri: &Uri) -> bool {
+    provider.base_url.parse::<Uri>().is_ok_and(|own| own.authority() == uri.authority())
 }
 
 fn maker(protocol: Protocol) -> &'static str {
