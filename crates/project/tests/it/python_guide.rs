@@ -22,7 +22,7 @@ fn the_guide_has_a_row_for_every_python_name() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &made).unwrap();
     } else {
-        assert!(written == made, "docs/guide/coming-from-python.md is out of date: run with UPDATE_DOCS=1");
+        assert!(written == made, "docs/guide/coming-from-python.md is out of date: run `cargo xtask docs`");
     }
 }
 

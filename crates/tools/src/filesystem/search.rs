@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::FileError;
-use super::lines::{End, FileSearch, Room, expression};
+use super::file_search::{End, FileSearch, Room, expression};
 use super::list::{compile, here};
 use super::openat2::OpenFile;
 use super::resolved_path::{LastLink, PathKind, ResolvedPath};

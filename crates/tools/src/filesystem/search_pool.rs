@@ -15,7 +15,7 @@ use std::thread::Scope;
 use cap_std::fs::Dir;
 use parking_lot::Mutex;
 
-use super::lines::{End, FileSearch, MatchedLine, Room};
+use super::file_search::{End, FileSearch, MatchedLine, Room};
 use super::resolved_path::open_file;
 
 /// How many files a job has at most.
