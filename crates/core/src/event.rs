@@ -160,7 +160,7 @@ pub enum EventBody {
         /// How.
         status: Status,
         /// What it gave.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         output: Option<Output>,
         /// Why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,6 +170,11 @@ pub enum EventBody {
         /// How long it took.
         duration_ms: u64,
     },
+}
+
+/// Reads a value that is there: `null` is an answer, too.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Output>, D::Error> {
+    Output::deserialize(deserializer).map(Some)
 }
 
 /// What a run was started with: all that is needed to continue it in another process.
