@@ -1,0 +1,62 @@
+//! The files of a record: readable by their owner only, and on a file system that can hold them.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use llm_do_runtime::StoreError;
+
+use crate::error::of_io;
+
+/// Creates the file of a record and its directories, unless they are there. SQLite gives its other files the same mode.
+pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        create_directory(directory)?;
+        refuse_network(directory)?;
+    }
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(of_io(&format!("the record {} cannot be created", path.display()), &error)),
+    }
+}
+
+/// Creates a directory that only its owner can read.
+pub(crate) fn create_directory(directory: &Path) -> Result<(), StoreError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(|error| of_io(&format!("the directory {} cannot be created", directory.display()), &error))
+}
+
+/// Returns the directory of the claims of a record.
+pub(crate) fn claims_of(record: &Path) -> PathBuf {
+    let mut name = record.file_name().unwrap_or_default().to_owned();
+    name.push("-claims");
+    record.with_file_name(name)
+}
+
+/// Refuses network file systems: the shared memory of a write-ahead log does not work there, and readers would see a
+/// damaged record.
+#[cfg(target_os = "linux")]
+fn refuse_network(directory: &Path) -> Result<(), StoreError> {
+    /// NFS, SMB (three generations), 9p and FUSE, as statfs(2) numbers them.
+    const NETWORKS: &[u64] = &[0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997, 0x6573_5546];
+    let Ok(found) = rustix::fs::statfs(directory) else { return Ok(()) };
+    // The field is signed or not, depending on the architecture; numbers above 2^31 arrive sign-extended.
+    let kind = (found.f_type as u64) & 0xffff_ffff;
+    if NETWORKS.contains(&kind) {
+        return Err(StoreError::Other(format!(
+            "{} is on a network file system, which cannot hold a record safely; set LLM_DO_RECORD to a file on a local disk",
+            directory.display()
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn refuse_network(_directory: &Path) -> Result<(), StoreError> {
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! The record of runs in an SQLite file.
+//!
+//! [`Record`] is a [`Store`]: give it to a runtime, and its runs are written while they run. What a run waits for is safe
+//! before it goes on, also against the loss of power where an effect must not happen twice. After a crash,
+//! [`Runtime::resume`](llm_do_runtime::Runtime::resume) continues a run where it was.
+//!
+//! One thread writes, one transaction for whatever waits. Several processes may write runs into the same file, and read
+//! it ([`Reader`]) while others write. A run is written by one runtime at a time.
+//!
+//! Events are the truth; the other tables are derived from them in the same transaction.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod claim;
+mod error;
+mod files;
+mod read;
+mod schema;
+mod stream;
+mod values;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use llm_do_core::{Event, RunId};
+use llm_do_runtime::{ClaimedRun, RunWriter, Store, StoreError};
+use llm_do_secrets::KnownSecrets;
+use tokio::sync::oneshot;
+
+pub use crate::read::{FindError, MIN_ID_CHARS, Reader, RunFilter, RunState, RunSummary, UsageBy, UsageRow};
+use crate::writer::Writer;
+
+/// A record that can be written to.
+///
+/// Clones share it. When the last one is dropped, everything that waits is written first.
+#[derive(Clone)]
+pub struct Record {
+    writer: Arc<Writer>,
+    path: PathBuf,
+}
+
+impl Record {
+    /// Opens the record in a file, and creates it, with its directory, if it is missing.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_with(path.as_ref(), None)
+    }
+
+    /// As [`open`](Self::open); removes secrets that this process knows from everything that is written.
+    ///
+    /// Events come without them already. This catches a secret that was learned after an event was made.
+    pub fn open_without(path: impl AsRef<Path>, secrets: KnownSecrets) -> Result<Self, StoreError> {
+        Self::open_with(path.as_ref(), Some(secrets))
+    }
+
+    fn open_with(path: &Path, secrets: Option<KnownSecrets>) -> Result<Self, StoreError> {
+        files::create(path)?;
+        let connection = schema::open_to_write(path)?;
+        let writer = Writer::start(connection, path, secrets)?;
+        Ok(Self { writer: Arc::new(writer), path: path.to_owned() })
+    }
+
+    /// Returns the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens the same record for reading.
+    pub fn reader(&self) -> Result<Reader, StoreError> {
+        let reader = Reader::open(&self.path)?;
+        reader.ok_or_else(|| StoreError::Io(format!("the record {} was removed", self.path.display())))
+    }
+
+    /// Has the thread that writes do something, and waits for it.
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut writer::Writing) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (sender, receiver) = oneshot::channel();
+        self.writer.submit(Box::new(move |writing| drop(sender.send(work(writing)))));
+        receiver.await.unwrap_or_else(|_| Err(StoreError::Io("the writer of the record ended".to_owned())))
+    }
+}
+
+impl Store for Record {
+    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Arc<dyn RunWriter>, StoreError>> {
+        // Its row and its claim are made with its first event, in one transaction.
+        Box::pin(std::future::ready(Ok(self.writer.run_writer(run))))
+    }
+
+    fn claim(&self, run: RunId) -> BoxFuture<'_, Result<ClaimedRun, StoreError>> {
+        Box::pin(async move {
+            let work = move |writing: &mut writer::Writing| {
+                writing.take_over(run)?;
+                read::events(&writing.connection, run, None).inspect_err(|_| writing.release(run))
+            };
+            let events = self.ask(work).await?;
+            Ok(ClaimedRun { writer: self.writer.run_writer(run), events })
+        })
+    }
+
+    fn read(&self, run: RunId, after: Option<u64>) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>> {
+        Box::pin(self.ask(move |writing| read::events(&writing.connection, run, after)))
+    }
+}
+
+impl std::fmt::Debug for Record {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Record").field("path", &self.path).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,388 @@
+//! Reading a record, also while runs are written to it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use llm_do_core::{Digest, Event, EventBody, Key, Money, RunId, Status};
+use llm_do_runtime::StoreError;
+use rusqlite::types::Value as SqlValue;
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
+use uuid::Uuid;
+
+use crate::claim::{Claim, describe};
+use crate::error::{corrupt, of_io, of_sqlite};
+use crate::schema;
+use crate::stream::calls_of;
+use crate::values::unpack;
+
+/// The shortest beginning of an id that names a run.
+pub const MIN_ID_CHARS: usize = 4;
+
+/// Reads a record.
+pub struct Reader {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// A run, as lists show it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RunSummary {
+    /// The run.
+    pub id: RunId,
+    /// How it ended, or whether it is still written.
+    pub state: RunState,
+    /// The name of what was run.
+    pub entry: String,
+    /// The beginning of what it was given.
+    pub title: String,
+    /// The directory of its project.
+    pub project: Option<PathBuf>,
+    /// When it began.
+    pub began: Timestamp,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// The tokens that its models were sent.
+    pub tokens_in: u64,
+    /// The tokens that they wrote.
+    pub tokens_out: u64,
+    /// What is known of its cost.
+    pub cost: Money,
+    /// The requests whose cost is unknown.
+    pub unpriced: u64,
+    /// The calls of agents and tools.
+    pub calls: u64,
+}
+
+/// How a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunState {
+    /// A process is writing it.
+    Running,
+    /// It has no end, and nobody is writing it: its process was killed.
+    CutOff,
+    /// It ended.
+    Ended(Status),
+}
+
+impl RunState {
+    /// Returns the word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::CutOff => "cut_off",
+            Self::Ended(status) => status.as_str(),
+        }
+    }
+}
+
+/// Which runs to list. Everything without a value matches all.
+#[derive(Debug, Clone, Default)]
+pub struct RunFilter {
+    /// The directory of their project.
+    pub project: Option<PathBuf>,
+    /// The name of what was run.
+    pub entry: Option<String>,
+    /// How they ended, by its word; `running` or `cut_off` for those without an end.
+    pub status: Option<String>,
+    /// They began then or later.
+    pub since: Option<Timestamp>,
+    /// They cost at least this much.
+    pub min_cost: Option<Money>,
+    /// How many to list, newest first.
+    pub limit: Option<usize>,
+}
+
+/// What the usage is added up by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsageBy {
+    /// The model that answered.
+    Model,
+    /// The agent that asked.
+    Agent,
+    /// The day, in UTC.
+    Day,
+}
+
+/// The usage of one model, agent or day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UsageRow {
+    /// The model, the agent, or the day as `2026-11-19`.
+    pub name: String,
+    /// The requests.
+    pub requests: u64,
+    /// The tokens that were sent.
+    pub input: u64,
+    /// The tokens that were written.
+    pub output: u64,
+    /// Tokens of the input that came from a cache.
+    pub cache_read: u64,
+    /// What is known of the cost.
+    pub cost: Money,
+    /// The requests whose cost is unknown.
+    pub unpriced: u64,
+}
+
+/// Why the beginning of an id names no run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FindError {
+    /// It is too short, or no part of an id.
+    NoId,
+    /// There is no such run.
+    NotFound,
+    /// Several runs begin so; the newest ten of them.
+    Several(Vec<RunSummary>),
+    /// The record cannot be read.
+    Store(StoreError),
+}
+
+impl Reader {
+    /// Opens the record in a file. `None` if there is no such file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Option<Self>, StoreError> {
+        let path = path.as_ref();
+        match std::fs::metadata(path) {
+            Ok(_) => Ok(Some(Self { connection: schema::open_to_read(path)?, path: path.to_owned() })),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(of_io(&format!("the record {} cannot be opened", path.display()), &error)),
+        }
+    }
+
+    /// Lists runs, newest first.
+    pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
+        let mut conditions = vec!["kind = 0 AND began IS NOT NULL".to_owned()];
+        let mut values: Vec<SqlValue> = Vec::new();
+        let mut add = |condition: &str, value: SqlValue| {
+            conditions.push(condition.to_owned());
+            values.push(value);
+        };
+        if let Some(project) = &filter.project {
+            add("projects.root = ?", project.to_string_lossy().into_owned().into());
+        }
+        if let Some(entry) = &filter.entry {
+            add("entry = ?", entry.clone().into());
+        }
+        if let Some(since) = filter.since {
+            add("began >= ?", i64::try_from(since.as_nanosecond()).unwrap_or(i64::MAX).into());
+        }
+        if let Some(cost) = filter.min_cost {
+            add("cost >= ?", i64::try_from(cost.0).unwrap_or(i64::MAX).into());
+        }
+        // Whether a run without an end is still written, only its lock can tell.
+        let open = matches!(filter.status.as_deref(), Some("running" | "cut_off"));
+        match &filter.status {
+            Some(_) if open => conditions.push("status IS NULL".to_owned()),
+            Some(status) => add("status = ?", status.clone().into()),
+            None => {}
+        }
+        let limit =
+            filter.limit.filter(|_| !open).map_or_else(String::new, |limit| format!(" LIMIT {limit}"));
+        let sql = format!("{SUMMARY} WHERE {} ORDER BY began DESC{limit}", conditions.join(" AND "));
+        let mut runs = self.summaries(&sql, values)?;
+        if open {
+            runs.retain(|run| Some(run.state.as_str()) == filter.status.as_deref());
+            runs.truncate(filter.limit.unwrap_or(usize::MAX));
+        }
+        Ok(runs)
+    }
+
+    /// Returns one run.
+    pub fn run(&self, run: RunId) -> Result<Option<RunSummary>, StoreError> {
+        let uuid = SqlValue::Blob(run.0.as_bytes().to_vec());
+        Ok(self.summaries(&format!("{SUMMARY} WHERE uuid = ?"), vec![uuid])?.into_iter().next())
+    }
+
+    /// Finds a run by its id, a unique beginning of it, or `last`.
+    pub fn find(&self, id: &str) -> Result<RunSummary, FindError> {
+        if id == "last" {
+            let filter = RunFilter { limit: Some(1), ..RunFilter::default() };
+            return self
+                .runs(&filter)
+                .map_err(FindError::Store)?
+                .into_iter()
+                .next()
+                .ok_or(FindError::NotFound);
+        }
+        let digits: String = id.chars().filter(|sign| *sign != '-').collect();
+        let (from, to) = range_of(&digits).ok_or(FindError::NoId)?;
+        let sql = format!("{SUMMARY} WHERE kind = 0 AND uuid BETWEEN ? AND ? ORDER BY began DESC LIMIT 10");
+        let mut found = self.summaries(&sql, vec![from.into(), to.into()]).map_err(FindError::Store)?;
+        match found.len() {
+            0 => Err(FindError::NotFound),
+            1 => Ok(found.remove(0)),
+            _ => Err(FindError::Several(found)),
+        }
+    }
+
+    /// Reads the events of a run that come after `after`, oldest first; all of them without it.
+    pub fn events(&self, run: RunId, after: Option<u64>) -> Result<Vec<Arc<Event>>, StoreError> {
+        events(&self.connection, run, after)
+    }
+
+    /// Returns who writes a run, such as "process 4711 on this machine since 14:02".
+    pub fn holder(&self, run: RunId) -> Result<Option<String>, StoreError> {
+        if !Claim::is_taken(&self.path, run) {
+            return Ok(None);
+        }
+        Ok(holder(&self.connection, run)?.map(|holder| describe(&holder)))
+    }
+
+    /// Adds up what requests used, most expensive first; days in their order.
+    pub fn usage(&self, by: UsageBy, since: Option<Timestamp>) -> Result<Vec<UsageRow>, StoreError> {
+        let (column, order) = match by {
+            UsageBy::Model => ("model", "sum(cost) DESC, sum(input) DESC"),
+            UsageBy::Agent => ("agent", "sum(cost) DESC, sum(input) DESC"),
+            UsageBy::Day => ("date(day * 86400, 'unixepoch')", "day"),
+        };
+        let since = since.map_or(i64::MIN, |since| since.as_second().div_euclid(24 * 60 * 60));
+        let sql = format!(
+            "SELECT {column}, sum(requests), sum(input), sum(output), sum(cache_read), sum(cost), sum(unpriced)
+             FROM usage WHERE day >= ? GROUP BY 1 ORDER BY {order}"
+        );
+        let mut query = self.connection.prepare_cached(&sql).map_err(of_sqlite)?;
+        let rows = query.query_map([since], |row| {
+            Ok(UsageRow {
+                name: row.get(0)?,
+                requests: unsigned(row, 1)?,
+                input: unsigned(row, 2)?,
+                output: unsigned(row, 3)?,
+                cache_read: unsigned(row, 4)?,
+                cost: Money(unsigned(row, 5)?),
+                unpriced: unsigned(row, 6)?,
+            })
+        });
+        rows.and_then(Iterator::collect).map_err(of_sqlite)
+    }
+
+    fn summaries(&self, sql: &str, values: Vec<SqlValue>) -> Result<Vec<RunSummary>, StoreError> {
+        let mut query = self.connection.prepare_cached(sql).map_err(of_sqlite)?;
+        let rows = query.query_map(params_from_iter(values), |row| Ok(self.summary(row)));
+        rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>)
+            .map_err(of_sqlite)?
+            .into_iter()
+            .collect::<rusqlite::Result<_>>()
+            .map_err(of_sqlite)
+    }
+
+    fn summary(&self, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+        let id = RunId(Uuid::from_bytes(row.get(0)?));
+        let state = match row.get::<_, Option<String>>(1)? {
+            Some(status) => RunState::Ended(status_of(&status)),
+            None if Claim::is_taken(&self.path, id) => RunState::Running,
+            None => RunState::CutOff,
+        };
+        Ok(RunSummary {
+            id,
+            state,
+            entry: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
+            title: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+            project: row.get::<_, Option<String>>(4)?.map(PathBuf::from),
+            began: time(row.get(5)?),
+            ended: row.get::<_, Option<i64>>(6)?.map(time),
+            error: row.get(7)?,
+            tokens_in: unsigned(row, 8)?,
+            tokens_out: unsigned(row, 9)?,
+            cost: Money(unsigned(row, 10)?),
+            unpriced: unsigned(row, 11)?,
+            calls: unsigned(row, 12)?,
+        })
+    }
+}
+
+const SUMMARY: &str = "SELECT uuid, status, entry, title, projects.root, coalesce(began, 0), ended, error, tokens_in, tokens_out, cost,
+    unpriced, calls FROM streams LEFT JOIN projects ON projects.id = streams.project";
+
+/// The first and the last id with a beginning.
+fn range_of(digits: &str) -> Option<(Vec<u8>, Vec<u8>)> {
+    if digits.len() < MIN_ID_CHARS || digits.len() > 32 {
+        return None;
+    }
+    let bound = |filler: &str| {
+        let whole = format!("{digits}{}", filler.repeat(32 - digits.len()));
+        u128::from_str_radix(&whole, 16).ok().map(|number| number.to_be_bytes().to_vec())
+    };
+    Some((bound("0")?, bound("f")?))
+}
+
+/// A word of a newer version means that the run ended somehow.
+fn status_of(word: &str) -> Status {
+    serde_json::from_value(serde_json::Value::String(word.to_owned())).unwrap_or(Status::Failed)
+}
+
+fn time(nanoseconds: i64) -> Timestamp {
+    Timestamp::from_nanosecond(i128::from(nanoseconds)).unwrap_or_default()
+}
+
+fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(column).map(|number| u64::try_from(number).unwrap_or_default())
+}
+
+/// Returns who wrote a run last.
+pub(crate) fn holder(connection: &Connection, run: RunId) -> Result<Option<String>, StoreError> {
+    connection
+        .query_row("SELECT holder FROM streams WHERE uuid = ?", [run.0.as_bytes()], |row| row.get(0))
+        .optional()
+        .map(Option::flatten)
+        .map_err(of_sqlite)
+}
+
+/// Reads events.
+pub(crate) fn events(
+    connection: &Connection,
+    run: RunId,
+    after: Option<u64>,
+) -> Result<Vec<Arc<Event>>, StoreError> {
+    let stream: i64 = connection
+        .query_row("SELECT id FROM streams WHERE uuid = ?", [run.0.as_bytes()], |row| row.get(0))
+        .optional()
+        .map_err(of_sqlite)?
+        .ok_or(StoreError::NotFound { run })?;
+    // One transaction, so that calls and events are of one moment.
+    let snapshot = connection.unchecked_transaction().map_err(of_sqlite)?;
+    let calls = calls_of(&snapshot, stream, run)?;
+    let mut query = snapshot
+        .prepare_cached(
+            "SELECT seq, call, key, time, body FROM events WHERE stream = ? AND seq >= ? ORDER BY seq",
+        )
+        .map_err(of_sqlite)?;
+    let first = after.map_or(0, |after| i64::try_from(after).unwrap_or(i64::MAX).saturating_add(1));
+    let mut rows = query.query([stream, first]).map_err(of_sqlite)?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next().map_err(of_sqlite)? {
+        let call: i64 = row.get(1).map_err(of_sqlite)?;
+        let position = calls.binary_search_by_key(&call, |(id, _)| *id);
+        let Some((_, info)) = position.ok().and_then(|position| calls.get(position)) else {
+            return Err(corrupt(format!("an event of run {run} belongs to a call that is missing")));
+        };
+        let key: Option<String> = row.get(2).map_err(of_sqlite)?;
+        let body: String = row.get(4).map_err(of_sqlite)?;
+        events.push(Arc::new(Event {
+            seq: Some(unsigned(row, 0).map_err(of_sqlite)?),
+            key: key.map_or_else(|| info.id.clone(), |key| Key::from(key.as_str())),
+            time: time(row.get(3).map_err(of_sqlite)?),
+            call: info.clone(),
+            body: body_of(&snapshot, &body)?,
+        }));
+    }
+    Ok(events)
+}
+
+fn body_of(connection: &Connection, packed: &str) -> Result<EventBody, StoreError> {
+    let packed = serde_json::from_str(packed).map_err(corrupt)?;
+    let body = unpack(packed, &mut |digest| blob(connection, digest))?;
+    serde_json::from_value(body)
+        .map_err(|error| corrupt(format!("an event cannot be read, it may be of a newer version: {error}")))
+}
+
+fn blob(connection: &Connection, digest: &Digest) -> Result<Vec<u8>, StoreError> {
+    connection
+        .prepare_cached("SELECT body FROM blobs WHERE digest = ?")
+        .and_then(|mut query| query.query_row([digest.as_bytes()], |row| row.get(0)).optional())
+        .map_err(of_sqlite)?
+        .ok_or_else(|| corrupt(format!("the value {} is missing", digest.short())))
+}

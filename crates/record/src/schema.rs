@@ -1,0 +1,146 @@
+//! The tables, and connections to them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use llm_do_runtime::StoreError;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::of_sqlite;
+
+/// The version of the tables.
+const VERSION: u32 = 1;
+
+/// The pages of a database file.
+pub(crate) const PAGE_BYTES: u32 = 8 * 1024;
+
+/// How large the file of the write-ahead log may remain after its content was moved into the database.
+const MAX_LOG_FILE_BYTES: i64 = 64 * 1024 * 1024;
+
+/// A stream is a run or a session. Every table but `events`, `blobs`, `messages`, `bundles` and the answers of
+/// `approvals` is derived from events, in the transaction that writes them.
+const TABLES: &str = "
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE projects (id INTEGER PRIMARY KEY, root TEXT NOT NULL UNIQUE, name TEXT);
+CREATE TABLE streams (
+    id INTEGER PRIMARY KEY, uuid BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL, session INTEGER, ordinal INTEGER, parent INTEGER,
+    parent_key TEXT, project INTEGER, bundle BLOB, pin BLOB, build TEXT, format INTEGER, entry TEXT, agent TEXT, title TEXT,
+    status TEXT, epoch INTEGER NOT NULL, holder TEXT, next_seq INTEGER NOT NULL, began INTEGER, ended INTEGER, error TEXT,
+    tokens_in INTEGER NOT NULL DEFAULT 0, tokens_out INTEGER NOT NULL DEFAULT 0, cost INTEGER NOT NULL DEFAULT 0,
+    unpriced INTEGER NOT NULL DEFAULT 0, calls INTEGER NOT NULL DEFAULT 0, parked INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX streams_by_project ON streams (project, began DESC);
+CREATE INDEX streams_by_status ON streams (status, began DESC);
+CREATE INDEX streams_by_begin ON streams (began DESC);
+CREATE INDEX streams_by_session ON streams (session, ordinal);
+CREATE INDEX streams_by_parent ON streams (parent);
+CREATE TABLE events (
+    stream INTEGER NOT NULL, seq INTEGER NOT NULL, call INTEGER NOT NULL, key TEXT, time INTEGER NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (stream, seq)
+) WITHOUT ROWID;
+CREATE TABLE calls (
+    stream INTEGER NOT NULL, id INTEGER NOT NULL, key TEXT NOT NULL, parent TEXT, depth INTEGER NOT NULL, path TEXT NOT NULL,
+    agent TEXT NOT NULL, kind TEXT, name TEXT, started INTEGER, executing INTEGER, finished INTEGER, began INTEGER,
+    ended INTEGER, outcome TEXT, tokens_in INTEGER, tokens_out INTEGER, cost INTEGER, unpriced INTEGER,
+    PRIMARY KEY (stream, id)
+) WITHOUT ROWID;
+CREATE INDEX calls_by_key ON calls (stream, key);
+CREATE INDEX calls_by_name ON calls (name, kind, began);
+CREATE TABLE usage (
+    stream INTEGER NOT NULL, seq INTEGER NOT NULL, call INTEGER NOT NULL, agent TEXT NOT NULL, model TEXT NOT NULL, provider TEXT NOT NULL,
+    day INTEGER NOT NULL, requests INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL, reasoning INTEGER NOT NULL, searches INTEGER NOT NULL, cost INTEGER NOT NULL,
+    unpriced INTEGER NOT NULL, ms INTEGER NOT NULL,
+    PRIMARY KEY (stream, seq)
+) WITHOUT ROWID;
+CREATE INDEX usage_by_day ON usage (day, model);
+CREATE INDEX usage_by_agent ON usage (agent, day);
+CREATE TABLE approvals (
+    stream INTEGER NOT NULL, id TEXT NOT NULL, asked_seq INTEGER NOT NULL, digest BLOB, asked INTEGER NOT NULL, expires INTEGER,
+    state TEXT NOT NULL, answer BLOB, answered INTEGER, answered_by TEXT,
+    PRIMARY KEY (stream, id)
+) WITHOUT ROWID;
+CREATE INDEX approvals_by_state ON approvals (state, asked);
+CREATE TABLE blobs (digest BLOB PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE refs (stream INTEGER NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (stream, digest)) WITHOUT ROWID;
+CREATE INDEX refs_by_digest ON refs (digest);
+CREATE TABLE messages (head BLOB PRIMARY KEY, before BLOB, message BLOB NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE bundles (digest BLOB PRIMARY KEY, files BLOB NOT NULL) WITHOUT ROWID;
+";
+
+/// Opens a connection that writes, and makes the tables if they are missing.
+pub(crate) fn open_to_write(path: &Path) -> Result<Connection, StoreError> {
+    let mut connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    prepare(&mut connection).map_err(of_sqlite)??;
+    Ok(connection)
+}
+
+/// Opens a connection that reads. A record of a newer version is tried.
+pub(crate) fn open_to_read(path: &Path) -> Result<Connection, StoreError> {
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.pragma_update(None, "query_only", true).map_err(of_sqlite)?;
+    Ok(connection)
+}
+
+fn open(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    // SQLite refuses links anywhere in a path; those above the file itself are resolved.
+    let path = match (path.parent().map(Path::canonicalize), path.file_name()) {
+        (Some(Ok(directory)), Some(name)) => directory.join(name),
+        _ => path.to_owned(),
+    };
+    let mut connection = Connection::open_with_flags(path, flags).map_err(of_sqlite)?;
+    connection.busy_handler(Some(wait_for_others)).map_err(of_sqlite)?;
+    Ok(connection)
+}
+
+/// Sleeps for 0.3 to 0.7 ms, and gives up after 10 seconds. The waits of SQLite's own handler grow to 100 ms, and
+/// several processes that write at full speed then make one of them wait for a second.
+fn wait_for_others(attempt: i32) -> bool {
+    const MAX_ATTEMPTS: i32 = 20_000;
+    let spread = (u64::from(std::process::id()) ^ u64::from(attempt.unsigned_abs()))
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        >> 40;
+    std::thread::sleep(Duration::from_micros(300 + spread % 400));
+    attempt < MAX_ATTEMPTS
+}
+
+fn prepare(connection: &mut Connection) -> rusqlite::Result<Result<(), StoreError>> {
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "journal_size_limit", MAX_LOG_FILE_BYTES)?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // The writer decides when: in the middle of a commit, it would be time that a run waits.
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
+    // macOS keeps what was synced in the cache of the drive otherwise.
+    connection.pragma_update(None, "fullfsync", true)?;
+    if version(connection)? == VERSION {
+        return Ok(Ok(()));
+    }
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    match version(&transaction)? {
+        0 => {
+            transaction.execute_batch(TABLES)?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+            transaction.commit()?;
+            Ok(Ok(()))
+        }
+        // Made by another process in the meantime.
+        VERSION => Ok(Ok(())),
+        found => Ok(Err(StoreError::Newer { found, known: VERSION })),
+    }
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn sqlite_has_no_reset_bug_of_its_log() {
+        // Before 3.51.3, a checkpoint that met a write could damage the database.
+        assert!(rusqlite::version_number() >= 3_051_003, "{}", rusqlite::version());
+    }
+}

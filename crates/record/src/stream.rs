@@ -1,0 +1,390 @@
+//! One event, written: its own row, and what the other tables say because of it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use llm_do_core::{
+    CallInfo, CallKind, CallResult, Digest, Event, EventBody, Key, ModelResult, Name, Payload, RunId,
+    RunStart, Usage,
+};
+use llm_do_runtime::StoreError;
+use llm_do_secrets::SecretMask;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::claim::holder;
+use crate::error::{corrupt, of_sqlite};
+use crate::values::{Blob, pack};
+
+/// The kind of streams that are runs.
+const RUN: i64 = 0;
+
+/// How much of the input stands in lists.
+const MAX_TITLE_CHARS: usize = 120;
+
+/// A stream that is being written, as the writer knows it.
+pub(crate) struct Stream {
+    id: i64,
+    epoch: i64,
+    next_seq: u64,
+    /// The calls that have a row. Events of one call that describe it differently have several.
+    calls: HashMap<Key, Vec<(Arc<CallInfo>, i64)>>,
+    next_call: i64,
+    /// The large values to which this stream refers.
+    blobs: HashSet<Digest>,
+}
+
+impl Stream {
+    /// Makes the row of a new run.
+    pub(crate) fn create(connection: &Connection, run: RunId) -> Result<Self, StoreError> {
+        let create = "INSERT INTO streams (uuid, kind, epoch, holder, next_seq) VALUES (?, ?, 1, ?, 0)";
+        connection.execute(create, params![run.0.as_bytes(), RUN, holder()]).map_err(of_sqlite)?;
+        Ok(Self {
+            id: connection.last_insert_rowid(),
+            epoch: 1,
+            next_seq: 0,
+            calls: HashMap::new(),
+            next_call: 0,
+            blobs: HashSet::new(),
+        })
+    }
+
+    /// Takes over a recorded run: raises its epoch, so that an earlier writer writes nothing more.
+    pub(crate) fn take_over(connection: &Connection, run: RunId) -> Result<Self, StoreError> {
+        let raise =
+            "UPDATE streams SET epoch = epoch + 1, holder = ? WHERE uuid = ? RETURNING id, epoch, next_seq";
+        let row = connection
+            .query_row(raise, params![holder(), run.0.as_bytes()], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?))
+            })
+            .optional()
+            .map_err(of_sqlite)?;
+        let (id, epoch, next_seq) = row.ok_or(StoreError::NotFound { run })?;
+        let mut stream = Self {
+            id,
+            epoch,
+            next_seq: u64::try_from(next_seq).unwrap_or_default(),
+            calls: HashMap::new(),
+            next_call: 0,
+            blobs: HashSet::new(),
+        };
+        for (id, info) in calls_of(connection, stream.id, run)? {
+            stream.next_call = stream.next_call.max(id + 1);
+            stream.calls.entry(info.id.clone()).or_default().push((info, id));
+        }
+        Ok(stream)
+    }
+
+    /// Checks that nobody has taken the run over.
+    pub(crate) fn check_epoch(&self, connection: &Connection, run: RunId) -> Result<(), StoreError> {
+        let (epoch, holder): (i64, String) = connection
+            .prepare_cached("SELECT epoch, holder FROM streams WHERE id = ?")
+            .and_then(|mut query| query.query_row([self.id], |row| Ok((row.get(0)?, row.get(1)?))))
+            .map_err(of_sqlite)?;
+        if epoch == self.epoch {
+            return Ok(());
+        }
+        Err(StoreError::Held { run, holder: crate::claim::describe(&holder) })
+    }
+
+    /// Writes an event and everything that follows from it.
+    pub(crate) fn write(
+        &mut self,
+        connection: &Connection,
+        event: &Event,
+        mask: Option<&SecretMask>,
+    ) -> Result<(), StoreError> {
+        let seq = event.seq.unwrap_or(self.next_seq);
+        if seq != self.next_seq {
+            return Err(corrupt(format!("event {seq} came where event {} belongs", self.next_seq)));
+        }
+        let call = self.call(connection, &event.call)?;
+        let row = EventRow { stream: self.id, seq: to_sql(seq)?, call, time: nanoseconds(event)? };
+        let body = serde_json::to_value(&event.body).map_err(corrupt)?;
+        let body = mask.map_or_else(|| body.clone(), |mask| mask.value(body.clone()));
+        let mut blobs = Vec::new();
+        let body = pack(body, &mut blobs).to_string();
+        self.keep(connection, blobs)?;
+        let key = (event.key != event.call.id).then(|| event.key.as_str());
+        connection
+            .prepare_cached(
+                "INSERT INTO events (stream, seq, call, key, time, body) VALUES (?, ?, ?, ?, ?, ?)",
+            )
+            .and_then(|mut insert| {
+                insert.execute(params![row.stream, row.seq, row.call, key, row.time, body])
+            })
+            .map_err(of_sqlite)?;
+        derive(connection, &row, event).map_err(of_sqlite)?;
+        self.next_seq = seq + 1;
+        Ok(())
+    }
+
+    /// Notes how many events there are. Once per transaction.
+    pub(crate) fn finish_transaction(&self, connection: &Connection) -> Result<(), StoreError> {
+        connection
+            .prepare_cached("UPDATE streams SET next_seq = ? WHERE id = ?")
+            .and_then(|mut update| {
+                update.execute(params![to_sql(self.next_seq).unwrap_or(i64::MAX), self.id])
+            })
+            .map(drop)
+            .map_err(of_sqlite)
+    }
+
+    /// Returns the row of a call, and makes it when the call is first seen.
+    fn call(&mut self, connection: &Connection, info: &Arc<CallInfo>) -> Result<i64, StoreError> {
+        let known = self.calls.entry(info.id.clone()).or_default();
+        if let Some((_, id)) = known.iter().find(|(other, _)| Arc::ptr_eq(other, info) || other == info) {
+            return Ok(*id);
+        }
+        let id = self.next_call;
+        let insert =
+            "INSERT INTO calls (stream, id, key, parent, depth, path, agent) VALUES (?, ?, ?, ?, ?, ?, ?)";
+        let parent = info.parent.as_ref().map(Key::as_str);
+        connection
+            .prepare_cached(insert)
+            .and_then(|mut insert| {
+                insert.execute(params![
+                    self.id,
+                    id,
+                    info.id.as_str(),
+                    parent,
+                    info.depth,
+                    &*info.path,
+                    info.agent.as_str()
+                ])
+            })
+            .map_err(of_sqlite)?;
+        known.push((info.clone(), id));
+        self.next_call += 1;
+        Ok(id)
+    }
+
+    fn keep(&mut self, connection: &Connection, blobs: Vec<Blob>) -> Result<(), StoreError> {
+        for blob in blobs {
+            if !self.blobs.insert(blob.digest) {
+                continue;
+            }
+            let digest = blob.digest.as_bytes();
+            let insert = |sql: &str, values: &[&dyn rusqlite::ToSql]| {
+                connection
+                    .prepare_cached(sql)
+                    .and_then(|mut insert| insert.execute(values))
+                    .map_err(of_sqlite)
+            };
+            insert("INSERT OR IGNORE INTO blobs (digest, body) VALUES (?, ?)", &[&digest, &blob.body])?;
+            insert("INSERT OR IGNORE INTO refs (stream, digest) VALUES (?, ?)", &[&self.id, &digest])?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the calls of a stream as their events name them, by the ids of their rows.
+pub(crate) fn calls_of(
+    connection: &Connection,
+    stream: i64,
+    run: RunId,
+) -> Result<Vec<(i64, Arc<CallInfo>)>, StoreError> {
+    let mut query = connection
+        .prepare_cached("SELECT id, key, parent, depth, path, agent FROM calls WHERE stream = ? ORDER BY id")
+        .map_err(of_sqlite)?;
+    let rows = query.query_map([stream], |row| {
+        let info = CallInfo {
+            run,
+            id: Key::from(row.get::<_, String>(1)?.as_str()),
+            parent: row.get::<_, Option<String>>(2)?.map(|parent| Key::from(parent.as_str())),
+            depth: row.get(3)?,
+            path: row.get::<_, String>(4)?.into(),
+            agent: Name::from(row.get::<_, String>(5)?.as_str()),
+        };
+        Ok((row.get(0)?, Arc::new(info)))
+    });
+    rows.and_then(Iterator::collect).map_err(of_sqlite)
+}
+
+/// The place of an event in the tables.
+struct EventRow {
+    stream: i64,
+    seq: i64,
+    call: i64,
+    time: i64,
+}
+
+/// Brings the tables up to date that are derived from events.
+fn derive(connection: &Connection, row: &EventRow, event: &Event) -> rusqlite::Result<()> {
+    match &event.body {
+        EventBody::RunStarted(start) => run_started(connection, row, event, start),
+        EventBody::RunResumed { .. } => update(
+            connection,
+            "UPDATE streams SET status = NULL, ended = NULL, error = NULL WHERE id = ?",
+            &[&row.stream],
+        ),
+        EventBody::CallStarted { kind, name, .. } => call_started(connection, row, *kind, name),
+        EventBody::CallExecuting { .. } => {
+            let sql = "UPDATE calls SET executing = ? WHERE stream = ? AND id = ?";
+            update(connection, sql, &[&row.seq, &row.stream, &row.call])
+        }
+        EventBody::ModelResponse { model, result, duration_ms } => match reported(result) {
+            Some(usage) => model_used(connection, row, event, model, usage, *duration_ms),
+            None => Ok(()),
+        },
+        EventBody::ApprovalRequested(request) => {
+            let sql = "INSERT OR REPLACE INTO approvals (stream, id, asked_seq, asked, state) VALUES (?, ?, ?, ?, 'open')";
+            update(connection, sql, &[&row.stream, &request.id.as_str(), &row.seq, &row.time])
+        }
+        EventBody::ApprovalDecided { id, .. } => {
+            let sql = "UPDATE approvals SET state = 'decided' WHERE stream = ? AND id = ?";
+            update(connection, sql, &[&row.stream, &id.as_str()])
+        }
+        EventBody::CallFinished { result, usage, .. } => call_finished(connection, row, result, usage),
+        EventBody::RunFinished { status, error, .. } => {
+            let sql = "UPDATE streams SET status = ?, error = ?, ended = ? WHERE id = ?";
+            update(connection, sql, &[&status.as_str(), error, &row.time, &row.stream])
+        }
+        _ => Ok(()),
+    }
+}
+
+fn run_started(
+    connection: &Connection,
+    row: &EventRow,
+    event: &Event,
+    start: &RunStart,
+) -> rusqlite::Result<()> {
+    let root = start.project.as_ref().map(|root| root.to_string_lossy().into_owned());
+    if let Some(root) = &root {
+        update(connection, "INSERT OR IGNORE INTO projects (root) VALUES (?)", &[root])?;
+    }
+    let sql = "UPDATE streams SET project = (SELECT id FROM projects WHERE root = ?), pin = ?, build = ?, format = ?, entry = ?,
+        agent = ?, title = ?, ordinal = ?, began = ? WHERE id = ?";
+    update(
+        connection,
+        sql,
+        &[
+            &root,
+            &start.pin.as_bytes(),
+            &start.build,
+            &start.format,
+            &start.entry.as_str(),
+            &event.call.agent.as_str(),
+            &title(&start.input),
+            &start.ordinal,
+            &row.time,
+            &row.stream,
+        ],
+    )
+}
+
+fn title(input: &Payload) -> String {
+    let text = match input.value() {
+        serde_json::Value::String(text) => text.clone(),
+        // The input of an agent without a schema is an object with one text.
+        serde_json::Value::Object(fields) => match fields.get("input").and_then(serde_json::Value::as_str) {
+            Some(text) if fields.len() == 1 => text.to_owned(),
+            _ => input.value().to_string(),
+        },
+        other => other.to_string(),
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_TITLE_CHARS).collect()
+}
+
+fn call_started(
+    connection: &Connection,
+    row: &EventRow,
+    kind: CallKind,
+    name: &Name,
+) -> rusqlite::Result<()> {
+    let sql = "UPDATE calls SET kind = ?, name = ?, started = ?, began = ? WHERE stream = ? AND id = ?";
+    update(connection, sql, &[&kind.as_str(), &name.as_str(), &row.seq, &row.time, &row.stream, &row.call])?;
+    update(connection, "UPDATE streams SET calls = calls + 1 WHERE id = ?", &[&row.stream])
+}
+
+fn call_finished(
+    connection: &Connection,
+    row: &EventRow,
+    result: &CallResult,
+    usage: &Usage,
+) -> rusqlite::Result<()> {
+    let outcome = match result {
+        CallResult::Output(_) => "output",
+        CallResult::Error(_) => "error",
+    };
+    let sql = "UPDATE calls SET finished = ?, ended = ?, outcome = ?, tokens_in = ?, tokens_out = ?, cost = ?, unpriced = ?
+        WHERE stream = ? AND id = ?";
+    update(
+        connection,
+        sql,
+        &[
+            &row.seq,
+            &row.time,
+            &outcome,
+            &clamped(usage.input),
+            &clamped(usage.output),
+            &clamped(usage.cost.known.0),
+            &clamped(usage.cost.unpriced),
+            &row.stream,
+            &row.call,
+        ],
+    )
+}
+
+/// What a request used, whether it was answered or not.
+fn reported(result: &ModelResult) -> Option<&Usage> {
+    match result {
+        ModelResult::Response(response) => Some(&response.usage),
+        ModelResult::Failed { error } => error.cost.reported(),
+    }
+}
+
+fn model_used(
+    connection: &Connection,
+    row: &EventRow,
+    event: &Event,
+    model: &Name,
+    usage: &Usage,
+    duration_ms: u64,
+) -> rusqlite::Result<()> {
+    let provider = model.as_str().split(':').next().unwrap_or_default();
+    let day = event.time.as_second().div_euclid(24 * 60 * 60);
+    let numbers = [
+        usage.requests,
+        usage.input,
+        usage.output,
+        usage.cache_read,
+        usage.cache_write,
+        usage.reasoning,
+        usage.searches,
+        usage.cost.known.0,
+        usage.cost.unpriced,
+        duration_ms,
+    ]
+    .map(clamped);
+    let own: [&dyn rusqlite::ToSql; 7] =
+        [&row.stream, &row.seq, &row.call, &event.call.agent.as_str(), &model.as_str(), &provider, &day];
+    let values: Vec<&dyn rusqlite::ToSql> =
+        own.into_iter().chain(numbers.iter().map(|number| number as &dyn rusqlite::ToSql)).collect();
+    update(
+        connection,
+        "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        &values,
+    )?;
+    let sql = "UPDATE streams SET tokens_in = tokens_in + ?, tokens_out = tokens_out + ?, cost = cost + ?, unpriced = unpriced + ?
+        WHERE id = ?";
+    update(connection, sql, &[&numbers[1], &numbers[2], &numbers[7], &numbers[8], &row.stream])
+}
+
+fn update(connection: &Connection, sql: &str, values: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+/// SQLite has no unsigned numbers. Sums of them are for people.
+fn clamped(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn to_sql(seq: u64) -> Result<i64, StoreError> {
+    i64::try_from(seq).map_err(corrupt)
+}
+
+fn nanoseconds(event: &Event) -> Result<i64, StoreError> {
+    i64::try_from(event.time.as_nanosecond())
+        .map_err(|_| corrupt(format!("the time {} is out of range", event.time)))
+}

@@ -1,0 +1,351 @@
+//! The thread that writes: one transaction for all events that wait, of whatever runs.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use llm_do_core::{Event, RunId};
+use llm_do_runtime::{Ack, AckSender, Durability, RunWriter, StoreError};
+use llm_do_secrets::KnownSecrets;
+use parking_lot::{Condvar, Mutex};
+use rusqlite::Connection;
+
+use crate::claim::Claim;
+use crate::error::{of_io, of_sqlite};
+use crate::schema::PAGE_BYTES;
+use crate::stream::Stream;
+
+/// How long the first of several buffered events waits for more.
+const MAX_GATHERING: Duration = Duration::from_millis(2);
+
+/// How many events may wait. Barriers wait by themselves, so only a flood of buffered events can reach it.
+const MAX_WAITING_EVENTS: usize = 100_000;
+
+/// How large the log may be before its content is moved into the database: when nothing else is to do, and in any case.
+const IDLE_LOG_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_LOG_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Work for the thread.
+pub(crate) type Job = Box<dyn FnOnce(&mut Writing) + Send>;
+
+/// Hands events and work to the thread. Dropping it ends the thread when everything is written.
+pub(crate) struct Writer {
+    queue: Arc<Queue>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Queue {
+    state: Mutex<QueueState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct QueueState {
+    waiting: VecDeque<Waiting>,
+    events: usize,
+    is_closed: bool,
+}
+
+enum Waiting {
+    Event { run: Arc<ClaimedStream>, event: Arc<Event>, durability: Durability, ack: Option<AckSender> },
+    Job(Job),
+}
+
+/// A run that this process writes.
+pub(crate) struct ClaimedStream {
+    run: RunId,
+    /// Why nothing more of it is written.
+    broken: Mutex<Option<StoreError>>,
+}
+
+impl Writer {
+    /// Starts the thread over a connection.
+    pub(crate) fn start(
+        mut connection: Connection,
+        path: &Path,
+        secrets: Option<KnownSecrets>,
+    ) -> Result<Self, StoreError> {
+        let queue = Arc::new(Queue { state: Mutex::default(), changed: Condvar::new() });
+        // The file of the log is no measure of what is in it, as it never shrinks.
+        let log_pages = Arc::new(AtomicU64::new(0));
+        let noted = log_pages.clone();
+        let note = move |_: &mut rusqlite::hooks::Wal, pages: i32| {
+            noted.store(u64::from(pages.unsigned_abs()), Ordering::Relaxed);
+            Ok(())
+        };
+        connection.wal_hook(Some(note)).map_err(of_sqlite)?;
+        let mut writing = Writing {
+            connection,
+            log_pages,
+            path: path.to_owned(),
+            secrets,
+            streams: HashMap::new(),
+            is_synced: false,
+        };
+        let own = queue.clone();
+        let thread = std::thread::Builder::new()
+            .name("llm-do-record".to_owned())
+            .spawn(move || writing.run(&own))
+            .map_err(|error| of_io("the thread that writes the record cannot be started", &error))?;
+        Ok(Self { queue, thread: Some(thread) })
+    }
+
+    /// Has work done after everything that was handed over before it.
+    pub(crate) fn submit(&self, job: Job) {
+        self.queue.push(Waiting::Job(job));
+    }
+
+    /// Returns what writes the events of a run.
+    pub(crate) fn run_writer(self: &Arc<Self>, run: RunId) -> Arc<dyn RunWriter> {
+        let stream = Arc::new(ClaimedStream { run, broken: Mutex::new(None) });
+        Arc::new(StreamWriter { writer: self.clone(), stream })
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue.state.lock().is_closed = true;
+        self.queue.changed.notify_all();
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != std::thread::current().id()
+        {
+            // A panic of the thread was reported by the acknowledgements that it dropped.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Queue {
+    fn push(&self, waiting: Waiting) {
+        let mut state = self.state.lock();
+        state.events += usize::from(matches!(waiting, Waiting::Event { .. }));
+        state.waiting.push_back(waiting);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Returns everything that waits, as soon as somebody waits for it or a moment has passed.
+    fn next(&self) -> Option<VecDeque<Waiting>> {
+        let mut state = self.state.lock();
+        while state.waiting.is_empty() {
+            if state.is_closed {
+                return None;
+            }
+            self.changed.wait(&mut state);
+        }
+        let deadline = Instant::now() + MAX_GATHERING;
+        let is_awaited = |waiting: &Waiting| !matches!(waiting, Waiting::Event { ack: None, .. });
+        while !state.is_closed && !state.waiting.iter().any(is_awaited) {
+            if self.changed.wait_until(&mut state, deadline).timed_out() {
+                break;
+            }
+        }
+        state.events = 0;
+        Some(std::mem::take(&mut state.waiting))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.state.lock().waiting.is_empty()
+    }
+}
+
+struct StreamWriter {
+    writer: Arc<Writer>,
+    stream: Arc<ClaimedStream>,
+}
+
+impl RunWriter for StreamWriter {
+    fn enqueue(&self, event: &Arc<Event>, durability: Durability) -> Result<Ack, StoreError> {
+        if let Some(error) = &*self.stream.broken.lock() {
+            return Err(error.clone());
+        }
+        if self.writer.queue.state.lock().events >= MAX_WAITING_EVENTS {
+            let error = StoreError::Io("the record cannot be written as fast as events come".to_owned());
+            *self.stream.broken.lock() = Some(error.clone());
+            return Err(error);
+        }
+        let (sender, ack) = match durability {
+            Durability::Buffered => (None, Ack::done()),
+            Durability::Process | Durability::Power => {
+                let (sender, ack) = Ack::pending();
+                (Some(sender), ack)
+            }
+        };
+        let (run, event) = (self.stream.clone(), event.clone());
+        self.writer.queue.push(Waiting::Event { run, event, durability, ack: sender });
+        Ok(ack)
+    }
+}
+
+impl Drop for StreamWriter {
+    fn drop(&mut self) {
+        let run = self.stream.run;
+        self.writer.submit(Box::new(move |writing| writing.release(run)));
+    }
+}
+
+/// What the thread has.
+pub(crate) struct Writing {
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+    secrets: Option<KnownSecrets>,
+    /// The pages in the log after the last commit.
+    log_pages: Arc<AtomicU64>,
+    streams: HashMap<RunId, (Stream, Claim)>,
+    /// Whether commits wait for the disk.
+    is_synced: bool,
+}
+
+/// An event that waits in a transaction.
+struct Pending {
+    run: Arc<ClaimedStream>,
+    event: Arc<Event>,
+    ack: Option<AckSender>,
+}
+
+impl Writing {
+    fn run(&mut self, queue: &Queue) {
+        while let Some(waiting) = queue.next() {
+            self.work(waiting);
+            self.move_log(if queue.is_idle() { IDLE_LOG_BYTES } else { MAX_LOG_BYTES });
+        }
+        self.streams.clear();
+    }
+
+    /// Events that stand together are written together; work comes between those before and after it.
+    fn work(&mut self, waiting: VecDeque<Waiting>) {
+        let mut pending = Vec::new();
+        let mut safety = Durability::Buffered;
+        for one in waiting {
+            match one {
+                Waiting::Event { run, event, durability, ack } => {
+                    safety = safety.max(durability);
+                    pending.push(Pending { run, event, ack });
+                }
+                Waiting::Job(job) => {
+                    self.write(std::mem::take(&mut pending), safety);
+                    safety = Durability::Buffered;
+                    job(self);
+                }
+            }
+        }
+        self.write(pending, safety);
+    }
+
+    /// Writes events in one transaction and tells whoever waits.
+    fn write(&mut self, pending: Vec<Pending>, safety: Durability) {
+        if pending.is_empty() {
+            return;
+        }
+        let written = self.transaction(&pending, safety);
+        if let Err(error) = &written {
+            // What was in memory may be ahead of the record now, so none of these runs goes on.
+            for Pending { run, .. } in &pending {
+                run.broken.lock().get_or_insert_with(|| error.clone());
+            }
+        }
+        for Pending { run, ack, .. } in pending {
+            let result = run.broken.lock().clone().map_or(Ok(()), Err);
+            if let Some(ack) = ack {
+                ack.send(result);
+            }
+        }
+    }
+
+    fn transaction(&mut self, pending: &[Pending], safety: Durability) -> Result<(), StoreError> {
+        self.sync(safety == Durability::Power)?;
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(of_sqlite)?;
+        let written =
+            self.write_all(pending).and_then(|()| self.connection.execute_batch("COMMIT").map_err(of_sqlite));
+        if written.is_err() && !self.connection.is_autocommit() {
+            // It fails only if the transaction is gone already.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+        written
+    }
+
+    fn write_all(&mut self, pending: &[Pending]) -> Result<(), StoreError> {
+        let mask = self.secrets.as_ref().map(KnownSecrets::mask);
+        let mut touched: Vec<RunId> = Vec::new();
+        for Pending { run, event, .. } in pending {
+            if run.broken.lock().is_some() {
+                continue;
+            }
+            if !touched.contains(&run.run) {
+                if let Err(error) = self.prepare(run.run) {
+                    // SQLite ends a transaction by itself when the disk is full. Otherwise this concerns one run.
+                    if self.connection.is_autocommit() {
+                        return Err(error);
+                    }
+                    *run.broken.lock() = Some(error);
+                    continue;
+                }
+                touched.push(run.run);
+            }
+            if let Some((stream, _)) = self.streams.get_mut(&run.run) {
+                stream.write(&self.connection, event, mask.as_ref())?;
+            }
+        }
+        let streams = touched.iter().filter_map(|run| self.streams.get(run));
+        streams.map(|(stream, _)| stream).try_for_each(|stream| stream.finish_transaction(&self.connection))
+    }
+
+    /// Makes the row of a new run, and sees to it that a known one is still this process's.
+    fn prepare(&mut self, run: RunId) -> Result<(), StoreError> {
+        if let Some((stream, _)) = self.streams.get(&run) {
+            return stream.check_epoch(&self.connection, run);
+        }
+        let claim = self.claim(run)?;
+        let stream = Stream::create(&self.connection, run)?;
+        self.streams.insert(run, (stream, claim));
+        Ok(())
+    }
+
+    /// Claims a recorded run.
+    pub(crate) fn take_over(&mut self, run: RunId) -> Result<(), StoreError> {
+        let claim = self.claim(run)?;
+        let stream = Stream::take_over(&self.connection, run)?;
+        self.streams.insert(run, (stream, claim));
+        Ok(())
+    }
+
+    /// Gives a run back.
+    pub(crate) fn release(&mut self, run: RunId) {
+        self.streams.remove(&run);
+    }
+
+    fn claim(&self, run: RunId) -> Result<Claim, StoreError> {
+        if self.streams.contains_key(&run) {
+            return Err(StoreError::Held { run, holder: "another runtime of this process".to_owned() });
+        }
+        Claim::take(&self.path, run)?.ok_or_else(|| {
+            let holder = crate::read::holder(&self.connection, run).ok().flatten();
+            let holder =
+                holder.map_or_else(|| "another process".to_owned(), |holder| crate::claim::describe(&holder));
+            StoreError::Held { run, holder }
+        })
+    }
+
+    /// Sets whether commits wait for the disk: then this one, and all before it, survive the loss of power.
+    fn sync(&mut self, is_synced: bool) -> Result<(), StoreError> {
+        if is_synced != self.is_synced {
+            let mode = if is_synced { "FULL" } else { "NORMAL" };
+            self.connection.pragma_update(None, "synchronous", mode).map_err(of_sqlite)?;
+            self.is_synced = is_synced;
+        }
+        Ok(())
+    }
+
+    /// Moves the content of a long log into the database. Readers may be in the way; then the next time does it.
+    fn move_log(&self, limit: u64) {
+        if self.log_pages.load(Ordering::Relaxed) * u64::from(PAGE_BYTES) <= limit {
+            return;
+        }
+        if self.connection.pragma_query(None, "wal_checkpoint", |_| Ok(())).is_ok() {
+            self.log_pages.store(0, Ordering::Relaxed);
+        }
+    }
+}

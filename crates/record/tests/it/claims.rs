@@ -1,0 +1,85 @@
+//! A run has one writer at a time.
+
+use std::sync::Arc;
+
+use llm_do_record::Record;
+use llm_do_runtime::{Durability, Store, StoreError};
+use llm_do_testing::Chance;
+
+use crate::support::{random_event, run_id, started};
+
+fn rounds() -> u64 {
+    std::env::var("LLM_DO_RECORD_ROUNDS").map_or(40, |count| count.parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_that_claim_a_run_one_is_told_who_has_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    let (one, other) = (Record::open(&path).unwrap(), Record::open(&path).unwrap());
+    for round in 0..rounds() {
+        let run = run_id(u128::from(round));
+        let writer = one.begin(run).await.unwrap();
+        writer.enqueue(&started(run), Durability::Process).unwrap().await.unwrap();
+        drop(writer);
+        // Whoever asks first after the release has it.
+        one.read(run, None).await.unwrap();
+        let (first, second) = tokio::join!(one.claim(run), other.claim(run));
+        let (won, lost) = if first.is_ok() { (first, second) } else { (second, first) };
+        let won = won.unwrap_or_else(|error| panic!("nobody has run {round}: {error}"));
+        let Err(StoreError::Held { holder, .. }) = lost else { panic!("both have run {round}") };
+        assert!(holder.starts_with(&format!("process {} on this machine", std::process::id())), "{holder}");
+        won.writer
+            .enqueue(&random_event(&mut Chance::new(round), run, 1), Durability::Process)
+            .unwrap()
+            .await
+            .unwrap();
+        assert_eq!(one.read(run, None).await.unwrap().len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_writer_that_lost_its_run_writes_nothing_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    let (one, other) = (Record::open(&path).unwrap(), Record::open(&path).unwrap());
+    let run = run_id(0);
+    let writer = one.begin(run).await.unwrap();
+    writer.enqueue(&started(run), Durability::Process).unwrap().await.unwrap();
+    // A lock that is gone though its process lives, as after somebody removed the file.
+    std::fs::remove_dir_all(directory.path().join("record.db-claims")).unwrap();
+    let claimed = other.claim(run).await.unwrap();
+    let mut chance = Chance::new(1);
+    let late = random_event(&mut chance, run, 1);
+    let refused = writer.enqueue(&late, Durability::Process).unwrap().await;
+    assert!(matches!(refused, Err(StoreError::Held { .. })), "{refused:?}");
+    assert!(matches!(writer.enqueue(&late, Durability::Buffered), Err(StoreError::Held { .. })));
+    claimed.writer.enqueue(&late, Durability::Process).unwrap().await.unwrap();
+    assert_eq!(other.read(run, None).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_run_that_nobody_recorded_cannot_be_claimed() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = Record::open(directory.path().join("record.db")).unwrap();
+    let run = run_id(7);
+    let claimed = record.claim(run).await.map(drop);
+    assert_eq!(claimed, Err(StoreError::NotFound { run }));
+    assert!(std::fs::read_dir(directory.path().join("record.db-claims")).unwrap().next().is_none());
+}
+
+#[tokio::test]
+async fn files_can_be_read_by_their_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let record = Record::open(directory.path().join("state/record.db")).unwrap();
+    let run = run_id(1);
+    let writer: Arc<_> = record.begin(run).await.unwrap();
+    writer.enqueue(&started(run), Durability::Power).unwrap().await.unwrap();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let state = directory.path().join("state");
+    assert_eq!([mode(&state), mode(&state.join("record.db-claims"))], [0o700, 0o700]);
+    for file in ["record.db", "record.db-wal", "record.db-shm"] {
+        assert_eq!(mode(&state.join(file)), 0o600, "{file}");
+    }
+}

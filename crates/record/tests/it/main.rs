@@ -1,0 +1,10 @@
+//! The record against a simple model, crashes, full disks and other processes.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
+
+mod claims;
+mod crashes;
+mod random;
+mod reading;
+mod runs;
+mod support;

@@ -1,0 +1,79 @@
+//! Lists, sums and damaged files.
+
+use llm_do_core::{EventBody, Output, Status, UsageByModel};
+use llm_do_record::{FindError, Reader, Record, RunFilter, RunState};
+use llm_do_runtime::{Durability, Store, StoreError};
+
+use crate::support::{event, run_id, started};
+
+#[tokio::test]
+async fn runs_are_listed_by_how_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    let record = Record::open(&path).unwrap();
+    let ended = |status| EventBody::RunFinished {
+        status,
+        output: Some(Output::text("x")),
+        error: None,
+        usage: UsageByModel::default(),
+        duration_ms: 1,
+    };
+    let mut running = None;
+    for (number, status) in [Some(Status::Done), Some(Status::Failed), None, None].into_iter().enumerate() {
+        let run = run_id(number as u128);
+        let writer = record.begin(run).await.unwrap();
+        writer.enqueue(&started(run), Durability::Process).unwrap().await.unwrap();
+        if let Some(status) = status {
+            writer.enqueue(&event(run, 1, "", ended(status)), Durability::Process).unwrap().await.unwrap();
+        }
+        running = Some(writer);
+    }
+    let _running = running;
+    record.read(run_id(0), None).await.unwrap();
+    let reader = Reader::open(&path).unwrap().unwrap();
+    let listed = |status: Option<&str>| {
+        let filter = RunFilter { status: status.map(str::to_owned), ..RunFilter::default() };
+        let mut runs: Vec<_> =
+            reader.runs(&filter).unwrap().into_iter().map(|run| (run.id, run.state)).collect();
+        runs.sort_by_key(|(id, _)| *id);
+        runs
+    };
+    let all = [
+        (run_id(0), RunState::Ended(Status::Done)),
+        (run_id(1), RunState::Ended(Status::Failed)),
+        (run_id(2), RunState::CutOff),
+        (run_id(3), RunState::Running),
+    ];
+    assert_eq!(listed(None), all);
+    assert_eq!(listed(Some("done")), all[..1]);
+    assert_eq!(listed(Some("cut_off")), all[2..3]);
+    assert_eq!(listed(Some("running")), all[3..]);
+    assert!(reader.holder(run_id(3)).unwrap().unwrap().contains("on this machine since"));
+    assert_eq!(reader.holder(run_id(2)).unwrap(), None);
+    assert!(matches!(reader.find("0000"), Err(FindError::Several(runs)) if runs.len() == 4));
+    assert!(matches!(reader.find("ffff"), Err(FindError::NotFound)));
+    assert!(matches!(reader.find("abc"), Err(FindError::NoId)));
+    assert!(matches!(reader.find("not hex"), Err(FindError::NoId)));
+}
+
+#[test]
+fn a_file_that_is_no_record_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    std::fs::write(&path, "a diary, long enough to be read as the header of a database file. ".repeat(20))
+        .unwrap();
+    let error = Record::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt(_)), "{error:?}");
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with("a diary"));
+    assert!(Reader::open(directory.path().join("none.db")).unwrap().is_none());
+}
+
+#[test]
+fn a_record_of_a_newer_version_is_not_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("record.db");
+    drop(Record::open(&path).unwrap());
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    assert_eq!(Record::open(&path).unwrap_err(), StoreError::Newer { found: 99, known: 1 });
+    assert!(Reader::open(&path).unwrap().is_some());
+}
