@@ -56,6 +56,9 @@ pub enum EventBody {
         /// The version of this program.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         build: String,
+        /// The limits from now on, if other ones were given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limits: Option<Limits>,
     },
     /// A call of an agent, tool or entry began.
     CallStarted {
@@ -177,6 +180,16 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<O
     Output::deserialize(deserializer).map(Some)
 }
 
+/// What a project was loaded from, so that another process can load it again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectSource {
+    /// A manifest, a directory or an agent file, as an absolute path.
+    pub path: PathBuf,
+    /// Keys that were set over those of the files, `KEY=VALUE` each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+}
+
 /// What a run was started with: all that is needed to continue it in another process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStart {
@@ -201,6 +214,9 @@ pub struct RunStart {
     /// The directory of the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
+    /// What the project was loaded from, if the program said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<ProjectSource>,
     /// The model of agents that name none, if it was given by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Name>,
@@ -213,6 +229,9 @@ pub struct RunStart {
     /// The wall time after which the run is stopped. It does not hold when the run is continued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// Whether it continues an earlier conversation, which only the process that holds it can do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_turn: bool,
     /// The context values that were given to this run by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub context: BTreeMap<Name, Value>,
@@ -234,10 +253,12 @@ impl RunStart {
             format: Self::FORMAT,
             build: String::new(),
             project: None,
+            source: None,
             model: None,
             entry_model: None,
             fallbacks: Vec::new(),
             timeout_ms: None,
+            is_turn: false,
             context: BTreeMap::new(),
         }
     }

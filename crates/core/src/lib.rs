@@ -60,7 +60,9 @@ pub use digest::Digest;
 pub use engine::{
     CallOrigin, DecidedBy, Decision, Engine, Halt, Outcome, Permit, Step, StepKind, StepResult,
 };
-pub use event::{CallKind, CallResult, Delta, Event, EventBody, ModelResult, RunId, RunStart, Status};
+pub use event::{
+    CallKind, CallResult, Delta, Event, EventBody, ModelResult, ProjectSource, RunId, RunStart, Status,
+};
 pub use failure::{Failure, FailureKind, HintAudience, ToolError};
 pub use grant::{Grant, GrantSubject};
 pub use input::{Input, InputPart, input_attachments, read_attachment};

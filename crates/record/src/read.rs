@@ -55,6 +55,8 @@ pub struct RunSummary {
     pub unpriced: u64,
     /// The calls of agents and tools.
     pub calls: u64,
+    /// Whether it can be continued.
+    pub can_resume: bool,
 }
 
 /// How a run is.
@@ -290,12 +292,26 @@ impl Reader {
             cost: Money(unsigned(row, 10)?),
             unpriced: unsigned(row, 11)?,
             calls: unsigned(row, 12)?,
+            can_resume: row.get(13)? && can_resume(state),
         })
     }
 }
 
 const SUMMARY: &str = "SELECT uuid, status, entry, title, projects.root, coalesce(began, 0), ended, error, tokens_in, tokens_out, cost,
-    unpriced, calls FROM streams LEFT JOIN projects ON projects.id = streams.project";
+    unpriced, calls, is_turn = 0 AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.stream = streams.id
+        AND calls.key = CAST(streams.ordinal AS TEXT) AND calls.finished IS NOT NULL)
+    FROM streams LEFT JOIN projects ON projects.id = streams.project";
+
+/// Returns whether a run that has no result may get one.
+fn can_resume(state: RunState) -> bool {
+    match state {
+        RunState::Running => false,
+        RunState::CutOff => true,
+        RunState::Ended(status) => {
+            !matches!(status, Status::Done | Status::Failed | Status::Denied | Status::Output)
+        }
+    }
+}
 
 /// The first and the last id with a beginning.
 fn range_of(digits: &str) -> Option<(Vec<u8>, Vec<u8>)> {

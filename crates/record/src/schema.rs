@@ -25,7 +25,7 @@ CREATE TABLE projects (id INTEGER PRIMARY KEY, root TEXT NOT NULL UNIQUE, name T
 CREATE TABLE streams (
     id INTEGER PRIMARY KEY, uuid BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL, session INTEGER, ordinal INTEGER, parent INTEGER,
     parent_key TEXT, project INTEGER, bundle BLOB, pin BLOB, build TEXT, format INTEGER, entry TEXT, agent TEXT, title TEXT,
-    status TEXT, epoch INTEGER NOT NULL, holder TEXT, next_seq INTEGER NOT NULL, began INTEGER, ended INTEGER, error TEXT,
+    is_turn INTEGER NOT NULL DEFAULT 0, status TEXT, epoch INTEGER NOT NULL, holder TEXT, next_seq INTEGER NOT NULL, began INTEGER, ended INTEGER, error TEXT,
     tokens_in INTEGER NOT NULL DEFAULT 0, tokens_out INTEGER NOT NULL DEFAULT 0, cost INTEGER NOT NULL DEFAULT 0,
     unpriced INTEGER NOT NULL DEFAULT 0, calls INTEGER NOT NULL DEFAULT 0, parked INTEGER NOT NULL DEFAULT 0
 );

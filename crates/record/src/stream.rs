@@ -254,7 +254,7 @@ fn run_started(
         update(connection, "INSERT OR IGNORE INTO projects (root) VALUES (?)", &[root])?;
     }
     let sql = "UPDATE streams SET project = (SELECT id FROM projects WHERE root = ?), pin = ?, build = ?, format = ?, entry = ?,
-        agent = ?, title = ?, ordinal = ?, began = ? WHERE id = ?";
+        agent = ?, title = ?, ordinal = ?, is_turn = ?, began = ? WHERE id = ?";
     update(
         connection,
         sql,
@@ -267,6 +267,7 @@ fn run_started(
             &event.call.agent.as_str(),
             &title(&start.input),
             &start.ordinal,
+            &start.is_turn,
             &row.time,
             &row.stream,
         ],

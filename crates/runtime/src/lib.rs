@@ -48,7 +48,7 @@ pub use retry::RetryPolicy;
 pub use run::approval::ApprovalBuilder;
 pub use run::session::{Session, SessionTurn};
 pub use run::{Canceller, Run, RunBuilder, RunError, RunReport};
-pub use runtime::{ResumeError, Runtime, RuntimeBuilder};
+pub use runtime::{ResumeError, ResumeOptions, Runtime, RuntimeBuilder};
 pub use state::broker::GrantId;
 pub use state::created::DEFAULT_CREATED_AGENTS;
 pub use state::in_flight::{DEFAULT_PARALLEL, DEFAULT_RESULT_BYTES};

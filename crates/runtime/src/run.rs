@@ -77,6 +77,8 @@ pub(crate) struct Options {
     pub(crate) agent: Option<Name>,
     /// Why an approval is asked for, if the run only asks for one and calls nothing.
     pub(crate) reason: Option<String>,
+    /// The limits that replace those of a recorded run.
+    pub(crate) new_limits: Option<Limits>,
 }
 
 impl Options {
@@ -344,10 +346,11 @@ fn settings(shared: &Shared, options: Options) -> RunSettings {
         instances: options.instances,
         agent: options.agent,
         reason: options.reason,
+        new_limits: options.new_limits,
     }
 }
 
-fn merged(own: Limits, shared: &Limits) -> Limits {
+pub(crate) fn merged(own: Limits, shared: &Limits) -> Limits {
     Limits {
         depth: own.depth.or(shared.depth).map(|depth| depth.min(crate::state::shared::MAX_DEPTH)),
         turns: own.turns.or(shared.turns),
@@ -384,7 +387,7 @@ async fn execute(
     let performed = performed.catch_unwind().await.unwrap_or_else(|_| Ok(Outcome::Failed(broke_off())));
     root.frame().instances.close().await;
     drop(registered);
-    finish(&run, &root, performed, started).await
+    finish(&run, &root, performed, started, ordinal).await
 }
 
 fn broke_off() -> Failure {
@@ -436,7 +439,8 @@ async fn begin(
     };
     replay.grants().for_each(|grant| run.shared.broker.restore(grant.clone()));
     let changed = replay.changed;
-    let body = EventBody::RunResumed { changed, build: BUILD.to_owned() };
+    let limits = run.options.new_limits.clone();
+    let body = EventBody::RunResumed { changed, build: BUILD.to_owned(), limits };
     run.log.commit(root, &key, body, Durability::Process).await?;
     if changed {
         run.notice(root, "the project has changed since this run began".to_owned());
@@ -457,11 +461,13 @@ fn run_start(run: &RunState, entry: &Name, input: &Payload, ordinal: u32) -> Run
         limits: settings.limits.clone(),
         ordinal,
         build: BUILD.to_owned(),
-        project: project.directory.clone(),
+        project: run.shared.root.clone(),
+        source: run.shared.source.clone(),
         model: settings.model.as_ref().and_then(named),
         entry_model: settings.entry_model.as_ref().and_then(named),
         fallbacks: settings.fallbacks.iter().filter_map(named).collect(),
         timeout_ms: settings.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        is_turn: settings.agent_state.is_some(),
         context: settings.own_context.clone(),
         ..RunStart::new(entry, input.clone(), project.pin)
     }
@@ -561,6 +567,7 @@ async fn finish(
     root: &Arc<LiveCall>,
     performed: StepResult,
     started: Instant,
+    ordinal: u32,
 ) -> Result<RunReport, RunError> {
     let mut ended = ending(run, performed);
     let usage = root.usage();
@@ -575,6 +582,7 @@ async fn finish(
         ended = RunEnd { status: status_of_halt(&halt), error: Some(halt.to_string()), ..ended };
     }
     run.log.close();
+    let can_resume = can_resume(run, ordinal);
     run.shared.messages.add_run(&run.log.events());
     run.shared.running.lock().remove(&run.id);
     let messages = match run.top.get() {
@@ -589,6 +597,7 @@ async fn finish(
         usage,
         messages,
         nobody_to_ask: run.had_nobody_to_ask(),
+        can_resume,
         duration: started.elapsed(),
         log: Some(run.log.clone()),
     };
@@ -596,6 +605,28 @@ async fn finish(
         None => Ok(report),
         Some(message) => Err(RunError::new(report, message)),
     }
+}
+
+/// Returns whether a run that ended can be continued: it is recorded, is no turn of a session, and has no result yet.
+fn can_resume(run: &RunState, ordinal: u32) -> bool {
+    let is_kept = run.shared.store.is_recording() && run.options.reason.is_none();
+    is_kept && run.options.agent_state.is_none() && result_of(&run.log.events(), ordinal).is_none()
+}
+
+/// Returns how a run ended, if it ended for good: with its status, or with the end of the call that it was started for. A
+/// limit of that call, for instance, is recorded as its result, so entering the run again would only end it again.
+pub(crate) fn result_of(events: &[Arc<Event>], ordinal: u32) -> Option<(Status, Option<String>)> {
+    let (status, error) = events.iter().rev().find_map(|event| match &event.body {
+        EventBody::RunFinished { status, error, .. } => Some(Some((*status, error.clone()))),
+        EventBody::RunResumed { .. } => Some(None),
+        _ => None,
+    })??;
+    let is_final = matches!(status, Status::Done | Status::Failed | Status::Denied | Status::Output);
+    let top = Key::root().child(ordinal);
+    let has_result = || {
+        events.iter().any(|event| event.key == top && matches!(event.body, EventBody::CallFinished { .. }))
+    };
+    (is_final || has_result()).then_some((status, error))
 }
 
 struct RunEnd {
@@ -675,6 +706,8 @@ pub struct RunReport {
     pub messages: Vec<Arc<Message>>,
     /// Whether a call had to ask and nobody could be asked.
     pub nobody_to_ask: bool,
+    /// Whether the run is recorded and can be continued ([`Runtime::resume`](crate::Runtime::resume)).
+    pub can_resume: bool,
     /// How long it took.
     pub duration: Duration,
     log: Option<Arc<RunLog>>,
@@ -690,6 +723,7 @@ impl RunReport {
             usage: UsageByModel::default(),
             messages: Vec::new(),
             nobody_to_ask: false,
+            can_resume: false,
             duration: Duration::ZERO,
             log: None,
         }

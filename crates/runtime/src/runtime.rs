@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use llm_do_core::{
-    AgentSpec, ApprovalMode, ApprovalRequest, CallableAgent, Event, EventBody, Grant, Input, Key, Name,
-    Payload, RunId, Status, UsageByModel,
+    AgentSpec, ApprovalMode, ApprovalRequest, CallableAgent, Event, EventBody, Grant, Input, Key, Limits,
+    ModelChoice, Name, Payload, RunId, Status, UsageByModel,
 };
 use serde_json::Value;
 use thiserror::Error;
@@ -19,7 +19,7 @@ use crate::record::message_log::LoggedMessage;
 use crate::record::store::StoreError;
 use crate::run::approval::ApprovalBuilder;
 use crate::run::session::Session;
-use crate::run::{Options, Run, RunBuilder, start};
+use crate::run::{Options, Run, RunBuilder, merged, result_of, start};
 use crate::state::broker::GrantId;
 use crate::state::shared::Shared;
 
@@ -58,17 +58,34 @@ impl Runtime {
     /// Continues a recorded run, in its own approval mode or a stricter one, and within its own limits. What is
     /// recorded as done is not done again. The approver, models and context are those of this runtime.
     pub async fn resume(&self, run: RunId) -> Result<Run, ResumeError> {
+        self.resume_with(run, ResumeOptions::default()).await
+    }
+
+    /// As [`resume`](Self::resume), with other options than the record has.
+    pub async fn resume_with(&self, run: RunId, resume: ResumeOptions) -> Result<Run, ResumeError> {
         let claimed = self.shared.store.claim(run).await?;
         let begun = claimed.events.iter().find_map(|event| match &event.body {
             EventBody::RunStarted(begun) => Some((begun.clone(), event.call.agent.clone())),
             _ => None,
         });
         let (begun, agent) = begun.ok_or(ResumeError::NotStarted { run })?;
-        if let Some((status, error)) = ended(&claimed.events, begun.ordinal) {
+        if begun.is_turn {
+            return Err(ResumeError::Turn { run });
+        }
+        if let Some((status, error)) = result_of(&claimed.events, begun.ordinal) {
             return Err(ResumeError::Ended { run, status, error });
         }
         let mode = stricter(begun.mode, self.shared.mode);
-        let options = Options { mode: Some(mode), ..Options::from_record(&begun, agent) };
+        let mut options = Options { mode: Some(mode), ..Options::from_record(&begun, agent) };
+        if let Some(limits) = last_limits(&claimed.events) {
+            options.limits = limits;
+        }
+        if let Some(limits) = resume.limits {
+            options.limits = merged(limits, &options.limits);
+            options.new_limits = Some(options.limits.clone());
+        }
+        options.entry_model = resume.entry_model.or(options.entry_model);
+        options.timeout = resume.timeout;
         Ok(start(self.shared.clone(), run, begun.entry, begun.input, options, Some(claimed)))
     }
 
@@ -145,6 +162,18 @@ impl Runtime {
     }
 }
 
+/// What is different from the record when a run is continued.
+#[derive(Default)]
+#[non_exhaustive]
+pub struct ResumeOptions {
+    /// Limits that replace those of the record, each that is given. What was spent before counts.
+    pub limits: Option<Limits>,
+    /// The model of the agent that is run, whatever its file says.
+    pub entry_model: Option<ModelChoice>,
+    /// The wall time after which the run is stopped again.
+    pub timeout: Option<Duration>,
+}
+
 /// Why a run cannot be continued.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -158,6 +187,12 @@ pub enum ResumeError {
         status: Status,
         /// Why it failed, if it did.
         error: Option<String>,
+    },
+    /// It is a turn of a session, or begins with messages of another run, and those are not in its record.
+    #[error("run {run} is a turn of a chat, which cannot be resumed by itself")]
+    Turn {
+        /// The run.
+        run: RunId,
     },
     /// Its record ends before anything was run.
     #[error("the record of run {run} does not say what was run")]
@@ -174,6 +209,14 @@ fn of_error(error: Option<&str>) -> String {
     error.map(|error| format!(": {error}")).unwrap_or_default()
 }
 
+/// Returns the limits with which a run was last continued, if they were others than those of its start.
+fn last_limits(events: &[Arc<Event>]) -> Option<Limits> {
+    events.iter().rev().find_map(|event| match &event.body {
+        EventBody::RunResumed { limits, .. } => limits.clone(),
+        _ => None,
+    })
+}
+
 fn stricter(one: ApprovalMode, other: ApprovalMode) -> ApprovalMode {
     let strictness = |mode| match mode {
         ApprovalMode::ApproveAll => 0,
@@ -181,20 +224,4 @@ fn stricter(one: ApprovalMode, other: ApprovalMode) -> ApprovalMode {
         ApprovalMode::RejectAll => 2,
     };
     if strictness(one) >= strictness(other) { one } else { other }
-}
-
-/// Returns how a run ended, if it ended for good: with its status, or with the end of the call that it was started for. A
-/// limit of that call, for instance, is recorded as its result, so entering the run again would only end it again.
-fn ended(events: &[Arc<Event>], ordinal: u32) -> Option<(Status, Option<String>)> {
-    let (status, error) = events.iter().rev().find_map(|event| match &event.body {
-        EventBody::RunFinished { status, error, .. } => Some(Some((*status, error.clone()))),
-        EventBody::RunResumed { .. } => Some(None),
-        _ => None,
-    })??;
-    let is_final = matches!(status, Status::Done | Status::Failed | Status::Denied | Status::Output);
-    let top = Key::root().child(ordinal);
-    let has_result = || {
-        events.iter().any(|event| event.key == top && matches!(event.body, EventBody::CallFinished { .. }))
-    };
-    (is_final || has_result()).then_some((status, error))
 }

@@ -132,7 +132,7 @@ pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Eve
             duration_ms: 3,
             usage: usage(chance),
         },
-        7 => EventBody::RunResumed { changed: true, build: text(chance) },
+        7 => EventBody::RunResumed { changed: true, build: text(chance), limits: None },
         _ => EventBody::RunFinished {
             status: [Status::Done, Status::Interrupted, Status::Unknown][chance.below(3)],
             output: Some(Output::json(value(chance, 3))),

@@ -38,6 +38,11 @@ pub trait Store: Send + Sync {
 
     /// Reads the events of a run that come after `after`, oldest first; all of them without it.
     fn read(&self, run: RunId, after: Option<u64>) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>>;
+
+    /// Returns whether anything is kept, so that a run can be resumed.
+    fn is_recording(&self) -> bool {
+        true
+    }
 }
 
 /// A recorded run that may be continued.
@@ -164,6 +169,10 @@ impl Store for NoStore {
 
     fn read(&self, _run: RunId, _after: Option<u64>) -> BoxFuture<'_, Result<Vec<Arc<Event>>, StoreError>> {
         Box::pin(std::future::ready(Err(StoreError::NotRecorded)))
+    }
+
+    fn is_recording(&self) -> bool {
+        false
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use llm_do_core::{
     ApprovalMode, Approver, Clock, Context, Event, Limits, LinkedPrograms, ModelChoice, Models, Name,
-    NeedSpec, NoModels, NoPrices, Prices, Random, SystemClock, SystemRandom, Usage, nearest,
+    NeedSpec, NoModels, NoPrices, Prices, ProjectSource, Random, SystemClock, SystemRandom, Usage, nearest,
 };
 use llm_do_secrets::{KnownSecrets, SecretFiles};
 use serde_json::Value;
@@ -46,6 +46,7 @@ pub struct RuntimeBuilder {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     store: Arc<dyn Store>,
+    source: Option<ProjectSource>,
     approver: Option<Arc<dyn Approver>>,
     approver_limit: Option<Duration>,
     mode: ApprovalMode,
@@ -79,6 +80,7 @@ impl RuntimeBuilder {
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
             store: Arc::new(NoStore),
+            source: None,
             approver: None,
             approver_limit: None,
             mode: ApprovalMode::default(),
@@ -164,6 +166,12 @@ impl RuntimeBuilder {
     /// Sets where records are kept, so that runs can be resumed.
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = store;
+        self
+    }
+
+    /// Says what the project was loaded from. The record names it, so that another process can load the project again.
+    pub fn project_source(mut self, source: ProjectSource) -> Self {
+        self.source = Some(source);
         self
     }
 
@@ -268,6 +276,7 @@ impl RuntimeBuilder {
             clock: self.clock,
             random: self.random,
             store: self.store,
+            source: self.source,
             approver: self.approver,
             approver_limit: self.approver_limit,
             mode: self.mode,

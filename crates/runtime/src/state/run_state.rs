@@ -75,6 +75,8 @@ pub(crate) struct RunSettings {
     pub(crate) agent: Option<Name>,
     /// Why an approval is asked for, if the run only asks for one and calls nothing.
     pub(crate) reason: Option<String>,
+    /// The limits that replaced those of the record.
+    pub(crate) new_limits: Option<Limits>,
 }
 
 impl RunState {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use llm_do_core::{
-    ApprovalMode, Approver, Clock, Context, Limits, Model, ModelChoice, ModelError, Models, Prices, Random,
-    RunId, UsageByModel,
+    ApprovalMode, Approver, Clock, Context, Limits, Model, ModelChoice, ModelError, Models, Prices,
+    ProjectSource, Random, RunId, UsageByModel,
 };
 use llm_do_secrets::{KnownSecrets, SecretFiles};
 use tokio_util::task::TaskTracker;
@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) store: Arc<dyn Store>,
+    /// What the project was loaded from.
+    pub(crate) source: Option<ProjectSource>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) approver_limit: Option<Duration>,
     pub(crate) mode: ApprovalMode,
@@ -83,12 +85,11 @@ impl Shared {
 
     /// A version 7 id: the time first, so that ids sort by age.
     pub(crate) fn new_run_id(&self) -> RunId {
-        let mut random = [0; 10];
-        let bits = self.random.bits().to_le_bytes();
-        random[..8].copy_from_slice(&bits);
-        random[8..].copy_from_slice(&self.random.bits().to_le_bytes()[..2]);
-        let milliseconds = u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default();
-        RunId(uuid::Builder::from_unix_timestamp_millis(milliseconds, &random).into_uuid())
+        let mut random = [0; 16];
+        random[..8].copy_from_slice(&self.random.bits().to_le_bytes());
+        random[8..].copy_from_slice(&self.random.bits().to_le_bytes());
+        // People type the beginning of an id, and ids that begin with the time begin alike.
+        RunId(uuid::Builder::from_random_bytes(random).into_uuid())
     }
 }
 
