@@ -1,6 +1,7 @@
 //! The arguments of the command line.
 
 mod examples;
+mod records;
 mod user;
 
 use std::ffi::OsString;
@@ -24,6 +25,9 @@ use examples::{
     INIT_EXAMPLES, LIST_EXAMPLES, MODELS_EXAMPLES, PATH_OR_PROMPT, RUN_EXAMPLES, SCHEMA_EXAMPLES,
     TRUST_EXAMPLES,
 };
+pub(crate) use records::{
+    RecordArguments, ResumeArguments, RunsArguments, ShowArguments, UsageArguments, UsageGroup,
+};
 pub(crate) use user::{AuthAction, AuthArguments, ConfigAction, ConfigArguments};
 
 /// Run agents (prompt files) and tools (code) that call each other in one way.
@@ -40,6 +44,14 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Chat with a project over several turns
     Chat(ChatArguments),
+    /// Continue a recorded run where it stopped
+    Resume(ResumeArguments),
+    /// List recorded runs
+    Runs(RunsArguments),
+    /// Show what happened in a recorded run
+    Show(ShowArguments),
+    /// Add up the tokens and costs of recorded runs
+    Usage(UsageArguments),
     /// Find the problems of a project; its code runs only if you trust it
     Check(CheckArguments),
     /// List the agents, toolsets and tools of a project
@@ -336,8 +348,10 @@ pub(crate) struct RunOptions {
     /// Show plain sentences that are never redrawn, for screen readers
     #[arg(help_heading = "Output", long, conflicts_with = "headless")]
     pub(crate) plain: bool,
-    /// Accepted for later versions: this version never keeps a record of a run
-    #[arg(help_heading = "Output", long)]
+    #[command(flatten)]
+    pub(crate) record: RecordArguments,
+    /// Do not record the run
+    #[arg(help_heading = "Record", long, conflicts_with = "record")]
     pub(crate) no_record: bool,
 }
 

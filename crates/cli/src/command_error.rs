@@ -33,6 +33,11 @@ impl CommandError {
         Self::Usage { message: message.into(), hint: Some(hint.into()) }
     }
 
+    /// An error that is nobody's mistake.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::Other(anyhow::Error::msg(message.into()))
+    }
+
     /// Prints it on stderr and returns how the process ends.
     pub(crate) fn show(&self) -> Exit {
         let paint = Paint::for_stderr();

@@ -9,9 +9,13 @@ mod doctor;
 mod init;
 mod list;
 mod models;
+mod resume;
 mod run;
+mod runs;
 mod schema;
+mod show;
 mod trust;
+mod usage;
 
 use crate::arguments::{self, Command, Output};
 use crate::command_error::CommandError;
@@ -25,6 +29,10 @@ pub(crate) fn execute(command: Command) -> Exit {
     let result = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Chat(arguments) => chat::chat(&arguments),
+        Command::Resume(arguments) => resume::resume(&arguments),
+        Command::Runs(arguments) => runs::runs(&arguments),
+        Command::Show(arguments) => show::show(&arguments),
+        Command::Usage(arguments) => usage::usage(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Call(arguments) => call::call(&arguments),
@@ -60,6 +68,7 @@ fn output_of(command: &Command) -> Output {
         Command::Run(arguments) => arguments.options.output,
         Command::Chat(arguments) => arguments.options.output,
         Command::Call(arguments) => arguments.options.output,
+        Command::Resume(arguments) => arguments.options.output,
         _ => Output::Text,
     }
 }

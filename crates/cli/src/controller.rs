@@ -10,8 +10,10 @@ mod session_commands;
 use std::io::{IsTerminal, stdout};
 
 use llm_do::call::RunBuilder;
+use llm_do::event::RunId;
+use llm_do::record::ResumeError;
 use llm_do::value::{Input, Name};
-use llm_do::{RunError, RunReport, Session};
+use llm_do::{Run, RunError, RunReport, Session};
 
 use crate::approvals;
 use crate::command_error::CommandError;
@@ -21,6 +23,7 @@ use crate::front_end::{FrontEnd, FrontEndKind, UserRequest, ui_options};
 use crate::host::{self, Host};
 use crate::output::{self, usage_line};
 use crate::plan::Plan;
+use crate::print_result::resume_line;
 use crate::text::{notice_line, visible};
 
 /// What is to be done with a project.
@@ -31,6 +34,8 @@ pub(crate) enum Task {
     Chat { demo: Vec<String>, first: Option<Input> },
     /// Call an agent or tool by name, in the name of an agent or of nobody.
     Call { name: Name, input: Input, agent: Option<Name> },
+    /// Continue a recorded run.
+    Resume(RunId),
 }
 
 impl Task {
@@ -43,7 +48,7 @@ impl Task {
         match self {
             Self::Run(input) => input.is_none(),
             Self::Chat { demo, first } => demo.is_empty() && first.is_none(),
-            Self::Call { .. } => false,
+            Self::Call { .. } | Self::Resume(_) => false,
         }
     }
 }
@@ -51,16 +56,17 @@ impl Task {
 /// Does a task, and returns how the process ends.
 pub(crate) fn execute(plan: Plan, task: Task) -> Result<Exit, CommandError> {
     let entry = match &task {
-        Task::Run(_) | Task::Chat { .. } => plan.project.entry.clone(),
+        Task::Run(_) | Task::Chat { .. } | Task::Resume(_) => plan.project.entry.clone(),
         Task::Call { name, .. } => name.clone(),
     };
     let ui_options = (plan.front_end == FrontEndKind::Tui).then(|| tui_options(&plan, &task, entry));
     host::block_on(async {
         let (host, front_end) = Host::start(plan, ui_options)?;
         let mut controller = Controller::new(host, front_end, task.is_chat());
-        controller.begin(task).await;
+        let begun = controller.begin(task).await;
         controller.work().await;
-        Ok(controller.end().await)
+        let exit = controller.end().await;
+        begun.map(|()| exit)
     })
 }
 
@@ -116,7 +122,7 @@ impl Controller {
     }
 
     /// Does what the command line asks for, before the user asks for anything.
-    async fn begin(&mut self, task: Task) {
+    async fn begin(&mut self, task: Task) -> Result<(), CommandError> {
         match task {
             Task::Run(Some(input)) => self.send(input).await,
             Task::Run(None) => {}
@@ -124,7 +130,7 @@ impl Controller {
                 let demo = demo.into_iter().map(|text| (Input::from(text), true));
                 for (input, is_demo) in demo.chain(first.map(|input| (input, false))) {
                     if self.has_ended {
-                        return;
+                        break;
                     }
                     self.front_end.show_message(&input, is_demo);
                     self.send(input).await;
@@ -138,6 +144,24 @@ impl Controller {
                     None => call,
                 })
                 .await;
+            }
+            Task::Resume(run) => return self.resume(run).await,
+        }
+        Ok(())
+    }
+
+    async fn resume(&mut self, run: RunId) -> Result<(), CommandError> {
+        match self.host.runtime.resume_with(run, self.host.resume_options()).await {
+            Ok(run) => {
+                self.attend(run).await;
+                Ok(())
+            }
+            Err(error) => {
+                self.has_ended = true;
+                Err(match error {
+                    ResumeError::Store(error) => CommandError::failed(error.to_string()),
+                    other => CommandError::usage(other.to_string()),
+                })
             }
         }
     }
@@ -206,8 +230,12 @@ impl Controller {
     }
 
     async fn run(&mut self, run: RunBuilder) {
+        self.attend(run.start()).await;
+    }
+
+    /// Waits for a run and shows its end.
+    async fn attend(&mut self, run: Run) {
         self.front_end.show_busy();
-        let run = run.start();
         self.host.interrupts.watch(run.canceller());
         let (result, is_leaving) = while_attended(run, &self.host, &mut self.front_end).await;
         self.finish(&result, is_leaving).await;
@@ -241,6 +269,9 @@ impl Controller {
         }
         if let Some(hint) = failure_hint::for_user(report) {
             self.front_end.remark(&format!("hint: {hint}"));
+        }
+        if let Some(line) = resume_line(report) {
+            self.front_end.remark(&line);
         }
         if !stdout().is_terminal() {
             self.host.answer.finish(report);

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use llm_do::call::RunBuilder;
 use llm_do::event::Event;
-use llm_do::model::{Cassette, Environment, HttpSettings, HttpTransport, StandardModels};
+use llm_do::model::{Cassette, Environment, HttpSettings, HttpTransport, ModelChoice, StandardModels};
 use llm_do::project::{LoadedProject, LoadedProjectExt};
+use llm_do::record::ResumeOptions;
 use llm_do::value::{Input, Name};
-use llm_do::{Runtime, RuntimeBuilder};
+use llm_do::{Limits, Runtime, RuntimeBuilder};
 
 use crate::approvals::TerminalApprover;
 use crate::arguments::Output;
@@ -38,6 +39,8 @@ pub(crate) struct Host {
     pub(crate) verbose: u8,
     pub(crate) interrupts: Interrupts,
     timeout: Option<Duration>,
+    given_limits: Limits,
+    given_model: Option<String>,
     /// Draws the status line while it lives.
     _status_line: Option<StatusLine>,
     /// The text of the answer, and how much of it is on stdout.
@@ -85,6 +88,9 @@ impl Host {
         if plan.output == Output::Jsonl {
             builder = builder.on_event(lines_to_stdout(stdout_closed.clone(), interrupts.clone()));
         }
+        if let Some(record) = plan.record.open()? {
+            builder = builder.store(Arc::new(record)).project_source(plan.source.clone());
+        }
         builder = with_model(builder, &plan, &console, tui.is_some());
         builder = with_approver(builder, &mut plan, tui.as_ref(), &console, &barrier);
         let schema = input::own_schema(&plan.project, &plan.project.entry);
@@ -101,6 +107,11 @@ impl Host {
             verbose: plan.verbose,
             interrupts,
             timeout: plan.timeout,
+            given_limits: plan.given_limits,
+            given_model: match plan.model {
+                Some(ChosenModel::Flag(model)) => Some(model),
+                _ => None,
+            },
             _status_line: status_line,
             answer,
             stdout_closed,
@@ -112,6 +123,15 @@ impl Host {
     /// Prepares a run with the options of this host.
     pub(crate) fn prepare(&self, name: impl Into<Name>, input: Input) -> RunBuilder {
         self.with_timeout(self.runtime.run(name, input))
+    }
+
+    /// Returns what the command line changes of a run that is resumed.
+    pub(crate) fn resume_options(&self) -> ResumeOptions {
+        let mut options = ResumeOptions::default();
+        options.limits = (self.given_limits != Limits::default()).then(|| self.given_limits.clone());
+        options.entry_model = self.given_model.clone().map(|model| ModelChoice::Named(model.into()));
+        options.timeout = self.timeout;
+        options
     }
 
     /// Gives a run the wall time of this host.

@@ -7,6 +7,7 @@ mod search;
 
 use std::path::{Path, PathBuf};
 
+use llm_do::record::ProjectSource;
 use llm_do_project::discovery;
 use llm_do_project::discovery::Membership;
 
@@ -30,6 +31,12 @@ impl ProjectLocation {
     /// A project at a path, as its files describe it.
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), set: Vec::new() }
+    }
+
+    /// What another process needs to find and load it again.
+    pub(crate) fn to_source(&self) -> ProjectSource {
+        let path = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        ProjectSource { path, set: self.set.clone() }
     }
 
     /// The directory of the project.

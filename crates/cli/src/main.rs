@@ -36,6 +36,7 @@ mod plain_output;
 mod plan;
 mod print_result;
 mod python_flags;
+mod record;
 mod run_object;
 mod secret_input;
 mod signals;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use llm_do::approval::ApprovalMode;
 use llm_do::model::{Cassette, Environment};
 use llm_do::project::LoadedProject;
+use llm_do::record::ProjectSource;
 use llm_do::usage::Money;
 use llm_do::value::Name;
 use llm_do::{AgentSpec, Limits};
@@ -17,6 +18,8 @@ use crate::command_error::CommandError;
 use crate::config;
 use crate::environment;
 use crate::front_end::FrontEndKind;
+use crate::location::ProjectLocation;
+use crate::record::RecordPlace;
 use crate::stream::Streaming;
 
 /// Everything a host needs, before anything is started.
@@ -34,12 +37,18 @@ pub(crate) struct Plan {
     pub(crate) verbose: u8,
     pub(crate) streaming: Streaming,
     pub(crate) front_end: FrontEndKind,
+    /// Where the project was found.
+    pub(crate) source: ProjectSource,
+    pub(crate) record: RecordPlace,
+    /// The limits that the flags give.
+    pub(crate) given_limits: Limits,
 }
 
 impl Plan {
     /// Completes a project with flags and environment.
     pub(crate) fn new(
         project: LoadedProject,
+        location: &ProjectLocation,
         options: &RunOptions,
         front_end: FrontEndKind,
     ) -> Result<Self, CommandError> {
@@ -68,6 +77,9 @@ impl Plan {
             verbose: options.verbose,
             streaming: streaming(options, front_end),
             front_end,
+            source: location.to_source(),
+            record: if options.no_record { RecordPlace::Nowhere } else { RecordPlace::new(&options.record) },
+            given_limits: given_limits(options),
         })
     }
 
@@ -146,14 +158,25 @@ fn mode(options: &RunOptions) -> Option<ApprovalMode> {
 
 /// Returns the limits of a run. A flag is a ceiling: of a flag and the project's own limit, the smaller counts.
 fn limits(project: &LoadedProject, options: &RunOptions) -> Limits {
-    let own = project.limits().clone();
+    let (own, given) = (project.limits().clone(), given_limits(options));
     Limits {
-        depth: smaller(options.max_depth, own.depth),
-        turns: smaller(options.max_turns, own.turns),
-        tool_calls: smaller(options.max_calls, own.tool_calls),
-        tokens: smaller(options.max_tokens, own.tokens),
-        cost: smaller(options.max_cost.map(Money::from_dollars), own.cost),
+        depth: smaller(given.depth, own.depth),
+        turns: smaller(given.turns, own.turns),
+        tool_calls: smaller(given.tool_calls, own.tool_calls),
+        tokens: smaller(given.tokens, own.tokens),
+        cost: smaller(given.cost, own.cost),
         ..own
+    }
+}
+
+fn given_limits(options: &RunOptions) -> Limits {
+    Limits {
+        depth: options.max_depth,
+        turns: options.max_turns,
+        tool_calls: options.max_calls,
+        tokens: options.max_tokens,
+        cost: options.max_cost.map(Money::from_dollars),
+        ..Limits::default()
     }
 }
 

@@ -8,6 +8,7 @@ use crate::arguments::Output;
 use crate::exit::Exit;
 use crate::host::Host;
 use crate::output::{self, usage_line};
+use crate::record::short_id;
 use crate::run_object::{FinishedRun, RunObject, unfit_answer};
 use crate::text::visible;
 use crate::{failure_hint, text};
@@ -70,10 +71,16 @@ impl Host {
         if self.verbose > 0 || was_cut {
             lines.push(used(report));
         }
+        lines.extend(resume_line(report));
         if !lines.is_empty() {
             self.console.line(&self.console.paint.message(&lines.join("\n")));
         }
     }
+}
+
+/// How to continue a run that has no result yet.
+pub(crate) fn resume_line(report: &RunReport) -> Option<String> {
+    report.can_resume.then(|| format!("to continue: llm-do resume {}", short_id(report.id)))
 }
 
 /// Why a run gave no answer, without the hint, which may be written for a model.

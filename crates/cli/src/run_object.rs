@@ -63,6 +63,8 @@ pub(crate) struct RunObject {
     stderr: Vec<String>,
     /// The id of the run. `null` if the run did not start.
     run_id: Option<String>,
+    /// The command that continues the run. `null` if it has a result, or is not recorded.
+    resume: Option<String>,
     /// How long the run took, in milliseconds.
     duration_ms: u64,
 }
@@ -261,6 +263,7 @@ impl RunObject {
             models: models(report),
             stderr: report.stderr_log(),
             run_id: Some(report.id.to_string()),
+            resume: report.can_resume.then(|| format!("llm-do resume {}", report.id)),
             duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
         }
     }
@@ -289,6 +292,7 @@ impl RunObject {
             models: Vec::new(),
             stderr: Vec::new(),
             run_id: None,
+            resume: None,
             duration_ms: 0,
         }
     }

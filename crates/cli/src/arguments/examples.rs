@@ -101,3 +101,27 @@ Examples:
   llm-do auth login openai
   pass show openai | llm-do auth login openai --stdin
   llm-do auth list";
+
+pub(super) const RESUME_EXAMPLES: &str = "\
+What is recorded as done is not done again, and what was spent counts. The run keeps its limits, and its approval mode or a \
+stricter one; limits that are given replace its own.
+
+Examples:
+  llm-do resume last
+  llm-do resume 01a1e5f7 --max-cost 2";
+
+pub(super) const RUNS_EXAMPLES: &str = "\
+Examples:
+  llm-do runs
+  llm-do runs --status cut_off --since 7d
+  llm-do runs --project . --output json | jq -r '.[].run_id'";
+
+pub(super) const SHOW_EXAMPLES: &str = "\
+Examples:
+  llm-do show last
+  llm-do show 01a1e5f7 --output jsonl";
+
+pub(super) const USAGE_EXAMPLES: &str = "\
+Examples:
+  llm-do usage --by day --since 7d
+  llm-do usage --by agent --output json";

@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::front_end::FrontEndKind;
 use crate::host::{self, Host};
 use crate::plan::Plan;
+use crate::record::RecordPlace;
 use crate::{input, loading, location, output};
 
 /// Calls an agent or tool, or prints what the gate would decide.
@@ -27,11 +28,13 @@ pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, CommandError> {
         true => FrontEndKind::Lines,
         false => FrontEndKind::for_call(&arguments.options)?,
     };
-    let plan = Plan::new(project, &arguments.options, kind)?;
+    let mut plan = Plan::new(project, &location, &arguments.options, kind)?;
     if let Some(agent) = plan.project.project.agents().find(|agent| *agent == arguments.name.as_str()) {
         plan.check_model(agent)?;
     }
     if arguments.dry_run {
+        // Looking writes nothing.
+        plan.record = RecordPlace::Nowhere;
         return dry_run(plan, arguments, given);
     }
     let (name, agent) = (arguments.name.as_str().into(), arguments.agent.as_deref().map(Into::into));

@@ -36,7 +36,8 @@ pub(crate) fn chat(arguments: &ChatArguments) -> Result<Exit, CommandError> {
             return Err(CommandError::with_hint("`--attach` needs a first message", hint));
         }
     };
-    let plan = Plan::new(project, &arguments.options, FrontEndKind::for_chat(&arguments.options)?)?;
+    let plan =
+        Plan::new(project, &location, &arguments.options, FrontEndKind::for_chat(&arguments.options)?)?;
     plan.check_model(&plan.project.entry)?;
     let demo = plan.project.demo.clone();
     controller::execute(plan, Task::Chat { demo, first })

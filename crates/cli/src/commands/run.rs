@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, CommandError> {
     if input.is_none() && !can_ask {
         return Err(input::missing());
     }
-    let plan = Plan::new(project, &arguments.options, kind)?;
+    let plan = Plan::new(project, &location, &arguments.options, kind)?;
     plan.check_model(&plan.project.entry)?;
     let task = match arguments.chat {
         true => Task::Chat { demo: Vec::new(), first: input },

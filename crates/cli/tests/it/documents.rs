@@ -73,6 +73,8 @@ pages! {
     nested_agents: "docs/guide/nested-agents.md",
     processes: "docs/guide/processes.md",
     programs: "docs/guide/programs.md",
+    recording: "docs/guide/recording.md",
+    resuming: "docs/guide/resuming.md",
     sandbox: "docs/guide/sandbox.md",
     security: "docs/guide/security.md",
     shell: "docs/guide/shell.md",

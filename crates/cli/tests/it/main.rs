@@ -44,6 +44,7 @@ mod python_environments;
 mod python_eras;
 mod python_output;
 mod python_starts;
+mod records;
 mod reference;
 mod schema;
 mod secret_files;

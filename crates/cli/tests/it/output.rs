@@ -43,6 +43,7 @@ fn json_is_one_object_with_the_same_keys_whatever_happens() {
         "models",
         "stderr",
         "run_id",
+        "resume",
         "duration_ms",
     ];
     for ran in [&good, &failed, &refused] {

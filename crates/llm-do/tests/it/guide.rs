@@ -12,7 +12,7 @@ use llm_do::model::{
     Message, Model, ModelError, ModelPart, ModelRequest, ModelResponse, ModelSession, ModelStream, StopReason,
 };
 use llm_do::prelude::*;
-use llm_do::record::MemoryStore;
+use llm_do::record::{Record, RunFilter};
 use llm_do::tools::{Filesystem, FilesystemSettings, Protected, Toolset};
 use llm_do::usage::Usage;
 use llm_do::{Payload, RunReport};
@@ -349,9 +349,20 @@ async fn sessions() -> Anything {
 
 /// Only compiled: `resume.rs` of the runtime crashes runs and resumes them.
 async fn resuming(project: Project, run_id: llm_do::event::RunId) -> Anything {
-    let store = Arc::new(MemoryStore::default());
+    let store = Arc::new(Record::open("runs.db")?);
     let runtime = Runtime::standard(project).store(store).build()?;
     let report = runtime.resume(run_id).await?.await?;
+    Ok(())
+}
+
+/// Only compiled: the tests of the record kill processes and resume their runs.
+async fn resuming_all(project: Project) -> Anything {
+    let store = Arc::new(Record::open("runs.db")?);
+    let runtime = Runtime::standard(project).store(store.clone()).build()?;
+    for run in store.reader()?.runs(&RunFilter { status: Some("cut_off".into()), ..RunFilter::default() })? {
+        let report = runtime.resume(run.id).await?.await?;
+        println!("{}: {}", run.id, report.text());
+    }
     Ok(())
 }
 

@@ -1,0 +1,109 @@
+//! The arguments of commands about recorded runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+
+use super::examples::{RESUME_EXAMPLES, RUNS_EXAMPLES, SHOW_EXAMPLES, USAGE_EXAMPLES};
+use super::{ListOutput, Output, RunOptions, dollars};
+use crate::record::since;
+
+/// Where runs are recorded.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RecordArguments {
+    /// The file in which runs are recorded. Default: LLM_DO_RECORD, else `record.db` in your state directory
+    #[arg(help_heading = "Record", long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = RESUME_EXAMPLES)]
+pub(crate) struct ResumeArguments {
+    /// The run: the beginning of its id, or `last`
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = RUNS_EXAMPLES)]
+pub(crate) struct RunsArguments {
+    /// List runs of this project
+    #[arg(long, value_name = "PATH")]
+    pub(crate) project: Option<PathBuf>,
+    /// List runs of this agent, tool or function
+    #[arg(long, value_name = "NAME")]
+    pub(crate) entry: Option<String>,
+    /// List runs that ended so, or `running`, or `cut_off` (their process was killed)
+    #[arg(long, value_name = "STATUS", value_parser = STATUSES)]
+    pub(crate) status: Option<String>,
+    /// List runs that began since then: `30m`, `12h`, `7d`, or a date
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub(crate) since: Option<Timestamp>,
+    /// List runs that cost at least this much, in US dollars
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub(crate) min_cost: Option<f64>,
+    /// List at most this many, newest first
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) record: RecordArguments,
+    /// The output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) output: ListOutput,
+}
+
+const STATUSES: [&str; 12] = [
+    "done",
+    "failed",
+    "provider",
+    "limit",
+    "denied",
+    "output",
+    "timed_out",
+    "interrupted",
+    "unknown",
+    "record",
+    "running",
+    "cut_off",
+];
+
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+pub(crate) struct ShowArguments {
+    /// The run: the beginning of its id, or `last`
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) record: RecordArguments,
+    /// The output format; `jsonl` prints every event
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = USAGE_EXAMPLES)]
+pub(crate) struct UsageArguments {
+    /// What to add up by
+    #[arg(long, value_enum, default_value_t, value_name = "GROUP")]
+    pub(crate) by: UsageGroup,
+    /// Count days since then: `12h`, `7d`, or a date
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub(crate) since: Option<Timestamp>,
+    #[command(flatten)]
+    pub(crate) record: RecordArguments,
+    /// The output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) output: ListOutput,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UsageGroup {
+    /// The model
+    #[default]
+    Model,
+    /// The agent that asked the model
+    Agent,
+    /// The day, in UTC
+    Day,
+}

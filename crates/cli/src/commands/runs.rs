@@ -1,0 +1,82 @@
+//! `llm-do runs`: what was run, newest first.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use llm_do_record::{RunFilter, RunSummary};
+use serde_json::{Value, json};
+
+use crate::arguments::{ListOutput, RunsArguments};
+use crate::command_error::CommandError;
+use crate::exit::Exit;
+use crate::output;
+use crate::record::{self, age, cost, one_line, short_id};
+use crate::text::shortened;
+
+/// How much of what was run a line shows.
+const MAX_TITLE_CHARS: usize = 60;
+
+/// Lists the runs of the record.
+pub(crate) fn runs(arguments: &RunsArguments) -> Result<Exit, CommandError> {
+    let filter = RunFilter {
+        project: arguments.project.as_deref().map(project_of),
+        entry: arguments.entry.clone(),
+        status: arguments.status.clone(),
+        since: arguments.since,
+        min_cost: arguments.min_cost.map(llm_do::usage::Money::from_dollars),
+        limit: Some(arguments.limit),
+    };
+    let runs = match record::reader(&arguments.record)? {
+        Some(reader) => reader.runs(&filter).map_err(|error| CommandError::failed(error.to_string()))?,
+        None => Vec::new(),
+    };
+    match arguments.output {
+        ListOutput::Json => {
+            let list: Vec<Value> = runs.iter().map(object).collect();
+            output::to_stdout(&serde_json::to_string_pretty(&list).unwrap_or_default());
+        }
+        ListOutput::Text if runs.is_empty() => output::to_stderr("no runs"),
+        ListOutput::Text => drop(output::to_stdout(table(&runs).trim_end())),
+    }
+    Ok(Exit::Done)
+}
+
+/// A project is recorded by its directory, as an absolute path without links.
+fn project_of(path: &Path) -> PathBuf {
+    let directory = match path.parent() {
+        Some(parent) if path.is_file() && !parent.as_os_str().is_empty() => parent.to_owned(),
+        Some(_) if path.is_file() => ".".into(),
+        _ => path.to_owned(),
+    };
+    directory.canonicalize().unwrap_or(directory)
+}
+
+fn table(runs: &[RunSummary]) -> String {
+    let mut text = format!("{:8}  {:11}  {:>4}  {:>9}  what\n", "id", "status", "age", "cost");
+    for run in runs {
+        let title = shortened(&one_line(run), MAX_TITLE_CHARS);
+        let (id, state) = (short_id(run.id), run.state.as_str());
+        let (age, cost) = (age(run.began), cost(run.cost, run.unpriced));
+        let _ = writeln!(text, "{id:8}  {state:11}  {age:>4}  {cost:>9}  {title}");
+    }
+    text
+}
+
+/// A run as JSON.
+pub(super) fn object(run: &RunSummary) -> Value {
+    json!({
+        "run_id": run.id.to_string(),
+        "status": run.state.as_str(),
+        "can_resume": run.can_resume,
+        "entry": run.entry,
+        "title": run.title,
+        "project": run.project,
+        "began": run.began.to_string(),
+        "ended": run.ended.map(|ended| ended.to_string()),
+        "error": run.error,
+        "calls": run.calls,
+        "tokens_in": run.tokens_in,
+        "tokens_out": run.tokens_out,
+        "cost_usd": (run.unpriced == 0).then(|| run.cost.dollars()),
+    })
+}

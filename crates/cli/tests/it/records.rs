@@ -1,0 +1,182 @@
+//! Runs are recorded, listed, shown and continued.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Ran, Sandbox};
+
+/// An agent that writes a file, and whose model then thinks for two seconds.
+fn slow() -> Sandbox {
+    Sandbox::new()
+        .file(
+            "main.agent",
+            "---\nname: main\nmodel: script:script.yaml\ntoolsets: [filesystem_project]\n---\nWrite.\n",
+        )
+        .file("project.yaml", "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\n")
+        .file(
+            "script.yaml",
+            "mode: by_turn\nreplies:\n  - ask: {write_file: {path: a.txt, content: hello}}\n  \
+             - {delay: 2s, say: written}\n",
+        )
+}
+
+/// Kills a run when its file is written, so that it is never told that the file was.
+fn killed(sandbox: &Sandbox) {
+    let mut child = background(sandbox, &["run", ".", "go", "-a", "all"]);
+    wait_for(|| sandbox.path("a.txt").exists());
+    // The result is recorded within moments; the model still thinks.
+    std::thread::sleep(Duration::from_millis(500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn background(sandbox: &Sandbox, arguments: &[&str]) -> Child {
+    sandbox.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn wait_for(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(60), "it never came true");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn runs(sandbox: &Sandbox) -> Vec<Value> {
+    sandbox.run(&["runs", "--output", "json"]).json().as_array().unwrap().clone()
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_without_repeating_what_it_did() {
+    let sandbox = slow();
+    killed(&sandbox);
+    std::fs::remove_file(sandbox.path("a.txt")).unwrap();
+    let listed = runs(&sandbox);
+    assert_eq!(
+        (&listed[0]["status"], &listed[0]["can_resume"]),
+        (&"cut_off".into(), &true.into()),
+        "{listed:?}"
+    );
+    let id = listed[0]["run_id"].as_str().unwrap()[..8].to_owned();
+    let shown = sandbox.run(&["show", &id]).ended(0);
+    assert!(shown.stdout.contains(&format!("resume   llm-do resume {id}")), "{shown:?}");
+
+    let resumed = sandbox.run(&["resume", &id]).ended(0);
+    assert_eq!(resumed.stdout.trim(), "written");
+    assert!(!sandbox.path("a.txt").exists(), "the file was written twice");
+    assert_eq!(runs(&sandbox)[0]["status"], "done");
+
+    let again = sandbox.run(&["resume", "last"]).ended(2);
+    assert!(again.stderr.contains("cannot be resumed, it has ended (done)"), "{again:?}");
+}
+
+#[test]
+fn a_run_that_is_out_of_time_says_how_to_continue() {
+    let sandbox = slow();
+    let ran = sandbox.run(&["run", ".", "go", "-a", "all", "--timeout", "1s", "--output", "json"]).ended(124);
+    let command = ran.json()["resume"].as_str().unwrap().to_owned();
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    assert!(ran.stderr.contains("to continue: llm-do resume "), "{ran:?}");
+    let resumed = sandbox.run(&[&words[..], &["--output", "json"]].concat()).ended(0);
+    assert_eq!((&resumed.json()["output"], &resumed.json()["resume"]), (&"written".into(), &Value::Null));
+    assert_eq!(resumed.json()["usage"]["requests"], 2);
+}
+
+#[test]
+fn of_two_that_resume_a_run_one_goes_on_and_the_other_names_it() {
+    let sandbox = slow();
+    killed(&sandbox);
+    let first = background(&sandbox, &["resume", "last"]);
+    wait_for(|| runs(&sandbox)[0]["status"] == "running");
+    let second = sandbox.run(&["resume", "last"]).ended(1);
+    let holder = format!("is being continued by process {} on this machine since ", first.id());
+    assert!(second.stderr.contains(&holder), "{second:?}");
+    let first: Ran = first.wait_with_output().unwrap().into();
+    assert_eq!(first.ended(0).stdout.trim(), "written");
+}
+
+#[test]
+fn a_limit_that_ended_a_run_is_replaced_when_it_is_resumed() {
+    let sandbox = Sandbox::scripted("mode: by_turn\nreplies:\n  - {delay: 2s, say: late}\n");
+    sandbox.run(&["run", ".", "go", "--timeout", "300ms"]).ended(124);
+    let resumed = sandbox.run(&["resume", "last", "--max-tokens", "1"]).ended(4);
+    assert!(resumed.stderr.contains("token"), "{resumed:?}");
+}
+
+#[test]
+fn runs_are_recorded_where_the_user_says() {
+    let sandbox = Sandbox::echo();
+    sandbox.run(&["run", ".", "one"]).ended(0);
+    sandbox.run(&["run", ".", "two", "--no-record"]).ended(0);
+    sandbox.command(&["run", ".", "three"]).env("LLM_DO_RECORD", "none").output().unwrap();
+    sandbox.run(&["run", ".", "four", "--record", "other.db"]).ended(0);
+    let titles = |listed: Vec<Value>| -> Vec<String> {
+        listed.iter().map(|run| run["title"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(titles(runs(&sandbox)), ["one"]);
+    let other = sandbox.run(&["runs", "--record", "other.db", "--output", "json"]).json();
+    assert_eq!(titles(other.as_array().unwrap().clone()), ["four"]);
+
+    let refused = sandbox.run(&["run", ".", "five", "--record", "main.agent"]).ended(2);
+    assert!(refused.stderr.contains("main.agent cannot be used as a record"), "{refused:?}");
+    assert!(std::fs::read_to_string(sandbox.path("main.agent")).unwrap().starts_with("---"));
+    sandbox.run(&["run", ".", "six", "--record", "x.db", "--no-record"]).ended(2);
+}
+
+#[test]
+fn a_run_goes_on_without_a_record_that_cannot_be_written() {
+    let sandbox = Sandbox::echo();
+    std::fs::write(
+        sandbox.state().join("llm-do/record.db"),
+        "something else, and long enough to be read as one\n".repeat(9),
+    )
+    .unwrap();
+    let ran = sandbox.run(&["run", ".", "hello"]).ended(0);
+    assert_eq!(ran.stdout.trim(), "hello");
+    assert!(ran.stderr.contains("notice: this run is not recorded: the record is damaged"), "{ran:?}");
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let sandbox = Sandbox::echo();
+    assert!(sandbox.run(&["runs"]).ended(0).stderr.contains("no runs"));
+    assert!(sandbox.run(&["show", "last"]).ended(2).stderr.contains("nothing is recorded yet"));
+    sandbox.run(&["run", ".", "hello"]).ended(0);
+    for (id, said) in [
+        ("ab", "`ab` is not the id of a run"),
+        ("hello", "`hello` is not the id of a run"),
+        ("ffffffffffffffffffff", "no recorded run begins with"),
+    ] {
+        let ran = sandbox.run(&["show", id]).ended(2);
+        assert!(ran.stderr.contains(said), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_turn_of_a_chat_is_recorded_and_not_resumed() {
+    let sandbox = Sandbox::scripted("mode: by_turn\nreplies:\n  - {delay: 5s, say: late}\n");
+    let ran = sandbox.run(&["chat", ".", "hello", "--timeout", "300ms"]);
+    assert!(!ran.stderr.contains("to continue"), "{ran:?}");
+    let listed = runs(&sandbox);
+    assert_eq!((&listed[0]["status"], &listed[0]["can_resume"]), (&"timed_out".into(), &false.into()));
+    sandbox.run(&["resume", "last"]).ended(2);
+}
+
+#[test]
+fn usage_is_added_up_by_model_agent_and_day() {
+    let sandbox = Sandbox::asking();
+    for _ in 0..3 {
+        sandbox.run(&["run", ".", "hello", "-a", "all"]).ended(0);
+    }
+    let rows = |by: &str| sandbox.run(&["usage", "--by", by, "--output", "json"]).ended(0).json();
+    assert_eq!(rows("model").as_array().unwrap().len(), 2);
+    let agents = rows("agent");
+    let requests = |name: &str| {
+        agents.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap()["requests"].clone()
+    };
+    assert_eq!((requests("main"), requests("helper")), (6.into(), 3.into()));
+    assert_eq!(rows("day").as_array().unwrap().len(), 1);
+    assert!(sandbox.run(&["usage", "--since", "2999-01-01"]).ended(0).stderr.contains("nothing was used"));
+}
