@@ -15,7 +15,7 @@
 //! With the feature `terminal`:
 //!
 //! - `terminal::TerminalSession` is a program at a real terminal: keys in, a screen out.
-//! - `picture` draws such a screen as a PNG.
+//! - `screenshot` draws such a screen as an SVG.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a broken test set-up must stop the test")]
 
@@ -25,9 +25,9 @@ mod function_tool;
 mod hooked_store;
 mod mock_provider;
 mod own_process;
-#[cfg(feature = "terminal")]
-pub mod picture;
 mod recorder;
+#[cfg(feature = "terminal")]
+pub mod screenshot;
 #[cfg(feature = "terminal")]
 pub mod terminal;
 mod test_call;

@@ -5,7 +5,7 @@
 //! as xterm would (see `answers`). Waiting is for what the screen shows and never for a time: a slow machine
 //! makes a test slow, not red.
 //!
-//! This module does not know which program it runs, and draws nothing (see [`crate::picture`]).
+//! This module does not know which program it runs, and draws nothing (see [`crate::screenshot`]).
 
 mod answers;
 mod hang_up;
