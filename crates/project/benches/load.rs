@@ -2,11 +2,10 @@
 
 #![expect(clippy::expect_used, reason = "a benchmark that cannot be set up must stop")]
 
-use std::path::PathBuf;
-
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use llm_do_project::{NoToolsets, load};
+use llm_do_testing::TestDir;
 
 fn main() {
     divan::main();
@@ -15,33 +14,20 @@ fn main() {
 /// Each agent names two others; every third has a typed input with a prompt, every fifth a rule and limits.
 #[divan::bench(args = [10, 100, 1_000])]
 fn agents(bencher: Bencher<'_, '_>, count: usize) {
-    let folder = Folder::with(count);
+    let folder = project(count);
     bencher
         .counter(ItemsCount::new(count))
-        .bench_local(|| load(&folder.0, &NoToolsets).expect("a valid project"));
+        .bench_local(|| load(folder.path(), &NoToolsets).expect("a valid project"));
 }
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn with(count: usize) -> Self {
-        let folder = Self(std::env::temp_dir().join(format!("llm-do-load-{}-{count}", std::process::id())));
-        let agents = folder.0.join("agents");
-        std::fs::create_dir_all(&agents).expect("a folder can be made");
-        let manifest = r#"{"version": 1, "model": "test:echo", "entry": {"agent": "agent_0"}, "agent_files": ["agents/*.agent"]}"#;
-        std::fs::write(folder.0.join("project.json"), manifest).expect("a file can be written");
-        for number in 0..count {
-            let path = agents.join(format!("agent_{number}.agent"));
-            std::fs::write(path, agent(number, count)).expect("a file can be written");
-        }
-        folder
+fn project(count: usize) -> TestDir {
+    let folder = TestDir::new();
+    let manifest = r#"{"version": 1, "model": "test:echo", "entry": {"agent": "agent_0"}, "agent_files": ["agents/*.agent"]}"#;
+    folder.write("project.json", manifest);
+    for number in 0..count {
+        folder.write(format!("agents/agent_{number}.agent"), agent(number, count));
     }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+    folder
 }
 
 fn agent(number: usize, count: usize) -> String {

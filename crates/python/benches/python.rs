@@ -9,7 +9,6 @@
 #![expect(clippy::expect_used, reason = "a benchmark that cannot be set up must stop")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -19,7 +18,7 @@ use llm_do_core::{ApprovalMode, CallContext, Limits, Output, Tool, ToolError};
 use llm_do_project::{Code, ProjectFiles, WantedCode};
 use llm_do_python::{PythonSettings, python_code};
 use llm_do_runtime::{EntrySpec, Project, PromptInput, Runtime};
-use llm_do_testing::FunctionTool;
+use llm_do_testing::{FunctionTool, TestDir};
 use llm_do_tools::ToolsetEnv;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime as Executor};
@@ -51,9 +50,9 @@ fn main() {
         println!("there is no python3: nothing is measured");
         return;
     }
-    let folder = Folder::new();
+    let folder = TestDir::new();
     let executor = Builder::new_multi_thread().worker_threads(2).enable_time().build().expect("an executor");
-    let code = folder.load(SOURCE);
+    let code = load_source(&folder, SOURCE);
     calls(&executor, &code, &volume);
     sleeps(&executor, &code, &volume);
     drop(code);
@@ -124,14 +123,14 @@ fn run(executor: &Executor, code: &Code, entry: EntrySpec) {
 }
 
 /// Starting the host, in turns with the bare interpreter.
-fn starts(folder: &Folder, volume: &Volume) {
+fn starts(folder: &TestDir, volume: &Volume) {
     let (mut bare, mut host, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..volume.starts {
         let start = Instant::now();
         Command::new("python3").args(["-c", "pass"]).status().expect("python3");
         bare.push(start.elapsed());
         let start = Instant::now();
-        let code = folder.load("def plain(n: int) -> int:\n    return n\nTOOLS = [plain]\n");
+        let code = load_source(folder, "def plain(n: int) -> int:\n    return n\nTOOLS = [plain]\n");
         host.push(start.elapsed());
         drop(code);
         whole.push(start.elapsed());
@@ -149,23 +148,11 @@ fn median(times: &[Duration]) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// A directory that vanishes with its value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("llm-do-python-bench-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a directory");
-        Self(path)
-    }
-
-    fn load(&self, source: &str) -> Code {
-        let file = self.0.join("tools.py");
-        fs::write(&file, source).expect("a file");
-        let settings = PythonSettings { cache: Some(self.0.join("cache")), ..PythonSettings::default() };
-        let env = ToolsetEnv { directory: self.0.clone(), ..ToolsetEnv::default() };
-        load(&self.0, &[file], &env, &settings)
-    }
+fn load_source(directory: &TestDir, source: &str) -> Code {
+    directory.write("tools.py", source);
+    let settings = PythonSettings { cache: Some(directory.join("cache")), ..PythonSettings::default() };
+    let env = ToolsetEnv { directory: directory.path().to_owned(), ..ToolsetEnv::default() };
+    load(directory.path(), &[directory.join("tools.py")], &env, &settings)
 }
 
 fn load(root: &Path, files: &[PathBuf], env: &ToolsetEnv, settings: &PythonSettings) -> Code {
@@ -183,10 +170,4 @@ fn load(root: &Path, files: &[PathBuf], env: &ToolsetEnv, settings: &PythonSetti
     };
     let loaded = python_code(wanted, env, settings);
     loaded.map_err(|problems| format!("{problems:?}")).expect("files that load")
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -3,6 +3,7 @@
 //! - [`TestProject`] puts a project, a scripted model and scripted approvals together and runs it.
 //! - [`TestCall`] gives a single tool a context with provided values and stubbed calls and approvals, so
 //!   that tools are tested without a runtime.
+//! - [`TestDir`] is a fresh directory with files.
 //! - [`FunctionTool`] is a tool made from a closure.
 //! - [`Chance`] gives random cases that a seed repeats.
 //! - [`needs`] reports a test as ignored where the machine lacks a [`Capability`], such as Python.
@@ -31,6 +32,7 @@ pub mod screenshot;
 #[cfg(feature = "terminal")]
 pub mod terminal;
 mod test_call;
+mod test_dir;
 mod test_project;
 
 pub use approvals::{Approvals, deny, edit, for_session, once, stop};
@@ -49,4 +51,5 @@ pub use mock_provider::{
 pub use own_process::run_in_own_process;
 pub use recorder::{EffectRecorder, SeenEffect};
 pub use test_call::{TestCall, TestReply};
+pub use test_dir::TestDir;
 pub use test_project::{TestProject, TestRun};

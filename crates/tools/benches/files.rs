@@ -24,6 +24,7 @@ use llm_do_core::{
     ModelSession, ModelStream, Name, Part, Role, StopReason, ToolCall, ToolError, Usage,
 };
 use llm_do_runtime::{EntrySpec, Project, PromptInput, Runtime};
+use llm_do_testing::TestDir;
 use llm_do_tools::{Filesystem, FilesystemSettings};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime as Executor};
@@ -52,7 +53,7 @@ fn main() {
 }
 
 fn reads(executor: &Executor, volume: &Volume) {
-    let tree = Tree::new("reads");
+    let tree = Tree::new();
     let paths = tree.plant(volume.reads);
     println!("reading {} files of about 1 KiB, {} rounds", paths.len(), volume.rounds);
     println!("{:24} {:>11} {:>11} {:>7} {:>7} {:>7}", "", "gate", "std::fs", "best", "median", "cpu");
@@ -80,7 +81,7 @@ fn reads(executor: &Executor, volume: &Volume) {
 
 /// A project whose code reads all files, so many at once, through the gate like everybody else.
 fn read_by_code(tree: &Tree, paths: &[String], at_once: usize) -> Runtime {
-    let files = Filesystem::new("files", &tree.0, FilesystemSettings::default());
+    let files = Filesystem::new("files", tree.0.path(), FilesystemSettings::default());
     let paths: Arc<[String]> = paths.into();
     let read_all = EntrySpec::new("read_all", "Reads all", move |_: PromptInput, call: CallContext| {
         let paths = paths.clone();
@@ -111,7 +112,7 @@ fn plainly(tree: &Tree, paths: &[String]) {
 }
 
 fn search(executor: &Executor, volume: &Volume) {
-    let tree = Tree::new("search");
+    let tree = Tree::new();
     tree.plant(volume.searched);
     let rg = rg();
     match &rg {
@@ -153,36 +154,27 @@ fn version(rg: &Path) -> String {
 /// Searches the same files as the tool does: hidden ones too.
 fn run_rg(rg: &Path, tree: &Tree, pattern: &str) {
     let mut command = Command::new(rg);
-    command.args(["--line-number", "--hidden", "-e", pattern, "."]).current_dir(&tree.0);
+    command.args(["--line-number", "--hidden", "-e", pattern, "."]).current_dir(tree.0.path());
     command.stdin(Stdio::null()).output().expect("rg");
 }
 
 /// A directory that is removed at the end.
-struct Tree(PathBuf);
+struct Tree(TestDir);
 
 impl Tree {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("llm-do-bench-{name}-{}", std::process::id()));
-        fs::create_dir(&path).expect("a directory");
-        Self(path)
+    fn new() -> Self {
+        Self(TestDir::new())
     }
 
     /// Writes files of text, a hundred to a directory, and returns their paths.
     fn plant(&self, count: usize) -> Vec<String> {
         let plant = |number: usize| {
             let directory = format!("part{}/group{}", number / 10_000, number / 100 % 100);
-            fs::create_dir_all(self.0.join(&directory)).expect("a directory");
             let path = format!("{directory}/file{number}.txt");
-            fs::write(self.0.join(&path), content(number)).expect("a file");
+            self.0.write(&path, content(number));
             path
         };
         (0..count).map(plant).collect()
-    }
-}
-
-impl Drop for Tree {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -202,7 +194,7 @@ fn reading(tree: &Tree, paths: &[String], at_once: usize) -> Runtime {
 
 /// A project whose one agent makes these calls, turn by turn.
 fn runtime_of(tree: &Tree, turns: Vec<Vec<(&str, Value)>>) -> Runtime {
-    let files = Filesystem::new("files", &tree.0, FilesystemSettings::default());
+    let files = Filesystem::new("files", tree.0.path(), FilesystemSettings::default());
     let agent = AgentSpec::new("main", "Read everything.").toolset("files").model(Prepared::calling(turns));
     let project = Project::builder().toolset(files.expect("a toolset")).agent(agent).build();
     let limits = Limits { turns: Some(u32::MAX), ..Limits::default() };

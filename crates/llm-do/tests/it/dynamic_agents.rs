@@ -1,7 +1,7 @@
 //! Agents that create agents, in projects from files.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use llm_do::approval::ApprovalMode;
 use llm_do::call::FailureKind;
@@ -10,29 +10,20 @@ use llm_do::project::{LoadedProject, LoadedProjectExt};
 use llm_do::testing::{Script, ScriptedReply, asks, contains, instructed, says};
 use llm_do::tools::{AgentDefaults, NewAgent, create_agent, create_agent_within};
 use llm_do::{AgentSpec, CallContext, Failure, Project, Runtime, RuntimeExt, tool};
-use llm_do_testing::{Approvals, TestRun, deny, once};
+use llm_do_testing::{Approvals, TestDir, TestRun, deny, once};
 use serde_json::{Value, json};
 
 /// A project in a folder of its own.
-struct Folder(PathBuf);
+struct Folder(TestDir);
 
 impl Folder {
-    fn new(name: &str, main: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("llm-do-dynamic-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        let folder = Self(path);
-        folder.write(
-            "project.json",
-            r#"{"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"]}"#,
-        );
-        folder.write("main.agent", main);
-        folder
+    fn new(main: &str) -> Self {
+        let manifest = r#"{"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"]}"#;
+        Self(TestDir::with_files(&[("project.json", manifest), ("main.agent", main)]))
     }
 
     fn write(&self, path: &str, text: &str) {
-        let path = self.0.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        self.0.write(path, text);
     }
 
     fn read(&self, path: &str) -> Option<String> {
@@ -47,7 +38,7 @@ impl Folder {
     }
 
     fn load(&self) -> LoadedProject {
-        llm_do::loader(&self.0)
+        llm_do::loader(self.0.path())
             .trust(llm_do::project::TrustPolicy::All)
             .load()
             .unwrap_or_else(|problems| panic!("{problems}"))
@@ -59,12 +50,6 @@ impl Folder {
 
     async fn run(&self, approvals: &Approvals, replies: impl IntoIterator<Item = ScriptedReply>) -> TestRun {
         TestRun::of(self.runtime(approvals, replies).run("main", "go").await)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -80,7 +65,7 @@ fn poet() -> Value {
 
 #[tokio::test]
 async fn a_created_agent_can_be_called_at_once_and_belongs_to_the_project_from_then_on() {
-    let folder = Folder::new("created", MAIN);
+    let folder = Folder::new(MAIN);
     let approvals = Approvals::new([once()]);
     let run = folder
         .run(
@@ -116,20 +101,19 @@ async fn a_created_agent_can_be_called_at_once_and_belongs_to_the_project_from_t
 
 #[tokio::test]
 async fn what_is_denied_is_not_created() {
-    let folder = Folder::new("denied", MAIN);
+    let folder = Folder::new(MAIN);
     let run = folder.run(&Approvals::new([deny("no poets")]), [wants(poet()), says("well")]).await;
     assert_eq!(run.failure_of("agent_create").kind, FailureKind::Denied);
     assert_eq!(folder.generated(), [""; 0]);
     // A rule cannot take the question away: an agent file is protected.
-    let folder =
-        Folder::new("ruled", &MAIN.replace("---\nYou", "approval: {agent_create: pre_approved}\n---\nYou"));
+    let folder = Folder::new(&MAIN.replace("---\nYou", "approval: {agent_create: pre_approved}\n---\nYou"));
     let run = folder.run(&Approvals::new([deny("no")]), [wants(poet()), says("well")]).await;
     assert_eq!(run.failure_of("agent_create").kind, FailureKind::Denied);
 }
 
 #[tokio::test]
 async fn a_generated_agent_is_replaced_after_its_diff_was_seen_and_its_text_is_kept() {
-    let folder = Folder::new("replaced", MAIN);
+    let folder = Folder::new(MAIN);
     let critic = json!({"name": "poet", "instructions": "You are a critic.", "description": "Writes verses"});
     let approvals = Approvals::new([once(), once(), once()]);
     let run = folder
@@ -158,7 +142,7 @@ async fn a_generated_agent_is_replaced_after_its_diff_was_seen_and_its_text_is_k
 
 #[tokio::test]
 async fn an_agent_that_a_person_wrote_or_locked_is_never_replaced() {
-    let folder = Folder::new("written", MAIN);
+    let folder = Folder::new(MAIN);
     folder.write("poet.agent", "---\nname: poet\n---\nYou are mine.\n");
     let approvals = Approvals::new([]);
     let run = folder.run(&approvals, [wants(poet()), says("well")]).await;
@@ -173,8 +157,8 @@ async fn an_agent_that_a_person_wrote_or_locked_is_never_replaced() {
 }
 
 /// Creates one agent as `main`, whose header is given, and returns what went wrong.
-async fn refusal(name: &str, header: &str, new: Value) -> Option<String> {
-    let folder = Folder::new(name, &format!("---\nname: main\n{header}---\nYou are main.\n"));
+async fn refusal(header: &str, new: Value) -> Option<String> {
+    let folder = Folder::new(&format!("---\nname: main\n{header}---\nYou are main.\n"));
     folder.write("other.agent", "---\nname: other\n---\nOther.\n");
     let run = folder.run(&Approvals::new([once()]), [wants(new), says("done")]).await;
     let result = run.results().remove(0);
@@ -191,7 +175,7 @@ async fn an_agent_is_given_only_what_its_creator_holds() {
         new
     };
     let dynamic = "toolsets: [dynamic_agents]\n";
-    for (number, (header, new, words)) in [
+    for (header, new, words) in [
         (
             dynamic,
             with(json!({"toolsets": ["filesystem_project"]})),
@@ -219,15 +203,12 @@ async fn an_agent_is_given_only_what_its_creator_holds() {
             with(json!({"agents": ["*"]})),
             "must name no others",
         ),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let refused = refusal(&format!("held-{number}"), header, new.clone()).await;
+    ] {
+        let refused = refusal(header, new.clone()).await;
         let refused = refused.unwrap_or_else(|| panic!("{header} {new} was created"));
         assert!(refused.contains(words), "{header} {new}: {refused}");
     }
-    for (number, (header, new)) in [
+    for (header, new) in [
         (
             "toolsets: [dynamic_agents, filesystem_project]\n",
             with(json!({"toolsets": ["filesystem_project", "other", "poet"]})),
@@ -236,18 +217,15 @@ async fn an_agent_is_given_only_what_its_creator_holds() {
             "toolsets: [dynamic_agents]\nagents: [\"poe*\", \"o*\"]\n",
             with(json!({"agents": ["other", "o*"]})),
         ),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        assert_eq!(refusal(&format!("given-{number}"), header, new.clone()).await, None, "{header} {new}");
+    ] {
+        assert_eq!(refusal(header, new.clone()).await, None, "{header} {new}");
     }
 }
 
 #[tokio::test]
 async fn a_rule_about_an_agent_holds_for_whatever_is_created() {
     let main = "---\nname: main\ntoolsets: [dynamic_agents, other]\napproval: {other: blocked}\n---\nYou are main.\n";
-    let folder = Folder::new("rule", main);
+    let folder = Folder::new(main);
     folder.write("other.agent", "---\nname: other\n---\nOther.\n");
     let new = json!({"name": "poet", "instructions": "You are a poet.", "toolsets": ["dynamic_agents"]});
     let through = asks("agent_call", json!({"agent": "other", "input": "x"}));
@@ -274,7 +252,7 @@ async fn a_rule_about_an_agent_holds_for_whatever_is_created() {
 #[tokio::test]
 async fn agents_that_are_called_by_a_tool_do_what_they_may_do() {
     let main = "---\nname: main\ntoolsets: [dynamic_agents, filesystem_project]\n---\nYou are main.\n";
-    let folder = Folder::new("access", main);
+    let folder = Folder::new(main);
     let new = json!({"name": "poet", "instructions": "You are a poet.", "toolsets": ["filesystem_project"]});
     let run = folder
         .run(
@@ -296,7 +274,7 @@ async fn agents_that_are_called_by_a_tool_do_what_they_may_do() {
 
 #[tokio::test]
 async fn a_file_that_a_person_put_among_the_generated_ones_is_theirs() {
-    let folder = Folder::new("theirs", MAIN);
+    let folder = Folder::new(MAIN);
     folder.write("agents/generated/poet.agent", "---\nname: poet\n---\nYou are mine.\n");
     let run = folder.run(&Approvals::new([once()]), [wants(poet()), says("well")]).await;
     assert!(run.failure_of("agent_create").message.contains("never replaced"), "{run:?}");
@@ -306,7 +284,7 @@ async fn a_file_that_a_person_put_among_the_generated_ones_is_theirs() {
         "---\nname: verse\ngenerated: true\ntoolsets: [gone]\nlocked: true\n---\nx\n",
     );
     fs::remove_file(folder.0.join("agents/generated/poet.agent")).unwrap();
-    assert!(llm_do::load(&folder.0).is_err());
+    assert!(llm_do::load(folder.0.path()).is_err());
 }
 
 #[tokio::test]
@@ -314,7 +292,7 @@ async fn settings_strict_rules_and_narrowing_of_the_creator_go_into_the_file() {
     let main = "---\nname: main\ntoolsets:\n  - dynamic_agents\n  - filesystem_project: {root: docs, prefix: d_}\n\
                 agents: [\"poe*\"]\nattachment_policy: {max_attachments: 2, allowed_suffixes: [.png]}\napproval: {d_write_file: blocked, d_read_file: ask, agent_list: pre_approved, agent_call: ask, d_edit*: ask}\n\
                 ---\nYou are main.\n";
-    let folder = Folder::new("kept", main);
+    let folder = Folder::new(main);
     folder.write("docs/a.txt", "a");
     let mut new = poet();
     new["toolsets"] = json!(["filesystem_project"]);
@@ -339,7 +317,7 @@ async fn settings_strict_rules_and_narrowing_of_the_creator_go_into_the_file() {
 #[tokio::test]
 async fn agents_are_listed_and_called_as_far_as_the_caller_may_call_them() {
     let header = "---\nname: main\ntoolsets: [dynamic_agents]\nagents: [typed, main]\n---\nYou are main.\n";
-    let folder = Folder::new("listed", header);
+    let folder = Folder::new(header);
     folder.write("other.agent", "---\nname: other\n---\nOther.\n");
     let typed = "---\nname: typed\ninput_schema: {type: object, properties: {n: {type: integer}}, required: [n]}\n---\nYou count.\n";
     folder.write("typed.agent", typed);
@@ -370,7 +348,7 @@ async fn agents_are_listed_and_called_as_far_as_the_caller_may_call_them() {
 
 #[tokio::test]
 async fn a_program_creates_agents_by_name_once_or_by_force() {
-    let folder = Folder::new("program", MAIN);
+    let folder = Folder::new(MAIN);
     let project = folder.load();
     let runtime = project.runtime().model(Script::new([says("hi")])).build().unwrap();
     let new = NewAgent::new("poet", "You are a poet.");
@@ -407,7 +385,7 @@ async fn make_poet(call: CallContext, toolsets: Vec<String>) -> Result<String, F
 
 #[tokio::test]
 async fn code_of_a_tool_creates_agents_through_the_gate() {
-    let folder = Folder::new("within", MAIN);
+    let folder = Folder::new(MAIN);
     let workshop = || folder.load().workshop();
     let main = AgentSpec::new("main", "You are main.").tool("make_poet");
     let run = |approvals: Approvals, toolsets: Value| {
@@ -433,7 +411,7 @@ async fn code_of_a_tool_creates_agents_through_the_gate() {
 
 #[tokio::test]
 async fn an_agent_that_is_created_meanwhile_is_no_change_of_the_project() {
-    let folder = Folder::new("pin", MAIN);
+    let folder = Folder::new(MAIN);
     let pin = async || {
         let run = folder.run(&Approvals::new([]), [says("done")]).await;
         run.events().iter().find_map(|event| match &event.body {
@@ -450,22 +428,20 @@ async fn an_agent_that_is_created_meanwhile_is_no_change_of_the_project() {
 
 #[tokio::test]
 async fn a_directory_that_leads_out_of_the_project_is_not_written_to() {
-    let folder = Folder::new("escape", MAIN);
-    let outside = folder.0.with_extension("outside");
-    fs::create_dir_all(&outside).unwrap();
+    let folder = Folder::new(MAIN);
+    let outside = TestDir::new();
     fs::create_dir_all(folder.0.join("agents")).unwrap();
-    std::os::unix::fs::symlink(&outside, folder.0.join("agents/generated")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), folder.0.join("agents/generated")).unwrap();
     let runtime = folder.runtime(&Approvals::new([once()]), [wants(poet()), says("well")]);
     let run = TestRun::of(runtime.run("main", "go").approval_mode(ApprovalMode::ApproveAll).await);
     assert!(run.failure_of("agent_create").message.contains("leads out"), "{run:?}");
-    assert_eq!((run.status(), fs::read_dir(&outside).unwrap().count()), (Status::Done, 0));
-    fs::remove_dir_all(outside).unwrap();
+    assert_eq!((run.status(), fs::read_dir(outside.path()).unwrap().count()), (Status::Done, 0));
 }
 
 #[tokio::test]
 async fn what_is_manual_only_for_the_creator_is_so_for_what_it_creates() {
     let main = "---\nname: main\ntoolsets: [dynamic_agents, filesystem_project]\nmanual_only: [write_file, 'edit_*']\n---\nYou are main.\n";
-    let folder = Folder::new("manual", main);
+    let folder = Folder::new(main);
     let approvals = Approvals::new([once()]);
     let new =
         json!({"name": "clerk", "instructions": "You are a clerk.", "toolsets": ["filesystem_project"]});
@@ -489,8 +465,8 @@ async fn what_is_manual_only_for_the_creator_is_so_for_what_it_creates() {
 }
 
 /// A project in which `main` may call the poet, and a clerk exists besides.
-fn with_poet_and_clerk(name: &str, main: &str) -> Folder {
-    let folder = Folder::new(name, &format!("---\nname: main\n{main}\nagents: [poet]\n---\nYou are main.\n"));
+fn with_poet_and_clerk(main: &str) -> Folder {
+    let folder = Folder::new(&format!("---\nname: main\n{main}\nagents: [poet]\n---\nYou are main.\n"));
     folder.write("poet.agent", "---\nname: poet\n---\nYou are a poet.\n");
     folder.write("clerk.agent", "---\nname: clerk\n---\nYou are a clerk.\n");
     folder
@@ -498,7 +474,7 @@ fn with_poet_and_clerk(name: &str, main: &str) -> Folder {
 
 #[tokio::test]
 async fn an_agent_can_be_given_the_tool_that_calls_agents_without_the_one_that_creates_them() {
-    let folder = with_poet_and_clerk("call-alone", "tools: [agent_call]");
+    let folder = with_poet_and_clerk("tools: [agent_call]");
     let run = folder
         .run(
             &Approvals::new([]),
@@ -521,7 +497,7 @@ async fn an_agent_can_be_given_the_tool_that_calls_agents_without_the_one_that_c
 
 #[tokio::test]
 async fn a_call_through_the_single_tool_asks_where_the_manifest_says_so() {
-    let folder = with_poet_and_clerk("call-asks", "tools: [agent_call]");
+    let folder = with_poet_and_clerk("tools: [agent_call]");
     folder.write(
         "project.json",
         r#"{"version": 1, "entry": {"agent": "main"}, "agent_files": ["*.agent"],
@@ -535,10 +511,7 @@ async fn a_call_through_the_single_tool_asks_where_the_manifest_says_so() {
 
 #[tokio::test]
 async fn the_older_names_of_the_single_tools_are_read_with_a_notice() {
-    let folder = with_poet_and_clerk(
-        "older-tools",
-        "tools: [worker_call, worker_create]\napproval: {worker_call: ask}",
-    );
+    let folder = with_poet_and_clerk("tools: [worker_call, worker_create]\napproval: {worker_call: ask}");
     let project = folder.load();
     let notices: Vec<String> = project.notices.notices().map(|notice| notice.message.clone()).collect();
     assert_eq!(
@@ -562,7 +535,7 @@ const ALIASED: &str = "---\nname: main\ntoolsets: [dynamic_agents, process, file
 
 #[tokio::test]
 async fn a_tool_that_is_blocked_by_its_alias_is_blocked_for_created_agents() {
-    let folder = Folder::new("alias", ALIASED);
+    let folder = Folder::new(ALIASED);
     let approvals = Approvals::new([once()]);
     let new = json!({"name": "poet", "instructions": "You are a poet.", "toolsets": ["filesystem_project"]});
     let write = asks("write_file", json!({"path": "a.txt", "content": "x"}));
@@ -595,7 +568,7 @@ async fn a_tool_that_is_blocked_by_its_alias_is_blocked_for_forks_and_new_instan
         ("forked", asks("fork", json!({"prompts": ["write it"]}))),
         ("spawned", asks("spawn", json!({"prompt": "write it"}))),
     ] {
-        let folder = Folder::new(name, &main);
+        let folder = Folder::new(&main);
         let arguments = json!({"path": "a.txt", "content": "x"});
         let replies = [start, asks("read_notes", arguments), says("tried"), says("done")];
         let run = folder.run(&Approvals::new([]), replies).await;

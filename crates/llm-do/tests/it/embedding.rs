@@ -1,6 +1,5 @@
 //! Embedding: projects of files with tools of the program, and built-in toolsets in code.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use llm_do::call::CallKind;
@@ -8,6 +7,7 @@ use llm_do::event::{EventBody, Status};
 use llm_do::prelude::*;
 use llm_do::project::LoadedProject;
 use llm_do::testing::{Script, TestModel, asks, contains, says};
+use llm_do_testing::TestDir;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -35,38 +35,17 @@ impl Shelf {
     }
 }
 
-/// A directory with files that is removed at the end of a test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let path = std::env::temp_dir().join(format!("llm-do-embedding-{name}-{}", std::process::id()));
-        for (file, text) in files {
-            let file = path.join(file);
-            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            std::fs::write(file, text).unwrap();
-        }
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 const COUNTER: &str = "---\nname: main\ntools: [count_words, read_file]\n---\nCount.";
 
-fn counter(name: &str) -> (Folder, LoadedProject) {
-    let folder = Folder::new(name, &[("main.agent", COUNTER), ("a.txt", "ebb and flow")]);
-    let project = llm_do::loader(&folder.0).tool(count_words).load().unwrap();
+fn counter() -> (TestDir, LoadedProject) {
+    let folder = TestDir::with_files(&[("main.agent", COUNTER), ("a.txt", "ebb and flow")]);
+    let project = llm_do::loader(folder.path()).tool(count_words).load().unwrap();
     (folder, project)
 }
 
 #[tokio::test]
 async fn agents_in_files_use_tools_of_the_program_beside_built_in_ones() {
-    let (_folder, project) = counter("files");
+    let (_folder, project) = counter();
     let script = Script::new([
         asks("read_file", json!({"path": "a.txt"})),
         asks("count_words", json!({"text": "ebb and flow"})),
@@ -92,11 +71,11 @@ async fn a_toolset_of_the_program_is_opened_with_the_settings_of_each_agent() {
     let manifest =
         r#"{"version": 1, "entry": {"agent": "left"}, "agent_files": ["left.agent", "right.agent"]}"#;
     let folder =
-        Folder::new("toolset", &[("project.json", manifest), ("left.agent", left), ("right.agent", right)]);
+        TestDir::with_files(&[("project.json", manifest), ("left.agent", left), ("right.agent", right)]);
     let shelf = Shelf::toolset("shelf", |opening| {
         Ok(Shelf(opening.settings["label"].as_str().unwrap_or("no label").to_owned()))
     });
-    let project = llm_do::loader(&folder.0).toolset(shelf).set("runtime.max_depth=2").load().unwrap();
+    let project = llm_do::loader(folder.path()).toolset(shelf).set("runtime.max_depth=2").load().unwrap();
     let runtime = project.runtime().build().unwrap();
     let ask = |agent: &'static str| runtime.run("shelf", json!({})).as_agent(agent);
     assert_eq!(&*ask("left").await.unwrap().text(), "left shelf");
@@ -105,13 +84,13 @@ async fn a_toolset_of_the_program_is_opened_with_the_settings_of_each_agent() {
 
 #[test]
 fn names_that_the_program_does_not_bring_are_reported_with_the_nearest_one() {
-    let folder = Folder::new("unknown", &[("main.agent", "---\nname: main\ntools: [count_word]\n---\nx")]);
-    let problems = llm_do::loader(&folder.0).tool(count_words).load().err().unwrap().to_string();
+    let folder = TestDir::with_files(&[("main.agent", "---\nname: main\ntools: [count_word]\n---\nx")]);
+    let problems = llm_do::loader(folder.path()).tool(count_words).load().err().unwrap().to_string();
     assert!(problems.contains("names the tool `count_word`, which does not exist"), "{problems}");
     assert!(problems.contains("did you mean `count_words`?"), "{problems}");
-    let taken = Folder::new("taken", &[("shelf.agent", "---\nname: shelf\n---\nx")]);
+    let taken = TestDir::with_files(&[("shelf.agent", "---\nname: shelf\n---\nx")]);
     let shelf = Shelf::toolset("shelf", |_| Ok(Shelf(String::new())));
-    let problems = llm_do::loader(&taken.0).toolset(shelf).load().err().unwrap().to_string();
+    let problems = llm_do::loader(taken.path()).toolset(shelf).load().err().unwrap().to_string();
     assert!(
         problems.contains("the agent name `shelf` is already the name of a toolset of the program"),
         "{problems}"
@@ -120,26 +99,26 @@ fn names_that_the_program_does_not_bring_are_reported_with_the_nearest_one() {
 
 #[tokio::test]
 async fn code_of_the_program_can_be_the_root_of_a_run_over_agents_in_files() {
-    let folder = Folder::new("entry", &[("main.agent", "---\nname: main\nmodel: test:echo\n---\nx")]);
+    let folder = TestDir::with_files(&[("main.agent", "---\nname: main\nmodel: test:echo\n---\nx")]);
     let start = EntrySpec::new("start", "Asks twice", |input: PromptInput, call: CallContext| async move {
         let first = call.call("main", input.input.as_str()).await?;
         Ok(call.call("main", format!("{first} again")).await?.to_string())
     });
-    let project = llm_do::loader(&folder.0).entry(start.unwrap()).load().unwrap();
+    let project = llm_do::loader(folder.path()).entry(start.unwrap()).load().unwrap();
     let runtime = project.runtime().build().unwrap();
     assert_eq!(&*runtime.run("start", "hello").await.unwrap().text(), "hello again");
 }
 
 #[tokio::test]
 async fn a_project_in_code_knows_the_built_in_toolsets_by_name() {
-    let folder = Folder::new("builtins", &[("a.txt", "ebb and flow")]);
+    let folder = TestDir::with_files(&[("a.txt", "ebb and flow")]);
     let reader = AgentSpec::new("reader", "You read.")
         .toolset_with("filesystem_project", json!({"read_only": true}))
         .tool("calculator")
         .tool("count_words");
     let writer = AgentSpec::new("writer", "You write.").toolset("filesystem_project").toolset("reader");
     let builder = Project::builder().agent(reader).agent(writer).tool(count_words);
-    let project = builder.builtins(&folder.0).build().unwrap();
+    let project = builder.builtins(folder.path()).build().unwrap();
     let runtime = Runtime::standard(project).model(TestModel::echo()).build().unwrap();
     let as_reader = |tool: &'static str, input| runtime.run(tool, input).as_agent("reader");
     let read = as_reader("read_file", json!({"path": "a.txt"})).await.unwrap();
@@ -149,7 +128,7 @@ async fn a_project_in_code_knows_the_built_in_toolsets_by_name() {
     let written =
         runtime.run("write_file", write).as_agent("writer").approval_mode(ApprovalMode::ApproveAll).await;
     assert_eq!(written.unwrap().status, Status::Done);
-    assert!(folder.0.join("b.txt").exists());
+    assert!(folder.join("b.txt").exists());
     assert_eq!(&*as_reader("calculator", json!({"expression": "6 * 7"})).await.unwrap().text(), "42");
     // The directory is that of the project, also for attachments of agents.
     let script = Script::new([
@@ -162,8 +141,9 @@ async fn a_project_in_code_knows_the_built_in_toolsets_by_name() {
 
 #[tokio::test]
 async fn an_agent_that_is_added_later_knows_the_built_in_toolsets_too() {
-    let folder = Folder::new("later", &[("a.txt", "ebb and flow")]);
-    let project = Project::builder().agent(AgentSpec::new("main", "x")).builtins(&folder.0).build().unwrap();
+    let folder = TestDir::with_files(&[("a.txt", "ebb and flow")]);
+    let project =
+        Project::builder().agent(AgentSpec::new("main", "x")).builtins(folder.path()).build().unwrap();
     let runtime = Runtime::standard(project).model("test").build().unwrap();
     runtime.add_agent(AgentSpec::new("late", "x").tool("list_files")).unwrap();
     let listed = runtime.run("list_files", json!({})).as_agent("late").await.unwrap();
@@ -206,8 +186,8 @@ impl AgentArgs for PitchInput {
 #[tokio::test]
 async fn an_agent_in_a_file_takes_a_rust_type_as_its_input() {
     let agent = "---\nname: evaluator\nmodel: test:echo\n---\nx";
-    let folder = Folder::new("typed", &[("evaluator.agent", agent)]);
-    let load = |agent: &'static str| llm_do::loader(&folder.0).input_of::<PitchInput>(agent).load();
+    let folder = TestDir::with_files(&[("evaluator.agent", agent)]);
+    let load = |agent: &'static str| llm_do::loader(folder.path()).input_of::<PitchInput>(agent).load();
     let project = load("evaluator").unwrap();
     let runtime = project.runtime().build().unwrap();
     let pitch = PitchInput { company: "Night Ferry".into(), deck: None };
@@ -218,8 +198,8 @@ async fn an_agent_in_a_file_takes_a_rust_type_as_its_input() {
     let unknown = load("evaluater").err().unwrap().to_string();
     assert!(unknown.contains("the agent `evaluater`, which no file defines"), "{unknown}");
     let own = "---\nname: evaluator\ninput_schema: {type: object}\n---\nx";
-    let contradicts = Folder::new("typed-twice", &[("evaluator.agent", own)]);
-    let error = llm_do::loader(&contradicts.0).input_of::<PitchInput>("evaluator").load().err().unwrap();
+    let contradicts = TestDir::with_files(&[("evaluator.agent", own)]);
+    let error = llm_do::loader(contradicts.path()).input_of::<PitchInput>("evaluator").load().err().unwrap();
     assert!(
         error.to_string().contains("the program already defines the input of agent `evaluator`"),
         "{error}"
@@ -228,7 +208,7 @@ async fn an_agent_in_a_file_takes_a_rust_type_as_its_input() {
 
 #[tokio::test]
 async fn a_project_of_files_is_tested_with_scripted_answers() {
-    let (_folder, loaded) = counter("tested");
+    let (_folder, loaded) = counter();
     let run = llm_do_testing::TestProject::from_project(loaded.project.clone(), loaded.entry.as_str())
         .runtime(move |runtime| loaded.configure(runtime))
         .model_replies([asks("count_words", json!({"text": "a b"})), says("Two.")])
@@ -239,8 +219,8 @@ async fn a_project_of_files_is_tested_with_scripted_answers() {
 
 #[test]
 fn errors_read_well_when_main_returns_them() {
-    let folder = Folder::new("debug", &[("main.agent", "---\nname: main\ntools: [count_word]\n---\nx")]);
-    let error = llm_do::loader(&folder.0).load().err().unwrap();
+    let folder = TestDir::with_files(&[("main.agent", "---\nname: main\ntools: [count_word]\n---\nx")]);
+    let error = llm_do::loader(folder.path()).load().err().unwrap();
     assert_eq!(format!("{error:?}"), error.to_string());
     assert!(
         error.to_string().contains("the program adds its own with `llm_do::loader(..).tool(..)`"),
@@ -273,8 +253,8 @@ fn what_is_listed_in_the_wrong_way_is_explained() {
     assert!(tool.contains("it is a single tool: list it with `tool(\"count_words\")`"), "{tool}");
     let twice = Project::builder().tool(count_words).tool(count_words).build().err().unwrap().to_string();
     assert!(twice.contains("the name `count_words` is used by two tools"), "{twice}");
-    let folder = Folder::new("twice", &[("main.agent", "---\nname: main\n---\nx")]);
-    let twice = llm_do::loader(&folder.0).toolset(shelf()).toolset(shelf()).load().err().unwrap();
+    let folder = TestDir::with_files(&[("main.agent", "---\nname: main\n---\nx")]);
+    let twice = llm_do::loader(folder.path()).toolset(shelf()).toolset(shelf()).load().err().unwrap();
     assert!(twice.to_string().contains("two toolsets with the name `shelf_set`"), "{twice}");
 }
 
@@ -286,8 +266,8 @@ mod five_lines {
 
     #[tokio::test]
     async fn run_a_project() -> Anything {
-        let (folder, _) = counter("five-run");
-        let path = &folder.0;
+        let (folder, _) = counter();
+        let path = folder.path();
 
         let project = llm_do::loader(path).tool(count_words).load()?;
         let runtime = project.runtime().model("test").build()?;
@@ -326,7 +306,7 @@ mod five_lines {
 
     #[tokio::test]
     async fn stream_events() -> Anything {
-        let (_folder, project) = counter("five-events");
+        let (_folder, project) = counter();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let names = seen.clone();
 
@@ -346,7 +326,7 @@ mod five_lines {
 
     #[tokio::test]
     async fn inspect_trace_and_usage() -> Anything {
-        let (_folder, project) = counter("five-inspect");
+        let (_folder, project) = counter();
         let runtime = project.runtime().model("test").build()?;
         let report = runtime.run(&project.entry, "go").await?;
         let mut lines = Vec::new();

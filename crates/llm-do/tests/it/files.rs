@@ -3,7 +3,7 @@
 use llm_do::approval::ApprovalMode;
 use llm_do::event::Status;
 use llm_do::project::{LoadedProjectExt, Severity};
-use llm_do_testing::TestRun;
+use llm_do_testing::{TestDir, TestRun};
 use serde_json::json;
 
 const NEWSROOM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/newsroom");
@@ -74,18 +74,11 @@ fn everything_that_is_wrong_is_said_at_once_with_its_place() {
 }
 
 /// A project in a folder of its own, which is removed at the end.
-struct Folder(std::path::PathBuf);
+struct Folder(TestDir);
 
 impl Folder {
-    fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let folder = std::env::temp_dir().join(format!("llm-do-files-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        for (path, text) in files {
-            let path = folder.join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        Self(folder)
+    fn new(files: &[(&str, &str)]) -> Self {
+        Self(TestDir::with_files(files))
     }
 
     /// Loads the project, with a manifest that has one more section.
@@ -93,14 +86,8 @@ impl Folder {
         let agents = r#""agent_files": ["narrow.agent", "wide.agent"]"#;
         let manifest =
             format!(r#"{{"version": 1, "entry": {{"agent": "narrow"}}, {agents}, "toolsets": {toolsets}}}"#);
-        std::fs::write(self.0.join("project.json"), manifest).unwrap();
-        llm_do::load(&self.0).map_err(|problems| problems.to_string())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.write("project.json", manifest);
+        llm_do::load(self.0.path()).map_err(|problems| problems.to_string())
     }
 }
 
@@ -132,7 +119,7 @@ async fn settings_of_one_agent_belong_to_it_alone() {
         ("docs/b.txt", "b"),
         ("c.md", "c"),
     ];
-    let folder = Folder::new("alone", &files);
+    let folder = Folder::new(&files);
     let project = folder.load("{}").unwrap();
     assert!(call_as(&project, "narrow", "read_file", "a.md").await.unwrap().contains("doc"));
     for path in ["b.txt", "../c.md", "docs/a.md"] {
@@ -141,7 +128,7 @@ async fn settings_of_one_agent_belong_to_it_alone() {
     assert!(call_as(&project, "narrow", "write_file", "a.md").await.is_err());
     assert!(call_as(&project, "wide", "read_file", "docs/b.txt").await.is_ok());
     call_as(&project, "wide", "write_file", "docs/b.txt").await.unwrap();
-    assert_eq!(std::fs::read_to_string(folder.0.join("docs/b.txt")).unwrap(), "new");
+    assert_eq!(folder.0.read("docs/b.txt"), "new");
 }
 
 #[test]
@@ -160,7 +147,7 @@ fn settings_of_an_agent_that_cannot_hold_are_problems_of_its_line() {
     ] {
         let narrow = format!("---\nname: narrow\nmodel: test:echo\ntoolsets:\n  - {entry}\n---\n");
         let files = [("narrow.agent", narrow.as_str()), ("wide.agent", wide), ("docs/a.md", "doc")];
-        let folder = Folder::new("problems", &files);
+        let folder = Folder::new(&files);
         let words = folder.load(section).err().unwrap_or_else(|| panic!("{entry} was accepted"));
         assert!(words.contains(problem), "{problem:?} is missing in:\n{words}");
         assert!(words.contains("narrow.agent, line 5"), "{words}");
@@ -179,7 +166,7 @@ async fn the_files_of_the_project_are_protected_under_whatever_name() {
         ("notes.md", ""),
         ("made/x", ""),
     ];
-    let folder = Folder::new("protected", &files);
+    let folder = Folder::new(&files);
     let project = llm_do::loader(folder.0.join("team.json"))
         .trust(llm_do::project::TrustPolicy::All)
         .load()
@@ -212,8 +199,8 @@ async fn the_example_of_the_guide_does_what_the_guide_says() {
     let mut files = shown_files(include_str!("../../../../docs/guide/files.md"));
     assert_eq!(files.len(), 3, "{files:?}");
     files.extend([("docs/a.md", "doc"), ("drafts/b.md", "draft"), ("drafts/c.txt", "draft")]);
-    let folder = Folder::new("guide", &files);
-    let project = llm_do::load(&folder.0).unwrap_or_else(|problems| panic!("{problems}"));
+    let folder = Folder::new(&files);
+    let project = llm_do::load(folder.0.path()).unwrap_or_else(|problems| panic!("{problems}"));
     let can = async |agent, tool, path| call_as(&project, agent, tool, path).await.is_ok();
     assert!(
         can("writer", "docs_read_file", "a.md").await && can("writer", "drafts_read_file", "c.txt").await

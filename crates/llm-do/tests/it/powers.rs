@@ -5,19 +5,14 @@ use std::path::Path;
 use llm_do::approval::{Approval, ApprovalMode};
 use llm_do::project::{LoadError, LoadedProject, StandardCatalog, TrustPolicy};
 use llm_do_project::{load_changed, load_restricted};
+use llm_do_testing::TestDir;
 use llm_do_trust::{Power, PowerClass, Powers};
 
-struct Folder(tempfile::TempDir);
+struct Folder(TestDir);
 
 impl Folder {
     fn new(files: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, text) in files {
-            let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        Self(folder)
+        Self(TestDir::with_files(files))
     }
 
     fn path(&self) -> &Path {

@@ -11,10 +11,8 @@ use llm_do_project::{
     check_static, load,
 };
 use llm_do_runtime::EntrySpec;
-use llm_do_testing::FunctionTool;
+use llm_do_testing::{FunctionTool, TestDir};
 use serde_json::json;
-
-use crate::parts::Folder;
 
 /// Code that defines what a test says, and counts how often it is run.
 #[derive(Clone, Default)]
@@ -85,8 +83,8 @@ fn echo(name: &str) -> Arc<dyn Tool> {
     FunctionTool::new(name, |_, _| async { Ok("done".into()) }).shared()
 }
 
-fn project(name: &str, manifest: &str, header: &str) -> Folder {
-    let directory = Folder::new(name);
+fn project(manifest: &str, header: &str) -> TestDir {
+    let directory = TestDir::new();
     directory.write(
         "project.yaml",
         format!("version: 1\npython_files: [tools.py]\nagent_files: [main.agent]\n{manifest}\n"),
@@ -100,7 +98,7 @@ fn load_with(directory: &Path, code: &Fake) -> Result<LoadedProject, Diagnostics
     load(directory, code)
 }
 
-fn said(directory: &Folder, code: &Fake) -> String {
+fn said(directory: &TestDir, code: &Fake) -> String {
     load_with(directory.path(), code).err().map(|found| found.to_string()).unwrap_or_default()
 }
 
@@ -114,10 +112,10 @@ fn code_is_run_only_when_everything_else_is_right() {
         ("entry: {agent: main}", "tools: [add, add]"),
         ("entry: {agent: main}", "input_model_ref: tools.py:Topics"),
     ] {
-        assert_ne!(said(&project("code-late", manifest, header), &code), "", "{manifest} {header}");
+        assert_ne!(said(&project(manifest, header), &code), "", "{manifest} {header}");
     }
     assert_eq!(code.runs.load(Ordering::Relaxed), 0);
-    let right = project("code-right", "entry: {agent: main}", "tools: [add]");
+    let right = project("entry: {agent: main}", "tools: [add]");
     load_with(right.path(), &code).unwrap();
     assert_eq!(code.runs.load(Ordering::Relaxed), 1);
 }
@@ -125,19 +123,19 @@ fn code_is_run_only_when_everything_else_is_right() {
 #[test]
 fn what_code_does_not_define_is_an_error_with_what_was_meant() {
     let code = Fake { tools: vec!["add_numbers"], ..Fake::default() };
-    let words = said(&project("code-unknown", "entry: {agent: main}", "tools: [ad_numbers]"), &code);
+    let words = said(&project("entry: {agent: main}", "tools: [ad_numbers]"), &code);
     assert!(words.contains("main.agent, line 4"), "{words}");
     assert!(words.contains("did you mean `add_numbers`?"), "{words}");
-    let words = said(&project("code-toolset", "entry: {agent: main}", "toolsets: [numbers]"), &code);
+    let words = said(&project("entry: {agent: main}", "toolsets: [numbers]"), &code);
     assert!(words.contains("there is no toolset or agent `numbers`"), "{words}");
-    let words = said(&project("code-model", "entry: {agent: main}\nmodel: acme:x", ""), &code);
+    let words = said(&project("entry: {agent: main}\nmodel: acme:x", ""), &code);
     assert!(words.contains("there is no provider `acme`"), "{words}");
 }
 
 #[test]
 fn a_problem_of_code_is_shown_with_its_line() {
     let code = Fake { problem: Some("NameError: x"), ..Fake::default() };
-    let words = said(&project("code-problem", "entry: {agent: main}", ""), &code);
+    let words = said(&project("entry: {agent: main}", ""), &code);
     assert!(words.contains("tools.py, line 2, column 1"), "{words}");
     assert!(words.contains("NameError: x") && words.contains("class Topic: pass"), "{words}");
 }
@@ -145,31 +143,30 @@ fn a_problem_of_code_is_shown_with_its_line() {
 #[test]
 fn a_class_gives_the_schema_of_an_input_and_of_the_arguments() {
     let header = "input_model_ref: tools.py:Topic\nprompt: 'About {{ topic }}'";
-    let right = project("code-class", "entry: {agent: main, args: {topic: x}}", header);
+    let right = project("entry: {agent: main, args: {topic: x}}", header);
     let loaded = load_with(right.path(), &Fake::default()).unwrap();
     let definition = loaded.project.callables().into_iter().find(|callable| callable.name == "main").unwrap();
     assert!(definition.input.source()["properties"]["topic"].is_object());
-    let words =
-        said(&project("code-args", "entry: {agent: main, args: {subject: x}}", header), &Fake::default());
+    let words = said(&project("entry: {agent: main, args: {subject: x}}", header), &Fake::default());
     assert!(words.contains("`entry.args` does not fit the input of `main`"), "{words}");
     let wrong = "input_model_ref: tools.py:Topic\nprompt: 'About {{ subject }}'";
-    let words = said(&project("code-template", "entry: {agent: main}", wrong), &Fake::default());
+    let words = said(&project("entry: {agent: main}", wrong), &Fake::default());
     assert!(words.contains("uses `subject`"), "{words}");
 }
 
 #[test]
 fn a_function_may_be_the_entry_and_share_the_name_of_an_agent() {
-    let named = project("code-entry", "entry: {function: 'tools.py:start'}", "");
+    let named = project("entry: {function: 'tools.py:start'}", "");
     let code = Fake { entries: vec!["start"], ..Fake::default() };
     assert_eq!(load_with(named.path(), &code).unwrap().entry, "start");
-    let found = project("code-found", "entry: {}", "");
+    let found = project("entry: {}", "");
     let code = Fake { entries: vec!["main"], ..Fake::default() };
     assert_eq!(load_with(found.path(), &code).unwrap().entry, "tools_main");
-    let absent = project("code-entry-absent", "", "");
+    let absent = project("", "");
     assert_eq!(load_with(absent.path(), &code).unwrap().entry, "tools_main");
-    let words = said(&project("code-both", "entry: {}", "entry: true"), &code);
+    let words = said(&project("entry: {}", "entry: true"), &code);
     assert!(words.contains("has `entry: true`"), "{words}");
-    let words = said(&project("code-none", "entry: {}", ""), &Fake::default());
+    let words = said(&project("entry: {}", ""), &Fake::default());
     assert!(words.contains("neither an `agent` nor a `function`"), "{words}");
 }
 
@@ -177,7 +174,7 @@ fn a_function_may_be_the_entry_and_share_the_name_of_an_agent() {
 fn agents_of_code_are_linked_and_checked_like_those_of_files() {
     let helper = AgentSpec::new("helper", "Help.").model("test").tool("add");
     let code = Fake { tools: vec!["add"], agents: vec![helper.clone()], ..Fake::default() };
-    let right = project("code-agent", "entry: {agent: helper}", "toolsets: [helper]\nagents: [helper]");
+    let right = project("entry: {agent: helper}", "toolsets: [helper]\nagents: [helper]");
     assert_eq!(load_with(right.path(), &code).unwrap().entry, "helper");
     let wrong =
         Fake { agents: vec![helper.clone().tool("ad").toolset("shell"), helper.model("acme:x")], ..code };
@@ -196,7 +193,7 @@ fn agents_of_code_are_linked_and_checked_like_those_of_files() {
 #[test]
 fn a_name_that_is_taken_is_an_error_at_its_line() {
     let code = Fake { tools: vec!["main", "a b"], ..Fake::default() };
-    let words = said(&project("code-taken", "entry: {agent: main}", ""), &code);
+    let words = said(&project("entry: {agent: main}", ""), &code);
     assert!(words.contains("the tool name `main` is already the name of an agent"), "{words}");
     assert!(words.contains("the tool name `a b` is not valid"), "{words}");
 }
@@ -205,13 +202,13 @@ fn a_name_that_is_taken_is_an_error_at_its_line() {
 fn a_static_check_runs_nothing_and_lists_what_it_could_not_verify() {
     let code = Fake::default();
     let header = "tools: [add]\ntoolsets: [numbers]\ninput_model_ref: tools.py:Topic";
-    let directory = project("code-static", "entry: {agent: main}\nmodel: acme:x", header);
+    let directory = project("entry: {agent: main}\nmodel: acme:x", header);
     let found = check_static(directory.path(), &[], &code);
     assert!(!found.has_errors(), "{found}");
     for part in ["the tool `add`", "the toolset `numbers`", "`acme:x`", "`Topic`", "tools.py"] {
         assert!(found.to_string().contains(part), "{part}: {found}");
     }
-    let wrong = project("code-static-wrong", "entry: {agent: main}", "toolz: [add]");
+    let wrong = project("entry: {agent: main}", "toolz: [add]");
     assert!(check_static(wrong.path(), &[], &code).has_errors());
     assert_eq!(code.runs.load(Ordering::Relaxed), 0);
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use llm_do_project::load;
 
-use crate::parts::{Folder, Names, corpus};
+use crate::parts::{Names, corpus, directory_of};
 
 /// What loading says: nothing where it succeeds.
 fn words(folder: &Path) -> Option<String> {
@@ -17,7 +17,7 @@ fn every_project_of_the_corpus_gets_the_expected_reaction() {
     let mut wrong = Vec::new();
     for case in &corpus() {
         let id = case["id"].as_str().unwrap();
-        let folder = Folder::with(id, &case["files"]);
+        let folder = directory_of(&case["files"]);
         let begun = Instant::now();
         let said = words(folder.path());
         if begun.elapsed() > Duration::from_secs(2) {

@@ -4,10 +4,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use llm_do_project::load;
+use llm_do_testing::TestDir;
 use serde_json::{Map, Value, json};
 
+use crate::parts::Names;
 use crate::parts::memory::{forget_peak, peak};
-use crate::parts::{Folder, Names};
 
 /// Two seconds, and more for code that no compiler has optimized.
 const MAX_DURATION: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 2 });
@@ -20,8 +21,8 @@ const MAX_BYTES: u64 = 200 * 1024;
 
 const MAIN: &str = "---\nname: main\nmodel: test:echo\n---\nDo it.\n";
 
-type Write = fn(&Folder);
-type WriteMany = fn(&Folder, usize);
+type Write = fn(&TestDir);
+type WriteMany = fn(&TestDir, usize);
 
 const BOMBS: &[(&str, Write)] = &[
     ("deep JSON", |f| manifest(f, &format!("{}{}", "[".repeat(400_000), "]".repeat(400_000)))),
@@ -183,7 +184,7 @@ const CHOSEN: &str = "LLM_DO_BOMB";
 fn the_project_that_the_environment_names() {
     let Some(number) = std::env::var(CHOSEN).ok().and_then(|text| text.parse::<usize>().ok()) else { return };
     let (name, write) = BOMBS[number];
-    let folder = Folder::new(&format!("bomb-{number}"));
+    let folder = TestDir::new();
     write(&folder);
     forget_peak();
     let begun = Instant::now();
@@ -213,7 +214,7 @@ fn what_a_project_costs_grows_with_its_size() {
     ];
     for (name, size, write) in growths {
         let cost = |size: usize| {
-            let folder = Folder::new(&format!("growth-{name}-{size}"));
+            let folder = TestDir::new();
             write(&folder, size);
             // The quickest of several: a busy machine only ever adds to the time.
             let times = (0..5).map(|_| {
@@ -233,44 +234,44 @@ fn what_a_project_costs_grows_with_its_size() {
     }
 }
 
-fn manifest(folder: &Folder, text: &str) {
+fn manifest(folder: &TestDir, text: &str) {
     folder.write("project.json", text);
     folder.write("main.agent", MAIN);
 }
 
-fn section(folder: &Folder, key: &str, value: Value) {
+fn section(folder: &TestDir, key: &str, value: Value) {
     let mut whole = json!({"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"]});
     whole[key] = value;
     manifest(folder, &whole.to_string());
 }
 
-fn runtime(folder: &Folder, value: Value) {
+fn runtime(folder: &TestDir, value: Value) {
     section(folder, "runtime", value);
 }
 
-fn files(folder: &Folder, names: Vec<String>) {
+fn files(folder: &TestDir, names: Vec<String>) {
     section(folder, "agent_files", json!(names));
 }
 
-fn agent(folder: &Folder, header: Value) {
+fn agent(folder: &TestDir, header: Value) {
     folder.write("main.agent", format!("---\n{header}\n---\nDo it.\n"));
 }
 
-fn schema(folder: &Folder, schema: Value) {
+fn schema(folder: &TestDir, schema: Value) {
     agent(folder, json!({"name": "main", "input_schema": schema}));
 }
 
-fn prompt(folder: &Folder, prompt: &str) {
+fn prompt(folder: &TestDir, prompt: &str) {
     agent(folder, json!({"name": "main", "prompt": prompt}));
 }
 
-fn agents(folder: &Folder, count: usize, text: fn(usize) -> String) {
+fn agents(folder: &TestDir, count: usize, text: fn(usize) -> String) {
     let count = count / SCALE;
     folder.write(
         "project.json",
         r#"{"version": 1, "entry": {"agent": "a0"}, "agent_files": ["agents/*.agent"]}"#,
     );
-    (0..count).for_each(|number| folder.write(&format!("agents/{number}.agent"), text(number)));
+    (0..count).for_each(|number| folder.write(format!("agents/{number}.agent"), text(number)));
 }
 
 fn keys(count: usize, start: &str, form: &str, end: &str) -> String {

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::parts::memory::{forget_peak, peak};
 use crate::parts::mutate::{Files, mutated};
-use crate::parts::{Folder, Names, bytes_of, corpus, seeds};
-use llm_do_testing::{Chance, own_process};
+use crate::parts::{Names, bytes_of, corpus, seeds};
+use llm_do_testing::{Chance, TestDir, own_process};
 
 /// How many mutations are made where nobody says otherwise.
 const MUTATIONS: u64 = 2_000;
@@ -35,7 +35,7 @@ fn mutated_projects_load_or_are_refused_with_places() {
     let (mut loaded, mut slowest, mut largest) = (0, (Duration::ZERO, 0), (0, 0));
     for case in cases.clone() {
         // Beyond what a panic tells, the name of the folder tells the case to whoever finds it left behind.
-        let folder = Folder::new(&format!("mutation-{case}"));
+        let folder = TestDir::named(&format!("mutation-{case}"));
         for (name, content) in mutated(&projects, &mut Chance::new(case)) {
             folder.write(&name, content);
         }
@@ -57,13 +57,13 @@ fn a_value_of_any_kind_at_any_key_is_read_or_refused_with_its_place() {
     let header = seeds::header();
     for (number, wrong) in wrong_documents(&manifest).into_iter().enumerate() {
         let name = if number % 2 == 0 { "project.json" } else { "project.yaml" };
-        let folder = Folder::new(&format!("manifest-{number}"));
+        let folder = TestDir::new();
         folder.write(name, wrong.to_string());
         folder.write("agents/main.agent", seeds::agent(&header));
         judge(&folder).unwrap_or_else(|problem| panic!("{name} {wrong}: {problem}"));
     }
-    for (number, wrong) in wrong_documents(&header).into_iter().enumerate() {
-        let folder = Folder::new(&format!("header-{number}"));
+    for wrong in wrong_documents(&header) {
+        let folder = TestDir::new();
         folder.write("project.json", manifest.to_string());
         folder.write("agents/main.agent", seeds::agent(&wrong));
         judge(&folder).unwrap_or_else(|problem| panic!("{wrong}: {problem}"));
@@ -73,7 +73,7 @@ fn a_value_of_any_kind_at_any_key_is_read_or_refused_with_its_place() {
 #[test]
 fn the_seeds_are_projects_without_errors() {
     for (number, files) in seeds::projects().into_iter().enumerate() {
-        let folder = Folder::new(&format!("seed-{number}"));
+        let folder = TestDir::new();
         files.iter().for_each(|(name, content)| folder.write(name, content));
         assert_eq!(judge(&folder), Ok(true), "{number}: {}", load(folder.path(), &Names).err().unwrap());
     }
@@ -146,7 +146,7 @@ fn pointers(value: &Value, pointer: &str) -> Vec<String> {
 }
 
 /// Loads a folder and says whether it is a project, or what the diagnostics lack.
-fn judge(folder: &Folder) -> Result<bool, String> {
+fn judge(folder: &TestDir) -> Result<bool, String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| match load(folder.path(), &Names) {
         Ok(project) => {
             let _ = project.reach().to_string();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use llm_do_core::{Access, AgentSpec};
 use llm_do_project::{LoadedProject, Severity, load, load_changed};
+use llm_do_testing::TestDir;
 use serde_json::json;
 
-use crate::parts::Folder;
 use crate::parts::standard::Standard;
 
 fn programs() -> PathBuf {
@@ -200,7 +200,7 @@ fn a_search_of_the_provider_is_one_of_its_tools() {
 
 #[test]
 fn a_plugin_that_is_turned_off_brings_no_tools() {
-    let folder = Folder::new("plugins-off");
+    let folder = TestDir::new();
     let text = "model: {name: echo, provider: test}\ntools: {builtin: null}\nplugins:\n  message_id: \
                 {enable_goto: false}\n  file_descriptor: {enabled: false}\n  stderr: null\n";
     folder.write("quiet.yaml", text);
@@ -211,7 +211,7 @@ fn a_plugin_that_is_turned_off_brings_no_tools() {
 
 #[test]
 fn older_spellings_of_names_and_settings_hold() {
-    let folder = Folder::new("older-program");
+    let folder = TestDir::new();
     let text = "[model]\nname = \"claude-haiku@20240307\"\nprovider = \"vertex\"\n\
                 [parameters]\nthinking_budget = 2000\n\
                 [tools]\nenabled = [\"read_file\", \"list_dir\", {name = \"calculator\", alias = \"sum\"}]\n\
@@ -235,7 +235,7 @@ fn older_spellings_of_names_and_settings_hold() {
 
 #[test]
 fn a_program_does_without_files_and_links_that_its_project_does_not_reach() {
-    let folder = Folder::new("out-of-reach");
+    let folder = TestDir::new();
     folder.write("README.md", "Read me.");
     folder.write("other.toml", "[model]\nname = \"echo\"\nprovider = \"test\"\n");
     let program = "[model]\nname = \"echo\"\nprovider = \"test\"\n[preload]\nfiles = [\"../README.md\"]\n\
@@ -259,7 +259,7 @@ fn the_project_of_a_program_that_names_files_above_it_is_the_repository() {
     let program = "[model]\nname = \"echo\"\nprovider = \"test\"\n[prompt]\n\
                    system_prompt_file = \"../words/system.md\"\n[preload]\nfiles = [\"../README.md\"]\n\
                    [linked_programs]\nother = \"../other.toml\"\n";
-    let folder = Folder::new("reach");
+    let folder = TestDir::new();
     folder.write("README.md", "Read me.");
     folder.write("words/system.md", "You reach far.");
     folder.write("other.toml", "[model]\nname = \"echo\"\nprovider = \"test\"\n");
@@ -323,7 +323,7 @@ fn wrong_values_are_refused_with_their_line() {
         ("fd", "[file_descriptor]\ndefault_page_size = 5\n", "minimum of 100"),
         ("demo", "[demo]\nprompts = [3]\n", "must be a list of texts"),
     ] {
-        let folder = Folder::new(&format!("program-{id}"));
+        let folder = TestDir::new();
         let has_model = text.contains("[model]");
         let text = if has_model { text.to_owned() } else { format!("{model}{text}") };
         folder.write("program.toml", text);
@@ -336,7 +336,7 @@ fn wrong_values_are_refused_with_their_line() {
 
 #[test]
 fn a_file_with_an_entry_is_a_manifest_and_one_with_a_model_is_a_program() {
-    let folder = Folder::new("kinds");
+    let folder = TestDir::new();
     folder.write("project.yaml", "version: 1\nentry: {agent: helper}\nagent_files: [helper.toml]\n");
     folder.write("helper.toml", "[model]\nname = \"echo\"\nprovider = \"test\"\n[prompt]\nuser = \"hi\"\n");
     for name in ["project.yaml", "helper.toml", ""] {

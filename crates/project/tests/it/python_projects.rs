@@ -8,14 +8,14 @@ use llm_do_project::{
     load,
 };
 use llm_do_runtime::Outline;
-use llm_do_testing::FunctionTool;
+use llm_do_testing::{FunctionTool, TestDir};
 use serde_json::json;
 
-use crate::parts::{Folder, Names};
+use crate::parts::Names;
 
 /// Loads a folder with these files.
-fn loaded(id: &str, files: &[(&str, &str)]) -> Result<LoadedProject, String> {
-    let folder = Folder::new(&format!("python-projects-{id}"));
+fn loaded(files: &[(&str, &str)]) -> Result<LoadedProject, String> {
+    let folder = TestDir::new();
     files.iter().for_each(|(name, text)| folder.write(name, text));
     load(folder.path(), &Names).map_err(|diagnostics| diagnostics.to_string())
 }
@@ -24,7 +24,7 @@ fn loaded(id: &str, files: &[(&str, &str)]) -> Result<LoadedProject, String> {
 fn an_agent_that_is_marked_as_entry_needs_no_key_in_the_manifest() {
     let main = "---\nname: main\nentry: true\nmodel: test:echo\n---\nDo it.\n";
     let manifest = "version: 1\nagent_files: [main.agent]\n";
-    let project = loaded("entry", &[("main.agent", main), ("project.yaml", manifest)]).unwrap();
+    let project = loaded(&[("main.agent", main), ("project.yaml", manifest)]).unwrap();
     assert_eq!(project.entry, "main");
 }
 
@@ -32,7 +32,7 @@ fn an_agent_that_is_marked_as_entry_needs_no_key_in_the_manifest() {
 fn a_manifest_without_an_entry_names_all_ways_to_choose_one() {
     let main = "---\nname: main\nmodel: test:echo\n---\nDo it.\n";
     let manifest = "version: 1\nagent_files: [main.agent]\n";
-    let text = loaded("no-entry", &[("main.agent", main), ("project.yaml", manifest)]).err().unwrap();
+    let text = loaded(&[("main.agent", main), ("project.yaml", manifest)]).err().unwrap();
     assert!(text.contains("the project has no entry"), "{text}");
     assert!(text.contains("`entry: true` in one agent file") && text.contains("{\"agent\": "), "{text}");
 }
@@ -49,7 +49,7 @@ fn an_old_spelling_is_one_line_and_is_said_once_for_all_files() {
         ("other.agent", other.as_str()),
         ("third.agent", third.as_str()),
     ];
-    let project = loaded("old-spellings", &files).unwrap();
+    let project = loaded(&files).unwrap();
     let text = project.notices.to_string();
     let lines: Vec<&str> = text.lines().collect();
     let [files, agents] = &lines[..] else { panic!("{text}") };
@@ -67,7 +67,7 @@ fn an_unknown_key_of_a_python_program_is_explained() {
     let manifest =
         "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\nruntime: {model: 'test:echo'}\n";
     let main = "---\nname: main\nmodel: test:echo\nshell_rules: []\n---\nDo it.\n";
-    let text = loaded("keys", &[("main.agent", main), ("project.yaml", manifest)]).err().unwrap();
+    let text = loaded(&[("main.agent", main), ("project.yaml", manifest)]).err().unwrap();
     assert!(
         text.contains("hint: `runtime.model` of the Python program is now: manifest key `model`"),
         "{text}"
@@ -81,7 +81,7 @@ fn an_unknown_key_of_a_python_program_is_explained() {
 #[test]
 fn an_unknown_tool_or_toolset_of_a_python_program_is_explained() {
     let main = "---\nname: main\nmodel: test:echo\ntools: [list_dir]\ntoolsets: [delegation]\n---\nDo it.\n";
-    let text = loaded("tools", &[("main.agent", main)]).err().unwrap();
+    let text = loaded(&[("main.agent", main)]).err().unwrap();
     assert!(text.contains("hint: `list_dir` of LLMProc is now: tool `list_files`"), "{text}");
     assert!(
         text.contains("hint: `delegation` of the Python program is now: toolset `dynamic_agents`"),
@@ -92,7 +92,7 @@ fn an_unknown_tool_or_toolset_of_a_python_program_is_explained() {
 #[test]
 fn an_allow_list_may_name_an_agent_that_does_not_exist_yet() {
     let main = "---\nname: main\nmodel: test:echo\nagents: [mian, later]\n---\nDo it.\n";
-    let project = loaded("later", &[("main.agent", main)]).unwrap();
+    let project = loaded(&[("main.agent", main)]).unwrap();
     let text = project.notices.to_string();
     assert!(text.contains("notice: `agents` names `later`, but there is no such agent yet"), "{text}");
     assert!(text.contains("hint: did you mean `main`?"), "{text}");
@@ -157,8 +157,8 @@ tool_rules:
 const HELPER: &str = "name: helper\nmodel: test:echo\ninstructions: You help.\n";
 
 /// Loads a path below a folder with these files.
-fn loaded_at(id: &str, path: &str, files: &[(&str, &str)]) -> Result<LoadedProject, String> {
-    let folder = Folder::new(&format!("python-projects-{id}"));
+fn loaded_at(path: &str, files: &[(&str, &str)]) -> Result<LoadedProject, String> {
+    let folder = TestDir::new();
     files.iter().for_each(|(name, text)| folder.write(name, text));
     load(folder.path().join(path), &Tools).map_err(|diagnostics| diagnostics.to_string())
 }
@@ -179,7 +179,7 @@ fn yaml_workers_are_read_as_agents_wherever_the_python_program_found_them() {
         ("worker-lone", "workers/main.yaml", &files[..]),
         ("worker-listed", "", &listed[..]),
     ] {
-        let project = loaded_at(id, path, files).unwrap_or_else(|text| panic!("{id}: {text}"));
+        let project = loaded_at(path, files).unwrap_or_else(|text| panic!("{id}: {text}"));
         assert_eq!(project.entry, "main", "{id}");
         let main = outline(&project, "main");
         let spec = main.agent.clone().unwrap();
@@ -219,29 +219,27 @@ fn unknown_keys_of_a_yaml_worker_are_errors_with_what_replaces_them() {
         ("worker-sandbox", "sandboxes: {a: {root: a, mod: rw}}", "hint: did you mean `mode`?"),
     ] {
         let worker = format!("{HELPER}{keys}\n");
-        let text = loaded_at(id, "helper.yaml", &[("helper.yaml", &worker)]).err().unwrap();
+        let text = loaded_at("helper.yaml", &[("helper.yaml", &worker)]).err().unwrap();
         assert!(text.contains(expected), "{id}: {text}");
     }
     let text =
-        loaded_at("worker-empty", "workers/a.yaml", &[("workers/a.yaml", "name: a\nmodel: test:echo\n")])
-            .err()
-            .unwrap();
+        loaded_at("workers/a.yaml", &[("workers/a.yaml", "name: a\nmodel: test:echo\n")]).err().unwrap();
     assert!(text.contains("the worker has no `instructions`"), "{text}");
 }
 
 #[test]
 fn a_manifest_that_lacks_its_version_is_not_taken_for_a_worker() {
     let manifest = "name: hello\nentry: {agent: main}\nmodel: test:echo\n";
-    let text = loaded("not-a-worker", &[("project.yaml", manifest)]).err().unwrap();
+    let text = loaded(&[("project.yaml", manifest)]).err().unwrap();
     assert!(text.contains("missing key `version`") && text.contains("unknown key `name`"), "{text}");
 }
 
 #[test]
 fn a_worker_without_a_name_has_that_of_its_file_or_directory() {
     let worker = "model: test:echo\ninstructions: You help.\n";
-    let project = loaded_at("unnamed", "", &[("workers/one.yaml", worker)]).unwrap();
+    let project = loaded_at("", &[("workers/one.yaml", worker)]).unwrap();
     assert_eq!(project.entry, "one");
-    let project = loaded_at("unnamed-directory", "", &[("workers/two/worker.yaml", worker)]).unwrap();
+    let project = loaded_at("", &[("workers/two/worker.yaml", worker)]).unwrap();
     assert_eq!(project.entry, "two");
 }
 
@@ -249,7 +247,7 @@ fn a_worker_without_a_name_has_that_of_its_file_or_directory() {
 fn rules_of_an_agent_file_are_read_as_approval() {
     let main = "---\nname: main\nmodel: test:echo\ntoolsets: [filesystem_project]\n\
         tool_rules: {sandbox.write: {approval_required: true}, read_file: {}}\n---\nDo it.\n";
-    let project = loaded_at("rules", "", &[("main.agent", main)]).unwrap();
+    let project = loaded_at("", &[("main.agent", main)]).unwrap();
     let main = outline(&project, "main");
     let level = |tool: &str| main.callables.iter().find(|call| call.name == tool).map(|call| call.approval);
     assert_eq!((level("write_file"), level("read_file")), (Some(Approval::Ask), Some(Approval::PreApproved)));

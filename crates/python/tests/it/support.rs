@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use llm_do_core::{Tool, Toolset};
 use llm_do_project::{Code, CodeProblem, ProjectFiles, WantedClass, WantedCode, WantedFunction};
 use llm_do_python::{PythonSettings, python_code};
+use llm_do_testing::TestDir;
 use llm_do_tools::ToolsetEnv;
 
 /// A directory with Python files that vanishes with its value.
 pub(crate) struct Folder {
-    path: PathBuf,
+    directory: TestDir,
     pub(crate) settings: PythonSettings,
     pub(crate) interpreter: Option<String>,
     pub(crate) classes: Vec<WantedClass>,
@@ -29,26 +30,23 @@ impl Folder {
     pub(crate) fn of(source: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let token = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(format!("llm-do-python-it-{token}"));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
         let mut settings = PythonSettings {
             cache: Some(std::env::temp_dir().join(format!("llm-do-python-it-cache-{}", std::process::id()))),
             ..PythonSettings::default()
         };
         settings.environment.push((TOKEN.into(), token.clone().into()));
-        let path = path.canonicalize().unwrap();
-        let folder = Self { path, settings, interpreter: None, classes: Vec::new(), entry: None, token };
+        let directory = TestDir::new();
+        let folder = Self { directory, settings, interpreter: None, classes: Vec::new(), entry: None, token };
         folder.file("tools.py", source);
         folder
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.directory.path()
     }
 
     pub(crate) fn file(&self, name: &str, text: &str) -> &Self {
-        fs::write(self.path.join(name), text).unwrap();
+        self.directory.write(name, text);
         self
     }
 
@@ -61,8 +59,8 @@ impl Folder {
     }
 
     pub(crate) fn try_load_files(&self, files: &[&str]) -> Result<Code, Vec<CodeProblem>> {
-        let files: Vec<PathBuf> = files.iter().map(|file| self.path.join(file)).collect();
-        self.try_load_paths(&self.path, &files)
+        let files: Vec<PathBuf> = files.iter().map(|file| self.directory.join(file)).collect();
+        self.try_load_paths(self.path(), &files)
     }
 
     pub(crate) fn try_load_paths(&self, root: &Path, files: &[PathBuf]) -> Result<Code, Vec<CodeProblem>> {
@@ -78,7 +76,7 @@ impl Folder {
             entry: self.entry.as_ref(),
             own: &own,
         };
-        let env = ToolsetEnv { directory: self.path.clone(), ..ToolsetEnv::default() };
+        let env = ToolsetEnv { directory: self.path().to_owned(), ..ToolsetEnv::default() };
         python_code(wanted, &env, &self.settings)
     }
 
@@ -106,12 +104,6 @@ impl Folder {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert_eq!(self.processes(), Vec::<String>::new());
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
     }
 }
 

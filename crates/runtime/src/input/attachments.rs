@@ -463,6 +463,8 @@ fn read_bounded(file: File, most: u64) -> Result<Vec<u8>, Unreadable> {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
 
     #[test]
@@ -471,36 +473,22 @@ mod tests {
         assert_eq!(shown("a.png (1 byte), b"), "\"a.png (1 byte), b\"");
         assert_eq!(shown("gpj.\u{202e}x\u{1b}[2J\n"), "\"gpj.\\u{202e}x\\u{1b}[2J\\n\"");
     }
-    /// A directory with one file in it.
-    struct Folder(PathBuf);
 
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("llm-do-{name}-{}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&path);
-            std::fs::create_dir_all(&path).unwrap();
-            std::fs::write(path.join("a.txt"), "12345").unwrap();
-            Self(path)
-        }
-
-        fn find(&self) -> FoundFile {
-            let found = AllowedPaths::Below(Some(self.0.clone()), Vec::new()).find(Path::new("a.txt"));
-            found.map_err(|problem| problem.reason).unwrap()
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
+    /// Makes a directory with one file, and finds the file.
+    fn found_file() -> (TempDir, FoundFile) {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("a.txt"), "12345").unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let found = AllowedPaths::Below(Some(root), Vec::new()).find(Path::new("a.txt"));
+        (directory, found.map_err(|problem| problem.reason).unwrap())
     }
 
     #[test]
     fn a_file_that_grows_is_read_no_further_than_one_byte_too_many() {
-        let folder = Folder::new("growing");
-        let (file, metadata) = folder.find().open().map_err(|problem| problem.reason).unwrap();
+        let (directory, found) = found_file();
+        let (file, metadata) = found.open().map_err(|problem| problem.reason).unwrap();
         assert_eq!(metadata.len(), 5);
-        std::fs::write(folder.0.join("a.txt"), "1234567890").unwrap();
+        std::fs::write(directory.path().join("a.txt"), "1234567890").unwrap();
         let bytes = read_bounded(file, 5).map_err(|problem| problem.reason).unwrap();
         assert_eq!(bytes, b"123456");
     }
@@ -508,9 +496,8 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn what_comes_in_the_place_of_a_file_is_not_opened() {
-        let folder = Folder::new("swapped");
-        let path = folder.0.join("a.txt");
-        let found = folder.find();
+        let (directory, found) = found_file();
+        let path = directory.path().join("a.txt");
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
         assert!(found.open().is_err(), "a link out was followed");

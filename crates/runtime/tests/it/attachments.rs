@@ -10,20 +10,18 @@ use llm_do_core::{
 };
 use llm_do_models::{Script, asks, replies, says};
 use llm_do_runtime::{AgentCallPolicy, MemoryStore, Store};
-use llm_do_testing::{Approvals, FunctionTool, TestProject, TestRun, once};
+use llm_do_testing::{Approvals, FunctionTool, TestDir, TestProject, TestRun, once};
 use serde_json::{Value, json};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0000";
 
 /// A project's root, and a directory beside it.
-struct Root(PathBuf);
+struct Root(TestDir);
 
 impl Root {
-    fn new(name: &str) -> Self {
-        let base = std::env::temp_dir().join(format!("llm-do-attachments-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&base);
-        std::fs::create_dir_all(base.join("project")).unwrap();
-        std::fs::write(base.join("secret.txt"), "secret").unwrap();
+    fn new() -> Self {
+        let base = TestDir::with_files(&[("secret.txt", "secret")]);
+        std::fs::create_dir(base.join("project")).unwrap();
         Self(base)
     }
 
@@ -32,21 +30,13 @@ impl Root {
     }
 
     fn file(self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
-        let path = self.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, bytes).unwrap();
+        self.0.write(Path::new("project").join(name), bytes);
         self
     }
 
     fn link(self, name: &str, target: impl AsRef<Path>) -> Self {
         std::os::unix::fs::symlink(target, self.path().join(name)).unwrap();
         self
-    }
-}
-
-impl Drop for Root {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -86,7 +76,7 @@ fn says_all(result: &str, words: &[&str]) {
 
 #[tokio::test]
 async fn more_files_than_an_agent_takes_are_refused_before_any_is_looked_at() {
-    let root = Root::new("count").file("a.txt", "a");
+    let root = Root::new().file("a.txt", "a");
     let same = |count: usize| json!(vec!["a.txt"; count]);
     assert_eq!(given(&root, AttachmentPolicy::default(), same(4)).await, "seen", "a file may be given twice");
     let words = ["5 are given", "`child` takes at most 4", "max_attachments"];
@@ -100,7 +90,7 @@ async fn more_files_than_an_agent_takes_are_refused_before_any_is_looked_at() {
 
 #[tokio::test]
 async fn files_are_measured_before_they_are_read_and_counted_together() {
-    let root = Root::new("size").file("a.txt", "12345").file("b.txt", "67890").file("empty.txt", "");
+    let root = Root::new().file("a.txt", "12345").file("b.txt", "67890").file("empty.txt", "");
     let small = || policy(|policy| policy.max_total_bytes = 9);
     assert_eq!(given(&root, small(), json!(["a.txt", "empty.txt"])).await, "seen");
     let words =
@@ -117,7 +107,7 @@ async fn files_are_measured_before_they_are_read_and_counted_together() {
 
 #[tokio::test]
 async fn the_end_of_the_real_name_decides_in_any_case() {
-    let root = Root::new("suffix");
+    let root = Root::new();
     let root = root.file("a.PNG", PNG).file("b.png.exe", "x").file("c.secret.png", PNG).file("key", "x");
     let root = root.link("latest", "a.PNG").link("harmless.png", "key");
     let pictures = || {
@@ -142,8 +132,7 @@ async fn the_end_of_the_real_name_decides_in_any_case() {
 
 #[tokio::test]
 async fn what_is_no_file_of_the_project_is_refused_without_waiting() {
-    let root =
-        Root::new("special").file("a.txt", "a").link("out", "../secret.txt").link("far", "/etc/passwd");
+    let root = Root::new().file("a.txt", "a").link("out", "../secret.txt").link("far", "/etc/passwd");
     let root = root.link("zero", "/dev/zero").link("loop", "loop").link("env", "/proc/self/environ");
     std::fs::create_dir(root.path().join("folder")).unwrap();
     let pipe = root.path().join("pipe");
@@ -174,7 +163,7 @@ async fn what_is_no_file_of_the_project_is_refused_without_waiting() {
 
 #[tokio::test]
 async fn a_person_may_attach_any_regular_file_within_the_policy() {
-    let root = Root::new("person").file("a.txt", "a");
+    let root = Root::new().file("a.txt", "a");
     let run = |path: PathBuf| {
         let runtime = giving(&root, AttachmentPolicy::default(), &json!([])).build();
         async move { TestRun::of(runtime.run("child", "look").attach(Attachment::path(path)).await) }
@@ -210,7 +199,7 @@ fn first_request(run: &TestRun) -> String {
 
 #[tokio::test]
 async fn an_object_shows_attached_files_relative_to_the_project() {
-    let root = Root::new("shown").file("docs/a.txt", "a");
+    let root = Root::new().file("docs/a.txt", "a");
     let (inside, outside) = (root.path().join("docs/a.txt"), root.0.join("secret.txt"));
     let shown = shown_prompt(&root, json!([inside, "docs/a.txt", outside])).await;
     let value: Value = serde_json::from_str(&shown).unwrap();
@@ -219,7 +208,7 @@ async fn an_object_shows_attached_files_relative_to_the_project() {
 
 #[tokio::test]
 async fn an_object_shows_attached_bytes_by_their_name() {
-    let root = Root::new("shown-bytes");
+    let root = Root::new();
     let runtime = giving(&root, AttachmentPolicy::default(), &json!([])).build();
     let attachment = Attachment::bytes("a.png", "image/png", PNG);
     let run = TestRun::of(runtime.run("child", json!({"topic": "x"})).attach(attachment).await);
@@ -233,7 +222,7 @@ async fn an_object_shows_attached_bytes_by_their_name() {
 #[tokio::test]
 async fn a_call_with_attachments_is_approved_with_places_types_and_sizes() {
     let bidi = "invoice\u{202e}gnp.txt";
-    let root = Root::new("shown").file("a.png", PNG).file(bidi, "x").link("latest", "a.png");
+    let root = Root::new().file("a.png", PNG).file(bidi, "x").link("latest", "a.png");
     let approvals = Approvals::new([once()]);
     let run = giving(&root, AttachmentPolicy::default(), &json!(["latest", bidi]))
         .approver(approvals.clone())
@@ -278,7 +267,7 @@ async fn changed_meanwhile(root: &Root, answer: Answer) -> TestRun {
 
 #[tokio::test]
 async fn a_file_that_changed_after_the_approval_is_not_sent() {
-    let root = Root::new("changed").file("a.txt", "as it was");
+    let root = Root::new().file("a.txt", "as it was");
     let run = changed_meanwhile(&root, once()).await;
     says_all(&run.tool_results()[0], &["the attachment `a.txt` has changed since the call was approved"]);
     assert_eq!(run.failure_of("child").kind, FailureKind::Arguments);
@@ -290,7 +279,7 @@ async fn a_file_that_changed_after_the_approval_is_not_sent() {
 
 #[tokio::test]
 async fn a_grant_for_exactly_this_call_does_not_cover_another_content() {
-    let root = Root::new("grant").file("a.txt", "first");
+    let root = Root::new().file("a.txt", "first");
     let path = root.path();
     let file = path.join("a.txt");
     let call = || asks("child", json!({"input": "look", "attachments": ["a.txt"]}));
@@ -336,7 +325,7 @@ async fn rendered(root: &Root, policy: AttachmentPolicy, attachments: Vec<Attach
 
 #[tokio::test]
 async fn a_file_that_a_tool_gives_back_is_read_and_reaches_the_model() {
-    let root = Root::new("result").file("chart.png", PNG);
+    let root = Root::new().file("chart.png", PNG);
     let bytes = Attachment::bytes("note", "text/plain", *b"hi");
     let run = rendered(&root, AttachmentPolicy::default(), vec![bytes, Attachment::path("chart.png")]).await;
     let result = run.results().remove(0);
@@ -348,7 +337,7 @@ async fn a_file_that_a_tool_gives_back_is_read_and_reaches_the_model() {
 
 #[tokio::test]
 async fn a_result_whose_files_are_refused_says_so_and_what_was_answered() {
-    let root = Root::new("refused").file("chart.png", PNG).link("out.png", "../secret.txt");
+    let root = Root::new().file("chart.png", PNG).link("out.png", "../secret.txt");
     let few = policy(|policy| policy.max_attachments = 1);
     let pictures = policy(|policy| policy.allowed_suffixes = vec![".jpg".into()]);
     let chart = || Attachment::path("chart.png");
@@ -371,7 +360,7 @@ async fn a_result_whose_files_are_refused_says_so_and_what_was_answered() {
 
 #[tokio::test]
 async fn hidden_files_are_not_sent_because_a_model_says_so() {
-    let root = Root::new("hidden").file(".env", "KEY=1").file("a/.keys/b.txt", "x").file("a/c.txt", "x");
+    let root = Root::new().file(".env", "KEY=1").file("a/.keys/b.txt", "x").file("a/c.txt", "x");
     for hidden in [".env", "a/.keys/b.txt", "a/../.env"] {
         says_all(
             &given(&root, AttachmentPolicy::default(), json!([hidden])).await,
@@ -383,7 +372,7 @@ async fn hidden_files_are_not_sent_because_a_model_says_so() {
 
 #[tokio::test]
 async fn code_outside_any_agent_gets_the_bytes_of_files_too() {
-    let root = Root::new("code").file("chart.png", PNG);
+    let root = Root::new().file("chart.png", PNG);
     let path = root.path();
     let many = (0..6).map(|index| Attachment::bytes(format!("{index}"), "text/plain", *b"x"));
     let attachments = many.chain([Attachment::path("chart.png")]).collect();
@@ -401,7 +390,7 @@ async fn code_outside_any_agent_gets_the_bytes_of_files_too() {
 
 #[tokio::test]
 async fn the_record_holds_the_files_that_were_sent() {
-    let root = Root::new("resume").file("a.txt", "as it was");
+    let root = Root::new().file("a.txt", "as it was");
     let store = Arc::new(MemoryStore::default());
     let kept = store.clone();
     let runtime = giving(&root, AttachmentPolicy::default(), &json!(["a.txt"]))
@@ -421,7 +410,7 @@ async fn the_record_holds_the_files_that_were_sent() {
 
 #[tokio::test]
 async fn what_lies_in_a_file_decides_its_type() {
-    let root = Root::new("type").file("picture.txt", PNG).file("text.png", "only words");
+    let root = Root::new().file("picture.txt", PNG).file("text.png", "only words");
     let path = root.path();
     let child = Script::new([replies(|request| {
         let kinds: Vec<String> = request.conversation.messages()[0]

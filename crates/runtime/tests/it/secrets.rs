@@ -11,7 +11,7 @@ use llm_do_core::{
 };
 use llm_do_models::{Script, asks, says};
 use llm_do_secrets::SecretFiles;
-use llm_do_testing::{Approvals, FunctionTool, TestProject, TestRun, once};
+use llm_do_testing::{Approvals, FunctionTool, TestDir, TestProject, TestRun, once};
 use serde_json::json;
 
 /// Put together here, so that this file holds no token.
@@ -260,19 +260,16 @@ async fn a_person_whose_prompt_names_the_file_is_not_asked() {
 }
 
 /// A directory with a private key in it, removed at the end.
-struct Folder(std::path::PathBuf);
+struct Folder(TestDir);
 
 impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("llm-do-secrets-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        std::fs::write(path.join("key.txt"), private_key()).unwrap();
-        Self(path.canonicalize().unwrap())
+    fn new() -> Self {
+        Self(TestDir::with_files(&[("key.txt", &private_key())]))
     }
 
     /// An agent that gives the file to another one.
     fn giving(&self) -> TestProject {
-        let path = self.0.clone();
+        let path = self.0.path().to_owned();
         let call = asks("child", json!({"input": "look", "attachments": ["key.txt"]}));
         let main = AgentSpec::new("main", "You are main.").toolset("child");
         TestProject::new()
@@ -282,15 +279,9 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[tokio::test]
 async fn a_model_attaches_a_secret_file_only_after_a_question() {
-    let folder = Folder::new("model");
+    let folder = Folder::new();
     let project = folder.giving();
     let run = project.runtime(|builder| builder.approval_mode(ApprovalMode::ApproveAll)).run("go").await;
     assert!(run.tool_results()[0].starts_with("denied: `child` must ask"), "{:?}", run.tool_results());
@@ -303,11 +294,11 @@ async fn a_model_attaches_a_secret_file_only_after_a_question() {
 
 #[tokio::test]
 async fn what_the_manifest_allows_and_what_a_person_attaches_is_not_asked_about() {
-    let folder = Folder::new("allowed");
-    let allowed = SecretFiles::new(&folder.0, ["key.txt"]).unwrap();
+    let folder = Folder::new();
+    let allowed = SecretFiles::new(folder.0.path(), ["key.txt"]).unwrap();
     let run = folder.giving().runtime(move |builder| builder.secret_files(allowed)).run("go").await;
     assert_eq!(run.tool_results(), ["seen"]);
-    let path = folder.0.clone();
+    let path = folder.0.path().to_owned();
     let project = TestProject::new().agent(AgentSpec::new("main", "You are main."));
     let runtime = project.model_replies([says("seen")]).runtime(move |builder| builder.root(path)).build();
     let input = json!({"input": "look", "attachments": ["key.txt"]});
@@ -317,8 +308,8 @@ async fn what_the_manifest_allows_and_what_a_person_attaches_is_not_asked_about(
 
 #[tokio::test]
 async fn a_tool_gives_no_secret_file_back() {
-    let folder = Folder::new("back");
-    let path = folder.0.clone();
+    let folder = Folder::new();
+    let path = folder.0.path().to_owned();
     let tool = FunctionTool::new("show", |_, _| async move {
         Ok(Output::text("see").with_attachment(Attachment::path("key.txt")))
     });

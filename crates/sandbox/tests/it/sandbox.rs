@@ -8,24 +8,20 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use llm_do_capabilities::Capability;
 use llm_do_sandbox::{PreparedSandbox, Reads, Sandbox, Writes, sandbox_status};
 use llm_do_testing_macros::needs;
+use tempfile::TempDir;
 use tokio::process::Command;
 
 /// A directory that vanishes with its value, with the directories `inside` and `outside` of the same content.
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
     fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("llm-do-sandbox-{}-{number}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        let folder = Self(path);
+        let folder = Self(tempfile::tempdir().unwrap());
         folder.fill();
         folder
     }
@@ -33,7 +29,7 @@ impl Folder {
     /// Begins anew, in the same two directories.
     fn fill(&self) {
         for place in ["inside", "outside"] {
-            let place = self.0.join(place);
+            let place = self.0.path().join(place);
             for entry in fs::read_dir(&place).into_iter().flatten().flatten() {
                 let _ = fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path()));
             }
@@ -46,13 +42,13 @@ impl Folder {
     }
 
     fn path(&self, path: &str) -> PathBuf {
-        self.0.join(path)
+        self.0.path().join(path)
     }
 
     /// Everything about all files, but for when they were read.
     fn snapshot(&self) -> Vec<String> {
         let mut found = Vec::new();
-        let mut open = vec![self.0.clone()];
+        let mut open = vec![self.0.path().to_owned()];
         while let Some(path) = open.pop() {
             let data = path.symlink_metadata().unwrap();
             let content = if data.is_file() { fs::read_to_string(&path).unwrap() } else { String::new() };
@@ -64,12 +60,6 @@ impl Folder {
         }
         found.sort();
         found
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -320,22 +320,22 @@ mod private {
 mod tests {
     use std::path::PathBuf;
 
+    use llm_do_testing::TestDir;
+
     use super::*;
 
     /// A directory with an empty directory `taken` and a file `file`.
     struct Folder {
-        path: PathBuf,
+        root: TestDir,
         directory: Dir,
     }
 
     impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("llm-do-atomic-{name}-{}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&path);
-            std::fs::create_dir_all(path.join("taken")).unwrap();
-            std::fs::write(path.join("file"), "old").unwrap();
-            let directory = Dir::open_ambient_dir(&path, cap_std::ambient_authority()).unwrap();
-            Self { path, directory }
+        fn new() -> Self {
+            let root = TestDir::with_files(&[("file", "old")]);
+            std::fs::create_dir(root.join("taken")).unwrap();
+            let directory = Dir::open_ambient_dir(root.path(), cap_std::ambient_authority()).unwrap();
+            Self { root, directory }
         }
 
         fn prepare(&self, content: &[u8]) -> Replacement<'_> {
@@ -343,21 +343,15 @@ mod tests {
         }
 
         fn text(&self, name: &str) -> String {
-            std::fs::read_to_string(self.path.join(name)).unwrap()
+            self.root.read(name)
         }
 
         fn names(&self) -> Vec<String> {
-            let entries = std::fs::read_dir(&self.path).unwrap();
+            let entries = std::fs::read_dir(self.root.path()).unwrap();
             let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
             let mut names: Vec<String> = names.collect();
             names.sort();
             names
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.path);
         }
     }
 
@@ -369,7 +363,7 @@ mod tests {
     #[test]
     fn nobody_else_can_read_a_file_before_it_is_complete() {
         use cap_std::fs::MetadataExt;
-        let folder = Folder::new("private");
+        let folder = Folder::new();
         let mode = |file: &File| file.metadata().unwrap().mode() & 0o777;
         let (empty, final_mode) = Replacement::create_empty(&folder.directory, None).unwrap();
         assert_eq!(mode(&empty.file), 0o600);
@@ -381,7 +375,7 @@ mod tests {
 
     #[test]
     fn a_new_file_replaces_nothing_and_leaves_nothing_behind() {
-        let folder = Folder::new("create");
+        let folder = Folder::new();
         for name in ["taken", "file"] {
             let error = folder.prepare(b"new").create(name.as_ref()).unwrap_err();
             assert!(matches!(error, ReplaceError::Conflict), "{error:?}");
@@ -393,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_file_is_replaced_only_if_it_has_the_expected_content() {
-        let folder = Folder::new("expected");
+        let folder = Folder::new();
         for (name, content) in [("file", ContentDigest::new(b"odd")), ("taken", old()), ("missing", old())] {
             let error = folder.prepare(b"new").exchange(name.as_ref(), content).unwrap_err();
             assert!(matches!(error, ReplaceError::Conflict), "{name}: {error:?}");
@@ -409,7 +403,7 @@ mod tests {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     fn swap_after(folder: &Folder, save: impl FnOnce(&std::path::Path)) -> ReplaceError {
         let replacement = folder.prepare(b"new");
-        save(&folder.path);
+        save(folder.root.path());
         rename::exchange(&folder.directory, &replacement.name, "file".as_ref()).unwrap();
         replacement.check_displaced("file".as_ref(), old()).unwrap_err()
     }
@@ -417,7 +411,7 @@ mod tests {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     #[test]
     fn what_another_program_saved_after_the_last_look_is_put_back() {
-        let folder = Folder::new("swap");
+        let folder = Folder::new();
         let error = swap_after(&folder, |path| {
             std::fs::write(path.join("other"), "theirs").unwrap();
             std::fs::rename(path.join("other"), path.join("file")).unwrap();
@@ -432,18 +426,18 @@ mod tests {
             std::os::unix::fs::symlink("taken", path.join("file")).unwrap();
         });
         assert!(matches!(error, ReplaceError::Conflict), "{error:?}");
-        assert_eq!(std::fs::read_link(folder.path.join("file")).unwrap(), PathBuf::from("taken"));
+        assert_eq!(std::fs::read_link(folder.root.join("file")).unwrap(), PathBuf::from("taken"));
         assert_eq!(folder.names(), ["file", "taken"]);
     }
 
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     #[test]
     fn two_versions_of_other_programs_are_both_kept() {
-        let folder = Folder::new("two");
+        let folder = Folder::new();
         let replacement = folder.prepare(b"new");
-        std::fs::write(folder.path.join("file"), "first").unwrap();
+        std::fs::write(folder.root.join("file"), "first").unwrap();
         rename::exchange(&folder.directory, &replacement.name, "file".as_ref()).unwrap();
-        std::fs::write(folder.path.join("file"), "second").unwrap();
+        std::fs::write(folder.root.join("file"), "second").unwrap();
         let error = replacement.check_displaced("file".as_ref(), old()).unwrap_err();
         let ReplaceError::Kept { copy } = error else { panic!("{error:?}") };
         assert_eq!((folder.text("file"), folder.text(&copy)), ("second".into(), "first".into()));
@@ -451,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_file_system_without_such_renames_is_written_too() {
-        let folder = Folder::new("plain");
+        let folder = Folder::new();
         folder.prepare(b"new").rename_over("file".as_ref()).unwrap();
         assert_eq!(folder.text("file"), "new");
         assert_eq!(folder.names(), ["file", "taken"]);

@@ -109,17 +109,17 @@ fn parts(path: &Path) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use llm_do_testing::TestDir;
     use std::os::unix::fs::symlink;
 
-    struct Folder(PathBuf);
+    struct Folder(TestDir);
 
     impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("llm-do-root-{name}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&path);
-            fs::create_dir_all(path.join("root/sub")).unwrap();
-            fs::create_dir_all(path.join("outside")).unwrap();
-            Self(path)
+        fn new() -> Self {
+            let directory = TestDir::new();
+            fs::create_dir_all(directory.join("root/sub")).unwrap();
+            fs::create_dir(directory.join("outside")).unwrap();
+            Self(directory)
         }
 
         fn root(&self) -> Root {
@@ -127,15 +127,9 @@ mod tests {
         }
     }
 
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn paths_are_judged_by_where_they_lead() {
-        let folder = Folder::new("judged");
+        let folder = Folder::new();
         symlink("../outside", folder.0.join("root/out")).unwrap();
         symlink("sub", folder.0.join("root/in")).unwrap();
         symlink("loop", folder.0.join("root/loop")).unwrap();
@@ -157,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_passes_through_proc_leads_out_wherever_this_process_is() {
-        let folder = Folder::new("proc");
+        let folder = Folder::new();
         symlink("/proc/self/cwd", folder.0.join("root/here")).unwrap();
         let root = folder.root();
         let up: String = std::env::current_dir().unwrap().components().skip(1).map(|_| "../").collect();
@@ -178,7 +172,7 @@ mod tests {
 
     #[test]
     fn links_that_lead_out_are_found_wherever_they_can_be_reached() {
-        let folder = Folder::new("links");
+        let folder = Folder::new();
         let root = folder.root();
         fs::create_dir_all(folder.0.join("root/other/deep")).unwrap();
         symlink("../other", folder.0.join("root/sub/inside")).unwrap();

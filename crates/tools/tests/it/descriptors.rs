@@ -4,9 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use llm_do_core::{
     Access, AgentSpec, Answer, ApprovalMode, ApprovalRequest, Event, EventBody, Failure, FailureKind,
@@ -16,29 +14,25 @@ use llm_do_models::{Script, asks, says};
 use llm_do_runtime::{
     ContentStore, DescriptorSettings, Descriptors, FdId, FdSource, MemoryStore, Runtime, Store,
 };
-use llm_do_testing::{Approvals, Chance, FunctionTool, TestProject, deny, edit, once};
+use llm_do_testing::{Approvals, Chance, FunctionTool, TestDir, TestProject, deny, edit, once};
 use llm_do_tools::{ExportSettings, FileDescriptors, Protected, ToolsetEnv, ToolsetRequest, built_in};
 use serde_json::{Value, json};
 
 /// A project directory that is removed at the end.
-struct Folder(PathBuf);
+struct Folder(TestDir);
 
 impl Folder {
     fn new() -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("llm-do-descriptors-{}-{number}", std::process::id()));
-        fs::create_dir(&path).unwrap();
-        Self(path.canonicalize().unwrap())
+        Self(TestDir::new())
     }
 
     fn file(self, path: &str, content: &str) -> Self {
-        fs::write(self.0.join(path), content).unwrap();
+        self.0.write(path, content);
         self
     }
 
     fn text(&self, path: &str) -> String {
-        fs::read_to_string(self.0.join(path)).unwrap()
+        self.0.read(path)
     }
 
     fn toolset(&self) -> FileDescriptors {
@@ -47,13 +41,7 @@ impl Folder {
 
     fn toolset_with(&self, settings: ExportSettings) -> FileDescriptors {
         let protected = Protected::new(["tools.py"]);
-        FileDescriptors::new("file_descriptors", &self.0, settings, &protected).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        FileDescriptors::new("file_descriptors", self.0.path(), settings, &protected).unwrap()
     }
 }
 
@@ -416,13 +404,13 @@ async fn no_text_leaves_the_project_or_goes_through_a_link() {
     let outside = Folder::new().file("target.txt", "outside");
     let gate = Gate::asking(Folder::new(), &[("fd:1.0", THREE)], []);
     symlink(outside.0.join("target.txt"), gate.folder.0.join("link.txt")).unwrap();
-    symlink(&outside.0, gate.folder.0.join("out")).unwrap();
+    symlink(outside.0.path(), gate.folder.0.join("out")).unwrap();
     for path in ["../a.txt", "/etc/a.txt", "out/a.txt", "link.txt", "a\0b"] {
         let failure = gate.call("fd_to_file", json!({"fd": "fd:1.0", "path": path})).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Blocked, "{path}: {failure}");
     }
     assert_eq!(outside.text("target.txt"), "outside");
-    assert_eq!(fs::read_dir(&outside.0).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(outside.0.path()).unwrap().count(), 1);
 }
 
 #[tokio::test]
@@ -499,7 +487,7 @@ fn the_toolset_is_built_in_and_an_agent_may_narrow_where_it_writes() {
             name: &name,
             settings,
             section,
-            root: &folder.0,
+            root: folder.0.path(),
             protected_paths: &[],
             protected_globs: &[],
             allowed_secrets: &[],

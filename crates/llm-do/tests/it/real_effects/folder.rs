@@ -5,20 +5,20 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use llm_do_testing::TestDir;
+
 use crate::real_effects::calls::{PYTHON, Rule};
 
 /// A folder that is removed at the end.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder(TestDir);
 
 impl Folder {
     /// Makes the project and the place outside.
     pub(crate) fn new(seed: u64, rule: Rule) -> Self {
-        let path = std::env::temp_dir().join(format!("llm-do-effects-{seed}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
+        let folder = Self(TestDir::named(&format!("effects-{seed}")));
         for directory in ["p/d", "p/.git/hooks", "o"] {
-            fs::create_dir_all(path.join(directory)).unwrap();
+            fs::create_dir_all(folder.0.join(directory)).unwrap();
         }
-        let folder = Self(path.canonicalize().unwrap());
         let (tools, toolsets, files) =
             ("tools: [note_plain, note_registered]\n", ", made, shared", "python_files: [tools.py]\n");
         let manifest = "version: 1\nentry: {agent: main}\nagent_files: [main.agent, helper.agent]\n";
@@ -34,10 +34,10 @@ impl Folder {
             ("p/seed.txt", "BASE".to_owned()),
             ("o/secret.txt", "secret".to_owned()),
         ] {
-            fs::write(folder.0.join(path), text).unwrap();
+            folder.0.write(path, text);
         }
         for number in 0..25 {
-            fs::write(folder.0.join(format!("p/m{number}.txt")), "movable").unwrap();
+            folder.0.write(format!("p/m{number}.txt"), "movable");
         }
         symlink("../o", folder.0.join("p/link")).unwrap();
         symlink("../o/secret.txt", folder.0.join("p/out.txt")).unwrap();
@@ -51,7 +51,7 @@ impl Folder {
     /// Everything outside the project.
     pub(crate) fn outside(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut files = BTreeMap::new();
-        for path in files_below(&self.0).into_iter().filter(|path| !path.starts_with(self.project())) {
+        for path in files_below(self.0.path()).into_iter().filter(|path| !path.starts_with(self.project())) {
             let content = fs::read(&path).unwrap();
             files.insert(path, content);
         }
@@ -103,10 +103,4 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
         }
     }
     files
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

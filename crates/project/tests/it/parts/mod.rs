@@ -7,13 +7,13 @@ pub(crate) mod mutate;
 pub(crate) mod seeds;
 pub(crate) mod standard;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llm_do_core::{StatelessToolset, Toolset};
 use llm_do_project::{
     Catalog, CodeRunner, EmbeddingProgram, Host, ModelCatalog, ToolsetCatalog, WantedToolset,
 };
+use llm_do_testing::TestDir;
 use serde_json::Value;
 
 /// The names of the built-in toolsets, without their tools.
@@ -61,53 +61,20 @@ impl ModelCatalog for Names {
 
 impl Host for Names {}
 
-/// A folder that is removed when it is dropped.
-pub(crate) struct Folder(PathBuf);
-
-impl Folder {
-    /// An empty folder; `id` is unique in the test binary.
-    pub(crate) fn new(id: &str) -> Self {
-        let folder = Self(std::env::temp_dir().join(format!("llm-do-project-{}-{id}", std::process::id())));
-        std::fs::create_dir_all(&folder.0).unwrap();
-        folder
+/// Makes a directory with the files of a case of the corpus.
+pub(crate) fn directory_of(files: &Value) -> TestDir {
+    let directory = TestDir::new();
+    for (name, content) in files.as_object().unwrap() {
+        write_case(&directory, name, content);
     }
-
-    /// A folder with the files of a case of the corpus.
-    pub(crate) fn with(id: &str, files: &Value) -> Self {
-        let folder = Self::new(id);
-        for (name, content) in files.as_object().unwrap() {
-            folder.write_case(name, content);
-        }
-        folder
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Writes a file, and the folders above it.
-    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        std::fs::write(self.place(name), content).unwrap();
-    }
-
-    fn write_case(&self, name: &str, content: &Value) {
-        match (content.as_str(), content["symlink"].as_str()) {
-            (None, Some(target)) => std::os::unix::fs::symlink(target, self.place(name)).unwrap(),
-            _ => self.write(name, bytes_of(content)),
-        }
-    }
-
-    fn place(&self, name: &str) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        path
-    }
+    directory
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn write_case(directory: &TestDir, name: &str, content: &Value) {
+    let Some(target) = content["symlink"].as_str() else { return directory.write(name, bytes_of(content)) };
+    let path = directory.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(target, path).unwrap();
 }
 
 /// The content of a file of the corpus: text, or bytes in hexadecimal digits.

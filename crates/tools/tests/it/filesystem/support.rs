@@ -3,17 +3,16 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use llm_do_core::{AgentSpec, Answer, ApprovalMode, ApprovalRequest, Failure};
 use llm_do_models::{ScriptedReply, says};
 use llm_do_runtime::Runtime;
-use llm_do_testing::{Approvals, TestProject, TestRun};
+use llm_do_testing::{Approvals, TestDir, TestProject, TestRun};
 use llm_do_tools::{Filesystem, FilesystemSettings, Protected};
 use serde_json::Value;
 
 /// A fresh directory with `root` and `outside` in it, removed at the end.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder(TestDir);
 
 impl Folder {
     pub(crate) fn new() -> Self {
@@ -24,12 +23,7 @@ impl Folder {
     }
 
     pub(crate) fn empty() -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("llm-do-tools-{}-{number}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).unwrap();
-        Self(path.canonicalize().unwrap())
+        Self(TestDir::new())
     }
 
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
@@ -53,9 +47,7 @@ impl Folder {
     }
 
     pub(crate) fn put(&self, path: &str, content: impl AsRef<[u8]>) {
-        let path = self.path(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
+        self.0.write(path, content);
     }
 
     /// Reads a file below the root.
@@ -74,7 +66,7 @@ impl Folder {
 
     pub(crate) fn toolset_at(&self, root: &str, settings: FilesystemSettings) -> Filesystem {
         let settings = FilesystemSettings { root: root.into(), ..settings };
-        Filesystem::new("files", &self.0, settings)
+        Filesystem::new("files", self.0.path(), settings)
             .unwrap()
             .protect(&Protected::new(["root/tools.py"]))
             .unwrap()
@@ -140,12 +132,6 @@ pub(crate) fn gate_of(toolset: Filesystem, mode: ApprovalMode) -> Gate {
 
 fn project(toolset: Filesystem) -> TestProject {
     TestProject::new().agent(AgentSpec::new("main", "You work with files.").toolset("files")).toolset(toolset)
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 pub(crate) fn names(directory: &Path) -> Vec<String> {

@@ -207,8 +207,6 @@ fn place_of_worker() -> Option<Folder> {
 fn preparer() {
     if let Some(folder) = place_of_worker() {
         bait(&folder);
-        // The worker needs it.
-        std::mem::forget(folder);
     }
 }
 

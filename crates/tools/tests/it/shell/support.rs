@@ -4,38 +4,39 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use llm_do_core::{Approval, Assessment, CallInfo, Context, Key, NoticeSink, Opening, RunId, Tool, Toolset};
-use llm_do_testing::{TestCall, TestReply};
+use llm_do_testing::{TestCall, TestDir, TestReply};
 use llm_do_tools::{Shell, ShellRule, ShellSettings};
 use serde_json::{Value, json};
 
-/// A directory that vanishes with its value: `root` for the project, `outside` beside it.
-pub(crate) struct Folder(PathBuf);
+/// A directory that is removed at the end: `root` for the project, `outside` beside it.
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Removes the directory; none for one that somebody else made.
+    _fresh: Option<TestDir>,
+}
 
 impl Folder {
     pub(crate) fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("llm-do-shell-{}-{number}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        Self::at(&path)
+        let directory = TestDir::new();
+        let folder = Self::at(directory.path());
+        Self { _fresh: Some(directory), ..folder }
     }
 
-    /// Takes a directory.
+    /// Takes a directory that somebody else made and removes.
     pub(crate) fn at(path: &Path) -> Self {
         fs::create_dir_all(path.join("root")).unwrap();
         fs::create_dir_all(path.join("outside")).unwrap();
-        Self(path.canonicalize().unwrap())
+        Self { path: path.canonicalize().unwrap(), _fresh: None }
     }
 
     pub(crate) fn root(&self) -> PathBuf {
-        self.0.join("root")
+        self.path.join("root")
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
-        self.0.join(path)
+        self.path.join(path)
     }
 
     /// Writes a file below the root.
@@ -59,12 +60,6 @@ impl Folder {
             .unwrap();
         assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         self
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
