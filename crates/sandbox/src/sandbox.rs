@@ -151,8 +151,8 @@ mod tests {
     #[tokio::test]
     #[expect(clippy::print_stdout, reason = "what was left out is worth reading")]
     async fn older_kernels_keep_writes_too() {
-        let folder = std::env::temp_dir().join(format!("llm-do-levels-{}", std::process::id()));
-        let (inside, outside) = (folder.join("inside"), folder.join("outside"));
+        let folder = tempfile::tempdir().unwrap();
+        let (inside, outside) = (folder.path().join("inside"), folder.path().join("outside"));
         for directory in [&inside, &outside] {
             fs::create_dir_all(directory.join("d")).unwrap();
             fs::write(directory.join("a"), "content").unwrap();
@@ -184,6 +184,5 @@ mod tests {
             }
             assert_eq!(fs::read_to_string(outside.join("a")).unwrap(), "content");
         }
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -18,7 +18,7 @@ use llm_do::Runtime;
 use llm_do::approval::VerdictKind;
 use llm_do::testing::{Script, says};
 use llm_do_runtime::{ContentStore, DescriptorSettings, Descriptors, FdId, FdSource};
-use llm_do_testing::Chance;
+use llm_do_testing::{Chance, TestDir};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value, json};
 
@@ -68,20 +68,19 @@ fn hostile_arguments_end_no_process_before_anybody_is_asked() {
     if let Some(path) = std::env::var_os(CHILD) {
         return judge_until_the_time_is_over(Path::new(&path));
     }
-    let folder = std::env::temp_dir().join(format!("llm-do-assess-{}", std::process::id()));
-    write_project(&folder);
+    let folder = TestDir::new();
+    write_project(folder.path());
     let script = format!("ulimit -v {MEMORY_KIB} && exec \"$0\" --exact --nocapture {}", test_name());
     let output = Command::new("/bin/sh")
         .args(["-c", &script])
         .arg(std::env::current_exe().unwrap())
-        .env(CHILD, &folder)
+        .env(CHILD, folder.path())
         // Each further arena of the allocator would take 64 MiB of the address space.
         .env("MALLOC_ARENA_MAX", "1")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let last = fs::read_to_string(folder.join("last-case")).unwrap_or_default();
-    fs::remove_dir_all(&folder).unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}; last case: {last}\n{text}\n{errors}", output.status);
     println!("{}", text.lines().find(|line| line.contains("judgments")).unwrap());

@@ -30,12 +30,9 @@ async fn the_newsroom_runs_its_entry_and_hands_typed_work_to_another_agent() {
 
 #[test]
 fn a_lone_agent_file_and_a_directory_are_projects_and_older_spellings_are_read_with_a_notice() {
-    let folder = std::env::temp_dir().join(format!("llm-do-files-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("main.worker");
-    std::fs::write(&file, "---\nname: main\nmodel: test:echo\nallow_workers: [\"*\"]\n---\nSay it again.\n")
-        .unwrap();
-    for path in [&file, &folder] {
+    let worker = "---\nname: main\nmodel: test:echo\nallow_workers: [\"*\"]\n---\nSay it again.\n";
+    let folder = TestDir::with_files(&[("main.worker", worker)]);
+    for path in [&*folder.join("main.worker"), folder.path()] {
         let project = llm_do::load(path).unwrap();
         let [notice] = &project.notices.0[..] else { panic!("{}", project.notices) };
         assert_eq!((notice.severity, notice.line), (Severity::Notice, Some(4)));
@@ -43,21 +40,15 @@ fn a_lone_agent_file_and_a_directory_are_projects_and_older_spellings_are_read_w
             project.runtime().build().unwrap().run(project.entry.clone(), "hello").blocking().unwrap();
         assert_eq!((&*report.text(), report.status), ("hello", Status::Done));
     }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn everything_that_is_wrong_is_said_at_once_with_its_place() {
-    let folder = std::env::temp_dir().join(format!("llm-do-wrong-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("project.toml"), "version = 1\nagent_files = [\"a.agent\", \"b.agent\"]\n[entry]\nagent = \"mian\"\n[runtime]\nmax_dept = 3\n").unwrap();
-    std::fs::write(folder.join("a.agent"), "---\nname: main\ntoolset: [x]\n---\n").unwrap();
-    std::fs::write(
-        folder.join("b.agent"),
-        "---\nname: helper\ntoolsets: [man]\nprompt: \"{{ inptu }}\"\n---\n",
-    )
-    .unwrap();
-    let words = llm_do::load(&folder).err().unwrap().to_string();
+    let folder = TestDir::new();
+    folder.write("project.toml", "version = 1\nagent_files = [\"a.agent\", \"b.agent\"]\n[entry]\nagent = \"mian\"\n[runtime]\nmax_dept = 3\n");
+    folder.write("a.agent", "---\nname: main\ntoolset: [x]\n---\n");
+    folder.write("b.agent", "---\nname: helper\ntoolsets: [man]\nprompt: \"{{ inptu }}\"\n---\n");
+    let words = llm_do::load(folder.path()).err().unwrap().to_string();
     for expected in [
         "`runtime`: unknown key `max_dept`\n  at ",
         "project.toml, line 6, column 1",
@@ -70,7 +61,6 @@ fn everything_that_is_wrong_is_said_at_once_with_its_place() {
     ] {
         assert!(words.contains(expected), "{expected:?} is missing in:\n{words}");
     }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// A project in a folder of its own, which is removed at the end.

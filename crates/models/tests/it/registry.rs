@@ -75,11 +75,9 @@ fn a_bad_script_file_is_named_with_the_place() {
 fn an_endless_or_very_large_script_file_is_refused() {
     let message = refusal(&StandardModels::new("/"), "script:/dev/zero");
     assert!(message.ends_with("it is not a regular file"), "{message}");
-    let folder = std::env::temp_dir().join(format!("llm-do-large-script-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::File::create(folder.join("large.yaml")).unwrap().set_len(16 * 1024 * 1024 + 1).unwrap();
-    let message = refusal(&StandardModels::new(&folder), "script:large.yaml");
-    std::fs::remove_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::File::create(folder.path().join("large.yaml")).unwrap().set_len(16 * 1024 * 1024 + 1).unwrap();
+    let message = refusal(&StandardModels::new(folder.path()), "script:large.yaml");
     assert!(message.ends_with("it is larger than 16777216 bytes"), "{message}");
 }
 

@@ -167,11 +167,13 @@ impl IndexEntry<'_> {
 
 #[cfg(test)]
 mod tests {
+    use llm_do_testing::TestDir;
+
     use super::*;
 
     /// A repository whose index knows one file as it is on the disk, or otherwise.
-    fn repository(id: &str, head: &str, version: u32, older_by: u32) -> PathBuf {
-        let tree = std::env::temp_dir().join(format!("llm-do-git-{}-{id}", std::process::id()));
+    fn repository(head: &str, version: u32, older_by: u32) -> TestDir {
+        let tree = TestDir::new();
         std::fs::create_dir_all(tree.join(".git")).unwrap();
         std::fs::create_dir_all(tree.join("src")).unwrap();
         std::fs::write(tree.join("src/main.rs"), "fn main() {}").unwrap();
@@ -215,28 +217,26 @@ mod tests {
             ("other", "ref: refs/remotes/x", 2, 0, None),
             ("nonsense", "../../etc/passwd", 2, 0, None),
         ] {
-            let tree = repository(id, head, version, older_by);
+            let tree = repository(head, version, older_by);
             assert_eq!(describe(&tree.join("src")).as_deref(), expected, "{id}");
-            std::fs::remove_dir_all(tree).unwrap();
         }
     }
 
     #[test]
     fn a_file_that_names_another_repository_is_ignored() {
-        let other = repository("other-repository", "ref: refs/heads/secret-plan", 2, 0);
-        let tree = std::env::temp_dir().join(format!("llm-do-git-{}-clone", std::process::id()));
-        std::fs::create_dir_all(&tree).unwrap();
+        let other = repository("ref: refs/heads/secret-plan", 2, 0);
+        let tree = TestDir::new();
         std::fs::write(tree.join(".git"), format!("gitdir: {}\n", other.join(".git").display())).unwrap();
-        assert_eq!(describe(&tree), None);
+        assert_eq!(describe(tree.path()), None);
 
         // A linked working tree is known to its repository.
         let linked = other.join(".git/worktrees/clone");
         std::fs::create_dir_all(&linked).unwrap();
         std::fs::write(linked.join("HEAD"), "ref: refs/heads/topic").unwrap();
         std::fs::write(tree.join(".git"), format!("gitdir: {}\n", linked.display())).unwrap();
-        assert_eq!(describe(&tree), None, "the repository does not name it");
+        assert_eq!(describe(tree.path()), None, "the repository does not name it");
         std::fs::write(linked.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
-        assert_eq!(describe(&tree).as_deref(), Some("branch topic"));
+        assert_eq!(describe(tree.path()).as_deref(), Some("branch topic"));
 
         // A submodule has its directory in the repository around it.
         let module = other.join(".git/modules/sub");
@@ -245,33 +245,29 @@ mod tests {
         std::fs::write(module.join("HEAD"), "ref: refs/heads/of-sub").unwrap();
         std::fs::write(other.join("sub/.git"), "gitdir: ../.git/modules/sub\n").unwrap();
         assert_eq!(describe(&other.join("sub")).as_deref(), Some("branch of-sub"));
-        std::fs::remove_dir_all(tree).unwrap();
-        std::fs::remove_dir_all(other).unwrap();
     }
 
     #[cfg(unix)]
     #[test]
     fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
-        let tree = repository("pipe", "ref: refs/heads/topic", 2, 0);
+        let tree = repository("ref: refs/heads/topic", 2, 0);
         let head = tree.join(".git/HEAD");
         std::fs::remove_file(&head).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(&head).status().unwrap().success());
         let (told, said) = std::sync::mpsc::channel();
-        let described = tree.clone();
+        let described = tree.path().to_owned();
         std::thread::spawn(move || told.send(describe(&described)));
         assert_eq!(said.recv_timeout(std::time::Duration::from_secs(20)), Ok(None));
-        std::fs::remove_dir_all(tree).unwrap();
     }
 
     #[test]
     fn a_cut_index_says_nothing_about_changes() {
-        let tree = repository("cut", "ref: refs/heads/topic", 2, 0);
+        let tree = repository("ref: refs/heads/topic", 2, 0);
         let index = std::fs::read(tree.join(".git/index")).unwrap();
         for length in 0..index.len() {
             std::fs::write(tree.join(".git/index"), &index[..length]).unwrap();
-            let said = describe(&tree).unwrap();
+            let said = describe(tree.path()).unwrap();
             assert!(said == "branch topic" || length > index.len() - 8, "{length}: {said}");
         }
-        std::fs::remove_dir_all(tree).unwrap();
     }
 }

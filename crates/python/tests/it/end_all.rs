@@ -2,26 +2,23 @@
 //!
 //! In a process of its own: it ends every child of it.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use llm_do_project::{ProjectFiles, WantedCode};
 use llm_do_python::{PythonSettings, python_code};
 use llm_do_sandbox::end_all_commands;
-use llm_do_testing::{needs, own_process};
+use llm_do_testing::{TestDir, needs, own_process};
 use llm_do_tools::ToolsetEnv;
 
 #[needs(python)]
 #[test]
 fn the_processes_of_python_files_are_ended_with_all_commands() {
     own_process!();
-    let folder = std::env::temp_dir().join(format!("llm-do-end-all-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
     let source = "import os, subprocess\nopen(os.path.join(os.path.dirname(__file__), 'pids'), 'w').write(\n    f'{os.getpid()} {subprocess.Popen([\"sleep\", \"1000\"], start_new_session=True).pid}')\ndef stay(): ...\nTOOLS = [stay]\n";
-    fs::write(folder.join("tools.py"), source).unwrap();
+    let folder = TestDir::with_files(&[("tools.py", source)]);
     let (files, own) = ([folder.join("tools.py")], ProjectFiles::default());
     let wanted = WantedCode {
-        root: &folder,
+        root: folder.path(),
         interpreter: None,
         load_limit: None,
         files: &files,
@@ -31,9 +28,9 @@ fn the_processes_of_python_files_are_ended_with_all_commands() {
         entry: None,
         own: &own,
     };
-    let env = ToolsetEnv { directory: folder.clone(), ..ToolsetEnv::default() };
+    let env = ToolsetEnv { directory: folder.path().to_owned(), ..ToolsetEnv::default() };
     let code = python_code(wanted, &env, &PythonSettings::default()).unwrap();
-    let pids = fs::read_to_string(folder.join("pids")).unwrap();
+    let pids = folder.read("pids");
     let pids: Vec<&str> = pids.split_whitespace().collect();
     assert!(pids.iter().all(|pid| is_alive(pid)), "{pids:?}");
 
@@ -45,10 +42,9 @@ fn the_processes_of_python_files_are_ended_with_all_commands() {
     }
     assert!(!pids.iter().any(|pid| is_alive(pid)), "{pids:?}");
     drop(code);
-    let _ = fs::remove_dir_all(&folder);
 }
 
 fn is_alive(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }

@@ -6,7 +6,7 @@ use llm_do_core::{
 };
 use llm_do_models::{Script, TestModel, asks, asks_all, asks_raw, instructed, replies, says};
 use llm_do_runtime::{Project, Runtime};
-use llm_do_testing::{FunctionTool, TestProject, TestRun};
+use llm_do_testing::{FunctionTool, TestDir, TestProject, TestRun};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -269,10 +269,7 @@ async fn a_text_as_prompt_is_a_template_that_is_checked_when_the_project_is_buil
 
 #[tokio::test]
 async fn files_are_attached_by_the_embedder_from_anywhere_and_by_models_from_the_project_only() {
-    let root = std::env::temp_dir().join(format!("llm-do-attach-{}", std::process::id()));
-    std::fs::create_dir_all(root.join("inside")).unwrap();
-    std::fs::write(root.join("inside/a.txt"), "inside").unwrap();
-    std::fs::write(root.join("secret.txt"), "secret").unwrap();
+    let root = TestDir::with_files(&[("inside/a.txt", "inside"), ("secret.txt", "secret")]);
     let project = || {
         let inside = root.join("inside");
         TestProject::new()
@@ -310,7 +307,6 @@ async fn files_are_attached_by_the_embedder_from_anywhere_and_by_models_from_the
     );
     let missing = runtime.run("main", "x").attach(Attachment::path("missing.txt")).await.unwrap_err();
     assert!(missing.to_string().contains("`missing.txt` could not be read"), "{missing}");
-    std::fs::remove_dir_all(root).unwrap();
 }
 
 #[tokio::test]

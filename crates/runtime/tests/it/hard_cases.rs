@@ -14,7 +14,7 @@ use llm_do_core::{
 };
 use llm_do_models::{Script, asks, asks_raw, fails, instructed, replies, says};
 use llm_do_runtime::{Ack, AgentCallOverride, AgentCallPolicy, MemoryStore, Project, Runtime, Store};
-use llm_do_testing::{EffectRecorder, FunctionTool, HookedStore, TestProject, TestRun};
+use llm_do_testing::{EffectRecorder, FunctionTool, HookedStore, TestDir, TestProject, TestRun};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -465,10 +465,8 @@ async fn a_tool_that_is_blocked_by_now_does_not_run_on_an_old_permit() {
 
 #[tokio::test]
 async fn a_first_request_that_fell_back_resumes_with_the_recorded_attachment() {
-    let directory = std::env::temp_dir().join(format!("llm-do-review-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
+    let directory = TestDir::with_files(&[("note.txt", "as it was")]);
     let file = directory.join("note.txt");
-    std::fs::write(&file, "as it was").unwrap();
     let store = Arc::new(MemoryStore::default());
     let runtime = |store: Arc<MemoryStore>| {
         let down =
@@ -485,7 +483,6 @@ async fn a_first_request_that_fell_back_resumes_with_the_recorded_attachment() {
     let store = crashed_after(&store, report.id, |event| finished(event, "look")).await;
     std::fs::remove_file(&file).unwrap();
     let resumed = within(runtime(store).resume(report.id).await.unwrap()).await;
-    let _ = std::fs::remove_dir_all(&directory);
     assert!(resumed.is_ok(), "{}", resumed.unwrap_err());
 }
 
@@ -546,12 +543,10 @@ async fn a_run_can_be_cancelled_while_a_toolset_opens() {
 
 #[tokio::test]
 async fn an_attached_pipe_is_refused_and_not_waited_for() {
-    let directory = std::env::temp_dir().join(format!("llm-do-review-pipe-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
+    let directory = TestDir::new();
     let pipe = directory.join("pipe");
-    let _ = std::fs::remove_file(&pipe);
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let root = directory.clone();
+    let root = directory.path().to_owned();
     let runtime = TestProject::new()
         .agent(AgentSpec::new("main", "x").toolset("child").model(Script::by_turn([
             asks("child", json!({"input": "look", "attachments": ["pipe"]})),
@@ -567,7 +562,6 @@ async fn an_attached_pipe_is_refused_and_not_waited_for() {
     if ended.is_err() {
         drop(std::fs::OpenOptions::new().write(true).open(&pipe));
     }
-    let _ = std::fs::remove_dir_all(&directory);
     assert!(ended.is_ok(), "a model made the run hang with a pipe");
 }
 

@@ -167,19 +167,19 @@ mod system {
 #[cfg(unix)]
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
 
+    use llm_do_testing::TestDir;
     use rustix::fs::{FlockOperation, flock};
 
     use super::*;
 
     const SHORT: Duration = Duration::from_millis(30);
 
-    fn directory(name: &str) -> (PathBuf, Dir) {
-        let path = std::env::temp_dir().join(format!("llm-do-lock-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(path.join("below")).unwrap();
-        (path.clone(), open(&path))
+    fn directory() -> (TestDir, Dir) {
+        let directory = TestDir::new();
+        std::fs::create_dir(directory.join("below")).unwrap();
+        let opened = open(directory.path());
+        (directory, opened)
     }
 
     fn open(path: &std::path::Path) -> Dir {
@@ -188,31 +188,29 @@ mod tests {
 
     #[test]
     fn one_directory_has_one_writer_whatever_handle_leads_to_it() {
-        let (path, directory) = directory("one");
+        let (path, directory) = directory();
         let lock = DirectoryLock::acquire(&directory).unwrap();
-        let again = DirectoryLock::acquire_within(&open(&path), SHORT);
+        let again = DirectoryLock::acquire_within(&open(path.path()), SHORT);
         assert!(matches!(again, Err(LockError::TimedOut)), "{again:?}");
         DirectoryLock::acquire(&open(&path.join("below"))).unwrap();
         drop(lock);
         DirectoryLock::acquire(&directory).unwrap();
-        std::fs::remove_dir_all(path).unwrap();
     }
 
     #[test]
     fn a_writer_that_waits_gets_the_lock_as_soon_as_it_is_free() {
-        let (path, directory) = directory("wait");
+        let (path, directory) = directory();
         let lock = DirectoryLock::acquire(&directory).unwrap();
-        let other = open(&path);
+        let other = open(path.path());
         let waiting = std::thread::spawn(move || DirectoryLock::acquire(&other).map(drop));
         drop(lock);
         waiting.join().unwrap().unwrap();
-        std::fs::remove_dir_all(path).unwrap();
     }
 
     #[test]
     fn a_lock_of_another_program_is_waited_for_and_nothing_is_left_in_the_directory() {
-        let (path, directory) = directory("other");
-        let other = std::fs::File::open(&path).unwrap();
+        let (path, directory) = directory();
+        let other = std::fs::File::open(path.path()).unwrap();
         flock(&other, FlockOperation::LockExclusive).unwrap();
         let lock = DirectoryLock::acquire_within(&directory, SHORT);
         assert!(matches!(lock, Err(LockError::TimedOut)), "{lock:?}");
@@ -221,6 +219,5 @@ mod tests {
         let names: Vec<_> = directory.entries().unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["below"]);
         drop(lock);
-        std::fs::remove_dir_all(path).unwrap();
     }
 }

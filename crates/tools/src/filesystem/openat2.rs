@@ -174,10 +174,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn only_regular_files_without_a_link_on_the_way_are_opened() {
-        let path = std::env::temp_dir().join(format!("llm-do-straight-{}", std::process::id()));
-        std::fs::create_dir_all(path.join("root/d")).unwrap();
-        std::fs::write(path.join("root/d/f"), "text").unwrap();
-        std::fs::write(path.join("f"), "outside").unwrap();
+        let path = llm_do_testing::TestDir::with_files(&[("root/d/f", "text"), ("f", "outside")]);
         std::os::unix::fs::symlink("d", path.join("root/link")).unwrap();
         std::os::unix::fs::symlink("d/f", path.join("root/last")).unwrap();
         let root = Dir::open_ambient_dir(path.join("root"), cap_std::ambient_authority()).unwrap();
@@ -191,6 +188,5 @@ mod tests {
         assert_eq!(read("d/f", 3), None);
         // A kernel without such reads answers nothing, and never something else.
         assert!(read("d/f", 4).is_none_or(|bytes| bytes == b"text"));
-        std::fs::remove_dir_all(path).unwrap();
     }
 }

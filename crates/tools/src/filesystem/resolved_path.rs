@@ -357,6 +357,9 @@ pub(crate) fn asks_for_directory(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
+    use llm_do_testing::TestDir;
+
     use super::*;
 
     fn names(path: &str) -> Option<Vec<PathPart>> {
@@ -373,20 +376,17 @@ mod tests {
         assert_eq!(names("..a"), Some(vec![PathPart::Name("..a".into())]));
     }
 
-    /// A directory for one test, removed by the caller.
     #[cfg(unix)]
-    fn directory(name: &str) -> (PathBuf, Dir) {
-        let path = std::env::temp_dir().join(format!("llm-do-path-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir(&path).unwrap();
-        let directory = Dir::open_ambient_dir(&path, cap_std::ambient_authority()).unwrap();
-        (path, directory)
+    fn directory() -> (TestDir, Dir) {
+        let directory = TestDir::new();
+        let opened = Dir::open_ambient_dir(directory.path(), cap_std::ambient_authority()).unwrap();
+        (directory, opened)
     }
 
     #[cfg(unix)]
     #[test]
     fn what_replaced_a_file_is_neither_followed_nor_waited_for() {
-        let (path, directory) = directory("open");
+        let (path, directory) = directory();
         std::fs::write(path.join("file"), "x").unwrap();
         std::os::unix::fs::symlink("file", path.join("link")).unwrap();
         let mode = rustix::fs::Mode::RWXU;
@@ -395,13 +395,12 @@ mod tests {
         assert!(matches!(open_file(&directory, "link".as_ref(), "l"), Err(FileError::System { .. })));
         let pipe = open_file(&directory, "pipe".as_ref(), "p");
         assert!(matches!(pipe, Err(FileError::Special { kind: "named pipe", .. })), "{pipe:?}");
-        std::fs::remove_dir_all(path).unwrap();
     }
 
     #[cfg(unix)]
     #[test]
     fn a_resolved_path_has_no_links_and_no_parent_steps() {
-        let (path, directory) = directory("real");
+        let (path, directory) = directory();
         std::fs::create_dir_all(path.join("a/b")).unwrap();
         std::os::unix::fs::symlink("a/b", path.join("link")).unwrap();
         let real =
@@ -410,7 +409,6 @@ mod tests {
         assert_eq!(real("link"), "link");
         assert_eq!(real("link/"), "a/b");
         assert_eq!(real("a/../."), ".");
-        std::fs::remove_dir_all(path).unwrap();
     }
 
     #[test]

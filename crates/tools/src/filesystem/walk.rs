@@ -227,32 +227,31 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     /// Walks a directory with two entries and returns how many were visited.
-    fn visits(name: &str, patience: &Patience) -> (u32, LeftOut) {
-        let path = std::env::temp_dir().join(format!("llm-do-walk-{name}-{}", std::process::id()));
+    fn visits(patience: &Patience) -> (u32, LeftOut) {
+        let path = llm_do_testing::TestDir::new();
         std::fs::create_dir_all(path.join("a/b")).unwrap();
-        let root = Dir::open_ambient_dir(&path, cap_std::ambient_authority()).unwrap();
+        let root = Dir::open_ambient_dir(path.path(), cap_std::ambient_authority()).unwrap();
         let resolved = ResolvedPath::find(&root, Path::new("."), LastLink::Follow).unwrap();
         let mut count = 0;
         let left_out = walk(&resolved, usize::MAX, patience, &mut |_| {
             count += 1;
             ControlFlow::Continue(())
         });
-        std::fs::remove_dir_all(path).unwrap();
         (count, left_out.unwrap())
     }
 
     #[test]
     fn a_walk_ends_when_its_time_is_over_and_says_so() {
         let cancellation = || Cancellation::new(CancellationToken::new());
-        assert_eq!(visits("time", &Patience::new(cancellation())), (2, LeftOut::default()));
+        assert_eq!(visits(&Patience::new(cancellation())), (2, LeftOut::default()));
         let over = Patience { until: Instant::now(), cancellation: cancellation() };
-        assert_eq!(visits("over", &over), (0, LeftOut { late: true, directories: 0 }));
+        assert_eq!(visits(&over), (0, LeftOut { late: true, directories: 0 }));
     }
 
     #[test]
     fn a_walk_ends_when_its_call_is_cancelled() {
         let token = CancellationToken::new();
         token.cancel();
-        assert_eq!(visits("cancelled", &Patience::new(Cancellation::new(token))).0, 0);
+        assert_eq!(visits(&Patience::new(Cancellation::new(token))).0, 0);
     }
 }

@@ -246,11 +246,9 @@ mod tests {
 
     #[test]
     fn directories_that_others_can_write_to_hold_no_programs() {
-        let folder = std::env::temp_dir().join(format!("llm-do-programs-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let refused = check_owners(&folder.canonicalize().unwrap()).unwrap_err();
+        let folder = llm_do_testing::TestDir::new();
+        let refused = check_owners(folder.path()).unwrap_err();
         assert!(refused.contains("everybody can write to"), "{refused}");
-        std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(check_owners(Path::new("/usr/sbin")), Ok(()));
     }
 

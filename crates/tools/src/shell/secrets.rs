@@ -249,13 +249,12 @@ mod tests {
     /// What ripgrep is told to leave out, matched by its own library.
     #[test]
     fn ripgrep_leaves_out_exactly_the_secret_files() {
-        let folder = std::env::temp_dir().join(format!("llm-do-secrets-{}", std::process::id()));
-        std::fs::create_dir_all(folder.join("sub/{x}")).unwrap();
+        let folder = llm_do_testing::TestDir::new();
         for path in [".env", "sub/.env", "sub/{x}/key[1].env"] {
-            std::fs::write(folder.join(path), "PASSWORD=correct-horse\n").unwrap();
+            folder.write(path, "PASSWORD=correct-horse\n");
         }
-        std::fs::write(folder.join("sub/plain.txt"), "text\n").unwrap();
-        let root = Root::new(&folder).unwrap();
+        folder.write("sub/plain.txt", "text\n");
+        let root = Root::new(folder.path()).unwrap();
         let judge = Judge { root: &root, files: &SecretFiles::default() };
         let added = |text: &str| {
             let argv: Vec<String> = text.split(' ').map(str::to_owned).collect();
@@ -278,7 +277,6 @@ mod tests {
         // Hidden files are not searched anyway, and not looked at.
         assert_eq!(added("x").len(), 1);
         assert_eq!(find("rg", &["x".into(), ".env".into()], &judge).read.len(), 1);
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

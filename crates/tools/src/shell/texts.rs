@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use llm_do_core::Approval;
-use llm_do_testing::Chance;
+use llm_do_testing::{Chance, TestDir};
 
 use super::characters::{is_joiner, is_odd_space};
 use super::execution_env::SYSTEM_DIRECTORIES;
@@ -346,14 +346,14 @@ async fn every_accepted_text_has_the_commands_and_words_that_bash_sees() {
     let count: u64 = std::env::var("LLM_DO_SHELL_TEXTS").map_or(5_000, |text| text.parse().unwrap());
     let first: u64 = std::env::var("LLM_DO_SEED").map_or(0, |text| text.parse().unwrap());
     // A directory of its own: files of others below it could be secret, and reading them asks.
-    let directory = std::env::temp_dir().join(format!("llm-do-shell-texts-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
+    let fresh = TestDir::new();
+    let directory = fresh.path();
     let rules: Vec<ShellRule> =
         READERS.iter().map(|program| ShellRule::new(program, Approval::PreApproved)).collect();
     let preset = Preset { rules, only_reads: true };
-    let guarded = Arc::new(Protected::default().below(&directory).unwrap());
+    let guarded = Arc::new(Protected::default().below(directory).unwrap());
     let session =
-        Arc::new(session(&directory, &preset, &ShellSettings::default(), guarded, Arc::default()).unwrap());
+        Arc::new(session(directory, &preset, &ShellSettings::default(), guarded, Arc::default()).unwrap());
     let (mut accepted, mut allowed) = (0_usize, 0_u64);
     let mut pending = Vec::new();
     for seed in first..first + count {
@@ -378,11 +378,10 @@ async fn every_accepted_text_has_the_commands_and_words_that_bash_sees() {
         accepted += 1;
         pending.push(read);
         if pending.len() == 2_000 {
-            compare_with_bash(&std::mem::take(&mut pending), &directory);
+            compare_with_bash(&std::mem::take(&mut pending), directory);
         }
     }
-    compare_with_bash(&pending, &directory);
-    std::fs::remove_dir_all(&directory).unwrap();
+    compare_with_bash(&pending, directory);
     println!("{count} texts, {accepted} accepted and read alike by bash, {allowed} of them pre-approved");
     assert!(
         accepted as u64 * 10 > count * 3,

@@ -29,11 +29,11 @@ mod tests {
 
     #[test]
     fn names_are_found_and_values_are_not_kept() {
-        let folder = std::env::temp_dir().join(format!("llm-do-dotenv-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join(".env"), "# A=1\nOPENAI_API_KEY=sk\n export B = '2'\nno line\n").unwrap();
-        assert_eq!(names(&folder), [("OPENAI_API_KEY".to_owned(), 2), ("B".to_owned(), 3)]);
-        fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(names(&folder), []);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(".env");
+        fs::write(&file, "# A=1\nOPENAI_API_KEY=sk\n export B = '2'\nno line\n").unwrap();
+        assert_eq!(names(folder.path()), [("OPENAI_API_KEY".to_owned(), 2), ("B".to_owned(), 3)]);
+        fs::remove_file(file).unwrap();
+        assert_eq!(names(folder.path()), []);
     }
 }
