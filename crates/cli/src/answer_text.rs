@@ -134,6 +134,8 @@ impl AnswerText {
 
 #[cfg(test)]
 mod tests {
+    use llm_do_testing::Chance;
+
     use super::*;
 
     fn delta(index: u64, text: &str) -> Delta {
@@ -202,18 +204,8 @@ mod tests {
         assert_eq!(answer.end_answer("first second"), AnswerChange::Nothing);
     }
 
-    /// A small generator, so that the cases are the same on every machine.
-    struct Chance(u64);
-
-    impl Chance {
-        fn below(&mut self, limit: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) % limit
-        }
-
-        fn text(&mut self) -> String {
-            (0..self.below(12)).map(|_| ['a', 'b', 'ä', '\n'][self.below(4) as usize]).collect()
-        }
+    fn random_text(chance: &mut Chance) -> String {
+        (0..chance.below(12)).map(|_| chance.one_of(&['a', 'b', 'ä', '\n'])).collect()
     }
 
     /// Sends a text in pieces, some of which are lost.
@@ -228,14 +220,14 @@ mod tests {
     #[test]
     fn whatever_breaks_off_the_last_thing_shown_is_the_answer_and_nothing_is_doubled() {
         for seed in 0..2_000 {
-            let mut chance = Chance(seed);
+            let mut chance = Chance::new(seed);
             let (mut answer, mut seen) = (AnswerText::default(), Seen::default());
-            let whole = chance.text();
+            let whole = random_text(&mut chance);
             let is_faithful = chance.below(2) == 0;
             for _ in 0..chance.below(4) {
                 answer.begin_attempt();
-                let text = if is_faithful { whole.clone() } else { chance.text() };
-                let end = chance.below(text.chars().count() as u64 + 1) as usize;
+                let text = if is_faithful { whole.clone() } else { random_text(&mut chance) };
+                let end = chance.below(text.chars().count() + 1);
                 let broken: String = text.chars().take(end).collect();
                 send(&mut answer, &mut seen, &broken, &mut chance);
             }

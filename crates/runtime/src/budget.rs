@@ -524,25 +524,10 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
     use std::time::Duration;
 
+    use llm_do_testing::Chance;
     use tokio::task::yield_now;
 
     use super::*;
-
-    /// Chance that can be repeated: splitmix64.
-    struct Dice(u64);
-
-    impl Dice {
-        fn below(&mut self, end: u64) -> u64 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            (bits ^ (bits >> 31)) % end
-        }
-
-        fn index(&mut self, end: usize) -> usize {
-            usize::try_from(self.below(end as u64)).unwrap()
-        }
-    }
 
     /// A budget, and beside it what can be seen from outside: reservations enter it after they are granted
     /// and leave it before they are refunded, so it never holds more than the budget does.
@@ -560,12 +545,12 @@ mod tests {
     }
 
     impl Tree {
-        fn any(dice: &mut Dice) -> Self {
-            let root = Seen::any(None, dice);
+        fn any(chance: &mut Chance) -> Self {
+            let root = Seen::any(None, chance);
             let mut tree = Self { budget: Budget::new(root.limits), seen: vec![root] };
-            for _ in 0..dice.below(6) {
-                let parent = dice.index(tree.seen.len());
-                let seen = Seen::any(Some(parent), dice);
+            for _ in 0..chance.below_u64(6) {
+                let parent = chance.below(tree.seen.len());
+                let seen = Seen::any(Some(parent), chance);
                 tree.budget.add(CeilingId(parent), String::new(), seen.limits);
                 tree.seen.push(seen);
             }
@@ -577,26 +562,26 @@ mod tests {
         }
 
         /// Makes requests that use no more than they reserved; some give up waiting.
-        async fn use_it(self: Arc<Self>, mut dice: Dice) {
-            for _ in 0..=dice.below(3) {
-                let at = dice.index(self.seen.len());
-                let (input, output) = (dice.below(300), 1 + dice.below(900));
-                let allowance = dice.below(3) * dice.below(400);
+        async fn use_it(self: Arc<Self>, mut chance: Chance) {
+            for _ in 0..=chance.below_u64(3) {
+                let at = chance.below(self.seen.len());
+                let (input, output) = (chance.below_u64(300), 1 + chance.below_u64(900));
+                let allowance = chance.below_u64(3) * chance.below_u64(400);
                 let cost: Pricing = Arc::new(move |more, output| input + more + 3 * output);
                 let ask = Ask { input, output, allowance, cost: Some(cost) };
                 let reserve = self.budget.reserve(CeilingId(at), ask);
-                let impatient = dice.below(4) == 0;
+                let impatient = chance.below_u64(4) == 0;
                 let reserved = tokio::select! {
                     // Who gives up does so even if its turn has just come.
                     biased;
-                    () = yields(1 + dice.below(3)), if impatient => continue,
+                    () = yields(1 + chance.below_u64(3)), if impatient => continue,
                     reserved = reserve => reserved,
                 };
                 let Ok(reservation) = reserved else { continue };
                 let Amount { tokens, cost } = reservation.charge.amount;
                 self.path(at).for_each(|seen| seen.enter(tokens, cost));
-                yields(dice.below(3)).await;
-                let used = Amount { tokens: dice.below(tokens + 1), cost: dice.below(cost + 1) };
+                yields(chance.below_u64(3)).await;
+                let used = Amount { tokens: chance.below_u64(tokens + 1), cost: chance.below_u64(cost + 1) };
                 self.path(at).for_each(|seen| seen.strike(tokens - used.tokens, cost - used.cost));
                 reservation.settle(used);
             }
@@ -614,8 +599,8 @@ mod tests {
     }
 
     impl Seen {
-        fn any(parent: Option<usize>, dice: &mut Dice) -> Self {
-            let mut perhaps = |most| (dice.below(3) > 0).then(|| 256 + dice.below(most));
+        fn any(parent: Option<usize>, chance: &mut Chance) -> Self {
+            let mut perhaps = |most| (chance.below_u64(3) > 0).then(|| 256 + chance.below_u64(most));
             let limits = Ceilings { tokens: perhaps(4_000), cost: perhaps(9_000), ..Ceilings::default() };
             Self { parent, limits, ..Self::default() }
         }
@@ -648,10 +633,10 @@ mod tests {
     }
 
     async fn try_out(seed: u64) {
-        let mut dice = Dice(seed);
-        let tree = Arc::new(Tree::any(&mut dice));
-        let tasks: Vec<_> = (0..2 + dice.below(5))
-            .map(|_| tokio::spawn(tree.clone().use_it(Dice(dice.below(u64::MAX)))))
+        let mut chance = Chance::new(seed);
+        let tree = Arc::new(Tree::any(&mut chance));
+        let tasks: Vec<_> = (0..2 + chance.below_u64(5))
+            .map(|_| tokio::spawn(tree.clone().use_it(Chance::new(chance.below_u64(u64::MAX)))))
             .collect();
         for task in tasks {
             task.await.unwrap();

@@ -38,6 +38,11 @@ impl Chance {
         usize::try_from(self.bits() % end.max(1) as u64).unwrap_or_default()
     }
 
+    /// Returns a number from 0 up to, not including, the end.
+    pub fn below_u64(&mut self, end: u64) -> u64 {
+        self.bits() % end.max(1)
+    }
+
     /// Returns a number from the first to the last.
     pub fn between(&mut self, first: usize, last: usize) -> usize {
         first + self.below(last - first + 1)

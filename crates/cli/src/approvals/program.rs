@@ -430,22 +430,9 @@ mod tests {
     use llm_do::approval::{Exhausted, Quantity};
     use llm_do::tools::Access;
     use llm_do::value::Key;
+    use llm_do_testing::Chance;
 
     use super::*;
-
-    /// Numbers that a seed repeats.
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, limit: usize) -> usize {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) as usize % limit
-        }
-
-        fn pick<'a, T: ?Sized>(&mut self, items: &[&'a T]) -> &'a T {
-            items[self.below(items.len())]
-        }
-    }
 
     fn request(number: u32) -> ApprovalRequest {
         ApprovalRequest {
@@ -468,8 +455,8 @@ mod tests {
     }
 
     /// A line about a request, which may have any form as long as its id can be read.
-    fn addressed(id: &str, random: &mut Random) -> Vec<u8> {
-        let rest = random.pick(&[
+    fn addressed(id: &str, chance: &mut Chance) -> Vec<u8> {
+        let rest = chance.one_of(&[
             r#""decision": "once""#,
             r#""decision": "once", "note": "x""#,
             r#""decision": "yes""#,
@@ -485,11 +472,11 @@ mod tests {
     }
 
     /// A line about nothing.
-    fn stray(random: &mut Random) -> Vec<u8> {
+    fn stray(chance: &mut Chance) -> Vec<u8> {
         let text =
-            random.pick(&["no json", "{", "[]", "null", r#"{"id": 1}"#, r#"{"id": "x"}"#, "  ", "\u{7f}"]);
+            chance.one_of(&["no json", "{", "[]", "null", r#"{"id": 1}"#, r#"{"id": "x"}"#, "  ", "\u{7f}"]);
         let mut line = text.as_bytes().to_vec();
-        if random.below(4) == 0 {
+        if chance.below(4) == 0 {
             line.push(0xff);
         }
         line.push(b'\n');
@@ -497,23 +484,23 @@ mod tests {
     }
 
     /// Reads the requests, then writes stray lines and at last one line about each request, if it does not close before.
-    fn play(stream: UnixStream, count: usize, mut random: Random) -> UnixStream {
+    fn play(stream: UnixStream, count: usize, mut chance: Chance) -> UnixStream {
         let mut lines = BufReader::new(&stream).lines();
         let mut ids: Vec<String> = (0..count)
             .map(|_| serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap())
             .map(|request| request["id"].as_str().unwrap().to_owned())
             .collect();
-        let closes = random.below(3) == 0;
+        let closes = chance.below(3) == 0;
         while !ids.is_empty() {
-            for _ in 0..random.below(8) {
-                (&stream).write_all(&stray(&mut random)).unwrap();
+            for _ in 0..chance.below(8) {
+                (&stream).write_all(&stray(&mut chance)).unwrap();
             }
-            let id = ids.swap_remove(random.below(ids.len()));
-            if closes && random.below(2) == 0 {
+            let id = ids.swap_remove(chance.below(ids.len()));
+            if closes && chance.below(2) == 0 {
                 stream.shutdown(std::net::Shutdown::Both).unwrap();
                 break;
             }
-            (&stream).write_all(&addressed(&id, &mut random)).unwrap();
+            (&stream).write_all(&addressed(&id, &mut chance)).unwrap();
         }
         stream
     }
@@ -537,7 +524,7 @@ mod tests {
                 GONE.to_owned()
             })
             .unwrap();
-            let program = std::thread::spawn(move || play(theirs, 4, Random(seed)));
+            let program = std::thread::spawn(move || play(theirs, 4, Chance::new(seed)));
             let requests: Vec<_> = (1..4).map(request).collect();
             let exhausted = Exhausted {
                 what: Quantity::Tokens,

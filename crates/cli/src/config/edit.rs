@@ -164,17 +164,9 @@ fn not_a_table(name: &str) -> SettingsError {
 
 #[cfg(test)]
 mod tests {
+    use llm_do_testing::Chance;
+
     use super::*;
-
-    /// Numbers that a seed repeats.
-    struct Random(u64);
-
-    impl Random {
-        fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            items[(self.0 >> 33) as usize % items.len()]
-        }
-    }
 
     const START: &str = "# first comment\nmodel = \"test\" # of agents\n\n# before the table\n[aliases] # at the table\n\
         # inside\nfast = \"test:echo\"\n\n[models.\"box:*\"]\nprice = { input = 1, output = 2 } # dollars\n# last comment\n";
@@ -215,14 +207,15 @@ mod tests {
     #[test]
     fn whatever_is_set_and_unset_the_text_stays_valid_and_keeps_its_comments() {
         let (mut sets, mut unsets) = (0, 0);
-        for seed in 0..300 {
-            let mut random = Random(seed);
+        for seed in 0..400 {
+            let mut chance = Chance::new(seed);
             let mut text = START.to_owned();
             for _ in 0..20 {
-                let key = parse_key(random.pick(KEYS)).unwrap();
-                let is_set = random.pick(&[true, true, false]);
+                let (key, value) = (chance.one_of(KEYS), chance.one_of(VALUES));
+                let key = parse_key(key).unwrap();
+                let is_set = *chance.one_of(&[true, true, false]);
                 let changed = match is_set {
-                    true => set(&text, &key, random.pick(VALUES)).ok(),
+                    true => set(&text, &key, value).ok(),
                     false => unset(&text, &key).ok().flatten(),
                 };
                 let Some(changed) = changed else { continue };

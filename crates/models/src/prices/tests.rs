@@ -258,11 +258,8 @@ fn a_project_cannot_lower_a_price_of_the_table() {
 
 #[test]
 fn absurd_usage_saturates_and_more_never_costs_less() {
-    let mut seed = 0x5eed_u64;
-    let mut bits = || {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        seed >> (seed >> 59)
-    };
+    let mut random = fastrand::Rng::with_seed(0x5eed);
+    let mut bits = || random.u64(..) >> random.u32(..32);
     let models =
         ["anthropic:claude-sonnet-4-5", "openai:gpt-5.4", "gemini:gemini-2.5-pro", "perplexity:sonar"];
     for model in models {

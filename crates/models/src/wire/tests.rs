@@ -62,13 +62,15 @@ fn usage(input: u64, output: u64, cache_read: u64, cache_write: u64, reasoning: 
 }
 
 /// Numbers that look random and are always the same.
-struct Numbers(u64);
+struct Numbers(fastrand::Rng);
 
 impl Numbers {
+    fn new(seed: u64) -> Self {
+        Self(fastrand::Rng::with_seed(seed))
+    }
+
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let mixed = (self.0 ^ (self.0 >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        usize::try_from((mixed >> 33) % end.max(1) as u64).unwrap()
+        self.0.usize(..end.max(1))
     }
 
     /// Cuts a body at up to twelve places.

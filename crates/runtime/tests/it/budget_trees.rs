@@ -12,28 +12,8 @@ use llm_do_core::{
     AgentSpec, Event, EventBody, Key, Limits, ModelProfile, ModelRequest, ModelResult, Status,
 };
 use llm_do_models::{Script, ScriptedReply, asks_all, instructed, replies, says};
-use llm_do_testing::{TestProject, TestRun};
+use llm_do_testing::{Chance, TestProject, TestRun};
 use serde_json::json;
-
-/// Chance that can be repeated: splitmix64.
-struct Dice(u64);
-
-impl Dice {
-    /// The chance of one turn of one call, whatever was scheduled before it.
-    fn at(seed: u64, path: &str, turn: usize) -> Self {
-        let hash = path.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        Self(hash.wrapping_add(turn as u64))
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (bits ^ (bits >> 31)) % end
-    }
-}
 
 /// A project of agents that call each other, and what its model saw.
 struct Tree {
@@ -58,15 +38,15 @@ struct Asked {
 
 impl Tree {
     fn any(seed: u64, overruns: bool) -> Arc<Self> {
-        let mut dice = Dice(seed);
-        let count = 2 + usize::try_from(dice.below(4)).unwrap();
+        let mut chance = Chance::new(seed);
+        let count = 2 + chance.below(4);
         let agents = (0..count)
             .map(|agent| Agent {
-                limit: (dice.below(2) == 0).then(|| 900 + dice.below(8_000)),
-                children: (agent + 1..count).filter(|_| dice.below(3) > 0).take(3).collect(),
+                limit: (chance.below_u64(2) == 0).then(|| 900 + chance.below_u64(8_000)),
+                children: (agent + 1..count).filter(|_| chance.below_u64(3) > 0).take(3).collect(),
             })
             .collect();
-        let run_limit = (dice.below(3) > 0).then(|| 2_000 + dice.below(40_000));
+        let run_limit = (chance.below_u64(3) > 0).then(|| 2_000 + chance.below_u64(40_000));
         Arc::new(Self { seed, run_limit, agents, overruns, asked: Mutex::default() })
     }
 
@@ -98,30 +78,30 @@ impl Tree {
         let messages = request.conversation.messages();
         let path = messages[0].text().to_string();
         let turn = messages.len() / 2;
-        let mut dice = Dice::at(self.seed, &path, turn);
+        let mut chance = Chance::at(self.seed, &[&path, &turn.to_string()]);
         let children = &self.agents[agent].children;
-        let reply = if turn as u64 <= dice.below(2) && !children.is_empty() {
+        let reply = if turn as u64 <= chance.below_u64(2) && !children.is_empty() {
             let call =
                 |(place, child)| (format!("a{child}"), json!({"input": format!("{path}.{turn}_{place}")}));
             asks_all(children.iter().enumerate().map(call))
         } else {
             says("done")
         };
-        let (input, output) = self.usage(agent, &path, request, &mut dice);
-        reply.tokens(input, output).after(Duration::from_millis(dice.below(5)))
+        let (input, output) = self.usage(agent, &path, request, &mut chance);
+        reply.tokens(input, output).after(Duration::from_millis(chance.below_u64(5)))
     }
 
     /// Uses anything up to what was reserved, or now and then more output than was permitted.
-    fn usage(&self, agent: usize, path: &str, request: &ModelRequest<'_>, dice: &mut Dice) -> (u64, u64) {
+    fn usage(&self, agent: usize, path: &str, request: &ModelRequest<'_>, chance: &mut Chance) -> (u64, u64) {
         let mut asked = self.asked.lock().unwrap();
         let before = asked.iter().rfind(|asked| asked.path == path).map_or(0, |asked| asked.tokens);
-        let input = before.saturating_add(dice.below(10));
+        let input = before.saturating_add(chance.below_u64(10));
         let most = request.max_output.unwrap_or(500);
-        let output = match dice.below(16) {
+        let output = match chance.below_u64(16) {
             0..=2 if self.overruns => most + OVERRUN,
             // Together with the input more than fits into a number.
             3 if self.overruns => u64::MAX,
-            _ => 1 + dice.below(most.min(1_500)),
+            _ => 1 + chance.below_u64(most.min(1_500)),
         };
         asked.push(Asked { path: path.to_owned(), agent, tokens: input.saturating_add(output) });
         (input, output)

@@ -81,16 +81,6 @@ fn times(variable: &str, default: usize) -> usize {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// Numbers that look random and are always the same.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from((self.0 >> 33) % end as u64).unwrap()
-    }
-}
-
 fn split<'a>(text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| text.floor_char_boundary(*cut)).collect();
     cuts.extend([0, text.len()]);
@@ -106,12 +96,12 @@ fn random_texts_are_held_back_for_less_than_a_key_and_come_out_whole() {
     let automaton = StreamAutomaton::new(&forms).unwrap();
     let longest = forms.iter().map(String::len).max().unwrap();
     let mask = SecretMask::new(secrets);
-    let mut numbers = Numbers(11);
+    let mut random = fastrand::Rng::with_seed(11);
     for _ in 0..times("LLM_DO_MASK_TEXTS", 5_000) {
-        let letters = [&b"ab1"[..], b"ab1 xyz", b"ab1ab1ab1x"][numbers.below(3)];
+        let letters = [&b"ab1"[..], b"ab1 xyz", b"ab1ab1ab1x"][random.usize(..3)];
         let text: String =
-            (0..numbers.below(80)).map(|_| char::from(letters[numbers.below(letters.len())])).collect();
-        let cuts: Vec<usize> = (0..numbers.below(12)).map(|_| numbers.below(text.len() + 1)).collect();
+            (0..random.usize(..80)).map(|_| char::from(letters[random.usize(..letters.len())])).collect();
+        let cuts: Vec<usize> = (0..random.usize(..12)).map(|_| random.usize(..text.len() + 1)).collect();
         let (mut masked, mut shown, mut given) = (TextMask::default(), String::new(), 0);
         for piece in split(&text, &cuts) {
             given += piece.len();

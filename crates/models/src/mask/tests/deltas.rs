@@ -32,16 +32,6 @@ fn times(variable: &str, default: usize) -> usize {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// Numbers that look random and are always the same.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from((self.0 >> 33) % end as u64).unwrap()
-    }
-}
-
 /// Writes the body of a streamed answer with one block in these deltas.
 fn body(api: Api, block: Block, deltas: &[&str]) -> String {
     let event = |value: Value| format!("data: {value}\n\n");
@@ -229,13 +219,13 @@ fn a_secret_that_arrives_in_any_two_deltas_is_removed() {
 #[test]
 fn a_secret_that_arrives_in_up_to_five_deltas_is_removed() {
     let mask = Mask::new(KEYS.map(String::from));
-    let mut numbers = Numbers(7);
+    let mut random = fastrand::Rng::with_seed(7);
     for form in KEYS.iter().flat_map(|key| plain_forms(key)) {
         every_block(|api, block| {
             let (text, is_whole) = content(api, block, &form);
             for _ in 0..if is_whole { 0 } else { times("LLM_DO_MASK_SPLITS", 20) } {
                 let cuts: Vec<usize> =
-                    (0..2 + numbers.below(3)).map(|_| numbers.below(text.len() + 1)).collect();
+                    (0..2 + random.usize(..3)).map(|_| random.usize(..text.len() + 1)).collect();
                 check(&mask, api, block, &form, &split(&text, &cuts));
             }
         });

@@ -791,7 +791,7 @@ const MODELS: &[&str] = &[
 fn random_requests_to_models_of_every_family_are_accepted() {
     for (index, name) in MODELS.iter().enumerate() {
         for seed in 0..times("LLM_DO_WIRE_CONVERSATIONS", 3) {
-            let mut numbers = Numbers((index * 1_000 + seed) as u64);
+            let mut numbers = Numbers::new((index * 1_000 + seed) as u64);
             let mut warm = Encoder::new(named(name));
             let mut asked = random_settings(&mut numbers);
             for _ in 0..6 {

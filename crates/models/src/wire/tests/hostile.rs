@@ -55,7 +55,7 @@ fn a_cut_stream_keeps_the_usage_known_so_far() {
 #[test]
 fn damaged_bodies_never_panic() {
     let bodies = bodies();
-    let mut numbers = Numbers(2026);
+    let mut numbers = Numbers::new(2026);
     for _ in 0..times("LLM_DO_WIRE_MUTATIONS", 2_000) {
         let (_, api, body) = &bodies[numbers.below(bodies.len())];
         let damaged = damage(body, &mut numbers);

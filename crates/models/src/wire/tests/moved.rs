@@ -14,7 +14,7 @@ use super::{Numbers, times};
 
 #[test]
 fn an_answer_of_every_provider_can_be_sent_to_every_other() {
-    let mut numbers = Numbers(3);
+    let mut numbers = Numbers::new(3);
     for from in APIS {
         for to in APIS {
             let mut asked = Asked::default().instructed("Be good.").with_tool();
@@ -35,7 +35,7 @@ fn an_answer_of_every_provider_can_be_sent_to_every_other() {
 #[test]
 fn random_conversations_keep_the_rules_of_every_api() {
     for seed in 0..times("LLM_DO_WIRE_CONVERSATIONS", 12) {
-        let mut numbers = Numbers(seed as u64 * 13 + 7);
+        let mut numbers = Numbers::new(seed as u64 * 13 + 7);
         let mut conversation = Conversation::default();
         for _ in 0..30 {
             conversation.push(next_message(conversation.messages(), &mut numbers));

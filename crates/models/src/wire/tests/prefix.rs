@@ -30,7 +30,7 @@ fn prefix(encoded: &Encoded) -> String {
 fn a_warm_encoder_and_a_new_one_send_the_same_bytes() {
     for seed in 0..times("LLM_DO_WIRE_CONVERSATIONS", 12) {
         for api in APIS {
-            let mut numbers = Numbers(seed as u64 * 7 + 1);
+            let mut numbers = Numbers::new(seed as u64 * 7 + 1);
             let mut encoder = Encoder::new(target(api));
             let mut asked = Asked::default().instructed("Be good.").with_tool();
             for _ in 0..24 {
@@ -63,7 +63,7 @@ fn grow(conversation: &mut Conversation, numbers: &mut Numbers) {
 fn what_was_sent_stays_the_beginning_of_what_is_sent() {
     for seed in 0..times("LLM_DO_WIRE_CONVERSATIONS", 12) {
         for api in APIS {
-            let mut numbers = Numbers(seed as u64 * 11 + 5);
+            let mut numbers = Numbers::new(seed as u64 * 11 + 5);
             let mut encoder = Encoder::new(target(api));
             let mut asked = Asked::default().instructed("Be good.").with_tool();
             asked.conversation.push(Message::user("Hello"));
@@ -128,7 +128,7 @@ fn a_paused_turn_is_marked_where_the_request_before_ended() {
 #[test]
 fn four_marks_at_most_stand_in_any_request() {
     for seed in 0..times("LLM_DO_WIRE_CONVERSATIONS", 12) {
-        let mut numbers = Numbers(seed as u64 + 99);
+        let mut numbers = Numbers::new(seed as u64 + 99);
         let mut asked = Asked::default().instructed("Be good.").with_tool();
         for _ in 0..20 {
             grow(&mut asked.conversation, &mut numbers);

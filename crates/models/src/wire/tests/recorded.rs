@@ -92,7 +92,7 @@ fn every_recorded_response_is_decoded_alike_however_it_is_cut_into_pieces() {
     for exchange in exchanges().iter().filter(|exchange| exchange.status == 200) {
         let whole = decode(exchange.api, &exchange.body);
         assert_eq!(decode_pieces(exchange.api, exchange.body.chunks(1)), whole, "{}", exchange.id);
-        let mut numbers = Numbers(exchange.body.len() as u64);
+        let mut numbers = Numbers::new(exchange.body.len() as u64);
         for _ in 0..splits {
             assert_eq!(decode_pieces(exchange.api, numbers.split(&exchange.body)), whole, "{}", exchange.id);
         }

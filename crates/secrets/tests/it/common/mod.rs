@@ -1,21 +1,9 @@
 //! Secrets for tests. They are put together here, so that no file of this repository holds one.
 
-/// A deterministic source of characters.
-struct Chance(u64);
+use fastrand::Rng;
 
-impl Chance {
-    fn next(&mut self) -> u64 {
-        // xorshift64
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn text(&mut self, alphabet: &[u8], len: usize) -> String {
-        let pick = |_| char::from(alphabet[(self.next() % alphabet.len() as u64) as usize]);
-        (0..len).map(pick).collect()
-    }
+fn text(random: &mut Rng, alphabet: &[u8], len: usize) -> String {
+    (0..len).map(|_| char::from(alphabet[random.usize(..alphabet.len())])).collect()
 }
 
 const HEX: &[u8] = b"0123456789abcdef";
@@ -24,28 +12,29 @@ const BASE32: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const UPPER: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 const DIGITS: &[u8] = b"0123456789";
 
-fn with_checksum(prefix: &str, chance: &mut Chance) -> String {
-    let random = chance.text(ALPHANUMERIC, 30);
-    let mut number = crc32fast::hash(random.as_bytes());
+fn with_checksum(prefix: &str, random: &mut Rng) -> String {
+    let digits = text(random, ALPHANUMERIC, 30);
+    let mut number = crc32fast::hash(digits.as_bytes());
     let mut checksum = Vec::new();
     for _ in 0..6 {
         checksum.insert(0, char::from(ALPHANUMERIC[(number % 62) as usize]));
         number /= 62;
     }
-    format!("{prefix}{random}{}", checksum.into_iter().collect::<String>())
+    format!("{prefix}{digits}{}", checksum.into_iter().collect::<String>())
 }
 
 /// Tokens of every known format, with the name of their issuer.
 pub(crate) fn tokens(seed: u64) -> Vec<(&'static str, String)> {
-    let mut chance = Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut random = Rng::with_seed(seed);
     let mut all = Vec::new();
     for prefix in ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"] {
-        all.push(("GitHub", with_checksum(prefix, &mut chance)));
+        all.push(("GitHub", with_checksum(prefix, &mut random)));
     }
-    all.push(("npm", with_checksum("npm_", &mut chance)));
+    all.push(("npm", with_checksum("npm_", &mut random)));
     let mut add = |issuer, parts: &[(&str, &[u8], usize)]| {
-        let text =
-            parts.iter().map(|(fixed, alphabet, len)| format!("{fixed}{}", chance.text(alphabet, *len)));
+        let text = parts
+            .iter()
+            .map(|(fixed, alphabet, len)| format!("{fixed}{}", text(&mut random, alphabet, *len)));
         all.push((issuer, text.collect()));
     };
     add("GitHub", &[("github_pat_", ALPHANUMERIC, 22), ("_", ALPHANUMERIC, 59)]);
@@ -85,21 +74,21 @@ pub(crate) fn tokens(seed: u64) -> Vec<(&'static str, String)> {
 
 /// Private keys as programs write them: the label and the number of bytes of base64.
 pub(crate) fn private_keys(seed: u64) -> Vec<String> {
-    let mut chance = Chance(seed | 1);
+    let mut random = Rng::with_seed(seed);
     let sizes = [("RSA ", 1_588, 64), ("", 1_624, 64), ("", 64, 64), ("EC ", 164, 64), ("OPENSSH ", 364, 70)];
     let mut keys: Vec<String> =
-        sizes.iter().map(|(label, len, line)| block(&mut chance, label, *len, *line)).collect();
-    keys.push(block(&mut chance, "ENCRYPTED ", 1_700, 64));
+        sizes.iter().map(|(label, len, line)| block(&mut random, label, *len, *line)).collect();
+    keys.push(block(&mut random, "ENCRYPTED ", 1_700, 64));
     let header =
         "PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123456789ABCDEF0123456789ABCDEF\n";
-    keys.push(block(&mut chance, "RSA ", 1_588, 64).replacen("PRIVATE KEY-----", header, 1));
-    let pgp = block(&mut chance, "PGP ", 3_000, 64).replace("PRIVATE KEY", "PRIVATE KEY BLOCK");
+    keys.push(block(&mut random, "RSA ", 1_588, 64).replacen("PRIVATE KEY-----", header, 1));
+    let pgp = block(&mut random, "PGP ", 3_000, 64).replace("PRIVATE KEY", "PRIVATE KEY BLOCK");
     keys.push(pgp.replacen("-----\n", "-----\n\n", 1));
     keys
 }
 
-fn block(chance: &mut Chance, label: &str, len: usize, line: usize) -> String {
-    let body = chance.text(ALPHANUMERIC, len);
+fn block(random: &mut Rng, label: &str, len: usize, line: usize) -> String {
+    let body = text(random, ALPHANUMERIC, len);
     let lines: Vec<&str> = (0..len).step_by(line).map(|at| &body[at..(at + line).min(len)]).collect();
     let kind = format!("{label}PRIVATE KEY");
     format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", lines.join("\n"))
