@@ -461,7 +461,8 @@ fn run_start(run: &RunState, entry: &Name, input: &Payload, ordinal: u32) -> Run
         limits: settings.limits.clone(),
         ordinal,
         build: BUILD.to_owned(),
-        project: run.shared.root.clone(),
+        // As a path that means the same in another process.
+        project: run.shared.root.as_ref().map(|root| root.canonicalize().unwrap_or_else(|_| root.clone())),
         source: run.shared.source.clone(),
         model: settings.model.as_ref().and_then(named),
         entry_model: settings.entry_model.as_ref().and_then(named),

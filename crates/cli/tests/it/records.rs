@@ -116,6 +116,12 @@ fn runs_are_recorded_where_the_user_says() {
         listed.iter().map(|run| run["title"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(titles(runs(&sandbox)), ["one"]);
+    let here = sandbox.run(&["runs", "--project", ".", "--output", "json"]).json();
+    assert_eq!(titles(here.as_array().unwrap().clone()), ["one"]);
+    assert_eq!(
+        sandbox.run(&["runs", "--project", "/", "--output", "json"]).json().as_array().unwrap().len(),
+        0
+    );
     let other = sandbox.run(&["runs", "--record", "other.db", "--output", "json"]).json();
     assert_eq!(titles(other.as_array().unwrap().clone()), ["four"]);
 
