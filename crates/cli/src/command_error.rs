@@ -18,6 +18,13 @@ pub(crate) enum CommandError {
     },
     /// A project that cannot be used.
     Project(Diagnostics),
+    /// Something that cannot be done now, and what to do.
+    Failed {
+        /// What cannot be done.
+        message: String,
+        /// What to do.
+        hint: String,
+    },
     /// Something that should not happen.
     Other(anyhow::Error),
 }
@@ -38,6 +45,11 @@ impl CommandError {
         Self::Other(anyhow::Error::msg(message.into()))
     }
 
+    /// An error that is nobody's mistake, with what to do about it.
+    pub(crate) fn failed_with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Failed { message: message.into(), hint: hint.into() }
+    }
+
     /// Prints it on stderr and returns how the process ends.
     pub(crate) fn show(&self) -> Exit {
         let paint = Paint::for_stderr();
@@ -49,7 +61,7 @@ impl CommandError {
     pub(crate) fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Self::Project(diagnostics) => &diagnostics.0,
-            Self::Usage { .. } | Self::Other(_) => &[],
+            Self::Usage { .. } | Self::Failed { .. } | Self::Other(_) => &[],
         }
     }
 
@@ -59,7 +71,7 @@ impl CommandError {
         match (errors.clone().next(), errors.count(), self) {
             (Some(first), 1, _) => first.message.clone(),
             (Some(first), count, _) => format!("{} (the first of {count} errors)", first.message),
-            (None, _, Self::Usage { message, .. }) => message.clone(),
+            (None, _, Self::Usage { message, .. } | Self::Failed { message, .. }) => message.clone(),
             (None, _, Self::Other(error)) => format!("{error:#}"),
             (None, _, Self::Project(diagnostics)) => diagnostics.to_string(),
         }
@@ -69,6 +81,7 @@ impl CommandError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Usage { hint, .. } => hint.clone(),
+            Self::Failed { hint, .. } => Some(hint.clone()),
             Self::Project(diagnostics) => {
                 let mut problems = diagnostics.0.iter();
                 problems.find(|problem| problem.severity == Severity::Error)?.hint.clone()
@@ -81,7 +94,7 @@ impl CommandError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } | Self::Project(_) => Exit::Usage,
-            Self::Other(_) => Exit::Failed,
+            Self::Failed { .. } | Self::Other(_) => Exit::Failed,
         }
     }
 }
@@ -90,7 +103,9 @@ impl std::fmt::Display for CommandError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Usage { message, hint: None } => write!(f, "error: {message}"),
-            Self::Usage { message, hint: Some(hint) } => write!(f, "error: {message}\nhint: {hint}"),
+            Self::Usage { message, hint: Some(hint) } | Self::Failed { message, hint } => {
+                write!(f, "error: {message}\nhint: {hint}")
+            }
             Self::Project(diagnostics) => diagnostics.fmt(f),
             Self::Other(error) => write!(f, "error: {error:#}"),
         }

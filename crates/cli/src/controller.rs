@@ -11,8 +11,8 @@ use std::io::{IsTerminal, stdout};
 
 use llm_do::call::RunBuilder;
 use llm_do::event::RunId;
-use llm_do::record::ResumeError;
-use llm_do::value::{Input, Name};
+use llm_do::record::{ResumeError, Settlement};
+use llm_do::value::{Input, Key, Name};
 use llm_do::{Run, RunError, RunReport, Session};
 
 use crate::approvals;
@@ -35,7 +35,7 @@ pub(crate) enum Task {
     /// Call an agent or tool by name, in the name of an agent or of nobody.
     Call { name: Name, input: Input, agent: Option<Name> },
     /// Continue a recorded run.
-    Resume(RunId),
+    Resume { run: RunId, settlements: Vec<(Key, Settlement)> },
 }
 
 impl Task {
@@ -48,7 +48,7 @@ impl Task {
         match self {
             Self::Run(input) => input.is_none(),
             Self::Chat { demo, first } => demo.is_empty() && first.is_none(),
-            Self::Call { .. } | Self::Resume(_) => false,
+            Self::Call { .. } | Self::Resume { .. } => false,
         }
     }
 }
@@ -56,7 +56,7 @@ impl Task {
 /// Does a task, and returns how the process ends.
 pub(crate) fn execute(plan: Plan, task: Task) -> Result<Exit, CommandError> {
     let entry = match &task {
-        Task::Run(_) | Task::Chat { .. } | Task::Resume(_) => plan.project.entry.clone(),
+        Task::Run(_) | Task::Chat { .. } | Task::Resume { .. } => plan.project.entry.clone(),
         Task::Call { name, .. } => name.clone(),
     };
     let ui_options = (plan.front_end == FrontEndKind::Tui).then(|| tui_options(&plan, &task, entry));
@@ -145,13 +145,15 @@ impl Controller {
                 })
                 .await;
             }
-            Task::Resume(run) => return self.resume(run).await,
+            Task::Resume { run, settlements } => return self.resume(run, settlements).await,
         }
         Ok(())
     }
 
-    async fn resume(&mut self, run: RunId) -> Result<(), CommandError> {
-        match self.host.runtime.resume_with(run, self.host.resume_options()).await {
+    async fn resume(&mut self, run: RunId, settlements: Vec<(Key, Settlement)>) -> Result<(), CommandError> {
+        let mut options = self.host.resume_options();
+        options.settlements = settlements;
+        match self.host.runtime.resume_with(run, options).await {
             Ok(run) => {
                 self.attend(run).await;
                 Ok(())

@@ -46,6 +46,7 @@ mod stream;
 mod text;
 mod trust;
 mod typed_input;
+mod unknown;
 
 use std::process::ExitCode;
 

@@ -153,6 +153,12 @@ pub enum EventBody {
         /// The value.
         value: u64,
     },
+    /// A person said what became of a call that may have happened before a crash.
+    OutcomeSettled {
+        /// What the person said.
+        #[serde(flatten)]
+        settlement: Settlement,
+    },
     /// Something that a person should know.
     Notice {
         /// The words.
@@ -178,6 +184,21 @@ pub enum EventBody {
 /// Reads a value that is there: `null` is an answer, too.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Output>, D::Error> {
     Output::deserialize(deserializer).map(Some)
+}
+
+/// What became of a call that must happen at most once, began, and has no recorded end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Settlement {
+    /// It happened, and gave this.
+    Happened {
+        /// What it gave.
+        output: Output,
+    },
+    /// It did not happen: it is done now.
+    DidNotHappen,
+    /// Nobody knows. Its caller is told so, and decides.
+    Unknown,
 }
 
 /// What a project was loaded from, so that another process can load it again.

@@ -61,7 +61,8 @@ pub use engine::{
     CallOrigin, DecidedBy, Decision, Engine, Halt, Outcome, Permit, Step, StepKind, StepResult,
 };
 pub use event::{
-    CallKind, CallResult, Delta, Event, EventBody, ModelResult, ProjectSource, RunId, RunStart, Status,
+    CallKind, CallResult, Delta, Event, EventBody, ModelResult, ProjectSource, RunId, RunStart, Settlement,
+    Status,
 };
 pub use failure::{Failure, FailureKind, HintAudience, ToolError};
 pub use grant::{Grant, GrantSubject};

@@ -44,6 +44,7 @@ pub use project::{Project, ProjectBuilder};
 pub use record::log::EventReader;
 pub use record::message_log::LoggedMessage;
 pub use record::store::{Ack, AckSender, ClaimedRun, Durability, MemoryStore, RunWriter, Store, StoreError};
+pub use record::unknown::{UnknownCall, unknown_calls};
 pub use retry::RetryPolicy;
 pub use run::approval::ApprovalBuilder;
 pub use run::session::{Session, SessionTurn};

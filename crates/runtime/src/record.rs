@@ -5,3 +5,4 @@ pub(crate) mod message_log;
 pub(crate) mod replay;
 pub(crate) mod store;
 pub(crate) mod subscribers;
+pub(crate) mod unknown;

@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use llm_do_core::{
     ApprovalMode, Approver, Attachment, CallInfo, CallOrigin, Context, Conversation, Effect, Engine, Event,
     EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, Name, Outcome, Output,
-    Payload, RunId, RunStart, Status, Step, StepKind, StepResult, Trace, UsageByModel, nearest,
+    Payload, RunId, RunStart, Settlement, Status, Step, StepKind, StepResult, Trace, UsageByModel, nearest,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -38,6 +38,7 @@ use crate::record::message_log::call_messages;
 use crate::record::replay::Replay;
 use crate::record::store::{ClaimedRun, Durability, NoStore, RunWriter, Store, StoreError};
 use crate::record::subscribers::Subscriber;
+use crate::record::unknown::UnknownCall;
 use crate::state::instances::Instances;
 use crate::state::live::{AgentFrame, AgentState, LiveCall};
 use crate::state::run_state::{RunSettings, RunState};
@@ -79,6 +80,8 @@ pub(crate) struct Options {
     pub(crate) reason: Option<String>,
     /// The limits that replace those of a recorded run.
     pub(crate) new_limits: Option<Limits>,
+    /// What a person said about calls of a recorded run.
+    pub(crate) settled: Vec<(UnknownCall, Settlement)>,
 }
 
 impl Options {
@@ -306,7 +309,14 @@ pub(crate) fn start(
     let cancel = CancellationToken::new();
     let (writer, earlier) = claimed.map(|claimed| (claimed.writer, claimed.events)).unzip();
     let earlier = earlier.unwrap_or_default();
-    let replay = (!earlier.is_empty()).then(|| Box::new(Replay::from_events(&earlier, shared.project.pin)));
+    let mut replay =
+        (!earlier.is_empty()).then(|| Box::new(Replay::from_events(&earlier, shared.project.pin)));
+    if let Some(replay) = &mut replay {
+        options
+            .settled
+            .iter()
+            .for_each(|(call, settlement)| replay.settle(call.step.clone(), settlement.clone()));
+    }
     let earlier_events = earlier.len();
     let log = Arc::new(RunLog::new(shared.clock.clone(), earlier));
     let subscribers = shared.subscribers.iter().chain(&options.subscribers);
@@ -347,6 +357,7 @@ fn settings(shared: &Shared, options: Options) -> RunSettings {
         agent: options.agent,
         reason: options.reason,
         new_limits: options.new_limits,
+        settled: options.settled,
     }
 }
 
@@ -442,6 +453,10 @@ async fn begin(
     let limits = run.options.new_limits.clone();
     let body = EventBody::RunResumed { changed, build: BUILD.to_owned(), limits };
     run.log.commit(root, &key, body, Durability::Process).await?;
+    for (call, settlement) in &run.options.settled {
+        let body = EventBody::OutcomeSettled { settlement: settlement.clone() };
+        run.log.commit(&call.call, &call.step, body, Durability::Power).await?;
+    }
     if changed {
         run.notice(root, "the project has changed since this run began".to_owned());
     }

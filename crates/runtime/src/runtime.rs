@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use llm_do_core::{
     AgentSpec, ApprovalMode, ApprovalRequest, CallableAgent, Event, EventBody, Grant, Input, Key, Limits,
-    ModelChoice, Name, Payload, RunId, Status, UsageByModel,
+    ModelChoice, Name, Payload, RunId, Settlement, Status, UsageByModel,
 };
 use serde_json::Value;
 use thiserror::Error;
@@ -17,6 +17,7 @@ use crate::project::Project;
 use crate::project::link_error::LinkErrors;
 use crate::record::message_log::LoggedMessage;
 use crate::record::store::StoreError;
+use crate::record::unknown::{UnknownCall, unknown_calls};
 use crate::run::approval::ApprovalBuilder;
 use crate::run::session::Session;
 use crate::run::{Options, Run, RunBuilder, merged, result_of, start};
@@ -86,6 +87,7 @@ impl Runtime {
         }
         options.entry_model = resume.entry_model.or(options.entry_model);
         options.timeout = resume.timeout;
+        options.settled = settled(run, &claimed.events, resume.settlements)?;
         Ok(start(self.shared.clone(), run, begun.entry, begun.input, options, Some(claimed)))
     }
 
@@ -172,6 +174,10 @@ pub struct ResumeOptions {
     pub entry_model: Option<ModelChoice>,
     /// The wall time after which the run is stopped again.
     pub timeout: Option<Duration>,
+    /// What became of calls of which the record does not say whether they happened, by the ids of the calls
+    /// ([`unknown_calls`](crate::unknown_calls)). A run that reaches one about which nothing is said stops there with
+    /// [`Status::Unknown`].
+    pub settlements: Vec<(Key, Settlement)>,
 }
 
 /// Why a run cannot be continued.
@@ -194,6 +200,14 @@ pub enum ResumeError {
         /// The run.
         run: RunId,
     },
+    /// Something is said about a call whose outcome is recorded, or that is not in the record.
+    #[error("run {run} has no call `{call}` whose outcome is unknown")]
+    NotUnknown {
+        /// The run.
+        run: RunId,
+        /// The call.
+        call: Key,
+    },
     /// Its record ends before anything was run.
     #[error("the record of run {run} does not say what was run")]
     NotStarted {
@@ -207,6 +221,23 @@ pub enum ResumeError {
 
 fn of_error(error: Option<&str>) -> String {
     error.map(|error| format!(": {error}")).unwrap_or_default()
+}
+
+/// Finds the calls about which something is said.
+fn settled(
+    run: RunId,
+    events: &[Arc<Event>],
+    settlements: Vec<(Key, Settlement)>,
+) -> Result<Vec<(UnknownCall, Settlement)>, ResumeError> {
+    if settlements.is_empty() {
+        return Ok(Vec::new());
+    }
+    let unknown = unknown_calls(events);
+    let find = |(call, settlement): (Key, Settlement)| {
+        let found = unknown.iter().find(|unknown| unknown.call.id == call);
+        found.map(|found| (found.clone(), settlement)).ok_or(ResumeError::NotUnknown { run, call })
+    };
+    settlements.into_iter().map(find).collect()
 }
 
 /// Returns the limits with which a run was last continued, if they were others than those of its start.

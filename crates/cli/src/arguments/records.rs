@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::examples::{RESUME_EXAMPLES, RUNS_EXAMPLES, SHOW_EXAMPLES, USAGE_EXAMPLES};
 use super::{ListOutput, Output, RunOptions, dollars};
 use crate::record::since;
+use crate::unknown::UnknownAnswer;
 
 /// Where runs are recorded.
 #[derive(Debug, Clone, Args)]
@@ -22,6 +23,10 @@ pub(crate) struct RecordArguments {
 pub(crate) struct ResumeArguments {
     /// The run: the beginning of its id, or `last`
     pub(crate) run: String,
+    /// Say what became of a call that may have happened: `CALL=done`, `CALL=done:JSON`, `CALL=again`, `CALL=tell`, or `tell`
+    /// for all others. Can be repeated
+    #[arg(long, value_name = "ANSWER")]
+    pub(crate) unknown: Vec<UnknownAnswer>,
     #[command(flatten)]
     pub(crate) options: RunOptions,
 }

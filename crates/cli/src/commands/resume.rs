@@ -1,6 +1,8 @@
 //! `llm-do resume`: a recorded run from where it was.
 
-use llm_do::event::{EventBody, RunId};
+use std::sync::Arc;
+
+use llm_do::event::{Event, EventBody};
 use llm_do::record::ProjectSource;
 use llm_do_record::{Reader, RunState, RunSummary};
 
@@ -9,18 +11,20 @@ use crate::command_error::CommandError;
 use crate::controller::{self, Task};
 use crate::exit::Exit;
 use crate::front_end::FrontEndKind;
-use crate::loading;
 use crate::location::ProjectLocation;
 use crate::plan::Plan;
 use crate::record::{self, short_id};
 use crate::text::visible_line;
+use crate::{loading, unknown};
 
 /// Continues a recorded run.
 pub(crate) fn resume(arguments: &ResumeArguments) -> Result<Exit, CommandError> {
     let (reader, run) = record::find(&arguments.options.record, &arguments.run)?;
     refuse_ended(&reader, &run)?;
-    let source = source_of(&reader, run.id)?;
+    let events = reader.events(run.id, None).map_err(|error| CommandError::failed(error.to_string()))?;
     drop(reader);
+    let source = source_of(&events)?;
+    let settlements = unknown::settlements(&events, &arguments.unknown)?;
     let kind = FrontEndKind::for_run(&arguments.options)?;
     let location = ProjectLocation { path: source.path, set: source.set };
     if !location.path.exists() {
@@ -31,7 +35,7 @@ pub(crate) fn resume(arguments: &ResumeArguments) -> Result<Exit, CommandError> 
     }
     let project = loading::load(&location, arguments.options.trust.as_deref())?;
     let plan = Plan::new(project, &location, &arguments.options, kind)?;
-    controller::execute(plan, Task::Resume(run.id))
+    controller::execute(plan, Task::Resume { run: run.id, settlements })
 }
 
 /// Says how a run ended that has nothing left to do.
@@ -53,8 +57,7 @@ fn refuse_ended(reader: &Reader, run: &RunSummary) -> Result<(), CommandError> {
 }
 
 /// What the run's project was loaded from.
-fn source_of(reader: &Reader, run: RunId) -> Result<ProjectSource, CommandError> {
-    let events = reader.events(run, None).map_err(|error| CommandError::failed(error.to_string()))?;
+fn source_of(events: &[Arc<Event>]) -> Result<ProjectSource, CommandError> {
     let start = events.iter().find_map(|event| match &event.body {
         EventBody::RunStarted(start) => Some(start),
         _ => None,

@@ -3,6 +3,7 @@
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use llm_do_testing::needs;
 use serde_json::Value;
 
 use crate::support::{Ran, Sandbox};
@@ -82,6 +83,58 @@ fn a_run_that_is_out_of_time_says_how_to_continue() {
     let resumed = sandbox.run(&[&words[..], &["--output", "json"]].concat()).ended(0);
     assert_eq!((&resumed.json()["output"], &resumed.json()["resume"]), (&"written".into(), &Value::Null));
     assert_eq!(resumed.json()["usage"]["requests"], 2);
+}
+
+/// A run whose process is killed in the middle of a Python tool that must not run twice.
+fn killed_while_paying() -> Sandbox {
+    let tool = "import pathlib, time\n\ndef pay(amount: int) -> str:\n    \"\"\"Pays.\"\"\"\n    \
+        with open('paid', 'a') as file:\n        file.write('x')\n    time.sleep(30)\n    return 'paid'\n\nTOOLS = [pay]\n";
+    let sandbox = Sandbox::new()
+        .file("main.agent", "---\nname: main\nmodel: script:script.yaml\ntools: [pay]\n---\nPay.\n")
+        .file(
+            "project.yaml",
+            "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\npython_files: [tools.py]\n",
+        )
+        .file("tools.py", tool)
+        .file("script.yaml", "mode: by_turn\nreplies:\n  - ask: {pay: {amount: 7}}\n  - say: the end\n");
+    let mut child = background(&sandbox, &["run", ".", "go", "-a", "all"]);
+    wait_for(|| sandbox.path("paid").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    sandbox
+}
+
+#[needs(python)]
+#[test]
+fn a_call_that_may_have_happened_waits_for_what_the_user_says() {
+    let sandbox = killed_while_paying();
+    let paid = || std::fs::read_to_string(sandbox.path("paid")).unwrap().len();
+    let asked = sandbox.run(&["resume", "last"]).ended(1);
+    assert!(asked.stderr.contains("may have happened"), "{asked:?}");
+    assert!(asked.stderr.contains(r#"main > pay {"amount":7}, begun "#), "{asked:?}");
+    let line = asked.stderr.lines().find(|line| line.contains(", begun ")).unwrap();
+    let call = line.trim().split(' ').next().unwrap().to_owned();
+    sandbox.run(&["resume", "last", "--unknown", "1/nothing=done"]).ended(2);
+    sandbox.run(&["resume", "last", "--unknown", "perhaps"]).ended(2);
+    let answer = format!("{call}=done:\"receipt 7\"");
+    let resumed = sandbox.run(&["resume", "last", "--unknown", &answer]).ended(0);
+    assert_eq!((resumed.stdout.trim(), paid()), ("the end", 1));
+    assert!(sandbox.run(&["show", "last"]).stdout.contains("receipt 7"));
+}
+
+#[needs(python)]
+#[test]
+fn an_agent_is_told_that_nobody_knows_whether_a_call_happened() {
+    let sandbox = killed_while_paying();
+    let resumed = sandbox.run(&["resume", "last", "--unknown", "tell"]).ended(0);
+    assert_eq!(resumed.stdout.trim(), "the end");
+    assert!(
+        sandbox
+            .run(&["show", "last", "--output", "json"])
+            .stdout
+            .contains("nobody knows whether it happened")
+    );
+    assert_eq!(std::fs::read_to_string(sandbox.path("paid")).unwrap(), "x");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use base64::Engine;
 use jiff::Timestamp;
 use llm_do_core::{
     CallInfo, CallKind, CallOrigin, CallResult, Digest, Effect, Event, EventBody, Failure, FailureKind, Key,
-    Message, ModelResponse, ModelResult, Name, Output, Payload, RunId, RunStart, Status, StopReason, Usage,
-    UsageByModel,
+    Message, ModelResponse, ModelResult, Name, Output, Payload, RunId, RunStart, Settlement, Status,
+    StopReason, Usage, UsageByModel,
 };
 use llm_do_testing::Chance;
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ fn result(chance: &mut Chance) -> CallResult {
 pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Event> {
     let key = ["", "1", "1/t1/tool/0", "1/t1/tool/1", "2"][chance.below(5)];
     let name = Name::from(["main", "read_file", "é"][chance.below(3)]);
-    let body = match chance.below(10) {
+    let body = match chance.below(12) {
         0 => EventBody::CallStarted {
             kind: CallKind::Tool,
             name,
@@ -132,6 +132,10 @@ pub(crate) fn random_event(chance: &mut Chance, run: RunId, seq: u64) -> Arc<Eve
             duration_ms: 3,
             usage: usage(chance),
         },
+        8 => EventBody::OutcomeSettled {
+            settlement: Settlement::Happened { output: Output::json(value(chance, 2)) },
+        },
+        9 => EventBody::OutcomeSettled { settlement: Settlement::Unknown },
         7 => EventBody::RunResumed { changed: true, build: text(chance), limits: None },
         _ => EventBody::RunFinished {
             status: [Status::Done, Status::Interrupted, Status::Unknown][chance.below(3)],

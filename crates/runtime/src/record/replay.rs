@@ -5,8 +5,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use llm_do_core::{
-    CallResult, Decision, Digest, Effect, Event, EventBody, Grant, Head, Key, Message, ModelResponse,
-    ModelResult, Name, Outcome, Permit, Step, StepKind, Usage,
+    CallResult, Decision, Digest, Effect, Event, EventBody, Failure, FailureKind, Grant, Head, Key, Message,
+    ModelResponse, ModelResult, Name, Outcome, Permit, Settlement, Step, StepKind, Usage,
 };
 
 /// An index over the recorded events of a run, by key.
@@ -16,6 +16,8 @@ pub(crate) struct Replay {
     started: BTreeSet<Key>,
     executing: HashMap<Key, Effect>,
     finished: HashMap<Key, Outcome>,
+    /// What people said about calls of which nobody knew whether they happened.
+    settled: HashMap<Key, Settlement>,
     decisions: HashMap<Key, Arc<Decision>>,
     responses: HashMap<Key, (Name, Arc<ModelResponse>)>,
     requests: HashMap<Key, RecordedRequest>,
@@ -64,7 +66,11 @@ impl Replay {
         let key = event.key.clone();
         match &event.body {
             EventBody::CallStarted { .. } => drop(self.started.insert(key)),
-            EventBody::CallExecuting { effect, .. } => drop(self.executing.insert(key, *effect)),
+            EventBody::CallExecuting { effect, .. } => {
+                self.settled.remove(&key);
+                self.executing.insert(key, *effect);
+            }
+            EventBody::OutcomeSettled { settlement } => self.settle(key, settlement.clone()),
             EventBody::CallFinished { result, .. } => {
                 let outcome = match result {
                     CallResult::Output(output) => Outcome::Value(output.clone()),
@@ -85,6 +91,27 @@ impl Replay {
             EventBody::ModelResponse { model, result, .. } => self.add_response(event, model, result),
             EventBody::Sampled { value, .. } => drop(self.samples.insert(key, *value)),
             _ => {}
+        }
+    }
+
+    /// Takes what a person said about a call.
+    pub(crate) fn settle(&mut self, step: Key, settlement: Settlement) {
+        self.settled.insert(step, settlement);
+    }
+
+    /// Says what is known of an effect that was begun.
+    fn begun(&self, key: &Key, effect: Effect) -> Known {
+        match self.settled.get(key) {
+            None => Known::Begun(effect),
+            Some(Settlement::Happened { output }) => Known::Done(Outcome::Value(output.clone())),
+            Some(Settlement::DidNotHappen) => Known::Nothing,
+            Some(Settlement::Unknown) => Known::Done(Outcome::Failed(
+                Failure::new(
+                    FailureKind::Tool,
+                    "the process ended while this call was running, and nobody knows whether it happened",
+                )
+                .with_hint("find out before you call it again"),
+            )),
         }
     }
 
@@ -120,7 +147,7 @@ impl Replay {
             Some(outcome) => Known::Done(outcome),
             None if self.is_other_history(step) => Known::Mismatch,
             None => match (&step.kind, self.executing.get(key)) {
-                (StepKind::Effect { .. }, Some(effect)) => Known::Begun(*effect),
+                (StepKind::Effect { .. }, Some(effect)) => self.begun(key, *effect),
                 _ => Known::Nothing,
             },
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use llm_do_core::{
     ApprovalMode, Approver, CallInfo, CallOrigin, Context, Cost, EventBody, Halt, Key, Limits, ModelChoice,
-    Money, Name, NoticeSink, RunId, UndeliveredNotice, Usage,
+    Money, Name, NoticeSink, RunId, Settlement, UndeliveredNotice, Usage,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::{Amount, Budget, CeilingId, Ceilings};
 use crate::record::log::RunLog;
 use crate::record::replay::Replay;
+use crate::record::unknown::UnknownCall;
 use crate::state::in_flight::InFlight;
 use crate::state::instances::Instances;
 use crate::state::live::{AgentState, LiveCall};
@@ -77,6 +78,8 @@ pub(crate) struct RunSettings {
     pub(crate) reason: Option<String>,
     /// The limits that replaced those of the record.
     pub(crate) new_limits: Option<Limits>,
+    /// What a person said about calls of which nobody knew whether they happened.
+    pub(crate) settled: Vec<(UnknownCall, Settlement)>,
 }
 
 impl RunState {

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::future::join_all;
 use llm_do_core::{
     AgentSpec, Answer, Approval, ApprovalMode, ApprovalRequest, DescriptorSettings, Effect, Event, EventBody,
-    Limits, Model, ModelError, Models, NeedSpec, Output, RunId, Scope, Status,
+    Limits, Model, ModelError, Models, NeedSpec, Output, RunId, Scope, Settlement, Status,
 };
 use llm_do_models::{Script, asks, asks_all, replies, says};
 use llm_do_runtime::{
-    Ack, Descriptors, EntrySpec, MemoryStore, PromptInput, ResumeError, RunReport, Runtime, Store, StoreError,
+    Ack, Descriptors, EntrySpec, MemoryStore, PromptInput, ResumeError, ResumeOptions, RunReport, Runtime,
+    Store, StoreError, unknown_calls,
 };
 use llm_do_testing::{EffectRecorder, FunctionTool, HookedStore, TestProject, TestRun};
 use serde_json::json;
@@ -335,6 +336,69 @@ async fn an_effect_that_was_begun_once_is_not_repeated_because_its_definition_ch
     let error = runtime(cut, Effect::Idempotent).resume(first.id).await.unwrap().await.unwrap_err();
     assert_eq!(error.status(), Status::Unknown, "{error}");
     assert_eq!(paid.names().len(), 1);
+}
+
+/// A payment that was begun when its process ended, and how often it was made in all.
+async fn paying(settlement: Option<Settlement>) -> (TestRun, usize) {
+    let kept = MemoryStore::default();
+    let paid = Arc::new(AtomicUsize::new(0));
+    let runtime = |store: MemoryStore| {
+        let count = paid.clone();
+        let pay = FunctionTool::new("pay", move |_, _| {
+            count.fetch_add(1, Ordering::SeqCst);
+            async { Ok(Output::text("paid")) }
+        })
+        .define(|definition| {
+            definition.effect = Effect::Once;
+            definition.approval = Approval::PreApproved;
+        });
+        let script = Script::by_turn([asks("pay", json!({"n": 1})), says("the end")]);
+        TestProject::new()
+            .agent(AgentSpec::new("main", "x").tool("pay").model(script))
+            .tool(pay)
+            .runtime(move |runtime| runtime.store(Arc::new(store)))
+            .build()
+    };
+    let first = runtime(kept.clone()).run("main", "go").await.unwrap();
+    let cut = cut_after(&kept, first.id, |event| matches!(event.body, EventBody::CallExecuting { .. })).await;
+    let unknown = unknown_calls(&cut.read(first.id, None).await.unwrap());
+    assert_eq!(unknown.len(), 1);
+    assert_eq!((unknown[0].name.as_str(), unknown[0].input.value()), ("pay", &json!({"n": 1})));
+    let call = unknown[0].call.id.clone();
+    let mut options = ResumeOptions::default();
+    options.settlements = settlement.map(|settlement| (call.clone(), settlement)).into_iter().collect();
+    let resumed = runtime(cut.clone()).resume_with(first.id, options).await.unwrap().await;
+    let ended = TestRun::of(resumed);
+    if ended.status() == Status::Done {
+        // What was said is in the record, so nothing is unknown any more.
+        assert!(unknown_calls(&ended.events()).is_empty());
+    }
+    (ended, paid.load(Ordering::SeqCst) - 1)
+}
+
+#[tokio::test]
+async fn a_call_that_may_have_happened_is_settled_by_a_person() {
+    let (run, again) = paying(None).await;
+    assert_eq!((run.status(), again), (Status::Unknown, 0));
+    let (run, again) = paying(Some(Settlement::Happened { output: Output::text("receipt 7") })).await;
+    assert_eq!((&*run.answer(), run.tool_results(), again), ("the end", vec!["receipt 7".to_owned()], 0));
+    let (run, again) = paying(Some(Settlement::DidNotHappen)).await;
+    assert_eq!((&*run.answer(), run.tool_results(), again), ("the end", vec!["paid".to_owned()], 1));
+    let (run, again) = paying(Some(Settlement::Unknown)).await;
+    assert_eq!((&*run.answer(), again), ("the end", 0));
+    assert!(run.tool_results()[0].contains("nobody knows whether it happened"), "{:?}", run.tool_results());
+}
+
+#[tokio::test]
+async fn what_is_known_cannot_be_settled() {
+    let kept = MemoryStore::default();
+    let world = World::default();
+    let run = run_until_crash(&world, &kept, 12).await.id;
+    let runtime = world.runtime(Arc::new(kept));
+    let mut options = ResumeOptions::default();
+    options.settlements = vec![("1".into(), Settlement::DidNotHappen)];
+    let Err(error) = runtime.resume_with(run, options).await else { panic!("resumed") };
+    assert!(matches!(error, ResumeError::NotUnknown { .. }), "{error}");
 }
 
 #[tokio::test]
