@@ -19,7 +19,7 @@ use crate::config;
 use crate::environment;
 use crate::front_end::FrontEndKind;
 use crate::location::ProjectLocation;
-use crate::record::RecordPlace;
+use crate::record::RecordTarget;
 use crate::stream::Streaming;
 
 /// Everything a host needs, before anything is started.
@@ -39,7 +39,7 @@ pub(crate) struct Plan {
     pub(crate) front_end: FrontEndKind,
     /// Where the project was found.
     pub(crate) source: ProjectSource,
-    pub(crate) record: RecordPlace,
+    pub(crate) record: RecordTarget,
     /// The limits that the flags give.
     pub(crate) given_limits: Limits,
 }
@@ -78,7 +78,11 @@ impl Plan {
             streaming: streaming(options, front_end),
             front_end,
             source: location.to_source(),
-            record: if options.no_record { RecordPlace::Nowhere } else { RecordPlace::new(&options.record) },
+            record: if options.no_record {
+                RecordTarget::Nowhere
+            } else {
+                RecordTarget::new(&options.record)
+            },
             given_limits: given_limits(options),
         })
     }

@@ -21,7 +21,7 @@ const SHOWN_DIGITS: usize = 8;
 
 /// Where runs are recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RecordPlace {
+pub(crate) enum RecordTarget {
     /// In a file that the user named.
     Named(PathBuf),
     /// In the user's own record.
@@ -30,8 +30,8 @@ pub(crate) enum RecordPlace {
     Nowhere,
 }
 
-impl RecordPlace {
-    /// Returns the place that a flag, the environment or the defaults give.
+impl RecordTarget {
+    /// Returns the one that a flag, the environment or the defaults give.
     pub(crate) fn new(arguments: &RecordArguments) -> Self {
         let named = arguments.record.clone().or_else(|| {
             let value = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
@@ -85,8 +85,8 @@ impl RecordPlace {
 
 /// Opens the record for reading; none if nothing was recorded yet.
 pub(crate) fn reader(arguments: &RecordArguments) -> Result<Option<Reader>, CommandError> {
-    let place = RecordPlace::new(arguments);
-    let Some(path) = place.path() else {
+    let target = RecordTarget::new(arguments);
+    let Some(path) = target.path() else {
         return Err(CommandError::with_hint(
             "runs are not recorded here",
             format!("name a file with `--record`, or unset {VARIABLE}"),
@@ -165,37 +165,9 @@ pub(crate) fn age(then: Timestamp) -> String {
     }
 }
 
-/// Reads a time in the past: `30m`, `12h`, `7d`, or a date.
-pub(crate) fn since(text: &str) -> Result<Timestamp, String> {
-    let unit = |unit: &str, seconds: i64| {
-        let number: i64 = text.strip_suffix(unit)?.parse().ok()?;
-        Timestamp::from_second(Timestamp::now().as_second().saturating_sub(number.saturating_mul(seconds)))
-            .ok()
-    };
-    let date = || format!("{text}T00:00:00Z").parse::<Timestamp>().ok();
-    unit("m", 60)
-        .or_else(|| unit("h", 3_600))
-        .or_else(|| unit("d", 86_400))
-        .or_else(|| text.parse().ok())
-        .or_else(date)
-        .ok_or_else(|| "a time is `30m`, `12h`, `7d` or a date such as `2026-11-19`".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_ages_and_dates() {
-        let now = Timestamp::now().as_second();
-        for (text, age) in [("30m", 1_800), ("12h", 43_200), ("7d", 604_800)] {
-            assert!((now - since(text).unwrap().as_second() - age).abs() < 5, "{text}");
-        }
-        assert_eq!(since("2026-11-19").unwrap().to_string(), "2026-11-19T00:00:00Z");
-        assert_eq!(since("2026-11-19T10:00:00Z").unwrap().to_string(), "2026-11-19T10:00:00Z");
-        assert!(since("yesterday").is_err());
-        assert!(since("9223372036854775807d").is_err());
-    }
 
     #[test]
     fn a_cost_says_what_is_not_known() {

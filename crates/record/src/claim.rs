@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use llm_do_core::RunId;
 use llm_do_runtime::StoreError;
 
-use crate::error::of_io;
+use crate::error::from_io;
 use crate::files;
 
 /// A claimed run. Dropping it releases the claim.
@@ -28,7 +28,7 @@ impl Claim {
     pub(crate) fn take(record: &Path, run: RunId) -> Result<Option<Self>, StoreError> {
         let directory = files::claims_of(record);
         let path = directory.join(run.to_string());
-        let failed = |error: &std::io::Error| of_io(&format!("{} cannot be locked", path.display()), error);
+        let failed = |error: &std::io::Error| from_io(&format!("{} cannot be locked", path.display()), error);
         loop {
             let open = || File::options().write(true).create(true).truncate(false).mode(0o600).open(&path);
             let file = match open() {
@@ -80,14 +80,14 @@ pub(crate) fn describe(holder: &str) -> String {
         return "another process".to_owned();
     };
     let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let place = if machine == here { "this machine" } else { machine };
+    let host = if machine == here { "this machine" } else { machine };
     let began = began.parse().ok().and_then(|second| Timestamp::from_second(second).ok());
     match began {
         Some(began) => {
             let time = began.to_zoned(TimeZone::system()).strftime("%H:%M").to_string();
-            format!("process {process} on {place} since {time}")
+            format!("process {process} on {host} since {time}")
         }
-        None => format!("process {process} on {place}"),
+        None => format!("process {process} on {host}"),
     }
 }
 

@@ -6,7 +6,7 @@ use llm_do_runtime::StoreError;
 use rusqlite::{Error, ErrorCode};
 
 /// Returns the kind of an error of SQLite.
-pub(crate) fn of_sqlite(error: Error) -> StoreError {
+pub(crate) fn from_sqlite(error: Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full(error.to_string()),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt(error.to_string()),
@@ -19,7 +19,7 @@ pub(crate) fn of_sqlite(error: Error) -> StoreError {
 }
 
 /// Returns the kind of an error of the file system.
-pub(crate) fn of_io(doing: &str, error: &io::Error) -> StoreError {
+pub(crate) fn from_io(doing: &str, error: &io::Error) -> StoreError {
     let text = format!("{doing}: {error}");
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full(text),

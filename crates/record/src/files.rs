@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use llm_do_runtime::StoreError;
 
-use crate::error::of_io;
+use crate::error::from_io;
 
 /// Creates the file of a record and its directories, unless they are there. SQLite gives its other files the same mode.
 pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
@@ -18,7 +18,7 @@ pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(of_io(&format!("the record {} cannot be created", path.display()), &error)),
+        Err(error) => Err(from_io(&format!("the record {} cannot be created", path.display()), &error)),
     }
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn create_directory(directory: &Path) -> Result<(), StoreError> {
         .recursive(true)
         .mode(0o700)
         .create(directory)
-        .map_err(|error| of_io(&format!("the directory {} cannot be created", directory.display()), &error))
+        .map_err(|error| from_io(&format!("the directory {} cannot be created", directory.display()), &error))
 }
 
 /// Returns the directory of the claims of a record.

@@ -29,15 +29,17 @@ use llm_do_runtime::{ClaimedRun, RunWriter, Store, StoreError};
 use llm_do_secrets::KnownSecrets;
 use tokio::sync::oneshot;
 
-pub use crate::read::{FindError, MIN_ID_CHARS, Reader, RunFilter, RunState, RunSummary, UsageBy, UsageRow};
-use crate::writer::Writer;
+pub use crate::read::{
+    FindError, MIN_ID_CHARS, Reader, RecordedState, RunFilter, RunSummary, UsageBy, UsageRow,
+};
+use crate::writer::EventQueue;
 
 /// A record that can be written to.
 ///
 /// Clones share it. When the last one is dropped, everything that waits is written first.
 #[derive(Clone)]
 pub struct Record {
-    writer: Arc<Writer>,
+    writer: Arc<EventQueue>,
     path: PathBuf,
 }
 
@@ -57,7 +59,7 @@ impl Record {
     fn open_with(path: &Path, secrets: Option<KnownSecrets>) -> Result<Self, StoreError> {
         files::create(path)?;
         let connection = schema::open_to_write(path)?;
-        let writer = Writer::start(connection, path, secrets)?;
+        let writer = EventQueue::start(connection, path, secrets)?;
         Ok(Self { writer: Arc::new(writer), path: path.to_owned() })
     }
 

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use uuid::Uuid;
 
 use crate::claim::{Claim, describe};
-use crate::error::{corrupt, of_io, of_sqlite};
+use crate::error::{corrupt, from_io, from_sqlite};
 use crate::schema;
 use crate::stream::calls_of;
 use crate::values::unpack;
@@ -32,7 +32,7 @@ pub struct RunSummary {
     /// The run.
     pub id: RunId,
     /// How it ended, or whether it is still written.
-    pub state: RunState,
+    pub state: RecordedState,
     /// The name of what was run.
     pub entry: String,
     /// The beginning of what it was given.
@@ -62,7 +62,7 @@ pub struct RunSummary {
 /// How a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum RunState {
+pub enum RecordedState {
     /// A process is writing it.
     Running,
     /// It has no end, and nobody is writing it: its process was killed.
@@ -71,7 +71,7 @@ pub enum RunState {
     Ended(Status),
 }
 
-impl RunState {
+impl RecordedState {
     /// Returns the word.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -151,7 +151,7 @@ impl Reader {
         match std::fs::metadata(path) {
             Ok(_) => Ok(Some(Self { connection: schema::open_to_read(path)?, path: path.to_owned() })),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(of_io(&format!("the record {} cannot be opened", path.display()), &error)),
+            Err(error) => Err(from_io(&format!("the record {} cannot be opened", path.display()), &error)),
         }
     }
 
@@ -210,7 +210,7 @@ impl Reader {
                 .next()
                 .ok_or(FindError::NotFound);
         }
-        let digits: String = id.chars().filter(|sign| *sign != '-').collect();
+        let digits: String = id.chars().filter(|digit| *digit != '-').collect();
         let (from, to) = range_of(&digits).ok_or(FindError::NoId)?;
         let sql = format!("{SUMMARY} WHERE kind = 0 AND uuid BETWEEN ? AND ? ORDER BY began DESC LIMIT 10");
         let mut found = self.summaries(&sql, vec![from.into(), to.into()]).map_err(FindError::Store)?;
@@ -246,7 +246,7 @@ impl Reader {
             "SELECT {column}, sum(requests), sum(input), sum(output), sum(cache_read), sum(cost), sum(unpriced)
              FROM usage WHERE day >= ? GROUP BY 1 ORDER BY {order}"
         );
-        let mut query = self.connection.prepare_cached(&sql).map_err(of_sqlite)?;
+        let mut query = self.connection.prepare_cached(&sql).map_err(from_sqlite)?;
         let rows = query.query_map([since], |row| {
             Ok(UsageRow {
                 name: row.get(0)?,
@@ -258,25 +258,25 @@ impl Reader {
                 unpriced: unsigned(row, 6)?,
             })
         });
-        rows.and_then(Iterator::collect).map_err(of_sqlite)
+        rows.and_then(Iterator::collect).map_err(from_sqlite)
     }
 
     fn summaries(&self, sql: &str, values: Vec<SqlValue>) -> Result<Vec<RunSummary>, StoreError> {
-        let mut query = self.connection.prepare_cached(sql).map_err(of_sqlite)?;
+        let mut query = self.connection.prepare_cached(sql).map_err(from_sqlite)?;
         let rows = query.query_map(params_from_iter(values), |row| Ok(self.summary(row)));
         rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>)
-            .map_err(of_sqlite)?
+            .map_err(from_sqlite)?
             .into_iter()
             .collect::<rusqlite::Result<_>>()
-            .map_err(of_sqlite)
+            .map_err(from_sqlite)
     }
 
     fn summary(&self, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
         let id = RunId(Uuid::from_bytes(row.get(0)?));
         let state = match row.get::<_, Option<String>>(1)? {
-            Some(status) => RunState::Ended(status_of(&status)),
-            None if Claim::is_taken(&self.path, id) => RunState::Running,
-            None => RunState::CutOff,
+            Some(status) => RecordedState::Ended(status_of(&status)),
+            None if Claim::is_taken(&self.path, id) => RecordedState::Running,
+            None => RecordedState::CutOff,
         };
         Ok(RunSummary {
             id,
@@ -303,11 +303,11 @@ const SUMMARY: &str = "SELECT uuid, status, entry, title, projects.root, coalesc
     FROM streams LEFT JOIN projects ON projects.id = streams.project";
 
 /// Returns whether a run that has no result may get one.
-fn can_resume(state: RunState) -> bool {
+fn can_resume(state: RecordedState) -> bool {
     match state {
-        RunState::Running => false,
-        RunState::CutOff => true,
-        RunState::Ended(status) => {
+        RecordedState::Running => false,
+        RecordedState::CutOff => true,
+        RecordedState::Ended(status) => {
             !matches!(status, Status::Done | Status::Failed | Status::Denied | Status::Output)
         }
     }
@@ -344,7 +344,7 @@ pub(crate) fn holder(connection: &Connection, run: RunId) -> Result<Option<Strin
         .query_row("SELECT holder FROM streams WHERE uuid = ?", [run.0.as_bytes()], |row| row.get(0))
         .optional()
         .map(Option::flatten)
-        .map_err(of_sqlite)
+        .map_err(from_sqlite)
 }
 
 /// Reads events.
@@ -356,31 +356,31 @@ pub(crate) fn events(
     let stream: i64 = connection
         .query_row("SELECT id FROM streams WHERE uuid = ?", [run.0.as_bytes()], |row| row.get(0))
         .optional()
-        .map_err(of_sqlite)?
+        .map_err(from_sqlite)?
         .ok_or(StoreError::NotFound { run })?;
     // One transaction, so that calls and events are of one moment.
-    let snapshot = connection.unchecked_transaction().map_err(of_sqlite)?;
+    let snapshot = connection.unchecked_transaction().map_err(from_sqlite)?;
     let calls = calls_of(&snapshot, stream, run)?;
     let mut query = snapshot
         .prepare_cached(
             "SELECT seq, call, key, time, body FROM events WHERE stream = ? AND seq >= ? ORDER BY seq",
         )
-        .map_err(of_sqlite)?;
+        .map_err(from_sqlite)?;
     let first = after.map_or(0, |after| i64::try_from(after).unwrap_or(i64::MAX).saturating_add(1));
-    let mut rows = query.query([stream, first]).map_err(of_sqlite)?;
+    let mut rows = query.query([stream, first]).map_err(from_sqlite)?;
     let mut events = Vec::new();
-    while let Some(row) = rows.next().map_err(of_sqlite)? {
-        let call: i64 = row.get(1).map_err(of_sqlite)?;
+    while let Some(row) = rows.next().map_err(from_sqlite)? {
+        let call: i64 = row.get(1).map_err(from_sqlite)?;
         let position = calls.binary_search_by_key(&call, |(id, _)| *id);
         let Some((_, info)) = position.ok().and_then(|position| calls.get(position)) else {
             return Err(corrupt(format!("an event of run {run} belongs to a call that is missing")));
         };
-        let key: Option<String> = row.get(2).map_err(of_sqlite)?;
-        let body: String = row.get(4).map_err(of_sqlite)?;
+        let key: Option<String> = row.get(2).map_err(from_sqlite)?;
+        let body: String = row.get(4).map_err(from_sqlite)?;
         events.push(Arc::new(Event {
-            seq: Some(unsigned(row, 0).map_err(of_sqlite)?),
+            seq: Some(unsigned(row, 0).map_err(from_sqlite)?),
             key: key.map_or_else(|| info.id.clone(), |key| Key::from(key.as_str())),
-            time: time(row.get(3).map_err(of_sqlite)?),
+            time: time(row.get(3).map_err(from_sqlite)?),
             call: info.clone(),
             body: body_of(&snapshot, &body)?,
         }));
@@ -399,6 +399,6 @@ fn blob(connection: &Connection, digest: &Digest) -> Result<Vec<u8>, StoreError>
     connection
         .prepare_cached("SELECT body FROM blobs WHERE digest = ?")
         .and_then(|mut query| query.query_row([digest.as_bytes()], |row| row.get(0)).optional())
-        .map_err(of_sqlite)?
+        .map_err(from_sqlite)?
         .ok_or_else(|| corrupt(format!("the value {} is missing", digest.short())))
 }

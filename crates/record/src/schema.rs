@@ -6,7 +6,7 @@ use std::time::Duration;
 use llm_do_runtime::StoreError;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::error::of_sqlite;
+use crate::error::from_sqlite;
 
 /// The version of the tables.
 const VERSION: u32 = 1;
@@ -71,14 +71,14 @@ CREATE TABLE bundles (digest BLOB PRIMARY KEY, files BLOB NOT NULL) WITHOUT ROWI
 /// Opens a connection that writes, and makes the tables if they are missing.
 pub(crate) fn open_to_write(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    prepare(&mut connection).map_err(of_sqlite)??;
+    prepare(&mut connection).map_err(from_sqlite)??;
     Ok(connection)
 }
 
 /// Opens a connection that reads. A record of a newer version is tried.
 pub(crate) fn open_to_read(path: &Path) -> Result<Connection, StoreError> {
     let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    connection.pragma_update(None, "query_only", true).map_err(of_sqlite)?;
+    connection.pragma_update(None, "query_only", true).map_err(from_sqlite)?;
     Ok(connection)
 }
 
@@ -89,8 +89,8 @@ fn open(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
         (Some(Ok(directory)), Some(name)) => directory.join(name),
         _ => path.to_owned(),
     };
-    let mut connection = Connection::open_with_flags(path, flags).map_err(of_sqlite)?;
-    connection.busy_handler(Some(wait_for_others)).map_err(of_sqlite)?;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(from_sqlite)?;
+    connection.busy_handler(Some(wait_for_others)).map_err(from_sqlite)?;
     Ok(connection)
 }
 

@@ -12,13 +12,13 @@ use llm_do_secrets::SecretMask;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::claim::holder;
-use crate::error::{corrupt, of_sqlite};
+use crate::error::{corrupt, from_sqlite};
 use crate::values::{Blob, pack};
 
 /// The kind of streams that are runs.
 const RUN: i64 = 0;
 
-/// How much of the input stands in lists.
+/// How much of the input is shown in lists.
 const MAX_TITLE_CHARS: usize = 120;
 
 /// A stream that is being written, as the writer knows it.
@@ -37,7 +37,7 @@ impl Stream {
     /// Makes the row of a new run.
     pub(crate) fn create(connection: &Connection, run: RunId) -> Result<Self, StoreError> {
         let create = "INSERT INTO streams (uuid, kind, epoch, holder, next_seq) VALUES (?, ?, 1, ?, 0)";
-        connection.execute(create, params![run.0.as_bytes(), RUN, holder()]).map_err(of_sqlite)?;
+        connection.execute(create, params![run.0.as_bytes(), RUN, holder()]).map_err(from_sqlite)?;
         Ok(Self {
             id: connection.last_insert_rowid(),
             epoch: 1,
@@ -57,7 +57,7 @@ impl Stream {
                 Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?))
             })
             .optional()
-            .map_err(of_sqlite)?;
+            .map_err(from_sqlite)?;
         let (id, epoch, next_seq) = row.ok_or(StoreError::NotFound { run })?;
         let mut stream = Self {
             id,
@@ -79,7 +79,7 @@ impl Stream {
         let (epoch, holder): (i64, String) = connection
             .prepare_cached("SELECT epoch, holder FROM streams WHERE id = ?")
             .and_then(|mut query| query.query_row([self.id], |row| Ok((row.get(0)?, row.get(1)?))))
-            .map_err(of_sqlite)?;
+            .map_err(from_sqlite)?;
         if epoch == self.epoch {
             return Ok(());
         }
@@ -112,8 +112,8 @@ impl Stream {
             .and_then(|mut insert| {
                 insert.execute(params![row.stream, row.seq, row.call, key, row.time, body])
             })
-            .map_err(of_sqlite)?;
-        derive(connection, &row, event).map_err(of_sqlite)?;
+            .map_err(from_sqlite)?;
+        derive(connection, &row, event).map_err(from_sqlite)?;
         self.next_seq = seq + 1;
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Stream {
                 update.execute(params![to_sql(self.next_seq).unwrap_or(i64::MAX), self.id])
             })
             .map(drop)
-            .map_err(of_sqlite)
+            .map_err(from_sqlite)
     }
 
     /// Returns the row of a call, and makes it when the call is first seen.
@@ -152,7 +152,7 @@ impl Stream {
                     info.agent.as_str()
                 ])
             })
-            .map_err(of_sqlite)?;
+            .map_err(from_sqlite)?;
         known.push((info.clone(), id));
         self.next_call += 1;
         Ok(id)
@@ -168,7 +168,7 @@ impl Stream {
                 connection
                     .prepare_cached(sql)
                     .and_then(|mut insert| insert.execute(values))
-                    .map_err(of_sqlite)
+                    .map_err(from_sqlite)
             };
             insert("INSERT OR IGNORE INTO blobs (digest, body) VALUES (?, ?)", &[&digest, &blob.body])?;
             insert("INSERT OR IGNORE INTO refs (stream, digest) VALUES (?, ?)", &[&self.id, &digest])?;
@@ -185,7 +185,7 @@ pub(crate) fn calls_of(
 ) -> Result<Vec<(i64, Arc<CallInfo>)>, StoreError> {
     let mut query = connection
         .prepare_cached("SELECT id, key, parent, depth, path, agent FROM calls WHERE stream = ? ORDER BY id")
-        .map_err(of_sqlite)?;
+        .map_err(from_sqlite)?;
     let rows = query.query_map([stream], |row| {
         let info = CallInfo {
             run,
@@ -197,10 +197,10 @@ pub(crate) fn calls_of(
         };
         Ok((row.get(0)?, Arc::new(info)))
     });
-    rows.and_then(Iterator::collect).map_err(of_sqlite)
+    rows.and_then(Iterator::collect).map_err(from_sqlite)
 }
 
-/// The place of an event in the tables.
+/// Which rows of the tables belong to an event.
 struct EventRow {
     stream: i64,
     seq: i64,

@@ -2,7 +2,7 @@
 //! answer of the model, in the question about the call, in its start and in the next request.
 //!
 //! In the JSON of an event, an object with one of the keys below is the reference to such a value. An object of the event
-//! that looks like one is wrapped, so that nothing is ever taken for a reference that is none.
+//! that looks like one is wrapped, so that nothing is ever taken for a reference by mistake.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -114,7 +114,7 @@ fn unpack_reference(
     let digest = match value {
         Value::Object(inner) if kind == PLAIN => return unpack_fields(inner, find),
         Value::String(digest) => digest.parse::<Digest>().map_err(corrupt)?,
-        other => return Err(corrupt(format!("`{other}` is no reference to a value"))),
+        other => return Err(corrupt(format!("`{other}` is not a reference to a value"))),
     };
     let body = find(&digest)?;
     match kind.as_str() {

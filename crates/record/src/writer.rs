@@ -14,7 +14,7 @@ use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
 use crate::claim::Claim;
-use crate::error::{of_io, of_sqlite};
+use crate::error::{from_io, from_sqlite};
 use crate::schema::PAGE_BYTES;
 use crate::stream::Stream;
 
@@ -32,7 +32,7 @@ const MAX_LOG_BYTES: u64 = 32 * 1024 * 1024;
 pub(crate) type Job = Box<dyn FnOnce(&mut Writing) + Send>;
 
 /// Hands events and work to the thread. Dropping it ends the thread when everything is written.
-pub(crate) struct Writer {
+pub(crate) struct EventQueue {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct ClaimedStream {
     broken: Mutex<Option<StoreError>>,
 }
 
-impl Writer {
+impl EventQueue {
     /// Starts the thread over a connection.
     pub(crate) fn start(
         mut connection: Connection,
@@ -69,14 +69,14 @@ impl Writer {
         secrets: Option<KnownSecrets>,
     ) -> Result<Self, StoreError> {
         let queue = Arc::new(Queue { state: Mutex::default(), changed: Condvar::new() });
-        // The file of the log is no measure of what is in it, as it never shrinks.
+        // The file of the log does not say how much is in it, as it never shrinks.
         let log_pages = Arc::new(AtomicU64::new(0));
         let noted = log_pages.clone();
         let note = move |_: &mut rusqlite::hooks::Wal, pages: i32| {
             noted.store(u64::from(pages.unsigned_abs()), Ordering::Relaxed);
             Ok(())
         };
-        connection.wal_hook(Some(note)).map_err(of_sqlite)?;
+        connection.wal_hook(Some(note)).map_err(from_sqlite)?;
         let mut writing = Writing {
             connection,
             log_pages,
@@ -89,7 +89,7 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("llm-do-record".to_owned())
             .spawn(move || writing.run(&own))
-            .map_err(|error| of_io("the thread that writes the record cannot be started", &error))?;
+            .map_err(|error| from_io("the thread that writes the record cannot be started", &error))?;
         Ok(Self { queue, thread: Some(thread) })
     }
 
@@ -105,7 +105,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for EventQueue {
     fn drop(&mut self) {
         self.queue.state.lock().is_closed = true;
         self.queue.changed.notify_all();
@@ -153,7 +153,7 @@ impl Queue {
 }
 
 struct StreamWriter {
-    writer: Arc<Writer>,
+    writer: Arc<EventQueue>,
     stream: Arc<ClaimedStream>,
 }
 
@@ -215,7 +215,7 @@ impl Writing {
         self.streams.clear();
     }
 
-    /// Events that stand together are written together; work comes between those before and after it.
+    /// Events that follow each other are written together; work comes between those before and after it.
     fn work(&mut self, waiting: VecDeque<Waiting>) {
         let mut pending = Vec::new();
         let mut safety = Durability::Buffered;
@@ -257,9 +257,10 @@ impl Writing {
 
     fn transaction(&mut self, pending: &[Pending], safety: Durability) -> Result<(), StoreError> {
         self.sync(safety == Durability::Power)?;
-        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(of_sqlite)?;
-        let written =
-            self.write_all(pending).and_then(|()| self.connection.execute_batch("COMMIT").map_err(of_sqlite));
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(from_sqlite)?;
+        let written = self
+            .write_all(pending)
+            .and_then(|()| self.connection.execute_batch("COMMIT").map_err(from_sqlite));
         if written.is_err() && !self.connection.is_autocommit() {
             // It fails only if the transaction is gone already.
             let _ = self.connection.execute_batch("ROLLBACK");
@@ -333,7 +334,7 @@ impl Writing {
     fn sync(&mut self, is_synced: bool) -> Result<(), StoreError> {
         if is_synced != self.is_synced {
             let mode = if is_synced { "FULL" } else { "NORMAL" };
-            self.connection.pragma_update(None, "synchronous", mode).map_err(of_sqlite)?;
+            self.connection.pragma_update(None, "synchronous", mode).map_err(from_sqlite)?;
             self.is_synced = is_synced;
         }
         Ok(())

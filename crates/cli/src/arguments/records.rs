@@ -7,7 +7,6 @@ use jiff::Timestamp;
 
 use super::examples::{RESUME_EXAMPLES, RUNS_EXAMPLES, SHOW_EXAMPLES, USAGE_EXAMPLES};
 use super::{ListOutput, Output, RunOptions, dollars};
-use crate::record::since;
 use crate::unknown::UnknownAnswer;
 
 /// Where runs are recorded.
@@ -111,4 +110,37 @@ pub(crate) enum UsageGroup {
     Agent,
     /// The day, in UTC
     Day,
+}
+
+/// Reads a time in the past: `30m`, `12h`, `7d`, or a date.
+fn since(text: &str) -> Result<Timestamp, String> {
+    let unit = |unit: &str, seconds: i64| {
+        let number: i64 = text.strip_suffix(unit)?.parse().ok()?;
+        Timestamp::from_second(Timestamp::now().as_second().saturating_sub(number.saturating_mul(seconds)))
+            .ok()
+    };
+    let date = || format!("{text}T00:00:00Z").parse::<Timestamp>().ok();
+    unit("m", 60)
+        .or_else(|| unit("h", 3_600))
+        .or_else(|| unit("d", 86_400))
+        .or_else(|| text.parse().ok())
+        .or_else(date)
+        .ok_or_else(|| "a time is `30m`, `12h`, `7d` or a date such as `2026-11-19`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_ages_and_dates() {
+        let now = Timestamp::now().as_second();
+        for (text, age) in [("30m", 1_800), ("12h", 43_200), ("7d", 604_800)] {
+            assert!((now - since(text).unwrap().as_second() - age).abs() < 5, "{text}");
+        }
+        assert_eq!(since("2026-11-19").unwrap().to_string(), "2026-11-19T00:00:00Z");
+        assert_eq!(since("2026-11-19T10:00:00Z").unwrap().to_string(), "2026-11-19T10:00:00Z");
+        assert!(since("yesterday").is_err());
+        assert!(since("9223372036854775807d").is_err());
+    }
 }

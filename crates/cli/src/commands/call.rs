@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::front_end::FrontEndKind;
 use crate::host::{self, Host};
 use crate::plan::Plan;
-use crate::record::RecordPlace;
+use crate::record::RecordTarget;
 use crate::{input, loading, location, output};
 
 /// Calls an agent or tool, or prints what the gate would decide.
@@ -34,7 +34,7 @@ pub(crate) fn call(arguments: &CallArguments) -> Result<Exit, CommandError> {
     }
     if arguments.dry_run {
         // Looking writes nothing.
-        plan.record = RecordPlace::Nowhere;
+        plan.record = RecordTarget::Nowhere;
         return dry_run(plan, arguments, given);
     }
     let (name, agent) = (arguments.name.as_str().into(), arguments.agent.as_deref().map(Into::into));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use llm_do::event::{Event, EventBody};
 use llm_do::record::ProjectSource;
-use llm_do_record::{Reader, RunState, RunSummary};
+use llm_do_record::{Reader, RecordedState, RunSummary};
 
 use crate::arguments::ResumeArguments;
 use crate::command_error::CommandError;
@@ -44,7 +44,7 @@ fn refuse_ended(reader: &Reader, run: &RunSummary) -> Result<(), CommandError> {
     if run.can_resume {
         return Ok(());
     }
-    if run.state == RunState::Running {
+    if run.state == RecordedState::Running {
         let holder = reader.holder(run.id).ok().flatten().unwrap_or_else(|| "another process".to_owned());
         return Err(CommandError::failed(format!("run {id} is being continued by {holder}")));
     }

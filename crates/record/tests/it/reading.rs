@@ -1,7 +1,7 @@
 //! Lists, sums and damaged files.
 
 use llm_do_core::{EventBody, Output, Status, UsageByModel};
-use llm_do_record::{FindError, Reader, Record, RunFilter, RunState};
+use llm_do_record::{FindError, Reader, Record, RecordedState, RunFilter};
 use llm_do_runtime::{Durability, Store, StoreError};
 
 use crate::support::{event, run_id, started};
@@ -39,10 +39,10 @@ async fn runs_are_listed_by_how_they_are() {
         runs
     };
     let all = [
-        (run_id(0), RunState::Ended(Status::Done)),
-        (run_id(1), RunState::Ended(Status::Failed)),
-        (run_id(2), RunState::CutOff),
-        (run_id(3), RunState::Running),
+        (run_id(0), RecordedState::Ended(Status::Done)),
+        (run_id(1), RecordedState::Ended(Status::Failed)),
+        (run_id(2), RecordedState::CutOff),
+        (run_id(3), RecordedState::Running),
     ];
     assert_eq!(listed(None), all);
     assert_eq!(listed(Some("done")), all[..1]);

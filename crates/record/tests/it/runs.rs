@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::future::BoxFuture;
 use llm_do_core::{AgentSpec, Approval, Effect, Event, Output, RunId, Status};
 use llm_do_models::{Script, asks, asks_all, says};
-use llm_do_record::{Record, RunFilter, RunState, UsageBy};
+use llm_do_record::{Record, RecordedState, RunFilter, UsageBy};
 use llm_do_runtime::{Ack, ClaimedRun, Durability, RunWriter, Runtime, Store, StoreError};
 use llm_do_testing::{FunctionTool, TestProject};
 use serde_json::json;
@@ -91,7 +91,7 @@ async fn a_run_is_read_back_event_by_event() {
     let run = reader.run(report.id).unwrap().unwrap();
     assert_eq!(
         (run.state, run.entry.as_str(), run.title.as_str()),
-        (RunState::Ended(Status::Done), "main", "go")
+        (RecordedState::Ended(Status::Done), "main", "go")
     );
     assert_eq!(run.calls, report.trace().iter().count() as u64);
     let total = report.usage.total();
