@@ -46,6 +46,7 @@ pub struct Event {
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum EventBody {
     /// A run began.
     RunStarted(Box<RunStart>),
@@ -331,6 +332,7 @@ impl fmt::Display for CallResult {
 /// What is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CallKind {
     /// A prompt.
     Agent,

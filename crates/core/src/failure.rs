@@ -25,6 +25,7 @@ pub struct Failure {
 /// model or change the program around the runtime; front ends show [`Failure::user_hint`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum HintAudience {
     /// A model, code, and a person who started the run.
     #[default]

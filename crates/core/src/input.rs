@@ -7,6 +7,7 @@ use crate::{AgentArgs, Attachment, AttachmentSource, Payload};
 
 /// What a caller hands to an agent, tool or entry.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Input {
     /// Text, read as `{"input": text}`.
     Text(String),

@@ -337,6 +337,7 @@ impl fmt::Display for ModelError {
 /// The kinds of model errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ModelErrorKind {
     /// No model is named, or the name is not understood.
     NoModel,

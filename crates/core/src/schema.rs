@@ -34,6 +34,7 @@ pub struct SchemaError(String);
 
 /// One way in which a value does not fit its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SchemaProblem {
     /// The field, as a dotted path; empty for the value itself.
     pub field: String,
@@ -45,6 +46,7 @@ pub struct SchemaProblem {
 
 /// A value that fits, completed with the schema's defaults.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Accepted {
     /// The completed value.
     pub value: Value,

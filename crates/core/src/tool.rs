@@ -38,6 +38,7 @@ impl Access {
 /// What happens when a call is begun twice: decides whether a resume may repeat it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Effect {
     /// No effect at all.
     Pure,

@@ -17,6 +17,7 @@ const SHOWN: usize = 60;
 /// The calls of a run as a tree. It holds every call exactly once, whoever made it, refused ones included.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
+#[non_exhaustive]
 pub struct Trace {
     /// The calls that the root made.
     pub calls: Vec<TraceCall>,
@@ -24,6 +25,7 @@ pub struct Trace {
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TraceCall {
     /// Its key.
     pub key: Key,

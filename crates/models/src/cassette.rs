@@ -54,6 +54,7 @@ pub struct Cassette {
 
 /// What to do with a cassette.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CassetteMode {
     /// Replays strictly where the file holds an exchange, else records.
     Auto,

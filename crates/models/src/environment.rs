@@ -34,6 +34,7 @@ impl KeyStoreError {
 
 /// A variable's value and whose it is.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Variable {
     /// The value.
     pub value: String,

@@ -22,6 +22,7 @@ pub const PROTOCOLS: &[&str] = &["anthropic", "openai", "openai-chat", "gemini",
 
 /// A provider that needs no declaration in a manifest.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct BuiltinProvider {
     /// The prefix of its models.
     pub name: &'static str,

@@ -13,6 +13,7 @@ use crate::source::{SourceFile, Span};
 /// How severe a diagnostic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Severity {
     /// The project cannot be used.
     Error,

@@ -16,6 +16,7 @@ use crate::loaded::LoadedProject;
 
 /// Everything that can be reached from the entry of a project.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Reach {
     /// Where a run starts.
     pub entry: Name,
@@ -40,6 +41,7 @@ pub struct Reach {
 
 /// A provider that the project declares: where conversations go, and with which key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ReachedProvider {
     /// The prefix of its models.
     pub name: String,
@@ -54,6 +56,7 @@ pub struct ReachedProvider {
 
 /// An agent that can be reached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ReachedAgent {
     /// Its name.
     pub name: Name,
@@ -72,6 +75,7 @@ pub struct ReachedAgent {
 
 /// A call that an agent can make.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ReachedCall {
     /// What is called.
     pub name: Name,
@@ -119,6 +123,7 @@ pub struct ReachedCall {
 /// What can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ReachedKind {
     /// Another agent, or the same.
     Agent,

@@ -101,6 +101,7 @@ pub struct RunFilter {
 
 /// What the usage is added up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum UsageBy {
     /// The model that answered.
     Model,

@@ -26,6 +26,7 @@ pub use descriptors::{ExportSettings, FileDescriptors};
 /// Settings of the toolset `process`.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ProcessSettings {
     /// How many children one fork may have.
     pub max_forks: usize,

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 /// The parameters are canonical: two powers are equal exactly if a person who agreed to one agreed to the other.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Power {
     /// Runs the project's Python code with an interpreter.
     Code {
@@ -126,6 +127,7 @@ pub enum Power {
 /// The classes of powers, the severest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PowerClass {
     /// Runs code or commands.
     Runs,
@@ -296,6 +298,7 @@ impl fmt::Display for Location {
 
 /// A power and every location that declares it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DeclaredPower {
     /// The power.
     #[serde(flatten)]

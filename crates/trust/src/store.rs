@@ -46,6 +46,7 @@ pub enum Lookup {
 
 /// Why the store cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// There is no directory to keep it in.
     #[error("there is no directory to remember it in: HOME is not set")]

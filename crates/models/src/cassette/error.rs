@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 /// Why a cassette cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CassetteError {
     /// The file cannot be read.
     #[error("the cassette `{}` cannot be read", path.display())]

@@ -8,6 +8,7 @@ use crate::Environment;
 
 /// How providers are reached.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HttpSettings {
     /// The proxy of `http` addresses: `http`, `https` or `socks5`, with `user:password@` where it wants them.
     pub http_proxy: Option<String>,

@@ -25,6 +25,7 @@ use super::script::{Script, ScriptMode};
 /// Why a text is not a script.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}{message}", location_prefix(*line, *column))]
+#[non_exhaustive]
 pub struct ScriptFileError {
     /// The line, from 1; 0 where it is not known.
     pub line: u64,

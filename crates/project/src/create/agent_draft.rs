@@ -21,6 +21,7 @@ pub enum AgentDraftError {
 
 /// What an agent file shall say.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct AgentDraft {
     /// The name.
     pub name: String,

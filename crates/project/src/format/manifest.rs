@@ -115,6 +115,7 @@ pub(crate) struct EntrySection {
 /// A server that speaks the Model Context Protocol: a program to start, or an address.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct McpServer {
     /// The program that is started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,6 +143,7 @@ pub struct McpServer {
 /// A provider of models besides the built-in ones.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Provider {
     /// The protocol that it speaks, by the prefix of a built-in provider such as `openai-chat`.
     pub api: String,
@@ -254,6 +256,7 @@ pub(crate) struct AgentOverride {
 /// Which files an agent takes, with its input and with each result of its calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct AttachmentSection {
     /// The number of files; the default is 4.
     #[schemars(range(max = 1_000))]
@@ -270,6 +273,7 @@ pub struct AttachmentSection {
 /// Budgets.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct LimitsSection {
     /// Model turns of one agent call.
     #[schemars(range(min = 1, max = 4_294_967_295_u32))]

@@ -13,6 +13,7 @@ use super::pages::Position;
 /// Where the text of a descriptor came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum FdSource {
     /// A call answered with it.
     ToolResult,
@@ -41,6 +42,7 @@ impl FdSource {
 
 /// What is known of a descriptor without reading its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FdInfo {
     /// Its name.
     #[serde(rename = "fd")]
@@ -103,6 +105,7 @@ pub struct Fd {
 
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Excerpt {
     /// How it was counted.
     pub selection: Selection,

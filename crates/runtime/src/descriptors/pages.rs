@@ -11,6 +11,7 @@ pub(crate) const STRIDE: u64 = 16 * 1024;
 
 /// A place between two characters of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Position {
     /// The bytes before it.
     pub byte: u64,

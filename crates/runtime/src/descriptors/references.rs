@@ -9,6 +9,7 @@ const MAX_DEPTH: usize = 16;
 
 /// A part of an answer with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Reference<'a> {
     /// The name: `[A-Za-z0-9_-]{1,64}`.
     pub name: &'a str,

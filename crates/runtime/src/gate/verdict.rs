@@ -7,6 +7,7 @@ use crate::state::live::LiveCall;
 
 /// What the gate would answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Verdict {
     /// Whether the call would run, ask or be refused.
     pub decision: VerdictKind,

@@ -36,6 +36,7 @@ type EntryFunction = dyn Fn(Value, CallContext) -> BoxFuture<'static, ToolReply>
 
 /// The input of an entry that takes a text, as agents do by default.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PromptInput {
     /// The text.
     pub input: String,

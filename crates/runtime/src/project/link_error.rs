@@ -10,6 +10,7 @@ pub struct LinkErrors(pub Vec<LinkError>);
 
 /// One thing that is wrong with a project.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LinkError {
     /// A name that cannot be called.
     #[error("the {kind} name `{name}` is not valid")]

@@ -9,6 +9,7 @@ use crate::project::plan::{CallTarget, Plan, TargetKind};
 
 /// What one agent, or code outside any, can reach in one call.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Outline {
     /// The agent; none for code outside any.
     pub agent: Option<Arc<AgentSpec>>,
@@ -22,6 +23,7 @@ pub struct Outline {
 
 /// Something that can be called.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct OutlinedCallable {
     /// The name by which it is called.
     pub name: Name,

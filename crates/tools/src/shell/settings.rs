@@ -127,6 +127,7 @@ pub enum SandboxMode {
 /// What programs may read that run without a question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ReadScope {
     /// The root, the directories of the system and those of programs.
     #[default]
@@ -138,6 +139,7 @@ pub enum ReadScope {
 /// What programs may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum WriteScope {
     /// Nothing.
     Nowhere,
@@ -150,6 +152,7 @@ pub enum WriteScope {
 /// What happens with a program, or a subcommand, that no rule names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Unlisted {
     /// It does not run.
     #[default]
@@ -161,6 +164,7 @@ pub enum Unlisted {
 /// What holds for one program, or for one of its subcommands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ShellRule {
     /// The bare name of the program, such as `git`.
     pub program: String,
@@ -186,6 +190,7 @@ pub struct ShellRule {
 /// What the operands of a program are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Operands {
     /// Paths: those that lead out of the root ask.
     #[default]
