@@ -47,8 +47,9 @@ pub use record::store::{Ack, AckSender, ClaimedRun, Durability, MemoryStore, Run
 pub use record::unknown::{UnknownCall, unknown_calls};
 pub use retry::RetryPolicy;
 pub use run::approval::ApprovalBuilder;
+pub use run::report::{RunError, RunReport};
 pub use run::session::{Session, SessionTurn};
-pub use run::{Canceller, Run, RunBuilder, RunError, RunReport};
+pub use run::{Canceller, Run, RunBuilder};
 pub use runtime::{ResumeError, ResumeOptions, Runtime, RuntimeBuilder};
 pub use state::broker::GrantId;
 pub use state::created::DEFAULT_CREATED_AGENTS;

@@ -4,9 +4,10 @@
 //! and the task still closes what it opened.
 
 pub(crate) mod approval;
+pub(crate) mod ending;
+pub(crate) mod report;
 pub(crate) mod session;
 
-use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -19,22 +20,22 @@ use futures::future::BoxFuture;
 use llm_do_core::{
     ApprovalMode, Approver, Attachment, CallInfo, CallOrigin, Context, Conversation, Effect, Engine, Event,
     EventBody, Failure, FailureKind, Halt, Input, Key, Limits, Message, ModelChoice, Name, Outcome, Output,
-    Payload, RunId, RunStart, Settlement, Status, Step, StepKind, StepResult, Trace, UsageByModel, nearest,
+    Payload, RunId, RunStart, Settlement, Step, StepKind, StepResult, nearest,
 };
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use self::ending::{RunEnd, can_resume, ending, status_of_halt};
+use self::report::{RunError, RunReport};
 use crate::budget::Budget;
 use crate::call::dispatch;
 use crate::engine::Embedded;
 use crate::gate;
 use crate::gate::verdict::Verdict;
 use crate::record::log::{EventReader, RunLog};
-use crate::record::message_log::call_messages;
 use crate::record::replay::Replay;
 use crate::record::store::{ClaimedRun, Durability, NoStore, RunWriter, Store, StoreError};
 use crate::record::subscribers::Subscriber;
@@ -622,209 +623,3 @@ async fn finish(
         Some(message) => Err(RunError::new(report, message)),
     }
 }
-
-/// Returns whether a run that ended can be continued: it is recorded, is no turn of a session, and has no result yet.
-fn can_resume(run: &RunState, ordinal: u32) -> bool {
-    let is_kept = run.shared.store.is_recording() && run.options.reason.is_none();
-    is_kept && run.options.agent_state.is_none() && result_of(&run.log.events(), ordinal).is_none()
-}
-
-/// Returns how a run ended, if it ended for good: with its status, or with the end of the call that it was started for. A
-/// limit of that call, for instance, is recorded as its result, so entering the run again would only end it again.
-pub(crate) fn result_of(events: &[Arc<Event>], ordinal: u32) -> Option<(Status, Option<String>)> {
-    let (status, error) = events.iter().rev().find_map(|event| match &event.body {
-        EventBody::RunFinished { status, error, .. } => Some(Some((*status, error.clone()))),
-        EventBody::RunResumed { .. } => Some(None),
-        _ => None,
-    })??;
-    let is_final = matches!(status, Status::Done | Status::Failed | Status::Denied | Status::Output);
-    let top = Key::root().child(ordinal);
-    let has_result = || {
-        events.iter().any(|event| event.key == top && matches!(event.body, EventBody::CallFinished { .. }))
-    };
-    (is_final || has_result()).then_some((status, error))
-}
-
-struct RunEnd {
-    status: Status,
-    output: Option<Output>,
-    failure: Option<Failure>,
-    error: Option<String>,
-}
-
-fn ending(run: &RunState, performed: StepResult) -> RunEnd {
-    match performed.map_err(|halt| run.cause_of(halt)).map(Outcome::into_output) {
-        Ok(Ok(output)) => RunEnd { status: Status::Done, output: Some(output), failure: None, error: None },
-        Ok(Err(failure)) => {
-            let status = match status_of_failure(failure.kind) {
-                // Code that reacts to the end of its run answers with an error; the run was ended all the same.
-                Status::Failed if run.cancel.is_cancelled() => {
-                    status_of_halt(&run.cause_of(Halt::Interrupted))
-                }
-                status => status,
-            };
-            RunEnd { status, output: None, error: Some(failure.to_string()), failure: Some(failure) }
-        }
-        Err(halt) => {
-            let failure = match &halt {
-                Halt::Limit(failure) | Halt::Denied(failure) => Some(failure.clone()),
-                _ => None,
-            };
-            RunEnd { status: status_of_halt(&halt), output: None, failure, error: Some(halt.to_string()) }
-        }
-    }
-}
-
-fn status_of_failure(kind: FailureKind) -> Status {
-    match kind {
-        FailureKind::Blocked | FailureKind::Denied | FailureKind::Unasked => Status::Denied,
-        FailureKind::Limit | FailureKind::Depth => Status::Limit,
-        FailureKind::Output => Status::Output,
-        FailureKind::Model => Status::Provider,
-        FailureKind::Unknown
-        | FailureKind::Arguments
-        | FailureKind::Access
-        | FailureKind::Context
-        | FailureKind::Tool
-        | FailureKind::Panic
-        | FailureKind::TimedOut
-        | FailureKind::Cancelled
-        | FailureKind::Toolset => Status::Failed,
-    }
-}
-
-fn status_of_halt(halt: &Halt) -> Status {
-    match halt {
-        Halt::Interrupted | Halt::Stopped { .. } => Status::Interrupted,
-        Halt::Denied(_) => Status::Denied,
-        Halt::TimedOut => Status::TimedOut,
-        Halt::Unknown { .. } => Status::Unknown,
-        Halt::Record(_) => Status::Record,
-        Halt::Limit(_) => Status::Limit,
-        Halt::Provider(_) => Status::Provider,
-    }
-}
-
-/// What a run gave, and what it took.
-#[derive(Clone)]
-pub struct RunReport {
-    /// The run.
-    pub id: RunId,
-    /// How it ended.
-    pub status: Status,
-    /// What it gave.
-    pub output: Option<Output>,
-    /// The failure that it ended in, where it ended in one.
-    pub failure: Option<Failure>,
-    /// What it used, per model.
-    pub usage: UsageByModel,
-    /// The messages of the agent that it was started for.
-    pub messages: Vec<Arc<Message>>,
-    /// Whether a call had to ask and nobody could be asked.
-    pub nobody_to_ask: bool,
-    /// Whether the run is recorded and can be continued ([`Runtime::resume`](crate::Runtime::resume)).
-    pub can_resume: bool,
-    /// How long it took.
-    pub duration: Duration,
-    log: Option<Arc<RunLog>>,
-}
-
-impl RunReport {
-    fn unstarted(id: RunId) -> Self {
-        Self {
-            id,
-            status: Status::Failed,
-            output: None,
-            failure: None,
-            usage: UsageByModel::default(),
-            messages: Vec::new(),
-            nobody_to_ask: false,
-            can_resume: false,
-            duration: Duration::ZERO,
-            log: None,
-        }
-    }
-
-    /// Returns the answer as text; empty where there is none.
-    pub fn text(&self) -> Arc<str> {
-        self.output.as_ref().map(Output::to_text).unwrap_or_default()
-    }
-
-    /// Reads the answer as a Rust value.
-    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        match &self.output {
-            Some(output) => output.parse(),
-            None => Err(Failure::new(FailureKind::Output, "the run gave no answer")),
-        }
-    }
-
-    /// Returns the recorded events.
-    pub fn events(&self) -> Vec<Arc<Event>> {
-        self.log.as_ref().map(|log| log.events()).unwrap_or_default()
-    }
-
-    /// Returns the tree of calls.
-    pub fn trace(&self) -> Trace {
-        Trace::from_events(&self.events())
-    }
-
-    /// Returns the messages of one agent call: what it was given, what its model answered and the results of its tools.
-    ///
-    /// [`trace`](Self::trace) has the keys of the calls. In a chat, the top agent's messages of earlier turns are in
-    /// [`messages`](Self::messages) only.
-    pub fn messages_of(&self, call: &Key) -> Vec<Arc<Message>> {
-        call_messages(&self.events(), call)
-    }
-
-    /// Returns the lines that calls wrote to their error log, in order.
-    pub fn stderr_log(&self) -> Vec<String> {
-        let lines = self.events().into_iter().filter_map(|event| match &event.body {
-            EventBody::Stderr { text } => Some(text.clone()),
-            _ => None,
-        });
-        lines.collect()
-    }
-}
-
-impl fmt::Debug for RunReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunReport")
-            .field("status", &self.status)
-            .field("output", &self.output)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A run that gave no answer. The report says what it did and used until then.
-#[derive(Clone)]
-pub struct RunError {
-    /// What was done and used.
-    pub report: Box<RunReport>,
-    message: String,
-}
-
-impl RunError {
-    pub(crate) fn new(report: RunReport, message: String) -> Self {
-        Self { report: Box::new(report), message }
-    }
-
-    /// How the run ended.
-    pub fn status(&self) -> Status {
-        self.report.status
-    }
-}
-
-/// As people read it: a program whose `main` returns the error prints this.
-impl fmt::Debug for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for RunError {}

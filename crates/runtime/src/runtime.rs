@@ -19,8 +19,9 @@ use crate::record::message_log::LoggedMessage;
 use crate::record::store::StoreError;
 use crate::record::unknown::{UnknownCall, unknown_calls};
 use crate::run::approval::ApprovalBuilder;
+use crate::run::ending::result_of;
 use crate::run::session::Session;
-use crate::run::{Options, Run, RunBuilder, merged, result_of, start};
+use crate::run::{Options, Run, RunBuilder, merged, start};
 use crate::state::broker::GrantId;
 use crate::state::shared::Shared;
 

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use llm_do_core::{Failure, FailureKind, Input, Message, ModelChoice, Name, Output, UsageByModel};
 
 use crate::input::prompt::default_prompt;
-use crate::run::{Canceller, Run, RunBuilder, RunError, RunReport};
+use crate::run::report::{RunError, RunReport};
+use crate::run::{Canceller, Run, RunBuilder};
 use crate::state::fork;
 use crate::state::instances::Instances;
 use crate::state::live::{AgentState, ConversationState, UserTurn};
