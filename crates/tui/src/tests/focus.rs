@@ -194,6 +194,8 @@ impl Sequence {
         for text in all {
             self.driver.pass(600);
             self.look();
+            // A letter that waited may have become an answer meanwhile, before the next key is pressed.
+            self.check_answers()?;
             self.press_one(text)?;
             self.driver.pass(300);
             self.look();
@@ -257,6 +259,7 @@ impl Sequence {
         }
         if self.chance.percent(50) && self.driver.app.is_in_tree() {
             self.look();
+            self.check_answers()?;
             self.press_one("<Esc>")?;
         }
         Ok(())
@@ -284,7 +287,8 @@ impl Sequence {
         } else if !self.driver.app.is_in_tree() {
             self.seen.blank_since.get_or_insert(now);
         }
-        let has_scopes = screen.contains("until this session ends");
+        // Where there is no room for all of the list, the row of its keys tells that it is shown.
+        let has_scopes = screen.contains("until this session ends") || screen.contains("1-9");
         self.seen.scopes_since = has_scopes.then(|| self.seen.scopes_since.unwrap_or(now));
         self.seen.screen = screen;
     }
