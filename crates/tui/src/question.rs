@@ -266,13 +266,17 @@ impl Questions {
         let mode = self.focus.mode();
         let below = answer_editor::rows_below(mode, self.editor.as_deref(), &question.subject, width, height);
         panel.show(height.saturating_sub(below));
-        self.visible_scope_rows = match (&question.subject, mode) {
+        let rows = match (&question.subject, mode) {
             (QuestionSubject::Approval(request), AnswerMode::Scopes { selected, .. }) => {
                 let rows = below.saturating_sub(1).into();
                 Some(ScopeList::new(request, width).visible_rows(selected.unwrap_or_default(), rows))
             }
             _ => None,
         };
+        if self.visible_scope_rows != rows {
+            self.visible_scope_rows = rows;
+            self.change_focus(FocusInput::ScopesMoved);
+        }
         self.change_focus(FocusInput::Drawn(now));
     }
 

@@ -14,6 +14,7 @@
 //! | `Waiting`, `Answering` | `Appeared(mode)` | `Waiting/Auto`, not visible | |
 //! | `Pending`, `Orphaned` | `Appeared(mode)` | `Orphaned`, not visible | |
 //! | every state | `Covered` | `Waiting`, not visible; `Dismissed` stays, else `Auto` | |
+//! | `Scopes` | `ScopesMoved` | the same, not visible | |
 //! | every state | `Drawn` | the same, visible from now on if it was not | |
 //! | `Waiting/Requested` | `Tick`, visible | `Answering` by Tab | |
 //! | `Waiting/Auto` | `Tick`, visible, quiet, no draft, not a budget beside an input | `Answering` by itself | |
@@ -145,6 +146,8 @@ pub(crate) enum FocusInput {
     Appeared(AnswerMode),
     /// The question is not on the screen for a while: the tree, an editor or the shell has the terminal.
     Covered,
+    /// Other rows of the list of scopes are on the screen than before: it was scrolled, or the window has another size.
+    ScopesMoved,
     /// A frame with the question was drawn.
     Drawn(Instant),
     /// Time has passed.
@@ -253,6 +256,7 @@ pub(crate) fn transition(focus: Focus, input: FocusInput, context: &FocusContext
     match input {
         FocusInput::Appeared(mode) => (focus.with_new_question(mode), Effect::Nothing),
         FocusInput::Covered => (focus.covered(), Effect::Nothing),
+        FocusInput::ScopesMoved => (focus.with_moved_scopes(), Effect::Nothing),
         FocusInput::Drawn(now) => (focus.drawn(now), Effect::Nothing),
         FocusInput::Tick(now) => tick(focus, now, context),
         FocusInput::NextKey(key) => resolve_pending(focus, key, context),
@@ -327,6 +331,16 @@ impl Focus {
             _ => FocusEntry::Auto,
         };
         Self::Waiting { mode: self.mode(), visible_since: None, entry }
+    }
+
+    /// What has just come onto the screen could not be read yet.
+    fn with_moved_scopes(self) -> Self {
+        match self.mode() {
+            AnswerMode::Scopes { selected, .. } => {
+                self.in_mode(AnswerMode::Scopes { selected, visible_since: None, is_readable: false })
+            }
+            _ => self,
+        }
     }
 
     fn drawn(mut self, now: Instant) -> Self {

@@ -608,6 +608,10 @@ fn a_scope_is_shown_whole_before_it_is_granted() {
     assert!(screen.contains(&Scope::Tool.to_string()), "{screen}");
     driver.press("2");
     assert_eq!(answered(&mut answer), None, "it was not on the screen");
+    driver.screen();
+    driver.press("<Enter>");
+    assert_eq!(answered(&mut answer), None, "it has just come onto the screen");
+    driver.wait(A_WHILE);
     driver.press("<Enter>");
     assert_eq!(answered(&mut answer), Some(Answer::Session(command)));
 }

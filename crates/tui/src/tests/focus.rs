@@ -287,8 +287,9 @@ impl Sequence {
         } else if !self.driver.app.is_in_tree() {
             self.seen.blank_since.get_or_insert(now);
         }
-        // Where there is no room for all of the list, the row of its keys tells that it is shown.
-        let has_scopes = screen.contains("until this session ends") || screen.contains("1-9");
+        // Where there is no room for all of the list, any row of it or the row of its keys tells that it is shown.
+        let rows = ["until this session", "1-9", "exactly this call", "this tool below", "every call of"];
+        let has_scopes = rows.iter().any(|row| screen.contains(row));
         self.seen.scopes_since = has_scopes.then(|| self.seen.scopes_since.unwrap_or(now));
         self.seen.screen = screen;
     }
