@@ -26,7 +26,8 @@ use examples::{
     TRUST_EXAMPLES,
 };
 pub(crate) use records::{
-    RecordArguments, ResumeArguments, RunsArguments, ShowArguments, UsageArguments, UsageGroup,
+    PruneArguments, RecordArguments, ResumeArguments, RunsAction, RunsArguments, ShowArguments,
+    UsageArguments, UsageGroup,
 };
 pub(crate) use user::{AuthAction, AuthArguments, ConfigAction, ConfigArguments};
 

@@ -1,7 +1,9 @@
 //! Where the events of runs are stored, so that they can be resumed, listed and read.
 
 pub use llm_do_core::{ProjectSource, Settlement};
-pub use llm_do_record::{FindError, Reader, Record, RecordedState, RunFilter, RunSummary, UsageBy, UsageRow};
+pub use llm_do_record::{
+    FindError, PruneFilter, Reader, Record, RecordedState, RunFilter, RunSummary, UsageBy, UsageRow,
+};
 pub use llm_do_runtime::{
     Ack, AckSender, ClaimedRun, Durability, MemoryStore, ResumeError, ResumeOptions, RunWriter, Store,
     StoreError, UnknownCall, unknown_calls,

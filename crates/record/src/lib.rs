@@ -14,6 +14,7 @@
 mod claim;
 mod error;
 mod files;
+mod prune;
 mod read;
 mod schema;
 mod stream;
@@ -29,6 +30,7 @@ use llm_do_runtime::{ClaimedRun, RunWriter, Store, StoreError};
 use llm_do_secrets::KnownSecrets;
 use tokio::sync::oneshot;
 
+pub use crate::prune::PruneFilter;
 pub use crate::read::{
     FindError, MIN_ID_CHARS, Reader, RecordedState, RunFilter, RunSummary, UsageBy, UsageRow,
 };
@@ -72,6 +74,12 @@ impl Record {
     pub fn reader(&self) -> Result<Reader, StoreError> {
         let reader = Reader::open(&self.path)?;
         reader.ok_or_else(|| StoreError::Io(format!("the record {} was removed", self.path.display())))
+    }
+
+    /// Removes runs, and everything to which only they refer. Returns how many were removed: those that are being written
+    /// stay.
+    pub async fn remove(&self, runs: Vec<RunId>) -> Result<usize, StoreError> {
+        self.ask(move |writing| prune::remove(writing, &runs)).await
     }
 
     /// Has the thread that writes do something, and waits for it.

@@ -125,3 +125,8 @@ pub(super) const USAGE_EXAMPLES: &str = "\
 Examples:
   llm-do usage --by day --since 7d
   llm-do usage --by agent --output json";
+
+pub(super) const PRUNE_EXAMPLES: &str = "\
+Examples:
+  llm-do runs prune --older-than 30d
+  llm-do runs prune --status cut_off --older-than 7d --dry-run";

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 
-use super::examples::{RESUME_EXAMPLES, RUNS_EXAMPLES, SHOW_EXAMPLES, USAGE_EXAMPLES};
+use super::examples::{PRUNE_EXAMPLES, RESUME_EXAMPLES, RUNS_EXAMPLES, SHOW_EXAMPLES, USAGE_EXAMPLES};
 use super::{ListOutput, Output, RunOptions, dollars};
 use crate::unknown::UnknownAnswer;
 
@@ -31,8 +31,10 @@ pub(crate) struct ResumeArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = RUNS_EXAMPLES)]
+#[command(after_help = RUNS_EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct RunsArguments {
+    #[command(subcommand)]
+    pub(crate) action: Option<RunsAction>,
     /// List runs of this project
     #[arg(long, value_name = "PATH")]
     pub(crate) project: Option<PathBuf>,
@@ -72,6 +74,31 @@ const STATUSES: [&str; 12] = [
     "running",
     "cut_off",
 ];
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsAction {
+    /// Remove runs from the record. Runs that can be resumed stay, unless `--status` names theirs
+    Prune(PruneArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = PRUNE_EXAMPLES, group(ArgGroup::new("which").required(true).multiple(true)))]
+pub(crate) struct PruneArguments {
+    /// Remove runs that ended before then: `12h`, `30d`, or a date
+    #[arg(long, value_name = "TIME", value_parser = since, group = "which")]
+    pub(crate) older_than: Option<Timestamp>,
+    /// Remove runs of this project
+    #[arg(long, value_name = "PATH", group = "which")]
+    pub(crate) project: Option<PathBuf>,
+    /// Remove runs that ended so, or `cut_off` (their process was killed)
+    #[arg(long, value_name = "STATUS", value_parser = STATUSES, group = "which")]
+    pub(crate) status: Option<String>,
+    /// List what would be removed, and remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) record: RecordArguments,
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]

@@ -3,14 +3,17 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use llm_do_record::{RunFilter, RunSummary};
+use llm_do::record::StoreError;
+use llm_do_core::counted;
+use llm_do_record::{PruneFilter, RunFilter, RunSummary};
 use serde_json::{Value, json};
 
-use crate::arguments::{ListOutput, RunsArguments};
+use crate::arguments::{ListOutput, PruneArguments, RunsAction, RunsArguments};
 use crate::command_error::CommandError;
 use crate::exit::Exit;
+use crate::host;
 use crate::output;
-use crate::record::{self, age, cost, one_line, short_id};
+use crate::record::{self, RecordTarget, age, cost, one_line, short_id};
 use crate::text::shortened;
 
 /// How much of what was run a line shows.
@@ -18,6 +21,9 @@ const MAX_TITLE_CHARS: usize = 60;
 
 /// Lists the runs of the record.
 pub(crate) fn runs(arguments: &RunsArguments) -> Result<Exit, CommandError> {
+    if let Some(RunsAction::Prune(arguments)) = &arguments.action {
+        return prune(arguments);
+    }
     let filter = RunFilter {
         project: arguments.project.as_deref().map(project_of),
         entry: arguments.entry.clone(),
@@ -38,6 +44,37 @@ pub(crate) fn runs(arguments: &RunsArguments) -> Result<Exit, CommandError> {
         ListOutput::Text if runs.is_empty() => output::to_stderr("no runs"),
         ListOutput::Text => drop(output::to_stdout(table(&runs).trim_end())),
     }
+    Ok(Exit::Done)
+}
+
+/// Removes runs from the record, or lists those that would be removed.
+fn prune(arguments: &PruneArguments) -> Result<Exit, CommandError> {
+    let Some(reader) = record::reader(&arguments.record)? else {
+        output::to_stderr("no runs");
+        return Ok(Exit::Done);
+    };
+    let filter = PruneFilter {
+        before: arguments.older_than,
+        runs: RunFilter {
+            project: arguments.project.as_deref().map(project_of),
+            status: arguments.status.clone(),
+            ..RunFilter::default()
+        },
+    };
+    let failed = |error: StoreError| CommandError::failed(error.to_string());
+    let runs = filter.matching(&reader).map_err(failed)?;
+    drop(reader);
+    if arguments.dry_run {
+        if !runs.is_empty() {
+            output::to_stdout(table(&runs).trim_end());
+        }
+        output::to_stderr(&format!("{} would be removed", counted(runs.len(), "run")));
+        return Ok(Exit::Done);
+    }
+    let Some(record) = RecordTarget::new(&arguments.record).open()? else { return Ok(Exit::Failed) };
+    let ids = runs.iter().map(|run| run.id).collect();
+    let removed = host::block_on(async { record.remove(ids).await.map_err(failed) })?;
+    output::to_stderr(&format!("removed {}", counted(removed, "run")));
     Ok(Exit::Done)
 }
 

@@ -224,6 +224,34 @@ fn a_turn_of_a_chat_is_recorded_and_not_resumed() {
 }
 
 #[test]
+fn runs_are_removed_by_age_project_and_status() {
+    let sandbox = Sandbox::scripted("mode: by_turn\nreplies:\n  - {delay: 5s, say: late}\n");
+    let size = || std::fs::metadata(sandbox.state().join("llm-do/record.db")).unwrap().len();
+    for number in 0..3 {
+        let long = format!("text {number} ").repeat(10_000);
+        sandbox.run(&["run", ".", &long, "--model", "test:echo"]).ended(0);
+    }
+    sandbox.run(&["run", ".", "go", "--timeout", "300ms"]).ended(124);
+    let before = size();
+    sandbox.run(&["runs", "prune"]).ended(2);
+    let dry = sandbox.run(&["runs", "prune", "--older-than", "2999-01-01", "--dry-run"]).ended(0);
+    assert!(dry.stderr.contains("3 runs would be removed"), "{dry:?}");
+    assert_eq!(dry.stdout.lines().count(), 4);
+    assert!(sandbox.run(&["runs", "prune", "--older-than", "1d"]).ended(0).stderr.contains("removed 0 runs"));
+    assert_eq!(runs(&sandbox).len(), 4);
+    assert!(sandbox.run(&["runs", "prune", "--project", "."]).ended(0).stderr.contains("removed 3 runs"));
+    // What can be resumed stays until its status is named.
+    assert_eq!(runs(&sandbox)[0]["status"], "timed_out");
+    assert!(
+        sandbox.run(&["runs", "prune", "--status", "timed_out"]).ended(0).stderr.contains("removed 1 run")
+    );
+    assert!(runs(&sandbox).is_empty());
+    assert!(size() < before - 200_000, "{before} became {}", size());
+    sandbox.run(&["run", ".", "again", "--model", "test:echo"]).ended(0);
+    assert_eq!(runs(&sandbox).len(), 1);
+}
+
+#[test]
 fn usage_is_added_up_by_model_agent_and_day() {
     let sandbox = Sandbox::asking();
     for _ in 0..3 {

@@ -34,6 +34,7 @@ fn the_command_line_is_documented_as_it_is() {
         "chat",
         "resume",
         "runs",
+        "runs prune",
         "show",
         "usage",
         "check",
