@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import os
 import pathlib
+import select
 import shlex
 import shutil
 import signal
@@ -23,6 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from typing import IO
 
 HERE = pathlib.Path(__file__).resolve().parent
 REQUIREMENTS = HERE / "requirements.txt"
@@ -52,8 +54,8 @@ def main() -> int:
         if not arguments.serve:
             llm_do()  # before anything is downloaded in vain
         python = set_up(arguments.setup_timeout)
-        with served(python, arguments.port) as address:
-            return keep_serving(address) if arguments.serve else run_greeter(arguments, address)
+        with served(python, arguments.port) as server:
+            return keep_serving(server) if arguments.serve else run_greeter(arguments, server.address)
     except Failure as failure:
         tell(f"error: {failure}\nhint: {failure.hint}")
         return failure.code
@@ -232,12 +234,30 @@ def ended_by(process: subprocess.Popen, deadline: float) -> Iterator:
 # Serving.
 
 
+class Server:
+    """The process of `serve.py`, the file that it writes its stderr to, and its address."""
+
+    def __init__(self, process: subprocess.Popen, log: IO[bytes]) -> None:
+        self.process = process
+        self.log = log
+        self.address = ""
+
+    def failure(self) -> Failure:
+        """Shows the last lines that the server wrote; returns how it ended."""
+        code = self.process.wait()
+        self.log.seek(0)
+        for line in self.log.read().decode(errors="replace").splitlines()[-15:]:
+            tell(f"  {line}")
+        how = f"with code {code}" if code >= 0 else f"by signal {signal.Signals(-code).name}"
+        return Failure(f"the server ended {how}", f"its last lines are above; remove {cache()} to set up anew")
+
+
 @contextlib.contextmanager
-def served(python: pathlib.Path, port: int) -> Iterator[str]:
-    """Serves the model while the body runs; gives the body the address."""
+def served(python: pathlib.Path, port: int) -> Iterator[Server]:
+    """Serves the model while the body runs."""
     tell("loading the model ...")
     with tempfile.TemporaryFile() as log:
-        server = subprocess.Popen(
+        process = subprocess.Popen(
             [str(python), str(HERE / "serve.py"), str(port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -247,24 +267,22 @@ def served(python: pathlib.Path, port: int) -> Iterator[str]:
             start_new_session=True,
         )
         try:
-            yield address_of(server, log)
+            server = Server(process, log)
+            server.address = address_of(server)
+            yield server
         finally:
-            stop(server)
+            stop(process)
 
 
-def address_of(server: subprocess.Popen, log) -> str:
-    with ended_by(server, time.monotonic() + SECONDS_TO_START) as is_late:
-        address = server.stdout.readline().strip()
+def address_of(server: Server) -> str:
+    with ended_by(server.process, time.monotonic() + SECONDS_TO_START) as is_late:
+        address = server.process.stdout.readline().strip()
     if address:
         return address
-    server.wait()
-    log.seek(0)
-    for line in log.read().decode(errors="replace").splitlines()[-15:]:
-        tell(f"  {line}")
+    failure = server.failure()
     if is_late():
         raise Failure(f"the server was not ready in {SECONDS_TO_START} seconds", "try again when the machine is less busy")
-    hint = f"remove {cache()} to set up anew; above stands what the server said"
-    raise Failure(f"the server ended with code {server.returncode}", hint)
+    raise failure
 
 
 def stop(server: subprocess.Popen) -> None:
@@ -278,17 +296,21 @@ def stop(server: subprocess.Popen) -> None:
         server.wait()
 
 
-def keep_serving(address: str) -> int:
-    """Prints the address and waits for Ctrl-C, a signal or, where stdin is a pipe, its end."""
-    print(address, flush=True)
+def keep_serving(server: Server) -> int:
+    """Prints the address and waits for Ctrl-C, a signal or, if stdin is a pipe, its end. Fails if the server ends."""
+    print(server.address, flush=True)
     tell(f"{MODEL} is served until Ctrl-C. Try it, in another terminal:")
-    tell(f'  LLAMACPP_BASE_URL={address}/v1 llm-do run examples/greeter "Good morning" --model llamacpp:{MODEL}')
-    if stat.S_ISFIFO(os.fstat(0).st_mode):
-        while os.read(0, 4096):
-            pass
-    else:
-        signal.pause()
-    return 0
+    tell(f'  LLAMACPP_BASE_URL={server.address}/v1 llm-do run examples/greeter "Good morning" --model llamacpp:{MODEL}')
+    # The server holds the other end of this pipe, so the pipe ends with it, however it ends.
+    output = server.process.stdout.fileno()
+    watched = [output, 0] if stat.S_ISFIFO(os.fstat(0).st_mode) else [output]
+    while True:
+        ready, _, _ = select.select(watched, [], [])
+        ended = [file for file in ready if not os.read(file, 4096)]
+        if 0 in ended:
+            return 0
+        if ended:
+            raise server.failure()
 
 
 # Running.

@@ -1,13 +1,15 @@
 //! The example's own command, and its project without a server.
 
+use std::fs::Permissions;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use llm_do_testing::needs;
 
-use crate::local_model::server::{Server, command, project};
+use crate::local_model::server::{Server, command, example, project};
 use crate::support::Ran;
 
 fn ran(child: Child) -> Ran {
@@ -51,6 +53,33 @@ fn a_server_ends_when_its_starter_is_killed() {
         assert!(Instant::now() < patience, "{address} is still served");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[needs(python)]
+#[test]
+fn serving_fails_when_the_server_ends() {
+    let cache = tempfile::tempdir().unwrap();
+    install_server(cache.path(), "echo http://127.0.0.1:1; echo out of memory >&2; kill -KILL $$");
+    let mut command = command(&["--serve"]);
+    // Its stdin stays open, so that it has no other reason to end.
+    let mut child = command.env("XDG_CACHE_HOME", cache.path()).spawn().unwrap();
+    let _stdin = child.stdin.take();
+    let ran = ran(child).ended(1).said("http://127.0.0.1:1\n");
+    ran.told("out of memory").told("error: the server ended by signal SIGKILL");
+}
+
+/// Installs a shell script in place of the Python that serves the model.
+fn install_server(cache: &Path, script: &str) {
+    let program = "import local_model; print(local_model.fingerprint())";
+    let mut python = Command::new("python3");
+    let output = python.args(["-B", "-c", program]).current_dir(example()).output().unwrap();
+    let fingerprint = String::from_utf8(output.stdout).unwrap();
+    let home = cache.join(format!("llm-do/local-model-{}", fingerprint.trim()));
+    let python = home.join("venv/bin/python");
+    std::fs::create_dir_all(python.parent().unwrap()).unwrap();
+    std::fs::write(home.join("done"), "").unwrap();
+    std::fs::write(&python, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&python, Permissions::from_mode(0o755)).unwrap();
 }
 
 #[needs(python)]
