@@ -31,9 +31,9 @@ use llm_do_core::{ModelError, ModelErrorKind};
 
 use crate::transport::{ByteStream, Chunks, Transport};
 use connector::Connector;
+pub(crate) use failure::{is_absent, is_without_tls};
 use packed::Packed;
 use proxies::Proxies;
-pub(crate) use proxies::is_this_machine;
 pub use settings::HttpSettings;
 
 /// The transport of real requests.

@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use llm_do_core::{ModelError, ModelErrorKind};
 
 use crate::environment::{Environment, KeyStoreError, Variable};
-use crate::http::is_this_machine;
+use crate::http::{is_absent, is_without_tls};
 use crate::wire::Api;
 
 /// A protocol that providers speak, by the prefix of the provider that made it.
@@ -262,20 +262,32 @@ impl Endpoint {
         Self::new(provider, &model.protocol, base_url, model.key.clone(), &model.headers)
     }
 
-    /// Adds what to do to an error of the connection, if the address is one of this machine.
+    /// Adds what to do to an error of the connection, if another address or another server helps.
     pub(crate) fn explain(&self, error: ModelError) -> ModelError {
-        let host = host_of(&self.base_url).map(|(_, host, _)| host);
-        let is_absent = error.kind == ModelErrorKind::Network && error.is_final;
-        if !is_absent || !host.is_some_and(|host| is_this_machine(&host)) {
+        let message = if is_absent(&error) {
+            format!("{}; {}", error.message, self.start_hint())
+        } else if is_without_tls(&error) {
+            format!("{} ({})", error.message, self.address_setting())
+        } else {
             return error;
-        }
-        let message = format!("{}; {}", error.message, self.start_hint());
+        };
         ModelError { message, ..error }
+    }
+
+    /// The variable that sets the address, or the key of the manifest or configuration.
+    fn address_setting(&self) -> String {
+        match self.address_variable() {
+            Some(variable) => (*variable).to_owned(),
+            None => format!("`providers.{}.base_url`", self.provider),
+        }
+    }
+
+    fn address_variable(&self) -> Option<&'static &'static str> {
+        built_in(&self.provider).and_then(|provider| provider.base_url_env.first())
     }
 
     /// How the server of a provider is started, or found elsewhere.
     fn start_hint(&self) -> String {
-        let variable = built_in(&self.provider).and_then(|provider| provider.base_url_env.first());
         let start = match self.provider.as_str() {
             "ollama" => "start Ollama (`ollama serve`)",
             "lmstudio" => "start the server of LM Studio (`lms server start`)",
@@ -283,7 +295,7 @@ impl Endpoint {
             "vllm" => "start vLLM (`vllm serve MODEL`)",
             _ => "start the server",
         };
-        match variable {
+        match self.address_variable() {
             Some(variable) => format!("{start}, or set {variable}"),
             None => format!("{start}, or change the address of the provider `{}`", self.provider),
         }

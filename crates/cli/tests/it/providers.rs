@@ -1,5 +1,6 @@
 //! Providers through the binary: answers, failures, keys that stay secret, recordings.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use llm_do_testing::{MockProvider, MockResponse};
@@ -97,6 +98,24 @@ fn a_server_on_this_machine_that_is_not_there_is_asked_once() {
         .ended(3)
         .told(&format!("nothing listens at {free}; start Ollama (`ollama serve`), or set OLLAMA_HOST"));
     assert!(!ran.stderr.contains("asking again") && !ran.stderr.contains("attempts"), "{ran:#?}");
+}
+
+#[test]
+fn a_server_without_tls_is_asked_once_and_the_variable_of_its_address_is_named() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    });
+    let sandbox = Sandbox::new().file("main.agent", "---\nname: main\nmodel: ollama:small\n---\nAnswer.\n");
+    let mut command = sandbox.command(&["run", ".", "hello", "-v"]);
+    let ran: Ran = command.env("OLLAMA_HOST", format!("https://{address}")).output().unwrap().into();
+    let ran = ran
+        .ended(3)
+        .told(&format!("{address} does not speak TLS: use `http://` in its address (OLLAMA_HOST)"));
+    assert!(!ran.stderr.contains("asking again"), "{ran:#?}");
+    server.join().unwrap();
 }
 
 #[test]

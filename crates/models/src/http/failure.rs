@@ -15,6 +15,25 @@ use rustls::{AlertDescription, CertificateError};
 
 use super::proxies::is_this_machine;
 
+/// What to do about a server without TLS.
+const USE_HTTP: &str = "use `http://` in its address";
+
+/// Returns whether a server of the provider, not its proxy, seems not to speak TLS.
+pub(crate) fn is_without_tls(error: &ModelError) -> bool {
+    error.message.ends_with(USE_HTTP) && !error.message.starts_with(PROXY_UNUSABLE)
+}
+
+/// How the message about a proxy begins that could not be reached.
+const PROXY_UNUSABLE: &str = "the proxy cannot be used";
+
+/// No program has opened the port of an address of this machine.
+const NOTHING_LISTENS: &str = "nothing listens at";
+
+/// Returns whether nothing listens at the provider's address on this machine.
+pub(crate) fn is_absent(error: &ModelError) -> bool {
+    error.message.starts_with(NOTHING_LISTENS)
+}
+
 /// No address is known for a host's name.
 #[derive(Debug, thiserror::Error)]
 #[error("the name is not known")]
@@ -27,7 +46,9 @@ pub(super) fn unsent(kind: ModelErrorKind, message: impl Into<String>) -> ModelE
 
 /// The name of the host has no address.
 pub(super) fn unresolved(host: &str) -> ModelError {
-    unsent(ModelErrorKind::Network, format!("could not resolve host {host}"))
+    let message = format!("could not resolve host {host}; are you offline, or is the name misspelled?");
+    // The resolver has tried twice, and each try may take seconds.
+    ModelError { is_final: true, ..unsent(ModelErrorKind::Network, message) }
 }
 
 /// Connecting took too long.
@@ -57,20 +78,41 @@ pub(super) fn connect_error(error: &(dyn Error + 'static), address: &Uri) -> Mod
 
 /// No program on this machine has opened the port. Waiting does not open it: somebody has to start the server.
 fn nothing_listens(host: &str) -> ModelError {
-    let error = unsent(ModelErrorKind::Network, format!("nothing listens at {host}"));
+    let error = unsent(ModelErrorKind::Network, format!("{NOTHING_LISTENS} {host}"));
     ModelError { is_final: true, ..error }
 }
 
 /// The handshake of TLS failed. A certificate that is not trusted stays so, however often it is tried.
-pub(super) fn tls_error(error: &io::Error, host: &str) -> ModelError {
+pub(super) fn tls_error(error: &io::Error, address: &Uri) -> ModelError {
+    let host = named(address);
     let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
-        let message = format!("{host} closed the connection during the TLS handshake");
-        return unsent(ModelErrorKind::Network, message);
+        return unfinished_handshake("closed the connection during the TLS handshake", address);
     };
-    match certificate_problem(tls) {
-        Some(problem) => unsent(ModelErrorKind::Invalid, format!("certificate of {host} {problem}")),
-        None => unsent(ModelErrorKind::Network, format!("the TLS handshake with {host} failed: {tls}")),
-    }
+    let message = match (certificate_problem(tls), tls) {
+        (Some(problem), _) => {
+            let host = address.host().unwrap_or_default();
+            return unsent(ModelErrorKind::Invalid, format!("certificate of {host} {problem}"));
+        }
+        // What it sent is not a message of TLS.
+        (None, rustls::Error::InvalidMessage(_)) => format!("{host} does not speak TLS: {USE_HTTP}"),
+        (None, _) => format!("the TLS handshake with {host} failed: {tls}"),
+    };
+    ModelError { is_final: true, ..unsent(ModelErrorKind::Network, message) }
+}
+
+/// The host was connected to, and said nothing in the handshake.
+pub(super) fn silent_handshake(address: &Uri, limit: Duration) -> ModelError {
+    unfinished_handshake(&format!("did not answer the TLS handshake within {limit:?}"), address)
+}
+
+/// A server without TLS waits for the end of the request that it takes the handshake for, or closes the connection. So
+/// may an overloaded host, but public ones have the usual port: only they are worth another attempt.
+fn unfinished_handshake(what: &str, address: &Uri) -> ModelError {
+    let has_usual_port = matches!(address.port_u16(), None | Some(443));
+    let is_final = !has_usual_port || address.host().is_some_and(is_this_machine);
+    let hint = if is_final { format!(" and may not speak TLS: {USE_HTTP}") } else { String::new() };
+    let message = format!("{} {what}{hint}", named(address));
+    ModelError { is_final, ..unsent(ModelErrorKind::Network, message) }
 }
 
 fn certificate_problem(error: &rustls::Error) -> Option<String> {
@@ -118,7 +160,7 @@ pub(super) fn proxy_error(error: ModelError) -> ModelError {
     let message = if is_certificate {
         format!("{} (this host is your proxy)", error.message)
     } else {
-        format!("the proxy cannot be used: {}", error.message)
+        format!("{PROXY_UNUSABLE}: {}", error.message)
     };
     ModelError { message, ..error }
 }

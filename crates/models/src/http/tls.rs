@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use http::Uri;
 use llm_do_core::{ModelError, ModelErrorKind};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -17,6 +19,7 @@ use super::{HttpSettings, failure};
 pub(super) struct Tls {
     file: Option<PathBuf>,
     directories: Vec<PathBuf>,
+    timeout: Duration,
     connector: OnceCell<TlsConnector>,
 }
 
@@ -25,18 +28,26 @@ impl Tls {
         Self {
             file: settings.certificate_file.clone(),
             directories: settings.certificate_directories.clone(),
+            // Half of the time for the whole connection, so that this limit ends before that one and names the cause.
+            timeout: settings.connect_timeout / 2,
             connector: OnceCell::new(),
         }
     }
 
     /// Secures an open connection to a host, whose certificate must be trusted.
-    pub(super) async fn secure(&self, connection: Connection, host: &str) -> Result<Connection, ModelError> {
+    pub(super) async fn secure(
+        &self,
+        connection: Connection,
+        address: &Uri,
+    ) -> Result<Connection, ModelError> {
+        let host = address.host().unwrap_or_default();
         let connector = self.connector.get_or_try_init(|| self.load()).await?;
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(name).map_err(|_| failure::unresolved(host))?;
-        match connector.connect(name, connection).await {
-            Ok(secured) => Ok(Connection::secured(secured)),
-            Err(error) => Err(failure::tls_error(&error, host)),
+        match tokio::time::timeout(self.timeout, connector.connect(name, connection)).await {
+            Ok(Ok(secured)) => Ok(Connection::secured(secured)),
+            Ok(Err(error)) => Err(failure::tls_error(&error, address)),
+            Err(_) => Err(failure::silent_handshake(address, self.timeout)),
         }
     }
 

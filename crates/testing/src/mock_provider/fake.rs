@@ -92,7 +92,11 @@ async fn failure(fault: Fault, host: &str) -> ModelError {
             format!("{host} reset the connection before it answered"),
         ),
         Fault::HangBeforeHeaders => std::future::pending().await,
-        Fault::DnsFailure => unsent(ModelErrorKind::Network, format!("could not resolve host {name}")),
+        Fault::DnsFailure => {
+            let message =
+                format!("could not resolve host {name}; are you offline, or is the name misspelled?");
+            ModelError { is_final: true, ..unsent(ModelErrorKind::Network, message) }
+        }
         Fault::TlsFailure => unsent(
             ModelErrorKind::Invalid,
             format!("certificate of {name} is not trusted: its issuer is unknown"),

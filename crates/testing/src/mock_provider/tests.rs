@@ -145,7 +145,7 @@ async fn faults_of_names_and_certificates_come_without_sockets() {
 
     assert_eq!(
         (unknown.kind, unknown.message.as_str()),
-        (ModelErrorKind::Network, "could not resolve host HOST")
+        (ModelErrorKind::Network, "could not resolve host HOST; are you offline, or is the name misspelled?")
     );
     assert_eq!(untrusted.kind, ModelErrorKind::Invalid);
     assert!(untrusted.message.starts_with("certificate of HOST"), "{untrusted}");

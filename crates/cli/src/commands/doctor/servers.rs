@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use llm_do::model::{Environment, ModelErrorKind, StandardModels, providers};
+use llm_do::model::{Environment, StandardModels, providers};
 use llm_do_core::counted;
 use serde_json::{Value, json};
 
@@ -13,8 +13,8 @@ use crate::text::visible_line;
 /// How long a server may take that nobody said is there.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// How long a server may take whose address the user set.
-const LIMIT_IF_SET: Duration = Duration::from_secs(5);
+/// How long a server may take whose address the user set: longer than a TLS handshake, whose failure names its cause.
+const LIMIT_IF_SET: Duration = Duration::from_secs(6);
 
 /// How many models of a server are named.
 const MAX_NAMED: usize = 5;
@@ -54,7 +54,7 @@ async fn look(name: &'static str, is_set: bool, environment: &Environment) -> Se
             let text = describe(&found);
             server(FactState::Ok, found, text)
         }
-        Ok(Err(error)) if error.kind == ModelErrorKind::Network && error.is_final => {
+        Ok(Err(error)) if error.message.starts_with("nothing listens") => {
             server(missing, Vec::new(), "nothing listens there".to_owned())
         }
         Ok(Err(error)) if is_set => server(missing, Vec::new(), visible_line(&error.to_string())),

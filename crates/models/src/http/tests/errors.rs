@@ -27,8 +27,11 @@ async fn a_name_without_address_cannot_be_resolved() {
     let error = fails(&transport(), "https://user:canary@no-such-host.invalid/v1?key=canary").await;
 
     assert_eq!(error.kind, Network);
-    assert_eq!(error.message, "could not resolve host no-such-host.invalid");
-    assert_eq!(error.cost, AttemptCost::Nothing);
+    assert_eq!(
+        error.message,
+        "could not resolve host no-such-host.invalid; are you offline, or is the name misspelled?"
+    );
+    assert_eq!((error.is_passing(), error.cost), (false, AttemptCost::Nothing));
 }
 
 #[tokio::test]
@@ -118,11 +121,30 @@ async fn a_handshake_that_never_ends_is_given_up() {
         std::future::pending::<()>().await;
     })
     .await;
-    let settings = HttpSettings { connect_timeout: Duration::from_millis(50), ..HttpSettings::default() };
+    let settings = HttpSettings { connect_timeout: Duration::from_millis(100), ..HttpSettings::default() };
     let transport = HttpTransport::new(settings).unwrap();
 
     let error = fails(&transport, &format!("https://127.0.0.1:{}/", server.port)).await;
 
-    assert_eq!(error.message, format!("no connection to 127.0.0.1:{} within 50ms", server.port));
-    assert_eq!((error.kind, error.cost), (Network, AttemptCost::Nothing));
+    let expected = format!(
+        "127.0.0.1:{} did not answer the TLS handshake within 50ms and may not speak TLS: use `http://` in its \
+         address",
+        server.port
+    );
+    assert_eq!((error.kind, &error.message), (Network, &expected));
+    assert_eq!((error.is_passing(), error.cost), (false, AttemptCost::Nothing));
+}
+
+#[tokio::test]
+async fn a_connection_closed_in_the_handshake_is_final_for_a_port_of_this_machine() {
+    let server = Server::start(async |stream: TcpStream, _, _: Log| drop(stream)).await;
+
+    let error = fails(&transport(), &format!("https://127.0.0.1:{}/", server.port)).await;
+
+    let expected = format!(
+        "127.0.0.1:{} closed the connection during the TLS handshake and may not speak TLS: use `http://` in its \
+         address",
+        server.port
+    );
+    assert_eq!((&error.message, error.is_passing()), (&expected, false));
 }

@@ -104,7 +104,10 @@ async fn hosts_in_no_proxy_are_reached_directly() {
 
     let error = fails(&transport, "http://eu.provider.invalid/v1").await;
 
-    assert_eq!(error.message, "could not resolve host eu.provider.invalid");
+    assert_eq!(
+        error.message,
+        "could not resolve host eu.provider.invalid; are you offline, or is the name misspelled?"
+    );
     assert_eq!(post(&transport, "http://elsewhere.invalid/v1", "{}").await.unwrap().0, 200);
     assert_eq!(proxy.requests().len(), 1);
 }
@@ -126,7 +129,10 @@ async fn a_proxy_that_cannot_be_reached_is_told_from_the_provider() {
 
     for address in ["http://provider.invalid/", "https://provider.invalid/"] {
         let error = fails(&transport, address).await;
-        assert_eq!(error.message, "the proxy cannot be used: could not resolve host proxy.invalid");
+        assert_eq!(
+            error.message,
+            "the proxy cannot be used: could not resolve host proxy.invalid; are you offline, or is the name misspelled?"
+        );
         assert_eq!((error.kind, error.cost), (Network, AttemptCost::Nothing));
     }
 }

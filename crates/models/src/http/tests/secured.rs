@@ -127,6 +127,7 @@ async fn a_server_without_tls_is_told_from_one_that_is_not_trusted() {
 
     let error = fails(&transport(), &format!("https://127.0.0.1:{}/", server.port)).await;
 
-    assert!(error.message.starts_with("the TLS handshake with 127.0.0.1 failed"), "{error}");
-    assert_eq!((error.kind, error.cost), (Network, AttemptCost::Nothing));
+    let expected = format!("127.0.0.1:{} does not speak TLS: use `http://` in its address", server.port);
+    assert_eq!((error.kind, &error.message), (Network, &expected));
+    assert_eq!((error.is_passing(), error.cost), (false, AttemptCost::Nothing));
 }
