@@ -38,6 +38,8 @@ def parameters(port: int) -> xllamacpp.CommonParams:
     # Two requests at once, each with half of the context.
     parameters.n_parallel = 2
     parameters.n_ctx = 8192
+    # For requests without a limit of their own: so small a model often repeats itself until its context is full.
+    parameters.n_predict = 512
     parameters.cpuparams.n_threads = threads()
     # Nothing but the model: no pages, no view of other requests, no downloads.
     parameters.ui = False

@@ -12,8 +12,8 @@ use futures::FutureExt;
 use llm_do_core::{
     AgentSpec, ArgumentsError, Attachment, Context, Conversation, Effect, FINAL_ANSWER, Failure, FailureKind,
     Halt, Head, HintAudience, Key, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output, Part,
-    Payload, Schema, Step, StepKind, StepResult, StopReason, ToolCall, ToolResult, counted, join_problems,
-    parse_strict,
+    Payload, Schema, Step, StepKind, StepResult, StopReason, ToolCall, ToolResult, Usage, counted,
+    join_problems, parse_strict,
 };
 
 use crate::call::caller::opener;
@@ -371,7 +371,7 @@ impl AgentLoop<'_> {
         // The schema is that of the agent's own answer; its forks tell it what they found.
         let Some(schema) = self.output_schema().filter(|_| !self.call.fork) else {
             if let Some(message) = remark(response, &text) {
-                self.scope.run.notice(&self.call.info, message.to_owned());
+                self.scope.run.notice(&self.call.info, message);
             }
             let attachments = made_by_the_model(response);
             return Ok(Next::End(Outcome::Value(Output { attachments, ..Output::text(text) })));
@@ -462,12 +462,21 @@ impl AgentLoop<'_> {
 }
 
 /// What a person should know about an answer.
-fn remark(response: &ModelResponse, text: &str) -> Option<&'static str> {
+fn remark(response: &ModelResponse, text: &str) -> Option<String> {
     match response.stop {
-        StopReason::MaxTokens => Some("the answer was cut off at the output limit"),
-        _ if text.trim().is_empty() && is_empty(response) => Some("the answer is empty"),
+        StopReason::MaxTokens => Some(cut_off_at_limit(&response.usage)),
+        _ if text.trim().is_empty() && is_empty(response) => Some("the answer is empty".to_owned()),
         _ => None,
     }
+}
+
+/// Names the length and the setting. The limit itself may be that of the setting, the budget, the model or its server.
+fn cut_off_at_limit(usage: &Usage) -> String {
+    let after = match usage.output {
+        0 => String::new(),
+        output => format!(" after {}", counted(output, "token")),
+    };
+    format!("the answer was cut off at the output limit{after}; `max_tokens` in `model_settings` sets it")
 }
 
 /// Returns whether a message holds nothing for anybody.

@@ -66,8 +66,11 @@ fn json_says_why_the_model_stopped_and_what_a_person_should_know() {
     let cut = Sandbox::scripted("- say: half an ans\n  stop: max_tokens\n");
     let cut = cut.run(&["run", ".", "x", "--output", "json"]).ended(0).json();
     assert_eq!((&cut["status"], &cut["stop"]), (&json!("done"), &json!("max_tokens")));
-    let notice = json!({"path": "main", "text": "the answer was cut off at the output limit"});
-    assert_eq!(cut["notices"], json!([notice]));
+    let [notice] = &cut["notices"].as_array().unwrap()[..] else { panic!("{cut}") };
+    let text = notice["text"].as_str().unwrap();
+    assert!(text.starts_with("the answer was cut off at the output limit after "), "{text}");
+    assert!(text.ends_with("; `max_tokens` in `model_settings` sets it"), "{text}");
+    assert_eq!(notice["path"], "main");
     let empty = Sandbox::scripted("- say: ''\n").run(&["run", ".", "x", "--output", "json"]).ended(0).json();
     assert_eq!(empty["notices"][0]["text"], "the answer is empty", "{empty}");
 }
