@@ -248,8 +248,10 @@ class Server:
         self.log.seek(0)
         for line in self.log.read().decode(errors="replace").splitlines()[-15:]:
             tell(f"  {line}")
-        how = f"with code {code}" if code >= 0 else f"by signal {signal.Signals(-code).name}"
-        return Failure(f"the server ended {how}", f"its last lines are above; remove {cache()} to set up anew")
+        if code < 0:
+            hint = "start it again; the system ends programs in this way when memory runs out"
+            return Failure(f"the server ended by signal {signal.Signals(-code).name}", hint)
+        return Failure(f"the server ended with code {code}", f"its last lines are above; remove {cache()} to set up anew")
 
 
 @contextlib.contextmanager
@@ -321,8 +323,11 @@ def run_greeter(arguments: argparse.Namespace, address: str) -> int:
     command = [*llm_do(), "run", str(HERE)]
     if arguments.prompt:
         command.append(" ".join(arguments.prompt))
-    command += ["--model", f"{provider}:{MODEL}", "--trust"]  # the address is that of the server above
-    command += ["--set", f"providers.{provider}.base_url={address}{PATHS[arguments.protocol]}", *arguments.passed_on]
+    command += ["--model", f"{provider}:{MODEL}"]
+    # An address that the command line sets is the user's own word, so nothing is left to ask about.
+    for protocol, path in PATHS.items():
+        command += ["--set", f"providers.local-{protocol}.base_url={address}{path}"]
+    command += arguments.passed_on
     tell(f"$ {shlex.join(command)}")
     return wait_for(command)
 

@@ -209,7 +209,7 @@ fn apply_override(project: &LoadedProject, given: &TrustOverride, source: &str) 
     let paint = Paint::for_stderr();
     match source {
         "--trust" => {
-            let list = text::list(&project.powers);
+            let list = text::list(project);
             output::to_stderr(&paint.message(&format!("trusted for this run by `--trust`:\n{list}")));
         }
         source => {
@@ -223,7 +223,7 @@ fn apply_override(project: &LoadedProject, given: &TrustOverride, source: &str) 
 
 /// The error for a digest that does not match the powers.
 fn other_digest(project: &LoadedProject, source: &str) -> CommandError {
-    let (shown, list) = (text::shown_root(&project.root), text::list(&project.powers));
+    let (shown, list) = (text::shown_root(&project.root), text::list(project));
     let digest = shown_digest(&project.powers);
     CommandError::with_hint(
         format!("the powers of `{shown}` have the digest {digest}, not the one in `{source}`\n{list}"),
@@ -233,7 +233,7 @@ fn other_digest(project: &LoadedProject, source: &str) -> CommandError {
 
 /// Shows a notice that a project runs without its powers.
 fn notice_restricted(project: &LoadedProject, source: &str) {
-    let list = text::list(&project.powers);
+    let list = text::list(project);
     output::early_notice(&format!("{source}, so the project runs without these powers:\n{list}"));
 }
 
@@ -242,13 +242,13 @@ fn not_trusted(project: &LoadedProject, found: &Lookup) -> CommandError {
     let digest = shown_digest(&project.powers);
     let message = match found {
         Lookup::Beyond(entry, changes) => {
-            let (date, changes) = (text::date(entry), text::changes(changes));
+            let (date, changes) = (text::date(entry), text::changes(changes, project));
             format!(
                 "`{shown}` wants more than you agreed to on {date}, and you cannot be asked without a terminal\n{changes}"
             )
         }
         _ => {
-            let list = text::list(&project.powers);
+            let list = text::list(project);
             format!("`{shown}` is not trusted, and you cannot be asked without a terminal\n{list}")
         }
     };

@@ -154,6 +154,19 @@ impl LoadedProject {
         reach
     }
 
+    /// Returns the declared providers of whose models no agent names one. Somebody who runs the project may.
+    pub fn unnamed_providers(&self) -> Vec<&str> {
+        let outlines = self.project.outline();
+        let agents = outlines.iter().filter_map(|outline| outline.agent.as_ref());
+        let own = agents.flat_map(|agent| agent.model.iter().chain(&agent.fallback_models));
+        let named: HashSet<String> = own
+            .map(|model| model.name().to_string())
+            .chain(self.model.clone())
+            .map(|model| provider_of(&model).to_owned())
+            .collect();
+        self.providers.keys().map(String::as_str).filter(|name| !named.contains(*name)).collect()
+    }
+
     /// What a function can call that a run starts with: everything, by its plain name.
     fn entry_outline(&self) -> Outline {
         let mut outline = self.project.root_outline();

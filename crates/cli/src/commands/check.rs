@@ -35,7 +35,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<Exit, CommandError> {
             Err(problem) => return Err(problem),
         },
         Ok(project) if project.has_code() && !arguments.reach => {
-            return check_static(arguments, &location, &project.powers);
+            return check_static(arguments, &location, &project);
         }
         seen => seen,
     };
@@ -57,20 +57,20 @@ fn with_needs(project: LoadedProject) -> Result<LoadedProject, Diagnostics> {
 fn check_static(
     arguments: &CheckArguments,
     location: &ProjectLocation,
-    powers: &Powers,
+    project: &LoadedProject,
 ) -> Result<Exit, CommandError> {
     let diagnostics = loading::check_static(location)?;
     let ok = !diagnostics.has_errors();
     match arguments.output {
         CheckOutput::Json => {
-            let value = json!({"ok": ok, "static": true, "diagnostics": diagnostics.0, "powers": powers, "digest": digest(powers)});
+            let value = json!({"ok": ok, "static": true, "diagnostics": diagnostics.0, "powers": project.powers, "digest": digest(&project.powers)});
             output::to_stdout(&serde_json::to_string_pretty(&value).unwrap_or_default());
         }
         _ => {
             show(&diagnostics);
             if ok {
                 output::to_stdout("ok, as far as it can be seen without running anything");
-                show_powers(powers);
+                show_powers(project);
             }
         }
     }
@@ -83,10 +83,10 @@ fn digest(powers: &Powers) -> Option<String> {
 }
 
 /// Prints what the project does without a question.
-fn show_powers(powers: &Powers) {
-    if !powers.is_empty() {
-        let digest = trust::shown_digest(powers);
-        let list = trust::powers_list(powers);
+fn show_powers(project: &LoadedProject) {
+    if !project.powers.is_empty() {
+        let digest = trust::shown_digest(&project.powers);
+        let list = trust::powers_list(project);
         output::to_stdout(&printable(&format!(
             "powers: what it does without a question ({digest}):\n{list}"
         )));
@@ -120,7 +120,7 @@ fn print_text(loaded: &Result<LoadedProject, Diagnostics>, reach: bool) {
                 output::to_stdout(&printable(&project.reach().to_string()));
             } else {
                 output::to_stdout(&summary(project));
-                show_powers(&project.powers);
+                show_powers(project);
             }
         }
         Err(diagnostics) => show(diagnostics),

@@ -34,7 +34,7 @@ pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, CommandError> {
     let digest = trust::shown_digest(&project.powers);
     output::to_stderr(&format!(
         "{shown} does this without asking you:\n\n{}\n",
-        trust::powers_list(&project.powers)
+        trust::powers_list(&project)
     ));
     if let Some(file) = trust::foreign(&project, arguments.owner).first() {
         let hint = format!("`--owner {}` accepts that owner", file.owner);

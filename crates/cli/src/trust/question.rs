@@ -193,7 +193,7 @@ fn shown(question: &TrustQuestion<'_>) -> String {
     match found {
         Lookup::Beyond(entry, changes) => {
             lines.push(format!("{path} wants more than you agreed to on {}:\n", text::date(entry)));
-            lines.push(text::changes(changes));
+            lines.push(text::changes(changes, project));
         }
         Lookup::Unknown | Lookup::Replaced | Lookup::Trusted(_) => {
             let seen = match found {
@@ -202,7 +202,7 @@ fn shown(question: &TrustQuestion<'_>) -> String {
                 _ => "not seen before",
             };
             lines.push(format!("{path}  ({seen}) wants to do what llm-do would not ask you about:\n"));
-            lines.push(text::list(&project.powers));
+            lines.push(text::list(project));
         }
     }
     lines.join("\n")

@@ -71,6 +71,24 @@ fn check_lists_the_powers() {
 }
 
 #[test]
+fn an_address_that_no_agent_uses_is_listed_with_its_condition() {
+    let manifest = "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\nproviders:\n\
+                    \x20 used: {api: openai-chat, base_url: 'http://127.0.0.1:1/v1'}\n\
+                    \x20 spare: {api: openai-chat, base_url: 'http://127.0.0.1:2/v1'}\n";
+    let sandbox = Sandbox::untrusted()
+        .file("project.yaml", manifest)
+        .file("main.agent", "---\nname: main\nmodel: used:x\n---\nEcho.\n");
+    let listed = |arguments: &[&str]| sandbox.run(arguments).ended(0).stdout;
+    let text = listed(&["check", "."]);
+    let address = |port: u16| format!("SENDS   your prompts and files to http://127.0.0.1:{port}");
+    assert!(text.contains(&format!("{}\n", address(1))), "{text}");
+    let condition = ", if a model of this provider is chosen; no agent names one\n";
+    assert!(text.contains(&format!("{}{condition}", address(2))), "{text}");
+    let moved = listed(&["check", ".", "--set", "providers.used.base_url=http://127.0.0.1:3/v1"]);
+    assert!(!moved.contains(&address(1)) && !moved.contains(&address(3)), "{moved}");
+}
+
+#[test]
 fn without_a_terminal_a_run_is_refused_with_the_two_ways_out() {
     let sandbox = marked();
     let ran = sandbox.run(&["run", "p", "hi"]);
