@@ -12,8 +12,8 @@ use futures::FutureExt;
 use llm_do_core::{
     AgentSpec, ArgumentsError, Attachment, Context, Conversation, Effect, FINAL_ANSWER, Failure, FailureKind,
     Halt, Head, HintAudience, Key, LinkedPrograms, Message, ModelResponse, Name, Outcome, Output, Part,
-    Payload, Schema, Step, StepKind, StepResult, StopReason, ToolCall, ToolResult, Usage, counted,
-    join_problems, parse_strict,
+    Payload, Schema, Step, StepKind, StepResult, StopReason, ToolCall, ToolChoice, ToolResult, Usage,
+    counted, join_problems, parse_strict,
 };
 
 use crate::call::caller::opener;
@@ -277,13 +277,29 @@ impl AgentLoop<'_> {
             StopReason::Other(ref word) if calls.is_empty() && is_empty(&response) => {
                 self.ask_anew(word).await
             }
-            _ if calls.is_empty() => self.conclude(&response).await,
+            _ if calls.is_empty() => {
+                self.note_ignored_choice();
+                self.conclude(&response).await
+            }
             StopReason::ToolUse | StopReason::EndTurn | StopReason::StopSequence => {
                 self.dispatch(&response, &calls).await
             }
             // Calls are run only from a message that ended properly.
             StopReason::MaxTokens | StopReason::Pause | StopReason::Other(_) => self.cut_off(&response).await,
         }
+    }
+
+    /// Says that a server ignored a forced tool choice. After the first turn the model may answer.
+    fn note_ignored_choice(&self) {
+        let spec = self.frame.plan.spec.as_ref().filter(|_| self.turn == 1);
+        let (expected, it) = match spec.and_then(|spec| spec.settings.tool_choice.as_ref()) {
+            Some(ToolChoice::Tool(name)) => (format!("`{name}`"), "it"),
+            Some(ToolChoice::Required) => ("a tool".to_owned(), "one"),
+            _ => return,
+        };
+        let text =
+            format!("the model answered without calling {expected}, although `tool_choice` asks for {it}");
+        self.scope.run.notice(&self.call.info, text);
     }
 
     async fn ask(&self) -> Result<Arc<ModelResponse>, StepError> {

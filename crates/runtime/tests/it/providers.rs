@@ -387,6 +387,28 @@ async fn a_tool_that_must_be_used_is_used_once() {
 }
 
 #[tokio::test]
+async fn a_forced_choice_that_the_server_ignored_is_noticed() {
+    for (choice, expected) in [
+        (
+            ToolChoice::Tool("write".to_owned()),
+            &["the model answered without calling `write`, although `tool_choice` asks for it"][..],
+        ),
+        (
+            ToolChoice::Required,
+            &["the model answered without calling a tool, although `tool_choice` asks for one"],
+        ),
+        (ToolChoice::Auto, &[]),
+    ] {
+        let (tool, _) = counting("write");
+        let (model, _) = Canned::new([said("Done.", StopReason::EndTurn)]);
+        let settings = ModelSettings { tool_choice: Some(choice), ..ModelSettings::default() };
+        let agent = AgentSpec::new("main", "x").model(model).settings(settings).tool("write");
+        let run = TestProject::new().agent(agent).tool(tool).run("go").await;
+        assert_eq!(notices(&run), expected);
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_is_no_object_is_given_in_a_field_of_one() {
     let schema =
         json!({"type": "array", "items": {"$ref": "#/$defs/word"}, "$defs": {"word": {"type": "string"}}});
