@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use llm_do::Payload;
 use llm_do::approval::Decision;
-use llm_do::call::CallResult;
+use llm_do::call::{CallKind, CallResult, FailureKind};
 use llm_do::event::{Delta, Event, EventBody, ModelResult};
-use llm_do::value::Key;
+use llm_do::value::{Key, Name};
+use llm_do::{Failure, Payload};
 use parking_lot::Mutex;
 
 use crate::console::Console;
@@ -21,6 +21,8 @@ const SHOWN: usize = 400;
 pub(crate) struct EventPrinter {
     console: Arc<Console>,
     level: u8,
+    /// Whether a tool that failed is mentioned at level 0.
+    shows_failed_tools: bool,
     /// The messages of agents, if whole sentences are printed for a screen reader.
     messages: Option<Mutex<AgentMessages>>,
     /// Streamed text that does not fill a line yet, per call: streams of several calls never mix.
@@ -30,7 +32,12 @@ pub(crate) struct EventPrinter {
 impl EventPrinter {
     /// Prints at a level: 0 notices, 1 calls, 2 streamed text, 3 whole requests.
     pub(crate) fn new(console: Arc<Console>, level: u8) -> Self {
-        Self { console, level, messages: None, open: Mutex::default() }
+        Self { console, level, shows_failed_tools: true, messages: None, open: Mutex::default() }
+    }
+
+    /// Says at level 0, too, which tools failed, or not.
+    pub(crate) fn with_failed_tools(self, shows_failed_tools: bool) -> Self {
+        Self { shows_failed_tools, ..self }
     }
 
     /// Prints in sentences what agents say, what they call, and the results.
@@ -46,6 +53,14 @@ impl EventPrinter {
         match &event.body {
             EventBody::Notice { text } => self.line(event, &format!("notice: {}", indented(text))),
             EventBody::Stderr { text } => self.line(event, &indented(text)),
+            EventBody::CallFinished {
+                kind: CallKind::Tool,
+                name,
+                result: CallResult::Error(failure),
+                ..
+            } if self.level == 0 => {
+                self.failed_tool(event, name, failure);
+            }
             _ if self.level == 0 => {}
             EventBody::CallStarted { input, .. } => {
                 self.line(event, &shortened(input.text(), SHOWN));
@@ -116,6 +131,15 @@ impl EventPrinter {
 
     fn sentences(&self, sentences: impl IntoIterator<Item = String>) {
         sentences.into_iter().for_each(|sentence| self.console.line(&sentence));
+    }
+
+    /// Says why a tool failed, since the answer may not. A denial is a notice, and that of the run itself its error.
+    fn failed_tool(&self, event: &Event, name: &Name, failure: &Failure) {
+        let is_told = is_top(event) || failure.is_denial() || failure.kind == FailureKind::Cancelled;
+        if self.shows_failed_tools && !is_told {
+            let message = shortened(&failure.message, SHOWN);
+            self.console.line(&format!("tool {} failed: {message}", visible(name)));
+        }
     }
 
     fn decision(&self, event: &Event, decision: &Decision) {

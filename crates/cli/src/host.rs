@@ -25,6 +25,7 @@ use crate::input;
 use crate::output;
 use crate::plan::Plan;
 use crate::signals::{Interrupts, terminal_modes};
+use crate::silence::SilenceWatch;
 use crate::status_line::StatusLine;
 use crate::stream::AnswerStream;
 
@@ -189,9 +190,16 @@ fn with_event_printer(
         FrontEndKind::Plain => EventPrinter::plain(console.clone(), plan.verbose),
         _ => EventPrinter::new(console.clone(), plan.verbose),
     };
+    // For a program, the object or the events on stdout say all of this.
+    let is_for_person = plan.output == Output::Text;
+    let printer = printer.with_failed_tools(is_for_person);
+    let silence = is_for_person.then(|| SilenceWatch::new(&plan.project, console.clone()));
     let barrier = barrier.clone();
     builder.on_event(move |event| {
         printer.print(event);
+        if let Some(silence) = &silence {
+            silence.read(event);
+        }
         barrier.note(event);
     })
 }

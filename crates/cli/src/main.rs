@@ -40,6 +40,7 @@ mod record;
 mod run_object;
 mod secret_input;
 mod signals;
+mod silence;
 mod status_line;
 mod stdin;
 mod stream;

@@ -76,6 +76,18 @@ fn json_says_why_the_model_stopped_and_what_a_person_should_know() {
 }
 
 #[test]
+fn a_tool_that_fails_is_named_for_a_person_only() {
+    let agent = "---\nname: main\nmodel: script:script.yaml\ntools: [calculator]\n---\nCalculate.\n";
+    let script = "mode: by_turn\nreplies:\n  - ask: {calculator: {expression: 1/0}}\n  - say: the end\n";
+    let sandbox = Sandbox::new().file("main.agent", agent).file("script.yaml", script);
+    let ran = sandbox.run(&["run", ".", "x"]).ended(0).said("the end\n");
+    assert!(ran.stderr.starts_with("tool calculator failed: "), "{ran:?}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    sandbox.run(&["run", ".", "x", "--output", "json"]).ended(0).told_nothing();
+    sandbox.run(&["run", ".", "x", "--output", "jsonl"]).ended(0).told_nothing();
+}
+
+#[test]
 fn json_lists_the_calls_that_were_denied() {
     let denied = |flags: &[&str], exit: i32| {
         let arguments = [&["run", ".", "x", "--output", "json"], flags].concat();
