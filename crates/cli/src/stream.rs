@@ -7,7 +7,7 @@
 //! What happened is read from events on the readers' thread; [`AnswerStream::finish`] is called after it has read all.
 
 use std::collections::HashSet;
-use std::io::{IsTerminal, stdout};
+use std::io::{IsTerminal, stderr, stdout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,6 +17,7 @@ use llm_do::project::{LoadedProject, Outline};
 use llm_do::value::{Content, Key, Name};
 use llm_do::{Output, RunReport};
 use parking_lot::{Mutex, MutexGuard};
+use rustix::fs::fstat;
 
 use crate::answer_text::{AnswerChange, AnswerText};
 use crate::console::{Console, Suspended};
@@ -54,6 +55,8 @@ pub(crate) struct AnswerStream {
     streamed: HashSet<Name>,
     console: Arc<Console>,
     is_terminal: bool,
+    /// Whether lines of stderr may end up in the middle of a line of the answer.
+    is_shared: bool,
     /// Set when nobody reads stdout any more.
     unread: Arc<AtomicBool>,
     interrupts: Interrupts,
@@ -71,7 +74,7 @@ struct StreamState {
     is_line_open: bool,
     /// The last word on a terminal, which may still grow.
     word: String,
-    /// Keeps other lines away from a line that is open on the same terminal.
+    /// Keeps other lines away from a line that is open on the same terminal, file or pipe.
     suspended: Option<Suspended>,
 }
 
@@ -90,6 +93,7 @@ impl AnswerStream {
             streamed: streamed.collect(),
             console,
             is_terminal: stdout().is_terminal(),
+            is_shared: stdout().is_terminal() || is_same_file(),
             unread,
             interrupts,
             state: Mutex::default(),
@@ -218,7 +222,7 @@ impl AnswerStream {
         }
         // A reader of the pipe may draw on the same terminal as the status line.
         self.console.hide_status();
-        if self.is_terminal && state.suspended.is_none() {
+        if self.is_shared && state.suspended.is_none() {
             state.suspended = Some(Console::suspend(&self.console));
         }
         let ready = if self.is_terminal { whole_message(&mut state.word, text) } else { text.to_owned() };
@@ -248,7 +252,7 @@ impl AnswerStream {
 
     /// Lets other lines have the terminal again.
     fn free_terminal(&self, state: &mut StreamState) {
-        if self.is_terminal {
+        if self.is_shared {
             self.end_line(state);
             state.suspended = None;
         }
@@ -262,6 +266,12 @@ impl AnswerStream {
     fn state(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock()
     }
+}
+
+/// Returns whether stdout and stderr are the same file or pipe.
+fn is_same_file() -> bool {
+    let (Ok(out), Ok(error)) = (fstat(stdout()), fstat(stderr())) else { return false };
+    (out.st_dev, out.st_ino) == (error.st_dev, error.st_ino)
 }
 
 /// Adds a text to an open word and takes out what is complete: an emoji may consist of several characters, which must

@@ -52,6 +52,20 @@ fn with_tool() -> Sandbox {
 }
 
 #[test]
+fn a_line_of_stderr_begins_on_its_own_if_both_go_to_the_same_file() {
+    let sandbox = Sandbox::scripted("- say: The color is a rainbow.\n");
+    let file = std::fs::File::create(sandbox.path("all.txt")).unwrap();
+    let mut command = sandbox.command(&["run", ".", "hello", "-v"]);
+    let status = command.stdout(file.try_clone().unwrap()).stderr(file).status().unwrap();
+    assert!(status.success());
+    let text = std::fs::read_to_string(sandbox.path("all.txt")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.contains(&"The color is a rainbow."), "{text}");
+    assert!(lines.iter().any(|line| line.starts_with("[main] -> The color")), "{text}");
+    assert!(!text.ends_with("\n\n"), "{text}");
+}
+
+#[test]
 fn the_answer_of_an_agent_without_tools_streams_through_a_pipe() {
     let sandbox = slow();
     let mut child = start(&sandbox, &["run", ".", "hello"]);
