@@ -20,7 +20,7 @@ pub(crate) use self::files::{attachments, word_before};
 use crate::Theme;
 use crate::editor::{Edited, Editor};
 use crate::protocol::OfferedModel;
-use crate::wrap::fitted;
+use crate::wrap::{fitted, fitted_in_middle};
 
 /// How many choices are shown at once at most.
 const MAX_ROWS: usize = 8;
@@ -282,7 +282,8 @@ fn draw_choice(choice: &Choice, row: Rect, labels: usize, buffer: &mut Buffer, t
     let mark = 2.min(usize::from(row.width));
     let x = row.x + 2.min(row.width);
     let room = usize::from(row.width) - mark;
-    let end = buffer.set_stringn(x, row.y, &choice.label, room.min(labels), Style::new()).0;
+    let label = fitted_in_middle(&choice.label, room.min(labels));
+    let end = buffer.set_stringn(x, row.y, label, room.min(labels), Style::new()).0;
     let at = end.max(x + u16::try_from(labels).unwrap_or_default()) + 2;
     if !choice.description.is_empty() && at < row.right() {
         let room = usize::from(row.right() - at);

@@ -93,6 +93,24 @@ pub(crate) fn fitted(text: &str, width: usize) -> String {
     format!("{}…", text[..end].trim_end())
 }
 
+/// Fits text into one row of at most so many columns; a text that is too long loses its middle: names of models and
+/// files differ at their ends.
+pub(crate) fn fitted_in_middle(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let Some(room) = width.checked_sub(1) else { return String::new() };
+    let (end, used) = fitting(text, room / 2);
+    let clusters = text.grapheme_indices(true).rev();
+    let mut begin = text.len();
+    let mut left = room - used;
+    for (index, cluster) in clusters {
+        let Some(rest) = left.checked_sub(widest(cluster)) else { break };
+        (left, begin) = (rest, index);
+    }
+    format!("{}…{}", &text[..end], &text[begin..])
+}
+
 /// Returns how many columns text takes.
 pub(crate) fn columns(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.graphemes(true).map(widest).sum() }
@@ -477,6 +495,15 @@ mod tests {
         assert_eq!(literal_rows("ab  cd\n\nx\n", 3), ["ab", "  c", "d", "", "x", ""]);
         assert_eq!(literal_rows("漢a", 1), ["漢", "a"]);
         assert_eq!(literal_rows("", 3), [""]);
+    }
+
+    #[test]
+    fn names_keep_both_ends() {
+        assert_eq!(fitted_in_middle("openai:gpt-5", 12), "openai:gpt-5");
+        assert_eq!(fitted_in_middle("openai:gpt-5-mini", 13), "openai…5-mini");
+        assert_eq!(fitted_in_middle("anthropic:漢字漢字", 10), "anth…字字".replace("字字", "漢字"));
+        assert_eq!(fitted_in_middle("ab", 0), "");
+        assert_eq!(fitted_in_middle("abc", 1), "…");
     }
 
     #[test]

@@ -134,22 +134,25 @@ fn choices(has_scopes: bool, width: u16, theme: Theme) -> Line<'static> {
     key_line(&keys, width, theme)
 }
 
-/// Keys with what they do, as many as fit; without brackets where they would not all fit with them.
+/// Keys with what they do, as many as fit: with brackets, closer together or closest, if that shows all of them.
 pub(crate) fn key_line(keys: &[(&'static str, &'static str)], width: u16, theme: Theme) -> Line<'static> {
-    let length = |(key, label): &(&str, &str)| key.chars().count() + label.chars().count() + 3;
-    // The gap behind the last one may be cut.
-    let room = usize::from(width) + 2;
-    let is_wide = keys.iter().map(|key| length(key) + 2).sum::<usize>() <= room;
+    let length = |(key, label): &(&str, &str)| key.chars().count() + 1 + label.chars().count();
+    let whole: usize = keys.iter().map(length).sum();
+    let (room, gaps) = (usize::from(width), keys.len().saturating_sub(1));
+    let has_brackets = whole + 2 * keys.len() + 2 * gaps <= room;
+    let gap = if whole + 2 * gaps <= room { "  " } else { "·" };
     let mut spans = Vec::new();
     let mut taken = 0;
     for (key, label) in keys {
-        taken += length(&(key, label));
-        if !is_wide && taken > room {
+        let gap = if spans.is_empty() { "" } else { gap };
+        taken += gap.chars().count() + length(&(key, label));
+        if !has_brackets && taken > room {
             break;
         }
-        let key = if is_wide { format!("[{key}]") } else { (*key).to_owned() };
+        let key = if has_brackets { format!("[{key}]") } else { (*key).to_owned() };
+        spans.push(Span::raw(gap));
         spans.push(Span::styled(key, theme.accent()));
-        spans.push(Span::raw(format!(" {label}  ")));
+        spans.push(Span::raw(format!(" {label}")));
     }
     Line::from(spans)
 }

@@ -589,6 +589,17 @@ fn a_scope_is_picked_by_number_or_by_arrows() {
 }
 
 #[test]
+fn all_answers_are_named_on_a_narrow_terminal() {
+    let request = || llm_do_core::ApprovalRequest { scopes: vec![Scope::Tool], ..request("run", json!({})) };
+    let mut driver = Driver::new(UiOptions { chat: false, awaits_input: false, ..options() }, (40, 20));
+    let _answer = driver.ask(request());
+    driver.wait(A_WHILE);
+    driver.read_on();
+    let screen = driver.screen();
+    assert!(screen.contains("y once·a always…·n deny·q stop·e edit"), "{screen}");
+}
+
+#[test]
 fn a_scope_is_shown_whole_before_it_is_granted() {
     let words = ["find", "a-directory-with-a-long-name", "-name", "an-even-longer-name-of-files", "-delete"];
     let command = Scope::CommandPrefix(words.map(str::to_owned).to_vec());
