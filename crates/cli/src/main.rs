@@ -48,6 +48,7 @@ mod text;
 mod trust;
 mod typed_input;
 mod unknown;
+mod wrap;
 
 use std::process::ExitCode;
 

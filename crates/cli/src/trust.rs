@@ -19,6 +19,7 @@ use crate::command_error::CommandError;
 use crate::console::Paint;
 use crate::environment::state_directory;
 use crate::output;
+use crate::wrap;
 
 pub(crate) use text::{list as powers_list, shown_digest};
 
@@ -210,7 +211,8 @@ fn apply_override(project: &LoadedProject, given: &TrustOverride, source: &str) 
     match source {
         "--trust" => {
             let list = text::list(project);
-            output::to_stderr(&paint.message(&format!("trusted for this run by `--trust`:\n{list}")));
+            let text = wrap::for_stderr(&format!("trusted for this run by `--trust`:\n{list}"));
+            output::to_stderr(&paint.message(&text));
         }
         source => {
             let count = project.powers.len();

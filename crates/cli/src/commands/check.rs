@@ -13,6 +13,7 @@ use crate::location::{self, ProjectLocation};
 use crate::output;
 use crate::text::printable;
 use crate::trust;
+use crate::wrap;
 
 /// Checks a project.
 pub(crate) fn check(arguments: &CheckArguments) -> Result<Exit, CommandError> {
@@ -87,9 +88,8 @@ fn show_powers(project: &LoadedProject) {
     if !project.powers.is_empty() {
         let digest = trust::shown_digest(&project.powers);
         let list = trust::powers_list(project);
-        output::to_stdout(&printable(&format!(
-            "powers: what it does without a question ({digest}):\n{list}"
-        )));
+        let text = format!("powers: what it does without a question ({digest}):\n{list}");
+        output::to_stdout(&wrap::for_stdout(&printable(&text)));
     }
 }
 

@@ -27,6 +27,7 @@ use crate::model_name;
 use crate::output;
 use crate::text::visible_line;
 use crate::trust;
+use crate::wrap;
 
 use facts::{Fact, FactState, facts};
 use sandbox::{sandbox_lines, sandbox_value};
@@ -211,7 +212,7 @@ impl Report {
             lines.push(format!("none  provider  {}", self.no_provider()));
         }
         lines.extend(sandbox_lines(sandbox_status()));
-        output::to_stdout(&lines.join("\n"));
+        output::to_stdout(&wrap::for_stdout(&lines.join("\n")));
     }
 
     /// Why nobody on the network was asked.

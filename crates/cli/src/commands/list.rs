@@ -17,6 +17,7 @@ use crate::loading;
 use crate::location;
 use crate::output;
 use crate::text::{printable, shortened, visible};
+use crate::wrap;
 
 /// How much of a description is shown on a line.
 const SHOWN: usize = 100;
@@ -26,7 +27,7 @@ pub(crate) fn list(arguments: &ListArguments) -> Result<Exit, CommandError> {
     let project = loading::load_for_looking(&location::locate(&arguments.project)?)?;
     loading::show_notices(&project);
     let text = match arguments.output {
-        ListOutput::Text => as_text(&project),
+        ListOutput::Text => wrap::for_stdout(&printable(&as_text(&project))),
         ListOutput::Json => serde_json::to_string_pretty(&as_json(&project)).unwrap_or_default(),
     };
     output::to_stdout(&printable(text.trim_end()));

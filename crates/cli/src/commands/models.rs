@@ -25,6 +25,7 @@ use crate::model_name;
 use crate::output;
 use crate::text::{printable, visible_line};
 use crate::trust;
+use crate::wrap;
 use list::ModelList;
 
 /// Models that need no provider.
@@ -45,7 +46,7 @@ pub(crate) fn models(arguments: &ModelsArguments) -> Result<Exit, CommandError> 
         (None, None) => (view.text(), view.value()),
     };
     let text = match arguments.output {
-        ListOutput::Text => text,
+        ListOutput::Text => wrap::for_stdout(&printable(&text)),
         ListOutput::Json => serde_json::to_string_pretty(&value).unwrap_or_default(),
     };
     output::to_stdout(&printable(text.trim_end()));

@@ -10,7 +10,7 @@ use crate::command_error::CommandError;
 use crate::environment::state_directory;
 use crate::exit::Exit;
 use crate::text::visible_line;
-use crate::{child, loading, location, output, trust};
+use crate::{child, loading, location, output, trust, wrap};
 
 /// Shows the powers of a project and agrees to them, lists agreements, or takes one back.
 pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, CommandError> {
@@ -32,10 +32,8 @@ pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, CommandError> {
         return Ok(Exit::Done);
     }
     let digest = trust::shown_digest(&project.powers);
-    output::to_stderr(&format!(
-        "{shown} does this without asking you:\n\n{}\n",
-        trust::powers_list(&project)
-    ));
+    let list = trust::powers_list(&project);
+    output::to_stderr(&wrap::for_stderr(&format!("{shown} does this without asking you:\n\n{list}\n\n")));
     if let Some(file) = trust::foreign(&project, arguments.owner).first() {
         let hint = format!("`--owner {}` accepts that owner", file.owner);
         return Err(CommandError::with_hint(format!("trust cannot be remembered: {file}"), hint));

@@ -9,6 +9,7 @@ use rustix::termios::{QueueSelector, Winsize, tcflush, tcgetwinsize};
 
 use super::{text, view};
 use crate::text::visible_line;
+use crate::wrap::{columns_of_terminal, wrapped};
 
 /// On a narrower terminal the list always has to be viewed.
 const MIN_COLUMNS: usize = 20;
@@ -45,7 +46,7 @@ enum Choice {
 pub(super) fn ask(question: &TrustQuestion<'_>) -> TrustReply {
     let Some(mut terminal) = open_terminal() else { return TrustReply::NobodyToAsk };
     let size = tcgetwinsize(&terminal).ok();
-    let columns = size.map_or(80, |size| usize::from(size.ws_col)).max(MIN_COLUMNS);
+    let columns = columns_of_terminal(&terminal).max(MIN_COLUMNS);
     let shown = wrapped(&shown(question), columns);
     let prompt = prompt(question.foreign.is_empty(), columns);
     let may_remember = question.foreign.is_empty();
@@ -131,51 +132,6 @@ fn prompt(may_remember: bool, columns: usize) -> String {
     prompt
 }
 
-/// Breaks lines between words, so that the terminal does not break them within one and their rows can be counted.
-fn wrapped(text: &str, columns: usize) -> String {
-    text.lines().map(|line| wrapped_line(line, columns)).collect::<Vec<_>>().join("\n")
-}
-
-fn wrapped_line(line: &str, columns: usize) -> String {
-    let indent = if line.starts_with(' ') { " ".repeat(10) } else { String::new() };
-    let mut rows = Vec::new();
-    let mut row = String::new();
-    for word in line.split_inclusive(' ') {
-        if !row.trim().is_empty() && width(&row) + width(word.trim_end()) > columns {
-            rows.push(std::mem::replace(&mut row, indent.clone()));
-        }
-        row.push_str(word);
-        // A word that is longer than a row is broken anywhere.
-        while width(row.trim_end()) > columns {
-            let end = row_end(&row, columns);
-            let rest = row.split_off(end);
-            rows.push(std::mem::replace(&mut row, rest));
-        }
-    }
-    rows.push(row);
-    rows.iter().map(|row| row.trim_end()).collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the byte at which a row is full.
-fn row_end(row: &str, columns: usize) -> usize {
-    let mut used = 0;
-    let is_beyond = |(_, c): &(usize, char)| {
-        used += columns_of(*c);
-        used > columns
-    };
-    row.char_indices().find(is_beyond).map_or(row.len(), |(end, _)| end)
-}
-
-/// Returns how many columns a text takes at most.
-fn width(text: &str) -> usize {
-    text.chars().map(columns_of).sum()
-}
-
-/// Returns how many columns a character takes at most: some that are not ASCII are wide.
-fn columns_of(c: char) -> usize {
-    if c.is_ascii() { 1 } else { 2 }
-}
-
 fn read_line(terminal: &mut File) -> String {
     let mut line = Vec::new();
     let mut byte = [0];
@@ -211,28 +167,6 @@ fn shown(question: &TrustQuestion<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_word_is_broken_that_fits_on_a_row() {
-        let text =
-            "  RUNS    its Python code with your rights, in no sandbox\n\n/home/ada/x  (not seen before)";
-        let rows = wrapped(text, 40);
-        assert_eq!(
-            rows.lines().collect::<Vec<_>>(),
-            [
-                "  RUNS    its Python code with your",
-                "          rights, in no sandbox",
-                "",
-                "/home/ada/x  (not seen before)"
-            ]
-        );
-    }
-
-    #[test]
-    fn no_row_is_wider_than_the_terminal() {
-        let text = format!("  SENDS   your key to https://{}/ and {}", "long.".repeat(30), "漢".repeat(50));
-        assert!(wrapped(&text, 40).lines().all(|row| width(row) <= 40), "{}", wrapped(&text, 40));
-    }
 
     #[test]
     fn choices_are_broken_between_each_other() {
