@@ -11,6 +11,8 @@ use crate::config;
 use crate::output;
 use crate::text::visible_line;
 
+const WRITE_A_MODEL: &str = "write `PROVIDER:MODEL`; `llm-do models --list` lists known models";
+
 /// Completes a name, and says on stderr what it was taken for.
 pub(crate) fn completed(name: &str, project: Option<&LoadedProject>) -> Result<String, CommandError> {
     let full = complete(name, project)?;
@@ -68,14 +70,14 @@ fn check_known(name: &str, provider: &str, project: Option<&LoadedProject>) -> R
 fn no_provider(name: &str, provider: &str, known: &[&str], user: &UserModels) -> CommandError {
     let shown = visible_line(name);
     if provider == name {
-        let message = format!("the model `{shown}` names no provider, and no provider is known to have it");
+        if name.is_empty() {
+            return CommandError::with_hint("the model name is empty", WRITE_A_MODEL);
+        }
+        let message = format!("there is no model `{shown}`");
         let alias = llm_do_core::nearest(name, user.aliases.keys().map(String::as_str)).map(str::to_owned);
         return match alias.or_else(|| misspelled_model(name)) {
             Some(meant) => CommandError::with_hint(message, did_you_mean(&[meant])),
-            None => CommandError::with_hint(
-                message,
-                "write `PROVIDER:MODEL`; `llm-do models --list` lists known models",
-            ),
+            None => CommandError::with_hint(message, WRITE_A_MODEL),
         };
     }
     let message =
@@ -120,7 +122,8 @@ mod tests {
             ("opnai:gpt-5", "did you mean `openai:gpt-5`?"),
             ("openai", "write `openai:MODEL`"),
             ("openai:", "write `openai:MODEL`"),
-            ("", "write `PROVIDER:MODEL`"),
+            ("", "the model name is empty"),
+            ("foo", "there is no model `foo`"),
             ("zzzzzzzz", "write `PROVIDER:MODEL`"),
             ("zzzzzzzz:x", "known: "),
         ] {

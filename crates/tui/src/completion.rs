@@ -57,7 +57,8 @@ pub(crate) struct Completion {
     current_model: Option<String>,
     root: PathBuf,
     choices: Vec<Choice>,
-    chosen: usize,
+    /// The choice that Enter takes. None while what is typed fits several models, and the person has chosen none.
+    chosen: Option<usize>,
     /// The word for which the choices were made.
     word: String,
     /// Closed by the person, until another word begins.
@@ -88,7 +89,7 @@ impl Completion {
             current_model,
             root: root.into(),
             choices,
-            chosen: 0,
+            chosen: None,
             word,
             dismissed: false,
         }
@@ -113,7 +114,7 @@ impl Completion {
     /// Closes the list.
     pub(crate) fn close(&mut self) {
         self.choices.clear();
-        self.chosen = 0;
+        self.chosen = None;
     }
 
     /// Looks at the text again, after each change of it or of the cursor.
@@ -128,41 +129,36 @@ impl Completion {
         word.clone_into(&mut self.word);
         self.close();
         if !self.dismissed {
-            self.choices = self.choices_for(editor);
+            (self.choices, self.chosen) = self.choices_for(editor);
         }
     }
 
-    fn choices_for(&self, editor: &Editor) -> Vec<Choice> {
+    /// Returns the choices, and the one that Enter takes.
+    fn choices_for(&self, editor: &Editor) -> (Vec<Choice>, Option<usize>) {
         let first = editor.cursor() == (0, self.word.chars().count());
         if self.word.starts_with('/') && first {
-            return self.matching_commands();
+            return (self.matching_commands(), Some(0));
         }
-        if let Some(test_support) = typed_model(editor) {
-            return self.matching_models(&test_support);
+        if let Some(typed) = typed_model(editor) {
+            return self.matching_models(&typed);
         }
         match self.word.strip_prefix('@') {
-            Some(path) => files::matching(&self.root, path),
-            None => Vec::new(),
+            Some(path) => (files::matching(&self.root, path), Some(0)),
+            None => (Vec::new(), None),
         }
     }
 
-    fn matching_models(&self, test_support: &str) -> Vec<Choice> {
-        if test_support.is_empty() {
-            return self.all_models();
+    /// The best matches first; of equal ones in the order in which models are offered.
+    fn matching_models(&self, typed: &str) -> (Vec<Choice>, Option<usize>) {
+        if typed.is_empty() {
+            return (self.all_models(), Some(0));
         }
-        let rank = |model: &OfferedModel| {
-            let bare = model.name.split_once(':').map_or("", |(_, bare)| bare);
-            // `gpt-5` means the model of that name before all others that contain it.
-            if bare == test_support || model.name == test_support {
-                Some(0)
-            } else {
-                rank(&model.name, test_support).map(|rank| rank + 1)
-            }
-        };
-        let ranked = self.models.iter().filter_map(|model| Some((rank(model)?, model)));
-        let mut ranked: Vec<(u8, &OfferedModel)> = ranked.collect();
+        let ranked = self.models.iter().filter_map(|model| Some((rank_model(&model.name, typed)?, model)));
+        let mut ranked: Vec<(ModelMatch, &OfferedModel)> = ranked.collect();
         ranked.sort_by_key(|(rank, _)| *rank);
-        ranked.into_iter().map(|(_, model)| choice_of_model(model)).collect()
+        let ranks: Vec<ModelMatch> = ranked.iter().map(|(rank, _)| *rank).collect();
+        let choices = ranked.into_iter().map(|(_, model)| choice_of_model(model)).collect();
+        (choices, is_decisive(&ranks).then_some(0))
     }
 
     /// All models, and first of all the one that answers now: who presses Enter at once changes nothing.
@@ -174,11 +170,11 @@ impl Completion {
     }
 
     fn matching_commands(&self) -> Vec<Choice> {
-        let test_support = self.word.trim_start_matches('/');
+        let typed = self.word.trim_start_matches('/');
         let mut ranked: Vec<_> = self
             .commands
             .iter()
-            .filter_map(|command| Some((rank(command.name.trim_start_matches('/'), test_support)?, command)))
+            .filter_map(|command| Some((rank(command.name.trim_start_matches('/'), typed)?, command)))
             .collect();
         ranked.sort_by_key(|(rank, _)| *rank);
         ranked.into_iter().map(|(_, command)| choice_of(*command)).collect()
@@ -186,21 +182,21 @@ impl Completion {
 
     /// Takes a key while the list is open: Up and Down choose, Tab and Enter accept, Esc closes.
     ///
-    /// Enter on a word that is already what is chosen is left to the editor, which sends it.
+    /// Enter on a word that is already what is chosen, or while nothing is, is left to the editor, which sends it.
     pub(crate) fn key(&mut self, key: KeyEvent, editor: &mut Editor) -> Completed {
         if !self.is_open() || key.kind == KeyEventKind::Release {
             return Completed::Nothing;
         }
         let control = key.modifiers == KeyModifiers::CONTROL;
         match key.code {
-            KeyCode::Up => self.choose(self.chosen + self.choices.len() - 1),
-            KeyCode::Char('p') if control => self.choose(self.chosen + self.choices.len() - 1),
-            KeyCode::Down => self.choose(self.chosen + 1),
-            KeyCode::Char('n') if control => self.choose(self.chosen + 1),
+            KeyCode::Up => self.choose_previous(),
+            KeyCode::Char('p') if control => self.choose_previous(),
+            KeyCode::Down => self.choose_next(),
+            KeyCode::Char('n') if control => self.choose_next(),
             KeyCode::Esc => self.dismiss(),
             KeyCode::Tab => self.accept(editor),
-            KeyCode::Enter if key.modifiers.is_empty() && !self.is_written() => {
-                let sends = self.choices.get(self.chosen).is_some_and(|choice| choice.sends);
+            KeyCode::Enter if key.modifiers.is_empty() && self.chosen.is_some() && !self.is_written() => {
+                let sends = self.chosen_one().is_some_and(|choice| choice.sends);
                 match self.accept(editor) {
                     Completed::Accepted if sends => Completed::Chosen,
                     completed => completed,
@@ -210,9 +206,19 @@ impl Completion {
         }
     }
 
-    /// Chooses round the ends of the list.
-    fn choose(&mut self, choice: usize) -> Completed {
-        self.chosen = choice % self.choices.len();
+    fn chosen_one(&self) -> Option<&Choice> {
+        self.choices.get(self.chosen?)
+    }
+
+    /// Goes on to the first choice after the last one.
+    fn choose_next(&mut self) -> Completed {
+        self.chosen = Some(self.chosen.map_or(0, |chosen| (chosen + 1) % self.choices.len()));
+        Completed::Moved
+    }
+
+    fn choose_previous(&mut self) -> Completed {
+        let last = self.choices.len() - 1;
+        self.chosen = Some(self.chosen.and_then(|chosen| chosen.checked_sub(1)).unwrap_or(last));
         Completed::Moved
     }
 
@@ -223,12 +229,14 @@ impl Completion {
     }
 
     fn is_written(&self) -> bool {
-        self.choices.get(self.chosen).is_some_and(|choice| choice.whole && choice.inserted == self.word)
+        self.chosen_one().is_some_and(|choice| choice.whole && choice.inserted == self.word)
     }
 
-    /// Puts the choice into the text. A directory opens the list of its entries.
+    /// Puts the choice, or the first one, into the text. A directory opens the list of its entries.
     fn accept(&mut self, editor: &mut Editor) -> Completed {
-        let Some(choice) = self.choices.get(self.chosen).cloned() else { return Completed::Nothing };
+        let Some(choice) = self.choices.get(self.chosen.unwrap_or_default()).cloned() else {
+            return Completed::Nothing;
+        };
         let space = if choice.whole { " " } else { "" };
         let edited = editor.replace_word(&format!("{}{space}", choice.inserted));
         self.close();
@@ -247,19 +255,22 @@ impl Completion {
         let room = usize::from(area.height);
         let is_cut = self.choices.len() > room.min(MAX_ROWS);
         let rows = if is_cut && room > 1 { (room - 1).min(MAX_ROWS) } else { room.min(MAX_ROWS) };
-        let top = (self.chosen + 1).saturating_sub(rows);
+        let top = self.chosen.map_or(0, |chosen| (chosen + 1).saturating_sub(rows));
         let labels = self.label_width(usize::from(area.width));
         let shown = self.choices.iter().enumerate().skip(top).take(rows);
         for (y, (index, choice)) in (area.y..area.bottom()).zip(shown) {
             let row = Rect { y, height: 1, ..area };
             draw_choice(choice, row, labels, buffer, theme);
-            if index == self.chosen {
+            if Some(index) == self.chosen {
                 buffer.set_style(row, theme.selected());
             }
         }
         if is_cut && room > rows {
             let y = area.y + u16::try_from(rows).unwrap_or_default();
-            let note = format!("  {} of {}; ↑ ↓ for more", self.chosen + 1, self.choices.len());
+            let note = match self.chosen {
+                Some(chosen) => format!("  {} of {}; ↑ ↓ for more", chosen + 1, self.choices.len()),
+                None => format!("  {} match; ↑ ↓ choose one", self.choices.len()),
+            };
             let row = Rect { y, height: 1, ..area };
             clear(row, buffer);
             buffer.set_stringn(row.x, y, fitted(&note, row.width.into()), row.width.into(), theme.dim());
@@ -300,9 +311,9 @@ fn clear(row: Rect, buffer: &mut Buffer) {
 /// Returns the text behind `/model`, if there is nothing else.
 fn typed_model(editor: &Editor) -> Option<String> {
     let text = editor.text();
-    let test_support = text.strip_prefix(MODEL_COMMAND)?;
+    let typed = text.strip_prefix(MODEL_COMMAND)?;
     let is_at_end = editor.cursor() == (0, text.chars().count());
-    (is_at_end && !test_support.contains(char::is_whitespace)).then(|| test_support.to_owned())
+    (is_at_end && !typed.contains(char::is_whitespace)).then(|| typed.to_owned())
 }
 
 fn choice_of_model(model: &OfferedModel) -> Choice {
@@ -325,15 +336,53 @@ fn choice_of(command: Command) -> Choice {
     }
 }
 
+/// How a model matches what was typed, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum ModelMatch {
+    FullName,
+    /// The name without its provider.
+    BareName,
+    Prefix,
+    /// The beginning of a word of the name, as `opus` in `claude-opus-5`.
+    Word,
+    /// Its letters, in that order, with others between them.
+    Letters,
+}
+
+fn rank_model(name: &str, typed: &str) -> Option<ModelMatch> {
+    let (name, typed) = (name.to_lowercase(), typed.to_lowercase());
+    let bare = name.split_once(':').map_or("", |(_, bare)| bare);
+    let mut words = name.match_indices(&typed).map(|(start, _)| &name[..start]);
+    if name == typed {
+        Some(ModelMatch::FullName)
+    } else if bare == typed {
+        Some(ModelMatch::BareName)
+    } else if name.starts_with(&typed) || bare.starts_with(&typed) {
+        Some(ModelMatch::Prefix)
+    } else if words.any(|before| !before.ends_with(char::is_alphanumeric)) {
+        Some(ModelMatch::Word)
+    } else {
+        rank(&name, &typed).map(|_| ModelMatch::Letters)
+    }
+}
+
+/// Returns whether the first of these matches is what the person means: it is a name or part of one, and the only such.
+fn is_decisive(ranks: &[ModelMatch]) -> bool {
+    match ranks {
+        [ModelMatch::Letters, ..] | [] => false,
+        [first, rest @ ..] => rest.first() != Some(first),
+    }
+}
+
 /// How well a name matches what was typed, whatever its case; less is better and `None` is not at all.
-fn rank(name: &str, test_support: &str) -> Option<u8> {
-    let (name, test_support) = (name.to_lowercase(), test_support.to_lowercase());
-    if name.starts_with(&test_support) {
+fn rank(name: &str, typed: &str) -> Option<u8> {
+    let (name, typed) = (name.to_lowercase(), typed.to_lowercase());
+    if name.starts_with(&typed) {
         return Some(0);
     }
-    if name.contains(&test_support) {
+    if name.contains(&typed) {
         return Some(1);
     }
     let mut rest = name.chars();
-    test_support.chars().all(|wanted| rest.any(|c| c == wanted)).then_some(2)
+    typed.chars().all(|wanted| rest.any(|c| c == wanted)).then_some(2)
 }

@@ -13,6 +13,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::UserRequest;
 use crate::approvals;
 use crate::command_error::CommandError;
+use crate::config;
 use crate::console::Paint;
 use crate::environment::state_directory;
 use crate::input;
@@ -125,19 +126,11 @@ pub(crate) fn ui_options(project: &LoadedProject, environment: &Environment, ent
     }
 }
 
-/// Returns the models that can be chosen from a list: those that the project names, then those of providers that have a
-/// key; all known ones if no provider has one.
+/// Returns the models that can be chosen from a list: those that the project names, the user's aliases, then those of
+/// providers that have a key; all known ones if no provider has one.
 fn offered_models(project: &LoadedProject, environment: &Environment) -> Vec<OfferedModel> {
-    let outlines = project.project.outline();
-    let of_agents =
-        outlines.iter().filter_map(|outline| Some(outline.agent.as_ref()?.model.as_ref()?.name()));
-    let mut names: Vec<String> =
-        project.model.iter().cloned().chain(of_agents.map(|name| name.to_string())).collect();
-    names.sort_unstable();
-    names.dedup();
-    let of_project =
-        names.into_iter().map(|name| OfferedModel { name, description: "of this project".to_owned() });
-    let mut offered: Vec<OfferedModel> = of_project.collect();
+    let mut offered = models_of(project);
+    offered.extend(aliases(project));
     let has_key =
         |provider: &&BuiltinProvider| provider.key_env.iter().any(|name| environment.get(name).is_some());
     let hosted =
@@ -146,10 +139,32 @@ fn offered_models(project: &LoadedProject, environment: &Environment) -> Vec<Off
     let usable = hosted().filter(|provider| !is_any_set || has_key(provider));
     for model in usable.flat_map(|provider| known_models(provider.name)) {
         if offered.iter().all(|other| other.name != model.name) {
-            offered.push(OfferedModel { description: describe_model(&model), name: model.name });
+            let note = if is_any_set { "" } else { "; no key is set" };
+            let description = format!("{}{note}", describe_model(&model));
+            offered.push(OfferedModel { description, name: model.name });
         }
     }
     offered
+}
+
+fn models_of(project: &LoadedProject) -> Vec<OfferedModel> {
+    let outlines = project.project.outline();
+    let of_agents =
+        outlines.iter().filter_map(|outline| Some(outline.agent.as_ref()?.model.as_ref()?.name()));
+    let mut names: Vec<String> =
+        project.model.iter().cloned().chain(of_agents.map(|name| name.to_string())).collect();
+    names.sort_unstable();
+    names.dedup();
+    let offered = |name| OfferedModel { name, description: "of this project".to_owned() };
+    names.into_iter().map(offered).collect()
+}
+
+/// The user's own names for models, so that such a name is not taken for part of another one.
+fn aliases(project: &LoadedProject) -> Vec<OfferedModel> {
+    // Starting the session has reported a configuration that cannot be read.
+    let aliases = config::current(Some(&project.root)).map(|user| user.models().aliases).unwrap_or_default();
+    let offered = |(name, model)| OfferedModel { name, description: format!("your alias of {model}") };
+    aliases.into_iter().map(offered).collect()
 }
 
 fn describe_model(model: &KnownModel) -> String {

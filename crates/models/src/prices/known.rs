@@ -23,7 +23,8 @@ pub struct KnownModel {
 pub fn known_models(provider: &str) -> Vec<KnownModel> {
     let Some(provider) = built_in(provider) else { return Vec::new() };
     let Some(section) = own_section(provider) else { return Vec::new() };
-    let listed = table::models(section).filter(|model| is_served(provider, model.name));
+    let listed =
+        table::models(section).filter(|model| is_served(provider, model.name) && is_whole(model.name));
     let known = |model: table::ListedModel| {
         // As it is charged: an earlier line may fit the name too, and the first one counts.
         let rates = table::find(section, model.name)??;
@@ -57,6 +58,12 @@ fn is_served(provider: &BuiltinProvider, model: &str) -> bool {
     provider.name != "gemini" || model.starts_with("gemini") || model.starts_with("gemma")
 }
 
+/// Returns whether a model has this name: the table also lists how the names of fine-tuned models begin, as
+/// `ft:gpt-3.5-turbo-`.
+fn is_whole(model: &str) -> bool {
+    model.ends_with(char::is_alphanumeric)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +88,10 @@ mod tests {
         assert!(models.is_sorted_by(|a, b| a.name < b.name), "a name is listed twice");
         assert!(!models.iter().any(|model| model.name.contains("embedding")), "no price, no conversation");
         assert!(known_models("google").iter().all(|model| !model.name.contains("claude")));
+        let ends = |model: &KnownModel| model.name.ends_with(['-', ':', '.', '/']);
+        assert!(
+            !providers().iter().flat_map(|provider| known_models(provider.name)).any(|model| ends(&model))
+        );
         assert_eq!(known_models("ollama"), []);
         assert_eq!(known_models("nobody"), []);
     }

@@ -248,3 +248,32 @@ fn models_are_offered_behind_their_command_and_chosen_by_one_key() {
     assert_eq!(input.completion.key(enter, &mut input.editor), Completed::Chosen);
     assert_eq!(input.editor.text().trim_end(), "/model anthropic:claude-opus-5");
 }
+
+#[test]
+fn enter_takes_only_a_model_that_is_meant_beyond_doubt() {
+    let model = |name: &str| OfferedModel { name: name.to_owned(), description: String::new() };
+    let names =
+        ["fast", "openai:gpt-5-mini", "openai:gpt-5", "azure:gpt-5", "groq:fable-of-oz", "groq:gpt-oss"];
+    let models = names.map(model);
+    let taken = |typed: &str| {
+        let mut input = input(&[]);
+        input.completion = Completion::new(SLASH_COMMANDS, ".").with_models(&models);
+        input.press(&format!("/model<Space>{typed}"));
+        let completed = input.completion.key(keys("<Enter>")[0], &mut input.editor);
+        (completed == Completed::Chosen).then(|| input.editor.text().trim_end().to_owned())
+    };
+    for (typed, model) in [
+        ("Fas", "fast"),
+        ("gpt-5-m", "openai:gpt-5-mini"),
+        ("oss", "groq:gpt-oss"),
+        ("foo<Down>", "groq:fable-of-oz"),
+        ("gpt-5<Down><Down>", "azure:gpt-5"),
+        ("gpt-5<Up>", "openai:gpt-5-mini"),
+    ] {
+        assert_eq!(taken(typed), Some(format!("/model {model}")), "{typed}");
+    }
+    // Letters of a name in their order, several exact names, several beginnings, a whole name.
+    for typed in ["foo", "gpt-5", "gpt", "openai:gpt-5"] {
+        assert_eq!(taken(typed), None, "{typed}");
+    }
+}

@@ -169,6 +169,8 @@ fn another_model_answers_from_now_on() {
     let sandbox = remembering();
     let session = chat(&sandbox);
     command(&session, "/model nobody:x", "does not exist");
+    // Its letters are part of names of known models, which nobody meant.
+    command(&session, "/model foo", "there is no model `foo`");
     command(&session, "/model test:echo", "`test:echo` answers from now on");
     say(&session, "is anybody there", "\nis anybody there\n");
     // The current model stays, and is first in the list of others.
