@@ -11,7 +11,7 @@ mod parse;
 mod settings;
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use llm_do::approval::ApprovalMode;
 use llm_do::model::{ModelOverride, UserModels, providers};
@@ -41,11 +41,27 @@ pub(crate) struct UserConfig {
     pub(crate) text: String,
 }
 
+static CURRENT: OnceLock<Result<UserConfig, ConfigError>> = OnceLock::new();
+static DEFAULTS: LazyLock<UserConfig> = LazyLock::new(UserConfig::default);
+
 /// Returns the configuration, which is read at the first call. A directory inside the project is not the user's.
 pub(crate) fn current(project: Option<&Path>) -> Result<&'static UserConfig, CommandError> {
-    static CURRENT: OnceLock<Result<UserConfig, ConfigError>> = OnceLock::new();
     let loaded = CURRENT.get_or_init(|| UserConfig::load(project));
     loaded.as_ref().map_err(|error| error.clone().into())
+}
+
+/// Reads the configuration for commands that work without it. If it cannot be used, the defaults hold in this process, and
+/// what is wrong is returned.
+pub(crate) fn current_or_defaults(project: Option<&Path>) -> (&'static UserConfig, Option<ConfigError>) {
+    let (loaded, error) = match UserConfig::load(project) {
+        Ok(config) => (config, None),
+        Err(error) => {
+            let path = error.path().to_path_buf();
+            (UserConfig { path: Some(path), ..UserConfig::default() }, Some(error))
+        }
+    };
+    let used = CURRENT.get_or_init(|| Ok(loaded));
+    (used.as_ref().unwrap_or(&DEFAULTS), error)
 }
 
 impl UserConfig {

@@ -37,12 +37,21 @@ struct FoundKey {
 /// Stores, forgets or lists keys.
 pub(crate) fn auth(arguments: &AuthArguments) -> Result<Exit, CommandError> {
     child::refuse("use your stored keys")?;
-    let config = config::current(None)?;
     match &arguments.action {
-        AuthAction::Login { provider, stdin } => login(&account(config, provider)?, *stdin),
-        AuthAction::Logout { provider } => logout(&account(config, provider)?),
-        AuthAction::List { output } => list(&accounts(config), *output),
+        AuthAction::Login { provider, stdin } => login(&account(config::current(None)?, provider)?, *stdin),
+        AuthAction::Logout { provider } => logout(provider),
+        AuthAction::List { output } => list(&accounts(usable_config()), *output),
     }
+}
+
+/// Returns the configuration. Its providers are missing if it cannot be used, which does not keep keys from being listed
+/// or forgotten.
+fn usable_config() -> &'static UserConfig {
+    let (config, error) = config::current_or_defaults(None);
+    if let Some(error) = error {
+        output::to_stderr(&format!("warning: your configuration is not used: {}", error.line()));
+    }
+    config
 }
 
 fn store() -> Result<Credentials, CommandError> {
@@ -125,15 +134,17 @@ fn checked(key: &str) -> Result<&str, CommandError> {
     Ok(key)
 }
 
-fn logout(account: &Account) -> Result<Exit, CommandError> {
-    let store = store()?;
-    if !store.forget(&account.name).map_err(CommandError::usage)? {
+fn logout(provider: &str) -> Result<Exit, CommandError> {
+    let name = account_of(provider);
+    // A key is forgotten also if its provider is no longer one of the configuration.
+    if !store()?.forget(name).map_err(CommandError::usage)? {
+        let known = account(usable_config(), provider)?;
         return Err(CommandError::with_hint(
-            format!("no key of {} is stored", account.name),
+            format!("no key of {} is stored", known.name),
             "`llm-do auth list` shows which keys are found",
         ));
     }
-    output::to_stderr(&format!("forgot the key of {}", account.name));
+    output::to_stderr(&format!("forgot the key of {}", visible_line(name)));
     Ok(Exit::Done)
 }
 

@@ -22,7 +22,7 @@ use crate::config;
 use crate::environment;
 use crate::exit::Exit;
 use crate::loading;
-use crate::location;
+use crate::location::{self, ProjectLocation};
 use crate::model_name;
 use crate::output;
 use crate::text::visible_line;
@@ -56,15 +56,12 @@ struct Report {
 /// Shows what is set up here, and tries the providers for which a key is set and the models of a project.
 pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, CommandError> {
     let location = location::locate_if_any(arguments.path.as_deref())?;
-    // A project that was only found around here must not keep the rest from being looked at.
-    let project = match location.as_ref().map(loading::load_for_looking).transpose() {
-        Err(problem) if arguments.path.is_none() => {
-            problem.show();
-            None
-        }
-        loaded => loaded?,
-    };
-    let root = project.as_ref().map(|project| project.root.as_path());
+    let root = location.as_ref().map(ProjectLocation::root);
+    // What is wrong with one file must not keep the rest from being looked at.
+    let (config, config_error) = config::current_or_defaults(root);
+    let project = location.as_ref().and_then(|location| {
+        loading::load_for_looking(location).inspect_err(|problem| _ = problem.show()).ok()
+    });
     let own = environment::for_user(root)?;
     let environment = match &project {
         Some(project) if trust::is_trusted(project) => environment::for_project(project)?,
@@ -74,8 +71,11 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<Exit, CommandError> 
     let named = named.collect::<Result<Vec<String>, CommandError>>()?;
     // Who names models, and no project, wants to know about these.
     let is_general = arguments.model.is_empty() || arguments.path.is_some();
-    let facts = if is_general { facts(project.as_ref(), arguments.path.as_deref())? } else { Vec::new() };
-    let user = config::current(root)?.models();
+    let facts = match is_general {
+        true => facts(config, config_error.as_ref(), location.as_ref(), project.as_ref()),
+        false => Vec::new(),
+    };
+    let user = config.models();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CommandError::Other(error.into()))?;
     let report = runtime.block_on(async {

@@ -71,16 +71,31 @@ impl ConfigError {
     pub(crate) fn new(path: &Path, message: impl Into<String>) -> Self {
         Self { path: path.to_path_buf(), position: None, message: message.into(), hint: None }
     }
+
+    /// Returns the file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns where it is and what is wrong, in one line.
+    pub(crate) fn line(&self) -> String {
+        let message = visible_line(&self.message);
+        format!("{}: {message}; `llm-do config edit` opens it", self.shown_position())
+    }
+
+    fn shown_position(&self) -> String {
+        let at = self.position.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
+        format!("{}{at}", shown(&self.path))
+    }
 }
 
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
-        let ConfigError { path, position, message, hint } = error;
-        let message = visible_line(&message);
-        let at = position.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
-        let message = format!("your configuration cannot be used: {message}\n  at {}{at}", shown(&path));
+        let message = visible_line(&error.message);
+        let message =
+            format!("your configuration cannot be used: {message}\n  at {}", error.shown_position());
         let fallback = || "`llm-do config edit` opens it".to_owned();
-        Self::with_hint(message, hint.map_or_else(fallback, |hint| visible_line(&hint)))
+        Self::with_hint(message, error.hint.map_or_else(fallback, |hint| visible_line(&hint)))
     }
 }
 

@@ -236,3 +236,20 @@ fn no_agent_begins_with_the_store_or_the_configuration() {
         assert!(!ran.stderr.contains("canary"), "{file}: {ran:#?}");
     }
 }
+
+#[test]
+fn keys_are_listed_and_forgotten_with_a_broken_configuration() {
+    let sandbox = agent("openai-chat:small")
+        .config("[providers.box]\nbase_url = \"http://x\"\napi_key_env = \"BOX_KEY\"\n");
+    login(&sandbox, "openai").ended(0);
+    login(&sandbox, "box").ended(0);
+    let sandbox = sandbox.config("modl = \"x\"\n");
+    let ran = sandbox.run(&["auth", "list"]).ended(0).told("warning: your configuration is not used");
+    assert!(ran.stdout.contains("openai  ...aa12") && ran.stdout.contains("box "), "{ran:#?}");
+    // The provider is not known any more, but its key is.
+    sandbox.run(&["auth", "logout", "box"]).ended(0).told("forgot the key of box");
+    sandbox.run(&["auth", "logout", "openai"]).ended(0);
+    sandbox.run(&["auth", "logout", "openai"]).ended(2).told("no key of openai is stored");
+    assert!(sandbox.run(&["config", "path"]).ended(0).stdout.ends_with("llm-do/config.toml\n"));
+    login(&sandbox, "openai").ended(2).told("your configuration cannot be used");
+}

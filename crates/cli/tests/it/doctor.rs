@@ -102,6 +102,43 @@ fn what_is_set_up_is_listed() {
     assert!(!text.contains("canary") && !sandbox.path("p/started").exists(), "{text}");
 }
 
+#[test]
+fn a_broken_configuration_or_project_is_one_row_among_others() {
+    let sandbox = Sandbox::untrusted()
+        .config("modl = \"test\"\n")
+        .file("project.yaml", "version: 1\nentree: {agent: main}\n")
+        .file("main.agent", "---\nname: main\nmodel: test:echo\n---\nEcho.\n");
+    for (arguments, shown) in
+        [(&["doctor"][..], "."), (&["doctor", "."], "."), (&["doctor", "project.yaml"], "project.yaml")]
+    {
+        let ran = asking(&sandbox, "http://127.0.0.1:9/v1", None, arguments).ended(3);
+        let text = &ran.stdout;
+        assert_eq!(
+            line(text, "fail  config"),
+            "fail  config    ~/.config/llm-do/config.toml:1:1: unknown key `modl`; `llm-do config edit` opens it; \
+             the defaults are used"
+        );
+        assert_eq!(
+            line(text, "fail  project"),
+            format!("fail  project   {shown}: it cannot be loaded; `llm-do check {shown}` says why")
+        );
+        assert!(text.contains("none  keys") && text.contains("  sandbox   Landlock"), "{text}");
+        ran.told("unknown key `entree`");
+    }
+}
+
+#[test]
+fn without_a_path_the_project_of_the_current_directory_has_the_same_rows() {
+    let manifest = "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\npython_files: [tools.py]\n";
+    let sandbox = Sandbox::untrusted()
+        .file("project.yaml", manifest)
+        .file("main.agent", "---\nname: main\nmodel: test:echo\n---\nEcho.\n")
+        .file("tools.py", "");
+    let named = asking(&sandbox, "http://127.0.0.1:9/v1", None, &["doctor", "."]).stdout;
+    assert!(line(&named, "none  project").contains(".: not trusted, 1 power"), "{named}");
+    assert_eq!(asking(&sandbox, "http://127.0.0.1:9/v1", None, &["doctor"]).stdout, named);
+}
+
 /// Runs the doctor beside a server of models on this machine.
 fn beside_server(models: &[&str], variable: &str, path: &str) -> (Ran, String) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

@@ -8,10 +8,10 @@ use llm_do_core::counted;
 use llm_do_trust::Power;
 use serde_json::{Value, json};
 
-use crate::command_error::CommandError;
-use crate::config::{self, shown};
+use crate::config::{self, ConfigError, UserConfig, shown};
 use crate::credentials::Credentials;
 use crate::environment::state_directory;
+use crate::location::ProjectLocation;
 use crate::text::visible_line;
 use crate::trust;
 
@@ -58,23 +58,30 @@ impl Fact {
     }
 }
 
-/// Looks at everything, with a project if one is named.
-pub(super) fn facts(project: Option<&LoadedProject>, path: Option<&Path>) -> Result<Vec<Fact>, CommandError> {
-    let root = project.map(|project| project.root.as_path());
-    let mut facts = vec![configuration(root)?, keys(root), state(), python(project)];
-    facts.extend(project.zip(path).map(|(project, path)| project_fact(project, path)));
+/// Looks at everything. A project is missing if there is none at its location that can be loaded.
+pub(super) fn facts(
+    config: &UserConfig,
+    config_error: Option<&ConfigError>,
+    location: Option<&ProjectLocation>,
+    project: Option<&LoadedProject>,
+) -> Vec<Fact> {
+    let root = location.map(ProjectLocation::root);
+    let mut facts = vec![configuration(config, config_error), keys(root), state(), python(project)];
+    facts.extend(location.map(|location| project_fact(project, &location.path)));
     facts.extend(trust_variable());
-    Ok(facts)
+    facts
 }
 
-fn configuration(root: Option<&Path>) -> Result<Fact, CommandError> {
-    let config = config::current(root)?;
+fn configuration(config: &UserConfig, error: Option<&ConfigError>) -> Fact {
+    if let Some(error) = error {
+        return Fact::new(FactState::Fail, "config", format!("{}; the defaults are used", error.line()));
+    }
     let path = config.shown_path();
     let count = config::leaves(&config.text).len() as u64;
-    Ok(match config.path.as_ref().is_some_and(|path| path.exists()) {
+    match config.path.as_ref().is_some_and(|path| path.exists()) {
         true => Fact::new(FactState::Ok, "config", format!("{path} ({})", counted(count, "setting"))),
         false => Fact::new(FactState::None, "config", format!("{path}; `llm-do config edit` makes it")),
-    })
+    }
 }
 
 fn keys(root: Option<&Path>) -> Fact {
@@ -152,8 +159,12 @@ fn python(project: Option<&LoadedProject>) -> Fact {
     }
 }
 
-fn project_fact(project: &LoadedProject, path: &Path) -> Fact {
+fn project_fact(project: Option<&LoadedProject>, path: &Path) -> Fact {
     let shown = visible_line(&path.display().to_string());
+    let Some(project) = project else {
+        let text = format!("{shown}: it cannot be loaded; `llm-do check {shown}` says why");
+        return Fact::new(FactState::Fail, "project", text);
+    };
     let count = counted(project.powers.len() as u64, "power");
     if project.powers.is_empty() {
         return Fact::new(
