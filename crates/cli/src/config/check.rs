@@ -85,8 +85,22 @@ fn provider(name: &str, section: &ProviderSection) -> Option<SettingsError> {
     if let Some(problem) = headers.iter().find_map(|(name, value)| header_problem(name, value)) {
         return at("headers", problem.message).map(|error| error.with_hint(problem.hint));
     }
-    let refused = section.declared(name).check().err()?;
-    at("base_url", refused.message)
+    if let Err(refused) = section.declared(name).check() {
+        return at("base_url", refused.message);
+    }
+    let base_url = section.base_url.trim();
+    // A variable may leave the scheme out, as other programs do; a file says which it is.
+    let problem = || {
+        at(
+            "base_url",
+            format!("`base_url` is `{base_url}`, and an address begins with `http://` or `https://`"),
+        )
+    };
+    if base_url.contains("://") {
+        None
+    } else {
+        problem().map(|error| error.with_hint(format!("write `http://{base_url}`")))
+    }
 }
 
 fn is_variable(name: &str) -> bool {

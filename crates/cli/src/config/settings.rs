@@ -52,7 +52,7 @@ pub(crate) struct ModelSection {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProviderSection {
-    /// Its address.
+    /// Its address, with `http://` or `https://`.
     pub(crate) base_url: String,
     /// The protocol that it speaks, by the prefix of a built-in provider; `openai-chat` by default.
     #[serde(default)]

@@ -338,3 +338,12 @@ fn a_wrong_default_model_matters_only_to_agents_that_name_none() {
     run(&Sandbox::echo()).ended(0).said("hi\n").told_nothing();
     run(&unnamed()).ended(2).told("nosuch");
 }
+
+#[test]
+fn an_address_without_a_scheme_is_not_stored() {
+    let sandbox = Sandbox::new();
+    let refused = sandbox.run(&["config", "set", "providers.box.base_url", "foo"]).ended(2);
+    refused.told("an address begins with `http://` or `https://`").told("hint: write `http://foo`");
+    assert!(!sandbox.config_path().exists());
+    sandbox.run(&["config", "set", "providers.box.base_url", "https://foo"]).ended(0);
+}
