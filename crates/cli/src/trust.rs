@@ -21,7 +21,7 @@ use crate::environment::state_directory;
 use crate::output;
 use crate::wrap;
 
-pub(crate) use text::{list as powers_list, shown_digest};
+pub(crate) use text::{date, list as powers_list, shown_digest};
 
 /// More powers than these are not agreed to: nobody reads such a list.
 const MAX_POWERS: usize = 100;
@@ -107,7 +107,17 @@ pub(crate) fn is_trusted(project: &LoadedProject) -> bool {
     project.powers.is_empty() || trusted_entry(project).is_some()
 }
 
-fn trusted_entry(project: &LoadedProject) -> Option<TrustEntry> {
+/// Returns what a person agreed to about a project, also if the project wants more by now.
+pub(crate) fn agreement(project: &LoadedProject) -> Option<TrustEntry> {
+    let identity = identity(project).ok()?;
+    match store(project).look_up(&identity, &project.powers) {
+        Ok(Lookup::Trusted(entry) | Lookup::Beyond(entry, _)) => Some(*entry),
+        _ => None,
+    }
+}
+
+/// Returns the agreement that covers all powers of a project, without asking anybody.
+pub(crate) fn trusted_entry(project: &LoadedProject) -> Option<TrustEntry> {
     let identity = identity(project).ok()?;
     match store(project).look_up(&identity, &project.powers) {
         Ok(Lookup::Trusted(entry)) if foreign(project, entry.owner).is_empty() => Some(*entry),

@@ -3,7 +3,8 @@
 use std::io::{IsTerminal, stderr, stdin};
 use std::path::{Path, PathBuf};
 
-use llm_do_trust::{TrustStore, is_too_wide};
+use llm_do::project::LoadedProject;
+use llm_do_trust::{Powers, TrustEntry, TrustStore, is_too_wide};
 
 use crate::arguments::{ProjectArguments, TrustArguments};
 use crate::command_error::CommandError;
@@ -31,26 +32,30 @@ pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, CommandError> {
         output::to_stdout(&format!("{shown} does nothing without asking you, so there is nothing to trust"));
         return Ok(Exit::Done);
     }
+    agree(&project, &shown, arguments)
+}
+
+/// Shows the powers of a project, asks about them unless the same was agreed to already, and remembers the agreement.
+fn agree(project: &LoadedProject, shown: &str, arguments: &TrustArguments) -> Result<Exit, CommandError> {
     let digest = trust::shown_digest(&project.powers);
-    let list = trust::powers_list(&project);
-    output::to_stderr(&wrap::for_stderr(&format!("{shown} does this without asking you:\n\n{list}\n\n")));
-    if let Some(file) = trust::foreign(&project, arguments.owner).first() {
+    let list = trust::powers_list(project);
+    output::to_stderr(&wrap::for_stderr(&format!("{shown} does this without asking you:\n\n{list}\n")));
+    check_expected(arguments.expect.as_deref(), &project.powers, &digest)?;
+    // An agreement about a directory above does not keep this one from having its own.
+    let path = trust::identity(project)?.path;
+    let own = trust::trusted_entry(project).filter(|entry| entry.path() == path);
+    if let Some(entry) = own.filter(|entry| covers(entry, arguments)) {
+        output::to_stdout(&format!("already trusted since {}: {shown} ({digest})", trust::date(&entry)));
+        return Ok(Exit::Done);
+    }
+    if let Some(file) = trust::foreign(project, arguments.owner).first() {
         let hint = format!("`--owner {}` accepts that owner", file.owner);
         return Err(CommandError::with_hint(format!("trust cannot be remembered: {file}"), hint));
     }
-    match &arguments.expect {
-        Some(expected) if !project.powers.digest().starts_with(&expected.to_ascii_lowercase()) => {
-            return Err(CommandError::usage(format!(
-                "the digest of these powers is {digest}, not {expected}"
-            )));
-        }
-        Some(expected) if expected.len() < 12 => {
-            return Err(CommandError::usage("`--expect` needs at least 12 digits of the digest"));
-        }
-        Some(_) => {}
-        None => confirm(&digest)?,
+    if arguments.expect.is_none() && !confirm(question(arguments.own), &digest)? {
+        return Err(refused(trust::agreement(project).as_ref()));
     }
-    trust::record(&project, &project.powers, |entry| {
+    trust::record(project, &project.powers, |entry| {
         entry.own = arguments.own;
         entry.owner = arguments.owner;
     })?;
@@ -58,23 +63,59 @@ pub(crate) fn trust(arguments: &TrustArguments) -> Result<Exit, CommandError> {
     Ok(Exit::Done)
 }
 
+/// Checks the digest that a script expects.
+fn check_expected(expected: Option<&str>, powers: &Powers, digest: &str) -> Result<(), CommandError> {
+    match expected {
+        Some(expected) if !powers.digest().starts_with(&expected.to_ascii_lowercase()) => {
+            Err(CommandError::usage(format!("the digest of these powers is {digest}, not {expected}")))
+        }
+        Some(expected) if expected.len() < 12 => {
+            Err(CommandError::usage("`--expect` needs at least 12 digits of the digest"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns whether an agreement has all that is asked for.
+fn covers(entry: &TrustEntry, arguments: &TrustArguments) -> bool {
+    (entry.own || !arguments.own) && (arguments.owner.is_none() || entry.owner == arguments.owner)
+}
+
+fn question(own: bool) -> &'static str {
+    match own {
+        true => {
+            "Trust this directory as your own work? Commands that only look (`check`, `list`) then run its code, too, \
+             also after you edit it."
+        }
+        false => "Trust this directory?",
+    }
+}
+
+/// Says what holds after a no.
+fn refused(earlier: Option<&TrustEntry>) -> CommandError {
+    match earlier {
+        Some(entry) => CommandError::usage(format!(
+            "nothing was changed: what you agreed to on {} still holds",
+            trust::date(entry)
+        )),
+        None => CommandError::usage("not trusted"),
+    }
+}
+
 /// Asks for a yes at the terminal.
-fn confirm(digest: &str) -> Result<(), CommandError> {
+fn confirm(question: &str, digest: &str) -> Result<bool, CommandError> {
     if !stdin().is_terminal() || !stderr().is_terminal() {
         let hint = format!("look at the list, then add `--expect {digest}`");
         return Err(CommandError::with_hint("you cannot be asked without a terminal", hint));
     }
-    output::to_stderr("Trust this directory?  y + Enter: yes, anything else: no");
+    output::to_stderr(&format!("{question}  y + Enter: yes, anything else: no"));
     let mut line = String::new();
     let _ = stdin().read_line(&mut line);
-    match line.trim() {
-        "y" | "Y" | "yes" => Ok(()),
-        _ => Err(CommandError::usage("not trusted")),
-    }
+    Ok(["y", "Y", "yes"].contains(&line.trim()))
 }
 
 fn trust_below(path: &Path) -> Result<Exit, CommandError> {
-    use llm_do_trust::{DirectoryIdentity, TrustEntry, TrustSource};
+    use llm_do_trust::{DirectoryIdentity, TrustSource};
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
     let home = home.and_then(|home| home.canonicalize().ok());
     let shown = visible_line(&path.display().to_string());
@@ -105,7 +146,10 @@ fn confirm_below(shown: &str) -> Result<(), CommandError> {
     output::to_stderr(&format!(
         "Every project below {shown}, including later ones, may do anything without asking you."
     ));
-    confirm("")
+    match confirm(question(false), "")? {
+        true => Ok(()),
+        false => Err(refused(None)),
+    }
 }
 
 fn list() -> Result<Exit, CommandError> {
@@ -118,8 +162,7 @@ fn list() -> Result<Exit, CommandError> {
         let marks = [(entry.own, "own"), (entry.below, "and everything below")];
         let marks: Vec<&str> = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
         let marks = if marks.is_empty() { String::new() } else { format!("  ({})", marks.join(", ")) };
-        let date = entry.agreed.to_string();
-        let date = date.split('T').next().unwrap_or_default().to_owned();
+        let date = trust::date(&entry);
         let path = visible_line(&entry.path().display().to_string());
         output::to_stdout(&format!("{path}  {date}  {}{marks}", entry.digest.get(..12).unwrap_or_default()));
     }

@@ -59,7 +59,7 @@ pub(super) fn changes(changes: &Changes, project: &LoadedProject) -> String {
 }
 
 /// Returns the day on which somebody agreed.
-pub(super) fn date(entry: &TrustEntry) -> String {
+pub(crate) fn date(entry: &TrustEntry) -> String {
     entry.agreed.to_string().split('T').next().unwrap_or_default().to_owned()
 }
 

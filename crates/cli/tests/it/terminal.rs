@@ -247,6 +247,28 @@ fn a_key_is_typed_without_being_shown() {
 }
 
 #[test]
+fn a_no_to_more_trust_keeps_the_agreement_and_says_so() {
+    let manifest = "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\npython_files: [tools.py]\n";
+    let sandbox = Sandbox::untrusted()
+        .file("project.yaml", manifest)
+        .file("main.agent", "---\nname: main\nmodel: test:echo\n---\nEcho.\n")
+        .file("tools.py", "ONE = 1\n");
+    for (flag, question, answer, end) in [
+        ("", "Trust this directory?", "n", ": not trusted\ncode 2"),
+        ("", "Trust this directory?", "y", "code 0"),
+        ("--own", "also after you edit it.", "n", "still holds\ncode 2"),
+        ("--own", "also after you edit it.", "y", "code 0"),
+    ] {
+        let mut session = at_terminal(&sandbox, &format!("\"$LLM_DO\" trust . {flag}; echo code $?"));
+        session.expect(question).unwrap();
+        session.send_line(answer).unwrap();
+        let rest = ended(session);
+        assert!(rest.contains(end), "{flag} {answer}: {rest}");
+    }
+    assert!(sandbox.run(&["trust", ".", "--own"]).ended(0).stdout.starts_with("already trusted since"));
+}
+
+#[test]
 fn changed_code_runs_after_a_yes() {
     let manifest = "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\npython_files: [tools.py]\n";
     let sandbox = Sandbox::untrusted()

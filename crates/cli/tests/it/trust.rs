@@ -342,3 +342,17 @@ fn a_choice_may_name_a_tool_of_code_that_is_not_run() {
     let wrong = sandbox.file("p/main.agent", &agent.replace("{tool: count}", "{tool: cuont}"));
     wrong.run(&["run", "p", "hi", "--trust"]).ended(2).told("`tool_choice` names the tool `cuont`");
 }
+
+#[test]
+fn the_same_agreement_twice_asks_nothing() {
+    let sandbox = marked();
+    agree(&sandbox).ended(0);
+    let again = sandbox.run(&["trust", "p"]).ended(0);
+    assert!(
+        again.stdout.starts_with("already trusted since 2") && again.stdout.contains(": p ("),
+        "{again:#?}"
+    );
+    sandbox.run(&["trust", "p", "--expect", "000000000000"]).ended(2).told("the digest of these powers is");
+    // More than before is a question.
+    sandbox.run(&["trust", "p", "--own"]).ended(2).told("you cannot be asked without a terminal");
+}
