@@ -1,6 +1,7 @@
 //! Links the files of a project by name into a frozen [`Project`], or reports everything that is wrong.
 
 mod agents;
+mod assumed;
 mod embedding_program;
 mod entry;
 mod errors;
@@ -217,7 +218,7 @@ fn linked(
     loaded.args = loaded.args.or(input);
     loaded.demo = program.demo;
     loaded.powers = parts.powers;
-    loaded.unseen = parts.assumed;
+    loaded.unseen = parts.assumed.into_iter().map(|assumed| assumed.what).collect();
     Some(loaded)
 }
 

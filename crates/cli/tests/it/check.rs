@@ -1,5 +1,6 @@
 //! `llm-do check`: every problem in one pass, and the reach.
 
+use llm_do_testing::needs;
 use serde_json::json;
 
 use crate::support::Sandbox;
@@ -252,5 +253,58 @@ fn a_mistyped_python_file_and_a_function_outside_tools_are_named() {
     let mistyped = mistyped.told("`python_files`: `tolls.py` was not found");
     mistyped.told("did you mean `tools.py`?");
     let missing = project("tools.py", "double").run(&["check", ".", "--run-code"]).ended(2);
-    missing.told("`tools.py` defines it, and its `TOOLS` does not list it");
+    missing.told("hint: `tools.py` defines `double`; add it to `TOOLS` there");
+}
+
+/// An untrusted project whose Python file defines the function `scale`, with its own keys, header and end of the file.
+fn with_code(manifest: &str, header: &str, code: &str) -> Sandbox {
+    let manifest = format!("version: 1\nagent_files: [chef.agent]\npython_files: [tools.py]\n{manifest}\n");
+    Sandbox::untrusted()
+        .file("project.yaml", &manifest)
+        .file("chef.agent", &format!("---\nname: chef\nmodel: test:echo\n{header}\n---\nCook.\n"))
+        .file("tools.py", &format!("def scale(x: int) -> int:\n    return x * 2\n{code}\n"))
+}
+
+#[test]
+fn a_misspelled_entry_is_found_although_code_was_not_run() {
+    // The code mentions no agent, so it defines none.
+    let sandbox = with_code("entry: {agent: cheff}", "", "TOOLS = [scale]");
+    let refused = sandbox.run(&["check"]).ended(2);
+    refused.told("`entry` names the agent `cheff`, which does not exist").told("hint: did you mean `chef`?");
+    // Here it may.
+    let sandbox = with_code("entry: {agent: cheff}", "", "from llm_do import AgentSpec");
+    let ran =
+        sandbox.run(&["check"]).ended(0).told("not verified: the agent `cheff` must be defined by code");
+    ran.told("hint: did you mean the agent `chef`?");
+}
+
+#[test]
+fn what_only_code_can_define_is_named_with_near_names() {
+    let sandbox =
+        with_code("entry: {agent: chef}", "tools: [scael, scale]\ntoolsets: [chfe]", "TOOLS = [scale]");
+    let ran = sandbox.run(&["check"]).ended(0);
+    for line in [
+        "notice: `tools.py` was not run, so what it defines is unknown",
+        "hint: `llm-do check . --run-code` runs it once; `llm-do trust . --own` lets `check` and `list` run it",
+        "not verified: the tool `scael` must be defined by code",
+        "hint: did you mean the Python name `scale`?",
+        "not verified: the tool `scale` must be defined by code",
+        "not verified: the toolset `chfe` must be defined by code",
+        "hint: did you mean the agent `chef`?",
+    ] {
+        assert!(ran.stderr.contains(line), "`{line}` is not in {}", ran.stderr);
+    }
+    assert_eq!(ran.stderr.matches("did you mean").count(), 2, "{}", ran.stderr);
+}
+
+#[needs(python)]
+#[test]
+fn a_function_that_tools_does_not_list_is_found() {
+    for code in ["TOOLS = []", ""] {
+        let sandbox = with_code("entry: {agent: chef}", "tools: [scale]", code);
+        sandbox
+            .run(&["check", "--run-code"])
+            .ended(2)
+            .told("hint: `tools.py` defines `scale`; add it to `TOOLS` there: `TOOLS = [scale]`");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use llm_do_core::Name;
+use llm_do_core::{Name, misspelled};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::span_of;
@@ -110,7 +110,10 @@ impl EntrySearch<'_> {
         let of_files = self.agents.iter().map(|agent| agent.header.name.as_str());
         let known: Vec<&str> = of_files.chain(self.code.agents().map(Name::as_str)).collect();
         let is_unread = self.unread.iter().any(|other| other == name);
-        if known.contains(&name) || (self.code.may_define() && !is_unread) {
+        let is_misspelled = || misspelled(name, known.iter().copied()).is_some();
+        // Code that mentions no agent defines none, and what is nearly the name of one is no other.
+        let by_code = || self.code.may_define() && (self.code.may_define_agents() || !is_misspelled());
+        if known.contains(&name) || (!is_unread && by_code()) {
             return Some(EntryPoint::Agent(name.into()));
         }
         if !is_unread {

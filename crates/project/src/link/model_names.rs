@@ -6,6 +6,7 @@ use std::path::Path;
 use llm_do_core::nearest;
 
 use super::KnownCode;
+use super::assumed::AssumedName;
 use crate::catalog::ModelCatalog;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{entry_span, span_of};
@@ -25,7 +26,7 @@ pub(crate) struct ModelNames<'a> {
     catalog: &'a dyn ModelCatalog,
     root: &'a Path,
     /// Models whose provider code must bring, which was not run yet.
-    assumed: RefCell<Vec<String>>,
+    assumed: RefCell<Vec<AssumedName>>,
 }
 
 impl<'a> ModelNames<'a> {
@@ -45,7 +46,7 @@ impl<'a> ModelNames<'a> {
     }
 
     /// Takes the models whose provider code must bring.
-    pub(crate) fn take_assumed(&self) -> Vec<String> {
+    pub(crate) fn take_assumed(&self) -> Vec<AssumedName> {
         self.assumed.take()
     }
 
@@ -136,7 +137,7 @@ impl<'a> ModelNames<'a> {
             return Some((format!("names the model `{model}`: {problem}"), None));
         }
         if self.code.may_define() {
-            self.assumed.borrow_mut().push(format!("the provider of the model `{model}`"));
+            self.assumed.borrow_mut().push(AssumedName::new(format!("the provider of the model `{model}`")));
             return None;
         }
         let full = self.catalog.full_model_names(model);

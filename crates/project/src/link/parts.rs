@@ -7,6 +7,7 @@ use llm_do_runtime::{EntrySpec, Project, ProjectBuilder};
 use llm_do_trust::Powers;
 use serde_json::Value;
 
+use super::assumed::AssumedName;
 use super::entry::{EntryPoint, find_entry};
 use super::toolsets::check_sections;
 use super::{
@@ -30,7 +31,7 @@ pub(super) struct ProjectParts {
     pub(super) entry: Option<Name>,
     pub(super) settings: RunSettings,
     /// Names that code must define, which was not run yet.
-    pub(super) assumed: Vec<String>,
+    pub(super) assumed: Vec<AssumedName>,
     /// What the project does without a question.
     pub(super) powers: Powers,
 }
@@ -67,7 +68,9 @@ pub(super) fn parts(
     let input = function.as_ref().map(|function| python::input_of(&function.value));
     check_args(manifest, entry.as_ref(), input.as_ref(), &specs, out);
     let powers = powers::powers(files, agents, &specs, &toolsets, catalog);
-    let mut assumed: Vec<String> = toolsets.take_assumed();
+    let mut assumed: Vec<AssumedName> =
+        start.iter().filter_map(|start| assumed_entry(start, agents, code)).collect();
+    assumed.extend(toolsets.take_assumed());
     assumed.extend(models.take_assumed());
     let empty =
         if code.is_withheld() { Project::builder().with_unchecked_rules() } else { Project::builder() };
@@ -82,6 +85,14 @@ pub(super) fn parts(
         None => builder,
     };
     ProjectParts { builder, entry, settings: settings.unwrap_or_default(), assumed, powers }
+}
+
+/// The entry, if it is an agent that only code can define.
+fn assumed_entry(start: &EntryPoint, agents: &[Agent], code: KnownCode<'_>) -> Option<AssumedName> {
+    let EntryPoint::Agent(name) = start else { return None };
+    let known: Vec<(&str, &str)> = agents.iter().map(|agent| ("agent", agent.header.name.as_str())).collect();
+    let is_known = known.iter().any(|(_, known)| *name == **known);
+    (code.may_define() && !is_known).then(|| AssumedName::with_near("agent", name, &known))
 }
 
 fn entry_name(start: Option<&EntryPoint>, function: Option<&Defined<EntrySpec>>) -> Option<Name> {

@@ -24,6 +24,8 @@ use crate::read::{Files, read_source};
 use crate::source::Span;
 use crate::suggest::suggest;
 
+use super::assumed::{self, AssumedName};
+
 /// What a project wants of its Python files.
 #[derive(Default)]
 pub(crate) struct Wanted {
@@ -77,22 +79,36 @@ impl Wanted {
     }
 
     /// Lists what only running the files would show.
-    pub(crate) fn unverified(&self, assumed: &[String], root: &Path) -> Vec<Diagnostic> {
+    pub(crate) fn unverified(&self, assumed: &[AssumedName], root: &Path) -> Vec<Diagnostic> {
         let notice = |file: &Path, message: String| Diagnostic::notice(shown_path(file), message);
-        let files =
-            self.files.iter().map(|file| notice(file, "not run, so what it defines is unknown".to_owned()));
+        let name = |file: &Path| shown_path(file).display().to_string();
+        let files = self
+            .files
+            .iter()
+            .map(|file| notice(file, format!("`{}` was not run, so what it defines is unknown", name(file))));
         let classes = self.classes.iter().map(|class| {
-            notice(&class.file, format!("not run, so the fields of `{}` are unknown", class.name))
+            let (file, class) = (&class.file, &class.name);
+            notice(file, format!("`{}` was not run, so the fields of `{class}` are unknown", name(file)))
         });
+        // One notice says how all of them are run.
+        let mut not_run: Vec<Diagnostic> = files.chain(classes).collect();
+        if let Some(last) = not_run.pop() {
+            not_run.push(last.with_hint(how_to_run(root)));
+        }
         // Without a directory of its own to name, a notice is about the first file.
         let file = if shown_path(root) == Path::new("") {
             self.files.first().map_or(root, |file| file)
         } else {
             root
         };
-        let assumed =
-            assumed.iter().map(|what| notice(file, format!("not verified: {what} must be defined by code")));
-        files.chain(classes).chain(assumed).collect()
+        let assumed = assumed.iter().map(|AssumedName { what, near }| {
+            let diagnostic = notice(file, format!("not verified: {what} must be defined by code"));
+            match near {
+                Some(near) => diagnostic.with_hint(format!("did you mean {near}?")),
+                None => diagnostic,
+            }
+        });
+        not_run.into_iter().chain(assumed).collect()
     }
 
     /// Has the files run.
@@ -129,6 +145,15 @@ impl Wanted {
     }
 }
 
+/// How `check` gets to know what code defines.
+fn how_to_run(root: &Path) -> String {
+    let shown = shown_path(root);
+    let shown = if shown == Path::new("") { Path::new(".") } else { &shown }.display();
+    format!(
+        "`llm-do check {shown} --run-code` runs it once; `llm-do trust {shown} --own` lets `check` and `list` run it"
+    )
+}
+
 /// What is known of a project's code while it is linked.
 #[derive(Clone, Copy)]
 pub(crate) enum KnownCode<'a> {
@@ -151,6 +176,19 @@ impl<'a> KnownCode<'a> {
     /// Returns whether a name that nothing else defines may be defined by code that was not run yet.
     pub(crate) fn may_define(self) -> bool {
         matches!(self, Self::Unrun(wanted) | Self::Withheld(wanted) if !wanted.files.is_empty())
+    }
+
+    /// Returns whether an agent that nothing else defines may be defined by code that was not run yet.
+    pub(crate) fn may_define_agents(self) -> bool {
+        self.may_define() && assumed::may_define_agents(self.files_not_run())
+    }
+
+    /// Returns the files that were not run yet.
+    pub(crate) fn files_not_run(self) -> &'a [PathBuf] {
+        match self {
+            Self::Unrun(wanted) | Self::Withheld(wanted) => &wanted.files,
+            Self::Absent | Self::Run(..) => &[],
+        }
     }
 
     /// Returns whether the code is not run at all, so that what only it defines is left out.
@@ -289,7 +327,7 @@ fn missing(name: &str, text: &str) -> Option<String> {
 }
 
 /// The names that a module defines or imports at its top level, as far as its lines show them.
-fn top_level_names(text: &str) -> Vec<&str> {
+pub(super) fn top_level_names(text: &str) -> Vec<&str> {
     text.lines().flat_map(names_of_line).collect()
 }
 

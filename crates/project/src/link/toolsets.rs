@@ -20,6 +20,7 @@ use crate::format::manifest::ToolsetSection;
 use crate::globs::glob_problem;
 use crate::link::KnownCode;
 use crate::link::LinkedAgents;
+use crate::link::assumed::{self, AssumedName};
 use crate::project_files::ProjectFiles;
 use crate::python_names::{PythonName, PythonNameKind, find_python_name};
 use crate::read::agent::Agent;
@@ -48,7 +49,7 @@ pub(crate) struct Toolsets<'a> {
     files: &'a ProjectFiles,
     code: KnownCode<'a>,
     /// Names that code must define, which was not run yet.
-    assumed: Vec<String>,
+    assumed: Vec<AssumedName>,
     /// Toolsets without settings of one agent, made once.
     shared: BTreeMap<Name, Arc<dyn Toolset>>,
     /// Sections of the manifest that could not be made: reported once, where they are written.
@@ -283,10 +284,33 @@ impl<'a> Toolsets<'a> {
             return true;
         }
         if self.code.may_define() {
-            self.assumed.push(format!("the tool `{tool}`"));
+            self.assumed.push(self.assumed_tool(tool));
             return true;
         }
         false
+    }
+
+    fn assumed_tool(&self, tool: &str) -> AssumedName {
+        let of_catalog = self.catalog.lone_tools().into_iter().map(|name| ("tool", name));
+        self.assumed_name("tool", tool, &of_catalog.collect::<Vec<_>>())
+    }
+
+    fn assumed_toolset(&self, name: &str) -> AssumedName {
+        let agents = self.known_agents().into_iter().map(|agent| ("agent", agent));
+        let toolsets = self.known_toolsets().into_iter().map(|toolset| ("toolset", toolset));
+        self.assumed_name("toolset", name, &agents.chain(toolsets).collect::<Vec<_>>())
+    }
+
+    /// A name that code must define. If its text has that very name, nothing else was meant.
+    fn assumed_name(&self, kind: &str, name: &str, known: &[(&str, &str)]) -> AssumedName {
+        let texts = assumed::texts(self.code.files_not_run());
+        let of_code = assumed::names_in(&texts);
+        if of_code.contains(&name) {
+            return AssumedName::with_near(kind, name, &[]);
+        }
+        let of_code = of_code.into_iter().map(|name| ("Python name", name));
+        let known: Vec<(&str, &str)> = known.iter().copied().chain(of_code).collect();
+        AssumedName::with_near(kind, name, &known)
     }
 
     /// Returns whether only code that is not run can define a tool.
@@ -295,7 +319,7 @@ impl<'a> Toolsets<'a> {
     }
 
     /// Takes the names that code must define.
-    pub(crate) fn take_assumed(&mut self) -> Vec<String> {
+    pub(crate) fn take_assumed(&mut self) -> Vec<AssumedName> {
         std::mem::take(&mut self.assumed)
     }
 
@@ -342,7 +366,7 @@ impl<'a> Toolsets<'a> {
             if !is_plain {
                 return Err(no_settings_of_code(name, &settings));
             }
-            self.assumed.push(format!("the toolset `{name}`"));
+            self.assumed.push(self.assumed_toolset(name));
             return Ok(None);
         }
         // A toolset of the embedding program is opened with the settings of the agent.
@@ -436,15 +460,23 @@ impl<'a> Toolsets<'a> {
     }
 
     fn known(&self) -> Vec<&str> {
-        let sections =
-            self.manifest.into_iter().flat_map(|file| file.manifest.toolsets.keys().map(String::as_str));
+        self.known_toolsets().into_iter().chain(self.known_agents()).collect()
+    }
+
+    fn known_agents(&self) -> Vec<&str> {
         let mut agents: Vec<&str> = self.agents.iter().copied().collect();
         agents.sort_unstable();
+        agents
+    }
+
+    fn known_toolsets(&self) -> Vec<&str> {
+        let sections =
+            self.manifest.into_iter().flat_map(|file| file.manifest.toolsets.keys().map(String::as_str));
         let of_code = self.code.defined().into_iter().flat_map(|code| &code.toolsets);
         let of_code = of_code.map(|toolset| toolset.value.name().as_str());
         let of_program = self.catalog.program_toolsets().iter().map(|toolset| toolset.name().as_str());
         let outside_files = of_program.chain(of_code);
-        self.catalog.toolsets().into_iter().chain(sections).chain(outside_files).chain(agents).collect()
+        self.catalog.toolsets().into_iter().chain(sections).chain(outside_files).collect()
     }
 }
 

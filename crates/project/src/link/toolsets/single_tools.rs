@@ -154,9 +154,7 @@ impl Toolsets<'_> {
     /// Says that a Python file beside the manifest defines a tool, and how it becomes part of the project.
     fn unlisted_code_hint(&self, tool: &str) -> Option<String> {
         if let Some(file) = unlisted_code::listed_file(self.root, &self.files.paths, tool) {
-            let line =
-                format!("`{file}` defines it, and its `TOOLS` does not list it: add `{tool}` to `TOOLS`");
-            return Some(line);
+            return Some(format!("`{file}` defines `{tool}`; add it to `TOOLS` there: `TOOLS = [{tool}]`"));
         }
         let file = unlisted_code::defining_file(self.root, &self.files.paths, tool)?;
         let Some(manifest) = self.manifest else {

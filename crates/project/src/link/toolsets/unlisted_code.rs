@@ -22,14 +22,11 @@ pub(super) fn defining_file(root: &Path, listed: &[PathBuf], function: &str) -> 
     Some(file?.file_name()?.to_str()?.to_owned())
 }
 
-/// Returns the name of the listed Python file that defines a function and has a `TOOLS` without it.
+/// Returns the name of the listed Python file that defines a function, which is a tool only if `TOOLS` lists it.
 pub(super) fn listed_file(root: &Path, listed: &[PathBuf], function: &str) -> Option<String> {
     let mut files = listed.iter().filter(|path| is_small_python(path)).take(MAX_FILES);
     let file = files.find(|path| {
-        std::fs::read_to_string(path).is_ok_and(|text| {
-            text.lines().any(|line| defines(line, function))
-                && text.lines().any(|line| line.starts_with("TOOLS"))
-        })
+        std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| defines(line, function)))
     })?;
     Some(file.strip_prefix(root).unwrap_or(file).to_str()?.to_owned())
 }
