@@ -27,6 +27,7 @@ use crate::read::listing::FileListing;
 use crate::read::overrides::Overrides;
 use crate::read::program_links::Links;
 use crate::source::{SourceFile, Span};
+use crate::suggest::join_names;
 
 /// The names under which a manifest is looked for in a directory.
 pub(crate) const MANIFESTS: [&str; 4] = ["project.json", "project.yaml", "project.yml", "project.toml"];
@@ -134,6 +135,7 @@ pub fn is_agent_file(path: &Path) -> bool {
 
 fn load_directory(directory: &Path, changes: &Overrides, out: &mut Diagnostics) -> Option<Files> {
     if let Some(manifest) = MANIFESTS.iter().map(|name| directory.join(name)).find(|path| path.exists()) {
+        notice_other_manifests(directory, &manifest, out);
         return load_manifest(&manifest, changes, out);
     }
     let mut agents: Vec<PathBuf> =
@@ -162,6 +164,22 @@ fn load_directory(directory: &Path, changes: &Overrides, out: &mut Diagnostics) 
     }
     agents.sort();
     Some(without_manifest(directory.to_path_buf(), &agents, changes, out))
+}
+
+/// Names the manifests that are not read, because the directory has another one.
+fn notice_other_manifests(directory: &Path, used: &Path, out: &mut Diagnostics) {
+    let others =
+        MANIFESTS.iter().map(|name| directory.join(name)).filter(|path| path != used && path.exists());
+    let name = |path: &Path| format!("`{}`", shown_path(path).display());
+    let others: Vec<String> = others.map(|path| name(&path)).collect();
+    if others.is_empty() {
+        return;
+    }
+    let is = if others.len() == 1 { "is" } else { "are" };
+    let message = format!("{} is used, and {} {is} ignored", name(used), join_names(&others));
+    out.push(
+        Diagnostic::notice(shown_path(used), message).with_hint("remove one, or name the one that you mean"),
+    );
 }
 
 fn load_manifest(path: &Path, changes: &Overrides, out: &mut Diagnostics) -> Option<Files> {

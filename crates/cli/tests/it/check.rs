@@ -308,3 +308,19 @@ fn a_function_that_tools_does_not_list_is_found() {
             .told("hint: `tools.py` defines `scale`; add it to `TOOLS` there: `TOOLS = [scale]`");
     }
 }
+
+#[test]
+fn a_second_manifest_is_not_ignored_silently() {
+    let json = r#"{"version": 1, "entry": {"agent": "main"}, "agent_files": ["main.agent"]}"#;
+    let sandbox = Sandbox::echo()
+        .file("project.json", json)
+        .file("project.yaml", "version: 1\nentry: {agent: main}\nagent_files: [main.agent]\n");
+    for arguments in [&["check"][..], &["run", ".", "hi"]] {
+        let ran = sandbox
+            .run(arguments)
+            .ended(0)
+            .told("notice: `project.json` is used, and `project.yaml` is ignored");
+        ran.told("hint: remove one, or name the one that you mean");
+    }
+    sandbox.run(&["check", "project.yaml"]).ended(0).told_nothing();
+}
