@@ -201,7 +201,7 @@ pub(crate) struct ModelsArguments {
     #[arg(long, value_name = "PROVIDER", num_args = 0..=1, default_missing_value = "", conflicts_with = "model")]
     pub(crate) list: Option<String>,
     /// Set a key of the manifest (`runtime.max_depth=3`) or of an agent (`agents.NAME.model=test`) for this command; can be
-    /// repeated
+    /// repeated. A value is JSON (`'agents.NAME.tools=["read_file"]'`); what is not JSON is text
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The output format
@@ -269,7 +269,7 @@ pub(crate) struct ProjectArguments {
     /// A project: a manifest, a directory or an agent file. Default: the project of the current directory or above it
     pub(crate) path: Option<PathBuf>,
     /// Set a key of the manifest (`runtime.max_depth=3`) or of an agent (`agents.NAME.model=test`) for this command; can be
-    /// repeated
+    /// repeated. A value is JSON (`'agents.NAME.tools=["read_file"]'`); what is not JSON is text
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 }

@@ -5,7 +5,7 @@
 //! name a model share it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -136,8 +136,13 @@ impl StandardModels {
     fn below(&self, file: &str) -> Result<PathBuf, ModelError> {
         let refuse = |reason: &str| no_model(format!("the script file `{file}` cannot be read: {reason}"));
         let path = self.directory.join(file);
-        let real = path.canonicalize().map_err(|error| refuse(&error.to_string()))?;
         let directory = self.directory.canonicalize().map_err(|error| refuse(&error.to_string()))?;
+        let real = path.canonicalize().map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                no_model(format!("the script file `{file}` was not found in `{}`", directory.display()))
+            }
+            _ => refuse(&error.to_string()),
+        })?;
         if real.starts_with(directory) { Ok(path) } else { Err(refuse("it lies outside the project")) }
     }
 

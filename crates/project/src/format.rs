@@ -3,6 +3,7 @@
 //!
 //! Nothing here reads a file or looks at another agent: see [`crate::read`] and [`crate::link`].
 
+pub(crate) mod advice;
 pub(crate) mod attachment_policy;
 pub(crate) mod facts;
 pub(crate) mod front_matter;

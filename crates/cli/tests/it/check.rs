@@ -143,10 +143,13 @@ fn offline_models_are_checked_too() {
         .told("a list of replies");
     let agent =
         |model: &str| Sandbox::new().file("main.agent", &format!("---\nname: main\nmodel: {model}\n---\nx"));
-    agent("script:gone.yaml").run(&["check", "."]).ended(2).told("`gone.yaml` cannot be read");
+    agent("script:gone.yaml").run(&["check", "."]).ended(2).told("`gone.yaml` was not found in `/");
     agent("script:/etc/hostname").run(&["check", "."]).ended(2).told("outside the project");
     agent("test:eco").run(&["check", "."]).ended(2).told("did you mean `test:echo`?");
-    Sandbox::echo().run(&["run", ".", "x", "--model", "script:gone.yaml"]).ended(2).told("cannot be read");
+    Sandbox::echo()
+        .run(&["run", ".", "x", "--model", "script:gone.yaml"])
+        .ended(2)
+        .told("was not found in `/");
 }
 
 #[test]
@@ -323,4 +326,58 @@ fn a_second_manifest_is_not_ignored_silently() {
         ran.told("hint: remove one, or name the one that you mean");
     }
     sandbox.run(&["check", "project.yaml"]).ended(0).told_nothing();
+}
+
+#[test]
+fn hints_show_what_to_write() {
+    let manifest = "version: 1\nentry: {agent: chef}\nagent_files: [chef.agent]\n";
+    let agent = "---\nname: chef\nmodel: test:echo\n---\nCook.\n";
+    let hint = |manifest: &str, agent: &str, arguments: &[&str]| {
+        let sandbox = Sandbox::new().file("project.yaml", manifest).file("chef.agent", agent);
+        let ran = sandbox.run(&[&["check"], arguments].concat()).ended(2);
+        let hints: Vec<&str> = ran.stderr.lines().filter_map(|line| line.strip_prefix("hint: ")).collect();
+        hints.join("|")
+    };
+    for (written, instead, expected) in [
+        ("version: 1\n", "", "write `version: 1`"),
+        ("{agent: chef}", "chef", "write `entry: {agent: chef}`"),
+        ("{agent: chef}", "tools.py:main", "write `entry: {function: \"tools.py:main\"}`"),
+        ("[chef.agent]", "chef.agent", "write `agent_files: [chef.agent]`"),
+        ("version: 1\n", "version: 1\nmax_dept: 3\n", "did you mean `runtime.max_depth`?"),
+    ] {
+        assert_eq!(hint(&manifest.replace(written, instead), agent, &[]), expected, "{instead}");
+    }
+    for (line, expected) in [
+        ("temprature: 0.2", "did you mean `model_settings.temperature`?"),
+        ("temperature: 0.2", "did you mean `model_settings.temperature`?"),
+        ("toolset: [x]", "did you mean `toolsets`?"),
+        ("agents: other", "write `agents: [other]`"),
+    ] {
+        let agent = agent.replace("name: chef\n", &format!("name: chef\n{line}\n"));
+        assert_eq!(hint(manifest, &agent, &[]), expected, "{line}");
+    }
+    for (set, expected) in [
+        ("entry=chef", r#"a value is JSON, or else text: write `--set 'entry={"agent":"chef"}'`"#),
+        ("entry={agent: chef}", r#"a value is JSON, or else text: write `--set 'entry={"agent":"chef"}'`"#),
+        (
+            "agent_files=[chef.agent]",
+            r#"a value is JSON, or else text: write `--set 'agent_files=["chef.agent"]'`"#,
+        ),
+        (
+            "toolsets.k={toolset: shell}",
+            r#"a value is JSON, or else text: write `--set 'toolsets.k={"toolset":"shell"}'`"#,
+        ),
+    ] {
+        assert_eq!(hint(manifest, agent, &["--set", set]), expected, "{set}");
+    }
+}
+
+#[test]
+fn a_comma_at_the_end_of_json_is_named() {
+    for text in ["{\"version\": 1,}", "{\"agent_files\": [\"a\", ]}"] {
+        let sandbox = Sandbox::new().file("project.json", text);
+        sandbox.run(&["check"]).ended(2).told("not valid JSON: nothing follows the last comma; remove it");
+    }
+    let other = Sandbox::new().file("project.json", "{\"agent_files\": [1, x]}").run(&["check"]).ended(2);
+    assert!(!other.stderr.contains("comma;"), "{other:?}");
 }

@@ -63,7 +63,7 @@ fn a_bad_script_file_is_named_with_the_place() {
         )
     );
     let missing = refusal(&models, "script:missing.yaml");
-    assert!(missing.starts_with("the script file `missing.yaml` cannot be read: "), "{missing}");
+    assert!(missing.starts_with("the script file `missing.yaml` was not found in `/"), "{missing}");
     let outside = refusal(&models, "script:../../../../../../../../etc/passwd");
     assert!(outside.ends_with("it lies outside the project"), "{outside}");
     assert!(refusal(&models, "script:binary.yaml").ends_with("cannot be read: it is not UTF-8"));

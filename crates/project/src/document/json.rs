@@ -13,7 +13,10 @@ pub(super) fn read_json(text: &str) -> Result<Node, Unreadable> {
         // Its columns count bytes.
         let line = offset(text, error.line(), 1);
         let start = (line + error.column().saturating_sub(1)).min(text.len());
-        return Err(Unreadable { span: (start..start + 1).into(), message: json_message(&error) });
+        return Err(Unreadable {
+            span: (start..start + 1).into(),
+            message: json_message(&error, text, start),
+        });
     }
     if let Some(number) = find_inexact_number(text) {
         return Err(Unreadable {
@@ -26,7 +29,12 @@ pub(super) fn read_json(text: &str) -> Result<Node, Unreadable> {
     find_duplicate(&node, "").map_or(Ok(node), Err)
 }
 
-fn json_message(error: &serde_json::Error) -> String {
+/// Says what is wrong with a text at an offset.
+fn json_message(error: &serde_json::Error, text: &str, at: usize) -> String {
+    let is_comma_last = text.get(..at).is_some_and(|before| before.trim_end().ends_with(','));
+    if is_comma_last && text.get(at..).is_some_and(|rest| rest.starts_with(['}', ']'])) {
+        return "not valid JSON: nothing follows the last comma; remove it".to_owned();
+    }
     let text = error.to_string();
     let message = text.split(" at line ").next().unwrap_or_default();
     match message {

@@ -5,10 +5,11 @@ use std::sync::OnceLock;
 use llm_do_core::{Schema, SchemaProblem};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Node, NodeContent};
+use crate::format::advice::{self, Advice};
 use crate::format::front_matter::Header;
 use crate::format::manifest::Manifest;
 use crate::format::model_settings;
@@ -24,9 +25,7 @@ pub(crate) trait Format: DeserializeOwned + JsonSchema {
     fn schema() -> Option<&'static Schema>;
 
     /// What to do about a value that does not fit the schema, where more can be said than the schema knows.
-    fn hint(_pointer: &str, _document: &Value) -> Option<String> {
-        None
-    }
+    fn hint(problem: &SchemaProblem, document: &Value) -> Option<Advice>;
 }
 
 impl Format for Manifest {
@@ -36,6 +35,19 @@ impl Format for Manifest {
     fn schema() -> Option<&'static Schema> {
         static SCHEMA: OnceLock<Option<Schema>> = OnceLock::new();
         SCHEMA.get_or_init(|| Schema::for_type::<Self>().ok()).as_ref()
+    }
+
+    fn hint(problem: &SchemaProblem, document: &Value) -> Option<Advice> {
+        if problem.message.starts_with("missing required field `version`") {
+            return Some(Advice::Write { key: "version".to_owned(), value: json!(1) });
+        }
+        let entry = document.get("entry").filter(|_| problem.pointer == "/entry")?.as_str()?;
+        // The text of a mapping is not a name.
+        if entry.starts_with('{') {
+            return None;
+        }
+        let key = if entry.contains(".py:") { "function" } else { "agent" };
+        Some(Advice::Write { key: "entry".to_owned(), value: json!({key: entry}) })
     }
 }
 
@@ -48,8 +60,8 @@ impl Format for Header {
         SCHEMA.get_or_init(|| Schema::for_type::<Self>().ok()).as_ref()
     }
 
-    fn hint(pointer: &str, document: &Value) -> Option<String> {
-        model_settings::hint(pointer, document)
+    fn hint(problem: &SchemaProblem, document: &Value) -> Option<Advice> {
+        model_settings::hint(&problem.pointer, document).map(Advice::Text)
     }
 }
 
@@ -80,8 +92,8 @@ pub(crate) fn read<T: Format>(source: &SourceFile, node: &Node, out: &mut Diagno
     let value = node.to_value();
     let problems = T::schema().map(|schema| schema.problems(&value)).unwrap_or_default();
     for problem in &problems {
-        let better = T::hint(&problem.pointer, &value);
-        out.push(diagnostic(source, node, problem, better));
+        let advice = T::hint(problem, &value).or_else(|| advice::about::<T>(problem, &value));
+        out.push(diagnostic(source, node, problem, advice));
     }
     if !problems.is_empty() {
         return None;
@@ -95,7 +107,7 @@ fn diagnostic(
     source: &SourceFile,
     node: &Node,
     problem: &SchemaProblem,
-    better: Option<String>,
+    advice: Option<Advice>,
 ) -> Diagnostic {
     let mut message =
         problem.message.replace("expected array", "expected list").replace("an array", "a list");
@@ -109,7 +121,9 @@ fn diagnostic(
         Some((message, meant)) => (message.to_owned(), Some(format!("did you mean {meant}"))),
         None => (message, None),
     };
-    let diagnostic = Diagnostic::error_at(source, &node.span_at_pointer(&problem.pointer), message);
+    let span = node.span_at_pointer(&problem.pointer);
+    let diagnostic = Diagnostic::error_at(source, &span, message);
+    let better = advice.map(|advice| advice.into_text(span.is_override()));
     let of_python = is_unknown.then(|| python_hint(&problem.pointer)).flatten();
     match better.or(of_python).or(hint) {
         Some(hint) => diagnostic.with_hint(hint),
@@ -118,7 +132,7 @@ fn diagnostic(
 }
 
 /// What replaces a key of the Python programs, by its JSON pointer in the document.
-fn python_hint(pointer: &str) -> Option<String> {
+pub(super) fn python_hint(pointer: &str) -> Option<String> {
     let path = pointer.trim_start_matches('/').replace('/', ".");
     find_python_name(&path, &[PythonNameKind::Key]).map(PythonName::hint)
 }
